@@ -1,0 +1,15 @@
+# One sanitizer for the whole tree: mixing instrumented and plain code hides races.
+if(TAUTO_SANITIZE STREQUAL "thread")
+    add_compile_options(-fsanitize=thread -g -O1 -fno-omit-frame-pointer)
+    add_link_options(-fsanitize=thread)
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+        # GCC warns that fences carry no happens-before edge in its model. The protocols' edges all
+        # go through acquire and release operations; the fences only order independent locations.
+        add_compile_options(-Wno-error=tsan -Wno-tsan)
+    endif()
+elseif(TAUTO_SANITIZE STREQUAL "address")
+    add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -g -O1 -fno-omit-frame-pointer)
+    add_link_options(-fsanitize=address,undefined)
+elseif(NOT TAUTO_SANITIZE STREQUAL "")
+    message(FATAL_ERROR "TAUTO_SANITIZE is '${TAUTO_SANITIZE}'; it must be empty, 'thread' or 'address'")
+endif()
