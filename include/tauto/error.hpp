@@ -1,0 +1,15 @@
+#pragma once
+// The runtime's one exception type for what a caller asked and this machine cannot give.
+
+#include <stdexcept>
+#include <string>
+
+namespace tauto {
+
+// what() reads: what was asked, what was found, what to do. Exceptions of loop bodies pass through untouched.
+class error : public std::runtime_error {
+  public:
+    using std::runtime_error::runtime_error;
+};
+
+}  // namespace tauto
