@@ -1,0 +1,278 @@
+"""Every test of the tree, stage by stage: what `make test` runs once packages and venv are there.
+
+A stage that fails does not stop the others. A stage in which no test ran has failed: an empty
+folder, a filter or a broken discovery must not look like success. The last line is
+`N passed, N failed` and nothing else; the exit status is 1 if anything failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+LOGS = ROOT / "build" / "test"
+BIN = Path(sys.prefix) / "bin"
+RUNNERS = ROOT / "build" / "cpp" / "default" / "bin"
+TAIL_LINES = 120
+CPP_FOLDERS = ("include", "runtime", "kernels", "runners", "simulator", "tests", "benchmarks")
+
+
+@dataclass
+class Count:
+    """How many tests of a stage passed, failed and were skipped, and what a reader must know of it."""
+
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+    notes: list[str] = field(default_factory=list)
+
+    def add(self, passed: bool) -> None:
+        """Count one test."""
+        if passed:
+            self.passed += 1
+        else:
+            self.failed += 1
+
+
+class Stage:
+    """One named part of the suite; its whole output goes to build/test/NAME.log."""
+
+    def __init__(self, name: str, what: str, limit_minutes: float, body: Callable[[Stage], None]) -> None:
+        self.name, self.what, self.limit_seconds, self.body = name, what, limit_minutes * 60, body
+        self.count = Count()
+        self.seconds = 0.0
+        self.log = LOGS / f"{name}.log"
+
+    def run(self) -> None:
+        """Run the stage; whatever goes wrong is counted, never raised."""
+        LOGS.mkdir(parents=True, exist_ok=True)
+        self.log.write_text("")
+        print(f"\n=== {self.name}: {self.what}", flush=True)
+        started = time.monotonic()
+        self.deadline = started + self.limit_seconds
+        self.body(self)
+        self.seconds = time.monotonic() - started
+        if self.count.passed + self.count.failed == 0:
+            self.count.failed = 1
+            self.count.notes.append("no test ran")
+        if self.count.failed:
+            self.show_tail()
+        print(f"--- {self.name}: {describe(self.count)} in {self.seconds:.0f} s", flush=True)
+
+    def command(self, *command: str | Path, environment: dict[str, str] | None = None) -> bool:
+        """Run a command in the root with its output in the log; False if it failed or ran out of time."""
+        words = [str(word) for word in command]
+        with self.log.open("a") as log:
+            log.write(f"$ {' '.join(words)}\n")
+            log.flush()
+            process = subprocess.Popen(
+                words,
+                cwd=ROOT,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, **(environment or {})},
+                start_new_session=True,
+            )
+            try:
+                status = process.wait(max(1.0, self.deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                log.write(f"tools/test.py: over the limit of {self.limit_seconds / 60:g} minutes\n")
+                self.count.notes.append(f"stopped after {self.limit_seconds / 60:g} minutes")
+                status = -1
+            except KeyboardInterrupt:
+                status = -1
+                raise
+            finally:
+                if process.returncode is None:
+                    os.killpg(process.pid, signal.SIGKILL)
+                    process.wait()
+            if status != 0:
+                log.write(f"tools/test.py: exit status {status}\n")
+        return status == 0
+
+    def show_tail(self) -> None:
+        """Print the end of the log, so that a failure can be read where nothing but the output is kept."""
+        lines = self.log.read_text(errors="replace").splitlines()
+        if len(lines) > TAIL_LINES:
+            print(f"    … {len(lines) - TAIL_LINES} lines before these are in {self.log.relative_to(ROOT)}")
+        print("\n".join(f"    {line}" for line in lines[-TAIL_LINES:]))
+
+
+def describe(count: Count) -> str:
+    """Return the counts of one stage in words."""
+    text = f"{count.passed} passed, {count.failed} failed"
+    if count.skipped:
+        text += f", {count.skipped} skipped"
+    return "; ".join([text, *count.notes])
+
+
+DOCTEST_SUMMARY = re.compile(r"test cases:\s*\d+\s*\|\s*(\d+) passed\s*\|\s*(\d+) failed")
+
+
+def count_ctest(junit: Path, count: Count) -> None:
+    """Add what ctest reports: each doctest case where there are some, else the executable itself."""
+    for case in ElementTree.parse(junit).getroot().iter("testcase"):
+        status = case.get("status")
+        cases = DOCTEST_SUMMARY.findall(case.findtext("system-out") or "")
+        if status in ("notrun", "disabled"):
+            count.skipped += 1
+            continue
+        passed = sum(int(ok) for ok, _ in cases)
+        failed = sum(int(bad) for _, bad in cases)
+        if status != "run" and failed == 0:
+            failed = 1
+        if status == "run" and not cases:
+            passed = 1
+        count.passed += passed
+        count.failed += failed
+
+
+def count_pytest(junit: Path, count: Count) -> None:
+    """Add what pytest reports."""
+    for suite in ElementTree.parse(junit).getroot().iter("testsuite"):
+        failed = int(suite.get("failures", 0)) + int(suite.get("errors", 0))
+        skipped = int(suite.get("skipped", 0))
+        count.failed += failed
+        count.skipped += skipped
+        count.passed += int(suite.get("tests", 0)) - failed - skipped
+
+
+def cpp(preset: str) -> Callable[[Stage], None]:
+    """Return the stage that builds a preset and runs its C++ tests."""
+
+    def body(stage: Stage) -> None:
+        if not stage.command("sh", "tools/cmake.sh", preset):
+            stage.count.failed += 1
+            stage.count.notes.append("the build failed")
+            return
+        junit = LOGS / f"{stage.name}.xml"
+        junit.unlink(missing_ok=True)
+        passed = stage.command("ctest", "--preset", preset, "--output-junit", junit)
+        if junit.exists():
+            count_ctest(junit, stage.count)
+        if not passed and stage.count.failed == 0:
+            stage.count.failed += 1
+
+    return body
+
+
+def pytest(*folders: str) -> Callable[[Stage], None]:
+    """Return the stage that runs pytest on folders, with the runners of the plain C++ build."""
+
+    def body(stage: Stage) -> None:
+        junit = LOGS / f"{stage.name}.xml"
+        junit.unlink(missing_ok=True)
+        environment = {"TAUTO_RUNNERS": str(RUNNERS)} if RUNNERS.is_dir() else {}
+        passed = stage.command(
+            BIN / "python",
+            "-m",
+            "pytest",
+            "-p",
+            "no:cacheprovider",
+            "--durations=5",
+            f"--junitxml={junit}",
+            *folders,
+            environment=environment,
+        )
+        if junit.exists():
+            count_pytest(junit, stage.count)
+        if not passed and stage.count.failed == 0 and stage.count.passed > 0:
+            stage.count.failed += 1
+
+    return body
+
+
+def style(stage: Stage) -> None:
+    """Formatters, linters and types; each tool is one test."""
+    sources = [
+        str(path)
+        for folder in CPP_FOLDERS
+        for pattern in ("*.cpp", "*.hpp")
+        for path in sorted((ROOT / folder).rglob(pattern))
+    ]
+    clang_format = shutil.which("clang-format") or "clang-format"
+    stage.count.add(stage.command(clang_format, "--dry-run", "-Werror", *sources))
+    stage.count.add(stage.command(BIN / "ruff", "format", "--check", "."))
+    stage.count.add(stage.command(BIN / "ruff", "check", "."))
+    stage.count.add(stage.command(BIN / "mypy"))
+
+
+def verify(stage: Stage) -> None:
+    """Spin on the models in verify/; the script says how many it checked."""
+    script = ROOT / "verify" / "run.sh"
+    if not script.exists():
+        stage.count.notes.append("verify/run.sh is missing")
+        return
+    passed = stage.command("bash", script)
+    found = re.findall(r"(\d+) models? checked", stage.log.read_text(errors="replace"))
+    models = int(found[-1]) if found else 0
+    if passed:
+        stage.count.passed += models
+    else:
+        stage.count.failed += 1
+
+
+STAGES = (
+    Stage("style", "clang-format, ruff, mypy --strict", 3, style),
+    Stage("cpp", "C++ tests, Release", 8, cpp("default")),
+    Stage("python", "Python tests", 6, pytest("tests/python")),
+    Stage("browser", "the report in a real browser", 3, pytest("tests/browser")),
+    Stage("docs", "every code block of the docs", 3, pytest("tests/docs")),
+    Stage("consumers", "programs that use the installed packages", 4, pytest("tests/consumers")),
+    Stage("verify", "the protocols' models, with spin", 4, verify),
+    Stage("tsan", "C++ tests under ThreadSanitizer", 8, cpp("tsan")),
+    Stage("asan", "C++ tests under AddressSanitizer and UBSan", 8, cpp("asan")),
+    Stage("clang", "C++ tests, built with clang", 8, cpp("clang")),
+)
+
+
+def chosen(only: str, skip: str) -> Sequence[Stage]:
+    """Return the stages to run; exits 2 on a name that is no stage."""
+    names = [stage.name for stage in STAGES]
+    asked = [name for name in re.split(r"[\s,]+", f"{only},{skip}") if name]
+    unknown = [name for name in asked if name not in names]
+    if unknown:
+        print(f"tauto: error: no stage '{unknown[0]}'; stages are {', '.join(names)}", file=sys.stderr)
+        sys.exit(2)
+    wanted = [name for name in re.split(r"[\s,]+", only) if name] or names
+    unwanted = re.split(r"[\s,]+", skip)
+    return [stage for stage in STAGES if stage.name in wanted and stage.name not in unwanted]
+
+
+def main() -> int:
+    """Run the stages and print the summary."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", default="", help="stages to run, separated by commas")
+    parser.add_argument("--skip", default="", help="stages to leave out, separated by commas")
+    options = parser.parse_args()
+    stages = chosen(options.only, options.skip)
+    for stage in stages:
+        stage.run()
+
+    print("\nstage       seconds  result")
+    for stage in stages:
+        print(f"{stage.name:10} {stage.seconds:8.0f}  {describe(stage.count)}")
+    left_out = [stage.name for stage in STAGES if stage not in stages]
+    if left_out:
+        print(f"left out: {', '.join(left_out)}")
+    print(f"{'all':10} {sum(stage.seconds for stage in stages):8.0f}\n")
+    passed = sum(stage.count.passed for stage in stages)
+    failed = sum(stage.count.failed for stage in stages) + (0 if stages else 1)
+    print(f"{passed} passed, {failed} failed", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

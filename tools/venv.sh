@@ -1,0 +1,63 @@
+#!/bin/sh
+# Makes build/venv hold the `tauto` of this very tree:   tools/venv.sh [EXTRA]   e.g. tools/venv.sh test
+#
+# Cheap when nothing changed: the installed state is a checksum of every source that goes into the wheel.
+# The checksum is written last and removed first, so a run that was stopped half-way is done again.
+set -eu
+cd "$(dirname -- "$0")/.."
+extra=${1:-}
+python=${PYTHON:-python3}
+root=$(pwd -P)
+venv=build/venv
+stamp=$venv/.installed
+extras_stamp=$venv/.extra-$extra
+
+"$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || {
+    printf 'tauto: error: Python 3.11 or newer is needed, this is %s\n' "$("$python" --version 2>&1)" >&2
+    exit 2
+}
+mkdir -p build
+# Two makes at once take turns.
+exec 9>build/.venv-lock
+if command -v flock >/dev/null 2>&1; then flock 9; fi
+
+# A venv does not survive being moved, nor an upgrade of its Python.
+venv_is_sound() {
+    [ -x "$venv/bin/python" ] && [ -f "$venv/.made" ] && [ "$(cat "$venv/.made")" = "$root" ] &&
+        "$venv/bin/python" -c 'import pip' >/dev/null 2>&1
+}
+if ! venv_is_sound; then
+    rm -rf "$venv"
+    "$python" -m venv "$venv"
+    printf '%s' "$root" >"$venv/.made"
+fi
+
+checksum() {
+    {
+        "$venv/bin/python" --version
+        find CMakeLists.txt pyproject.toml LICENSE README.md cmake include runtime kernels runners lab \
+            -type f ! -name '*.pyc' -exec cksum {} + | LC_ALL=C sort
+        # A peer that came or went since then changes the wheel, too.
+        find /usr/include /usr/lib -maxdepth 2 \( -name 'tbb' -o -name 'cblas*.h' -o -name 'libopenblas*' \
+            -o -name 'libtbb*' \) 2>/dev/null | LC_ALL=C sort
+    } | cksum
+}
+now=$(checksum)
+
+if [ ! -f "$stamp" ] || [ "$(cat "$stamp")" != "$now" ] || ! "$venv/bin/tauto" --version >/dev/null 2>&1; then
+    rm -f "$stamp"
+    printf 'tauto: building and installing the Python package into %s\n' "$venv"
+    CMAKE_BUILD_PARALLEL_LEVEL=${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)} "$venv/bin/python" -m pip install -q .
+    printf '%s' "$now" >"$stamp"
+fi
+# Kept apart: the tools of the tests are needed by `make test` alone, and change with pyproject.toml alone.
+if [ -n "$extra" ]; then
+    wanted=$(cksum <pyproject.toml)
+    if [ ! -f "$extras_stamp" ] || [ "$(cat "$extras_stamp")" != "$wanted" ]; then
+        rm -f "$extras_stamp"
+        printf 'tauto: installing the Python packages of the extra "%s"\n' "$extra"
+        "$venv/bin/python" tools/extra.py "$extra" >"$venv/requirements-$extra.txt"
+        "$venv/bin/python" -m pip install -q -r "$venv/requirements-$extra.txt"
+        printf '%s' "$wanted" >"$extras_stamp"
+    fi
+fi
