@@ -1,0 +1,23 @@
+"""The one exception of the lab that is meant for people."""
+
+from __future__ import annotations
+
+
+class TautoError(Exception):
+    """Something a user can put right: what was asked and found, and what to do about it.
+
+    `message` says what was asked for and what was found (with the limit that was hit); `remedy` says what
+    to do. Neither ends in a full stop. The command line prints ``tauto: error: message. remedy`` and
+    exits 2.
+    """
+
+    def __init__(self, message: str, remedy: str = "") -> None:
+        self.message = message.strip().rstrip(".")
+        self.remedy = remedy.strip().rstrip(".")
+        super().__init__(str(self))
+
+    def __str__(self) -> str:
+        return f"{self.message}. {self.remedy}" if self.remedy else self.message
+
+    def __reduce__(self) -> tuple[type[TautoError], tuple[str, str]]:
+        return (type(self), (self.message, self.remedy))
