@@ -1,0 +1,361 @@
+"""The ``tauto`` command: reads what is asked, hands it to the lab, and speaks plainly when it cannot be done.
+
+Modules are imported inside the commands, so that ``tauto --help`` answers at once.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+
+from tautochrone import __version__
+from tautochrone.errors import TautoError
+
+BAD_INPUT = 2
+INTERRUPTED = 130
+UNEXPECTED = 70
+DEBUG_VARIABLE = "TAUTO_DEBUG"
+
+app = typer.Typer(
+    name="tauto",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    help="""
+    Measures, compares and explains parallel programs on cores of unequal speed.
+
+    \b
+    tauto machine                                  what is this machine
+    tauto study loop --quick                       parallel loops here, every runtime beside the others
+    tauto study loop --emulate 1:4                 the same with CPU 1 made four times slower
+    tauto compare before/ after/                   two results, honestly
+    """,
+)
+study_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, invoke_without_command=True)
+app.add_typer(study_app, name="study")
+
+
+class Measure(StrEnum):
+    """How much `tauto machine` measures."""
+
+    none = "none"
+    quick = "quick"
+    full = "full"
+
+
+class ExportFormat(StrEnum):
+    """What `tauto export` writes."""
+
+    parquet = "parquet"
+    csv = "csv"
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"tautochrone {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True),
+    ] = False,
+) -> None: ...
+
+
+@app.command()
+def version() -> None:
+    """Print the version, and which runtimes can be measured here.
+
+    \b
+    Example:
+      tauto version
+    """
+    from tautochrone import runners
+
+    typer.echo(f"tautochrone {__version__}")
+    for state in runners.peer_states():
+        if state.description is not None:
+            what = f"{state.description.library} {state.description.version}"
+        else:
+            what = f"not measured: {state.reason}. {state.remedy}"
+        typer.echo(f"  {state.peer.name:<12} {what}")
+
+
+@app.command()
+def machine(
+    json: Annotated[bool, typer.Option("--json", help="Print the record as JSON.")] = False,
+    export: Annotated[
+        Path | None,
+        typer.Option("--export", metavar="FILE", help="Write a machine file (TOML) for the simulator."),
+    ] = None,
+    measure: Annotated[
+        Measure,
+        typer.Option("--measure", help="How much to measure: nothing, a few seconds, or about a minute."),
+    ] = Measure.quick,
+) -> None:
+    """Show what this machine is: cores and their kinds, caches, limits, and how fast each CPU really is.
+
+    \b
+    Examples:
+      tauto machine
+      tauto machine --measure none               topology and limits only, at once
+      tauto machine --json > machine.json
+      tauto machine --measure full --export machine.toml
+    """
+    from tautochrone.machine import command as machine_command
+
+    machine_command(json_output=json, export=export, measure=measure.value)
+
+
+@study_app.callback()
+def _study(context: typer.Context) -> None:
+    """Repeat a published experiment on this machine, every runtime beside the others.
+
+    \b
+    Studies:
+      loop     parallel loops on equal and unequal cores
+    """
+
+
+@study_app.command("loop")
+def study_loop(
+    quick: Annotated[bool, typer.Option("--quick", help="Four sizes, fewer chunks: a few minutes.")] = False,
+    sizes: Annotated[
+        str | None, typer.Option("--sizes", metavar="N,N,…", help="Rows of the matrix. Default: 500 … 16000.")
+    ] = None,
+    emulate: Annotated[
+        str | None,
+        typer.Option(
+            "--emulate",
+            metavar="CPU:FACTOR,…",
+            help="Also with these CPUs made slower; each item is a state of its own: 1:2,1:4 or 1:2+3:2.",
+        ),
+    ] = None,
+    emulate_if_possible: Annotated[
+        str | None,
+        typer.Option(
+            "--emulate-if-possible",
+            metavar="CPU:FACTOR,…",
+            help="Like --emulate, but only a warning where this machine does not permit it.",
+        ),
+    ] = None,
+    threads: Annotated[
+        int | None, typer.Option("--threads", min=1, help="Threads at most. Default: all.")
+    ] = None,
+    placements: Annotated[
+        str | None,
+        typer.Option("--placements", metavar="NAME,…", help="all, fast, slow, threads, or CPUs (0-3)."),
+    ] = None,
+    peers: Annotated[
+        str | None,
+        typer.Option(
+            "--peers", metavar="NAME,…", help="libgomp, libomp, tbb, stdpar, openblas; none for only ours."
+        ),
+    ] = None,
+    rounds: Annotated[
+        int | None, typer.Option("--rounds", help="Rounds of the final comparison, 8 or more.")
+    ] = None,
+    output: Annotated[
+        Path, typer.Option("--output", metavar="FOLDER", help="Where rows and the report go.")
+    ] = Path("tautochrone-results/loop"),
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Start anew; otherwise a study that was interrupted goes on.")
+    ] = False,
+    report: Annotated[
+        bool, typer.Option("--report/--no-report", help="Write report.html at the end.")
+    ] = True,
+    json: Annotated[bool, typer.Option("--json", help="Print the analysis as JSON.")] = False,
+    seed: Annotated[int, typer.Option("--seed", help="Of the order of the runs.")] = 1,
+    time_limit: Annotated[
+        float | None,
+        typer.Option("--time-limit", metavar="SECONDS", help="For each run. Default: from its size."),
+    ] = None,
+) -> None:
+    """Measure a parallel loop (conjugate gradients) on this machine, and say what to use.
+
+    Compares plain and tuned OpenMP on libgomp and libomp, oneTBB, std::execution, OpenBLAS and tautochrone,
+    in shuffled rounds, on all cores, on the fast and on the slow ones. Writes every run as it ends:
+    interrupt it when you like, start it again, and it goes on.
+
+    \b
+    Examples:
+      tauto study loop --quick
+      tauto study loop --quick --emulate 1:2,1:4      also with CPU 1 two and four times slower
+      tauto study loop --sizes 2000,4000 --peers libgomp,tbb --rounds 20
+      tauto study loop --placements all,fast,0-3 --output results/night
+    """
+    from tautochrone.studies.loop import request as asked
+    from tautochrone.studies.loop.study import run_study
+
+    if emulate is not None and emulate_if_possible is not None:
+        raise TautoError("--emulate and --emulate-if-possible were both given", "Give one of them")
+    if rounds is not None:
+        asked.check_rounds(rounds)
+    emulation = emulate if emulate is not None else emulate_if_possible
+    run_study(
+        asked.LoopRequest(
+            output=output,
+            sizes=asked.parse_sizes(sizes) if sizes is not None else None,
+            emulations=asked.parse_emulations(emulation) if emulation is not None else (),
+            emulate_if_possible=emulate_if_possible is not None,
+            threads=threads,
+            placements=asked.parse_names(placements, "--placements") if placements is not None else None,
+            peers=asked.parse_names(peers, "--peers") if peers is not None else None,
+            rounds=rounds,
+            seed=seed,
+            quick=quick,
+            fresh=fresh,
+            report=report,
+            json=json,
+            time_limit_seconds=time_limit,
+        )
+    )
+
+
+@app.command(context_settings={"ignore_unknown_options": True})
+def emulate(
+    command: Annotated[list[str], typer.Argument(metavar="-- COMMAND…", help="What to run meanwhile.")],
+    slow: Annotated[
+        str, typer.Option("--slow", metavar="CPU:FACTOR,…", help="CPUs to slow, and how many times slower.")
+    ],
+) -> None:
+    """Run a command while some CPUs are made slower, so that equal cores can stand in for unequal ones.
+
+    \b
+    Examples:
+      tauto emulate --slow 1:4 -- ./solver case.in
+      tauto emulate --slow 2:2,3:2 -- make -j4 test
+    """
+    from tautochrone import runners
+
+    executable = runners.find("tauto-emulate")
+    os.execv(executable, [executable.name, "--slow", slow, "--", *command])
+
+
+@app.command()
+def compare(
+    first: Annotated[Path, typer.Argument(metavar="A", help="A folder of results, or its rows.jsonl.")],
+    second: Annotated[Path, typer.Argument(metavar="B", help="The other one.")],
+    json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON.")] = False,
+) -> None:
+    """Compare two results: ratio, interval and verdict for each configuration that both have.
+
+    \b
+    Example:
+      tauto compare tautochrone-results/before tautochrone-results/after
+    """
+    from tautochrone.compare import command as compare_command
+
+    compare_command(first, second, json_output=json)
+
+
+@app.command()
+def report(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A folder of results.")],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", metavar="FILE", help="Where to write. Default: FOLDER/report.html."),
+    ] = None,
+) -> None:
+    """Write the report of stored results again.
+
+    \b
+    Example:
+      tauto report tautochrone-results/loop
+    """
+    from tautochrone.studies.loop.study import report_again
+
+    typer.echo(f"The report: {report_again(folder, output)}")
+
+
+@app.command()
+def export(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A folder of results.")],
+    format: Annotated[ExportFormat, typer.Option("--format", help="What to write.")] = ExportFormat.parquet,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", metavar="FILE", help="Where to write. Default: FOLDER/rows.FORMAT."),
+    ] = None,
+) -> None:
+    """Write stored rows as a table for other programs.
+
+    \b
+    Examples:
+      tauto export tautochrone-results/loop --format parquet
+      tauto export tautochrone-results/loop --format csv --output rows.csv
+    """
+    from tautochrone import export as exporting
+
+    typer.echo(exporting.command(folder, format.value, output))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run ``tauto``. Returns the exit code: 0, 2 bad input, 130 interrupted, 70 a defect of ours."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        if words[:1] == ["study"]:
+            _check_study(words[1:])
+        code = app(args=words, prog_name="tauto", standalone_mode=False)
+        return code if isinstance(code, int) else 0
+    except TautoError as error:
+        return _fail(str(error))
+    except KeyboardInterrupt:
+        typer.echo("tauto: interrupted; what was measured is kept", err=True)
+        return INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        return _unexpected(error)
+
+
+def _check_study(words: Sequence[str]) -> None:
+    from tautochrone.studies import STUDIES, unknown_study
+
+    if words and not words[0].startswith("-") and words[0] not in STUDIES:
+        raise unknown_study(words[0])
+
+
+def _fail(message: str) -> int:
+    typer.echo(f"tauto: error: {message}", err=True)
+    return BAD_INPUT
+
+
+def _unexpected(error: Exception) -> int:
+    """Wrong usage has its own message; anything else is a defect of ours and says how to report it."""
+    usage: Callable[[], str] | None = getattr(error, "format_message", None)
+    if usage is not None and type(error).__name__ == "NoArgsIsHelpError":
+        typer.echo(usage(), err=True)
+        return BAD_INPUT
+    if usage is not None:
+        return _fail(f"{usage().rstrip('.')}. tauto --help shows how it is used")
+    if type(error).__name__ == "Abort":
+        typer.echo("tauto: interrupted; what was measured is kept", err=True)
+        return INTERRUPTED
+    if os.environ.get(DEBUG_VARIABLE):
+        raise error
+    typer.echo(
+        f"tauto: defect: {type(error).__name__}: {error}. Please report this line with the command you gave; "
+        f"{DEBUG_VARIABLE}=1 shows where it happened",
+        err=True,
+    )
+    return UNEXPECTED
+
+
+def _exit() -> NoReturn:
+    raise SystemExit(main())
+
+
+if __name__ == "__main__":
+    _exit()

@@ -1,0 +1,122 @@
+"""What a loop could reach at best, from the speeds of its cores.
+
+Notation: W is the work of one loop iteration of the study, s_i the speed of core i for *this* loop (work per
+second, measured with core i working alone), T_i = W / s_i its time alone. P fast and E slow cores. Times are
+seconds, bandwidths bytes per second. Every function is O(number of cores) and raises ``ValueError`` for a
+time, speed or count that is not positive: a missing measurement has to be caught before, never passed as 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+
+def _positive(**values: float) -> None:
+    for name, value in values.items():
+        if not (math.isfinite(value) and value > 0):
+            raise ValueError(f"{name} must be a positive number, got {value!r}")
+
+
+def bound_seconds(fast_seconds: float, slow_seconds: float) -> float:
+    """T* = T_P T_E / (T_P + T_E): the fast and the slow cores work side by side and finish together.
+
+    ``fast_seconds`` (T_P) and ``slow_seconds`` (T_E) are the times of the whole loop on the fast cores alone
+    and on the slow cores alone. Their rates add: 1/T* = 1/T_P + 1/T_E. Source: the published study of loops
+    on hybrid CPUs, claim H4.
+    """
+    _positive(fast_seconds=fast_seconds, slow_seconds=slow_seconds)
+    return fast_seconds * slow_seconds / (fast_seconds + slow_seconds)
+
+
+def bound_speedup(sequential_seconds: float, fast_seconds: float, slow_seconds: float) -> float:
+    """S = T_seq (T_P + T_E) / (T_P T_E), the speed-up over one fast core that T* allows (claim H4).
+
+    It can be passed only where more cores bring more cache or bandwidth than either group had alone.
+    """
+    _positive(sequential_seconds=sequential_seconds)
+    return sequential_seconds / bound_seconds(fast_seconds, slow_seconds)
+
+
+def ideal_seconds(work: float, speeds: Sequence[float]) -> float:
+    """W / Σ s_i: no core ever waits and nothing is lost to the schedule."""
+    _check_speeds(speeds)
+    _positive(work=work)
+    return work / math.fsum(speeds)
+
+
+def ideal_seconds_from_times_alone(seconds_alone: Sequence[float]) -> float:
+    """:func:`ideal_seconds` from T_i, the times of the whole loop on each core alone: 1 / Σ (1/T_i)."""
+    for seconds in seconds_alone:
+        _positive(seconds_alone=seconds)
+    return ideal_seconds(1.0, [1.0 / seconds for seconds in seconds_alone])
+
+
+def equal_static_seconds(work: float, speeds: Sequence[float]) -> float:
+    """(W / n) / min s_i: equal ranges, so that all wait for the slowest core."""
+    _check_speeds(speeds)
+    _positive(work=work)
+    return work / len(speeds) / min(speeds)
+
+
+def fast_only_seconds(work: float, fast_speed: float, fast_count: int) -> float:
+    """W / (P s_P): the slow cores are left out."""
+    _positive(work=work, fast_speed=fast_speed, fast_count=fast_count)
+    return work / (fast_speed * fast_count)
+
+
+def headroom_over_equal_static(speeds: Sequence[float]) -> float:
+    """Σ s_i / (n min s_i): how many times faster than equal ranges a perfect schedule would be."""
+    return equal_static_seconds(1.0, speeds) / ideal_seconds(1.0, speeds)
+
+
+def equal_split_threshold(fast_count: int, slow_count: int) -> float:
+    """1 + E/P: the ratio s_P/s_E above which equal ranges over all cores lose to the fast cores alone.
+
+    From (W/(P+E))/s_E > W/(P s_P). For 8 fast and 16 slow cores it is 3, for 6 and 8 it is 2.33 (claim H11).
+    """
+    _positive(fast_count=fast_count, slow_count=slow_count)
+    return 1.0 + slow_count / fast_count
+
+
+def equal_split_loses(fast_speed: float, slow_speed: float, fast_count: int, slow_count: int) -> bool:
+    """True where adding the slow cores makes a loop with equal ranges slower: s_P/s_E > 1 + E/P."""
+    _positive(fast_speed=fast_speed, slow_speed=slow_speed)
+    return fast_speed / slow_speed > equal_split_threshold(fast_count, slow_count)
+
+
+def slow_cores_worth_one_fast(
+    fast_seconds: float, slow_seconds: float, fast_count: int, slow_count: int
+) -> float:
+    """s_P/s_E per core, from the times of both groups alone: (T_E E) / (T_P P) (claim H10)."""
+    _positive(
+        fast_seconds=fast_seconds, slow_seconds=slow_seconds, fast_count=fast_count, slow_count=slow_count
+    )
+    return slow_seconds * slow_count / (fast_seconds * fast_count)
+
+
+def bytes_per_second(bytes_per_iteration: float, seconds: float) -> float:
+    """The memory traffic of a loop that must read ``bytes_per_iteration`` in each iteration."""
+    _positive(bytes_per_iteration=bytes_per_iteration, seconds=seconds)
+    return bytes_per_iteration / seconds
+
+
+def triad_share(bytes_per_iteration: float, seconds: float, triad_bytes_per_second: float) -> float:
+    """The loop's traffic as a part of what a triad gets out of the memory with the same number of members.
+
+    Near 1 the memory rules and no schedule helps; above 1 the data come from a cache, which the triad avoids.
+    """
+    _positive(triad_bytes_per_second=triad_bytes_per_second)
+    return bytes_per_second(bytes_per_iteration, seconds) / triad_bytes_per_second
+
+
+def memory_floor_seconds(bytes_per_iteration: float, triad_bytes_per_second: float) -> float:
+    """The time of reading the data once at the triad's bandwidth: a bound for data that fit no cache."""
+    return bytes_per_second(bytes_per_iteration, triad_bytes_per_second)
+
+
+def _check_speeds(speeds: Sequence[float]) -> None:
+    if not speeds:
+        raise ValueError("speeds must name at least one core")
+    for speed in speeds:
+        _positive(speed=speed)

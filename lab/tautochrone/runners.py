@@ -1,0 +1,222 @@
+"""The executables that the lab starts: where they are, what they can do, which peers are there.
+
+One executable a runtime under test, so that no library changes another's behaviour by being loaded beside it.
+LLVM's libomp has no executable of its own: it implements GCC's entry points, so the GCC-built
+``tauto-loop-openmp`` runs on it when it is preloaded.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+import msgspec
+
+from tautochrone.errors import TautoError
+
+RUNNERS_VARIABLE = "TAUTO_RUNNERS"
+LIBOMP_VARIABLE = "TAUTO_LIBOMP"
+DESCRIBE_LIMIT_SECONDS = 20.0
+_OWN_FOLDER = Path(__file__).resolve().parent / "bin"
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """A runtime under test: the runner it lives in and the Debian package that brings its library."""
+
+    name: str  # the word in --peers, in rows' `library` and the key of its colour: libgomp, libomp, tbb …
+    runtime: str  # the word in rows' `runtime`, and the end of the runner's name
+    title: str  # for people
+    package: str
+    default_schedule: str  # what a program gets that sets nothing
+
+    @property
+    def runner(self) -> str:
+        """The executable that the peer is measured with."""
+        return f"tauto-loop-{self.runtime}"
+
+
+PEERS: tuple[Peer, ...] = (
+    Peer("serial", "serial", "the plain serial loop", "", "serial"),
+    Peer("libgomp", "openmp", "OpenMP on GCC's libgomp", "libgomp1", "pragma"),
+    Peer("libomp", "openmp", "OpenMP on LLVM's libomp", "libomp5", "pragma"),
+    Peer("tbb", "tbb", "oneTBB", "libtbb-dev", "auto"),
+    Peer("stdpar", "stdpar", "std::execution::par", "libtbb-dev", "par"),
+    Peer("openblas", "openblas", "OpenBLAS sgemv", "libopenblas-pthread-dev", "sgemv"),
+    Peer("tautochrone", "tautochrone", "tautochrone", "", "adaptive"),
+)
+PEER_BY_NAME: Mapping[str, Peer] = {peer.name: peer for peer in PEERS}
+
+
+class Description(msgspec.Struct, frozen=True):
+    """What a runner says about itself with ``--describe``."""
+
+    runtime: str
+    library: str
+    version: str
+    schedules: tuple[str, ...] = ()
+    wait_policies: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PeerState:
+    """A peer on this machine: either described, or absent with the reason and what to do."""
+
+    peer: Peer
+    description: Description | None
+    environment: Mapping[str, str] = field(default_factory=dict)
+    reason: str = ""
+    remedy: str = ""
+
+    @property
+    def present(self) -> bool:
+        """True where the peer can be measured."""
+        return self.description is not None
+
+
+def folders() -> list[Path]:
+    """Where runners are looked for, in this order."""
+    named = os.environ.get(RUNNERS_VARIABLE)
+    return ([Path(named)] if named else []) + [_OWN_FOLDER]
+
+
+def find(name: str) -> Path:
+    """The path of an executable such as ``tauto-probe`` (the ``tauto-`` may be left out).
+
+    Raises TautoError, naming the folders that were searched and what to install, where there is none.
+    """
+    executable = name if name.startswith("tauto-") else f"tauto-{name}"
+    for folder in folders():
+        path = folder / executable
+        if path.is_file() and os.access(path, os.X_OK):
+            return path.resolve()
+    searched = " and ".join(str(folder) for folder in folders())
+    raise TautoError(f"the runner {executable} was not found in {searched}", _remedy(executable))
+
+
+def _remedy(executable: str) -> str:
+    packages = sorted({peer.package for peer in PEERS if peer.runner == executable and peer.package})
+    if packages and executable != "tauto-loop-openmp":
+        return f"Install {' and '.join(packages)} and build again (make), or set {RUNNERS_VARIABLE}"
+    return (
+        f"Build it (make), reinstall with pip install ., or set {RUNNERS_VARIABLE} to the folder that has it"
+    )
+
+
+def describe(name: str, preload: Path | None = None) -> Description:
+    """What a runner says about itself, read once in each process. Raises TautoError where it cannot start."""
+    return _describe(find(name), preload)
+
+
+@cache
+def _describe(path: Path, preload: Path | None) -> Description:
+    environment = {**os.environ, **preload_environment(preload)}
+    try:
+        finished = subprocess.run(
+            [str(path), "--describe"],
+            capture_output=True,
+            text=True,
+            timeout=DESCRIBE_LIMIT_SECONDS,
+            env=environment,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise TautoError(
+            f"{path.name} --describe did not answer within {DESCRIBE_LIMIT_SECONDS:.0f} seconds",
+            "Start it by hand to see where it hangs",
+        ) from error
+    except OSError as error:
+        raise TautoError(
+            f"{path.name} could not be started: {error.strerror}", "Build it again (make)"
+        ) from error
+    if finished.returncode != 0:
+        said = finished.stderr.strip().splitlines() or [f"exit code {finished.returncode}"]
+        raise TautoError(f"{path.name} --describe failed: {said[-1]}", _remedy(path.name))
+    try:
+        return msgspec.convert(json.loads(finished.stdout), Description)
+    except (json.JSONDecodeError, msgspec.ValidationError) as error:
+        raise TautoError(
+            f"{path.name} --describe did not print what the lab understands: {error}",
+            "It may be of another version: build it again (make)",
+        ) from error
+
+
+def preload_environment(library: Path | None) -> dict[str, str]:
+    """The variables with which a child loads ``library`` before all others."""
+    return {} if library is None else {"LD_PRELOAD": str(library)}
+
+
+def find_libomp(root: Path = Path("/")) -> Path | None:
+    """LLVM's OpenMP library of the highest version, or None. ``TAUTO_LIBOMP`` names another one.
+
+    Raises TautoError when ``TAUTO_LIBOMP`` names a file that is not there.
+    """
+    named = os.environ.get(LIBOMP_VARIABLE)
+    if named:
+        if not Path(named).is_file():
+            raise TautoError(f"{LIBOMP_VARIABLE} names {named}, which is not there", "Correct it or unset it")
+        return Path(named).resolve()
+    found = [*root.glob("usr/lib/llvm-*/lib/libomp.so.5"), *root.glob("usr/lib/*/libomp.so.5")]
+    if not found and root == Path("/"):
+        found = list(_libraries_of_the_linker("libomp.so.5"))
+    return max(found, key=_version_of_folder).resolve() if found else None
+
+
+def _version_of_folder(path: Path) -> tuple[int, str]:
+    version = re.search(r"llvm-(\d+)", str(path.resolve()))
+    return (int(version.group(1)) if version else 0, str(path))
+
+
+def _libraries_of_the_linker(name: str) -> Iterator[Path]:
+    """Libraries in the dynamic linker's cache; nothing where ldconfig is missing."""
+    for command in ("ldconfig", "/sbin/ldconfig"):
+        try:
+            listed = subprocess.run([command, "-p"], capture_output=True, text=True, timeout=10, check=False)
+        except (OSError, subprocess.TimeoutExpired):
+            continue
+        for line in listed.stdout.splitlines():
+            if line.strip().startswith(f"{name} ") and "=>" in line:
+                yield Path(line.split("=>")[1].strip())
+        return
+
+
+def peer_state(peer: Peer) -> PeerState:
+    """Whether a peer can be measured here; a missing one is an answer with a remedy, not an error."""
+    preload: Path | None = None
+    if peer.name == "libomp":
+        preload = find_libomp()
+        if preload is None:
+            return PeerState(
+                peer, None, reason="LLVM's libomp.so.5 is not installed", remedy=f"apt install {peer.package}"
+            )
+    try:
+        description = describe(peer.runner, preload)
+    except TautoError as error:
+        return PeerState(peer, None, reason=error.message, remedy=error.remedy or "")
+    if peer.runtime == "openmp" and description.library != peer.name:
+        return PeerState(
+            peer,
+            None,
+            reason=f"{peer.runner} ran on {description.library} when {peer.name} was wanted",
+            remedy=f"Set {LIBOMP_VARIABLE} to a working libomp.so.5" if preload else "Unset LD_PRELOAD",
+        )
+    return PeerState(peer, description, environment=preload_environment(preload))
+
+
+def peer_states(names: list[str] | None = None) -> list[PeerState]:
+    """The state of the named peers, or of all, in the order of :data:`PEERS`.
+
+    Raises TautoError for a name that is no peer, listing those that are.
+    """
+    for name in names or []:
+        if name not in PEER_BY_NAME:
+            known = ", ".join(PEER_BY_NAME)
+            raise TautoError(f"there is no peer called {name!r}", f"Choose from: {known}")
+    wanted = PEER_BY_NAME if names is None else names
+    return [peer_state(peer) for peer in PEERS if peer.name in wanted]

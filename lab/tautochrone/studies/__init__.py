@@ -1,0 +1,16 @@
+"""The studies: published experiments that are repeated on this machine, every peer beside the others."""
+
+from __future__ import annotations
+
+from tautochrone.errors import TautoError
+
+STUDIES: dict[str, str] = {
+    "loop": "parallel loops on equal and unequal cores: conjugate gradients on a dense system",
+}
+"""The name of each study, as in ``tauto study NAME``, and what it measures."""
+
+
+def unknown_study(name: str) -> TautoError:
+    """The error for a name that is no study; it lists those that are."""
+    known = "; ".join(f"{study} ({what})" for study, what in STUDIES.items())
+    return TautoError(f"there is no study called {name!r}", f"Studies: {known}")

@@ -1,0 +1,146 @@
+"""Which CPUs a run may use: all, the fast ones, the slow ones, or a list.
+
+A placement takes one hardware thread of each core (two threads of one core share its arithmetic, and the
+study is about cores); ``threads`` takes every hardware thread, where there are more of them than cores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tautochrone.errors import TautoError
+from tautochrone.studies.loop.request import Emulation, format_cpus, parse_cpus
+
+FAST_KINDS = ("P", "core")
+
+
+@dataclass(frozen=True, slots=True)
+class Cpu:
+    """A CPU (hardware thread) that this process may use. ``kind``: P, E, LP, or core where all are alike."""
+
+    number: int
+    core: tuple[int, int]  # package and core: the same for the hardware threads of one core
+    kind: str
+    capacity: int | None = None  # relative speed that the kernel knows (big.LITTLE)
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """CPUs to pin to, one worker each, fast ones first. ``cores`` counts them by kind."""
+
+    name: str
+    cpus: tuple[int, ...]
+    cores: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The machine as one cell sees it: which CPUs are fast and which are slow, by kind or by emulation."""
+
+    fast: tuple[Cpu, ...]
+    slow: tuple[Cpu, ...]
+    has_smt: bool = False
+
+    @property
+    def unequal(self) -> bool:
+        """True where there are slow cores beside fast ones."""
+        return bool(self.slow)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The placements that mean something here."""
+        return ("all", *(("fast", "slow") if self.unequal else ()), *(("threads",) if self.has_smt else ()))
+
+    def placement(self, name: str, threads: int | None = None) -> Placement:
+        """The placement of that name, its first ``threads`` CPUs.
+
+        Raises TautoError for a name that is neither a placement nor a list of CPUs, and for CPUs not usable.
+        """
+        cpus = self._cpus(name)
+        if threads is not None:
+            cpus = cpus[:threads]
+        cores: dict[str, int] = {}
+        for cpu in cpus:
+            cores[cpu.kind] = cores.get(cpu.kind, 0) + 1
+        return Placement(name, tuple(cpu.number for cpu in cpus), cores)
+
+    def _cpus(self, name: str) -> tuple[Cpu, ...]:
+        everything = self.fast + self.slow
+        groups = {
+            "all": _one_a_core(self.fast) + _one_a_core(self.slow),
+            "fast": _one_a_core(self.fast),
+            "slow": _one_a_core(self.slow),
+            "threads": everything,
+        }
+        if name in groups:
+            if not groups[name]:
+                raise TautoError("all cores are alike here, so there is no placement 'slow'", "Use all")
+            return groups[name]
+        if not name[:1].isdigit():
+            raise TautoError(
+                f"there is no placement called {name!r}",
+                "Choose from all, fast, slow, threads, or CPUs such as 0-3,8",
+            )
+        usable = {cpu.number: cpu for cpu in everything}
+        numbers = parse_cpus(name)
+        missing = [number for number in numbers if number not in usable]
+        if missing:
+            raise TautoError(
+                f"--placements {name} names CPU {missing[0]}, which may not be used here "
+                f"(usable: {format_cpus(usable)})",
+                "tauto machine lists them",
+            )
+        return tuple(usable[number] for number in numbers)
+
+
+def _one_a_core(cpus: Sequence[Cpu]) -> tuple[Cpu, ...]:
+    first: dict[tuple[int, int], Cpu] = {}
+    for cpu in cpus:
+        first.setdefault(cpu.core, cpu)
+    return tuple(first.values())
+
+
+def layout(cpus: Sequence[Cpu], emulation: Emulation, usable_members: int | None = None) -> Layout:
+    """Fast and slow CPUs in the cell that is emulated so.
+
+    A slowed CPU is slow; so is every kind below the best one, unless all are of one kind. Where CPUs are
+    slowed, their kind is called ``slow`` and, on a machine of equal cores, the others' ``fast``. No more CPUs
+    than ``usable_members`` (a cgroup quota) are used, fast ones first.
+    """
+    kinds = {cpu.kind for cpu in cpus}
+    best = _best_kind(cpus)
+    fast: list[Cpu] = []
+    slow: list[Cpu] = []
+    for cpu in cpus:
+        if cpu.number in emulation:
+            slow.append(Cpu(cpu.number, cpu.core, "slow", cpu.capacity))
+        elif cpu.kind == best:
+            kind = "fast" if emulation and len(kinds) == 1 else cpu.kind
+            fast.append(Cpu(cpu.number, cpu.core, kind, cpu.capacity))
+        else:
+            slow.append(cpu)
+    fast = fast[:usable_members]
+    slow = slow[: None if usable_members is None else max(0, usable_members - len(fast))]
+    together = fast + slow
+    return Layout(tuple(fast), tuple(slow), has_smt=len({cpu.core for cpu in together}) < len(together))
+
+
+def _best_kind(cpus: Sequence[Cpu]) -> str:
+    """The fastest kind: P before anything, else the one of the largest capacity."""
+    for kind in FAST_KINDS:
+        if any(cpu.kind == kind for cpu in cpus):
+            return kind
+    return max(cpus, key=lambda cpu: cpu.capacity or 0).kind
+
+
+def cpus_of(machine: Mapping[str, object]) -> tuple[tuple[Cpu, ...], tuple[int, ...]]:
+    """The CPUs that may be used, and the numbers of all, from a machine record (tautochrone.machine/1)."""
+    records = machine["cpus"]
+    assert isinstance(records, Sequence)
+    usable: list[Cpu] = []
+    for record in records:
+        if record.get("allowed", True):
+            core = (int(record.get("package") or 0), int(record["core"]))
+            usable.append(Cpu(int(record["cpu"]), core, str(record["kind"]), record.get("capacity")))
+    return tuple(usable), tuple(int(record["cpu"]) for record in records)
