@@ -66,9 +66,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Interval:
-    """Median of some values, in their unit, with an interval; `low` and `high` are None for too few
-    values.
-    """
+    """Median of some values with an interval, in their unit; no bounds (None) for too few values."""
 
     median: float
     low: float | None
@@ -148,16 +146,15 @@ def median_interval(values: Sequence[float], *, confidence: float = PLOT_CONFIDE
 
 @lru_cache(maxsize=4096)
 def sign_interval_rank(count: int, confidence: float) -> int:
-    """Largest k for which [k-th smallest, k-th largest] of `count` values covers the median with
-    `confidence`.
+    """The largest k for which [k-th smallest, k-th largest] of `count` values covers their median.
 
-    0 when there are too few values for that confidence. Exact: binomial counts are summed as integers.
+    "Covers" with at least `confidence`; 0 when there are too few values for that. Exact: binomial counts are
+    summed as integers. ValueError above 999 values, where powers of two leave the range of a double.
     """
-    allowed = (1.0 - confidence) * 2.0**count / 2.0 if count < 1000 else None
-    if allowed is None:
+    if count > 999:
         raise ValueError(f"{count} rounds are more than the exact sign test is meant for (999)")
-    # A tolerance far below any real step keeps 1 - 0.75 = 0.25 and its like from missing an exact equality.
-    allowed *= 1.0 + 1e-12
+    # The factor is far below any real step; it keeps a confidence such as 1 - 2/256 from missing equality.
+    allowed = (1.0 - confidence) * 2.0**count / 2.0 * (1.0 + 1e-12)
     rank = 0
     outside = 0
     while 2 * (rank + 1) <= count + 1:
@@ -235,9 +232,7 @@ def _median(ordered: Sequence[float]) -> float:
 
 @lru_cache(maxsize=256)
 def _mann_whitney_rank(first: int, second: int, confidence: float) -> tuple[int, float]:
-    """Rank k and coverage of [k-th smallest, k-th largest] of the first * second ratios; rank 0 if there
-    is none.
-    """
+    """Rank k and coverage of [k-th smallest, k-th largest] of all first * second ratios; 0 if none."""
     ways = _mann_whitney_counts(first, second)
     total = math.comb(first + second, first)
     rank = 0
@@ -252,9 +247,7 @@ def _mann_whitney_rank(first: int, second: int, confidence: float) -> tuple[int,
 
 
 def _mann_whitney_counts(first: int, second: int) -> list[int]:
-    """Number of arrangements of `first` and `second` values for each U = 0 ... first * second (Gaussian
-    binomial).
-    """
+    """The number of arrangements for each U = 0 ... first * second: a Gaussian binomial's coefficients."""
     ways = [1] + [0] * (first * second)
     for step in range(1, first + 1):
         # Multiply by (1 - q^(second + step)), then divide by (1 - q^step).

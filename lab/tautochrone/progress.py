@@ -1,0 +1,138 @@
+"""How far a measurement is: a bar on a terminal, a line per tenth elsewhere, or nothing."""
+
+from __future__ import annotations
+
+import sys
+from typing import IO, Protocol
+
+from rich import progress as bars
+from rich.console import Console
+
+SHOW_AFTER_SECONDS = 1.0
+
+
+class Progress(Protocol):
+    """What the measuring core tells about its progress. Calls come between runs, from one thread."""
+
+    def update(
+        self, done: int, total: int, seconds_gone: float, seconds_left: float | None, doing: str
+    ) -> None:
+        """`done` of `total` runs have ended; `seconds_left` is an estimate, None while there is none."""
+        ...
+
+    def say(self, sentence: str) -> None:
+        """Something that a user should read now, such as a configuration that was dropped."""
+        ...
+
+    def finish(self) -> None:
+        """The measurement has ended, well or not."""
+        ...
+
+
+class SilentProgress:
+    """Shows nothing and remembers what was said, for tests and for callers with a display of their own."""
+
+    def __init__(self) -> None:
+        self.sentences: list[str] = []
+
+    def update(
+        self, done: int, total: int, seconds_gone: float, seconds_left: float | None, doing: str
+    ) -> None:
+        """Nothing."""
+
+    def say(self, sentence: str) -> None:
+        """Remember the sentence in `sentences`."""
+        self.sentences.append(sentence)
+
+    def finish(self) -> None:
+        """Nothing."""
+
+
+class TerminalProgress:
+    """A bar with the time left, on stderr. Work that is over within a second shows nothing."""
+
+    def __init__(self, title: str, console: Console | None = None) -> None:
+        self._title = title
+        self._console = console if console is not None else Console(stderr=True)
+        self._bars: bars.Progress | None = None
+        self._task: bars.TaskID | None = None
+
+    def update(
+        self, done: int, total: int, seconds_gone: float, seconds_left: float | None, doing: str
+    ) -> None:
+        """Draw the bar anew."""
+        expected = seconds_gone + (seconds_left if seconds_left is not None else SHOW_AFTER_SECONDS)
+        if self._bars is None and expected < SHOW_AFTER_SECONDS:
+            return
+        if self._bars is None or self._task is None:
+            self._bars = bars.Progress(
+                bars.TextColumn("{task.description}"),
+                bars.BarColumn(),
+                bars.MofNCompleteColumn(),
+                bars.TextColumn("{task.fields[left]}"),
+                bars.TextColumn("[dim]{task.fields[doing]}"),
+                console=self._console,
+                transient=True,
+            )
+            self._bars.start()
+            self._task = self._bars.add_task(self._title, total=total, left="", doing="")
+        self._bars.update(self._task, completed=done, total=total, left=time_left(seconds_left), doing=doing)
+
+    def say(self, sentence: str) -> None:
+        """Print the sentence above the bar."""
+        self._console.print(sentence, markup=False, highlight=False)
+
+    def finish(self) -> None:
+        """Take the bar away."""
+        if self._bars is not None:
+            self._bars.stop()
+            self._bars = None
+
+
+class LineProgress:
+    """One line for every tenth of the work, for logs and pipes."""
+
+    def __init__(self, title: str, stream: IO[str] | None = None) -> None:
+        self._title = title
+        self._stream = stream if stream is not None else sys.stderr
+        self._tenths = 0
+
+    def update(
+        self, done: int, total: int, seconds_gone: float, seconds_left: float | None, doing: str
+    ) -> None:
+        """Print a line when another tenth of the runs has ended."""
+        tenths = 10 * done // max(total, 1)
+        expected = seconds_gone + (seconds_left or 0.0)
+        if tenths > self._tenths and expected >= SHOW_AFTER_SECONDS:
+            left = f", {time_left(seconds_left)}" if done < total else ""
+            self._print(f"{self._title}: {10 * tenths} % ({done} of {total} runs{left})")
+        self._tenths = max(self._tenths, tenths)
+
+    def say(self, sentence: str) -> None:
+        """Print the sentence on a line of its own."""
+        self._print(f"{self._title}: {sentence}")
+
+    def finish(self) -> None:
+        """Nothing: lines need no clearing."""
+
+    def _print(self, line: str) -> None:
+        print(line, file=self._stream, flush=True)
+
+
+def progress_for(title: str, console: Console | None = None) -> Progress:
+    """The kind of progress that fits where stderr goes: a bar on a terminal, lines elsewhere."""
+    console = console if console is not None else Console(stderr=True)
+    return TerminalProgress(title, console) if console.is_terminal else LineProgress(title, console.file)
+
+
+def time_left(seconds: float | None) -> str:
+    """``2 h 05 min left``, ``3 min 20 s left``, ``12 s left``; empty while nothing is known."""
+    if seconds is None:
+        return ""
+    whole = max(0, round(seconds))
+    hours, minutes = whole // 3600, whole % 3600 // 60
+    if hours:
+        return f"{hours} h {minutes:02d} min left"
+    if minutes:
+        return f"{minutes} min {whole % 60:02d} s left"
+    return f"{whole} s left"

@@ -1,0 +1,194 @@
+"""The results of a study in a folder: who measured what, run after run.
+
+``rows.jsonl`` is the truth; index, Parquet and CSV are derived from it. Its first line says what the file is
+(`tautochrone.store/1`), the next is the machine's record (`tautochrone.machine/1`), every other line is a run
+(`tautochrone.row/1`), appended and flushed to the disk as the run ends (see `journal`). A later line with
+the same `run` takes the place of an earlier one: so a run becomes an error when a check over several rows
+refuses it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from importlib import metadata
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from tautochrone import journal, row
+from tautochrone.clock import Clock, SystemClock, iso
+from tautochrone.errors import TautoError
+from tautochrone.row import MACHINE_SCHEMA, MEASURED, ROW_SCHEMA, STORE_SCHEMA, Row
+
+ROWS_FILE = "rows.jsonl"
+
+
+class Store:
+    """A study's results: `Store.open` to measure, `Store.read` to look.
+
+    `notices` holds what a user should be told, a sentence each, such as a cut-off line that was moved aside.
+    """
+
+    def __init__(self, path: Path, records: list[dict[str, Any]], writer: journal.Journal | None) -> None:
+        self.path = path
+        self.notices: list[str] = list(writer.notices) if writer else []
+        self._records = records
+        self._writer = writer
+
+    @classmethod
+    def open(
+        cls,
+        folder: Path | str,
+        study: str,
+        plan_id: str,
+        machine: Mapping[str, Any],
+        fresh: bool = False,
+        clock: Clock | None = None,
+    ) -> Self:
+        """Open `folder` for appending, creating it or going on from what it holds.
+
+        With `fresh` the earlier rows are kept as ``rows.<when they were begun>.jsonl`` and a new file is
+        begun. TautoError: folder not writable, another process writes there, a line is broken, or the
+        rows there are of another schema, study, machine or plan.
+        """
+        path = Path(folder) / ROWS_FILE
+        writer = journal.Journal.open(path, aside=_aside(path) if fresh else None)
+        try:
+            records = writer.records
+            if not records:
+                now = (clock or SystemClock()).now()
+                writer.append(
+                    {
+                        "schema": STORE_SCHEMA,
+                        "study": study,
+                        "plan_id": plan_id,
+                        "created": iso(now),
+                        "tautochrone": version(),
+                    }
+                )
+            _check_schemas(path, records)
+            _refuse_other_results(path, records, study, plan_id, machine)
+            if len(records) == 1:
+                writer.append({**machine, "schema": MACHINE_SCHEMA})
+        except BaseException:
+            writer.close()
+            raise
+        return cls(path, records, writer)
+
+    @classmethod
+    def read(cls, where: Path | str) -> Self:
+        """Look at a folder that holds ``rows.jsonl``, or at such a file, even while it is written."""
+        path = Path(where)
+        path = path / ROWS_FILE if path.is_dir() else path
+        records = journal.read(path)
+        if not records:
+            raise TautoError(f"{path} holds no results", "Name a folder that a study has written")
+        _check_schemas(path, records)
+        return cls(path, records, None)
+
+    @property
+    def folder(self) -> Path:
+        """The folder that holds the rows and all that is derived from them."""
+        return self.path.parent
+
+    @property
+    def header(self) -> dict[str, Any]:
+        """The store's first line: study, plan_id, created, tautochrone (the version that made it)."""
+        return self._records[0]
+
+    @property
+    def study(self) -> str:
+        """The study that was measured."""
+        return str(self.header["study"])
+
+    @property
+    def machine(self) -> dict[str, Any]:
+        """The machine's record, `tautochrone.machine/1`; empty if a kill came before it was written."""
+        found = (record for record in self._records if record["schema"] == MACHINE_SCHEMA)
+        return next(found, {})
+
+    def append(self, new: Mapping[str, Any]) -> None:
+        """Store a row; it is on the disk when this returns. ValueError for a row that breaks the schema."""
+        if self._writer is None:
+            raise ValueError(f"{self.path} was opened for reading")
+        row.check(new)
+        self._writer.append(new)
+
+    def rows(self, source: str | None = MEASURED) -> list[Row]:
+        """The rows in the order of their runs; each run once, in its last state.
+
+        `source` is ``measured`` (the default: rows that only chose finalists are not results),
+        ``screening``, or None for all of them.
+        """
+        latest: dict[str, Row] = {}
+        for record in self._records:
+            if record["schema"] == ROW_SCHEMA:
+                latest[record["run"]] = record
+        return [one for one in latest.values() if source is None or one.get("source", MEASURED) == source]
+
+    def completed(self, source: str = MEASURED) -> set[tuple[str, int]]:
+        """The (config_id, round) that need not be run again. Runs that ended in an error are tried again."""
+        return {(one["config_id"], one["round"]) for one in self.rows(source) if one["error"] is None}
+
+    def close(self) -> None:
+        """Let the lock go. Closing twice, or a store that was opened for reading, is allowed."""
+        if self._writer is not None:
+            self._writer.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def version() -> str:
+    """The version of this package, ``unknown`` when it runs from a folder that was never installed."""
+    try:
+        return metadata.version("tautochrone")
+    except metadata.PackageNotFoundError:
+        return "unknown"
+
+
+def _aside(path: Path) -> Any:
+    """Where rows go that a fresh start sets aside: named after the moment they were begun."""
+
+    def name(records: list[dict[str, Any]]) -> Path:
+        begun = str(records[0].get("created", "earlier")) if records else "earlier"
+        stamp = "".join(letter for letter in begun if letter.isalnum())
+        candidates = (f"rows.{stamp}{suffix}.jsonl" for suffix in ("", *(f"-{n}" for n in range(2, 1000))))
+        return next(path.with_name(one) for one in candidates if not path.with_name(one).exists())
+
+    return name
+
+
+def _check_schemas(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
+    for number, record in enumerate(records, start=1):
+        expected = (STORE_SCHEMA,) if number == 1 else (ROW_SCHEMA, MACHINE_SCHEMA)
+        if record.get("schema") not in expected:
+            found, wanted = record.get("schema"), " or ".join(expected)
+            raise TautoError(
+                f"line {number} of {path} has schema {found!r}; expected {wanted}",
+                "Use the version of tautochrone that wrote it, or name another folder with --output",
+            )
+
+
+def _refuse_other_results(
+    path: Path, records: list[dict[str, Any]], study: str, plan_id: str, machine: Mapping[str, Any]
+) -> None:
+    remedy = "Begin anew with --fresh (the old rows are kept beside it), or name another folder with --output"
+    header = records[0]
+    if header.get("study") != study:
+        raise TautoError(f"{path} holds the study {header.get('study')!r}, not {study!r}", remedy)
+    known = next((one for one in records if one["schema"] == MACHINE_SCHEMA), machine)
+    if known.get("machine") != machine.get("machine"):
+        found, here = known.get("machine"), machine.get("machine")
+        raise TautoError(f"{path} was measured on machine {found}; this is machine {here}", remedy)
+    if header.get("plan_id") != plan_id:
+        raise TautoError(
+            f"{path} was measured with other settings (plan {header.get('plan_id')}, now plan {plan_id}): "
+            "rows of two plans must not be mixed",
+            remedy,
+        )
