@@ -1,0 +1,121 @@
+#pragma once
+// What is learned about one loop: one call site, one power-of-two class of sizes.
+//
+// Pure: no thread and no clock; the team tells it what happened and asks what to do. So the simulator and
+// the tests drive it in virtual time.
+
+#include <atomic>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include <tauto/range.hpp>
+
+namespace tauto::detail {
+
+// A number of members that a loop may be run with, and what a fork and join of that many costs (ticks).
+struct width_option {
+    int width = 1;
+    double fork_ticks = 0;
+};
+
+// Times in ticks. `microsecond` is the length of one, so that thresholds mean the same on every clock.
+struct loop_model_options {
+    std::vector<width_option> widths;  // ascending, the first is 1, the last the whole team
+    double microsecond = 1000;
+};
+
+class loop_model {
+  public:
+    explicit loop_model(const loop_model_options& options);
+
+    // The width to run the next call with.
+    [[nodiscard]] int width() const noexcept { return options_[current_].width; }
+    // The ranks that take part, fastest first, rank 0 (the caller) always first: take the first width().
+    [[nodiscard]] std::span<const int> order() const noexcept { return order_; }
+    // Relative speed by rank, each > 0; all 1 until something is known.
+    [[nodiscard]] std::span<const double> speeds() const noexcept { return speeds_; }
+    // The same, but moved only when a speed has changed by more than noise, so that shares stay put and
+    // caches stay warm; exactly equal where speeds differ by noise.
+    [[nodiscard]] std::span<const double> share_speeds() const noexcept { return share_speeds_; }
+    [[nodiscard]] bool speeds_known() const noexcept { return folds_ > 0; }
+    // The caller's ticks for one iteration; 0 until known.
+    [[nodiscard]] double ticks_per_iteration() const noexcept { return serial_; }
+
+    // What a member did in the call that ends now: called for each participant, before record().
+    // `ticks` runs from the launch, so that a late start counts as slowness: that is what a share must
+    // make up for.
+    void record_member(int rank, index iterations, std::int64_t ticks) noexcept;
+    // One call of n iterations took `elapsed` ticks with width().
+    void record(index n, std::int64_t elapsed) noexcept;
+
+    // For schedules whose width is fixed: only the members' speeds are learned.
+    void record_speeds(std::int64_t elapsed) noexcept;
+
+    // Calls that may run inline, untimed and without the team's lock: the path of loops too short to fork.
+    // Two threads that race here may lose a decrement, which only delays the next timed call.
+    [[nodiscard]] bool take_inline_call() noexcept {
+        const int left = inline_calls_.load(std::memory_order_relaxed);
+        if (left <= 0) return false;
+        inline_calls_.store(left - 1, std::memory_order_relaxed);
+        return true;
+    }
+
+  private:
+    struct option {
+        int width = 1;
+        double fork_ticks = 0;
+        // Ticks per iteration: the better of the last two trials (noise only ever adds), or infinity.
+        double best = std::numeric_limits<double>::infinity();
+        double previous = std::numeric_limits<double>::infinity();
+        int trials = 0;
+        double patience = 1;        // doubles each time a repeated trial loses
+        double spent_at_trial = 0;  // spent_ when it was tried last
+        [[nodiscard]] bool tried() const noexcept { return trials > 0; }
+    };
+    struct window {
+        int calls = 0;
+        double ticks = 0;
+        double iterations = 0;
+        [[nodiscard]] double per_iteration() const noexcept { return ticks / iterations; }
+    };
+
+    void fold_speeds() noexcept;
+    void sort_members() noexcept;
+    void settle_shares() noexcept;
+    [[nodiscard]] double speed_of(const option& o) const noexcept;
+    [[nodiscard]] double predicted(const option& o, double n) const noexcept;
+    [[nodiscard]] double estimate(const option& o, double n) const noexcept;
+    [[nodiscard]] bool trial_complete() const noexcept;
+    [[nodiscard]] bool window_complete() const noexcept;
+    void finish_trial() noexcept;
+    void finish_window(double n) noexcept;
+    void choose(double n) noexcept;
+    void maybe_start_trial(double n) noexcept;
+    void start_trial(std::size_t which) noexcept;
+    void allow_inline_calls(double elapsed) noexcept;
+
+    std::vector<option> options_;
+    double microsecond_;
+    std::vector<double> speeds_;
+    std::vector<double> share_speeds_;
+    std::vector<double> fold_iterations_;
+    std::vector<double> fold_ticks_;
+    std::vector<int> order_;
+    double fold_elapsed_ = 0;
+    int folds_ = 0;
+    double serial_ = 0;  // ticks per iteration of the caller alone
+    std::size_t chosen_ = 0;
+    std::size_t current_ = 0;  // differs from chosen_ during a trial
+    bool in_trial_ = false;
+    bool skip_next_ = true;  // the first call after a change of width moves data between caches
+    window window_;
+    double reference_ = 0;  // the chosen width's usual ticks per iteration
+    int drifts_ = 0;
+    double spent_ = 0;  // ticks spent in this loop in all
+    double last_n_ = 0;
+    std::atomic<int> inline_calls_{0};
+};
+
+}  // namespace tauto::detail

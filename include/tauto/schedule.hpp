@@ -1,0 +1,341 @@
+#pragma once
+// How the iterations of a loop are shared among members.
+//
+// Everything here is pure: no thread, no clock, no allocation after construction. A schedule given
+// (n, speeds) answers next(rank). Real members call next concurrently; a simulator calls it in virtual
+// time and gets the very same decisions.
+//
+// The adaptive schedule's protocol: one 64-bit word a member.
+//
+// | part of the word | what a user sees                          | who changes it                          |
+// |------------------|-------------------------------------------|-----------------------------------------|
+// | begin (low 32)   | first unit of the share not yet handed out | the owner, upwards, by compare-exchange |
+// | end (high 32)    | end of the share                           | a thief, downwards, by compare-exchange |
+//
+// Invariant: the units that no member has been given yet are exactly the disjoint union of the words'
+// [begin, end), plus at most one range in the hands of each thief between its compare-exchange on the
+// victim's word and its store to its own. Each compare-exchange moves units from one holder to another
+// and never copies them, so every unit is handed out exactly once. A word says all there is to say about
+// the share it holds: should a value come back to a word (A-B-A), a compare-exchange that succeeds on it
+// still takes units that are in the share at that moment.
+// Only an owner whose word is empty stores to it, and an empty word matches no thief's expected value.
+// (The same protocol, with the same names, is in verify/adaptive.pml.)
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <variant>
+
+#include <tauto/range.hpp>
+
+namespace tauto {
+
+// Equal contiguous shares, decided beforehand.
+struct static_ {};
+// Chunks of `chunk` iterations, dealt round-robin by rank.
+struct static_chunk {
+    index chunk = 1;
+};
+// Chunks of `chunk` iterations from one shared counter.
+struct dynamic {
+    index chunk = 1;
+};
+// Shrinking chunks, remaining / (2 members) but at least `chunk`, from one shared counter
+// (Polychronopoulos and Kuck, IEEE Trans. Computers C-36, 1987).
+struct guided {
+    index chunk = 1;
+};
+// Contiguous shares in proportion to the members' learned speeds, decided beforehand.
+struct weighted {};
+// Weighted shares, eaten from the front; an idle member takes from the back of the share that would
+// finish last. In a team it also learns the speeds, and whether a loop pays for all members, some, or one.
+struct adaptive {};
+
+using schedule = std::variant<adaptive, static_, static_chunk, dynamic, guided, weighted>;
+
+// The schedule's name as written in docs, rows and traces.
+[[nodiscard]] constexpr std::string_view name_of(const schedule& chosen) noexcept {
+    constexpr std::string_view names[] = {"adaptive", "static", "static_chunk",
+                                          "dynamic",  "guided", "weighted"};
+    return names[chosen.index()];
+}
+
+// The share of `rank` when n iterations are cut into `members` contiguous pieces that differ by at most one.
+[[nodiscard]] constexpr range equal_share(index n, int members, int rank) noexcept {
+    const index quotient = n / members;
+    const index remainder = n % members;
+    const index begin = quotient * rank + std::min<index>(rank, remainder);
+    return {begin, begin + quotient + (rank < remainder ? 1 : 0)};
+}
+
+namespace detail {
+
+constexpr std::uint64_t pack_share(std::uint32_t begin, std::uint32_t end) noexcept {
+    return std::uint64_t{end} << 32 | begin;
+}
+constexpr std::uint32_t share_begin(std::uint64_t word) noexcept {
+    return static_cast<std::uint32_t>(word);
+}
+constexpr std::uint32_t share_end(std::uint64_t word) noexcept {
+    return static_cast<std::uint32_t>(word >> 32);
+}
+constexpr std::uint32_t share_size(std::uint64_t word) noexcept {
+    return share_end(word) > share_begin(word) ? share_end(word) - share_begin(word) : 0;
+}
+
+}  // namespace detail
+
+// The read-only half of an adaptive loop; the words are its other half.
+//
+// Shares are counted in units of 2^unit_shift iterations so that begin and end fit 32 bits for any n.
+struct adaptive_plan {
+    index n = 0;
+    int unit_shift = 0;
+    int members = 1;
+    // Smallest chunk an owner takes, in units: about the work that a steal costs.
+    std::uint32_t grain = 1;
+    // An owner takes 1/divisor of what is left of its share: 2 where speeds are known, 4 where not.
+    std::uint32_t divisor = 4;
+    // Relative speeds by rank, each > 0.
+    const double* speeds = nullptr;
+
+    [[nodiscard]] std::uint32_t units() const noexcept {
+        return static_cast<std::uint32_t>((n + (index{1} << unit_shift) - 1) >> unit_shift);
+    }
+    [[nodiscard]] range iterations(std::uint32_t begin, std::uint32_t end) const noexcept {
+        return {static_cast<index>(begin) << unit_shift, std::min(n, static_cast<index>(end) << unit_shift)};
+    }
+};
+
+// Sets n and the unit: the smallest power of two that lets all units fit 31 bits.
+constexpr int unit_shift_for(index n) noexcept {
+    const auto width = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(n)));
+    return width > 31 ? width - 31 : 0;
+}
+
+// Cuts [0, n) into contiguous shares in proportion to speeds[0..members): bounds[0..members] ascending,
+// bounds[0] = 0 and bounds[members] = n. Long shares end on round indices, so that two members do not
+// write one cache line of the result. O(members).
+inline void weighted_bounds(index n, std::span<const double> speeds, std::span<index> bounds) noexcept {
+    double total = 0;
+    for (double speed : speeds) total += speed;
+    const index mean = n / static_cast<index>(speeds.size());
+    // At most 1/128 of a share, at most 16 elements (a cache line of floats).
+    const auto limit = static_cast<std::uint64_t>(std::clamp<index>(mean / 128, 1, 16));
+    const auto step = static_cast<index>(std::bit_floor(limit));
+    double sum = 0;
+    bounds[0] = 0;
+    for (std::size_t rank = 0; rank + 1 < speeds.size(); ++rank) {
+        sum += speeds[rank];
+        const auto exact = static_cast<index>(static_cast<double>(n) * (sum / total) + 0.5);
+        const index rounded = (exact + step / 2) / step * step;
+        bounds[rank + 1] = std::clamp(rounded, bounds[rank], n);
+    }
+    bounds[speeds.size()] = n;
+}
+
+// The owner's next chunk from the front of its own share; empty when the share is.
+inline range take_front(const adaptive_plan& plan, std::atomic<std::uint64_t>& share) noexcept {
+    // Relaxed: the word carries no data but itself; what a body reads was published by the launch.
+    std::uint64_t word = share.load(std::memory_order_relaxed);
+    for (;;) {
+        const std::uint32_t left = detail::share_size(word);
+        if (left == 0) return {};
+        const std::uint32_t begin = detail::share_begin(word);
+        std::uint32_t count = std::max(plan.grain, left / plan.divisor);
+        if (count >= 16) count = (count + 3) & ~std::uint32_t{3};
+        // A rest below half a grain would cost a claim and be worth no steal.
+        if (count >= left || left - count < (plan.grain + 1) / 2) count = left;
+        const std::uint64_t rest = detail::pack_share(begin + count, detail::share_end(word));
+        if (share.compare_exchange_weak(word, rest, std::memory_order_relaxed)) {
+            return plan.iterations(begin, begin + count);
+        }
+    }
+}
+
+// Takes from the back of one victim's share, in proportion to the two speeds, so that both would finish
+// together; the thief's first chunk is returned and the rest becomes its own share. Empty when a race was
+// lost or the victim has nothing left. share_of(rank) gives the word of a member.
+template <class ShareOf>
+range steal_from(const adaptive_plan& plan, ShareOf&& share_of, int thief, int victim) noexcept {
+    std::atomic<std::uint64_t>& theirs = share_of(victim);
+    std::uint64_t word = theirs.load(std::memory_order_relaxed);
+    const std::uint32_t left = detail::share_size(word);
+    if (left == 0) return {};
+    const double speed = plan.speeds[thief];
+    const double part = static_cast<double>(left) * (speed / (speed + plan.speeds[victim]));
+    // Less than a grain is not worth a transfer, and a rest below that is better taken whole.
+    const std::uint32_t wanted = std::max(plan.grain, static_cast<std::uint32_t>(part + 0.5));
+    const std::uint32_t count =
+        left - std::min(left, wanted) < plan.grain / 2 ? left : std::min(left, wanted);
+    const std::uint32_t end = detail::share_end(word);
+    const std::uint64_t rest = detail::pack_share(detail::share_begin(word), end - count);
+    if (!theirs.compare_exchange_strong(word, rest, std::memory_order_relaxed)) return {};
+    // Between here and the store below the units are in this member's hands alone.
+    std::atomic<std::uint64_t>& mine = share_of(thief);
+    mine.store(detail::pack_share(end - count, end), std::memory_order_relaxed);
+    return take_front(plan, mine);
+}
+
+// The member (not `thief`) whose share would finish last, or -1 when no share has anything left. O(members).
+template <class ShareOf>
+int last_to_finish(const adaptive_plan& plan, ShareOf&& share_of, int thief) noexcept {
+    int latest = -1;
+    double longest = 0;
+    for (int step = 1; step < plan.members; ++step) {
+        const int rank = (thief + step) % plan.members;
+        const std::uint32_t left = detail::share_size(share_of(rank).load(std::memory_order_relaxed));
+        const double time = static_cast<double>(left) / plan.speeds[rank];
+        if (left > 0 && time > longest) {
+            longest = time;
+            latest = rank;
+        }
+    }
+    return latest;
+}
+
+// The next range for `rank`: from its own share, else stolen; empty when no share has anything left.
+// `steals` counts successful steals. Lock-free: a failed attempt means that another member took units.
+template <class ShareOf>
+range adaptive_next(const adaptive_plan& plan, ShareOf&& share_of, int rank, int& steals) noexcept {
+    range chunk = take_front(plan, share_of(rank));
+    while (chunk.empty()) {
+        const int victim = last_to_finish(plan, share_of, rank);
+        if (victim < 0) return {};
+        chunk = steal_from(plan, share_of, rank, victim);
+        if (!chunk.empty()) ++steals;
+    }
+    return chunk;
+}
+
+// The whole state of one loop under any schedule. Members call next(rank), each with its own rank,
+// concurrently, until it answers an empty range. A worksharing is built once for `max_members` and reset
+// for each loop; reset must not run together with next.
+class worksharing {
+  public:
+    explicit worksharing(int max_members)
+        : lines_(std::make_unique<line[]>(static_cast<std::size_t>(max_members))),
+          speeds_(std::make_unique<double[]>(static_cast<std::size_t>(max_members))),
+          bounds_(std::make_unique<index[]>(static_cast<std::size_t>(max_members) + 1)),
+          max_members_(max_members) {}
+
+    // n ≥ 0 iterations; speeds[rank] > 0 are relative, one a member, at most max_members of them.
+    // Chunks below 1 count as 1. O(members).
+    void reset(const schedule& chosen, index n, std::span<const double> speeds) noexcept;
+
+    // The next range of iterations for `rank`, or an empty one when there is nothing left for it.
+    [[nodiscard]] range next(int rank) noexcept;
+
+    // Successful steals of `rank` since reset.
+    [[nodiscard]] int steals(int rank) const noexcept {
+        return lines_[static_cast<std::size_t>(rank)].steals;
+    }
+    [[nodiscard]] int max_members() const noexcept { return max_members_; }
+
+  private:
+    // One cache line and its neighbour (the prefetcher pairs them) a member.
+    struct alignas(128) line {
+        std::atomic<std::uint64_t> share{0};
+        index cursor =
+            0;  // static_chunk: next chunk; static_, weighted: 1 once handed out. The owner's alone.
+        int steals = 0;
+    };
+    range next_static_chunk(line& own, int rank) const noexcept;
+    range next_dynamic() noexcept;
+    range next_guided() noexcept;
+
+    std::unique_ptr<line[]> lines_;
+    std::unique_ptr<double[]> speeds_;
+    std::unique_ptr<index[]> bounds_;
+    int max_members_;
+    adaptive_plan plan_;
+    schedule chosen_;
+    index chunk_ = 1;
+    alignas(128) std::atomic<index> counter_{0};
+};
+
+inline void worksharing::reset(const schedule& chosen, index n, std::span<const double> speeds) noexcept {
+    chosen_ = chosen;
+    plan_ = {.n = n,
+             .unit_shift = unit_shift_for(n),
+             .members = static_cast<int>(speeds.size()),
+             .grain = 1,
+             .divisor = 4,
+             .speeds = speeds_.get()};
+    std::copy(speeds.begin(), speeds.end(), speeds_.get());
+    chunk_ = 1;
+    if (const auto* fixed = std::get_if<static_chunk>(&chosen)) chunk_ = fixed->chunk;
+    if (const auto* shared = std::get_if<dynamic>(&chosen)) chunk_ = shared->chunk;
+    if (const auto* shrinking = std::get_if<guided>(&chosen)) chunk_ = shrinking->chunk;
+    chunk_ = std::clamp<index>(chunk_, 1, std::max<index>(n, 1));
+    counter_.store(0, std::memory_order_relaxed);
+    weighted_bounds(n, speeds, {bounds_.get(), speeds.size() + 1});
+    for (int rank = 0; rank < plan_.members; ++rank) {
+        line& own = lines_[static_cast<std::size_t>(rank)];
+        own.cursor = 0;
+        own.steals = 0;
+        const auto unit = [&](int r) {
+            return static_cast<std::uint32_t>(r == plan_.members
+                                                  ? plan_.units()
+                                                  : bounds_[static_cast<std::size_t>(r)] >> plan_.unit_shift);
+        };
+        own.share.store(detail::pack_share(unit(rank), unit(rank + 1)), std::memory_order_relaxed);
+    }
+}
+
+inline range worksharing::next_static_chunk(line& own, int rank) const noexcept {
+    const index chunks = plan_.n / chunk_ + (plan_.n % chunk_ != 0 ? 1 : 0);
+    const index chunk = own.cursor * plan_.members + rank;
+    if (chunk >= chunks) return {};
+    ++own.cursor;
+    return {chunk * chunk_, chunk == chunks - 1 ? plan_.n : (chunk + 1) * chunk_};
+}
+
+inline range worksharing::next_dynamic() noexcept {
+    // A bare fetch_add could overflow for n near 2^63 when members keep asking.
+    if (counter_.load(std::memory_order_relaxed) >= plan_.n) return {};
+    const index begin = counter_.fetch_add(chunk_, std::memory_order_relaxed);
+    if (begin >= plan_.n) return {};
+    return {begin, chunk_ > plan_.n - begin ? plan_.n : begin + chunk_};
+}
+
+inline range worksharing::next_guided() noexcept {
+    index begin = counter_.load(std::memory_order_relaxed);
+    for (;;) {
+        const index left = plan_.n - begin;
+        if (left <= 0) return {};
+        const index count = std::min(left, std::max(chunk_, left / (2 * plan_.members)));
+        if (counter_.compare_exchange_weak(begin, begin + count, std::memory_order_relaxed)) {
+            return {begin, begin + count};
+        }
+    }
+}
+
+inline range worksharing::next(int rank) noexcept {
+    line& own = lines_[static_cast<std::size_t>(rank)];
+    const auto once = [&](range whole) { return own.cursor++ == 0 ? whole : range{}; };
+    switch (chosen_.index()) {
+        case 1:
+            return once(equal_share(plan_.n, plan_.members, rank));
+        case 2:
+            return next_static_chunk(own, rank);
+        case 3:
+            return next_dynamic();
+        case 4:
+            return next_guided();
+        case 5:
+            return once(
+                {bounds_[static_cast<std::size_t>(rank)], bounds_[static_cast<std::size_t>(rank) + 1]});
+        default:
+            return adaptive_next(
+                plan_, [this](int r) -> auto& { return lines_[static_cast<std::size_t>(r)].share; }, rank,
+                own.steals);
+    }
+}
+
+}  // namespace tauto

@@ -1,0 +1,11 @@
+#pragma once
+// Everything of the runtime's public interface.
+
+#include <tauto/error.hpp>
+#include <tauto/machine.hpp>
+#include <tauto/parallel_for.hpp>
+#include <tauto/range.hpp>
+#include <tauto/schedule.hpp>
+#include <tauto/team.hpp>
+#include <tauto/trace.hpp>
+#include <tauto/wait.hpp>

@@ -1,0 +1,183 @@
+#pragma once
+// A team: one pinned member for each of a set of CPUs. The thread that calls is member 0.
+//
+// Launch and join, one mailbox and one report line a worker (verify/launch.pml has the same names):
+//
+// | variable          | what it says                               | written by            | pairs with |
+// |-------------------|--------------------------------------------|-----------------------|--------------------------|
+// | mailbox.ticket    | a loop is ready (changes) / nothing new    | caller, store-release | worker,
+// load-acquire     | | mailbox.parked    | the worker sleeps, or is about to          | worker | caller,
+// after its fence  | | mailbox.share     | what is left of the worker's share         | see schedule.hpp | -
+// | | report.done       | ticket of the last loop finished, bit 0:   | worker, exchange;     | caller,
+// load-acquire     | |                   | the caller sleeps on it                    | caller sets bit 0 | |
+//
+// Invariant: a mailbox's plain fields are written only while its worker is idle (done == ticket), and a
+// worker reads them only between its ticket's change and its own exchange on done. So no two threads ever
+// touch a plain field at the same time.
+// No wake-up is lost: the caller stores the ticket, fences, reads parked; the worker stores parked, fences,
+// reads the ticket (Dekker's pattern): at least one of them sees the other. And the kernel re-checks the
+// ticket before it puts the worker to sleep.
+
+#include <atomic>
+#include <bit>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tauto/error.hpp>
+#include <tauto/loop_model.hpp>
+#include <tauto/schedule.hpp>
+#include <tauto/wait.hpp>
+
+namespace tauto {
+
+struct team_options {
+    // The CPUs of the members, member 0 first; a CPU may be listed more than once (members then share it).
+    // Empty: what TAUTO_CPUS selects (see select_cpus), else one for each usable CPU.
+    std::vector<int> cpus = {};
+    // Number of members; 0: one for each CPU of the list. More than CPUs: they are dealt out in turn.
+    int size = 0;
+    // Empty: what TAUTO_WAIT says, else balanced.
+    std::optional<wait_policy> wait = {};
+    // Pins each worker to its CPU and the constructing thread to member 0's, until the team is destroyed.
+    bool pin = true;
+};
+
+// What one call did; filled on request through loop_options::report.
+struct loop_report {
+    int width = 0;   // members that took part; 1: it ran inline on the caller
+    int steals = 0;  // shares taken from another member
+    // Iterations by rank; kept only for loops that were forked.
+    std::vector<index> iterations = {};
+};
+
+// Names a call site whose body type does not: a loop behind std::function, or one lambda used for different
+// work. Declare it static; each site learns for itself.
+class site {
+  public:
+    constexpr site() = default;
+    site(const site&) = delete;
+    site& operator=(const site&) = delete;
+
+  private:
+    friend class team;
+    std::atomic<int> id_{-1};
+};
+
+struct loop_options {
+    tauto::schedule schedule = adaptive{};
+    std::stop_token stop = {};
+    tauto::site* site = nullptr;
+    loop_report* report = nullptr;
+    const char* name = nullptr;  // shown in traces; must outlive the team
+};
+
+// n at most this: half of what would let counters overflow however many members ask at once.
+inline constexpr index max_iterations = index{1} << 56;
+
+namespace detail {
+
+// A loop body without its type: calls *body with a range and the rank of the member that runs it.
+using invoke_function = void (*)(const void* body, range r, int rank);
+
+struct loop_call {
+    invoke_function invoke;
+    const void* body;
+    index n;
+    tauto::site* site;
+    const loop_options* options;
+};
+
+// True on a thread that is inside a loop body run by a team: a nested call runs inline.
+inline thread_local constinit bool inside_loop = false;
+
+struct loop_state;
+
+// What a launched member is to do with its mailbox.
+enum class launch_mode : std::uint32_t { fixed, shared, adaptive, end };
+
+// Two cache lines: the first is what a launch and a thief touch, the second what an adaptive loop needs to
+// begin without reading a third one (170 ns each between the cores measured here).
+struct alignas(128) mailbox {
+    std::atomic<std::uint32_t> ticket{0};
+    std::atomic<std::uint32_t> parked{0};
+    std::atomic<std::uint64_t> share{0};
+    invoke_function invoke = nullptr;
+    const void* body = nullptr;
+    loop_state* loop = nullptr;
+    range fixed;
+    launch_mode mode = launch_mode::fixed;
+    int position = 0;  // of this member among the loop's participants
+    adaptive_plan plan;
+    bool cancellable = false;
+    // A look at the other shares costs a worker one transfer at the end of its loop; in loops of a few
+    // microseconds only the caller, who would wait anyway, looks for more.
+    bool may_steal = true;
+};
+
+struct alignas(128) report_line {
+    std::atomic<std::uint32_t> done{0};
+    int steals = 0;
+    index iterations = 0;
+    std::int64_t end_ticks = 0;
+};
+
+// The models of one site, by power-of-two class of sizes (index: bit width of n).
+struct site_record {
+    std::atomic<loop_model*> models[64] = {};
+};
+
+struct team_state;
+
+}  // namespace detail
+
+class team {
+  public:
+    // Starts the members. Throws tauto::error for a CPU that does not exist or is not allowed, a negative
+    // size, or when the system gives no thread. A refused pin is no error: see pinned().
+    explicit team(team_options options = {});
+    // Waits for a loop of another thread, ends the members, gives the constructing thread its CPUs back.
+    ~team();
+    team(const team&) = delete;
+    team& operator=(const team&) = delete;
+
+    [[nodiscard]] int size() const noexcept;
+    // The CPU of each member, by rank.
+    [[nodiscard]] const std::vector<int>& cpus() const noexcept;
+    [[nodiscard]] wait_policy wait() const noexcept;
+    // More members than CPUs: nobody spins.
+    [[nodiscard]] bool oversubscribed() const noexcept;
+    // False when the system refused to pin a member; notes() says which and why.
+    [[nodiscard]] bool pinned() const noexcept;
+    [[nodiscard]] std::vector<std::string> notes() const;
+    // Cost of launching and joining all members, measured at start.
+    [[nodiscard]] double fork_join_seconds() const noexcept;
+
+    // Used by parallel_for. True when every iteration ran.
+    bool execute(const detail::loop_call& call);
+    // Used by parallel_for. True when this site runs loops of n inline and this call need not be timed.
+    [[nodiscard]] bool take_inline_call(const tauto::site& where, index n) noexcept {
+        const int id = where.id_.load(std::memory_order_relaxed);
+        if (id < 0) return false;
+        const auto* record = records_[id].load(std::memory_order_acquire);
+        if (record == nullptr) return false;
+        auto* model =
+            record->models[std::bit_width(static_cast<std::uint64_t>(n))].load(std::memory_order_acquire);
+        return model != nullptr && model->take_inline_call();
+    }
+
+    // Sites with a record of their own; a program with more shares records among the rest.
+    static constexpr int max_sites = 4096;
+
+  private:
+    detail::loop_model& model_for(tauto::site& where, index n);
+
+    std::unique_ptr<std::atomic<detail::site_record*>[]> records_;
+    std::unique_ptr<detail::team_state> state_;
+};
+
+}  // namespace tauto

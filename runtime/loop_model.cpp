@@ -1,0 +1,270 @@
+#include <tauto/loop_model.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace tauto::detail {
+namespace {
+
+// A speed that differs from what was known by more than this is a change, not noise: take it at once.
+constexpr double change = 0.25;
+// A width is only tried when the model says that it may come within this factor of the best ...
+constexpr double plausible_short = 2.5;
+// ... and for loops that are long anyway (so that a trial is dear and the model is good) within this one.
+constexpr double plausible_long = 1.35;
+constexpr double long_loop_microseconds = 300;
+// What trials may cost: this share of all the time spent in the loop, or this much at the start.
+constexpr double trial_share = 0.01;
+constexpr double free_trials_microseconds = 2500;
+// Speeds are folded into what is known after this much looped time: several times as long as another program
+// holds a member up.
+constexpr double fold_microseconds = 400;
+// A width takes over when it is this much better: shares and caches should not move for less.
+constexpr double takeover = 0.985;
+// A member's part of the work moves only when it is off by more than this; stealing evens out the rest.
+constexpr double share_tolerance = 0.03;
+// Two windows in a row off by this much mean that the machine or the loop has changed.
+constexpr double drift = 0.08;
+
+}  // namespace
+
+loop_model::loop_model(const loop_model_options& options) : microsecond_(options.microsecond) {
+    for (const width_option& width : options.widths) {
+        option o;
+        o.width = width.width;
+        o.fork_ticks = width.fork_ticks;
+        options_.push_back(o);
+    }
+    const auto members = static_cast<std::size_t>(options_.back().width);
+    speeds_.assign(members, 1.0);
+    share_speeds_.assign(members, 1.0);
+    fold_iterations_.assign(members, 0.0);
+    fold_ticks_.assign(members, 0.0);
+    order_.resize(members);
+    std::iota(order_.begin(), order_.end(), 0);
+    chosen_ = current_ = options_.size() - 1;
+}
+
+void loop_model::record_member(int rank, index iterations, std::int64_t ticks) noexcept {
+    fold_iterations_[static_cast<std::size_t>(rank)] += static_cast<double>(iterations);
+    fold_ticks_[static_cast<std::size_t>(rank)] += static_cast<double>(ticks);
+}
+
+void loop_model::fold_speeds() noexcept {
+    double fastest = 0;
+    for (std::size_t rank = 0; rank < speeds_.size(); ++rank) {
+        if (fold_ticks_[rank] <= 0) continue;
+        // A member that was held up for the whole window is slow, not stopped.
+        const double rate = std::max(fold_iterations_[rank], 0.05) / fold_ticks_[rank];
+        const bool jump = folds_ == 0 || std::abs(rate / speeds_[rank] - 1) > change;
+        speeds_[rank] = jump ? rate : 0.5 * (speeds_[rank] + rate);
+        fold_iterations_[rank] = fold_ticks_[rank] = 0;
+        fastest = std::max(fastest, speeds_[rank]);
+    }
+    if (folds_ == 0) {
+        // Ranks that have not taken part yet are assumed to be as fast as the fastest.
+        for (double& speed : speeds_) {
+            if (speed == 1.0) speed = fastest;
+        }
+    }
+    ++folds_;
+    fold_elapsed_ = 0;
+    if (!options_[0].tried()) serial_ = 1 / speeds_[0];
+    sort_members();
+    settle_shares();
+}
+
+void loop_model::settle_shares() noexcept {
+    // Speeds are relative, so compare each member's part of the whole.
+    const double total = std::accumulate(speeds_.begin(), speeds_.end(), 0.0);
+    const double settled = std::accumulate(share_speeds_.begin(), share_speeds_.end(), 0.0);
+    bool moved = false;
+    bool equal = true;
+    const double mean = total / static_cast<double>(speeds_.size());
+    for (std::size_t rank = 0; rank < speeds_.size(); ++rank) {
+        const double ratio = (speeds_[rank] / total) / (share_speeds_[rank] / settled);
+        moved = moved || std::abs(ratio - 1) > share_tolerance;
+        equal = equal && std::abs(speeds_[rank] / mean - 1) <= share_tolerance;
+    }
+    if (!moved) return;
+    share_speeds_ = speeds_;
+    if (equal) std::fill(share_speeds_.begin(), share_speeds_.end(), mean);
+}
+
+void loop_model::sort_members() noexcept {
+    // Only clear differences reorder: a width below the team's should keep its members and their caches.
+    std::stable_sort(order_.begin() + 1, order_.end(), [this](int a, int b) {
+        return speeds_[static_cast<std::size_t>(a)] > 1.25 * speeds_[static_cast<std::size_t>(b)];
+    });
+}
+
+double loop_model::speed_of(const option& o) const noexcept {
+    double sum = 0;
+    for (int i = 0; i < o.width; ++i) {
+        sum += speeds_[static_cast<std::size_t>(order_[static_cast<std::size_t>(i)])];
+    }
+    return sum;
+}
+
+double loop_model::predicted(const option& o, double n) const noexcept {
+    if (o.width == 1) return serial_;
+    return serial_ * speeds_[0] / speed_of(o) + o.fork_ticks / n;
+}
+
+double loop_model::estimate(const option& o, double n) const noexcept {
+    return o.tried() ? std::min(o.best, o.previous) : predicted(o, n);
+}
+
+bool loop_model::trial_complete() const noexcept {
+    const double us = window_.ticks / microsecond_;
+    // A member held up by another program is held for about 0.1 ms at a time: a trial must see several.
+    if (window_.calls >= 3 && us >= 500) return true;
+    if (window_.calls >= 2 && us >= 2000) return true;
+    const option& best = options_[chosen_];
+    return window_.calls >= 3 && us >= 120 && best.tried() &&
+           window_.per_iteration() > 2 * std::min(best.best, best.previous);
+}
+
+bool loop_model::window_complete() const noexcept {
+    const double us = window_.ticks / microsecond_;
+    return (window_.calls >= 4 && us >= 1000) || (window_.calls >= 3 && us >= 4000);
+}
+
+void loop_model::start_trial(std::size_t which) noexcept {
+    current_ = which;
+    in_trial_ = true;
+    skip_next_ = true;
+    window_ = {};
+    inline_calls_.store(0, std::memory_order_relaxed);
+}
+
+void loop_model::finish_trial() noexcept {
+    option& tried = options_[current_];
+    tried.previous = tried.best;
+    tried.best = window_.per_iteration();
+    ++tried.trials;
+    tried.spent_at_trial = spent_;
+    if (current_ == 0) serial_ = std::min(tried.best, tried.previous);
+    const double n = last_n_;
+    const bool lost = tried.best > estimate(options_[chosen_], n) * 1.05;
+    tried.patience = lost ? std::min(64.0, tried.patience * 2) : 1;
+    in_trial_ = false;
+    choose(n);
+    maybe_start_trial(n);
+}
+
+void loop_model::choose(double n) noexcept {
+    std::size_t best = chosen_;
+    double least = options_[chosen_].tried() ? estimate(options_[chosen_], n) * takeover
+                                             : std::numeric_limits<double>::infinity();
+    for (std::size_t i = 0; i < options_.size(); ++i) {
+        if (options_[i].tried() && estimate(options_[i], n) < least) {
+            least = estimate(options_[i], n);
+            best = i;
+        }
+    }
+    if (best != chosen_ || current_ != best) skip_next_ = true;
+    if (best != chosen_) drifts_ = 0;
+    chosen_ = current_ = best;
+    reference_ = estimate(options_[best], n);
+    window_ = {};
+}
+
+void loop_model::maybe_start_trial(double n) noexcept {
+    const double now_best = estimate(options_[chosen_], n);
+    const double loop_us = now_best * n / microsecond_;
+    const double plausible = loop_us > long_loop_microseconds ? plausible_long : plausible_short;
+    std::size_t candidate = options_.size();
+    double promise = std::numeric_limits<double>::infinity();
+    for (std::size_t i = 0; i < options_.size(); ++i) {
+        const option& o = options_[i];
+        if (i == chosen_) continue;
+        const double expected = estimate(o, n);
+        // A trial lasts 3 calls or 0.5 ms at least, plus the call that warms up.
+        const double calls = std::max(4.0, 500 / std::max(expected * n / microsecond_, 1e-3));
+        const double loss = std::max(0.0, expected - now_best) * n * calls;
+        const bool affordable =
+            o.tried() ? std::max(loss, 0.05 * now_best * n * calls) * o.patience <=
+                            trial_share * (spent_ - o.spent_at_trial)
+                      : loss <= std::max(free_trials_microseconds * microsecond_, trial_share * spent_) &&
+                            expected <= plausible * now_best;
+        if (affordable && expected < promise) {
+            promise = expected;
+            candidate = i;
+        }
+    }
+    if (candidate < options_.size()) start_trial(candidate);
+}
+
+void loop_model::finish_window(double n) noexcept {
+    const double now = window_.per_iteration();
+    option& mine = options_[chosen_];
+    if (reference_ <= 0) reference_ = now;
+    const bool off = std::abs(now / reference_ - 1) > drift;
+    drifts_ = off ? drifts_ + 1 : 0;
+    if (!off) reference_ += 0.3 * (now - reference_);
+    mine.previous = mine.best;
+    mine.best = now;
+    ++mine.trials;
+    mine.spent_at_trial = spent_;
+    if (chosen_ == 0) serial_ = now;
+    window_ = {};
+    if (drifts_ >= 2) {
+        // What was learned about the others belongs to a machine or a loop that is no more.
+        drifts_ = 0;
+        reference_ = now;
+        mine.previous = std::numeric_limits<double>::infinity();
+        for (option& o : options_) {
+            if (&o == &mine) continue;
+            o.patience = 1;
+            o.spent_at_trial = std::min(o.spent_at_trial, spent_ - 50 * now * n);
+        }
+    }
+    choose(n);
+    if (!in_trial_) maybe_start_trial(n);
+}
+
+void loop_model::allow_inline_calls(double elapsed) noexcept {
+    const bool steady_inline = current_ == 0 && !in_trial_;
+    const double calls = 20 * microsecond_ / std::max(elapsed, 1.0);
+    const int allowed = steady_inline ? static_cast<int>(std::clamp(calls, 0.0, 1000.0)) : 0;
+    inline_calls_.store(allowed, std::memory_order_relaxed);
+    spent_ += allowed * elapsed;
+}
+
+void loop_model::record_speeds(std::int64_t elapsed) noexcept {
+    fold_elapsed_ += static_cast<double>(elapsed);
+    if (folds_ == 0 || fold_elapsed_ >= fold_microseconds * microsecond_) fold_speeds();
+}
+
+void loop_model::record(index n, std::int64_t elapsed) noexcept {
+    const auto size = static_cast<double>(n);
+    const auto ticks = static_cast<double>(elapsed);
+    spent_ += ticks;
+    last_n_ = size;
+    if (options_[current_].width > 1) record_speeds(elapsed);
+    const bool skip = skip_next_ && ticks < 1000 * microsecond_;
+    skip_next_ = false;
+    if (skip) return;
+    window_.calls += 1;
+    window_.ticks += ticks;
+    window_.iterations += size;
+    if (in_trial_) {
+        if (trial_complete()) finish_trial();
+    } else if (!options_[chosen_].tried() ? trial_complete() : window_complete()) {
+        finish_window(size);
+    } else if (!options_[chosen_].tried() && window_.calls == 2) {
+        // Two calls are enough to see that a loop is far too short for this width.
+        const double alone = predicted(options_[0], size);
+        if (chosen_ != 0 && alone * 1.5 < window_.per_iteration()) {
+            options_[chosen_].best = window_.per_iteration();
+            options_[chosen_].trials = 1;
+            options_[chosen_].spent_at_trial = spent_;
+            start_trial(0);
+        }
+    }
+    if (current_ == 0 && !in_trial_) allow_inline_calls(ticks);
+}
+
+}  // namespace tauto::detail
