@@ -118,10 +118,17 @@ LINES
 
 print_missing() {
     while read -r mark package purpose; do
-        printf '    %-24s %s\n' "$package" "$purpose" >&2
+        printf '    %-24s %s\n' "${package%%|*}" "$purpose" >&2
     done <<LINES
 $missing
 LINES
+}
+
+say_how_to_go_on() {
+    printf 'Then start the same command again. Nothing was changed.\n' >&2
+    if ! printf '%s\n' "$missing" | grep -qv '^peer '; then
+        printf 'These are only peers to measure against: PEERS=no goes on without them.\n' >&2
+    fi
 }
 
 check_versions() {
@@ -137,9 +144,9 @@ if [ -z "$missing" ]; then
 fi
 
 if [ $have_apt = no ]; then
-    printf 'tauto: error: this system has no apt, so its packages cannot be named exactly. Missing (Debian names):\n' >&2
+    printf 'tauto: error: this system has no apt, so its packages cannot be named exactly. Install what provides\nthese (Debian names):\n' >&2
     print_missing
-    printf 'Install what provides them, then start the same command again. Nothing was changed.\n' >&2
+    say_how_to_go_on
     exit 2
 fi
 
@@ -158,16 +165,12 @@ if [ $dry_run = yes ] || [ $may_install = no ]; then
         check_versions
         exit 0
     fi
-    # shellcheck disable=SC2086
-    if [ $dry_run = no ]; then
-        printf 'tauto: error: packages are missing and this user cannot install them. As root, run:\n' >&2
-    fi
-    printf 'apt-get update && apt-get install -y --no-install-recommends %s\n' "$install"
-    if [ $dry_run = no ]; then
-        printf 'then start the same command again. Nothing was changed.\n' >&2
-        if ! printf '%s\n' "$missing" | grep -qv '^peer '; then
-            printf 'These are peers to measure against: PEERS=no goes on without them.\n' >&2
-        fi
+    line="apt-get update && apt-get install -y --no-install-recommends $install"
+    if [ $dry_run = yes ]; then
+        printf '%s\n' "$line"
+    else
+        printf 'tauto: error: packages are missing and this user cannot install them. As root, run:\n%s\n' "$line" >&2
+        say_how_to_go_on
     fi
     exit 2
 fi

@@ -1,0 +1,25 @@
+"""What every Python test may rely on: no settings of the caller's, plain wide output, repeatable examples."""
+
+from __future__ import annotations
+
+import os
+
+import hypothesis
+import pytest
+
+# Wall-clock deadlines fail on a loaded machine and say nothing of the code.
+hypothesis.settings.register_profile("tautochrone", deadline=None, derandomize="CI" in os.environ)
+hypothesis.settings.load_profile("tautochrone")
+
+
+@pytest.fixture(autouse=True)
+def settings_of_the_caller_do_not_leak_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only where the runners are is taken from outside."""
+    for name in os.environ:
+        if name.startswith(("TAUTO_", "OMP_", "KMP_", "GOMP_")) and name != "TAUTO_RUNNERS":
+            monkeypatch.delenv(name)
+    for name in ("FORCE_COLOR", "GITHUB_ACTIONS", "CLICOLOR_FORCE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setenv("COLUMNS", "120")

@@ -1,0 +1,474 @@
+"""The scripts behind the Makefile, with the system's own tools replaced by stand-ins that keep a diary."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import tautochrone
+
+ROOT = Path(__file__).resolve().parents[2]
+# What the scripts use of a system; anything else must come from a stand-in.
+PLAIN_TOOLS = (
+    "sh",
+    "dirname",
+    "grep",
+    "tr",
+    "sed",
+    "cat",
+    "env",
+    "find",
+    "cksum",
+    "sort",
+    "mkdir",
+    "rm",
+    "nproc",
+    "cp",
+)
+PLAIN_TOOLS += ("chmod", "bash", "make")
+
+LIST = """
+# mark package probe purpose
+build compiler-new|compiler-old command:no-such-compiler a compiler
+build topology header:no/such/header.h the topology
+peer rival|rival-old library:libnosuchrival.so.7 a rival
+browser browser command:no-such-browser a browser
+"""
+
+
+class System:
+    """A pretended Debian: some packages installed, some in its archive, a user with or without rights."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.bin = folder / "bin"
+        self.bin.mkdir()
+        self.diary = folder / "diary"
+        self.diary.write_text("")
+        (folder / "list").write_text(LIST)
+        (folder / "archive").write_text("build-essential\n")
+        (folder / "installed").write_text("")
+        for tool in PLAIN_TOOLS:
+            path = shutil.which(tool)
+            assert path, tool
+            (self.bin / tool).symlink_to(path)
+        self.tool("python3", f'exec "{sys.executable}" "$@"')
+        self.tool("c++", "exit 1")
+        self.tool("id", "echo 1000")
+        self.tool("ldconfig", "echo none")
+        self.tool("apt-get", f'echo "apt-get $*" >>"{self.diary}"')
+        self.tool("dpkg-query", f'grep -qxF "$4" "{folder}/installed" && printf installed')
+        answers = ('printf "  Candidate: 1\\n"', 'printf "  Candidate: (none)\\n"')
+        self.tool("apt-cache", f'grep -qxF "$2" "{folder}/archive" && {answers[0]} || {answers[1]}')
+
+    def tool(self, name: str, script: str) -> None:
+        path = self.bin / name
+        path.unlink(missing_ok=True)
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
+
+    def root(self) -> None:
+        self.tool("id", "echo 0")
+
+    def without_apt(self) -> None:
+        for name in ("apt-get", "apt-cache", "dpkg-query"):
+            (self.bin / name).unlink()
+
+    def archive(self, *packages: str) -> None:
+        (self.folder / "archive").write_text("\n".join(["build-essential", *packages, ""]))
+
+    def installed(self, *packages: str) -> None:
+        (self.folder / "installed").write_text("\n".join([*packages, ""]))
+
+    def calls(self) -> list[str]:
+        return self.diary.read_text().splitlines()
+
+    def packages(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["sh", str(ROOT / "tools" / "packages.sh"), *arguments],
+            env={"PATH": str(self.bin), "TAUTO_PACKAGES": str(self.folder / "list"), **environment},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+
+@pytest.fixture
+def system(tmp_path: Path) -> System:
+    return System(tmp_path)
+
+
+def test_nothing_is_done_where_every_package_is_installed(system: System) -> None:
+    system.installed("compiler-old", "topology", "rival")
+    finished = system.packages("build", "peer")
+    assert (finished.returncode, finished.stdout, finished.stderr) == (0, "", "")
+    assert system.calls() == []
+
+
+def test_a_tool_that_did_not_come_as_a_package_counts_as_installed(system: System) -> None:
+    system.installed("topology")
+    system.tool("no-such-compiler", "exit 0")
+    assert system.packages("build").returncode == 0
+
+
+def test_without_rights_the_exact_command_is_printed_and_nothing_touched(system: System) -> None:
+    system.archive("compiler-old", "topology", "rival-old")
+    finished = system.packages("build", "peer")
+    assert finished.returncode == 2
+    line = "apt-get update && apt-get install -y --no-install-recommends compiler-old topology rival-old"
+    assert line in finished.stderr.splitlines()
+    assert "Nothing was changed" in finished.stderr
+    assert system.calls() == []
+
+
+def test_only_a_missing_peer_says_how_to_go_on_without_it(system: System) -> None:
+    system.archive("rival")
+    system.installed("compiler-new", "topology")
+    finished = system.packages("build", "peer")
+    assert finished.returncode == 2
+    assert "PEERS=no" in finished.stderr
+
+
+def test_root_installs_the_best_alternative_of_what_is_missing(system: System) -> None:
+    system.root()
+    system.archive("compiler-new", "compiler-old", "topology", "rival-old")
+    system.installed("topology")
+    finished = system.packages("build", "peer")
+    assert finished.returncode == 0, finished.stderr
+    assert system.calls() == [
+        "apt-get update -q",
+        "apt-get install -y -q --no-install-recommends compiler-new rival-old",
+    ]
+
+
+def test_sudo_without_a_password_is_used(system: System) -> None:
+    system.archive("compiler-new", "topology")
+    system.tool("sudo", f'echo "sudo $*" >>"{system.diary}"; [ "$1" = -n ] && exit 0; exec "$@"')
+    assert system.packages("build").returncode == 0
+    assert any(
+        call.startswith("sudo env DEBIAN_FRONTEND=noninteractive apt-get install") for call in system.calls()
+    )
+
+
+def test_sudo_that_would_ask_is_not_started_without_a_terminal(system: System) -> None:
+    system.archive("compiler-new", "topology")
+    system.tool("sudo", '[ "$1" = -n ] && exit 1; exec "$@"')
+    assert system.packages("build").returncode == 2
+    assert system.calls() == []
+
+
+def test_a_peer_that_the_archive_lacks_is_left_out_with_one_line(system: System) -> None:
+    system.root()
+    system.archive("compiler-new", "topology")
+    finished = system.packages("build", "peer")
+    assert finished.returncode == 0
+    lines = [line for line in finished.stdout.splitlines() if "rival" in line]
+    assert len(lines) == 1
+    assert "going on without it" in lines[0]
+
+
+def test_a_needed_package_that_the_archive_lacks_stops_before_anything_is_installed(system: System) -> None:
+    system.root()
+    system.archive("compiler-new")
+    finished = system.packages("build")
+    assert finished.returncode == 2
+    assert "topology" in finished.stderr
+    assert not any("install" in call for call in system.calls())
+
+
+def test_an_installer_that_fails_is_no_success(system: System) -> None:
+    system.root()
+    system.archive("compiler-new", "topology")
+    system.tool("apt-get", '[ "$1" = update ]')
+    assert system.packages("build").returncode == 1
+
+
+def test_a_system_without_apt_names_what_is_missing_and_stops(system: System) -> None:
+    system.root()
+    system.without_apt()
+    finished = system.packages("build")
+    assert finished.returncode == 2
+    assert "compiler-new" in finished.stderr
+    assert "topology" in finished.stderr
+    assert "rival" not in finished.stderr
+
+
+def test_a_system_without_apt_that_has_everything_goes_on(system: System) -> None:
+    system.without_apt()
+    system.tool("no-such-compiler", "exit 0")
+    system.tool("c++", "exit 0")
+    assert system.packages("build").returncode == 0
+
+
+def test_an_old_python_is_refused_by_its_version(system: System) -> None:
+    system.installed("compiler-new", "topology")
+    system.tool("python3", 'case $1 in --version) echo "Python 3.9.2";; *) exit 1;; esac')
+    finished = system.packages("build")
+    assert finished.returncode == 2
+    assert "3.9.2" in finished.stderr
+
+
+@pytest.mark.parametrize("arguments", [[], ["biuld"]])
+def test_unknown_marks_are_refused(system: System, arguments: list[str]) -> None:
+    finished = system.packages(*arguments)
+    assert finished.returncode == 2
+    assert finished.stderr.startswith("tauto: error: ")
+
+
+def test_the_package_list_is_well_formed() -> None:
+    seen: set[str] = set()
+    for line in (ROOT / "packages.txt").read_text().splitlines():
+        if not line.strip() or line.startswith("#"):
+            continue
+        mark, package, probe, purpose = line.split(maxsplit=3)
+        assert mark in {"build", "peer", "test", "browser"}
+        assert re.fullmatch(r"(command|header|library|python):\S+", probe), line
+        assert purpose
+        assert package not in seen
+        seen.add(package)
+    assert len(seen) > 10
+
+
+# tools/venv.sh
+
+
+FAKE_PYTHON = """#!/bin/sh
+# Knows the few calls that tools/venv.sh makes.
+case "$1 $2" in
+"-m venv") mkdir -p "$3/bin" && cp "$0" "$3/bin/python" && echo venv >>"$DIARY" ;;
+"-m pip")
+    echo "pip $*" >>"$DIARY"
+    [ -e "$DIARY.fail" ] && exit 1
+    printf '#!/bin/sh\\n' >"$(dirname "$0")/tauto" && chmod +x "$(dirname "$0")/tauto"
+    ;;
+*) exit 0 ;;
+esac
+"""
+
+
+class Tree:
+    """A small copy of the tree in a path with a space, and a Python that writes down what it is asked."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root = folder / "a tree"
+        self.diary = folder / "diary"
+        self.python = folder / "python"
+        self.python.write_text(FAKE_PYTHON)
+        self.python.chmod(0o755)
+        (self.root / "tools").mkdir(parents=True)
+        shutil.copy(ROOT / "tools" / "venv.sh", self.root / "tools")
+        for name in ("CMakeLists.txt", "pyproject.toml", "LICENSE", "README.md"):
+            (self.root / name).write_text(name)
+        for name in ("cmake", "include", "runtime", "kernels", "runners", "lab"):
+            (self.root / name).mkdir()
+            (self.root / name / "source").write_text(name)
+
+    def venv(self) -> subprocess.CompletedProcess[str]:
+        self.diary.write_text("")
+        environment = {"PATH": os.environ["PATH"], "PYTHON": str(self.python), "DIARY": str(self.diary)}
+        return subprocess.run(
+            ["sh", "tools/venv.sh"],
+            cwd=self.root,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def calls(self) -> list[str]:
+        return [line.split()[0] for line in self.diary.read_text().splitlines()]
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Tree:
+    return Tree(tmp_path)
+
+
+def test_venv_is_made_once_and_nothing_is_installed_twice(tree: Tree) -> None:
+    assert tree.venv().returncode == 0
+    assert tree.calls() == ["venv", "pip"]
+    assert tree.venv().returncode == 0
+    assert tree.calls() == []
+
+
+@pytest.mark.parametrize("change", ["edited", "added", "deleted"])
+def test_changed_sources_are_installed_again(tree: Tree, change: str) -> None:
+    tree.venv()
+    source = tree.root / "lab" / "source"
+    if change == "edited":
+        source.write_text("other")
+    elif change == "added":
+        source.with_name("another").write_text("")
+    else:
+        source.unlink()
+    tree.venv()
+    assert tree.calls() == ["pip"]
+
+
+def test_an_installation_that_failed_is_tried_again(tree: Tree) -> None:
+    fail = tree.diary.with_name("diary.fail")
+    fail.touch()
+    assert tree.venv().returncode != 0
+    fail.unlink()
+    assert tree.venv().returncode == 0
+    assert tree.calls() == ["pip"]
+
+
+def test_a_venv_whose_making_was_cut_short_is_made_again(tree: Tree) -> None:
+    (tree.root / "build" / "venv" / "bin").mkdir(parents=True)
+    (tree.root / "build" / "venv" / "bin" / "python").symlink_to("gone")
+    assert tree.venv().returncode == 0
+    assert tree.calls() == ["venv", "pip"]
+
+
+def test_a_tree_that_was_moved_gets_a_new_venv(tree: Tree) -> None:
+    tree.venv()
+    moved = tree.root.with_name("moved tree")
+    tree.root.rename(moved)
+    tree.root = moved
+    assert tree.venv().returncode == 0
+    assert tree.calls() == ["venv", "pip"]
+
+
+# tools/test.py
+
+
+@pytest.fixture
+def suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    specification = importlib.util.spec_from_file_location("suite", ROOT / "tools" / "test.py")
+    assert specification
+    assert specification.loader
+    module = importlib.util.module_from_spec(specification)
+    monkeypatch.setitem(sys.modules, "suite", module)
+    specification.loader.exec_module(module)
+    monkeypatch.setattr(module, "LOGS", tmp_path / "logs")
+    monkeypatch.setattr(module, "ROOT", tmp_path)
+    monkeypatch.setattr(sys, "argv", ["test.py"])
+    return module
+
+
+def stage(suite: ModuleType, name: str, *commands: str) -> object:
+    def body(running: object) -> None:
+        for command in commands:
+            running.count.add(running.command("sh", "-c", command))  # type: ignore[attr-defined]
+
+    return suite.Stage(name, "a test", 1, body)
+
+
+def test_all_stages_run_and_one_failure_decides(
+    suite: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stages = (stage(suite, "one", "true", "echo sorrow; false"), stage(suite, "two", "true"))
+    monkeypatch.setattr(suite, "STAGES", stages)
+    assert suite.main() == 1
+    output = capsys.readouterr().out
+    assert output.splitlines()[-1] == "2 passed, 1 failed"
+    assert "sorrow" in output
+
+
+def test_a_stage_in_which_no_test_ran_has_failed(
+    suite: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(suite, "STAGES", (stage(suite, "one", "true"), stage(suite, "empty")))
+    assert suite.main() == 1
+    assert capsys.readouterr().out.splitlines()[-1] == "1 passed, 1 failed"
+
+
+def test_success_ends_with_status_0(
+    suite: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(suite, "STAGES", (stage(suite, "one", "true"),))
+    assert suite.main() == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "1 passed, 0 failed"
+
+
+def test_a_stage_that_hangs_is_killed_with_its_children(
+    suite: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hanging = stage(suite, "hanging", "sleep 600 & wait")
+    hanging.limit_seconds = 0  # type: ignore[attr-defined]
+    monkeypatch.setattr(suite, "STAGES", (hanging,))
+    assert suite.main() == 1
+
+
+def test_an_unknown_stage_is_refused(suite: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        suite.chosen("cpp,bowser", "")
+    assert stopped.value.code == 2
+    assert "'bowser'" in capsys.readouterr().err
+
+
+CTEST = """<testsuite>
+<testcase name="a" status="run"><system-out>
+[doctest] test cases:  5 |  5 passed | 0 failed | 0 skipped</system-out>
+</testcase>
+<testcase name="b" status="fail"><system-out>
+[doctest] test cases: 3 | 1 passed | 2 failed | 0 skipped</system-out>
+</testcase>
+<testcase name="crashed" status="fail"><system-out>Segmentation fault</system-out></testcase>
+<testcase name="plain" status="run"><system-out>fine</system-out></testcase>
+<testcase name="left out" status="notrun"/>
+</testsuite>"""
+
+
+def test_ctest_is_counted_by_doctest_cases_and_a_crash_is_one_failure(
+    suite: ModuleType, tmp_path: Path
+) -> None:
+    (tmp_path / "ctest.xml").write_text(CTEST)
+    count = suite.Count()
+    suite.count_ctest(tmp_path / "ctest.xml", count)
+    assert (count.passed, count.failed, count.skipped) == (7, 3, 1)
+
+
+def test_pytest_errors_count_as_failures(suite: ModuleType, tmp_path: Path) -> None:
+    xml = '<testsuites><testsuite tests="10" failures="2" errors="1" skipped="3"/></testsuites>'
+    (tmp_path / "pytest.xml").write_text(xml)
+    count = suite.Count()
+    suite.count_pytest(tmp_path / "pytest.xml", count)
+    assert (count.passed, count.failed, count.skipped) == (4, 3, 3)
+
+
+# Makefile and version
+
+
+def make(*arguments: str, environment: Mapping[str, str] | None = None) -> str:
+    command = ["make", "-C", str(ROOT), *arguments]
+    finished = subprocess.run(
+        command, capture_output=True, text=True, check=True, env={**os.environ, **(environment or {})}
+    )
+    return finished.stdout
+
+
+def test_make_alone_prints_help_that_names_every_target() -> None:
+    targets = set(re.findall(r"^([a-z-]+): *##", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert {"help", "study", "test", "bench", "build", "format", "clean", "install-packages"} <= targets
+    printed = make()
+    for target in targets - {"help"}:
+        assert re.search(rf"^make {target} ", printed, re.MULTILINE), target
+
+
+def test_make_bench_passes_only_on() -> None:
+    assert '--only "B1,B4"' in make("-n", "bench", "ONLY=B1,B4")
+    assert "--only" not in make("-n", "bench", environment={"ONLY": ""})
+
+
+def test_make_study_installs_no_test_packages_and_peers_can_be_left_out() -> None:
+    assert "packages.sh build peer\n" in make("-n", "study")
+    assert "packages.sh build \n" in make("-n", "study", "PEERS=no")
+
+
+def test_version_is_the_same_in_cmake_and_python() -> None:
+    version = re.search(r"project\(tautochrone VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text())
+    assert version
+    assert version.group(1) == tautochrone.__version__
+    assert f"## [{tautochrone.__version__}]" in (ROOT / "CHANGELOG.md").read_text()
