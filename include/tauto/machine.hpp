@@ -17,9 +17,9 @@ namespace tauto {
 // One hardware thread. Identifiers are the kernel's CPU numbers; core, package and numa count from 0.
 struct cpu_record {
     int cpu = 0;
-    int core = 0;     // unique in the whole machine
-    int package = 0;  // socket
-    int numa = 0;     // the kernel's node number
+    int core = 0;                   // unique in the whole machine
+    int package = 0;                // socket
+    int numa = 0;                   // the kernel's node number
     std::string kind = "core";      // "P", "E" or "LP"; "core" where all are equal
     std::vector<int> smt_siblings;  // the other hardware threads of this core
     std::optional<int> capacity;    // the kernel's cpu_capacity, at most 1024

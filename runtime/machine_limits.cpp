@@ -1,0 +1,219 @@
+#include "machine_limits.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+namespace tauto::detail {
+namespace {
+
+// A control group as seen below a mount point; folders() are the group's own and those of its ancestors.
+struct control_group {
+    std::string mount;
+    std::string group;  // "/" or "/a/b"
+    int version = 2;
+
+    [[nodiscard]] std::vector<std::string> folders() const {
+        std::vector<std::string> found;
+        std::string at = group == "/" ? "" : group;
+        for (;;) {
+            found.push_back(mount + at);
+            if (at.empty()) return found;
+            at.resize(at.rfind('/'));
+        }
+    }
+    [[nodiscard]] std::string describe(std::string_view file, const std::string& folder) const {
+        const std::string where = folder == mount ? "/" : folder.substr(mount.size());
+        return "cgroup v" + std::to_string(version) + ", " + std::string(file) + " of " + where;
+    }
+};
+
+bool lists(std::string_view comma_joined, std::string_view word) {
+    const auto words = split(comma_joined, ',');
+    return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+// The group's path in /proc/self/cgroup; an empty controller means version 2.
+std::optional<std::string> group_of(std::string_view cgroups, std::string_view controller) {
+    for (const std::string_view line : split(cgroups, '\n')) {
+        const auto fields = split(line, ':');
+        if (fields.size() < 3) continue;
+        const bool match =
+            controller.empty() ? fields[0] == "0" && fields[1].empty() : lists(fields[1], controller);
+        // A path may contain colons itself.
+        if (match) return std::string(line.substr(fields[0].size() + fields[1].size() + 2));
+    }
+    return std::nullopt;
+}
+
+struct mount_point {
+    std::string root;
+    std::string folder;
+};
+
+std::optional<mount_point> mount_of(std::string_view mounts, std::string_view controller) {
+    for (const std::string_view line : split(mounts, '\n')) {
+        const std::size_t dash = line.find(" - ");
+        if (dash == std::string_view::npos) continue;
+        const auto before = split(line.substr(0, dash), ' ');
+        const auto after = split(line.substr(dash + 3), ' ');
+        if (before.size() < 5 || after.size() < 3) continue;
+        const bool match =
+            controller.empty() ? after[0] == "cgroup2" : after[0] == "cgroup" && lists(after[2], controller);
+        if (match) return mount_point{std::string(before[3]), std::string(before[4])};
+    }
+    return std::nullopt;
+}
+
+std::string below_mount(const std::string& group, const std::string& mount_root) {
+    // In a cgroup namespace, groups outside of it read "/../…": all that is visible is the mount itself.
+    if (group.find("/..") != std::string::npos) return "/";
+    if (mount_root == "/") return group;
+    if (group == mount_root) return "/";
+    // A container's mount starts at its own group, which /proc/self/cgroup names from the host's root.
+    if (group.compare(0, mount_root.size() + 1, mount_root + "/") == 0)
+        return group.substr(mount_root.size());
+    return "/";
+}
+
+std::optional<control_group> find_group(const file_tree& files, std::string_view controller) {
+    const auto cgroups = files.text("/proc/self/cgroup");
+    const auto mounts = files.text("/proc/self/mountinfo");
+    if (!cgroups || !mounts) return std::nullopt;
+    const auto group = group_of(*cgroups, controller);
+    const auto mount = mount_of(*mounts, controller);
+    if (!group || !mount) return std::nullopt;
+    return control_group{mount->folder, below_mount(*group, mount->root), controller.empty() ? 2 : 1};
+}
+
+std::optional<double> quota_in(const file_tree& files, const std::string& folder, int version) {
+    if (version == 1) {
+        const auto quota = files.integer(folder + "/cpu.cfs_quota_us");
+        const auto period = files.integer(folder + "/cpu.cfs_period_us");
+        if (!quota || !period || *quota <= 0 || *period <= 0) return std::nullopt;
+        return static_cast<double>(*quota) / static_cast<double>(*period);
+    }
+    const auto text = files.text(folder + "/cpu.max");
+    if (!text) return std::nullopt;
+    const auto words = split(*text, ' ');
+    const auto quota = to_integer(words[0]);  // "max" is no number
+    const auto period = words.size() > 1 ? to_integer(words[1]) : std::optional<std::int64_t>(100'000);
+    if (!quota || !period || *quota <= 0 || *period <= 0) return std::nullopt;
+    return static_cast<double>(*quota) / static_cast<double>(*period);
+}
+
+void read_quota(const file_tree& files, limits& result) {
+    for (const std::string_view controller : {"", "cpu"}) {
+        const auto group = find_group(files, controller);
+        if (!group) continue;
+        for (const std::string& folder : group->folders()) {
+            const auto quota = quota_in(files, folder, group->version);
+            if (!quota || (result.quota_cpus && *result.quota_cpus <= *quota)) continue;
+            result.quota_cpus = quota;
+            result.quota_source =
+                group->describe(group->version == 2 ? "cpu.max" : "cpu.cfs_quota_us", folder);
+        }
+    }
+}
+
+void read_cpuset(const file_tree& files, limits& result) {
+    constexpr std::pair<std::string_view, const char*> places[] = {
+        {"", "/cpuset.cpus.effective"}, {"cpuset", "/cpuset.effective_cpus"}, {"cpuset", "/cpuset.cpus"}};
+    for (const auto& [controller, file] : places) {
+        const auto group = find_group(files, controller);
+        if (!group) continue;
+        // The file exists only where the controller is enabled; what holds is the nearest one above.
+        for (const std::string& folder : group->folders()) {
+            const auto cpus = files.cpu_list(folder + file);
+            if (!cpus || cpus->empty()) continue;
+            result.cpuset = result.cpuset ? intersection(*result.cpuset, *cpus) : *cpus;
+            result.cpuset_source = group->describe(file + 1, folder);
+            break;
+        }
+        if (controller == "cpuset" && result.cpuset) return;
+    }
+}
+
+std::vector<int> affinity_of_caller() {
+    // The kernel refuses a mask smaller than its own with EINVAL.
+    for (int count = 1024; count <= 1 << 20; count *= 2) {
+        const std::size_t bytes = CPU_ALLOC_SIZE(static_cast<std::size_t>(count));
+        cpu_set_t* set = CPU_ALLOC(static_cast<std::size_t>(count));
+        if (set == nullptr) return {};
+        CPU_ZERO_S(bytes, set);
+        std::vector<int> cpus;
+        const bool done = sched_getaffinity(0, bytes, set) == 0;
+        for (int cpu = 0; done && cpu < count; ++cpu) {
+            if (CPU_ISSET_S(static_cast<std::size_t>(cpu), bytes, set)) cpus.push_back(cpu);
+        }
+        CPU_FREE(set);
+        if (done) return cpus;
+        if (errno != EINVAL) return {};
+    }
+    return {};
+}
+
+std::optional<std::vector<int>> affinity_in_status(const file_tree& files) {
+    const auto status = files.text("/proc/self/status");
+    if (!status) return std::nullopt;
+    constexpr std::string_view key = "Cpus_allowed_list:";
+    for (const std::string_view line : split(*status, '\n')) {
+        if (line.substr(0, key.size()) == key) return to_cpu_list(line.substr(key.size()));
+    }
+    return std::nullopt;
+}
+
+std::vector<int> online_cpus(const file_tree& files, const std::vector<int>& fallback) {
+    const auto online = files.cpu_list("/sys/devices/system/cpu/online");
+    return online && !online->empty() ? *online : fallback;
+}
+
+}  // namespace
+
+limits read_limits(const file_tree& files) {
+    limits result;
+    if (files.live()) {
+        result.affinity = affinity_of_caller();
+    } else {
+        result.affinity = affinity_in_status(files).value_or(std::vector<int>{});
+    }
+    result.online = online_cpus(files, result.affinity);
+    if (result.affinity.empty()) result.affinity = result.online;
+    read_cpuset(files, result);
+    read_quota(files, result);
+    result.allowed = intersection(result.affinity, result.online);
+    if (result.cpuset) {
+        // A mask that a cpuset contradicts is being changed under our feet; the mask is what the scheduler
+        // obeys.
+        auto both = intersection(result.allowed, *result.cpuset);
+        if (!both.empty()) result.allowed = std::move(both);
+    }
+    const int cpus = std::max(1, static_cast<int>(result.allowed.size()));
+    // 2.0000001 CPUs from a division are two.
+    const double quota = result.quota_cpus ? std::ceil(*result.quota_cpus - 1e-6) : cpus;
+    result.usable_members = static_cast<int>(std::clamp(quota, 1.0, static_cast<double>(cpus)));
+    return result;
+}
+
+std::optional<std::int64_t> read_memory_limit(const file_tree& files) {
+    // Version 1 writes "no limit" as the largest multiple of a page in 63 bits.
+    constexpr std::int64_t no_limit = std::int64_t{1} << 62;
+    std::optional<std::int64_t> smallest;
+    for (const std::string_view controller : {"", "memory"}) {
+        const auto group = find_group(files, controller);
+        if (!group) continue;
+        for (const std::string& folder : group->folders()) {
+            const auto limit =
+                files.integer(folder + (group->version == 2 ? "/memory.max" : "/memory.limit_in_bytes"));
+            if (limit && *limit < no_limit && (!smallest || *limit < *smallest)) smallest = limit;
+        }
+    }
+    return smallest;
+}
+
+}  // namespace tauto::detail

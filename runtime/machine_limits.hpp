@@ -1,0 +1,31 @@
+#pragma once
+// What this process may use of the machine: affinity mask, cpuset, CPU quota, memory limit.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "machine_files.hpp"
+
+namespace tauto::detail {
+
+struct limits {
+    std::vector<int> online;
+    std::vector<int> affinity;
+    std::optional<std::vector<int>> cpuset;
+    std::string cpuset_source;
+    std::optional<double> quota_cpus;
+    std::string quota_source;
+    std::vector<int> allowed;  // the intersection
+    int usable_members = 1;
+};
+
+// Affinity of the calling thread (of proc/self/status in a tree that is not live), cpuset and quota of the
+// cgroup and of every group above it, versions 1 and 2; of several quotas the smallest holds.
+limits read_limits(const file_tree& files);
+
+// The smallest memory limit of the cgroup and the groups above it.
+std::optional<std::int64_t> read_memory_limit(const file_tree& files);
+
+}  // namespace tauto::detail
