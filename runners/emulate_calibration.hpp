@@ -1,0 +1,49 @@
+#pragma once
+// Finds the one number that a thief needs, the overhead of a turn, by watching a probe slow down.
+
+#include <vector>
+
+#include "emulate_thief.hpp"
+
+namespace tauto::emulate {
+
+constexpr double factor_tolerance = 0.05;
+
+struct calibration {
+    double factor = 1.0;  // reached: median speed of the probe alone over its speed with the thief
+    double overhead_nanoseconds = 0.0;  // of a turn: what the others lose beside the thief's own time
+    double kernel_nanoseconds = 0.0;    // of a turn: CPU time of the thief that is not spinning
+    double turn_nanoseconds = 0.0;
+    double busy_fraction = 0.0;  // CPU time of the thief over wall time
+    nanoseconds period = 0;      // the shortest turn allowed
+    bool met = false;
+};
+
+// One look at the probe without the thief, then with it.
+struct sample {
+    double factor;
+    double overhead_nanoseconds;
+    double kernel_nanoseconds;
+    double turn_nanoseconds;
+    double busy_fraction;
+};
+
+double median(std::vector<double> values);
+
+// What the books and the probe together say about the cost of a turn.
+sample judge(const thief_tally& tally, double rate_alone, double rate_with_thief);
+
+// The shortest turns to try for a factor, in order. With few microseconds left free in a turn the scatter
+// of the overhead (0.2 µs was seen) becomes the scatter of the factor, so such turns are left out.
+std::vector<nanoseconds> periods_to_try(double factor, nanoseconds asked);
+
+// Calibrates `idle_thief`, which is left stopped and configured. The calling thread becomes the probe: it is
+// pinned on `cpu`. `asked_period` 0: choose. Takes 0.9 s as a rule. No exception for a factor that is not
+// met.
+calibration calibrate(thief& idle_thief, int cpu, double factor, nanoseconds asked_period);
+
+// The longest turn that is accepted, and the largest busy fraction that RT throttling leaves alone.
+nanoseconds longest_turn(nanoseconds asked_period);
+double largest_busy_fraction();
+
+}  // namespace tauto::emulate

@@ -1,0 +1,197 @@
+#include "emulate_slowdown.hpp"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdio>
+#include <sstream>
+#include <system_error>
+#include <tauto/error.hpp>
+#include <utility>
+
+namespace tauto::emulate {
+
+namespace {
+
+constexpr double drift_worth_a_warning = 0.10;
+constexpr nanoseconds patience = 5'000'000'000;
+constexpr long long ticks_a_second = 100;
+constexpr double mostly = 0.03;  // idle for less than this share of a second: others kept the CPU busy
+
+double seconds(nanoseconds value) {
+    return static_cast<double>(value) * 1e-9;
+}
+
+std::string text(double value, int digits = 3) {
+    std::ostringstream stream;
+    stream.precision(digits);
+    stream << value;
+    return stream.str();
+}
+
+nlohmann::json or_null(std::optional<double> value) {
+    return value ? nlohmann::json(*value) : nlohmann::json();
+}
+
+int bind_claim(int cpu) {
+    const int claim = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (claim < 0) return -1;
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    const std::string name = "tauto-emulate-cpu-" + std::to_string(cpu);
+    name.copy(address.sun_path + 1, sizeof address.sun_path - 1);
+    const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+    if (bind(claim, reinterpret_cast<const sockaddr*>(&address), length) == 0) return claim;
+    const int reason = errno;
+    close(claim);
+    errno = reason;
+    return -1;
+}
+
+std::string explain(int reason, int cpu) {
+    if (reason == EPERM)
+        return "SCHED_FIFO is not permitted for this process; run as root, or give the right to the program "
+               "once (setcap "
+               "cap_sys_nice+ep on tauto-emulate) or to the user (ulimit -r 99, limits.conf: rtprio); in a "
+               "container "
+               "add the capability SYS_NICE, in a cgroup set cpu.rt_runtime_us";
+    return "a thread on CPU " + std::to_string(cpu) + " cannot be had: " + strerror(reason) +
+           "; choose another CPU or widen the affinity mask or cpuset";
+}
+
+std::string unmet(const slow_cpu& asked, const calibration& reached, nanoseconds asked_period) {
+    std::string sentence = "CPU " + std::to_string(asked.cpu) + " cannot be made " + text(asked.factor) +
+                           " times slower: reached " + text(reached.factor) + " with turns of " +
+                           text(reached.turn_nanoseconds * 1e-3) + " µs";
+    if (reached.turn_nanoseconds > static_cast<double>(longest_turn(asked_period)))
+        return sentence + ", longer than the " + text(seconds(longest_turn(asked_period)) * 1e6) +
+               " allowed, because a thief must take that much at once; ask for a larger factor, or allow it "
+               "with "
+               "--period-us " +
+               text(std::ceil(reached.turn_nanoseconds * 1e-2) / 10.0 * 1.1, 4);
+    if (reached.busy_fraction > largest_busy_fraction() - 0.02)
+        return sentence +
+               ", and with more of the CPU taken RT throttling would set in; ask for a smaller factor, or "
+               "set /proc/sys/kernel/sched_rt_runtime_us to -1";
+    return sentence + "; ask for a smaller factor, or try again when the machine is quiet";
+}
+
+}  // namespace
+
+cpu_claim::cpu_claim(int cpu) {
+    const nanoseconds deadline = monotonic_now() + patience;
+    while ((socket_ = bind_claim(cpu)) < 0) {
+        if (errno != EADDRINUSE) return;  // no such sockets here: go without
+        if (monotonic_now() > deadline)
+            throw error("CPU " + std::to_string(cpu) +
+                        " is slowed by another tauto-emulate; wait for its end or choose another CPU");
+        usleep(50'000);
+    }
+}
+
+cpu_claim::~cpu_claim() {
+    if (socket_ >= 0) close(socket_);
+}
+
+std::optional<std::string> why_no_thief(int cpu) {
+    try {
+        const thief candidate(cpu);
+        return std::nullopt;
+    } catch (const std::system_error& failure) {
+        return explain(failure.code().value(), cpu);
+    }
+}
+
+slowdown::slowdown(slow_cpu asked) : asked_(std::move(asked)) {
+    if (asked_.factor <= 1.0) return;
+    claim_ = std::make_unique<cpu_claim>(asked_.cpu);
+    try {
+        thief_ = std::make_unique<thief>(asked_.cpu);
+    } catch (const std::system_error& failure) {
+        throw error("cannot slow CPU " + std::to_string(asked_.cpu) + ": " +
+                    explain(failure.code().value(), asked_.cpu));
+    }
+}
+
+void slowdown::calibrate(nanoseconds asked_period) {
+    if (!thief_) return;
+    calibration_ = emulate::calibrate(*thief_, asked_.cpu, asked_.factor, asked_period);
+    if (!calibration_.met) throw error(unmet(asked_, calibration_, asked_period));
+    watch_.emplace(calibration_);
+}
+
+void slowdown::on(const time_window* window) {
+    if (thief_) {
+        watch_->restart();
+        idle_ticks_ = idle_ticks(asked_.cpu);
+        thief_->start();
+    }
+    checked_ = monotonic_now();
+    duties_.push_back({window ? std::optional(*window) : std::nullopt, checked_, 0});
+}
+
+void slowdown::off() {
+    if (duties_.empty() || duties_.back().off != 0) return;
+    duty& last = duties_.back();
+    last.off = monotonic_now();
+    if (!thief_) return;
+    thief_->stop();
+    const thief_tally tally = thief_->tally();
+    last.on = tally.started;
+    last.off = tally.stopped;
+    watch_->check(tally, false);
+}
+
+void slowdown::check() {
+    if (!thief_ || !thief_->on_duty()) return;
+    const long long idle = idle_ticks(asked_.cpu);
+    const nanoseconds now = monotonic_now();
+    const double allowed = mostly * static_cast<double>(ticks_a_second) * seconds(now - checked_);
+    const bool busy = idle >= 0 && idle_ticks_ >= 0 && static_cast<double>(idle - idle_ticks_) <= allowed;
+    idle_ticks_ = idle;
+    checked_ = now;
+    thief_->adjust(watch_->check(thief_->tally(), busy));
+}
+
+std::optional<double> slowdown::factor_while_running() const {
+    if (!thief_) return 1.0;
+    if (!watch_ || !watch_->measured()) return std::nullopt;
+    return watch_->factor();
+}
+
+nlohmann::json slowdown::report() const {
+    nlohmann::json windows = nlohmann::json::array();
+    for (const duty& one : duties_)
+        windows.push_back(
+            {{"on_seconds", one.window ? nlohmann::json(one.window->on_seconds) : nlohmann::json()},
+             {"off_seconds", one.window ? nlohmann::json(one.window->off_seconds) : nlohmann::json()},
+             {"on_monotonic_seconds", seconds(one.on)},
+             {"off_monotonic_seconds", one.off ? nlohmann::json(seconds(one.off)) : nlohmann::json()}});
+    const bool measured = watch_ && watch_->measured();
+    return {
+        {"cpu", asked_.cpu},
+        {"factor_asked", asked_.factor},
+        {"factor_calibrated", calibration_.factor},
+        {"factor_while_running", or_null(factor_while_running())},
+        {"period_seconds", thief_ ? nlohmann::json(calibration_.turn_nanoseconds * 1e-9) : nlohmann::json()},
+        {"overhead_seconds", calibration_.overhead_nanoseconds * 1e-9},
+        {"busy_fraction", measured ? watch_->busy_fraction() : calibration_.busy_fraction},
+        {"interruptions", watch_ ? watch_->interruptions() : 0},
+        {"interrupted_seconds", watch_ ? watch_->interrupted_seconds() : 0.0},
+        {"windows", windows}};
+}
+
+std::optional<std::string> slowdown::warning() const {
+    const std::optional<double> factor = factor_while_running();
+    if (!factor || std::abs(*factor / asked_.factor - 1.0) <= drift_worth_a_warning) return std::nullopt;
+    return "CPU " + std::to_string(asked_.cpu) + " was " + text(*factor) +
+           " times slower while the command ran, " + text(asked_.factor) +
+           " was asked; run again on a quieter machine, or with longer turns (--period-us 100)";
+}
+
+}  // namespace tauto::emulate
