@@ -1,0 +1,175 @@
+"""One sitting of a measurement: runs configurations one by one, stores each row, drops what keeps failing."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tautochrone.clock import Clock, iso
+from tautochrone.configuration import Configuration
+from tautochrone.executor import Executor, RunResult
+from tautochrone.interrupt import Interrupt
+from tautochrone.plan import Plan
+from tautochrone.progress import Progress
+from tautochrone.row import ROW_SCHEMA, Row, refused
+from tautochrone.store import Store
+
+FAILURES_ALLOWED = 1
+"""A configuration that fails once more than this in a sitting is dropped."""
+
+LOAD_NOTICED = 0.02
+"""Share of the machine's CPU time that others may use before a run is called disturbed."""
+
+CheckRows = Callable[[Sequence[Row]], Mapping[str, str]]
+"""Given all good rows of a group: what is wrong with which run (``row["run"]``)."""
+
+_OWN_FIELDS = frozenset({"schema", "seconds", "check", "workers", "energy"})
+_NOT_METERED = {"status": "unavailable", "joules": None, "reason": "no energy meter was read for this run"}
+
+
+@dataclass
+class Session:
+    """Runs, stores, counts. `say` of the progress tells the user what was dropped and why."""
+
+    plan: Plan
+    store: Store
+    executor: Executor
+    clock: Clock
+    progress: Progress
+    interrupt: Interrupt
+    on_row: Callable[[Row], None] | None = None
+    check_rows: CheckRows | None = None
+    dropped: dict[str, str] = field(default_factory=dict)
+    measured: int = 0
+    failed: int = 0
+
+    def __post_init__(self) -> None:
+        self._id = uuid.uuid4().hex[:12]
+        self._count = 0
+        self._failures: Counter[str] = Counter()
+        self._elapsed: dict[str, list[float]] = {}
+        self._disturbed = 0
+        self._begun = self.clock.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since this sitting began."""
+        return self.clock.monotonic() - self._begun
+
+    def measure(
+        self, configuration: Configuration, number: int, position: int, time_limit: float | None = None
+    ) -> Row:
+        """Run once and store the row, whether good or an error. KeyboardInterrupt: nothing was stored."""
+        started = iso(self.clock.now())
+        limit = self.plan.time_limit_seconds if time_limit is None else time_limit
+        with self.interrupt.allowed():
+            result = self.executor.run(configuration, limit)
+        self._count += 1
+        row = self._row(configuration, number, position, started, result)
+        self.store.append(row)
+        self._elapsed.setdefault(configuration.config_id, []).append(result.elapsed_seconds)
+        self._disturbed += _disturbed(result)
+        if row["error"] is None:
+            self.measured += 1
+        else:
+            self._count_failure(configuration, row["error"])
+        if self.on_row is not None:
+            self.on_row(row)
+        return row
+
+    def check(self, members: Iterable[Configuration]) -> None:
+        """Let `check_rows` look at all good rows of these configurations; refuse the runs that it names."""
+        if self.check_rows is None:
+            return
+        known = {one.config_id: one for one in members}
+        rows = [
+            one
+            for one in self.store.rows(self.plan.source)
+            if one["config_id"] in known and one["error"] is None
+        ]
+        wrong = self.check_rows(rows)
+        for row in rows:
+            if row["run"] in wrong:
+                bad = refused(row, "wrong_answer", wrong[row["run"]])
+                self.store.append(bad)
+                self.measured -= 1
+                self._count_failure(known[row["config_id"]], bad["error"])
+                if self.on_row is not None:
+                    self.on_row(bad)
+
+    def seconds_left(self, remaining: Mapping[str, int]) -> float | None:
+        """An estimate for `remaining` runs of each config_id from what runs took so far; None before any."""
+        all_runs = [seconds for runs in self._elapsed.values() for seconds in runs]
+        if not all_runs:
+            return None
+        overall = sum(all_runs) / len(all_runs)
+        means = {config_id: sum(runs) / len(runs) for config_id, runs in self._elapsed.items()}
+        return sum(count * means.get(config_id, overall) for config_id, count in remaining.items())
+
+    def notices(self) -> list[str]:
+        """What a reader of the results should know about the sitting, a sentence each."""
+        if not self._disturbed:
+            return []
+        share = f"{LOAD_NOTICED:.0%}".replace("%", " %")
+        return [
+            f"in {self._disturbed} of {self._count} runs other programs or the hypervisor took more than "
+            f"{share} of the CPU time; close them for narrower intervals"
+        ]
+
+    def _row(
+        self, configuration: Configuration, number: int, position: int, started: str, result: RunResult
+    ) -> Row:
+        record = result.record
+        error = result.error
+        return {
+            "schema": ROW_SCHEMA,
+            "run": f"{self._id}-{self._count:05d}",
+            "study": self.plan.study,
+            "source": self.plan.source,
+            "name": configuration.name,
+            "group": configuration.group,
+            "config": dict(configuration.settings),
+            "config_id": configuration.config_id,
+            "round": number,
+            "position": position,
+            "started": started,
+            "seconds": None if error else result.seconds,
+            "elapsed_seconds": result.elapsed_seconds,
+            "user_seconds": result.user_seconds,
+            "system_seconds": result.system_seconds,
+            "max_rss_bytes": result.max_rss_bytes,
+            "voluntary_switches": result.voluntary_switches,
+            "involuntary_switches": result.involuntary_switches,
+            "migrations": result.migrations,
+            "load_before": result.load_before,
+            "others_cpu_seconds": result.others_cpu_seconds,
+            "steal_seconds": result.steal_seconds,
+            "energy": record.get("energy", _NOT_METERED),
+            "counters": dict(result.counters) if result.counters is not None else None,
+            "counters_reason": result.counters_reason,
+            "check": record.get("check"),
+            "workers": record.get("workers"),
+            "detail": {name: value for name, value in record.items() if name not in _OWN_FIELDS},
+            "machine": self.plan.machine.get("machine"),
+            "error": {"kind": error.kind, "message": error.message} if error else None,
+        }
+
+    def _count_failure(self, configuration: Configuration, error: Mapping[str, Any]) -> None:
+        self.failed += 1
+        config_id = configuration.config_id
+        self._failures[config_id] += 1
+        lasting = error["kind"] == "not_installed"
+        if config_id not in self.dropped and (lasting or self._failures[config_id] > FAILURES_ALLOWED):
+            how_often = "cannot run here" if lasting else f"failed {self._failures[config_id]} times"
+            self.dropped[config_id] = str(error["message"])
+            self.progress.say(f"{configuration.name} {how_often} and is left out: {error['message']}")
+
+
+def _disturbed(result: RunResult) -> bool:
+    machine_seconds = result.elapsed_seconds * (os.cpu_count() or 1)
+    taken = (result.others_cpu_seconds or 0.0) + (result.steal_seconds or 0.0)
+    return taken > LOAD_NOTICED * machine_seconds
