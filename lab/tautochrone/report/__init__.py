@@ -1,0 +1,52 @@
+"""The report: one HTML file that opens offline, with the verdict first and the machine last.
+
+``write`` is all that the rest of the lab needs; a study fills the structures in
+:mod:`tautochrone.report.analysis_types`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tautochrone.errors import TautoError
+from tautochrone.report import minimal, page
+from tautochrone.report.analysis_types import LoopAnalysis
+
+__all__ = ["LoopAnalysis", "write"]
+
+
+def write(
+    rows: Sequence[Mapping[str, Any]],
+    machine: Mapping[str, Any],
+    path: Path,
+    *,
+    study: str = "loop",
+    extra: LoopAnalysis | None = None,
+) -> Path:
+    """Writes the report of `rows` (schema ``tautochrone.row/1``) to `path` and returns it.
+
+    `machine` is the machine's JSON; `extra` is the study's analysis (without it the page holds medians
+    and no verdicts). The file is replaced whole: a reader never sees half a page. TautoError when there
+    are no rows, or the file cannot be written. Linear in the number of rows.
+    """
+    if not rows:
+        raise TautoError(
+            f"a report of study {study!r} was asked for, but there are no rows",
+            f"Measure first: tauto study {study}",
+        )
+    html = page.render(rows, machine, extra or minimal.medians(rows), study)
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        unfinished.write_text(html, encoding="utf-8")
+        unfinished.replace(path)
+    except OSError as error:
+        unfinished.unlink(missing_ok=True)
+        raise TautoError(
+            f"the report cannot be written to {path}: {error.strerror or error}",
+            "Choose another folder with --output, or make room there",
+        ) from error
+    return path

@@ -1,0 +1,205 @@
+"""Puts the page together: one HTML file with its data, styles and scripts inside."""
+
+from __future__ import annotations
+
+import base64
+import functools
+import gzip
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from typing import Any
+
+import jinja2
+import msgspec
+import vl_convert
+
+from tautochrone.report import charts, datasets, figures, machine_view, text
+from tautochrone.report.analysis_types import Cell, LoopAnalysis
+from tautochrone.report.palette import RuntimeStyle, runtime_key, styles
+
+_VERDICT_SIGNS = {"faster": "▲", "slower": "▼", "no difference resolved": "=", "not measured": "–"}
+
+
+class Failure(msgspec.Struct, frozen=True):
+    """Runs that ended in the same error."""
+
+    configuration: str
+    kind: str
+    message: str
+    runs: int
+
+
+def render(
+    rows: Sequence[Mapping[str, Any]], machine: Mapping[str, Any], analysis: LoopAnalysis, study: str
+) -> str:
+    """The whole page as HTML. `rows` are the study's rows, used for what was run and what failed."""
+    data = datasets.build(analysis)
+    specifications = charts.build(data)
+    embedded = {
+        "tables": {name: datasets.columns(table) for name, table in data.tables.items()},
+        "charts": specifications,
+        "configurations": datasets.columns(_configuration_records(analysis, data)),
+        "situations": [text.situation(emulated) for emulated in data.situations],
+        "names": {style.key: style.name for style in styles(data.runtimes)},
+        "variables": {style.key: style.variable for style in styles(data.runtimes)},
+    }
+    return (
+        _environment()
+        .get_template("report.html.j2")
+        .render(
+            analysis=analysis,
+            study=study,
+            title=_title(machine, study),
+            machine=machine_view.build(machine, data.situations),
+            figures=figures.build(analysis, data, specifications),
+            scoreboard=_scoreboard(analysis, data),
+            counts=figures.verdict_counts(analysis.cells) if _compared(analysis) else "",
+            measured=_measured(rows),
+            failures=_failures(rows),
+            styles=styles(data.runtimes),
+            sizes=data.sizes,
+            situations=list(enumerate(embedded["situations"])),
+            data=_script_json(embedded),
+            vega=_vega(),
+            css=_asset("report.css"),
+            javascript=_asset("report.js"),
+        )
+    )
+
+
+def _title(machine: Mapping[str, Any], study: str) -> str:
+    name = machine.get("name") or machine.get("cpu_model")
+    return f"tautochrone: study {study}" + (f" on {name}" if name else "")
+
+
+def _compared(analysis: LoopAnalysis) -> bool:
+    return any(cell.ratio.verdict != "not measured" for cell in analysis.cells)
+
+
+def _scoreboard(analysis: LoopAnalysis, data: datasets.Datasets) -> list[tuple[str, list[Cell | None]]]:
+    """One line a situation, one cell a size; None where that pair was not studied."""
+    by_place = {(json.dumps(dict(cell.emulated), sort_keys=True), cell.size): cell for cell in analysis.cells}
+    return [
+        (
+            text.situation(emulated),
+            [by_place.get((json.dumps(emulated, sort_keys=True), size)) for size in data.sizes],
+        )
+        for emulated in data.situations
+    ]
+
+
+def _measured(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """How many runs, rounds and configurations there were, over what time."""
+    started = sorted(str(row["started"]) for row in rows if row.get("started"))
+    return {
+        "runs": len(rows),
+        "failed": sum(1 for row in rows if row.get("error")),
+        "configurations": len({row.get("config_id") for row in rows}),
+        "rounds": len({row.get("round") for row in rows if row.get("source") != "screening"}),
+        "screened": sum(1 for row in rows if row.get("source") == "screening"),
+        "begin": started[0] if started else "",
+        "end": started[-1] if started else "",
+        "seconds": sum(float(row.get("elapsed_seconds") or 0) for row in rows),
+    }
+
+
+def _failures(rows: Sequence[Mapping[str, Any]]) -> list[Failure]:
+    counted: Counter[tuple[str, str, str]] = Counter()
+    for row in rows:
+        if row.get("error"):
+            error = row["error"]
+            counted[(row_label(row), str(error.get("kind", "failed")), str(error.get("message", "")))] += 1
+    return [Failure(*key, runs=number) for key, number in counted.most_common()]
+
+
+def row_label(row: Mapping[str, Any]) -> str:
+    """A row's configuration for people, with its size and what was slowed."""
+    config = row.get("config") or {}
+    if row.get("name"):
+        return str(row["name"])
+    chunk = f", chunk {config['chunk']}" if config.get("chunk") else ""
+    slowed = "".join(
+        f", CPU {cpu} {factor:g}× slower" for cpu, factor in (config.get("emulated") or {}).items()
+    )
+    name = f"{config.get('library') or config.get('runtime', 'unknown')} {config.get('schedule', '')}{chunk}"
+    return f"{name}, {config.get('placement', 'all')} cores, n = {config.get('size', '?')}{slowed}"
+
+
+def _configuration_records(analysis: LoopAnalysis, data: datasets.Datasets) -> list[datasets.Record]:
+    """The table of all configurations: every cell, fastest first."""
+    records: list[datasets.Record] = []
+    for cell in analysis.cells:
+        measured = [one.seconds for one in cell.configurations if one.seconds is not None]
+        best = min(measured, default=None)
+        for one in sorted(cell.configurations, key=lambda each: (each.seconds is None, each.seconds or 0.0)):
+            status = "" if one.is_finalist else "screened only"
+            records.append(
+                {
+                    "situation": data.situations.index(dict(cell.emulated)),
+                    "size": cell.size,
+                    "runtime": runtime_key(one.runtime, one.library),
+                    "schedule": one.schedule,
+                    "chunk": one.chunk,
+                    "placement": one.placement,
+                    "wait": one.wait,
+                    "cores": text.cores(one.cores),
+                    "seconds": one.seconds,
+                    "low": one.low,
+                    "high": one.high,
+                    "relative": one.seconds / best if one.seconds is not None and best else None,
+                    "rounds": one.rounds or len(one.points),
+                    "status": f"failed: {one.error}" if one.error else status,
+                }
+            )
+    return records
+
+
+def _script_json(value: object) -> str:
+    """JSON that cannot end the script element that holds it, whatever a runtime is called."""
+    encoded = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return encoded.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+@functools.cache
+def _vega() -> str:
+    """Vega, Vega-Lite and their embedder, once for all charts, as gzip in base64; they come with vl-convert.
+
+    Packed they are 0.4 MB instead of 0.9 MB; the browser unpacks them itself in a few hundredths of a second.
+    """
+    bundle: str = vl_convert.javascript_bundle("window.vegaEmbed=vegaEmbed;")
+    # mtime=0: the same rows give the same file
+    return base64.b64encode(gzip.compress(bundle.encode(), 9, mtime=0)).decode()
+
+
+def _asset(name: str) -> str:
+    return (resources.files("tautochrone.report") / "templates" / name).read_text(encoding="utf-8")
+
+
+@functools.cache
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("tautochrone.report", "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "seconds": text.seconds,
+        "interval": text.seconds_interval,
+        "ratio": text.ratio,
+        "percent": text.percent,
+        "cores": text.cores,
+        "cpus": text.cpu_list,
+        "runtime": _runtime_style,
+        "sign": lambda verdict: _VERDICT_SIGNS.get(verdict, ""),
+        "slug": lambda verdict: str(verdict).replace(" ", "-"),
+        "json": json.dumps,
+    }
+    return environment
+
+
+def _runtime_style(runtime: str, known: Sequence[RuntimeStyle]) -> RuntimeStyle | None:
+    return next((style for style in known if style.key == runtime_key(runtime)), None)

@@ -1,0 +1,69 @@
+"""One runtime, one colour and one shape, in every chart, legend and table of every report.
+
+The hues are Paul Tol's "bright" scheme, which stays distinct for the common colour deficiencies, darkened
+until a line of it has a contrast of 3:1 on the page; each also has a shape, so colour is never alone in
+carrying the meaning. Colours are CSS variables: dark mode and print change them without drawing again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+
+class RuntimeStyle(msgspec.Struct, frozen=True):
+    """How one runtime looks: the name for people, its colour on light and on dark, its shape."""
+
+    key: str
+    name: str
+    light: str
+    dark: str
+    shape: str
+    variable: str
+
+
+def _style(key: str, name: str, light: str, dark: str, shape: str) -> RuntimeStyle:
+    return RuntimeStyle(key, name, light, dark, shape, f"--runtime-{key}")
+
+
+_KNOWN = {
+    style.key: style
+    for style in (
+        _style("tautochrone", "tautochrone", "#d1420a", "#ff8a55", "circle"),
+        _style("libgomp", "OpenMP, libgomp", "#2f66b0", "#7fb0f0", "square"),
+        _style("libomp", "OpenMP, libomp", "#0e8aa8", "#5fd0e8", "diamond"),
+        _style("tbb", "oneTBB", "#228833", "#6fcf7c", "triangle-up"),
+        _style("stdpar", "std::execution::par", "#94790a", "#dcc451", "triangle-down"),
+        _style("openblas", "OpenBLAS", "#a0306f", "#ee8fc2", "cross"),
+        _style("serial", "serial", "#6a6f78", "#a4abb6", "triangle-right"),
+    )
+}
+_ALIASES = {"openmp": "libgomp", "gomp": "libgomp", "iomp": "libomp", "onetbb": "tbb", "std": "stdpar"}
+_SPARE = (
+    ("#7a5a3a", "#d0a67c", "triangle-left"),
+    ("#5b4fc4", "#aaa2ff", "square"),
+    ("#4a6a5a", "#9cc4b0", "diamond"),
+    ("#8a3a3a", "#e79a9a", "cross"),
+)
+
+
+def runtime_key(runtime: str, library: str = "") -> str:
+    """The key of a runtime's colour. OpenMP is one interface on two libraries: the library decides."""
+    name = runtime.lower()
+    if name == "openmp" and library.lower() in _KNOWN:
+        return library.lower()
+    return _ALIASES.get(name, name if name in _KNOWN else runtime)
+
+
+def styles(runtimes: Iterable[str]) -> list[RuntimeStyle]:
+    """Styles of the runtimes that occur, known ones first in their fixed order, others with spare colours.
+
+    The variable of an unknown runtime is numbered, never made from its name: the name may be anything.
+    """
+    present = set(runtimes)
+    found = [style for key, style in _KNOWN.items() if key in present]
+    for index, key in enumerate(sorted(present - _KNOWN.keys())):
+        light, dark, shape = _SPARE[index % len(_SPARE)]
+        found.append(RuntimeStyle(key, key, light, dark, shape, f"--runtime-other-{index}"))
+    return found

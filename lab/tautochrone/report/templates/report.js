@@ -1,0 +1,227 @@
+"use strict";
+// Draws the charts from the data inside this page and makes legends, choices, tables and copy buttons work.
+// Nothing is fetched. Charts are drawn one at a time, so the verdict can be read at once; when the last one
+// stands, the root element gets data-ready="true".
+(() => {
+  const page = JSON.parse(document.getElementById("data").textContent);
+  const tooltip = document.getElementById("tooltip");
+  const hidden = new Set();
+  const views = [];
+
+  // ---- data: a table is stored in columns; a list of one number is an index into its words
+  const decoded = new Map();
+  function table(name, stored = page.tables[name]) {
+    if (!decoded.has(name)) {
+      decoded.set(name, stored.rows.map((row) => Object.fromEntries(
+        row.map((value, i) => [stored.names[i], Array.isArray(value) ? stored.words[value[0]] : value]))));
+    }
+    return decoded.get(name);
+  }
+
+  function element(tag, properties = {}, ...children) {
+    const made = Object.assign(document.createElement(tag), properties);
+    made.append(...children);
+    return made;
+  }
+
+  function siTime(seconds) {
+    if (seconds === null || seconds === undefined) return "not measured";
+    const [factor, unit] = [[1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"]].find(([f]) => seconds >= f * 0.9995)
+      ?? [1e-9, "ns"];
+    return `${Number((seconds / factor).toPrecision(3))} ${unit}`;
+  }
+
+  // ---- tooltip: text only, whatever the names hold
+  function showTooltip(handler, event, item, value) {
+    if (!value) { tooltip.hidden = true; return; }
+    const rows = Object.entries(value).filter(([, text]) => text !== "" && text !== null && text !== undefined);
+    tooltip.replaceChildren(element("table", {}, element("tbody", {}, ...rows.map(([name, text]) =>
+      element("tr", {}, element("th", { textContent: name }), element("td", { textContent: page.names[text] ?? String(text) }))))));
+    tooltip.hidden = false;
+    const point = event.touches?.[0] ?? event;
+    const box = tooltip.getBoundingClientRect();
+    const left = Math.min(point.clientX + 16, window.innerWidth - box.width - 8);
+    const below = point.clientY + 18 + box.height < window.innerHeight;
+    tooltip.style.left = `${Math.max(8, left)}px`;
+    tooltip.style.top = `${below ? point.clientY + 18 : Math.max(8, point.clientY - box.height - 14)}px`;
+  }
+  window.addEventListener("scroll", () => { tooltip.hidden = true; }, { passive: true });
+
+  // ---- charts
+  async function loadVega() {
+    const packed = Uint8Array.from(atob(document.getElementById("vega").textContent), (letter) => letter.charCodeAt(0));
+    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+    document.head.append(element("script", { textContent: await new Response(stream).text() }));
+  }
+
+  // the chart with its data and with the values of this view; every drawing gets copies, since Vega marks rows
+  function specification(name, parameters) {
+    const chart = structuredClone(page.charts[name]);
+    for (const parameter of chart.params) parameter.value = parameters[parameter.name] ?? parameter.value;
+    const text = JSON.stringify(chart);
+    const named = Object.keys(page.tables).filter((data) => text.includes(`"data":{"name":"${data}"}`));
+    chart.datasets = { ...chart.datasets, ...Object.fromEntries(named.map((data) => [data, table(data).map((row) => ({ ...row }))])) };
+    return chart;
+  }
+
+  async function draw(container) {
+    const name = container.dataset.chart;
+    try {
+      const chart = specification(name, JSON.parse(container.dataset.parameters));
+      const { view } = await window.vegaEmbed(container, chart, {
+        mode: "vega-lite", renderer: "svg", actions: false, defaultStyle: false, tooltip: showTooltip, logLevel: 1,
+      });
+      container.style.minHeight = "0";
+      views.push({ view, name });
+    } catch (error) {
+      container.replaceChildren(element("p", { className: "note", textContent: `This chart could not be drawn: ${error.message}` }));
+      console.error(error);
+    }
+  }
+
+  function setSignal(view, name, value) {
+    try { view.signal(name, value); } catch { return; } // a chart without that parameter
+    view.runAsync();
+  }
+
+  function legends() {
+    for (const button of document.querySelectorAll(".runtime")) {
+      button.addEventListener("click", () => {
+        const runtime = button.dataset.runtime;
+        if (!hidden.delete(runtime)) hidden.add(runtime);
+        for (const other of document.querySelectorAll(".runtime")) {
+          other.setAttribute("aria-pressed", String(!hidden.has(other.dataset.runtime)));
+        }
+        for (const { view } of views) setSignal(view, "hidden", [...hidden]);
+        fillTable();
+      });
+    }
+    for (const choice of document.querySelectorAll(".choice")) {
+      const figure = choice.closest("figure").dataset.figure;
+      for (const button of choice.querySelectorAll("button")) {
+        button.addEventListener("click", () => {
+          for (const other of choice.querySelectorAll("button")) other.setAttribute("aria-pressed", String(other === button));
+          const value = JSON.parse(button.dataset.value);
+          for (const { view, name } of views) if (name === figure) setSignal(view, choice.dataset.parameter, value);
+        });
+      }
+    }
+  }
+
+  // ---- table of all configurations
+  const columns = [
+    ["size", "n", "number"], ["situation", "machine"], ["runtime", "runtime"], ["schedule", "schedule"], ["chunk", "chunk", "number"],
+    ["placement", "placement"], ["cores", "cores"], ["wait", "wait"], ["seconds", "median", "number"], ["low", "interval"],
+    ["relative", "× best", "number"], ["rounds", "rounds", "number"], ["status", "status"],
+  ];
+  const order = { by: "seconds", down: false };
+
+  function compare(a, b) {
+    const [x, y] = [a[order.by] ?? null, b[order.by] ?? null];
+    if (x === null || y === null) return (x === null) - (y === null); // unknown stays last either way
+    const result = typeof x === "string" ? x.localeCompare(y) : x - y;
+    return order.down ? -result : result;
+  }
+
+  function cell(record, [name, , kind]) {
+    const value = record[name];
+    const td = element("td", { className: name === "status" ? "status" : kind ?? "" });
+    if (name === "situation") td.textContent = page.situations[value];
+    else if (name === "runtime") td.textContent = page.names[value] ?? value;
+    else if (name === "seconds") td.textContent = siTime(value);
+    else if (name === "low") td.textContent = value === null || value === undefined ? "" : `${siTime(value)} to ${siTime(record.high)}`;
+    else if (name === "relative" && value) {
+      const bar = element("i");
+      bar.style.width = `${Math.min(100, 100 / value)}%`;
+      bar.style.setProperty("--bar", `var(${page.variables[record.runtime]})`);
+      td.append(element("span", { className: "relative", textContent: value.toFixed(2) }), element("span", { className: "relative-bar", ariaHidden: "true" }, bar));
+    } else td.textContent = value ?? "";
+    return td;
+  }
+
+  function fillTable() {
+    const size = document.getElementById("filter-size").value;
+    const situation = document.getElementById("filter-situation").value;
+    const words = document.getElementById("filter-text").value.toLowerCase().split(/\s+/).filter(Boolean);
+    const all = table("configurations", page.configurations);
+    const shown = all.filter((record) => {
+      if (size && record.size !== Number(size)) return false;
+      if (situation && record.situation !== Number(situation)) return false;
+      if (hidden.has(record.runtime)) return false;
+      const text = [record.runtime, page.names[record.runtime], record.schedule, record.chunk, record.placement, record.cores, record.wait, record.status]
+        .join(" ").toLowerCase();
+      return words.every((word) => text.includes(word));
+    }).sort(compare);
+    document.querySelector("#table tbody").replaceChildren(...shown.map((record) =>
+      element("tr", {}, ...columns.map((column) => cell(record, column)))));
+    document.getElementById("filter-count").textContent = `${shown.length} of ${all.length}`;
+    for (const th of document.querySelectorAll("#table th")) {
+      const sorted = th.dataset.column === order.by;
+      th.setAttribute("aria-sort", sorted ? (order.down ? "descending" : "ascending") : "none");
+      th.querySelector("span").textContent = sorted ? (order.down ? "↓" : "↑") : "";
+    }
+  }
+
+  function tableOfConfigurations() {
+    const head = element("tr", {}, ...columns.map(([name, title, kind]) => {
+      const button = element("button", { type: "button" }, title, element("span", { ariaHidden: "true" }));
+      button.addEventListener("click", () => {
+        order.down = order.by === name && !order.down;
+        order.by = name;
+        fillTable();
+      });
+      const th = element("th", { scope: "col", className: kind ?? "" }, button);
+      th.dataset.column = name;
+      return th;
+    }));
+    document.querySelector("#table thead").replaceChildren(head);
+    // one cell at first: times of different sizes in one list say nothing
+    const sizes = document.getElementById("filter-size");
+    sizes.selectedIndex = sizes.options.length - 1;
+    document.getElementById("filter-situation").selectedIndex = page.situations.length;
+    for (const id of ["filter-size", "filter-situation", "filter-text"]) document.getElementById(id).addEventListener("input", fillTable);
+    fillTable();
+  }
+
+  // ---- copy
+  async function copy(text) {
+    try { await navigator.clipboard.writeText(text); return true; } catch { /* the old way below */ }
+    const area = element("textarea", { value: text });
+    document.body.append(area);
+    area.select();
+    const done = document.execCommand("copy");
+    area.remove();
+    return done;
+  }
+
+  function copyButtons() {
+    for (const button of document.querySelectorAll(".copy")) {
+      button.addEventListener("click", async () => {
+        const done = await copy(button.parentElement.querySelector("code").textContent);
+        button.textContent = done ? "Copied" : "Select and copy by hand";
+        setTimeout(() => { button.textContent = "Copy"; }, 1600);
+      });
+    }
+  }
+
+  // ---- print: folded tables are part of the paper
+  let folded = [];
+  window.addEventListener("beforeprint", () => {
+    folded = [...document.querySelectorAll("details:not([open])")];
+    for (const one of folded) one.open = true;
+  });
+  window.addEventListener("afterprint", () => { for (const one of folded) one.open = false; });
+
+  async function start() {
+    legends();
+    copyButtons();
+    tableOfConfigurations();
+    if (document.querySelector(".chart")) await loadVega();
+    for (const container of document.querySelectorAll(".chart")) {
+      await draw(container);
+      await new Promise((resume) => setTimeout(resume));
+    }
+    document.documentElement.dataset.ready = "true";
+  }
+  start();
+})();
