@@ -217,6 +217,7 @@ void take_limits(const file_tree& files, machine_record& machine) {
     for (const cpu_record& cpu : machine.cpus) {
         if (cpu.allowed) machine.allowed_cpus.push_back(cpu.cpu);
     }
+    machine.offline_cpus = std::move(limits.offline);
     machine.affinity = std::move(limits.affinity);
     machine.cpuset = std::move(limits.cpuset);
     machine.cpuset_source = std::move(limits.cpuset_source);

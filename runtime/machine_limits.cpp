@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -183,6 +184,9 @@ limits read_limits(const file_tree& files) {
         result.affinity = affinity_in_status(files).value_or(std::vector<int>{});
     }
     result.online = online_cpus(files, result.affinity);
+    const auto present = files.cpu_list("/sys/devices/system/cpu/present").value_or(result.online);
+    std::set_difference(present.begin(), present.end(), result.online.begin(), result.online.end(),
+                        std::back_inserter(result.offline));
     if (result.affinity.empty()) result.affinity = result.online;
     read_cpuset(files, result);
     read_quota(files, result);

@@ -12,6 +12,7 @@ namespace tauto::detail {
 
 struct limits {
     std::vector<int> online;
+    std::vector<int> offline;
     std::vector<int> affinity;
     std::optional<std::vector<int>> cpuset;
     std::string cpuset_source;

@@ -51,7 +51,7 @@ std::string why_not_allowed(const machine_record& machine, int cpu) {
     if (machine.cpuset && !detail::contains(*machine.cpuset, cpu)) {
         return "the cpuset leaves it out (" + machine.cpuset_source + ")";
     }
-    return "it is offline";
+    return "the system does not offer it to this process";
 }
 
 std::string asked(std::string_view selection) {
@@ -60,6 +60,10 @@ std::string asked(std::string_view selection) {
 
 void check_cpu(const machine_record& machine, std::string_view selection, int cpu) {
     const cpu_record* const record = machine.find_cpu(cpu);
+    if (record == nullptr && detail::contains(machine.offline_cpus, cpu)) {
+        throw error(asked(selection) + "CPU " + std::to_string(cpu) + " is offline; allowed are " +
+                    cpu_list_text(machine.allowed_cpus));
+    }
     if (record == nullptr) {
         throw error(asked(selection) + "CPU " + std::to_string(cpu) + " does not exist; this machine has " +
                     cpu_list_text(all_cpus(machine)));

@@ -87,6 +87,7 @@ struct machine_record {
     std::vector<numa_record> numa;
 
     std::vector<int> allowed_cpus;
+    std::vector<int> offline_cpus;           // present, but switched off; they have no cpu_record
     std::vector<int> affinity;               // the scheduler's mask of this process
     std::optional<std::vector<int>> cpuset;  // absent: no cpuset restricts us
     std::string cpuset_source;

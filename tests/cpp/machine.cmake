@@ -1,0 +1,14 @@
+# The trees are written by a script that the Python tests import as well.
+find_package(Python3 3.11 REQUIRED COMPONENTS Interpreter)
+set(builder ${PROJECT_SOURCE_DIR}/tests/fake_trees/build_trees.py)
+set(trees ${CMAKE_CURRENT_BINARY_DIR}/fake_trees)
+add_custom_command(OUTPUT ${trees}.stamp
+    COMMAND ${CMAKE_COMMAND} -E rm -rf ${trees}
+    COMMAND ${Python3_EXECUTABLE} ${builder} ${trees}
+    COMMAND ${CMAKE_COMMAND} -E touch ${trees}.stamp
+    DEPENDS ${builder} VERBATIM)
+add_custom_target(fake_trees DEPENDS ${trees}.stamp)
+
+tauto_test(machine_test machine_test.cpp LIBRARIES tautochrone)
+add_dependencies(machine_test fake_trees)
+target_compile_definitions(machine_test PRIVATE TAUTO_FAKE_TREES="${trees}")

@@ -1,0 +1,448 @@
+#include <doctest/doctest.h>
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <tauto/machine.hpp>
+
+namespace {
+
+using cpus = std::vector<int>;
+
+tauto::machine_record fake(const std::string& name) {
+    return tauto::read_machine({.root = std::filesystem::path(TAUTO_FAKE_TREES) / name});
+}
+
+cpus numbers(int first, int last, int step = 1) {
+    cpus list;
+    for (int cpu = first; cpu <= last; cpu += step) list.push_back(cpu);
+    return list;
+}
+
+const tauto::cpu_record& cpu_of(const tauto::machine_record& machine, int cpu) {
+    const tauto::cpu_record* const found = machine.find_cpu(cpu);
+    REQUIRE(found != nullptr);
+    return *found;
+}
+
+std::string refusal(const tauto::machine_record& machine, const std::string& selection) {
+    try {
+        tauto::select_cpus(machine, selection);
+    } catch (const tauto::error& error) {
+        return error.what();
+    }
+    return "accepted";
+}
+
+bool says(const std::string& message, const std::string& part) {
+    INFO("message: " << message);
+    const bool found = message.find(part) != std::string::npos;
+    CHECK_MESSAGE(found, "it should say: " << part);
+    return found;
+}
+
+// A copy of a fake tree that a test may change.
+class changed_tree {
+  public:
+    explicit changed_tree(const std::string& name)
+        : root_(std::filesystem::temp_directory_path() / ("tauto_machine_test_" + std::to_string(getpid()))) {
+        std::filesystem::remove_all(root_);
+        std::filesystem::copy(std::filesystem::path(TAUTO_FAKE_TREES) / name, root_,
+                              std::filesystem::copy_options::recursive);
+    }
+    ~changed_tree() { std::filesystem::remove_all(root_); }
+    changed_tree(const changed_tree&) = delete;
+    changed_tree& operator=(const changed_tree&) = delete;
+
+    void write(const std::string& path, const std::string& text) const {
+        std::filesystem::create_directories((root_ / path).parent_path());
+        std::ofstream(root_ / path) << text << '\n';
+    }
+    void remove(const std::string& path) const { std::filesystem::remove_all(root_ / path); }
+    [[nodiscard]] tauto::machine_record read() const { return tauto::read_machine({.root = root_}); }
+
+  private:
+    std::filesystem::path root_;
+};
+
+class environment_variable {
+  public:
+    environment_variable(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
+    ~environment_variable() { unsetenv(name_); }
+    environment_variable(const environment_variable&) = delete;
+    environment_variable& operator=(const environment_variable&) = delete;
+
+  private:
+    const char* name_;
+};
+
+}  // namespace
+
+TEST_SUITE("hybrid with SMT on the fast cores") {
+    TEST_CASE("kinds come from the units of the kinds and P comes first") {
+        const auto machine = fake("i9_14900k");
+        REQUIRE(machine.kinds.size() == 2);
+        CHECK(machine.kinds[0].kind == "P");
+        CHECK(machine.kinds[0].cpus == numbers(0, 15));
+        CHECK(machine.kinds[0].hardware_threads_per_core == 2);
+        CHECK(machine.kinds[1].kind == "E");
+        CHECK(machine.kinds[1].cpus == numbers(16, 31));
+        CHECK(machine.kinds[1].hardware_threads_per_core == 1);
+        CHECK(machine.kind_source == "/sys/devices/cpu_core/cpus, /sys/devices/cpu_atom/cpus");
+    }
+
+    TEST_CASE("siblings, caches and clocks are those of each kind") {
+        const auto machine = fake("i9_14900k");
+        CHECK(cpu_of(machine, 4).smt_siblings == cpus{5});
+        CHECK(cpu_of(machine, 5).smt_siblings == cpus{4});
+        CHECK(cpu_of(machine, 4).core == cpu_of(machine, 5).core);
+        CHECK(cpu_of(machine, 4).core != cpu_of(machine, 6).core);
+        CHECK(cpu_of(machine, 16).smt_siblings.empty());
+        CHECK(cpu_of(machine, 0).l1d_bytes == 48 * 1024);
+        CHECK(cpu_of(machine, 16).l1d_bytes == 32 * 1024);
+        CHECK(cpu_of(machine, 0).l2_bytes == 2 << 20);
+        CHECK(cpu_of(machine, 16).l2_bytes == 4 << 20);
+        CHECK(cpu_of(machine, 31).l3_bytes == 36 << 20);
+        CHECK(cpu_of(machine, 8).max_hertz == 6.0e9);
+        CHECK(cpu_of(machine, 16).max_hertz == 4.4e9);
+        CHECK_FALSE(cpu_of(machine, 0).capacity.has_value());
+    }
+
+    TEST_CASE("four slow cores share one second-level cache") {
+        const auto machine = fake("i9_14900k");
+        std::vector<cpus> shared_by_slow;
+        for (const auto& cache : machine.caches) {
+            if (cache.level == 2 && cache.cpus.front() >= 16) shared_by_slow.push_back(cache.cpus);
+        }
+        CHECK(shared_by_slow ==
+              std::vector<cpus>{numbers(16, 19), numbers(20, 23), numbers(24, 27), numbers(28, 31)});
+    }
+
+    TEST_CASE("a core of each kind is used before second hardware threads") {
+        const auto machine = fake("i9_14900k");
+        cpus expected = numbers(0, 14, 2);
+        for (const int cpu : numbers(16, 31)) expected.push_back(cpu);
+        CHECK(tauto::select_cpus(machine, "cores") == expected);
+        for (const int cpu : numbers(1, 15, 2)) expected.push_back(cpu);
+        CHECK(tauto::select_cpus(machine, "all") == expected);
+    }
+
+    TEST_CASE("selections by kind, by number, and joined") {
+        const auto machine = fake("i9_14900k");
+        CHECK(tauto::select_cpus(machine, "P:4") == cpus{0, 2, 4, 6});
+        CHECK(tauto::select_cpus(machine, "P:9") == cpus{0, 2, 4, 6, 8, 10, 12, 14, 1});
+        CHECK(tauto::select_cpus(machine, "E") == numbers(16, 31));
+        CHECK(tauto::select_cpus(machine, "E:2,P:2") == cpus{0, 2, 16, 17});
+        CHECK(tauto::select_cpus(machine, "16,0-3,16") == cpus{0, 2, 16, 1, 3});
+        CHECK(tauto::select_cpus(machine, " P:1 , 17 ") == cpus{0, 17});
+        CHECK(tauto::select_cpus(machine, "3") == cpus{3});
+        CHECK(tauto::select_cpus(machine, "3,2") == cpus{2, 3});
+    }
+
+    TEST_CASE("a selection that cannot be had says what there is") {
+        const auto machine = fake("i9_14900k");
+        const std::string unknown = refusal(machine, "X");
+        says(unknown, "'X' names nothing");
+        says(unknown, "all, cores, P, P:N, E, E:N, and CPU numbers from 0-31");
+        says(refusal(machine, "LP"), "'LP' names nothing");
+        says(refusal(machine, "P:17"), "a number from 1 to 16");
+        says(refusal(machine, "P:0"), "a number from 1 to 16");
+        says(refusal(machine, "P:"), "a number from 1 to 16");
+        says(refusal(machine, "E:two"), "a number from 1 to 16");
+        says(refusal(machine, "0-32"), "CPU 32 does not exist; this machine has 0-31");
+        says(refusal(machine, "99999999999"), "names nothing");
+        says(refusal(machine, "3-1"), "names nothing");
+        says(refusal(machine, "-1"), "names nothing");
+        says(refusal(machine, ""), "it is empty");
+        says(refusal(machine, "0,,1"), "nothing between two commas");
+        says(refusal(machine, "0,"), "nothing between two commas");
+    }
+
+    TEST_CASE("low-power cores are the ones without the third-level cache") {
+        const auto machine = fake("core_ultra");
+        REQUIRE(machine.kinds.size() == 3);
+        CHECK(machine.kinds[1].cpus == numbers(12, 19));
+        CHECK(machine.kinds[2].kind == "LP");
+        CHECK(machine.kinds[2].cpus == cpus{20, 21});
+        CHECK(tauto::select_cpus(machine, "LP") == cpus{20, 21});
+        CHECK_FALSE(cpu_of(machine, 20).l3_bytes.has_value());
+    }
+
+    TEST_CASE("a unit of its own names low-power cores as well") {
+        const changed_tree tree("core_ultra");
+        tree.write("sys/devices/cpu_atom/cpus", "12-19");
+        tree.write("sys/devices/cpu_lowpower/cpus", "20-21");
+        CHECK(cpu_of(tree.read(), 21).kind == "LP");
+    }
+
+    TEST_CASE("favoured cores that clock a little higher are no kind") {
+        const changed_tree tree("i9_14900k");
+        tree.remove("sys/devices/cpu_core");
+        tree.remove("sys/devices/cpu_atom");
+        const auto machine = tree.read();
+        CHECK(machine.kind_source == "cpufreq/cpuinfo_max_freq");
+        REQUIRE(machine.kinds.size() == 2);
+        CHECK(machine.kinds[0].cpus == numbers(0, 15));
+    }
+}
+
+TEST_SUITE("big.LITTLE") {
+    TEST_CASE("capacities tell the kinds apart and big cores come first") {
+        const auto machine = fake("big_little");
+        CHECK(machine.kind_source == "cpu_capacity");
+        CHECK(machine.architecture == "aarch64");
+        REQUIRE(machine.kinds.size() == 2);
+        CHECK(machine.kinds[0].cpus == numbers(4, 7));
+        CHECK(machine.kinds[1].cpus == numbers(0, 3));
+        CHECK(machine.kinds[0].hardware_threads_per_core == 1);
+        CHECK(cpu_of(machine, 0).capacity == 530);
+        CHECK(tauto::select_cpus(machine, "all") == cpus{4, 5, 6, 7, 0, 1, 2, 3});
+        CHECK(tauto::select_cpus(machine, "0,7") == cpus{7, 0});
+        CHECK(tauto::select_cpus(machine, "E:1,P:1") == cpus{4, 0});
+    }
+
+    TEST_CASE("three capacities are three kinds") {
+        const changed_tree tree("big_little");
+        tree.write("sys/devices/system/cpu/cpu7/cpu_capacity", "1024");
+        for (const char* cpu : {"4", "5", "6"}) {
+            tree.write(std::string("sys/devices/system/cpu/cpu") + cpu + "/cpu_capacity", "800");
+        }
+        for (const char* cpu : {"0", "1", "2", "3"}) {
+            tree.write(std::string("sys/devices/system/cpu/cpu") + cpu + "/cpu_capacity", "250");
+        }
+        const auto machine = tree.read();
+        REQUIRE(machine.kinds.size() == 3);
+        CHECK(machine.kinds[0].cpus == cpus{7});
+        CHECK(machine.kinds[2].cpus == numbers(0, 3));
+        CHECK(cpu_of(machine, 4).kind == "E");
+    }
+}
+
+TEST_SUITE("two sockets") {
+    TEST_CASE("cores of one socket stay together") {
+        const auto machine = fake("two_sockets");
+        CHECK(machine.name == "Intel Xeon E5-2650 v2");
+        REQUIRE(machine.kinds.size() == 1);
+        CHECK(machine.kinds[0].kind == "core");
+        CHECK(cpu_of(machine, 3).package == 1);
+        CHECK(cpu_of(machine, 3).numa == 1);
+        CHECK(cpu_of(machine, 2).package == 0);
+        cpus expected = numbers(0, 14, 2);
+        for (const int cpu : numbers(1, 15, 2)) expected.push_back(cpu);
+        CHECK(tauto::select_cpus(machine, "all") == expected);
+        CHECK(machine.smt_active == false);
+        CHECK(machine.turbo == true);
+        CHECK(machine.governor == "performance");
+    }
+
+    TEST_CASE("each socket has its own memory and third-level cache") {
+        const auto machine = fake("two_sockets");
+        REQUIRE(machine.numa.size() == 2);
+        CHECK(machine.numa[1].node == 1);
+        CHECK(machine.numa[1].cpus == numbers(1, 15, 2));
+        CHECK(machine.numa[1].memory_bytes == std::int64_t{64} << 30);
+        CHECK(machine.memory_bytes == std::int64_t{128} << 30);
+        const auto last = std::count_if(machine.caches.begin(), machine.caches.end(), [](const auto& cache) {
+            return cache.level == 3 && cache.size_bytes == 20 << 20 && cache.cpus.size() == 8;
+        });
+        CHECK(last == 2);
+    }
+
+    TEST_CASE("equal cores have no P and the message says so") {
+        says(refusal(fake("two_sockets"), "P:4"), "whose cores are all of one kind");
+        says(refusal(fake("two_sockets"), "core"), "names nothing");
+    }
+}
+
+TEST_SUITE("limits") {
+    TEST_CASE("the tightest quota above the process holds, rounded up") {
+        const auto machine = fake("container_v2");
+        CHECK(machine.container);
+        CHECK(machine.quota_cpus == 1.5);
+        CHECK(machine.quota_source == "cgroup v2, cpu.max of /app");
+        CHECK(machine.usable_members == 2);
+        CHECK(machine.allowed_cpus == numbers(0, 3));
+        CHECK(machine.cpuset_source == "cgroup v2, cpuset.cpus.effective of /app");
+        CHECK(machine.memory_limit_bytes == std::int64_t{2} << 30);
+        CHECK(machine.available_memory_bytes == std::int64_t{2} << 30);
+    }
+
+    TEST_CASE("version 1 is read below the mount of a container") {
+        const auto machine = fake("container_v1");
+        CHECK(machine.container);
+        CHECK(machine.quota_cpus == 1.5);
+        CHECK(machine.quota_source == "cgroup v1, cpu.cfs_quota_us of /");
+        CHECK(machine.usable_members == 2);
+        CHECK(machine.cpuset == numbers(4, 7));
+        CHECK_FALSE(machine.memory_limit_bytes.has_value());
+    }
+
+    TEST_CASE("a quota cuts all and cores but nothing that was asked for by number") {
+        const auto machine = fake("container_v2");
+        CHECK(tauto::select_cpus(machine, "all") == cpus{0, 1});
+        CHECK(tauto::select_cpus(machine, "cores") == cpus{0, 1});
+        CHECK(tauto::select_cpus(machine, "0-3") == numbers(0, 3));
+    }
+
+    TEST_CASE("no quota leaves every allowed CPU") {
+        const auto machine = fake("i9_14900k");  // its cpu.max reads "max 100000"
+        CHECK_FALSE(machine.quota_cpus.has_value());
+        CHECK(machine.usable_members == 32);
+        CHECK(fake("virtual_machine").usable_members == 2);  // version 1 says -1
+        CHECK_FALSE(fake("virtual_machine").quota_cpus.has_value());
+    }
+
+    TEST_CASE("a quota of whole CPUs is not rounded up and a tiny one is one member") {
+        const changed_tree tree("container_v2");
+        tree.write("sys/fs/cgroup/app/cpu.max", "300000 100000");
+        CHECK(tree.read().usable_members == 3);
+        tree.write("sys/fs/cgroup/app/cpu.max", "1000 100000");
+        CHECK(tree.read().usable_members == 1);
+        tree.write("sys/fs/cgroup/app/cpu.max", "2400000 100000");
+        CHECK(tree.read().usable_members == 4);  // the four CPUs that the quota of the inner group gives
+        CHECK(tree.read().quota_cpus == 4.0);
+    }
+
+    TEST_CASE("the affinity mask is respected and a refusal names it") {
+        const auto machine = fake("restricted");
+        CHECK(machine.allowed_cpus == cpus{2, 3, 4, 10});
+        CHECK(machine.offline_cpus == cpus{5});
+        CHECK(tauto::select_cpus(machine, "all") == cpus{2, 3, 4, 10});
+        CHECK(tauto::select_cpus(machine, "cores") == cpus{2, 3, 4});
+        CHECK(tauto::select_cpus(machine, "10") == cpus{10});
+        says(refusal(machine, "2,7"),
+             "CPU 7 is not allowed, because this process's affinity mask leaves it out; allowed are 2-4,10");
+        says(refusal(machine, "5"), "CPU 5 is offline; allowed are 2-4,10");
+        CHECK_FALSE(cpu_of(machine, 7).allowed);
+    }
+
+    TEST_CASE("a refusal names the cpuset") {
+        const auto machine = fake("container_v2");
+        says(refusal(machine, "6"), "the cpuset leaves it out (cgroup v2, cpuset.cpus.effective of /app)");
+    }
+
+    TEST_CASE("a kind that exists but is not allowed is refused with what is allowed") {
+        const changed_tree tree("i9_14900k");
+        tree.write("proc/self/status", "Cpus_allowed_list:\t16-19");
+        says(refusal(tree.read(), "P"), "no CPU of kind P is allowed; allowed are 16-19");
+        CHECK(tauto::select_cpus(tree.read(), "all") == numbers(16, 19));
+    }
+
+    TEST_CASE("a second hardware thread counts as first where it is the only one allowed") {
+        const changed_tree tree("i9_14900k");
+        tree.write("proc/self/status", "Cpus_allowed_list:\t0-1,3,16");
+        CHECK(tauto::select_cpus(tree.read(), "all") == cpus{0, 3, 16, 1});
+    }
+
+    TEST_CASE("a group outside of a cgroup namespace is not followed") {
+        const changed_tree tree("container_v2");
+        tree.write("proc/self/cgroup", "0::/../../elsewhere");
+        tree.write("sys/fs/cgroup/cpu.max", "250000 100000");
+        CHECK(tree.read().quota_cpus == 2.5);
+    }
+}
+
+TEST_SUITE("counters, meters and identity") {
+    TEST_CASE("a virtual machine has no counters and its meter is not believed") {
+        const auto machine = fake("virtual_machine");
+        CHECK(machine.hypervisor == "kvm");
+        CHECK(machine.name == "Intel Xeon (VM)");
+        CHECK(machine.counters.status == "unavailable");
+        says(machine.counters.reason, "virtual machine (kvm)");
+        says(machine.counters.remedy, "pmu=on");
+        REQUIRE(machine.energy_meters.size() == 1);
+        CHECK(machine.energy_meters[0].name == "power/energy-psys/");
+        CHECK(machine.energy_meters[0].state.status == "unavailable");
+        CHECK(machine.energy.status == "unavailable");
+        says(machine.energy.remedy, "host");
+    }
+
+    TEST_CASE("a meter that is listed is not yet believed") {
+        const auto machine = fake("i9_14900k");
+        REQUIRE(machine.energy_meters.size() == 2);
+        CHECK(machine.energy_meters[0].source == "perf");
+        CHECK(machine.energy_meters[0].state.status == "unavailable");
+        says(machine.energy_meters[0].state.remedy, "perf_event_paranoid=0");
+        CHECK(machine.energy_meters[1].name == "package-0");
+        CHECK(machine.energy_meters[1].state.status == "unproven");
+        CHECK(machine.energy.status == "unproven");
+        CHECK(machine.counters.status == "available");
+    }
+
+    TEST_CASE("a kernel setting that forbids counters is named with its remedy") {
+        const auto machine = fake("container_v2");
+        CHECK(machine.counters.status == "unavailable");
+        says(machine.counters.reason, "perf_event_paranoid is 4");
+        says(machine.counters.remedy, "perf_event_paranoid=2");
+    }
+
+    TEST_CASE("the identifier depends on the hardware and not on the limits") {
+        CHECK(fake("container_v1").machine == fake("container_v2").machine);
+        CHECK(fake("i9_14900k").machine != fake("core_ultra").machine);
+        CHECK(fake("i9_14900k").machine.size() == 12);
+        CHECK(fake("i9_14900k").machine.find_first_not_of("0123456789abcdef") == std::string::npos);
+    }
+
+    TEST_CASE("emulated CPUs are taken from the environment and a malformed value is refused") {
+        {
+            const environment_variable set("TAUTO_EMULATED", "1:4,0:2.5");
+            const auto machine = fake("virtual_machine");
+            REQUIRE(machine.emulated.size() == 2);
+            CHECK(machine.emulated[0].cpu == 1);
+            CHECK(machine.emulated[0].factor == 4.0);
+            CHECK(machine.emulated[1].factor == 2.5);
+        }
+        for (const char* bad : {"1", "1:", "1:0", "1:0.5", "a:2", "1:2x", "-1:2", "1:2,", "1:nan"}) {
+            const environment_variable set("TAUTO_EMULATED", bad);
+            CHECK_THROWS_AS(fake("virtual_machine"), tauto::error);
+        }
+        CHECK(fake("virtual_machine").emulated.empty());
+    }
+
+    TEST_CASE("a folder without a machine is refused by name") {
+        try {
+            tauto::read_machine({.root = "/nonexistent/tree"});
+            FAIL("accepted");
+        } catch (const tauto::error& error) {
+            says(error.what(), "/nonexistent/tree");
+        }
+    }
+}
+
+TEST_SUITE("this machine") {
+    TEST_CASE("the light and the full way agree") {
+        const auto machine = tauto::read_machine();
+        CHECK(tauto::allowed_cpus() == machine.allowed_cpus);
+        CHECK(tauto::usable_members() == machine.usable_members);
+        CHECK(tauto::usable_cpus() == tauto::select_cpus(machine, "all"));
+        CHECK(machine.memory_bytes > 0);
+        CHECK_FALSE(machine.counters.status.empty());
+    }
+
+    TEST_CASE("a pinned thread is allowed its own CPU alone") {
+        const cpus all = tauto::allowed_cpus();
+        cpus seen;
+        std::thread([&] {
+            cpu_set_t set;
+            CPU_ZERO(&set);
+            CPU_SET(static_cast<std::size_t>(all.back()), &set);
+            REQUIRE(sched_setaffinity(0, sizeof(set), &set) == 0);
+            seen = tauto::allowed_cpus();
+        }).join();
+        CHECK(seen == cpus{all.back()});
+    }
+
+    TEST_CASE("lists of CPUs are written as the kernel writes them") {
+        CHECK(tauto::cpu_list_text({8, 0, 1, 2, 3}) == "0-3,8");
+        CHECK(tauto::cpu_list_text({5}) == "5");
+        CHECK(tauto::cpu_list_text({}) == "none");
+    }
+}
