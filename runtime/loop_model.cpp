@@ -122,8 +122,11 @@ bool loop_model::trial_complete() const noexcept {
     if (window_.calls >= 3 && us >= 500) return true;
     if (window_.calls >= 2 && us >= 2000) return true;
     const option& best = options_[chosen_];
-    return window_.calls >= 3 && us >= 120 && best.tried() &&
-           window_.per_iteration() > 2 * std::min(best.best, best.previous);
+    if (!best.tried()) return false;
+    const double known = std::min(best.best, best.previous);
+    // Twice as slow is clear before that, and twice as fast when it does not depend on other members.
+    if (window_.calls >= 3 && us >= 120 && window_.per_iteration() > 2 * known) return true;
+    return current_ == 0 && window_.calls >= 5 && window_.per_iteration() * 2 < known;
 }
 
 bool loop_model::window_complete() const noexcept {
@@ -254,10 +257,9 @@ void loop_model::record(index n, std::int64_t elapsed) noexcept {
         if (trial_complete()) finish_trial();
     } else if (!options_[chosen_].tried() ? trial_complete() : window_complete()) {
         finish_window(size);
-    } else if (!options_[chosen_].tried() && window_.calls == 2) {
-        // Two calls are enough to see that a loop is far too short for this width.
-        const double alone = predicted(options_[0], size);
-        if (chosen_ != 0 && alone * 1.5 < window_.per_iteration()) {
+    } else if (!options_[chosen_].tried() && window_.calls == 2 && chosen_ != 0) {
+        // A loop of a few forks' length: the prediction of the time alone contains half a fork, so try it.
+        if (ticks < 20 * options_.back().fork_ticks) {
             options_[chosen_].best = window_.per_iteration();
             options_[chosen_].trials = 1;
             options_[chosen_].spent_at_trial = spent_;

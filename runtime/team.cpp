@@ -30,8 +30,15 @@ const int fork_handler =
 // The mask that this thread had before its outermost team pinned it.
 thread_local std::optional<cpu_set_t> mask_before_pinning;
 
-const machine_record& this_machine() {
-    static const machine_record record = read_machine();
+// What the machine allows this thread, seen as if no team had pinned it.
+machine_record this_machine() {
+    if (!mask_before_pinning) return read_machine();
+    cpu_set_t pinned;
+    CPU_ZERO(&pinned);
+    sched_getaffinity(0, sizeof pinned, &pinned);
+    set_affinity(0, *mask_before_pinning);
+    machine_record record = read_machine();
+    set_affinity(0, pinned);
     return record;
 }
 
@@ -49,15 +56,11 @@ std::string text_of(std::span<const int> cpus) {
     return text;
 }
 
-// One hardware thread of each allowed core, fast kinds first, no more than the quota pays for.
 std::vector<int> default_cpus() {
     if (const char* selection = std::getenv("TAUTO_CPUS"); selection != nullptr && *selection != '\0') {
         return select_cpus(this_machine(), selection);
     }
-    std::vector<int> cpus = select_cpus(this_machine(), "cores");
-    const auto most = static_cast<std::size_t>(std::max(1, this_machine().usable_members));
-    if (cpus.size() > most) cpus.resize(most);
-    return cpus;
+    return default_team_cpus(this_machine());
 }
 
 // The list dealt out to `size` members in turn.
@@ -101,6 +104,13 @@ cpu_set_t unpinned_mask_of_this_thread() noexcept {
     CPU_ZERO(&mask);
     sched_getaffinity(0, sizeof mask, &mask);
     return mask;
+}
+
+std::vector<int> default_team_cpus(const machine_record& machine) {
+    std::vector<int> cpus = select_cpus(machine, "cores");
+    const auto most = static_cast<std::size_t>(std::max(1, machine.usable_members));
+    if (cpus.size() > most) cpus.resize(most);
+    return cpus;
 }
 
 team_state::team_state(std::vector<int> list) : cpus(std::move(list)), shared(static_cast<int>(cpus.size())) {

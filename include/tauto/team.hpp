@@ -30,6 +30,7 @@
 
 #include <tauto/error.hpp>
 #include <tauto/loop_model.hpp>
+#include <tauto/machine.hpp>
 #include <tauto/schedule.hpp>
 #include <tauto/wait.hpp>
 
@@ -132,6 +133,9 @@ struct site_record {
 };
 
 struct team_state;
+
+// One hardware thread of each allowed core, fast kinds first, no more than the quota pays for.
+std::vector<int> default_team_cpus(const machine_record& machine);
 
 }  // namespace detail
 

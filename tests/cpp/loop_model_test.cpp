@@ -1,0 +1,186 @@
+// The learner in virtual time: a made-up machine answers how long a loop takes with each width.
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <functional>
+#include <random>
+#include <vector>
+
+#include <tauto/loop_model.hpp>
+
+using tauto::index;
+using tauto::detail::loop_model;
+using tauto::detail::loop_model_options;
+
+namespace {
+
+constexpr double microsecond = 1000;  // a tick is a nanosecond
+
+// speed[rank] iterations a tick; a fork of all costs fork ticks.
+struct made_up_machine {
+    std::vector<double> speeds;
+    double fork = 500;
+    double noise = 0.0;
+    std::mt19937 random{3};
+    double now = 0;
+    // Extra ticks for a call with this width (other programs, shared memory …).
+    std::function<double(int width, double now)> extra = [](int, double) { return 0.0; };
+
+    double run(loop_model& model, index n) {
+        if (model.take_inline_call()) {
+            const double alone = static_cast<double>(n) / speeds[0];
+            now += alone;
+            return alone;
+        }
+        const int width = model.width();
+        double sum = 0;
+        for (int i = 0; i < width; ++i)
+            sum += speeds[static_cast<std::size_t>(model.order()[static_cast<std::size_t>(i)])];
+        std::normal_distribution<double> spread(1.0, noise);
+        double time = static_cast<double>(n) / sum * (noise > 0 ? std::max(0.5, spread(random)) : 1.0);
+        if (width > 1) time += fork;
+        time += extra(width, now);
+        for (int i = 0; i < width && width > 1; ++i) {
+            const int rank = model.order()[static_cast<std::size_t>(i)];
+            const double part = speeds[static_cast<std::size_t>(rank)] / sum;
+            model.record_member(rank, static_cast<index>(static_cast<double>(n) * part + 0.5),
+                                static_cast<std::int64_t>(time));
+        }
+        model.record(n, static_cast<std::int64_t>(time) + 1);
+        now += time;
+        return time;
+    }
+
+    // Mean ticks of the last `kept` of `calls`.
+    double mean(loop_model& model, index n, int calls, int kept) {
+        double sum = 0;
+        for (int call = 0; call < calls; ++call) {
+            const double time = run(model, n);
+            if (call >= calls - kept) sum += time;
+        }
+        return sum / kept;
+    }
+};
+
+loop_model_options widths(std::initializer_list<int> list, double fork) {
+    loop_model_options options;
+    options.microsecond = microsecond;
+    for (const int width : list) {
+        options.widths.push_back(
+            {width, fork * static_cast<double>(width - 1) / static_cast<double>(*(list.end() - 1) - 1)});
+    }
+    return options;
+}
+
+}  // namespace
+
+TEST_CASE("a loop far too short to fork ends inline within a few calls and stays there") {
+    made_up_machine machine{.speeds = {4.0, 4.0}};
+    loop_model model(widths({1, 2}, 500));
+    for (int call = 0; call < 20; ++call) machine.run(model, 64);
+    CHECK(model.width() == 1);
+    int timed = 0;
+    for (int call = 0; call < 100'000; ++call) {
+        if (!model.take_inline_call()) {
+            ++timed;
+            CHECK(model.width() == 1);
+            model.record(64, 16);
+        }
+    }
+    CHECK(timed < 1000);
+}
+
+TEST_CASE("a long loop keeps all members and never runs inline for a trial that cannot win") {
+    made_up_machine machine{.speeds = {1.0, 1.0, 1.0, 1.0}};
+    loop_model model(widths({1, 2, 4}, 500));
+    for (int call = 0; call < 200; ++call) {
+        CHECK(model.width() == 4);
+        machine.run(model, 5'000'000);  // 1.25 ms with all
+    }
+}
+
+TEST_CASE("speeds are learned from what the members did") {
+    made_up_machine machine{.speeds = {1.0, 0.25}};
+    loop_model model(widths({1, 2}, 500));
+    for (int call = 0; call < 20; ++call) machine.run(model, 1'000'000);
+    REQUIRE(model.speeds_known());
+    CHECK(model.speeds()[0] / model.speeds()[1] == doctest::Approx(4.0).epsilon(0.02));
+    CHECK(model.share_speeds()[0] / model.share_speeds()[1] == doctest::Approx(4.0).epsilon(0.04));
+}
+
+TEST_CASE("a change of speed is taken over within a few loops") {
+    made_up_machine machine{.speeds = {1.0, 1.0}};
+    loop_model model(widths({1, 2}, 500));
+    for (int call = 0; call < 100; ++call) machine.run(model, 1'000'000);
+    CHECK(model.share_speeds()[0] == model.share_speeds()[1]);
+    machine.speeds[1] = 0.25;
+    for (int call = 0; call < 5; ++call) machine.run(model, 1'000'000);
+    CHECK(model.share_speeds()[0] / model.share_speeds()[1] == doctest::Approx(4.0).epsilon(0.1));
+    machine.speeds[1] = 1.0;
+    for (int call = 0; call < 5; ++call) machine.run(model, 1'000'000);
+    CHECK(model.share_speeds()[0] / model.share_speeds()[1] == doctest::Approx(1.0).epsilon(0.1));
+}
+
+TEST_CASE("noise of two per cent leaves equal shares exactly equal") {
+    made_up_machine machine{.speeds = {1.0, 1.0}, .noise = 0.02};
+    loop_model model(widths({1, 2}, 500));
+    std::mt19937 random(5);
+    std::normal_distribution<double> spread(1.0, 0.01);
+    int moved = 0;
+    for (int call = 0; call < 500; ++call) {
+        machine.speeds[1] = spread(random);
+        machine.run(model, 1'000'000);
+        if (call > 10 && model.share_speeds()[0] != model.share_speeds()[1]) ++moved;
+    }
+    CHECK(moved < 50);
+}
+
+TEST_CASE("a slow member that holds short loops up is dropped, and taken back when it is fast again") {
+    // 10 us alone; with both, a member that another program interrupts makes the loop wait 30 us on average.
+    bool held_up = true;
+    made_up_machine machine{.speeds = {1.0, 1.0}, .noise = 0.02};
+    machine.extra = [&](int width, double) { return width > 1 && held_up ? 30.0 * microsecond : 0.0; };
+    loop_model model(widths({1, 2}, 500));
+    const double slowed = machine.mean(model, 10'000, 20'000, 10'000);
+    CHECK(model.width() == 1);
+    CHECK(slowed <= 10.0 * microsecond * 1.03);
+    held_up = false;
+    const double freed = machine.mean(model, 10'000, 400'000, 10'000);
+    CHECK(freed <= 5.5 * microsecond * 1.05);
+}
+
+TEST_CASE("trials of a width that keeps losing cost less than two per cent") {
+    made_up_machine machine{.speeds = {1.0, 1.0}};
+    machine.extra = [](int width, double) { return width > 1 ? 20.0 * microsecond : 0.0; };
+    loop_model model(widths({1, 2}, 500));
+    machine.mean(model, 10'000, 3000, 1);
+    const double mean = machine.mean(model, 10'000, 100'000, 100'000);
+    CHECK(mean <= 10.0 * microsecond * 1.02);
+}
+
+TEST_CASE("the width that pays most wins where a shared resource stops scaling") {
+    // Eight equal members, but more than four only add waiting.
+    made_up_machine machine{.speeds = std::vector<double>(8, 1.0)};
+    machine.extra = [](int width, double) { return width > 4 ? 8.0 * microsecond : 0.0; };
+    loop_model model(widths({1, 2, 4, 8}, 500));
+    const double mean = machine.mean(model, 20'000, 20'000, 5000);
+    CHECK(model.width() == 4);
+    CHECK(mean <= 5.6 * microsecond * 1.03);
+}
+
+TEST_CASE("slow members are put last, so that a smaller width is made of the fast ones") {
+    made_up_machine machine{.speeds = {1.0, 0.2, 1.0, 0.2}};
+    loop_model model(widths({1, 2, 4}, 500));
+    for (int call = 0; call < 30; ++call) machine.run(model, 1'000'000);
+    CHECK(model.order()[0] == 0);
+    CHECK(model.order()[1] == 2);
+}
+
+TEST_CASE("the caller stays first even when it is the slowest") {
+    made_up_machine machine{.speeds = {0.2, 1.0, 1.0, 1.0}};
+    loop_model model(widths({1, 2, 4}, 500));
+    for (int call = 0; call < 30; ++call) machine.run(model, 1'000'000);
+    CHECK(model.order()[0] == 0);
+    CHECK(model.width() == 4);
+}

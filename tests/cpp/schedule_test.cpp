@@ -1,0 +1,290 @@
+// Schedules hand out each index exactly once: exhaustively for small loops, in every order of asking that the
+// drivers below can think of, and with real threads racing.
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <tauto/schedule.hpp>
+
+using namespace tauto;
+
+namespace {
+
+const std::vector<schedule> every_schedule = {
+    adaptive{}, static_{},  weighted{},   static_chunk{1}, static_chunk{3}, static_chunk{100},
+    dynamic{1}, dynamic{2}, dynamic{100}, guided{1},       guided{4},
+};
+
+std::vector<std::vector<double>> speed_patterns(int members) {
+    const auto size = static_cast<std::size_t>(members);
+    std::vector<double> equal(size, 1.0);
+    std::vector<double> fast_first(size, 0.25);
+    fast_first[0] = 1;
+    std::vector<double> slow_first(size, 4.0);
+    slow_first[0] = 0.5;
+    std::vector<double> steep(size);
+    for (std::size_t rank = 0; rank < size; ++rank) steep[rank] = 1e-3 + static_cast<double>(rank * rank);
+    return {equal, fast_first, slow_first, steep};
+}
+
+// In what order the members ask: which rank asks next, given those that have not been told to stop.
+using chooser = int (*)(const std::vector<int>& asking, std::mt19937& random, int step);
+
+const std::vector<chooser> orders = {
+    [](const std::vector<int>& asking, std::mt19937&, int step) {
+        return asking[static_cast<std::size_t>(step) % asking.size()];
+    },
+    [](const std::vector<int>& asking, std::mt19937&, int) { return asking.front(); },
+    [](const std::vector<int>& asking, std::mt19937&, int) { return asking.back(); },
+    [](const std::vector<int>& asking, std::mt19937& random, int) {
+        return asking[random() % asking.size()];
+    },
+};
+
+// Returns how often each index was handed out when members ask in the given order until all are told to stop.
+std::vector<int> hand_out(worksharing& loop, int members, index n, chooser choose, std::mt19937& random) {
+    std::vector<int> count(static_cast<std::size_t>(n), 0);
+    std::vector<int> asking;
+    for (int rank = 0; rank < members; ++rank) asking.push_back(rank);
+    for (int step = 0; !asking.empty(); ++step) {
+        const int rank = choose(asking, random, step);
+        const range chunk = loop.next(rank);
+        if (chunk.empty()) {
+            std::erase(asking, rank);
+            continue;
+        }
+        REQUIRE(chunk.begin >= 0);
+        REQUIRE(chunk.end <= n);
+        for (index i = chunk.begin; i < chunk.end; ++i) ++count[static_cast<std::size_t>(i)];
+    }
+    return count;
+}
+
+}  // namespace
+
+TEST_CASE("every index is handed out exactly once for all n <= 64 and members <= 8") {
+    std::mt19937 random(7);
+    worksharing loop(8);
+    long checked = 0;
+    for (const schedule& chosen : every_schedule) {
+        for (int members = 1; members <= 8; ++members) {
+            for (const auto& speeds : speed_patterns(members)) {
+                for (index n = 0; n <= 64; ++n) {
+                    for (const chooser choose : orders) {
+                        loop.reset(chosen, n, speeds);
+                        const std::vector<int> count = hand_out(loop, members, n, choose, random);
+                        const bool once =
+                            std::all_of(count.begin(), count.end(), [](int c) { return c == 1; });
+                        if (!once) {
+                            FAIL(std::string(name_of(chosen)) << " n=" << n << " members=" << members);
+                        }
+                        ++checked;
+                    }
+                }
+            }
+        }
+    }
+    CHECK(checked == 11 * 8 * 4 * 65 * 4);
+}
+
+TEST_CASE("loops beyond 2^32 iterations are covered without a gap") {
+    worksharing loop(3);
+    const std::vector<double> speeds = {1.0, 0.3, 2.0};
+    for (const index n : {(index{1} << 32) + 1, (index{1} << 33) - 3, (index{1} << 45) + 12345}) {
+        for (const schedule& chosen :
+             {schedule{adaptive{}}, schedule{static_{}}, schedule{weighted{}}, schedule{guided{1 << 20}}}) {
+            loop.reset(chosen, n, speeds);
+            std::vector<range> pieces;
+            std::vector<int> asking = {0, 1, 2};
+            for (std::size_t step = 0; !asking.empty(); ++step) {
+                const int rank = asking[step % asking.size()];
+                const range chunk = loop.next(rank);
+                if (chunk.empty()) {
+                    std::erase(asking, rank);
+                } else {
+                    pieces.push_back(chunk);
+                }
+            }
+            std::sort(pieces.begin(), pieces.end(), [](range a, range b) { return a.begin < b.begin; });
+            index reached = 0;
+            for (const range& piece : pieces) {
+                REQUIRE(piece.begin == reached);
+                reached = piece.end;
+            }
+            CHECK(reached == n);
+            CHECK(pieces.size() < 100'000);
+        }
+    }
+}
+
+TEST_CASE("a dynamic loop near the largest n does not overflow however often members ask") {
+    worksharing loop(2);
+    const std::vector<double> speeds = {1.0, 1.0};
+    const index n = index{1} << 56;
+    loop.reset(dynamic{n - 1}, n, speeds);
+    CHECK(loop.next(0) == range{0, n - 1});
+    CHECK(loop.next(1) == range{n - 1, n});
+    for (int again = 0; again < 1000; ++again) CHECK(loop.next(again % 2).empty());
+}
+
+TEST_CASE("equal shares differ by at most one and keep the order of the ranks") {
+    for (index n = 0; n <= 40; ++n) {
+        for (int members = 1; members <= 8; ++members) {
+            index reached = 0;
+            for (int rank = 0; rank < members; ++rank) {
+                const range share = equal_share(n, members, rank);
+                CHECK(share.begin == reached);
+                CHECK(share.size() >= n / members);
+                CHECK(share.size() <= n / members + 1);
+                reached = share.end;
+            }
+            CHECK(reached == n);
+        }
+    }
+}
+
+TEST_CASE("weighted shares follow the speeds within one rounding step") {
+    const std::vector<double> speeds = {4.0, 1.0, 2.0, 1.0};
+    std::vector<index> bounds(5);
+    weighted_bounds(80'000, speeds, bounds);
+    CHECK(std::abs(bounds[1] - 40'000) <= 16);
+    CHECK(std::abs(bounds[2] - 50'000) <= 16);
+    CHECK(std::abs(bounds[3] - 70'000) <= 16);
+    CHECK(bounds[4] == 80'000);
+    SUBCASE("inner bounds of long shares fall on cache lines of floats") {
+        for (std::size_t i = 1; i < 4; ++i) CHECK(bounds[i] % 16 == 0);
+    }
+}
+
+TEST_CASE("dynamic and static_chunk hand out the chunk that was asked for") {
+    worksharing loop(2);
+    const std::vector<double> speeds = {1.0, 1.0};
+    loop.reset(dynamic{8}, 20, speeds);
+    CHECK(loop.next(1) == range{0, 8});
+    CHECK(loop.next(0) == range{8, 16});
+    CHECK(loop.next(1) == range{16, 20});
+    loop.reset(static_chunk{5}, 20, speeds);
+    CHECK(loop.next(1) == range{5, 10});
+    CHECK(loop.next(0) == range{0, 5});
+    CHECK(loop.next(0) == range{10, 15});
+    CHECK(loop.next(1) == range{15, 20});
+}
+
+TEST_CASE("guided chunks shrink and never fall below the least chunk before the end") {
+    worksharing loop(4);
+    const std::vector<double> speeds(4, 1.0);
+    loop.reset(guided{10}, 10'000, speeds);
+    index last = 10'000;
+    index sum = 0;
+    for (range chunk = loop.next(0); !chunk.empty(); chunk = loop.next(0)) {
+        CHECK(chunk.size() <= last);
+        CHECK((chunk.size() >= 10 || chunk.end == 10'000));
+        last = chunk.size();
+        sum += chunk.size();
+    }
+    CHECK(sum == 10'000);
+}
+
+TEST_CASE("adaptive: an idle fast member takes from the share that would finish last, in proportion") {
+    // Rank 2 is fast and has an empty share; rank 1 is slow and has the most time left.
+    std::array<std::atomic<std::uint64_t>, 3> shares{};
+    const std::array<double, 3> speeds = {1.0, 0.25, 1.0};
+    shares[0] = detail::pack_share(0, 100);
+    shares[1] = detail::pack_share(100, 200);
+    shares[2] = detail::pack_share(200, 200);
+    adaptive_plan plan{
+        .n = 200, .unit_shift = 0, .members = 3, .grain = 4, .divisor = 2, .speeds = speeds.data()};
+    const auto share_of = [&](int rank) -> auto& {
+        return shares[static_cast<std::size_t>(rank)];
+    };
+    CHECK(last_to_finish(plan, share_of, 2) == 1);
+    int steals = 0;
+    const range chunk = adaptive_next(plan, share_of, 2, steals);
+    CHECK(steals == 1);
+    // 100 units shared 1 : 0.25 leave 20 for the slow one.
+    CHECK(detail::share_end(shares[1]) == 120);
+    CHECK(chunk.begin == 120);
+    CHECK(chunk.size() == 40);
+    CHECK(detail::share_end(shares[2]) == 200);
+}
+
+TEST_CASE("adaptive: a thief does not leave a rest that is worth less than a steal") {
+    std::array<std::atomic<std::uint64_t>, 2> shares{};
+    const std::array<double, 2> speeds = {1.0, 1.0};
+    shares[0] = detail::pack_share(0, 9);
+    adaptive_plan plan{
+        .n = 9, .unit_shift = 0, .members = 2, .grain = 8, .divisor = 2, .speeds = speeds.data()};
+    const auto share_of = [&](int rank) -> auto& {
+        return shares[static_cast<std::size_t>(rank)];
+    };
+    int steals = 0;
+    CHECK(adaptive_next(plan, share_of, 1, steals) == range{0, 9});
+    CHECK(detail::share_size(shares[0]) == 0);
+}
+
+TEST_CASE("an adaptive loop with known speeds ends within a grain of the ideal in virtual time") {
+    // Four members in virtual time, one iteration costs 1/speed; claims are free.
+    const std::vector<double> speeds = {1.0, 1.0, 0.25, 0.125};
+    const double total = 2.375;
+    const index n = 100'000;
+    for (const bool speeds_known : {true, false}) {
+        worksharing loop(4);
+        loop.reset(adaptive{}, n, speeds_known ? speeds : std::vector<double>(4, 1.0));
+        std::vector<double> clock(4, 0.0);
+        std::vector<bool> done(4, false);
+        while (std::count(done.begin(), done.end(), true) < 4) {
+            std::size_t next = 4;
+            for (std::size_t rank = 0; rank < 4; ++rank) {
+                if (!done[rank] && (next == 4 || clock[rank] < clock[next])) next = rank;
+            }
+            const range chunk = loop.next(static_cast<int>(next));
+            if (chunk.empty()) {
+                done[next] = true;
+            } else {
+                clock[next] += static_cast<double>(chunk.size()) / speeds[next];
+            }
+        }
+        const double end = *std::max_element(clock.begin(), clock.end());
+        const double ideal = static_cast<double>(n) / total;
+        CHECK(end >= ideal * 0.999);
+        // Unknown speeds: the slowest is eight times slower than assumed and sits on a quarter of its share.
+        CHECK(end <= ideal * (speeds_known ? 1.001 : 1.5));
+    }
+}
+
+TEST_CASE("racing members and thieves never hand out an index twice or lose one") {
+    constexpr int members = 4;
+    worksharing loop(members);
+    std::mt19937 random(11);
+    for (int round = 0; round < 400; ++round) {
+        const auto n = static_cast<index>(random() % 3000);
+        const auto patterns = speed_patterns(members);
+        const auto& speeds = patterns[static_cast<std::size_t>(round) % patterns.size()];
+        const schedule& chosen =
+            every_schedule[static_cast<std::size_t>(round) % 2 == 0
+                               ? 0
+                               : static_cast<std::size_t>(round / 2) % every_schedule.size()];
+        loop.reset(chosen, n, speeds);
+        std::vector<std::atomic<int>> count(static_cast<std::size_t>(n));
+        std::atomic<int> ready{0};
+        std::vector<std::thread> threads;
+        for (int rank = 0; rank < members; ++rank) {
+            threads.emplace_back([&, rank] {
+                ready.fetch_add(1);
+                while (ready.load() < members) std::this_thread::yield();
+                for (range chunk = loop.next(rank); !chunk.empty(); chunk = loop.next(rank)) {
+                    for (index i = chunk.begin; i < chunk.end; ++i) {
+                        count[static_cast<std::size_t>(i)].fetch_add(1, std::memory_order_relaxed);
+                    }
+                }
+            });
+        }
+        for (std::thread& thread : threads) thread.join();
+        for (index i = 0; i < n; ++i) REQUIRE(count[static_cast<std::size_t>(i)].load() == 1);
+    }
+}

@@ -1,0 +1,224 @@
+// Where the system does not give what a team would like: fewer CPUs than members, a quota, refused pins,
+// fork.
+
+#include <doctest/doctest.h>
+
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdlib>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+#include <tauto/tauto.hpp>
+
+using namespace tauto;
+
+namespace {
+
+// Runs `test` in a forked child that must say yes within the time limit; 0: it did.
+template <class Test>
+int in_child(Test test) {
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(20);
+        int status = 1;
+        try {
+            status = test() ? 0 : 1;
+        } catch (...) {
+            status = 2;
+        }
+        _exit(status);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    return status;
+}
+
+bool sums_right(team& members, index n, const loop_options& options) {
+    std::atomic<index> sum{0};
+    parallel_for(
+        members, n,
+        [&](range r) {
+            for (index i = r.begin; i < r.end; ++i) sum += i;
+        },
+        options);
+    return sum == n * (n - 1) / 2;
+}
+
+// From now on sched_setaffinity answers EPERM in this process.
+bool forbid_pinning() {
+    sock_filter program[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_sched_setaffinity, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (EPERM & SECCOMP_RET_DATA)),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const sock_fprog filter{sizeof program / sizeof program[0], program};
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+}
+
+double cpu_seconds() {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+           1e-6 * static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+}
+
+}  // namespace
+
+TEST_CASE("more members than CPUs: nobody spins and every loop is right") {
+    const std::vector<int> cpus = select_cpus(read_machine(), "all");
+    team members{team_options{.cpus = {cpus[0]}, .size = 4}};
+    CHECK(members.oversubscribed());
+    for (const schedule& chosen : {schedule{adaptive{}}, schedule{static_{}}, schedule{dynamic{8}}}) {
+        for (int round = 0; round < 200; ++round) REQUIRE(sums_right(members, 1000, {.schedule = chosen}));
+    }
+}
+
+TEST_CASE("an idle team uses no CPU") {
+    team members{team_options{.size = 4}};
+    for (int round = 0; round < 100; ++round) REQUIRE(sums_right(members, 1000, {}));
+    // Far beyond the longest budget, so that a slow machine does not matter; then 100 ms must cost nearly
+    // none.
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    const double before = cpu_seconds();
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    CHECK(cpu_seconds() - before < 0.05);
+}
+
+TEST_CASE("a system that refuses pinning is worked with and said") {
+    const int status = in_child([] {
+        if (!forbid_pinning()) return false;
+        team members{team_options{.size = 2}};
+        const auto notes = members.notes();
+        return !members.pinned() && !notes.empty() &&
+               notes[0].find("could not be pinned") != std::string::npos && sums_right(members, 10'000, {}) &&
+               sums_right(members, 10'000, {.schedule = static_{}});
+    });
+    CHECK(status == 0);
+}
+
+TEST_CASE("a forked child can use the parent's team, and the parent goes on") {
+    team members{team_options{.size = 3}};
+    REQUIRE(sums_right(members, 1000, {}));
+    for (int round = 0; round < 5; ++round) {
+        const int status = in_child([&] {
+            for (int loop = 0; loop < 50; ++loop) {
+                if (!sums_right(members, 1000, {.schedule = static_{}}) || !sums_right(members, 5000, {}))
+                    return false;
+            }
+            return true;
+        });
+        CHECK(status == 0);
+        CHECK(sums_right(members, 1000, {.schedule = static_{}}));
+    }
+}
+
+TEST_CASE("a child forked while another thread runs loops does not hang") {
+    team members{team_options{.size = 2}};
+    std::atomic<bool> end{false};
+    std::thread busy([&] {
+        while (!end) sums_right(members, 2000, {.schedule = dynamic{10}});
+    });
+    for (int round = 0; round < 10; ++round) {
+        CHECK(in_child([&] { return sums_right(members, 1000, {.schedule = static_{}}); }) == 0);
+    }
+    end = true;
+    busy.join();
+}
+
+TEST_CASE("a child that ends normally destroys its copy of the team without hanging") {
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(20);
+        auto members = std::make_unique<team>(team_options{.size = 2});
+        const pid_t grandchild = fork();
+        if (grandchild == 0) {
+            alarm(20);
+            members.reset();
+            _exit(0);
+        }
+        int status = -1;
+        waitpid(grandchild, &status, 0);
+        _exit(status == 0 ? 0 : 1);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    CHECK(status == 0);
+}
+
+TEST_CASE("fork inside a body: the child's loop ends with an error instead of hanging") {
+    team members{team_options{.size = 2}};
+    int child_status = -1;
+    bool in_the_child = false;
+    bool refused = false;
+    const pid_t parent = getpid();
+    try {
+        parallel_for(members, 2,
+                     [&](range, int rank) {
+                         if (rank != 0) {
+                             // Outlasts the fork, so that the child surely lacks this member's part.
+                             std::this_thread::sleep_for(std::chrono::milliseconds(100));
+                             return;
+                         }
+                         const pid_t child = fork();
+                         if (child == 0) {
+                             alarm(20);
+                             in_the_child = true;
+                         } else {
+                             waitpid(child, &child_status, 0);
+                         }
+                     },
+                     {.schedule = static_{}});
+    } catch (const error& problem) {
+        refused = std::string(problem.what()).find("fork()") != std::string::npos;
+    }
+    if (getpid() != parent) _exit(in_the_child && refused ? 0 : 1);
+    CHECK(child_status == 0);
+    CHECK(sums_right(members, 100, {}));
+}
+
+TEST_CASE("a quota makes the default team smaller than the mask") {
+    machine_record machine;
+    for (int cpu = 0; cpu < 8; ++cpu) {
+        cpu_record one;
+        one.cpu = cpu;
+        one.core = cpu;
+        one.kind = "core";
+        one.allowed = true;
+        machine.cpus.push_back(one);
+        machine.allowed_cpus.push_back(cpu);
+    }
+    machine.usable_members = 2;
+    CHECK(detail::default_team_cpus(machine) == std::vector<int>{0, 1});
+    machine.usable_members = 8;
+    CHECK(detail::default_team_cpus(machine).size() == 8);
+}
+
+TEST_CASE("TAUTO_CPUS and TAUTO_WAIT choose a default team, and a bad value is said") {
+    const std::string first = std::to_string(select_cpus(read_machine(), "all")[0]);
+    setenv("TAUTO_CPUS", first.c_str(), 1);
+    setenv("TAUTO_WAIT", "passive", 1);
+    {
+        team members;
+        CHECK(members.size() == 1);
+        CHECK(members.wait() == wait_policy::passive);
+    }
+    setenv("TAUTO_WAIT", "sometimes", 1);
+    CHECK_THROWS_WITH_AS(team(), doctest::Contains("sometimes"), error);
+    unsetenv("TAUTO_WAIT");
+    setenv("TAUTO_CPUS", "999999", 1);
+    CHECK_THROWS_AS(team(), error);
+    unsetenv("TAUTO_CPUS");
+}

@@ -1,0 +1,372 @@
+// The contract of parallel_for, a test a sentence.
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <memory>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <tauto/tauto.hpp>
+
+using namespace tauto;
+
+namespace {
+
+const std::vector<schedule> every_schedule = {adaptive{}, static_{}, static_chunk{3},
+                                              dynamic{2}, guided{2}, weighted{}};
+
+// Two members wherever there are two CPUs, else two that share one.
+team_options pair() {
+    std::vector<int> cpus = select_cpus(read_machine(), "all");
+    if (cpus.size() > 2) cpus.resize(2);
+    return {.cpus = cpus, .size = 2};
+}
+
+// How often parallel_for ran each index.
+std::vector<int> counts(team& members, index n, const loop_options& options) {
+    std::vector<std::atomic<int>> count(static_cast<std::size_t>(n));
+    const bool all = parallel_for(
+        members, n,
+        [&](range r) {
+            for (index i = r.begin; i < r.end; ++i) count[static_cast<std::size_t>(i)].fetch_add(1);
+        },
+        options);
+    CHECK(all);
+    std::vector<int> plain(count.size());
+    for (std::size_t i = 0; i < count.size(); ++i) plain[i] = count[i].load();
+    return plain;
+}
+
+bool each_once(const std::vector<int>& count) {
+    return std::all_of(count.begin(), count.end(), [](int c) { return c == 1; });
+}
+
+}  // namespace
+
+TEST_CASE("every index runs exactly once, for every schedule, size of loop and size of team") {
+    for (int size = 1; size <= 5; ++size) {
+        team members{team_options{.size = size}};
+        CHECK(members.size() == size);
+        for (const schedule& chosen : every_schedule) {
+            for (const index n : {0, 1, 2, 3, 4, 5, 7, 64, 1000, 4097}) {
+                for (int again = 0; again < 3; ++again) {
+                    INFO(name_of(chosen), " n=", n, " members=", size);
+                    CHECK(each_once(counts(members, n, {.schedule = chosen})));
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("what a body writes is seen by the caller after the call, and by the next loop's members") {
+    team members{pair()};
+    std::vector<double> x(5000);
+    for (int round = 1; round <= 200; ++round) {
+        parallel_for(members, 5000, [&](range r) {
+            for (index i = r.begin; i < r.end; ++i)
+                x[static_cast<std::size_t>(i)] = static_cast<double>(i * round);
+        });
+        parallel_for(members, 5000,
+                     [&](range r) {
+                         for (index i = r.begin; i < r.end; ++i) x[static_cast<std::size_t>(4999 - i)] += 1;
+                     },
+                     {.schedule = static_{}});
+        REQUIRE(std::accumulate(x.begin(), x.end(), 0.0) == 4999.0 * 2500.0 * round + 5000.0);
+    }
+}
+
+TEST_CASE("bodies may take a range, a range and a rank, or an index") {
+    team members{pair()};
+    std::atomic<index> sum{0};
+    parallel_for(members, 100, [&](index i) { sum += i; });
+    CHECK(sum == 4950);
+    std::atomic<int> ranks{0};
+    parallel_for(members, 2,
+                 [&](range r, int rank) { ranks |= 1 << (rank + static_cast<int>(r.size()) - 1); },
+                 {.schedule = static_{}});
+    CHECK(ranks == 3);
+}
+
+TEST_CASE("a body may be move-only and is never copied") {
+    team members{pair()};
+    auto owned = std::make_unique<std::atomic<int>>(0);
+    auto body = [counter = std::move(owned)](range r) { counter->fetch_add(static_cast<int>(r.size())); };
+    static_assert(!std::is_copy_constructible_v<decltype(body)>);
+    parallel_for(members, 1000, body);
+    parallel_for(members, 1000, std::move(body));
+    parallel_for(members, 10, [counter = std::make_unique<int>(3)](range) { CHECK(*counter == 3); });
+}
+
+TEST_CASE("the first exception is rethrown at the call, the rest is skipped, the team stays usable") {
+    for (int size : {1, 2, 4}) {
+        team members{team_options{.size = size}};
+        for (const schedule& chosen : every_schedule) {
+            for (int round = 0; round < 30; ++round) {
+                std::atomic<index> ran{0};
+                const auto faulty = [&](range r) {
+                    for (index i = r.begin; i < r.end; ++i) {
+                        ran.fetch_add(1);
+                        if (i == 37) throw std::runtime_error("at 37");
+                    }
+                };
+                CHECK_THROWS_WITH_AS(parallel_for(members, 100'000, faulty, {.schedule = chosen}), "at 37",
+                                     std::runtime_error);
+                CHECK(ran.load() <= 100'000);
+                if (std::holds_alternative<dynamic>(chosen)) CHECK(ran.load() < 100'000);
+                CHECK(each_once(counts(members, 100, {.schedule = chosen})));
+            }
+        }
+    }
+}
+
+TEST_CASE("exceptions from all members at once give one of them") {
+    team members{pair()};
+    for (int round = 0; round < 200; ++round) {
+        CHECK_THROWS_AS(
+            parallel_for(members, 2, [](range r) { throw std::out_of_range(std::to_string(r.begin)); },
+                         {.schedule = static_{}}),
+            std::out_of_range);
+    }
+    CHECK(each_once(counts(members, 64, {})));
+}
+
+TEST_CASE("a nested call runs inline on the member that makes it") {
+    team members{pair()};
+    team other{pair()};
+    for (const schedule& chosen : every_schedule) {
+        std::atomic<int> inner{0};
+        std::atomic<bool> moved{false};
+        parallel_for(members, 8,
+                     [&](range r) {
+                         for (index i = r.begin; i < r.end; ++i) {
+                             const auto me = std::this_thread::get_id();
+                             const auto body = [&](range q) {
+                                 inner.fetch_add(static_cast<int>(q.size()));
+                                 if (std::this_thread::get_id() != me) moved = true;
+                             };
+                             parallel_for(members, 1000, body, {.schedule = chosen});
+                             parallel_for(other, 1000, body, {.schedule = chosen});
+                         }
+                     },
+                     {.schedule = dynamic{1}});
+        CHECK(inner == 16'000);
+        CHECK_FALSE(moved);
+    }
+}
+
+TEST_CASE("threads that use one team take turns") {
+    team members{pair()};
+    std::atomic<int> inside{0};
+    std::atomic<bool> overlapped{false};
+    std::atomic<index> sum{0};
+    const auto exclusive = [&] {
+        for (int round = 0; round < 300; ++round) {
+            std::atomic<int> left{2};
+            parallel_for(members, 2,
+                         [&](range r) {
+                             inside.fetch_add(1);
+                             if (inside.load() > 2) overlapped = true;
+                             sum += r.size();
+                             left.fetch_sub(1);
+                             while (left.load() > 0) std::this_thread::yield();
+                             inside.fetch_sub(1);
+                         },
+                         {.schedule = static_{}});
+        }
+    };
+    std::thread second(exclusive);
+    std::thread third(exclusive);
+    exclusive();
+    second.join();
+    third.join();
+    CHECK(sum == 3 * 300 * 2);
+    CHECK_FALSE(overlapped);
+}
+
+TEST_CASE("threads that use one team with adaptive loops of many sites and sizes get right answers") {
+    team members{pair()};
+    const auto user = [&](index n) {
+        std::vector<int> x(static_cast<std::size_t>(n), 0);
+        for (int round = 0; round < 500; ++round) {
+            parallel_for(members, n, [&](range r) {
+                for (index i = r.begin; i < r.end; ++i) ++x[static_cast<std::size_t>(i)];
+            });
+        }
+        return std::all_of(x.begin(), x.end(), [](int c) { return c == 500; });
+    };
+    std::atomic<bool> second_right{false};
+    std::thread second([&] { second_right = user(300); });
+    CHECK(user(5000));
+    second.join();
+    CHECK(second_right);
+}
+
+TEST_CASE("a stop request ends the loop early and parallel_for says so") {
+    for (const schedule& chosen : {schedule{adaptive{}}, schedule{dynamic{1}}, schedule{guided{1}}}) {
+        team members{pair()};
+        std::stop_source source;
+        std::atomic<index> ran{0};
+        const bool all = parallel_for(members, 1'000'000,
+                                      [&](range r) {
+                                          ran += r.size();
+                                          source.request_stop();
+                                      },
+                                      {.schedule = chosen, .stop = source.get_token()});
+        CHECK_FALSE(all);
+        CHECK(ran < 1'000'000);
+        CHECK(ran > 0);
+        SUBCASE("a token that is stopped already runs nothing") {
+            ran = 0;
+            CHECK_FALSE(
+                parallel_for(members, 10, [&](range r) { ran += r.size(); }, {.stop = source.get_token()}));
+            CHECK(ran == 0);
+        }
+        SUBCASE("the team is usable afterwards and an unused token changes nothing") {
+            std::stop_source quiet;
+            CHECK(each_once(counts(members, 1000, {.schedule = chosen, .stop = quiet.get_token()})));
+        }
+    }
+}
+
+TEST_CASE("a loop that stops on its last chunk has run every iteration") {
+    team members{team_options{.size = 1}};
+    std::stop_source source;
+    CHECK(parallel_for(members, 1, [&](range) { source.request_stop(); }, {.stop = source.get_token()}));
+}
+
+TEST_CASE("n may exceed 2^32") {
+    team members{pair()};
+    const index n = (index{1} << 33) + 7;
+    for (const schedule& chosen :
+         {schedule{adaptive{}}, schedule{static_{}}, schedule{dynamic{1 << 24}}, schedule{weighted{}}}) {
+        std::atomic<index> sum{0};
+        std::atomic<bool> last{false};
+        CHECK(parallel_for(members, n,
+                           [&](range r) {
+                               sum += r.size();
+                               if (r.end == n) last = true;
+                           },
+                           {.schedule = chosen}));
+        CHECK(sum == n);
+        CHECK(last);
+    }
+}
+
+TEST_CASE("a size that cannot be is refused with what was asked and what is possible") {
+    team members{team_options{.size = 1}};
+    CHECK_THROWS_WITH_AS(parallel_for(members, -1, [](range) {}), doctest::Contains("n = -1"), error);
+    CHECK_THROWS_AS(parallel_for(members, max_iterations + 1, [](range) {}), error);
+    CHECK_THROWS_WITH_AS(team(team_options{.size = -2}), doctest::Contains("-2 members"), error);
+    CHECK_THROWS_WITH_AS(team(team_options{.cpus = {100'000}}), doctest::Contains("CPU 100000"), error);
+    CHECK_THROWS_WITH_AS(wait_policy_from("lazy"), doctest::Contains("active, balanced or passive"), error);
+}
+
+TEST_CASE("the report says who ran what") {
+    team members{pair()};
+    loop_report report;
+    parallel_for(members, 1000, [](range) {}, {.schedule = static_{}, .report = &report});
+    CHECK(report.width == 2);
+    CHECK(report.iterations == std::vector<index>{500, 500});
+    parallel_for(members, 1, [](range) {}, {.schedule = static_{}, .report = &report});
+    CHECK(report.width == 1);
+}
+
+TEST_CASE("a loop too short to fork is not forked once that is learned") {
+    team members{pair()};
+    std::vector<float> x(64, 1.0F);
+    float sum = 0;
+    loop_report report;
+    const auto body = [&](range r) {
+        for (index i = r.begin; i < r.end; ++i) sum += x[static_cast<std::size_t>(i)];
+    };
+    static site here;
+    for (int call = 0; call < 200; ++call)
+        parallel_for(members, 64,
+                     [&](range r) {
+                         if (r.size() == 64) body(r);
+                     },
+                     {.site = &here});
+    parallel_for(members, 64,
+                 [&](range r) {
+                     if (r.size() == 64) body(r);
+                 },
+                 {.site = &here, .report = &report});
+    CHECK(report.width == 1);
+}
+
+TEST_CASE("sites keep what they learn apart") {
+    // One body type for two loops: without sites the long one would be run as the short one taught.
+    team members{pair()};
+    static site short_loop;
+    static site long_loop;
+    std::atomic<double> sink{0};
+    const auto work = [&](int turns) {
+        double x = 1;
+        for (int i = 0; i < turns; ++i) x = x * 1.0000001 + 1e-9;
+        sink = x;
+    };
+    int turns = 1;
+    const auto body = [&](range r) {
+        for (index i = r.begin; i < r.end; ++i) work(turns);
+    };
+    loop_report report;
+    for (int call = 0; call < 60; ++call) {
+        turns = 1;
+        parallel_for(members, 50, body, {.site = &short_loop, .report = &report});
+        turns = 50'000;
+        parallel_for(members, 50, body, {.site = &long_loop});
+    }
+    CHECK(report.width == 1);
+    parallel_for(members, 50, body, {.site = &long_loop, .report = &report});
+    CHECK(report.width == 2);
+}
+
+TEST_CASE("teams come and go, and one thread may hold several") {
+    for (int round = 0; round < 20; ++round) {
+        team first{team_options{.size = 3}};
+        team second{team_options{.size = 2}};
+        CHECK(each_once(counts(first, 100, {})));
+        CHECK(each_once(counts(second, 100, {})));
+    }
+    team defaults;
+    const std::vector<int> allowed = allowed_cpus();
+    CHECK(defaults.size() >= 1);
+    {
+        team nested;
+        CHECK(nested.size() == defaults.size());
+    }
+    CHECK(allowed.size() == 1);  // this thread is member 0 of `defaults`
+}
+
+TEST_CASE("the constructing thread gets its CPUs back") {
+    const std::vector<int> before = allowed_cpus();
+    {
+        team members;
+        team inner;
+    }
+    CHECK(allowed_cpus() == before);
+    {
+        team unpinned{team_options{.size = 2, .pin = false}};
+        CHECK(allowed_cpus() == before);
+        CHECK(each_once(counts(unpinned, 1000, {})));
+    }
+}
+
+TEST_CASE("waiting policies all give the same answers, through sleeping and waking") {
+    for (const wait_policy policy : {wait_policy::active, wait_policy::balanced, wait_policy::passive}) {
+        team_options options = pair();
+        options.wait = policy;
+        team members{options};
+        CHECK(members.wait() == policy);
+        for (int round = 0; round < 40; ++round) {
+            CHECK(each_once(counts(
+                members, 200, {.schedule = round % 2 == 0 ? schedule{static_{}} : schedule{dynamic{4}}})));
+            // Longer than a passive member spins; asserts nothing about time.
+            if (round % 4 == 0) std::this_thread::sleep_for(std::chrono::microseconds(500));
+        }
+    }
+}

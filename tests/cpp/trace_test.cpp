@@ -1,0 +1,59 @@
+#include <doctest/doctest.h>
+
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include <tauto/tauto.hpp>
+
+using namespace tauto;
+
+namespace {
+
+std::string scratch_file() {
+    char name[] = "/tmp/tauto-trace-XXXXXX";
+    const int descriptor = mkstemp(name);
+    close(descriptor);
+    return name;
+}
+
+}  // namespace
+
+TEST_CASE("a trace holds one slice a chunk, on the track of its CPU, and covers the loop") {
+    const std::string path = scratch_file();
+    team members{team_options{.size = 2}};
+    trace::start(path);
+    CHECK(trace::enabled());
+    CHECK_THROWS_AS(trace::start(path), error);
+    parallel_for(members, 1000, [](range) {}, {.schedule = dynamic{100}, .name = "a \"quoted\" loop"});
+    const std::int64_t slices = trace::stop();
+    CHECK(slices == 10);
+    CHECK_FALSE(trace::enabled());
+
+    std::ifstream file(path);
+    const auto document = nlohmann::json::parse(file);
+    tauto::index covered = 0;
+    int tracks = 0;
+    for (const auto& event : document["traceEvents"]) {
+        if (event["ph"] == "M" && event["name"] == "thread_name") ++tracks;
+        if (event["ph"] != "X") continue;
+        CHECK(event["name"] == "a \"quoted\" loop");
+        CHECK(event["dur"].get<double>() >= 0);
+        CHECK(event["tid"].get<int>() >= 0);
+        covered += event["args"]["end"].get<tauto::index>() - event["args"]["begin"].get<tauto::index>();
+    }
+    CHECK(covered == 1000);
+    CHECK(tracks >= 1);
+    CHECK(document["otherData"]["dropped_slices"] == 0);
+    std::remove(path.c_str());
+}
+
+TEST_CASE("a trace file that cannot be written is said, with the path") {
+    CHECK_THROWS_WITH_AS(trace::start("/nonexistent/trace.json"),
+                         doctest::Contains("/nonexistent/trace.json"), error);
+    CHECK_FALSE(trace::enabled());
+}
