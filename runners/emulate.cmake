@@ -5,7 +5,11 @@ find_package(nlohmann_json REQUIRED)
 add_library(tauto_emulate_parts STATIC
     ${CMAKE_CURRENT_LIST_DIR}/emulate_calibration.cpp
     ${CMAKE_CURRENT_LIST_DIR}/emulate_command.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/emulate_emulation.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/emulate_hold.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/emulate_process.cpp
     ${CMAKE_CURRENT_LIST_DIR}/emulate_request.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/emulate_session.cpp
     ${CMAKE_CURRENT_LIST_DIR}/emulate_slowdown.cpp
     ${CMAKE_CURRENT_LIST_DIR}/emulate_thief.cpp
     ${CMAKE_CURRENT_LIST_DIR}/emulate_watch.cpp)

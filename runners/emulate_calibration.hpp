@@ -33,8 +33,8 @@ double median(std::vector<double> values);
 // What the books and the probe together say about the cost of a turn.
 sample judge(const thief_tally& tally, double rate_alone, double rate_with_thief);
 
-// The shortest turns to try for a factor, in order. With few microseconds left free in a turn the scatter
-// of the overhead (0.2 µs was seen) becomes the scatter of the factor, so such turns are left out.
+// The shortest turns to try for a factor, in order. Where few microseconds of a turn are left free, the drift
+// of the overhead becomes a drift of the factor, so such turns are left out.
 std::vector<nanoseconds> periods_to_try(double factor, nanoseconds asked);
 
 // Calibrates `idle_thief`, which is left stopped and configured. The calling thread becomes the probe: it is

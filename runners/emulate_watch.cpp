@@ -10,7 +10,7 @@ namespace tauto::emulate {
 namespace {
 
 constexpr double most_scaling = 0.25;  // a cost that moved further is not believed
-constexpr double pace = 0.3;           // of the way to the new overhead at each check
+constexpr double pace = 0.5;           // of the way to the new overhead at each check
 constexpr std::int64_t fewest_turns = 2'000;
 
 }  // namespace

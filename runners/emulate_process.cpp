@@ -1,0 +1,63 @@
+#include "emulate_process.hpp"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <string>
+
+namespace tauto::emulate {
+
+namespace {
+
+// A signal of our own tells of the parent's end, since PR_SET_PDEATHSIG also fires when only the parent's
+// thread that started us ends; then getppid() is as before and we stay.
+int parent_gone_signal() {
+    return SIGRTMIN + 3;
+}
+
+}  // namespace
+
+bool asks_to_leave(int signal) {
+    return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT;
+}
+
+process::process() : parent_(getppid()) {
+    sigset_t caught;
+    sigemptyset(&caught);
+    for (const int signal :
+         {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD, SIGTTOU, SIGPIPE, parent_gone_signal()})
+        sigaddset(&caught, signal);
+    sigprocmask(SIG_BLOCK, &caught, &original_.signals);
+    sched_getaffinity(0, sizeof original_.cpus, &original_.cpus);
+    signals_ = signalfd(-1, &caught, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (signals_ < 0) throw error(std::string("cannot receive signals: ") + strerror(errno));
+    prctl(PR_SET_PDEATHSIG, parent_gone_signal());
+    if (parent_gone()) throw leave{128 + SIGKILL};
+}
+
+process::~process() {
+    close(signals_);
+}
+
+bool process::parent_gone() const {
+    return getppid() != parent_;
+}
+
+int process::next_signal() const {
+    signalfd_siginfo facts{};
+    const ssize_t got = read(signals_, &facts, sizeof facts);
+    return got == static_cast<ssize_t>(sizeof facts) ? static_cast<int>(facts.ssi_signo) : 0;
+}
+
+void process::avoid(const std::vector<slow_cpu>& slowed) const {
+    cpu_set_t rest = original_.cpus;
+    for (const slow_cpu& entry : slowed)
+        if (entry.factor > 1.0) CPU_CLR(static_cast<unsigned>(entry.cpu), &rest);
+    if (CPU_COUNT(&rest) > 0) sched_setaffinity(0, sizeof rest, &rest);
+}
+
+}  // namespace tauto::emulate

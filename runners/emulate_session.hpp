@@ -1,0 +1,47 @@
+#pragma once
+// One command under emulation, from its start to its end.
+
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "emulate_command.hpp"
+#include "emulate_emulation.hpp"
+#include "emulate_process.hpp"
+
+namespace tauto::emulate {
+
+class session {
+  public:
+    // Slows the CPUs and starts the command. Throws cannot_execute.
+    session(const std::vector<std::string>& arguments, const process& self, emulation& all, guard& keeper);
+
+    // Waits for the command and gives its exit status, or 128 + the signal that ended it. Throws leave, which
+    // ends the command, when our own parent is gone.
+    int run();
+
+    nanoseconds started() const { return started_; }
+
+  private:
+    // A time window that begins, or (null) one that ends.
+    struct event {
+        nanoseconds at;
+        slowdown* cpu;
+        const time_window* window;
+    };
+
+    std::deque<event> plan_windows();
+    void switch_due();
+    bool command_ended();
+    void stop_too();
+
+    const process& self_;
+    emulation& all_;
+    guard& keeper_;
+    nanoseconds started_ = 0;
+    std::optional<command> command_;
+    std::deque<event> events_;
+};
+
+}  // namespace tauto::emulate
