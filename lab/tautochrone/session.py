@@ -81,10 +81,13 @@ class Session:
             self.on_row(row)
         return row
 
-    def check(self, members: Iterable[Configuration]) -> None:
-        """Let `check_rows` look at all good rows of these configurations; refuse the runs that it names."""
+    def check(self, members: Iterable[Configuration]) -> set[str]:
+        """Let `check_rows` look at all good rows of these configurations, and refuse the runs that it names.
+
+        Returns the config_ids of what was refused.
+        """
         if self.check_rows is None:
-            return
+            return set()
         known = {one.config_id: one for one in members}
         rows = [
             one
@@ -96,10 +99,12 @@ class Session:
             if row["run"] in wrong:
                 bad = refused(row, "wrong_answer", wrong[row["run"]])
                 self.store.append(bad)
-                self.measured -= 1
+                # The run may be of an earlier sitting: then it never counted as measured in this one.
+                self.measured -= row["run"].startswith(self._id)
                 self._count_failure(known[row["config_id"]], bad["error"])
                 if self.on_row is not None:
                     self.on_row(bad)
+        return {row["config_id"] for row in rows if row["run"] in wrong}
 
     def seconds_left(self, remaining: Mapping[str, int]) -> float | None:
         """An estimate for `remaining` runs of each config_id from what runs took so far; None before any."""

@@ -1,0 +1,256 @@
+"""Find the best of many configurations by successive halving, then measure the few that are left anew.
+
+Screening is cheap and biased: whoever is lucky survives. So its rows only choose (they are stored with source
+``screening`` and are never reported); the finalists are measured in fresh rounds that are balanced for
+position and predecessor, and only those are compared. Halving: K. Jamieson and A. Talwalkar, AISTATS 2016.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from statistics import median
+
+from tautochrone.clock import Clock, SystemClock
+from tautochrone.configuration import Configuration
+from tautochrone.executor import Executor
+from tautochrone.interrupt import Interrupt
+from tautochrone.measure import Outcome, run_plan
+from tautochrone.plan import Plan
+from tautochrone.progress import Progress, SilentProgress
+from tautochrone.row import SCREENING, Row
+from tautochrone.session import CheckRows, Session
+from tautochrone.store import Store
+
+SCREENING_SHARE = 0.5
+"""The part of `max_seconds` that screening may use."""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How screening goes, for each group by itself.
+
+    Stage k adds ``stage_rounds[k]`` rounds for those still in (the last number repeats); after each stage
+    what is slower than `kill_factor` times the best goes, and of the others the better half stays, until
+    at most `finalists` are left. `must_keep` names configurations that reach the final in any case (the
+    default, an expert's rule) and count among the `finalists`. With `cap_runs` a screening run is stopped
+    at `kill_factor` times the shortest run of its group: right where the figure of merit is the time of
+    the whole process, wrong for runners that measure for a fixed time. A group of no more than `finalists`
+    goes to the final as it is.
+    """
+
+    finalists: int = 4
+    must_keep: Collection[str] = ()
+    stage_rounds: Sequence[int] = (1, 2, 3)
+    kill_factor: float = 1.3
+    cap_runs: bool = False
+
+    def __post_init__(self) -> None:
+        if self.finalists < 1 or not self.stage_rounds or min(self.stage_rounds) < 1 or self.kill_factor <= 1:
+            raise ValueError("halving needs a finalist, a round in every stage and a kill factor above 1")
+
+
+@dataclass(frozen=True)
+class HalvingOutcome:
+    """`finalists` of each group, best of the screening first; `eliminated` maps a config_id to when and why.
+
+    `outcome` tells how the final went; None if the screening was interrupted.
+    """
+
+    finalists: Mapping[str, Sequence[Configuration]]
+    eliminated: Mapping[str, str]
+    screening_runs: int
+    interrupted: bool
+    outcome: Outcome | None = None
+
+
+def halving(
+    plan: Plan,
+    store: Store,
+    executor: Executor,
+    clock: Clock | None = None,
+    progress: Progress | None = None,
+    on_row: Callable[[Row], None] | None = None,
+    *,
+    rules: Rules | None = None,
+    check_rows: CheckRows | None = None,
+    max_seconds: float | None = None,
+) -> HalvingOutcome:
+    """Screen the configurations of each group of `plan`, then run the finalists for `plan.rounds` fresh
+    rounds.
+
+    The final is a Latin square over positions. What the store holds already is not run again, and
+    the same rows lead to the same finalists. Screening runs: about 4 for each configuration instead of
+    `plan.rounds`.
+    """
+    rules = rules if rules is not None else Rules()
+    clock = clock if clock is not None else SystemClock()
+    progress = progress if progress is not None else SilentProgress()
+    begun = clock.monotonic()
+    screening = replace(plan, source=SCREENING)
+    budget = None if max_seconds is None else SCREENING_SHARE * max_seconds
+    with Interrupt() as interrupt:
+        session = Session(screening, store, executor, clock, progress, interrupt, on_row, check_rows)
+        screen = _Screen(session, rules, budget)
+        try:
+            finalists = screen.run()
+        except KeyboardInterrupt:
+            return HalvingOutcome({}, screen.eliminated, session.measured + session.failed, True)
+        finally:
+            progress.finish()
+    chosen = [one for members in finalists.values() for one in members]
+    if not chosen:
+        return HalvingOutcome(finalists, screen.eliminated, session.measured + session.failed, False)
+    left = None if max_seconds is None else max(0.0, max_seconds - (clock.monotonic() - begun))
+    final = replace(plan, configurations=chosen, order="latin")
+    outcome = run_plan(
+        final, store, executor, clock, progress, on_row, check_rows=check_rows, max_seconds=left
+    )
+    runs = session.measured + session.failed
+    return HalvingOutcome(finalists, screen.eliminated, runs, outcome.interrupted, outcome)
+
+
+@dataclass
+class _Screen:
+    """The screening of all groups, stage by stage; a stage's rounds go through all groups, as in a plan."""
+
+    session: Session
+    rules: Rules
+    budget_seconds: float | None
+    eliminated: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._seconds: dict[str, list[float]] = {}
+        self._shortest: dict[str, float] = {}  # elapsed seconds, by group
+        self._stored = {
+            (row["config_id"], row["round"]): row
+            for row in self.session.store.rows(SCREENING)
+            if row["error"] is None or row["error"]["kind"] == "timeout"
+        }
+        self._done = 0
+        self._total = 0
+
+    def run(self) -> dict[str, list[Configuration]]:
+        """The finalists of each group, best first."""
+        alive = {name: list(members) for name, members in self.session.plan.groups().items()}
+        number = 0
+        stage = 0
+        while self._contested(alive) and not self._out_of_time():
+            self._total = self._done + self._runs_ahead(alive, stage)
+            for _ in range(self._rounds_of(stage)):
+                self._round(alive, number)
+                number += 1
+            alive = {name: self._halve(name, members, stage) for name, members in alive.items()}
+            stage += 1
+        return {name: self._finalists(name, members) for name, members in alive.items()}
+
+    def _contested(self, alive: Mapping[str, list[Configuration]]) -> bool:
+        return any(self._too_many(members) for members in alive.values())
+
+    def _too_many(self, members: Sequence[Configuration]) -> bool:
+        """Whether a group must be screened on; more than the finalists may have to be kept."""
+        return len(members) > max(self.rules.finalists, len(self._kept(members)))
+
+    def _kept(self, members: Sequence[Configuration]) -> list[Configuration]:
+        dropped = self.session.dropped
+        return [one for one in members if one.name in self.rules.must_keep and one.config_id not in dropped]
+
+    def _out_of_time(self) -> bool:
+        return self.budget_seconds is not None and self.session.seconds >= self.budget_seconds
+
+    def _round(self, alive: Mapping[str, list[Configuration]], number: int) -> None:
+        for members in self.session.plan.round_order(number):
+            name = members[0].group
+            if not self._too_many(alive[name]):
+                continue
+            for position, one in enumerate(members):
+                if one in alive[name] and one.config_id not in self.session.dropped:
+                    self._note(one, self._row(one, number, position))
+                    self._tell(one)
+            for config_id in self.session.check([one for one in members if one in alive[name]]):
+                self.eliminated.setdefault(config_id, "gave a wrong answer")
+
+    def _row(self, one: Configuration, number: int, position: int) -> Row:
+        stored = self._stored.get((one.config_id, number))
+        if stored is not None:
+            return stored
+        return self.session.measure(one, number, position, self._cap(one.group))
+
+    def _cap(self, group: str) -> float | None:
+        if not self.rules.cap_runs or group not in self._shortest:
+            return None
+        return min(self.rules.kill_factor * self._shortest[group], self.session.plan.time_limit_seconds)
+
+    def _note(self, one: Configuration, row: Row) -> None:
+        if row["error"] is None:
+            self._seconds.setdefault(one.config_id, []).append(row["seconds"])
+            shortest = self._shortest.get(one.group, row["elapsed_seconds"])
+            self._shortest[one.group] = min(shortest, row["elapsed_seconds"])
+        elif row["error"]["kind"] == "timeout":
+            self.eliminated.setdefault(one.config_id, f"stopped after {row['elapsed_seconds']:.3g} s")
+
+    def _halve(self, name: str, members: list[Configuration], stage: int) -> list[Configuration]:
+        """Who stays in after a stage, best first; those that must be kept stay without taking anyone's place yet."""
+        if not self._too_many(members):
+            return members
+        ranked = self._ranked(members)
+        kept = self._kept(members)
+        places = max(self.rules.finalists - len(kept), (len(members) + 1) // 2 - len(kept), 0)
+        rivals = [one for one in ranked if one not in kept]
+        limit = self.rules.kill_factor * self._figure(ranked[0]) if ranked else 0.0
+        stay = [one for one in rivals[:places] if self._figure(one) <= limit]
+        for one in members:
+            if one not in stay and one not in kept:
+                self.eliminated.setdefault(one.config_id, self._reason(one, ranked, limit, stage))
+        return self._ranked(stay + kept) + [one for one in kept if one not in ranked]
+
+    def _reason(self, one: Configuration, ranked: Sequence[Configuration], limit: float, stage: int) -> str:
+        if one not in ranked:
+            return self.session.dropped.get(one.config_id, "failed in the screening")
+        slower = f"{self._figure(one) / self._figure(ranked[0]):.2f} times the best after stage {stage + 1}"
+        return f"killed: {slower}" if self._figure(one) > limit else f"not in the better half: {slower}"
+
+    def _ranked(self, members: Sequence[Configuration]) -> list[Configuration]:
+        """Those with a result and no mark against them, best first."""
+        good = [
+            one
+            for one in members
+            if one.config_id in self._seconds
+            and one.config_id not in self.eliminated
+            and one.config_id not in self.session.dropped
+        ]
+        return sorted(good, key=self._figure)
+
+    def _figure(self, one: Configuration) -> float:
+        return median(self._seconds[one.config_id])
+
+    def _finalists(self, name: str, members: list[Configuration]) -> list[Configuration]:
+        """At most `finalists`, those that must be kept among them; time may have run out with more still in."""
+        kept = self._kept(members)
+        others = [one for one in members if one not in kept and one.config_id not in self.session.dropped]
+        places = max(self.rules.finalists - len(kept), 0)
+        for one in others[places:]:
+            self.eliminated.setdefault(one.config_id, "time for the screening was over")
+        chosen = [*kept, *others[:places]]
+        return [one for one in members if one in chosen]
+
+    def _rounds_of(self, stage: int) -> int:
+        return self.rules.stage_rounds[min(stage, len(self.rules.stage_rounds) - 1)]
+
+    def _runs_ahead(self, alive: Mapping[str, list[Configuration]], stage: int) -> int:
+        """How many runs are left if nobody is killed: an upper bound."""
+        runs = 0
+        for members in alive.values():
+            count, later = len(members), stage
+            while count > max(self.rules.finalists, len(self._kept(members))):
+                runs += count * self._rounds_of(later)
+                count = max(self.rules.finalists, len(self._kept(members)), (count + 1) // 2)
+                later += 1
+        return runs
+
+    def _tell(self, one: Configuration) -> None:
+        self._done += 1
+        session = self.session
+        ahead = max(self._total - self._done, 0)
+        left = session.seconds / self._done * ahead
+        session.progress.update(self._done, self._done + ahead, session.seconds, left, one.name)

@@ -1,0 +1,312 @@
+"""A small process that starts the programs to be measured and accounts for each of them.
+
+It is a process of its own for three reasons. The peak memory that the kernel reports for a program
+includes the memory of the process it was forked from: the lab with its libraries weighs more than many a
+program. When the lab is killed, this process sees its input end and takes the running program with it. And
+it can hold a child between fork and exec to open counters on it.
+
+It reads one request a line (JSON) and answers with one line; a line that comes while a program runs, or
+the end of the input, stops that program. It is started with `COMMAND`, knows nothing of the package around
+it and imports as little as it can: what it weighs (about 8 MB) is the least peak memory that can be told
+of a program.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import selectors
+import signal
+import sys
+import time
+from contextlib import suppress
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+# The folder goes to the end of the path: it holds a `statistics` of its own. Imported rather than run as a
+# script, so that the compiled file is used and the compiler's memory is not ours.
+COMMAND = (
+    *(sys.executable, "-I", "-S", "-c"),
+    "import sys; sys.path.append(sys.argv[1]); import launcher; launcher.main()",
+    os.path.dirname(os.path.abspath(__file__)),  # noqa: PTH100, PTH120
+)
+GRACE_SECONDS = 0.5
+STDOUT_KEPT_BYTES = 4 << 20
+STDERR_KEPT_BYTES = 16 << 10
+_SET_PARENT_DEATH_SIGNAL, _SET_CHILD_SUBREAPER = 1, 36
+_RESET = (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD)
+
+
+class Output:
+    """What a program wrote to one of its streams: the last `kept` bytes, and how many there were."""
+
+    def __init__(self, descriptor: int, kept: int) -> None:
+        self.descriptor = descriptor
+        self.kept = kept
+        self.data = b""
+        self.total = 0
+
+    def take(self) -> bool:
+        """Read what is there; False at the end of the stream."""
+        try:
+            new = os.read(self.descriptor, 1 << 16)
+        except BlockingIOError:
+            return True
+        self.total += len(new)
+        self.data = (self.data + new)[-self.kept :]
+        return bool(new)
+
+    def drain(self) -> None:
+        """Read what is there until there is no more; a daemon that holds the stream is not waited for."""
+        while True:
+            before = self.total
+            if not self.take() or self.total == before:
+                return
+
+
+class Child:
+    """A program between its start and its accounting. Times are on the monotonic clock."""
+
+    def __init__(self, pid: int, stdout: Output, stderr: Output) -> None:
+        self.pid = pid
+        self.stdout = stdout
+        self.stderr = stderr
+        self.started = 0.0
+        self.stopped_for: str | None = None  # "timeout" or "cancelled"
+        self.stop_at = float("inf")
+        self.kill_at = float("inf")
+
+
+class Launcher:
+    """Runs one program after another for the process at the other end of stdin and stdout."""
+
+    def __init__(self, counters: Any) -> None:
+        self._counters = counters
+        self._library = ctypes.CDLL(None)
+        self._library.prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        self._woken, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        os.set_blocking(wake, False)
+        signal.signal(signal.SIGCHLD, lambda number, frame: None)
+        signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+        self._input = b""
+        self._ended = False
+
+    def serve(self) -> None:
+        """Answer requests until the input ends."""
+        while (line := self._request()) is not None:
+            if line.strip() in (b"", b"cancel"):
+                continue
+            answer = json.dumps(self.run(json.loads(line))).encode() + b"\n"
+            with suppress(BrokenPipeError):
+                _write_all(1, answer)
+
+    def run(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Run a program to its end or its limit and account for it."""
+        load = _load_average()
+        before = _cpu_times()
+        own_before = _own_cpu_seconds()
+        started = self._start(request)
+        if isinstance(started, int):
+            return {"start_error": started}
+        child, counters = started
+        self._watch(child, float(request["time_limit"]))
+        ended = time.monotonic()
+        with suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)  # what the program left running in its group
+        _, status, usage = os.wait4(child.pid, 0)
+        self._reap_strays()
+        for output in (child.stdout, child.stderr):
+            output.drain()
+            os.close(output.descriptor)
+        after = _cpu_times()
+        cpu_seconds = usage.ru_utime + usage.ru_stime
+        hardware, reason, software = counters.read(cpu_seconds)
+        others = None
+        if before and after:
+            own = cpu_seconds + _own_cpu_seconds() - own_before
+            others = max(0.0, after[0] - before[0] - own)
+        return {
+            "exit_code": os.waitstatus_to_exitcode(status),
+            "stopped_for": child.stopped_for,
+            "elapsed_seconds": ended - child.started,
+            "user_seconds": usage.ru_utime,
+            "system_seconds": usage.ru_stime,
+            "max_rss_bytes": usage.ru_maxrss * 1024,
+            "voluntary_switches": usage.ru_nvcsw,
+            "involuntary_switches": usage.ru_nivcsw,
+            "migrations": software["migrations"],
+            "counters": hardware,
+            "counters_reason": reason,
+            "load_before": load,
+            "others_cpu_seconds": others,
+            "steal_seconds": after[1] - before[1] if before and after else None,
+            "stdout": child.stdout.data.decode(errors="replace"),
+            "stdout_bytes": child.stdout.total,
+            "stderr": child.stderr.data.decode(errors="replace"),
+        }
+
+    def _start(self, request: dict[str, Any]) -> tuple[Child, Any] | int:
+        """A running program and its counters, or the error number of a failed exec."""
+        gate_read, gate_write = os.pipe2(os.O_CLOEXEC)
+        failed_read, failed_write = os.pipe2(os.O_CLOEXEC)
+        out_read, out_write = os.pipe2(os.O_CLOEXEC)
+        err_read, err_write = os.pipe2(os.O_CLOEXEC)
+        pid = os.fork()
+        if pid == 0:
+            self._become(request, gate_read, gate_write, failed_write, out_write, err_write)
+        for descriptor in (gate_read, failed_write, out_write, err_write):
+            os.close(descriptor)
+        with suppress(OSError):
+            os.setpgid(pid, pid)
+        counters = self._counters.Counters(pid)
+        child = Child(pid, Output(out_read, STDOUT_KEPT_BYTES), Output(err_read, STDERR_KEPT_BYTES))
+        os.set_blocking(out_read, False)
+        os.set_blocking(err_read, False)
+        child.started = time.monotonic()
+        os.write(gate_write, b"go")
+        os.close(gate_write)
+        failure = os.read(failed_read, 16)
+        os.close(failed_read)
+        if failure:
+            os.waitpid(pid, 0)
+            counters.close()
+            os.close(out_read)
+            os.close(err_read)
+            return int(failure)
+        return child, counters
+
+    def _become(
+        self, request: dict[str, Any], gate: int, gate_write: int, failed: int, out: int, err: int
+    ) -> None:
+        """In the child: wait for the gate, then exec. Does not return."""
+        try:
+            os.setpgid(0, 0)
+            self._library.prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
+            signal.set_wakeup_fd(-1)
+            for one in _RESET:
+                signal.signal(one, signal.SIG_DFL)
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+            os.dup2(out, 1)
+            os.dup2(err, 2)
+            os.close(gate_write)
+            if os.read(gate, 2) != b"go":  # the launcher has died
+                os._exit(1)
+            os.execvpe(request["command"][0], request["command"], request["environment"])
+        except OSError as error:
+            os.write(failed, str(error.errno).encode())
+        finally:
+            os._exit(127)
+
+    def _watch(self, child: Child, time_limit: float) -> None:
+        """Read the program's output until it ends; stop it at the limit or when told to."""
+        child.stop_at = child.started + time_limit
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._woken, selectors.EVENT_READ, None)
+            selector.register(0, selectors.EVENT_READ, "input")
+            selector.register(child.stdout.descriptor, selectors.EVENT_READ, child.stdout)
+            selector.register(child.stderr.descriptor, selectors.EVENT_READ, child.stderr)
+            while os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+                now = time.monotonic()
+                if now >= child.stop_at:
+                    _stop(child, "timeout", now)
+                if now >= child.kill_at:
+                    child.kill_at = float("inf")
+                    os.killpg(child.pid, signal.SIGKILL)
+                wait = min(child.stop_at, child.kill_at) - now
+                for key, _ in selector.select(None if wait == float("inf") else max(wait, 0.0)):
+                    if isinstance(key.data, Output):
+                        if not key.data.take():
+                            selector.unregister(key.fileobj)
+                    elif key.data == "input":
+                        self._heed(selector, child)
+                    else:
+                        os.read(self._woken, 4096)
+
+    def _heed(self, selector: selectors.BaseSelector, child: Child) -> None:
+        """Something came on the input while a program runs: a cancel, or its end."""
+        new = os.read(0, 1 << 16)
+        if not new:
+            self._ended = True
+            selector.unregister(0)
+        _stop(child, "cancelled", time.monotonic())
+
+    def _request(self) -> bytes | None:
+        """The next line of the input; None at its end."""
+        while b"\n" not in self._input:
+            new = b"" if self._ended else os.read(0, 1 << 20)
+            if not new:
+                return None
+            self._input += new
+        line, _, self._input = self._input.partition(b"\n")
+        return line
+
+    def _reap_strays(self) -> None:
+        """End what left the program's group but is still its offspring; as its reaper we inherit those."""
+        while True:
+            with suppress(ChildProcessError):
+                if os.waitpid(-1, os.WNOHANG)[0] != 0:
+                    continue
+                if _kill_children():
+                    os.waitpid(-1, 0)
+                    continue
+            return
+
+
+def _stop(child: Child, why: str, now: float) -> None:
+    """Ask the program's group to end; it is killed when the grace is over."""
+    if child.stopped_for is None:
+        child.stopped_for = why
+        child.kill_at = now + GRACE_SECONDS
+        os.killpg(child.pid, signal.SIGTERM)
+    child.stop_at = float("inf")
+
+
+def _kill_children() -> bool:
+    """Kill our direct children; False where the system does not list them."""
+    try:
+        with open(f"/proc/self/task/{os.getpid()}/children") as file:  # noqa: PTH123
+            pids = [int(word) for word in file.read().split()]
+    except OSError:
+        return False
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    return bool(pids)
+
+
+def _load_average() -> float | None:
+    try:
+        return os.getloadavg()[0]
+    except OSError:
+        return None
+
+
+def _cpu_times() -> tuple[float, float] | None:
+    """Busy and stolen CPU seconds of the whole machine since it started; None where /proc does not tell."""
+    try:
+        with open("/proc/stat") as file:  # noqa: PTH123
+            words = file.readline().split()
+    except OSError:
+        return None
+    ticks = os.sysconf("SC_CLK_TCK")
+    user, nice, system, _, _, interrupt, soft_interrupt, steal = (int(word) / ticks for word in words[1:9])
+    return user + nice + system + interrupt + soft_interrupt, steal
+
+
+def _own_cpu_seconds() -> float:
+    times = os.times()
+    return times.user + times.system
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(descriptor, data) :]
+
+
+def main() -> None:
+    """Serve until the input ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the lab's to handle
+    Launcher(__import__("counters")).serve()

@@ -1,0 +1,202 @@
+"""Run configurations as processes of their own, through the launcher."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import suppress
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from tautochrone import launcher
+from tautochrone.configuration import Configuration
+from tautochrone.errors import TautoError
+from tautochrone.executor import RunError, RunResult
+
+PADDING_VARIABLE = "TAUTO_PADDING"
+LARGEST_PADDING_BYTES = 4095
+_MESSAGE_LINES = 3
+_PATIENCE_SECONDS = 10.0
+_KINDS = {2: "failed", 3: "wrong_answer", 4: "missing_worker", 5: "not_installed"}
+
+Reads = Literal["runner", "elapsed"]
+
+
+class SubprocessExecutor:
+    """Starts each configuration in a process group of its own; see `launcher` for how it is accounted.
+
+    `reads` says where the figure of merit comes from: ``runner`` takes `seconds` of the one JSON line that a
+    runner prints, ``elapsed`` the wall time of the process, for programs that know nothing of us.
+    The environment's size differs from run to run (0 to 4095 bytes, from `seed`): it moves the stack,
+    which alone can make one program some percent faster than another (T. Mytkowicz and others, ASPLOS
+    2009). Use it as a context, or `close` it.
+    """
+
+    def __init__(self, *, reads: Reads = "runner", seed: int = 1) -> None:
+        self._reads = reads
+        self._seed = seed
+        self._runs: Counter[str] = Counter()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def run(self, configuration: Configuration, time_limit: float) -> RunResult:
+        """Run to the end, or to the limit. KeyboardInterrupt ends the program and its group first."""
+        process = self._launcher()
+        request = {
+            "command": [str(word) for word in configuration.command],
+            "environment": self._environment(configuration),
+            "time_limit": time_limit,
+        }
+        try:
+            answer = _ask(process, request)
+        except BaseException:
+            self._cancel()
+            raise
+        return _result(configuration, answer, self._reads, time_limit)
+
+    def close(self) -> None:
+        """End the launcher, and with it what may still run. Closing twice is allowed."""
+        if self._process is not None:
+            self._cancel()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _launcher(self) -> subprocess.Popen[bytes]:
+        if self._process is None or self._process.poll() is not None:
+            # A session of its own: the terminal's Ctrl-C reaches the lab alone, which ends the run in order.
+            self._process = subprocess.Popen(
+                launcher.COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+            )
+        return self._process
+
+    def _cancel(self) -> None:
+        """Let the launcher stop the program in flight and end: the end of its input tells it to."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        assert process.stdin is not None
+        assert process.stdout is not None
+        with suppress(OSError):
+            process.stdin.close()
+        try:
+            process.wait(_PATIENCE_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        process.stdout.close()
+
+    def _environment(self, configuration: Configuration) -> dict[str, str]:
+        run = self._runs[configuration.config_id]
+        self._runs[configuration.config_id] += 1
+        chance = random.Random(f"{self._seed} {configuration.config_id} {run}")
+        padding = "x" * chance.randint(0, LARGEST_PADDING_BYTES)
+        return {**os.environ, **configuration.environment, PADDING_VARIABLE: padding}
+
+
+def _ask(process: subprocess.Popen[bytes], request: Mapping[str, Any]) -> dict[str, Any]:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    line = b""
+    with suppress(BrokenPipeError):
+        process.stdin.write(json.dumps(request).encode() + b"\n")
+        process.stdin.flush()
+        line = process.stdout.readline()
+    if not line:
+        raise TautoError(
+            f"the process that starts the programs has died (exit code {process.poll()})",
+            "Look whether the system ran out of memory (dmesg), and start the same command again",
+        )
+    answer: dict[str, Any] = json.loads(line)
+    return answer
+
+
+def _result(configuration: Configuration, answer: Mapping[str, Any], reads: Reads, limit: float) -> RunResult:
+    program = configuration.command[0]
+    if "start_error" in answer:
+        code = answer["start_error"]
+        kind = "failed" if os.path.exists(program) else "not_installed"  # noqa: PTH110 - also a bare name
+        return RunResult(None, 0.0, error=RunError(kind, f"{program} cannot be started: {os.strerror(code)}"))
+    record, unreadable = _record(answer["stdout"]) if reads == "runner" else ({}, None)
+    seconds = record.get("seconds") if reads == "runner" else answer["elapsed_seconds"]
+    error = _error(answer, limit) or _complaint(record, seconds, unreadable, reads)
+    return RunResult(
+        seconds=None if error else seconds,
+        elapsed_seconds=answer["elapsed_seconds"],
+        user_seconds=answer["user_seconds"],
+        system_seconds=answer["system_seconds"],
+        max_rss_bytes=answer["max_rss_bytes"],
+        voluntary_switches=answer["voluntary_switches"],
+        involuntary_switches=answer["involuntary_switches"],
+        migrations=answer["migrations"],
+        counters=answer["counters"],
+        counters_reason=answer["counters_reason"],
+        load_before=answer["load_before"],
+        others_cpu_seconds=answer["others_cpu_seconds"],
+        steal_seconds=answer["steal_seconds"],
+        record=record,
+        error=error,
+    )
+
+
+def _error(answer: Mapping[str, Any], limit: float) -> RunError | None:
+    """What the way in which the process ended says."""
+    said = _last_lines(answer["stderr"])
+    if answer["stopped_for"] == "timeout":
+        return RunError("timeout", f"it was stopped at the time limit of {limit:g} s{said}")
+    code = answer["exit_code"]
+    if code == 0:
+        return None
+    if code < 0:
+        with suppress(ValueError):
+            return RunError("failed", f"it was killed by {signal.Signals(-code).name}{said}")
+        return RunError("failed", f"it was killed by signal {-code}{said}")
+    return RunError(_KINDS.get(code, "failed"), said.removeprefix(": ") or f"it ended with exit code {code}")
+
+
+def _complaint(
+    record: Mapping[str, Any], seconds: object, unreadable: str | None, reads: Reads
+) -> RunError | None:
+    """What a run that ended well may still lack."""
+    if reads == "elapsed":
+        return None
+    if unreadable is not None:
+        return RunError("failed", unreadable)
+    if (record.get("check") or {}).get("passed") is False:
+        return RunError("wrong_answer", f"the answer is wrong: {json.dumps(record['check'])}")
+    if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not 0 < seconds < float("inf"):
+        return RunError("failed", f"the runner printed seconds {seconds!r}; expected a positive number")
+    return None
+
+
+def _record(stdout: str) -> tuple[dict[str, Any], str | None]:
+    """The one JSON object that a runner prints, or an empty one and what is wrong with the output."""
+    lines = [line for line in stdout.splitlines() if line.strip()]
+    if len(lines) != 1:
+        return {}, f"the runner printed {len(lines)} lines; expected one line of JSON"
+    try:
+        value = json.loads(lines[0], parse_constant=_refuse_constant)
+    except ValueError:
+        value = None
+    if not isinstance(value, dict):
+        return {}, f"the runner did not print JSON but {lines[0][:80]!r}"
+    return value, None
+
+
+def _refuse_constant(word: str) -> float:
+    raise ValueError(f"JSON has no {word}")
+
+
+def _last_lines(stderr: str) -> str:
+    """The end of what the program said about its trouble, ready to follow a sentence."""
+    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
+    return ": " + "; ".join(lines[-_MESSAGE_LINES:]) if lines else ""
