@@ -80,13 +80,13 @@ def version() -> None:
     \b
     Example:
       tauto version
-    """
+    """  # noqa: D301
     from tautochrone import runners
 
     typer.echo(f"tautochrone {__version__}")
     for state in runners.peer_states():
         if state.description is not None:
-            what = f"{state.description.library} {state.description.version}"
+            what = " ".join(filter(None, (state.description.library, state.description.version))) or "here"
         else:
             what = f"not measured: {state.reason}. {state.remedy}"
         typer.echo(f"  {state.peer.name:<12} {what}")
@@ -112,7 +112,7 @@ def machine(
       tauto machine --measure none               topology and limits only, at once
       tauto machine --json > machine.json
       tauto machine --measure full --export machine.toml
-    """
+    """  # noqa: D301
     from tautochrone.machine import command as machine_command
 
     machine_command(json_output=json, export=export, measure=measure.value)
@@ -125,7 +125,7 @@ def _study(context: typer.Context) -> None:
     \b
     Studies:
       loop     parallel loops on equal and unequal cores
-    """
+    """  # noqa: D301
 
 
 @study_app.command("loop")
@@ -194,7 +194,7 @@ def study_loop(
       tauto study loop --quick --emulate 1:2,1:4      also with CPU 1 two and four times slower
       tauto study loop --sizes 2000,4000 --peers libgomp,tbb --rounds 20
       tauto study loop --placements all,fast,0-3 --output results/night
-    """
+    """  # noqa: D301
     from tautochrone.studies.loop import request as asked
     from tautochrone.studies.loop.study import run_study
 
@@ -236,11 +236,10 @@ def emulate(
     Examples:
       tauto emulate --slow 1:4 -- ./solver case.in
       tauto emulate --slow 2:2,3:2 -- make -j4 test
-    """
-    from tautochrone import runners
+    """  # noqa: D301
+    from tautochrone.emulate import run_emulate_command
 
-    executable = runners.find("tauto-emulate")
-    os.execv(executable, [executable.name, "--slow", slow, "--", *command])
+    raise typer.Exit(run_emulate_command(slow, command))
 
 
 @app.command()
@@ -254,7 +253,7 @@ def compare(
     \b
     Example:
       tauto compare tautochrone-results/before tautochrone-results/after
-    """
+    """  # noqa: D301
     from tautochrone.compare import command as compare_command
 
     compare_command(first, second, json_output=json)
@@ -273,7 +272,7 @@ def report(
     \b
     Example:
       tauto report tautochrone-results/loop
-    """
+    """  # noqa: D301
     from tautochrone.studies.loop.study import report_again
 
     typer.echo(f"The report: {report_again(folder, output)}")
@@ -294,7 +293,7 @@ def export(
     Examples:
       tauto export tautochrone-results/loop --format parquet
       tauto export tautochrone-results/loop --format csv --output rows.csv
-    """
+    """  # noqa: D301
     from tautochrone import export as exporting
 
     typer.echo(exporting.command(folder, format.value, output))

@@ -58,9 +58,10 @@ class Description(msgspec.Struct, frozen=True):
     """What a runner says about itself with ``--describe``."""
 
     runtime: str
-    library: str
-    version: str
+    library: str | None = None
+    version: str | None = None
     schedules: tuple[str, ...] = ()
+    schedules_with_chunk: tuple[str, ...] = ()
     wait_policies: tuple[str, ...] = ()
 
 

@@ -2,7 +2,8 @@
 
 Busy time comes from ``/proc/stat`` (jiffies: at 10 Hz a sample resolves about 10 %), the clock from
 cpufreq's ``scaling_cur_freq``, which virtual machines usually lack: then ``hertz`` is None, never 0. Sampling
-is itself a load, so it is slow (10 Hz), is used only after the measured rounds, and counts its own CPU seconds.
+is itself a load, so it is slow (10 Hz), is used only after the measured rounds, and counts its own CPU
+seconds.
 """
 
 from __future__ import annotations

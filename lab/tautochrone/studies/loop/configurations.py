@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from tautochrone.runners import PeerState
 from tautochrone.studies.loop.placements import Layout, Placement
 from tautochrone.studies.loop.request import Emulation, emulation_text
 
-CHUNKED = ("static_chunk", "dynamic", "guided")
-TBB_SCHEDULES = ("auto", "simple", "static", "affinity")
+_FEW_CPUS = 4
 _PLACEMENT_WORDS = {
     "all": "all cores",
     "fast": "fast cores only",
@@ -106,21 +105,21 @@ def candidates(
     """
     names = [name for name in (placements or layout.names) if layout.unequal or name not in ("fast", "slow")]
     places = [layout.placement(name, threads) for name in names or ["all"]]
+    present = [state for state in states if state.present]
     found: dict[tuple[object, ...], Candidate] = {}
-    for state in states:
-        if state.present:
-            for candidate in _of_peer(state, layout, places, chunks, threads, quick):
-                key = (
-                    candidate.peer,
-                    candidate.schedule,
-                    candidate.chunk,
-                    candidate.wait,
-                    candidate.placement.name,
-                )
-                known = found.get(key)
-                if known is None or candidate.roles > known.roles:
-                    found[key] = candidate
+    for state in present:
+        for candidate in _of_peer(state, layout, places, chunks, threads, quick):
+            _keep(found, candidate)
+    for candidate in _references(present, layout, threads):
+        _keep(found, candidate)
     return list(found.values())
+
+
+def _keep(found: dict[tuple[object, ...], Candidate], candidate: Candidate) -> None:
+    """Each configuration once, with the roles of all that wanted it."""
+    key = (candidate.peer, candidate.schedule, candidate.chunk, candidate.wait, candidate.placement.name)
+    known = found.get(key)
+    found[key] = replace(candidate, roles=candidate.roles | known.roles) if known else candidate
 
 
 def _of_peer(
@@ -136,7 +135,6 @@ def _of_peer(
     if peer.name == "serial":
         yield from _serial(state, layout)
         return
-    schedules = state.description.schedules or (peer.default_schedule,)
     everywhere = layout.placement("all", threads)
     yield Candidate(
         state=state,
@@ -144,53 +142,58 @@ def _of_peer(
         placement=everywhere,
         roles=frozenset({"ours" if peer.name == "tautochrone" else "default"}),
     )
-    if peer.runtime == "openmp":
-        yield from _references(state, layout, threads)
     for placement in places:
-        slow_alone = placement.name == "slow"
-        for schedule, chunk in _schedules(peer.name, schedules, chunks, quick):
-            if slow_alone and (chunk is not None or schedule not in ("static", peer.default_schedule)):
-                continue  # the slow cores alone are equal among themselves: a reference, no contender
-            if len(placement.cpus) == 1 and chunk is not None:
-                continue  # one worker: nothing to share out
+        if placement.name == "slow":
+            continue  # alike among themselves: a reference (below), no contender
+        if len(placement.cpus) == 1:  # nothing to share out, but a library's own kernel may win alone
+            yield Candidate(state=state, schedule=peer.default_schedule, placement=placement)
+            continue
+        for schedule, chunk in _schedules(state, chunks, quick):
             for wait in _waits(state, schedule, chunk, placement, quick):
                 yield Candidate(state=state, schedule=schedule, chunk=chunk, wait=wait, placement=placement)
 
 
 def _serial(state: PeerState, layout: Layout) -> Iterator[Candidate]:
-    """The serial loop on one CPU of each kind; on a small machine of equal cores, on every CPU."""
-    firsts: dict[str, int] = {}
-    for cpu in layout.fast + layout.slow:
-        firsts.setdefault(cpu.kind, cpu.number)
-    numbers = list(firsts.values())
-    everything = [cpu.number for cpu in layout.fast + layout.slow]
-    if not layout.unequal and len(everything) <= 4:
-        numbers = everything
-    for number in numbers:
+    """The serial loop on one fast CPU, and on every CPU of a small machine of equal cores.
+
+    Where the fast or the slow cores are one core, this is their time alone, and is called so.
+    """
+    fast = layout.placement("fast")
+    if layout.unequal:
+        names = ["fast" if len(fast.cpus) == 1 else str(fast.cpus[0])]
+        names += ["slow"] if len(layout.placement("slow").cpus) == 1 else []
+    else:
+        names = [str(cpu) for cpu in (fast.cpus if len(fast.cpus) <= _FEW_CPUS else fast.cpus[:1])]
+    for name in names:
         yield Candidate(
             state=state,
             schedule="serial",
-            placement=layout.placement(str(number)),
+            placement=layout.placement(name),
             roles=frozenset({"reference"}),
         )
 
 
-def _references(state: PeerState, layout: Layout, threads: int | None) -> Iterator[Candidate]:
-    """Equal shares on the fast and on the slow cores alone: T_P and T_E of the bound."""
-    if state.peer.name != "libgomp" or not layout.unequal:
+def _references(present: Sequence[PeerState], layout: Layout, threads: int | None) -> Iterator[Candidate]:
+    """Equal shares on several fast or slow cores alone: T_P and T_E of the bound."""
+    by_name = {state.peer.name: state for state in present}
+    state = by_name.get("libgomp") or by_name.get("tautochrone")
+    if state is None or not layout.unequal:
         return
     for name in ("fast", "slow"):
         placement = layout.placement(name, threads)
-        yield Candidate(state=state, schedule="static", placement=placement, roles=frozenset({"reference"}))
+        if len(placement.cpus) > 1:
+            yield Candidate(
+                state=state, schedule="static", placement=placement, roles=frozenset({"reference"})
+            )
 
 
-def _schedules(
-    peer: str, schedules: Sequence[str], chunks: Sequence[int], quick: bool
-) -> Iterator[tuple[str, int | None]]:
-    for schedule in schedules:
-        if quick and schedule == "auto" and peer in ("libgomp", "libomp"):
-            continue  # both map auto to a static or guided schedule that is there already
-        if schedule not in CHUNKED:
+def _schedules(state: PeerState, chunks: Sequence[int], quick: bool) -> Iterator[tuple[str, int | None]]:
+    description = state.description
+    assert description is not None
+    for schedule in description.schedules or (state.peer.default_schedule,):
+        if quick and schedule == "auto" and state.peer.runtime == "openmp":
+            continue  # both libraries map auto to a static or guided schedule that is there already
+        if schedule not in description.schedules_with_chunk:
             yield schedule, None
         elif schedule == "static_chunk":
             yield schedule, chunks[-1]
@@ -205,16 +208,8 @@ def _waits(
     assert state.description is not None
     yield "default"
     policies = state.description.wait_policies
-    if "active" not in policies or len(placement.cpus) == 1 or state.peer.name == "tautochrone":
-        return  # one worker never waits; tautochrone is compared with no settings
+    if "active" not in policies or state.peer.name == "tautochrone":
+        return  # tautochrone is compared with no settings
     if quick and not (placement.name == "all" and (chunk == 2 or schedule == "static")):
         return
     yield "active"
-
-
-def group_candidates(found: Sequence[Candidate]) -> Mapping[str, list[Candidate]]:
-    """Candidates by peer, in their order."""
-    groups: dict[str, list[Candidate]] = {}
-    for candidate in found:
-        groups.setdefault(candidate.peer, []).append(candidate)
-    return groups

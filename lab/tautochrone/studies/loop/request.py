@@ -14,7 +14,7 @@ QUICK_SIZES = (500, 1000, 2000, 4000)
 FULL_CHUNKS = (1, 2, 4, 8, 16, 32, 64)
 QUICK_CHUNKS = (1, 2, 16)
 FEWEST_ROUNDS = 8  # of which a verdict may be made (statistics.py)
-LARGEST_FACTOR = 64.0
+LARGEST_FACTOR = 32.0
 _BYTES_PER_ELEMENT = 4
 _VECTORS = 16  # the solver's vectors and the check's, of one column each; generously
 _MEMORY_PART = 0.8  # of what is available: the rest is for everyone else
@@ -73,7 +73,7 @@ def parse_sizes(text: str) -> tuple[int, ...]:
 def parse_emulations(text: str) -> tuple[Emulation, ...]:
     """``"1:2,1:4,1:2+3:2"`` → one emulation for each comma; factor 1 is the machine as it is.
 
-    Raises TautoError for what is no CPU:FACTOR and for factors outside 1 … 64.
+    Raises TautoError for what is no CPU:FACTOR and for factors outside 1 … 32.
     """
     emulations: list[Emulation] = []
     for word in _words(text, "--emulate"):
@@ -188,7 +188,7 @@ def check_cpus(
             )
         if cpu not in allowed_cpus:
             raise TautoError(
-                f"{option} names CPU {cpu}, which may not be used here (allowed: {format_cpus(allowed_cpus)})",
+                f"{option} names CPU {cpu}, and only {format_cpus(allowed_cpus)} may be used here",
                 "An affinity mask or the container's cpuset forbids it: start without taskset, or widen it",
             )
 

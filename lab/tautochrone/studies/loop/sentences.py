@@ -1,0 +1,204 @@
+"""What the numbers say, in sentences: what to use on this machine, and by how much it is better."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from tautochrone import statistics
+from tautochrone.report.analysis_types import Ratio
+from tautochrone.studies.loop.cells import CellRuns, Contender, geometric_mean, ratio
+
+State = tuple[tuple[str, float], ...]
+_TIMES = {2: "two", 3: "three", 4: "four", 5: "five", 6: "six", 8: "eight"}
+
+
+def by_state(cells: Sequence[CellRuns]) -> dict[State, list[CellRuns]]:
+    """Cells by state of the machine, the machine as it is first."""
+    states: dict[State, list[CellRuns]] = {}
+    for cell in cells:
+        states.setdefault(tuple(sorted(cell.emulated.items())), []).append(cell)
+    return states
+
+
+def verdict_sentences(cells: Sequence[CellRuns]) -> tuple[str, ...]:
+    """One sentence of advice for each state of the machine, then what is best at which size."""
+    sentences: list[str] = []
+    for state, of_state in by_state(cells).items():
+        sentences.append(advice(dict(state), of_state))
+        against = against_best(of_state)
+        sentences += [against] if against else []
+        best = best_by_size(dict(state), of_state)
+        sentences += [best] if best else []
+    if not sentences:
+        return ("On this machine nothing was measured.",)
+    sentences[0] = f"On this machine{',' if not sentences[0].startswith('as ') else ''} {sentences[0]}"
+    return tuple(sentence[0].upper() + sentence[1:] for sentence in sentences)
+
+
+def state_words(emulated: Mapping[str, float]) -> str:
+    """{} → "as it is"; {"1": 4.0} → "with CPU 1 made four times slower"."""
+    if not emulated:
+        return "as it is"
+    slowed = [f"CPU {cpu} made {times(factor)} slower" for cpu, factor in sorted(emulated.items())]
+    return f"with {' and '.join(slowed)}"
+
+
+def times(factor: float) -> str:
+    """4.0 → "four times", 2.5 → "2.5 times"."""
+    word = _TIMES.get(int(factor)) if factor == int(factor) else None
+    return f"{word or f'{factor:g}'} times"
+
+
+def less_time(found: Ratio) -> str:
+    """0.63 (0.61, 0.65) → "37 % less time (35 to 39 %"…: open bracket closed by :func:`with_rounds`."""
+    assert found.value is not None
+    assert found.low is not None
+    assert found.high is not None
+    faster = found.value < 1
+    ends = sorted(abs(1 - end) * 100 for end in (found.low, found.high))
+    middle = abs(1 - found.value) * 100
+    direction = "less" if faster else "more"
+    return f"{_percent(middle)} % {direction} time ({_percent(ends[0])} to {_percent(ends[1])} %"
+
+
+def _percent(value: float) -> str:
+    return f"{value:.0f}" if value >= 9.95 else f"{value:.1f}"
+
+
+def _evidence(found: Ratio, sizes: int) -> str:
+    where = f" at each of {sizes} sizes" if sizes > 1 else ""
+    return f"{found.rounds} rounds{where}"
+
+
+def _unresolved(found: Ratio) -> str:
+    """How small a difference could hide: the interval in per cent."""
+    assert found.low is not None
+    assert found.high is not None
+    return f"between {_signed(found.low)} and {_signed(found.high)} time"
+
+
+def _signed(end: float) -> str:
+    return f"{_percent(abs(1 - end) * 100)} % {'less' if end < 1 else 'more'}"
+
+
+def advice(emulated: Mapping[str, float], cells: Sequence[CellRuns]) -> str:
+    """What to use in this state, against a plain OpenMP loop, over all its sizes."""
+    where = state_words(emulated)
+    ours = [(cell.ours, cell.plain_openmp) for cell in cells]
+    both = [(mine, plain) for mine, plain in ours if mine is not None and plain is not None]
+    found = geometric_mean(both)
+    if not both or found.verdict == statistics.NOT_MEASURED:
+        return f"{where} nothing can be recommended: {_why_not(cells, found)}."
+    evidence = _evidence(found, len(both))
+    if found.verdict == statistics.FASTER:
+        return (
+            f"{where}, use all cores with tautochrone's adaptive schedule: "
+            f"{less_time(found)}, {evidence}) than a plain OpenMP loop."
+        )
+    better = _better_than_plain(cells)
+    if better is not None:
+        return f"{where}, use {better}."
+    if found.verdict == statistics.SLOWER:
+        return (
+            f"{where}, leave a plain OpenMP loop as it is: tautochrone's adaptive schedule takes "
+            f"{less_time(found)}, {evidence}) there."
+        )
+    return (
+        f"{where}, leave a plain OpenMP loop as it is: no difference to tautochrone's adaptive schedule was "
+        f"resolved ({_unresolved(found)}, {evidence})."
+    )
+
+
+def _why_not(cells: Sequence[CellRuns], found: Ratio) -> str:
+    if any(cell.ours is None for cell in cells):
+        return "tautochrone's own runs are missing or failed"
+    if any(cell.plain_openmp is None for cell in cells):
+        return "no plain OpenMP loop was measured beside ours"
+    return (
+        f"{found.rounds} complete rounds are fewer than the {statistics.MINIMUM_ROUNDS} that a verdict needs"
+    )
+
+
+def _better_than_plain(cells: Sequence[CellRuns]) -> str | None:
+    """A contender that was measured in every cell and beats the plain loop over all of them."""
+    best: tuple[float, str] | None = None
+    for one in cells[0].finalists:
+        found = _against_plain(one, cells)
+        if found is None or found.verdict != statistics.FASTER or found.value is None:
+            continue
+        if best is None or found.value < best[0]:
+            evidence = _evidence(found, len(cells))
+            best = (found.value, f"{one.label}: {less_time(found)}, {evidence}) than a plain OpenMP loop")
+    return best[1] if best is not None else None
+
+
+def _against_plain(one: Contender, cells: Sequence[CellRuns]) -> Ratio | None:
+    both: list[tuple[Contender, Contender]] = []
+    for cell in cells:
+        same = next((each for each in cell.finalists if each.label == one.label), None)
+        if same is None or cell.plain_openmp is None or same is cell.plain_openmp:
+            return None
+        both.append((same, cell.plain_openmp))
+    return geometric_mean(both)
+
+
+def against_best(cells: Sequence[CellRuns]) -> str | None:
+    """Ours against whatever was fastest of all other settings at each size; None where there is nothing."""
+    both = [
+        (cell.ours, cell.best_peer) for cell in cells if cell.ours is not None and cell.best_peer is not None
+    ]
+    found = geometric_mean([(mine, best) for mine, best in both if mine is not None and best is not None])
+    if found.verdict == statistics.NOT_MEASURED:
+        return None
+    tried = sum(1 for one in cells[0].contenders if one.peer != "tautochrone")
+    rivals = f"the fastest at each size of the {tried} other settings that were tried"
+    evidence = _evidence(found, len(both))
+    if found.verdict == statistics.NO_DIFFERENCE:
+        return f"against {rivals}, no difference was resolved ({_unresolved(found)}, {evidence})."
+    return f"against {rivals}, adaptive with no settings takes {less_time(found)}, {evidence})."
+
+
+def best_by_size(emulated: Mapping[str, float], cells: Sequence[CellRuns]) -> str | None:
+    """Which configuration is best at which sizes, neighbouring sizes with one answer taken together."""
+    runs: list[tuple[str, list[int]]] = []
+    for cell in sorted(cells, key=lambda one: one.size):
+        winner = winner_words(cell)
+        if winner is None:
+            continue
+        if runs and runs[-1][0] == winner:
+            runs[-1][1].append(cell.size)
+        else:
+            runs.append((winner, [cell.size]))
+    if not runs:
+        return None
+    parts = [f"{_sizes(sizes)}: {winner}" for winner, sizes in runs]
+    return f"{state_words(emulated)}, by size: {'; '.join(parts)}."
+
+
+def _sizes(sizes: Sequence[int]) -> str:
+    return f"n = {sizes[0]}" if len(sizes) == 1 else f"n = {sizes[0]} to {sizes[-1]}"
+
+
+def winner_words(cell: CellRuns) -> str | None:
+    """The fastest contender of a cell; where others cannot be told from it, the simplest of them.
+
+    Simplest first: the serial loop, the plain OpenMP loop, ours with no settings, then what needs settings.
+    """
+    finalists = cell.finalists
+    if not finalists:
+        return None
+    equals = [finalists[0], *_not_told_apart(finalists)]
+    for simple in _simplest(cell):
+        if any(simple is one for one in equals):
+            return simple.label if len(equals) == 1 else f"{simple.label} (nothing is faster)"
+    return finalists[0].label
+
+
+def _not_told_apart(finalists: Sequence[Contender]) -> Iterator[Contender]:
+    for one in finalists[1:]:
+        if ratio(one, finalists[0]).verdict == statistics.NO_DIFFERENCE:
+            yield one
+
+
+def _simplest(cell: CellRuns) -> list[Contender]:
+    return [one for one in (cell.serial, cell.plain_openmp, cell.ours) if one is not None]

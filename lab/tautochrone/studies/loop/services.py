@@ -1,0 +1,55 @@
+"""What the study needs from outside: the machine, the peers, processes, slow CPUs. Tests put in others."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any, TextIO
+
+from tautochrone import runners
+from tautochrone.clock import Clock, SystemClock
+from tautochrone.executor import Executor
+from tautochrone.progress import Progress, progress_for
+from tautochrone.runners import PeerState
+from tautochrone.studies.loop.measuring import Slowdown
+from tautochrone.studies.loop.request import Emulation
+
+
+def _machine() -> Mapping[str, Any]:
+    from tautochrone import machine
+
+    record: Mapping[str, Any] = machine.probe(measure="quick")
+    return record
+
+
+def _executor(seed: int) -> AbstractContextManager[Executor]:
+    from tautochrone.subprocess_executor import SubprocessExecutor
+
+    return SubprocessExecutor(seed=seed)
+
+
+def _slowdown(emulation: Emulation) -> AbstractContextManager[Slowdown]:
+    from tautochrone import emulate
+
+    return emulate.emulated(emulation)
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """The real ones by default. ``machine`` gives a record of tautochrone.machine/1."""
+
+    machine: Callable[[], Mapping[str, Any]] = _machine
+    peers: Callable[[list[str] | None], list[PeerState]] = runners.peer_states
+    executor: Callable[[int], AbstractContextManager[Executor]] = _executor
+    slowdown: Callable[[Emulation], AbstractContextManager[Slowdown]] = _slowdown
+    progress: Callable[[str], Progress] = progress_for
+    clock: Clock = field(default_factory=SystemClock)
+    sample_loads: bool = True
+    output: TextIO = field(default_factory=lambda: sys.stdout)
+    messages: TextIO = field(default_factory=lambda: sys.stderr)
+
+    def say(self, sentence: str) -> None:
+        """A line for the user that is no result."""
+        print(sentence, file=self.messages, flush=True)
