@@ -76,12 +76,11 @@ def halving(
     check_rows: CheckRows | None = None,
     max_seconds: float | None = None,
 ) -> HalvingOutcome:
-    """Screen the configurations of each group of `plan`, then run the finalists for `plan.rounds` fresh
-    rounds.
+    """Screen each group of `plan`, then run the finalists for `plan.rounds` fresh rounds.
 
     The final is a Latin square over positions. What the store holds already is not run again, and
-    the same rows lead to the same finalists. Screening runs: about 4 for each configuration instead of
-    `plan.rounds`.
+    the same rows lead to the same finalists. Screening takes about 3 runs for each
+    configuration instead of `plan.rounds`.
     """
     rules = rules if rules is not None else Rules()
     clock = clock if clock is not None else SystemClock()
@@ -190,7 +189,7 @@ class _Screen:
             self.eliminated.setdefault(one.config_id, f"stopped after {row['elapsed_seconds']:.3g} s")
 
     def _halve(self, name: str, members: list[Configuration], stage: int) -> list[Configuration]:
-        """Who stays in after a stage, best first; those that must be kept stay without taking anyone's place yet."""
+        """Who stays in after a stage, best first. Those that must be kept do, whatever their times."""
         if not self._too_many(members):
             return members
         ranked = self._ranked(members)
@@ -225,7 +224,7 @@ class _Screen:
         return median(self._seconds[one.config_id])
 
     def _finalists(self, name: str, members: list[Configuration]) -> list[Configuration]:
-        """At most `finalists`, those that must be kept among them; time may have run out with more still in."""
+        """At most `finalists`, those that must be kept among them; more may be in when time runs out."""
         kept = self._kept(members)
         others = [one for one in members if one not in kept and one.config_id not in self.session.dropped]
         places = max(self.rules.finalists - len(kept), 0)
