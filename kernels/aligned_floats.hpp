@@ -34,8 +34,8 @@ class aligned_floats {
     std::size_t size() const noexcept { return length_; }
     float* data() noexcept { return values_.get(); }
     const float* data() const noexcept { return values_.get(); }
-    float& operator[](std::size_t index) noexcept { return values_[index]; }
-    float operator[](std::size_t index) const noexcept { return values_[index]; }
+    float& operator[](std::size_t i) noexcept { return values_[i]; }
+    float operator[](std::size_t i) const noexcept { return values_[i]; }
     std::span<float> values() noexcept { return {values_.get(), length_}; }
     std::span<const float> values() const noexcept { return {values_.get(), length_}; }
     /// Whole allocation, padding included; starts on a page when it is large enough for huge pages.

@@ -17,8 +17,8 @@ class dense_matrix {
 
     std::size_t order() const noexcept { return order_; }
     std::size_t pitch() const noexcept { return pitch_; }
-    float* row(std::size_t index) noexcept { return values_.data() + index * pitch_; }
-    const float* row(std::size_t index) const noexcept { return values_.data() + index * pitch_; }
+    float* row(std::size_t i) noexcept { return values_.data() + i * pitch_; }
+    const float* row(std::size_t i) const noexcept { return values_.data() + i * pitch_; }
     aligned_floats& storage() noexcept { return values_; }
 
     /// Bytes that a matrix of this order takes, as a real number: it does not overflow for any order.

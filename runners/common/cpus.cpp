@@ -1,0 +1,89 @@
+#include "runners/common/cpus.hpp"
+
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstddef>
+#include <cstring>
+
+#include "runners/common/error.hpp"
+
+namespace tauto::runner {
+
+namespace {
+
+constexpr int max_cpus = 8192;  // the kernel's largest NR_CPUS
+
+using mask_words = std::array<unsigned long, max_cpus / (8 * sizeof(unsigned long))>;
+constexpr int word_bits = 8 * sizeof(unsigned long);
+
+constinit mask_words start_mask{};
+
+// Runs before the constructors of every shared library, hence a bare system call and no library function.
+__attribute__((no_sanitize("address", "thread", "undefined"))) void remember_start_mask() {
+    syscall(SYS_sched_getaffinity, 0, sizeof start_mask, start_mask.data());
+}
+__attribute__((section(".preinit_array"), used)) void (*const before_libraries)() = remember_start_mask;
+
+int parse_cpu(std::string_view text, std::string_view whole) {
+    int cpu = -1;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), cpu);
+    if (error != std::errc{} || end != text.data() + text.size() || cpu < 0 || cpu >= max_cpus)
+        throw input_error("'" + std::string{whole} +
+                          "' is not a list of CPUs; write numbers such as 0,1 or 0-3,8");
+    return cpu;
+}
+
+}  // namespace
+
+std::vector<int> cpus_at_start() {
+    std::vector<int> cpus;
+    for (int cpu = 0; cpu < max_cpus; ++cpu)
+        if (start_mask[static_cast<std::size_t>(cpu / word_bits)] >> (cpu % word_bits) & 1UL)
+            cpus.push_back(cpu);
+    return cpus;
+}
+
+std::vector<int> parse_cpus(std::string_view text) {
+    std::vector<int> cpus;
+    for (std::size_t from = 0; from <= text.size();) {
+        const std::size_t comma = std::min(text.find(',', from), text.size());
+        const std::string_view item = text.substr(from, comma - from);
+        const std::size_t dash = item.find('-');
+        const int first = parse_cpu(item.substr(0, dash), text);
+        const int last = dash == std::string_view::npos ? first : parse_cpu(item.substr(dash + 1), text);
+        if (last < first) throw input_error("CPU range '" + std::string{item} + "' runs backwards");
+        for (int cpu = first; cpu <= last; ++cpu) {
+            if (std::ranges::find(cpus, cpu) != cpus.end())
+                throw input_error("CPU " + std::to_string(cpu) +
+                                  " is listed twice; use --threads for more than one " + "worker a CPU");
+            cpus.push_back(cpu);
+        }
+        from = comma + 1;
+    }
+    return cpus;
+}
+
+std::string cpus_text(std::span<const int> cpus, std::string_view separator) {
+    std::string text;
+    for (const int cpu : cpus) {
+        if (!text.empty()) text += separator;
+        text += std::to_string(cpu);
+    }
+    return text;
+}
+
+void pin_to(std::span<const int> cpus) {
+    mask_words mask{};
+    for (const int cpu : cpus) mask[static_cast<std::size_t>(cpu / word_bits)] |= 1UL << (cpu % word_bits);
+    if (syscall(SYS_sched_setaffinity, 0, sizeof mask, mask.data()) != 0)
+        throw input_error("the system refused to pin to CPUs " + cpus_text(cpus) + ": " +
+                          std::strerror(errno));
+}
+
+}  // namespace tauto::runner

@@ -1,0 +1,37 @@
+#include "runners/common/environment.hpp"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "runners/common/cpus.hpp"
+#include "runners/common/error.hpp"
+
+namespace tauto::runner {
+
+namespace {
+
+constexpr const char* marker = "TAUTO_RUNNER_RESTARTED";
+
+}  // namespace
+
+bool restarted() {
+    return std::getenv(marker) != nullptr;
+}
+
+void restart_with(const environment_changes& changes, std::span<const int> cpus, char** argv) {
+    for (const auto& [name, value] : changes) {
+        if (value)
+            ::setenv(name.c_str(), value->c_str(), 1);
+        else
+            ::unsetenv(name.c_str());
+    }
+    ::setenv(marker, "1", 1);
+    pin_to(cpus);
+    ::execv("/proc/self/exe", argv);
+    throw input_error(std::string{"could not restart with the library's settings: "} + std::strerror(errno));
+}
+
+}  // namespace tauto::runner

@@ -1,0 +1,197 @@
+#pragma once
+// What every loop runner does, given an adapter for its runtime: parse, check memory, start the runtime, warm
+// up, time, account for the workers, check the answer, print the row.
+//
+// An adapter implements
+//   static constexpr std::string_view executable;          its name in messages
+//   static description describe();                         what is loaded in this process, and what it can do
+//   static environment_changes environment(const options&) what its library must find in the environment at
+//   start explicit adapter(const options&)                       starts the workers and pins them void
+//   for_rows(std::size_t n, Body&& body)              calls body(first, last) for ranges that cover [0, n)
+//   std::string diagnosis() const                          how many CPUs and threads the library sees
+// and, where the runtime wants it,
+//   void multiply(a, x, y)       in place of for_rows: the library computes the whole product
+//   void run(Task&& task)        runs task where the loops shall be started from, once
+//   void begin_account()         the timed part is over, the loops that are accounted for begin
+//   void complete(json& row)     adds or corrects fields of the row
+//   bool may_drop_workers()      leaving out workers is this runtime's decision, not a mistake
+
+#include <chrono>
+#include <cstdio>
+#include <exception>
+#include <iostream>
+#include <string>
+#include <string_view>
+
+#include "kernels/conjugate_gradient.hpp"
+#include "kernels/matvec.hpp"
+#include "kernels/toeplitz.hpp"
+#include "runners/common/check.hpp"
+#include "runners/common/cpus.hpp"
+#include "runners/common/environment.hpp"
+#include "runners/common/error.hpp"
+#include "runners/common/options.hpp"
+#include "runners/common/read_witness.hpp"
+#include "runners/common/row.hpp"
+#include "runners/common/timing.hpp"
+#include "runners/common/work_account.hpp"
+
+namespace tauto::runner {
+
+template <class Adapter>
+concept whole_product = requires(Adapter& adapter, const dense_matrix& a, const aligned_floats& x,
+                                 aligned_floats& y) {
+    adapter.multiply(a, x, y);
+};
+
+inline double monotonic_seconds() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+template <class Adapter>
+class loop_run {
+  public:
+    explicit loop_run(const options& asked)
+        : asked_{asked}, system_{static_cast<std::size_t>(asked.size)}, adapter_{asked}, solve_{system_.b} {}
+
+    /// Prints the row. Returns the exit code.
+    int run() {
+        timing timed;
+        if constexpr (requires { adapter_.run([] {}); }) {
+            adapter_.run([&] { timed = measure(); });
+        } else {
+            timed = measure();
+        }
+        if (asked_.trace_file) write_trace(*asked_.trace_file, loops_);
+        return report(timed);
+    }
+
+  private:
+    timing measure() {
+        const std::size_t n = system_.a.order();
+        const auto product = [&](const aligned_floats& x, aligned_floats& y) { multiply(x, y, n); };
+        const auto traced = [&](const aligned_floats& x, aligned_floats& y) {
+            const double start = monotonic_seconds();
+            multiply(x, y, n);
+            const double end = monotonic_seconds();
+            loops_.push_back({end, end - start});
+        };
+        const timing timed = asked_.trace_file ? measure(traced) : measure(product);
+        account();
+        return timed;
+    }
+
+    template <class Product>
+    timing measure(Product&& product) {
+        const solve_limits limits = limits_of(asked_);
+        const auto iterate = [&](std::int64_t count) {
+            for (; count > 0; --count) {
+                if (solve_.finished(limits)) solve_.restart();
+                solve_.iterate(product);
+            }
+        };
+        return time_batches({asked_.warmup_seconds, asked_.min_seconds, asked_.max_iterations}, iterate,
+                            monotonic_seconds);
+    }
+
+    void multiply(const aligned_floats& x, aligned_floats& y, std::size_t n) {
+        if constexpr (whole_product<Adapter>) {
+            adapter_.multiply(system_.a, x, y);
+        } else {
+            adapter_.for_rows(n, [this, &x, &y](std::size_t first, std::size_t last) {
+                matvec_rows(system_.a, x, y, first, last);
+            });
+        }
+    }
+
+    // One more solve, untimed: its solution is the one that is checked. A worker of a dynamic schedule may
+    // come too late for a few short loops, so products are repeated until all have been seen or a quarter of
+    // a second is over.
+    void account() {
+        constexpr double patience_seconds = 0.25;
+        if constexpr (requires { adapter_.begin_account(); }) adapter_.begin_account();
+        const double start = monotonic_seconds();
+        const auto complete = [&] { return !missing_workers(asked_, workers_) || may_drop_workers(); };
+        if constexpr (whole_product<Adapter>) {
+            solve([&](const aligned_floats& x, aligned_floats& y) { adapter_.multiply(system_.a, x, y); });
+            aligned_floats y{system_.a.order()};
+            do {
+                const read_witness witness{system_.a.storage().storage()};
+                adapter_.multiply(system_.a, system_.b, y);
+                workers_ = witness.workers(system_.a.pitch());
+            } while (!complete() && monotonic_seconds() - start < patience_seconds);
+        } else {
+            work_account account;
+            const auto product = [&](const aligned_floats& x, aligned_floats& y) {
+                adapter_.for_rows(system_.a.order(),
+                                  [this, &account, &x, &y](std::size_t first, std::size_t last) {
+                                      matvec_rows(system_.a, x, y, first, last);
+                                      account.add(static_cast<std::int64_t>(last - first));
+                                  });
+            };
+            do {
+                solve(product);
+                workers_ = account.workers();
+            } while (!complete() && monotonic_seconds() - start < patience_seconds);
+        }
+    }
+
+    template <class Product>
+    void solve(Product&& product) {
+        const solve_limits limits = limits_of(asked_);
+        for (solve_.restart(); !solve_.finished(limits);) solve_.iterate(product);
+    }
+
+    bool may_drop_workers() {
+        if constexpr (requires { adapter_.may_drop_workers(); }) return adapter_.may_drop_workers();
+        return false;
+    }
+
+    int report(const timing& timed) {
+        const answer_check check = check_answer(asked_, system_, solve_);
+        json row = row_of(Adapter::describe(), asked_, timed, workers_, check);
+        if constexpr (requires { adapter_.complete(row); }) adapter_.complete(row);
+        std::cout << row.dump() << std::endl;
+        if (!check.passed) {
+            std::cerr << Adapter::executable << ": error: wrong answer: relative residual "
+                      << check.relative_residual << " where at most " << check.tolerance << " is right\n";
+            return exit_wrong_answer;
+        }
+        const auto missing = missing_workers(asked_, workers_);
+        if (!missing || may_drop_workers()) return exit_ok;
+        std::cerr << Adapter::executable << ": error: " << *missing << "; " << adapter_.diagnosis() << '\n';
+        return exit_missing_worker;
+    }
+
+    options asked_;
+    toeplitz_system system_;
+    Adapter adapter_;
+    conjugate_gradient solve_;
+    std::vector<worker_rows> workers_;
+    std::vector<loop_time> loops_;
+};
+
+/// The main function of a runner. Returns the exit code.
+template <class Adapter>
+int run_loop(int argc, char** argv) {
+    try {
+        const description runtime = Adapter::describe();
+        const options asked = parse_options(argc, argv, Adapter::executable, runtime);
+        if (asked.describe) {
+            std::cout << describe(runtime).dump() << std::endl;
+            return exit_ok;
+        }
+        const environment_changes changes = Adapter::environment(asked);
+        if (!changes.empty() && !restarted()) restart_with(changes, asked.cpus, argv);
+        // Before any thread exists, so that all of them inherit it.
+        pin_to(asked.cpus);
+        return loop_run<Adapter>{asked}.run();
+    } catch (const input_error& error) {
+        std::cerr << Adapter::executable << ": error: " << error.what() << '\n';
+    } catch (const std::exception& error) {
+        std::cerr << Adapter::executable << ": error: " << error.what() << '\n';
+    }
+    return exit_bad_input;
+}
+
+}  // namespace tauto::runner

@@ -1,0 +1,90 @@
+#pragma once
+// Timing of iterations in batches: the clock is read once a batch.
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace tauto::runner {
+
+struct timing {
+    std::vector<double> batch_seconds;  ///< seconds of one iteration, by batch
+    double timed_seconds = 0.0;         ///< wall time of all batches together
+    std::int64_t iterations = 0;
+    std::int64_t batch_iterations = 0;
+    std::int64_t warmup_iterations = 0;
+};
+
+struct timing_limits {
+    double warmup_seconds;
+    double min_seconds;
+    std::optional<std::int64_t> max_iterations;
+};
+
+/// A batch lasts at least this long: a reading of the clock costs 20 to 30 ns, its share is then 1e-5.
+inline constexpr double least_batch_seconds = 2e-3;
+/// So many batches at least, however long an iteration takes, for a median to be one.
+inline constexpr std::int64_t least_batches = 3;
+
+/// Warms up, chooses the number of iterations of a batch from the last warm-up step, then times batches.
+/// iterate(count) runs `count` iterations; now() gives seconds that never go back.
+template <class Iterate, class Now>
+timing time_batches(const timing_limits& limits, Iterate&& iterate, Now&& now) {
+    timing result;
+    double step_seconds = 0.0;
+    std::int64_t step = 1;
+    // Two steps at least: the first iteration of all may start the runtime's threads.
+    for (double spent = 0.0; result.warmup_iterations < 2 || spent < limits.warmup_seconds;
+         spent += step_seconds) {
+        const double start = now();
+        iterate(step);
+        step_seconds = now() - start;
+        result.warmup_iterations += step;
+        const double one = step_seconds / static_cast<double>(step);
+        const double wanted = std::ceil(least_batch_seconds / std::max(one, 1e-9));
+        step = std::clamp(static_cast<std::int64_t>(wanted), std::int64_t{1}, 16 * step);
+    }
+    result.batch_iterations = step;
+    const std::int64_t most = limits.max_iterations.value_or(std::numeric_limits<std::int64_t>::max());
+    while (result.iterations < most &&
+           (result.timed_seconds < limits.min_seconds ||
+            static_cast<std::int64_t>(result.batch_seconds.size()) < least_batches)) {
+        const std::int64_t count = std::min(step, most - result.iterations);
+        const double start = now();
+        iterate(count);
+        const double seconds = now() - start;
+        result.timed_seconds += seconds;
+        result.iterations += count;
+        result.batch_seconds.push_back(seconds / static_cast<double>(count));
+    }
+    return result;
+}
+
+/// Of at least one value.
+inline double median(std::vector<double> values) {
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    if (values.size() % 2 == 1) return *middle;
+    return (*middle + *std::max_element(values.begin(), middle)) / 2.0;
+}
+
+/// At most `most` values: means of neighbouring groups of nearly equal size, in order.
+inline std::vector<double> condensed(std::span<const double> values, std::size_t most) {
+    const std::size_t groups = std::min(most, values.size());
+    std::vector<double> means;
+    for (std::size_t group = 0; group < groups; ++group) {
+        const auto part =
+            values.subspan(group * values.size() / groups,
+                           (group + 1) * values.size() / groups - group * values.size() / groups);
+        means.push_back(std::accumulate(part.begin(), part.end(), 0.0) / static_cast<double>(part.size()));
+    }
+    return means;
+}
+
+}  // namespace tauto::runner

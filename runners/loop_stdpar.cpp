@@ -1,0 +1,61 @@
+// The loop study on std::execution::par of libstdc++, which runs on oneTBB; hence oneTBB's pinning.
+
+#include <execution>
+#include <numeric>
+#include <vector>
+
+#include "runners/common/run_loop.hpp"
+#include "runners/loop_tbb_team.hpp"
+
+namespace {
+
+using namespace tauto::runner;
+
+class stdpar_adapter {
+  public:
+    static constexpr std::string_view executable = "tauto-loop-stdpar";
+
+    static description describe() {
+        description stdpar;
+        stdpar.runtime = "stdpar";
+        stdpar.library = "libstdc++";
+        stdpar.library_version = std::to_string(__GLIBCXX__) + " on oneTBB " + tbb_team::version();
+        stdpar.schedules = {{"par", true}};
+        return stdpar;
+    }
+
+    static environment_changes environment(const options&) { return {}; }
+
+    explicit stdpar_adapter(const options& asked)
+        : team_{asked},
+          block_{asked.chunk_rows()},
+          blocks_((static_cast<std::size_t>(asked.size) + block_ - 1) / block_) {
+        // Numbers in memory, because iterators of iota_view count as input iterators for the parallel
+        // algorithms, which then run on one thread.
+        std::iota(blocks_.begin(), blocks_.end(), std::size_t{0});
+    }
+
+    template <class Task>
+    void run(Task&& task) {
+        team_.run(std::forward<Task>(task));
+    }
+
+    template <class Body>
+    void for_rows(std::size_t n, Body&& body) {
+        std::for_each(std::execution::par, blocks_.begin(), blocks_.end(),
+                      [&](std::size_t block) { body(block * block_, std::min(n, (block + 1) * block_)); });
+    }
+
+    std::string diagnosis() const { return team_.diagnosis(); }
+
+  private:
+    tbb_team team_;
+    std::size_t block_;
+    std::vector<std::size_t> blocks_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    return run_loop<stdpar_adapter>(argc, argv);
+}

@@ -1,0 +1,82 @@
+// The loop study on oneTBB.
+
+#include <tbb/blocked_range.h>
+#include <tbb/parallel_for.h>
+#include <tbb/partitioner.h>
+
+#include "runners/common/run_loop.hpp"
+#include "runners/loop_tbb_team.hpp"
+
+namespace {
+
+using namespace tauto::runner;
+
+class tbb_adapter {
+  public:
+    static constexpr std::string_view executable = "tauto-loop-tbb";
+
+    static description describe() {
+        description tbb;
+        tbb.runtime = "tbb";
+        tbb.library = "oneTBB";
+        tbb.library_version = tbb_team::version();
+        tbb.schedules = {{"auto", true}, {"simple", true}, {"static", true}, {"affinity", true}};
+        return tbb;
+    }
+
+    static environment_changes environment(const options&) { return {}; }
+
+    explicit tbb_adapter(const options& asked)
+        : team_{asked}, grain_{asked.chunk_rows()}, schedule_{named(asked.schedule)} {}
+
+    template <class Task>
+    void run(Task&& task) {
+        team_.run(std::forward<Task>(task));
+    }
+
+    template <class Body>
+    void for_rows(std::size_t n, Body&& body) {
+        const tbb::blocked_range<std::size_t> rows{0, n, grain_};
+        const auto task = [&](const tbb::blocked_range<std::size_t>& part) {
+            body(part.begin(), part.end());
+        };
+        switch (schedule_) {
+            case kind::automatic:
+                tbb::parallel_for(rows, task, tbb::auto_partitioner{});
+                break;
+            case kind::simple:
+                tbb::parallel_for(rows, task, tbb::simple_partitioner{});
+                break;
+            case kind::equal:
+                tbb::parallel_for(rows, task, tbb::static_partitioner{});
+                break;
+            case kind::affinity:
+                tbb::parallel_for(rows, task, affinity_);
+                break;
+        }
+    }
+
+    std::string diagnosis() const { return team_.diagnosis(); }
+
+  private:
+    enum class kind { automatic, simple, equal, affinity };
+
+    static kind named(std::string_view schedule) {
+        if (schedule == "simple") return kind::simple;
+        if (schedule == "static") return kind::equal;
+        if (schedule == "affinity") return kind::affinity;
+        return kind::automatic;
+    }
+
+    tbb_team team_;
+    std::size_t grain_;
+    kind schedule_;
+    tbb::affinity_partitioner
+        affinity_;  // remembers which worker had which rows, so it must outlive each loop
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    return run_loop<tbb_adapter>(argc, argv);
+}

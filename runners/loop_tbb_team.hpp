@@ -1,0 +1,67 @@
+#pragma once
+// oneTBB with a given number of workers, each pinned to its CPU. For the two runners built on oneTBB.
+
+#include <tbb/global_control.h>
+#include <tbb/task_arena.h>
+#include <tbb/task_scheduler_observer.h>
+#include <tbb/version.h>
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runners/common/cpus.hpp"
+#include "runners/common/options.hpp"
+
+namespace tauto::runner {
+
+class tbb_team {
+  public:
+    explicit tbb_team(const options& asked)
+        : workers_{tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(asked.threads)},
+          arena_{asked.threads},
+          pinning_{arena_, asked.cpus} {}
+
+    /// Loops started inside task run on the team; entering it costs more than a small loop, so enter once.
+    template <class Task>
+    void run(Task&& task) {
+        arena_.execute(std::forward<Task>(task));
+    }
+
+    static std::string version() {
+        return std::to_string(TBB_VERSION_MAJOR) + "." + std::to_string(TBB_VERSION_MINOR);
+    }
+
+    std::string diagnosis() const {
+        return "oneTBB's arena takes " + std::to_string(arena_.max_concurrency()) +
+               " threads and the library allows " +
+               std::to_string(
+                   tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism));
+    }
+
+  private:
+    // A worker that leaves the arena may come back with another index; it is pinned again.
+    class pinning : public tbb::task_scheduler_observer {
+      public:
+        pinning(tbb::task_arena& arena, std::vector<int> cpus)
+            : task_scheduler_observer{arena}, cpus_{std::move(cpus)} {
+            observe(true);
+        }
+        ~pinning() override { observe(false); }
+        void on_scheduler_entry(bool) override {
+            const auto rank = static_cast<std::size_t>(tbb::this_task_arena::current_thread_index());
+            pin_to(std::array{cpus_[rank % cpus_.size()]});
+        }
+
+      private:
+        std::vector<int> cpus_;
+    };
+
+    tbb::global_control workers_;
+    tbb::task_arena arena_;
+    pinning pinning_;
+};
+
+}  // namespace tauto::runner
