@@ -70,6 +70,10 @@ void emulation::off() {
     for (slowdown& one : slowdowns_) one.off();
 }
 
+void emulation::release() {
+    for (slowdown& one : slowdowns_) one.release();
+}
+
 void emulation::check() {
     for (slowdown& one : slowdowns_) one.check();
 }

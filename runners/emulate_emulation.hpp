@@ -28,6 +28,7 @@ class emulation {
     // Slows the CPUs that have no time windows.
     void on();
     void off();
+    void release();
     void check();
 
     // Schema "tautochrone.emulation/1".

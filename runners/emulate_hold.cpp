@@ -6,6 +6,7 @@
 #include <iostream>
 #include <optional>
 #include <string>
+#include <tauto/error.hpp>
 
 namespace tauto::emulate {
 
@@ -16,14 +17,25 @@ void say(nlohmann::json line, const char* state) {
     std::cout << line.dump() << std::endl;
 }
 
+void resume(emulation& all) {
+    all.off();
+    try {
+        all.on();
+        say(all.report(), "slow");
+    } catch (const error& taken) {
+        all.off();
+        all.release();
+        say({{"error", taken.what()}}, "error");
+    }
+}
+
 void obey(const std::string& word, emulation& all) {
     if (word == "pause") {
         all.off();
+        all.release();  // several may be held for one CPU, all but one of them paused
         say(all.report(), "paused");
     } else if (word == "resume") {
-        all.off();
-        all.on();
-        say(all.report(), "slow");
+        resume(all);
     } else if (word == "report") {
         all.check();
         say(all.report(), "report");

@@ -109,7 +109,6 @@ std::optional<std::string> why_no_thief(int cpu) {
 
 slowdown::slowdown(slow_cpu asked) : asked_(std::move(asked)) {
     if (asked_.factor <= 1.0) return;
-    claim_ = std::make_unique<cpu_claim>(asked_.cpu);
     try {
         thief_ = std::make_unique<thief>(asked_.cpu);
     } catch (const std::system_error& failure) {
@@ -118,8 +117,13 @@ slowdown::slowdown(slow_cpu asked) : asked_(std::move(asked)) {
     }
 }
 
+void slowdown::claim() {
+    if (!claim_) claim_ = std::make_unique<cpu_claim>(asked_.cpu);
+}
+
 void slowdown::calibrate(nanoseconds asked_period) {
     if (!thief_) return;
+    claim();
     calibration_ = emulate::calibrate(*thief_, asked_.cpu, asked_.factor, asked_period);
     if (!calibration_.met) throw error(unmet(asked_, calibration_, asked_period));
     watch_.emplace(calibration_);
@@ -127,6 +131,7 @@ void slowdown::calibrate(nanoseconds asked_period) {
 
 void slowdown::on(const time_window* window) {
     if (thief_) {
+        claim();
         watch_->restart();
         idle_ticks_ = idle_ticks(asked_.cpu);
         thief_->start();

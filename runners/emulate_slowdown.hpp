@@ -35,8 +35,11 @@ class slowdown {
     void calibrate(nanoseconds asked_period);
 
     const slow_cpu& asked() const { return asked_; }
+    // Throws tauto::error when another emulator has the CPU by now.
     void on(const time_window* window = nullptr);
     void off();
+    // Lets other emulators have the CPU until on() is called again.
+    void release() { claim_.reset(); }
     // Compares books and wishes, and sets the thief right; about once a second.
     void check();
 
@@ -51,6 +54,7 @@ class slowdown {
         nanoseconds off;
     };
 
+    void claim();
     std::optional<double> factor_while_running() const;
 
     slow_cpu asked_;
