@@ -1,0 +1,93 @@
+// tauto-probe: prints what this machine is, and on request how fast, as one JSON object.
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include <tauto/machine.hpp>
+
+#include "probe_json.hpp"
+#include "probe_measured.hpp"
+
+namespace {
+
+constexpr int exit_bad_input = 2;
+
+struct request {
+    std::string measure = "none";
+    std::string root = "/";
+    std::optional<std::string> select;
+    bool json = true;
+    bool compact = false;
+};
+
+int refuse(const std::string& sentence) {
+    std::fprintf(stderr, "tauto-probe: error: %s\n", sentence.c_str());
+    return exit_bad_input;
+}
+
+// One line that is written over, on terminals alone.
+void show_progress(const std::string& what, double done) {
+    if (isatty(STDERR_FILENO) == 0) return;
+    if (what.empty()) {
+        std::fputs("\r\033[K", stderr);
+    } else {
+        std::fprintf(stderr, "\r\033[Kmeasuring: %s (%.0f %%)", what.c_str(), 100 * done);
+    }
+    std::fflush(stderr);
+}
+
+void probe(const request& wish) {
+    const tauto::machine_record machine = tauto::read_machine({.root = wish.root});
+    if (wish.select) {
+        std::cout << nlohmann::json(tauto::select_cpus(machine, *wish.select)).dump() << '\n';
+        return;
+    }
+    std::optional<tauto::probe::measurements> measured;
+    if (wish.measure != "none") {
+        measured = tauto::probe::measure(machine, tauto::probe::effort_named(wish.measure), show_progress);
+    }
+    std::cout << tauto::probe::to_json(machine, measured).dump(wish.compact ? -1 : 1) << '\n';
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+    request wish;
+    CLI::App app{
+        "Prints what this machine is as JSON (schema tautochrone.machine/1), and measures it on request."};
+    app.add_option("--measure", wish.measure, "none, quick (5 seconds on two cores) or full (25 seconds)")
+        ->check(CLI::IsMember({"none", "quick", "full"}))
+        ->capture_default_str();
+    app.add_option("--root", wish.root, "Folder with sys and proc of the machine to describe")
+        ->capture_default_str();
+    app.add_option("--select", wish.select,
+                   "Print the CPUs of a selection such as P:4 or cores, and nothing else");
+    app.add_flag("--json", wish.json, "JSON is the only format; accepted for clarity");
+    app.add_flag("--compact", wish.compact, "All on one line");
+    try {
+        app.parse(count, words);
+    } catch (const CLI::ParseError& error) {
+        if (error.get_exit_code() == 0) return app.exit(error);
+        return refuse(error.what());
+    }
+    if (wish.root != "/" && wish.measure != "none") {
+        return refuse("only the machine that runs can be measured, not " + wish.root +
+                      "; leave out --measure or --root");
+    }
+    try {
+        probe(wish);
+    } catch (const std::exception& error) {
+        show_progress("", 1);
+        return refuse(error.what());
+    }
+    std::cout.flush();
+    if (!std::cout) return refuse("the output could not be written; is the disk full?");
+    return 0;
+}

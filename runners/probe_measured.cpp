@@ -1,0 +1,124 @@
+#include "probe_measured.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <ctime>
+
+#include "probe_fork_join.hpp"
+#include "probe_latency.hpp"
+#include "probe_noise.hpp"
+#include "probe_speeds.hpp"
+#include "probe_threads.hpp"
+
+namespace tauto::probe {
+namespace {
+
+constexpr std::int64_t mebibyte = 1 << 20;
+
+std::string utc_now() {
+    const std::time_t now = std::time(nullptr);
+    std::tm parts{};
+    gmtime_r(&now, &parts);
+    char text[32];
+    const std::size_t length = std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+    return {text, length};
+}
+
+void measure_latencies(const std::vector<int>& cpus, const effort& effort, measurements& result,
+                       const progress_function& progress) {
+    const std::size_t n = cpus.size();
+    result.latency_seconds.assign(n, std::vector<std::optional<double>>(n));
+    const double pairs = static_cast<double>(n * (n - 1)) / 2;
+    for (std::size_t i = 0; i < n; ++i) {
+        progress("latency from CPU " + std::to_string(cpus[i]),
+                 0.5 + 0.25 * static_cast<double>(i) / static_cast<double>(n));
+        for (std::size_t j = i + 1; j < n; ++j) {
+            const double trip =
+                round_trip_seconds(cpus[i], cpus[j], std::max(0.004, effort.latency_seconds / pairs));
+            // Both directions of a pair take part in every trip: only their mean can be known.
+            result.latency_seconds[i][j] = result.latency_seconds[j][i] = trip / 2;
+        }
+    }
+}
+
+// What needs two CPUs, in order of use: the ones that a team's first two members would have.
+void measure_teamwork(const std::vector<int>& cpus, const effort& effort, measurements& result,
+                      const progress_function& progress) {
+    progress("round trip", 0.75);
+    result.round_trip_seconds = round_trip_seconds(cpus[0], cpus[1], effort.launch_seconds);
+    progress("barrier", 0.8);
+    result.barrier_seconds = barrier_seconds(cpus, effort.launch_seconds);
+    progress("fork and join", 0.85);
+    result.fork_join_members = static_cast<int>(cpus.size());
+    result.tautochrone_fork_join_seconds = tautochrone_fork_join_seconds(cpus, effort.launch_seconds);
+    progress("fork and join of libgomp", 0.9);
+    std::string why_not;
+    result.libgomp_fork_join_seconds = libgomp_fork_join_seconds(cpus, effort.launch_seconds, why_not);
+    if (!result.libgomp_fork_join_seconds) result.notes.push_back("fork_join_seconds.libgomp: " + why_not);
+    progress("wake-up", 0.95);
+    result.futex_wake = measure_futex_wake(cpus[0], cpus[1], effort.wakes);
+}
+
+}  // namespace
+
+effort effort_named(const std::string& name) {
+    if (name == "quick") {
+        return {.name = name,
+                .speeds_seconds = 1.0,
+                .triad_seconds = 0.4,
+                .latency_seconds = 0.2,
+                .noise_seconds = 0.3,
+                .launch_seconds = 0.15,
+                .wakes = 300,
+                .most_array_bytes = 512 * mebibyte};
+    }
+    if (name == "full") {
+        return {.name = name,
+                .speeds_seconds = 5.0,
+                .triad_seconds = 4.0,
+                .latency_seconds = 2.0,
+                .noise_seconds = 3.0,
+                .launch_seconds = 0.6,
+                .wakes = 3000,
+                .most_array_bytes = 3072 * mebibyte};
+    }
+    throw error("there is no effort '" + name + "'; use none, quick or full");
+}
+
+measurements measure(const machine_record& machine, const effort& effort, const progress_function& progress) {
+    measurements result;
+    const double begun = seconds_now();
+    result.when = utc_now();
+    result.effort = effort.name;
+    const std::vector<int> in_order = select_cpus(machine, "all");
+    const std::vector<int> cores = select_cpus(machine, "cores");
+    for (const int cpu : machine.allowed_cpus) result.cpus.emplace_back().cpu = cpu;
+    result.triad_array_bytes = array_bytes(machine, effort);
+    const auto before = read_stat();
+
+    progress("clock noise", 0.0);
+    measure_noise(result.cpus, effort.noise_seconds);
+    double count = 0;
+    measure_speeds(machine, effort, result.triad_array_bytes, result.cpus, [&](int cpu) {
+        progress("speed of CPU " + std::to_string(cpu),
+                 0.1 + 0.2 * count++ / static_cast<double>(result.cpus.size()));
+    });
+    result.triad = measure_triad(in_order, effort, result.triad_array_bytes, [&](int members) {
+        const double part = static_cast<double>(members) / static_cast<double>(in_order.size());
+        progress("triad on " + std::to_string(members), 0.3 + 0.2 * part);
+    });
+    measure_latencies(machine.allowed_cpus, effort, result, progress);
+    if (cores.size() > 1) {
+        measure_teamwork(cores, effort, result, progress);
+    } else {
+        result.notes.emplace_back(
+            "round_trip, barrier, fork_join and futex_wake need two cores; one may be used here");
+    }
+    fill_steal(before, read_stat(), result.cpus);
+    result.elapsed_seconds = seconds_now() - begun;
+    progress("", 1.0);
+    return result;
+}
+
+}  // namespace tauto::probe

@@ -1,0 +1,77 @@
+#pragma once
+// What the probe measures of a machine, and how much effort it takes.
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <tauto/machine.hpp>
+
+namespace tauto::probe {
+
+struct cpu_measurement {
+    int cpu = 0;
+    // Floating-point operations of sixteen independent chains of multiply and add in double precision, with
+    // the instructions that every processor of this architecture has: a speed to compare CPUs by, not a peak.
+    double compute_per_second = 0;
+    double cache_bytes_per_second = 0;   // read from half of the second-level cache
+    double memory_bytes_per_second = 0;  // read from an array that the last-level cache cannot hold
+    // Of the largest gap between two looks at the clock in each millisecond: the maximum and the 99th
+    // percentile over the milliseconds.
+    double noise_largest_gap_seconds = 0;
+    double noise_p99_gap_seconds = 0;
+    std::optional<double> steal_fraction;  // of the time of the whole measurement; absent: not reported
+};
+
+struct triad_point {
+    int members = 1;
+    double bytes_per_second = 0;  // 24 bytes an element, as STREAM counts
+};
+
+struct futex_measurement {
+    double waker_seconds = 0;  // the system call, with one sleeper
+    double wakee_seconds = 0;  // from before the call until the sleeper runs
+};
+
+struct measurements {
+    std::string when;  // ISO 8601, UTC
+    std::string effort;
+    double elapsed_seconds = 0;
+    std::vector<cpu_measurement> cpus;
+    std::vector<triad_point> triad;
+    std::int64_t triad_array_bytes = 0;  // all three arrays
+    // One way, from row to column, over the CPUs of `cpus`; absent on the diagonal.
+    std::vector<std::vector<std::optional<double>>> latency_seconds;
+    std::optional<double> round_trip_seconds;  // between the first two CPUs in order of use
+    std::optional<double> barrier_seconds;
+    std::optional<double> tautochrone_fork_join_seconds;
+    std::optional<double> libgomp_fork_join_seconds;
+    int fork_join_members = 0;
+    std::optional<futex_measurement> futex_wake;
+    std::vector<std::string> notes;  // why something is absent
+};
+
+// How long each part may take. Parts that grow with the number of CPUs share their budget among them.
+struct effort {
+    std::string name;
+    double speeds_seconds = 0;   // all probes of all CPUs
+    double triad_seconds = 0;    // all points, without touching the memory first
+    double latency_seconds = 0;  // all pairs
+    double noise_seconds = 0;    // every CPU at the same time
+    double launch_seconds = 0;   // each of fork/join and barrier
+    int wakes = 0;
+    std::int64_t most_array_bytes = 0;
+};
+
+// "quick" or "full"; throws tauto::error otherwise.
+effort effort_named(const std::string& name);
+
+// Called with what is being done and how much of the whole is behind, from 0 to 1.
+using progress_function = std::function<void(const std::string& what, double done)>;
+
+// Measures the allowed CPUs. Throws tauto::error where a thread cannot be pinned or memory is short.
+measurements measure(const machine_record& machine, const effort& effort, const progress_function& progress);
+
+}  // namespace tauto::probe

@@ -1,0 +1,49 @@
+#pragma once
+// Threads that stay on one CPU each, and the arithmetic of repeated timings.
+
+#include <chrono>
+#include <functional>
+#include <vector>
+
+namespace tauto::probe {
+
+inline double seconds_now() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// Runs task(rank) on one thread for each CPU, all started together, and waits. The caller is not pinned.
+// Rethrows the first exception. Throws tauto::error, before any task starts, where a CPU cannot be had.
+void run_pinned(const std::vector<int>& cpus, const std::function<void(int rank)>& task);
+
+// p from 0 to 1; the values must not be empty.
+double quantile(std::vector<double> values, double p);
+inline double median(std::vector<double> values) {
+    return quantile(std::move(values), 0.5);
+}
+
+// The compiler must assume that the value is used and changed.
+template <class T>
+void keep(T& value) {
+    asm volatile("" : "+m"(value) : : "memory");
+}
+
+// Median rate of `batches` batches that together take about `seconds`; step() does some work and returns how
+// much. A first batch warms up and does not count.
+template <class Step>
+double median_rate(double seconds, int batches, Step&& step) {
+    const double batch_seconds = seconds / (batches + 1);
+    std::vector<double> rates;
+    for (int batch = 0; batch <= batches; ++batch) {
+        const double start = seconds_now();
+        double work = 0;
+        double elapsed = 0;
+        do {
+            work += step();
+            elapsed = seconds_now() - start;
+        } while (elapsed < batch_seconds);
+        if (batch > 0) rates.push_back(work / elapsed);
+    }
+    return median(std::move(rates));
+}
+
+}  // namespace tauto::probe
