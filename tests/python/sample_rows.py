@@ -325,14 +325,14 @@ def loop_analysis(rows: Sequence[Row], kind: str = "two_cpus", *, quick: bool = 
         groups.setdefault((emulated.get("1", 1.0), row["config"]["size"]), []).append(row)
     cells = [_cell(size, group) for (_, size), group in sorted(groups.items())]
     first_rows = {label(row["config"]): row for row in rows if row["round"] == 0 and not row["error"]}
-    best = max((cell for cell in cells if cell.ratio.value), key=lambda cell: -(cell.ratio.value or 1))
+    best = min(cells, key=lambda cell: cell.ratio.value or math.inf)
     return LoopAnalysis(
         verdict_sentences=(
-            "On this machine, use tautochrone's adaptive schedule on all cores: with no settings it is as fast "
-            "as the best hand-tuned peer where the cores are equal, and faster where they are not.",
+            "On this machine, use tautochrone's adaptive schedule on all cores: with no settings it is as "
+            "fast as the best hand-tuned peer where the cores are equal, and faster where they are not.",
             f"The largest gain over the best peer is at n = {best.size}: {best.best_peer} takes "
             f"{1 / (best.ratio.value or 1):.2f} times as long.",
-            "If you must stay with OpenMP, use schedule(dynamic, 8) as soon as one core is slower than another.",
+            "If you must stay with OpenMP, use schedule(dynamic, 8) where one core is slower than another.",
         ),
         cells=tuple(cells),
         chunk_series=tuple(
@@ -397,7 +397,8 @@ def loop_analysis(rows: Sequence[Row], kind: str = "two_cpus", *, quick: bool = 
             Settings(
                 label="OpenMP program with schedule(runtime)",
                 language="shell",
-                text='export OMP_SCHEDULE="dynamic,8"\nexport OMP_PLACES="{0},{1}"\nexport OMP_PROC_BIND=close',
+                text='export OMP_SCHEDULE="dynamic,8"\nexport OMP_PLACES="{0},{1}"\n'
+                "export OMP_PROC_BIND=close",
                 why="Without recompiling.",
             ),
         ),

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -44,7 +45,8 @@ def write(
         unfinished.write_text(html, encoding="utf-8")
         unfinished.replace(path)
     except OSError as error:
-        unfinished.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            unfinished.unlink()
         raise TautoError(
             f"the report cannot be written to {path}: {error.strerror or error}",
             "Choose another folder with --output, or make room there",

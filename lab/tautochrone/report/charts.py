@@ -7,10 +7,12 @@ literal: all are CSS variables of the page, so one drawing serves light, dark an
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import altair as alt
+from altair.typing import ChartType as Layers
 
 from tautochrone.report.datasets import Datasets, Record
 from tautochrone.report.palette import RuntimeStyle, styles
@@ -18,10 +20,9 @@ from tautochrone.report.palette import RuntimeStyle, styles
 _INK = "var(--ink)"
 _QUIET = "var(--quiet)"
 _SIZE_TITLE = "matrix size n (rows = columns)"
-_TIME_AXIS = {"labelExpr": "format(datum.value, '~s') + 's'"}
+_TIME_LABEL = "replace(format(datum.value, '~s'), /([0-9.]+)/, '$1 ') + 's'"
+_RATIO_TICKS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0)
 _SCHEDULE_DASHES = {"dynamic": [1, 0], "guided": [6, 3], "static_chunk": [2, 3]}
-
-Layers = alt.LayerChart | alt.Chart
 
 
 def build(data: Datasets) -> dict[str, dict[str, Any]]:
@@ -52,7 +53,9 @@ def _finished(chart: Layers) -> dict[str, Any]:
         "font": "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif",
         "background": None,
         "view": {"stroke": None},
-        "axis": axis | quiet | {"labelColor": _QUIET, "titleColor": _QUIET, "labelOverlap": "greedy"},
+        "axis": axis
+        | quiet
+        | {"labelColor": _QUIET, "titleColor": _QUIET, "labelOverlap": "greedy", "labelSeparation": 8},
     }
     spec: dict[str, Any] = chart.to_dict()
     spec.pop("$schema", None)
@@ -71,6 +74,18 @@ def _padded(values: Sequence[float], factor: float) -> list[float]:
     return [min(values) / factor, max(values) * factor]
 
 
+def _decade_ticks(low: float, high: float) -> list[float]:
+    """At most about eight ticks: 1, 2, 5 of each decade, or 1 alone where there are many decades."""
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    for steps in ((1, 2, 5), (1, 3), (1,)):
+        # written and read, so that 5 times 1e-6 is 5e-06 and not its neighbour
+        ticks = [float(f"{step}e{decade}") for decade in range(first, last + 1) for step in steps]
+        inside = [tick for tick in ticks if low / 1.3 <= tick <= high * 1.3]
+        if len(inside) <= 8:
+            break
+    return inside
+
+
 def _parameters(**values: Any) -> list[alt.Parameter]:
     return [
         alt.param(name=name, value=value) for name, value in ({"situation": 0, "hidden": []} | values).items()
@@ -79,11 +94,8 @@ def _parameters(**values: Any) -> list[alt.Parameter]:
 
 def _shown(table: str) -> alt.Chart:
     """A table, less the other situations and the runtimes that are switched off."""
-    return (
-        alt.Chart(alt.NamedData(name=table))
-        .transform_filter("datum.situation === situation")
-        .transform_filter("!datum.runtime || indexof(hidden, datum.runtime) < 0")
-    )
+    here = alt.Chart(alt.NamedData(name=table)).transform_filter("datum.situation === situation")
+    return here.transform_filter("!datum.runtime || indexof(hidden, datum.runtime) < 0")
 
 
 def _color(look: list[RuntimeStyle]) -> alt.Color:
@@ -120,11 +132,13 @@ def _line_with_points(
 
 
 def _raw(look: list[RuntimeStyle], x: alt.X, y: alt.Y) -> alt.Chart:
-    return _shown("points").mark_circle(size=14, opacity=0.35).encode(x=x, y=y, color=_color(look))
+    dots: alt.Chart = _shown("points").mark_circle(size=14, opacity=0.35).encode(x=x, y=y, color=_color(look))
+    return dots
 
 
 def _interval(shown: alt.Chart, look: list[RuntimeStyle], x: alt.X, low: alt.Y, high: str) -> alt.Chart:
-    return shown.mark_rule(strokeWidth=2).encode(x=x, y=low, y2=high, color=_color(look))
+    bars: alt.Chart = shown.mark_rule(strokeWidth=2).encode(x=x, y=low, y2=high, color=_color(look))
+    return bars
 
 
 def _time(data: Datasets, look: list[RuntimeStyle]) -> Layers:
@@ -132,7 +146,9 @@ def _time(data: Datasets, look: list[RuntimeStyle]) -> Layers:
     every = _numbers(times, "seconds", "low", "high") + _numbers(bounds, "seconds")
     every += _numbers(data.tables["points"], "seconds")
     scale = alt.Scale(type="log", domain=_padded(every, 1.3), nice=False)
-    axis = alt.Axis(title="time of one iteration", tickCount=6, **_TIME_AXIS)
+    axis = alt.Axis(
+        title="time of one iteration", values=_decade_ticks(min(every), max(every)), labelExpr=_TIME_LABEL
+    )
     x, y = _size_axis(data), alt.Y("seconds:Q", scale=scale, axis=axis)
     tooltip = [
         alt.Tooltip("configuration:N", title="configuration"),
@@ -153,7 +169,7 @@ def _time(data: Datasets, look: list[RuntimeStyle]) -> Layers:
 
 def _again(y: alt.Y, field: str) -> alt.Y:
     """The same axis for another field."""
-    copy = y.copy(deep=True)
+    copy: alt.Y = y.copy(deep=True)
     copy.shorthand = field
     return copy
 
@@ -165,9 +181,12 @@ def _bound(x: alt.X, y: alt.Y, value: str, title: str) -> alt.Chart:
         alt.Tooltip("fast:N", title="fast cores alone"),
         alt.Tooltip("slow:N", title="slow cores alone"),
     ]
-    line = {"strokeDash": [7, 4], "strokeWidth": 2, "stroke": _INK, "opacity": 0.75}
     point = alt.OverlayMarkDef(shape="stroke", size=120, color=_INK)
-    return _shown("bounds").mark_line(point=point, **line).encode(x=x, y=y, tooltip=tooltip)
+    lines = _shown("bounds").mark_line(
+        point=point, strokeDash=[7, 4], strokeWidth=2, stroke=_INK, opacity=0.75
+    )
+    bound: alt.Chart = lines.encode(x=x, y=y, tooltip=tooltip)
+    return bound
 
 
 def _speedup(data: Datasets, look: list[RuntimeStyle]) -> Layers:
@@ -204,7 +223,10 @@ def _ratio(data: Datasets, look: list[RuntimeStyle]) -> Layers:
     records = data.tables["ratios"]
     every = [*_numbers(records, "ratio", "low", "high"), 1.0]
     scale = alt.Scale(type="log", domain=_padded(every, 1.06), nice=False)
-    axis = alt.Axis(title="our time / their time", tickCount=6, format="~g", grid=True)
+    axis = alt.Axis(title="our time / their time", format="~g", grid=True)
+    inside = [tick for tick in _RATIO_TICKS if min(every) <= tick <= max(every)]
+    if len(inside) >= 4:
+        axis.values = inside
     x = alt.X("ratio:Q", scale=scale, axis=axis)
     low = alt.X("low:Q", scale=scale, axis=axis)
     y = alt.Y("size:O", sort="ascending", axis=alt.Axis(title="matrix size n", domain=False, ticks=False))
@@ -242,7 +264,7 @@ def _chunk(data: Datasets, look: list[RuntimeStyle]) -> Layers:
     y = alt.Y(
         "seconds:Q",
         scale=alt.Scale(type="log", nice=False, padding=16),
-        axis=alt.Axis(title="time of one iteration", tickCount=5, **_TIME_AXIS),
+        axis=alt.Axis(title="time of one iteration", tickCount=5, labelExpr=_TIME_LABEL),
     )
     tooltip = [
         alt.Tooltip("runtime:N", title="runtime"),
@@ -309,9 +331,9 @@ def _load(data: Datasets, look: list[RuntimeStyle]) -> Layers:
     )
     x = alt.X("begin:Q", axis=alt.Axis(title="time since the start (s)", grid=False, tickCount=5))
     busy = alt.Opacity("busy:Q", scale=alt.Scale(domain=[0, 1], range=[0.06, 1]), legend=None)
-    chart = shown.mark_rect(fill="var(--load)").encode(x=x, x2="end:Q", y=y, opacity=busy, tooltip=tooltip)
     height = max(90, len(cpus) * (26 if len(cpus) <= 12 else 16))
-    return chart.properties(height=height).add_params(alt.param(name="run", value=0))
+    strips = shown.mark_rect(fill="var(--load)").encode(x=x, x2="end:Q", y=y, opacity=busy, tooltip=tooltip)
+    return alt.layer(strips).properties(height=height).add_params(alt.param(name="run", value=0))
 
 
 def _misses(data: Datasets, look: list[RuntimeStyle]) -> Layers:

@@ -12,13 +12,13 @@ from typing import Any
 import msgspec
 
 from tautochrone.report import text
-from tautochrone.report.analysis_types import Cell, ChunkPoint, CpuLoad, LoopAnalysis
+from tautochrone.report.analysis_types import Cell, ChunkPoint, CpuLoad, LoopAnalysis, Verdict
 from tautochrone.report.datasets import Datasets
 from tautochrone.report.palette import RuntimeStyle, styles
 
 
 class View(msgspec.Struct, frozen=True):
-    """One drawing of a chart: its caption, the parameters that the page sets, its text for a screen reader."""
+    """One drawing of a chart: caption, the parameters that the page sets, text for a screen reader."""
 
     caption: str
     parameters: dict[str, object]
@@ -61,12 +61,20 @@ def build(analysis: LoopAnalysis, data: Datasets, specifications: Mapping[str, A
 
 
 def verdict_counts(cells: Iterable[Cell]) -> str:
-    """In how many cells ours is faster, slower or neither: "faster in 8, no difference resolved in 4, …"."""
+    """In how many cells ours is faster, slower or neither; empty when nothing was compared."""
     counted = Counter(cell.ratio.verdict for cell in cells)
-    order = ("faster", "no difference resolved", "slower", "not measured")
-    parts = [f"{verdict} in {counted[verdict]}" for verdict in order if counted[verdict]]
     total = sum(counted.values())
-    return f"{', '.join(parts)} of {text.count(total, 'cell')}"
+    if counted["not measured"] == total:
+        return ""
+    words: dict[Verdict, str] = {
+        "faster": "faster than the best peer in",
+        "slower": "slower than the best peer in",
+        "no difference resolved": "no difference resolved in",
+        "not measured": "not measured in",
+    }
+    parts = [f"{words[verdict]} {counted[verdict]}" for verdict in words if counted[verdict]]
+    parts[0] += f" of {text.count(total, 'case')}"
+    return "; ".join(parts)
 
 
 def _views(data: Datasets, table: str, what: str) -> list[View]:
@@ -75,8 +83,10 @@ def _views(data: Datasets, table: str, what: str) -> list[View]:
     for index, emulated in enumerate(data.situations):
         records = [record for record in data.tables[table] if record["situation"] == index]
         if records:
-            caption = text.situation(emulated)
-            found.append(View(caption, {"situation": index}, f"{what}. {caption}."))
+            place = text.situation(emulated)
+            # one undisturbed machine needs no caption; an emulated one is always labelled
+            caption = place if emulated or len(data.situations) > 1 else ""
+            found.append(View(caption, {"situation": index}, f"{what}. {place}."))
     return found
 
 
@@ -105,9 +115,12 @@ def _time(analysis: LoopAnalysis, data: Datasets) -> Figure:
     return Figure(
         name="time",
         heading=heading,
-        explanation="Lower is better. Each peer is shown with the schedule, chunk and cores that were fastest for it "
-        "at that size; tautochrone with no settings. Large marks are medians, the small dots behind them "
-        "single runs. Nothing that divides the same work over the same cores can pass below the dashed line.",
+        explanation=(
+            "Lower is better. Each peer is shown with the schedule, chunk and cores that were "
+            "fastest for it at that size; tautochrone with no settings. Large marks are medians, "
+            "the small dots behind them single runs. Nothing that divides the same work over the "
+            "same cores can pass below the dashed line."
+        ),
         views=_views(data, "times", "Time of one iteration against matrix size, both axes logarithmic"),
         legend=_legend(data, "times"),
         line_legend=[("dashed", "the bound T*")] if data.tables["bounds"] else [],
@@ -128,9 +141,12 @@ def _speedup(analysis: LoopAnalysis, data: Datasets) -> Figure:
     return Figure(
         name="speedup",
         heading=heading,
-        explanation="Higher is better. The dashed line is S = T_seq (T_P + T_E) / (T_P T_E): what fast and slow cores "
-        "give together if they never wait for each other, computed from runs on each kind alone. A point above it "
-        "means that more cores also brought more cache.",
+        explanation=(
+            "Higher is better. The dashed line is S = T_seq (T_P + T_E) / (T_P T_E): what fast and "
+            "slow cores give together if they never wait for each other, computed from runs on each"
+            " kind alone. A point above it means that more cores also brought more cache; where all"
+            " runtimes fall below it together, the memory is the limit."
+        ),
         views=_views(data, "times", "Speed-up over one fast core against matrix size, with the bound S"),
         legend=_legend(data, "times", without=["serial"]),
         line_legend=[("dashed", "the bound S")] if data.tables["bounds"] else [],
@@ -146,14 +162,24 @@ def _ratio(analysis: LoopAnalysis, data: Datasets) -> Figure:
     ]
     return Figure(
         name="ratio",
-        heading=f"Against the best peer, tautochrone is {verdict_counts(analysis.cells)}",
-        explanation="Our time divided by theirs in the same rounds: left of the line at 1 we are faster. The bar is the "
-        "interval of the paired median; where it crosses 1, no difference is resolved.",
+        heading=_ratio_heading(analysis),
+        explanation=(
+            "Our time divided by theirs in the same rounds: left of the line at 1 we are faster. "
+            "The bar is the interval of the paired median; where it crosses 1, no difference is "
+            "resolved."
+        ),
         views=_views(data, "ratios", "Ratio of tautochrone's time to each peer's time, with intervals"),
         legend=_legend(data, "ratios"),
         line_legend=[("solid", "equal times")],
         choice=Choice("role", "Compare with", options, options[0][0]) if options else None,
     )
+
+
+def _ratio_heading(analysis: LoopAnalysis) -> str:
+    counts = verdict_counts(analysis.cells)
+    if counts.startswith(("faster", "slower")):
+        return f"tautochrone is {counts}"
+    return f"tautochrone against the best peer: {counts or 'too few rounds for a verdict'}"
 
 
 def _chunk(analysis: LoopAnalysis, data: Datasets) -> Figure:
@@ -167,9 +193,11 @@ def _chunk(analysis: LoopAnalysis, data: Datasets) -> Figure:
     return Figure(
         name="chunk",
         heading=_chunk_heading(analysis.chunk_series),
-        explanation="A chunk is how many rows a core takes at a time. Small chunks balance well and cost a trip to the "
-        "shared counter each; with chunk 1 neighbouring results even share a cache line. Large chunks leave one "
-        "core working while the others wait.",
+        explanation=(
+            "A chunk is how many rows a core takes at a time. Small chunks balance well and cost a "
+            "trip to the shared counter each; with chunk 1 neighbouring results even share a cache "
+            "line. Large chunks leave one core working while the others wait."
+        ),
         views=_views(data, "chunks", "Time of one iteration against chunk"),
         legend=_legend(data, "chunks"),
         line_legend=[names[schedule] for schedule in names if schedule in schedules],
@@ -204,8 +232,10 @@ def _bandwidth(analysis: LoopAnalysis, data: Datasets) -> Figure:
     return Figure(
         name="bandwidth",
         heading=heading,
-        explanation="Near the dashed line the memory, not the schedule, sets the time: then more cores do not help. Above "
-        "it the matrix comes from a cache, which is faster than memory.",
+        explanation=(
+            "Near the dashed line the memory, not the schedule, sets the time: then more cores do "
+            "not help. Above it the matrix comes from a cache, which is faster than memory."
+        ),
         views=_views(data, "bandwidth", "Share of the triad's bandwidth against matrix size"),
         legend=_legend(data, "bandwidth"),
         line_legend=[("dashed", "the triad with as many members")],
@@ -229,9 +259,7 @@ def _load(analysis: LoopAnalysis, data: Datasets) -> Figure:
     views = []
     idlest: list[tuple[float, int, CpuLoad]] = []
     for index, run in enumerate(data.load_runs):
-        place = f"n = {run.size}, {text.situation(run.emulated)[0].lower()}{text.situation(run.emulated)[1:]}"
-        if not run.emulated:
-            place = f"n = {run.size}"
+        place = f"n = {run.size}" + (f", {text.situation(run.emulated)}" if run.emulated else "")
         busy = _busy_by_cpu(run)
         described = ", ".join(f"CPU {cpu} {text.percent(share)} busy" for cpu, share in sorted(busy.items()))
         views.append(
@@ -249,8 +277,11 @@ def _load(analysis: LoopAnalysis, data: Datasets) -> Figure:
     return Figure(
         name="load",
         heading=heading,
-        explanation="One strip a CPU, dark where it works and pale where it waits. An even picture means that all cores "
-        "finish at the same moment. A runtime that spins while it waits looks busy too.",
+        explanation=(
+            "One strip a CPU, full where it works and faint where it waits. An even picture means "
+            "that all cores finish at the same moment. A runtime that spins while it waits looks "
+            "busy too."
+        ),
         views=views,
         legend=[],
     )
@@ -262,8 +293,10 @@ def _misses(analysis: LoopAnalysis, data: Datasets) -> Figure:
     return Figure(
         name="misses",
         heading=f"Cache misses reach {worst['ratio_text']} at n = {worst['size']}",
-        explanation="How often a core looked in its cache in vain. As the matrix outgrows the caches the share rises, and "
-        "the memory takes over.",
+        explanation=(
+            "How often a core looked in its cache in vain. As the matrix outgrows the caches the "
+            "share rises, and the memory takes over."
+        ),
         views=_views(data, "misses", "Cache-miss ratio against matrix size"),
         legend=_legend(data, "misses"),
         choice=Choice("counter", "Counters", [(counter, counter) for counter in counters], counters[0]),

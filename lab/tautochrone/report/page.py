@@ -6,12 +6,14 @@ import base64
 import functools
 import gzip
 import json
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import Any
 
 import jinja2
+import markupsafe
 import msgspec
 import vl_convert
 
@@ -19,7 +21,7 @@ from tautochrone.report import charts, datasets, figures, machine_view, text
 from tautochrone.report.analysis_types import Cell, LoopAnalysis
 from tautochrone.report.palette import RuntimeStyle, runtime_key, styles
 
-_VERDICT_SIGNS = {"faster": "▲", "slower": "▼", "no difference resolved": "=", "not measured": "–"}
+_VERDICT_SIGNS = {"faster": "▲", "slower": "▼", "no difference resolved": "", "not measured": "–"}
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -37,11 +39,12 @@ def render(
     """The whole page as HTML. `rows` are the study's rows, used for what was run and what failed."""
     data = datasets.build(analysis)
     specifications = charts.build(data)
+    situations = [text.situation(emulated) for emulated in data.situations]
     embedded = {
         "tables": {name: datasets.columns(table) for name, table in data.tables.items()},
         "charts": specifications,
         "configurations": datasets.columns(_configuration_records(analysis, data)),
-        "situations": [text.situation(emulated) for emulated in data.situations],
+        "situations": situations,
         "names": {style.key: style.name for style in styles(data.runtimes)},
         "variables": {style.key: style.variable for style in styles(data.runtimes)},
     }
@@ -55,12 +58,12 @@ def render(
             machine=machine_view.build(machine, data.situations),
             figures=figures.build(analysis, data, specifications),
             scoreboard=_scoreboard(analysis, data),
-            counts=figures.verdict_counts(analysis.cells) if _compared(analysis) else "",
+            counts=figures.verdict_counts(analysis.cells),
             measured=_measured(rows),
             failures=_failures(rows),
             styles=styles(data.runtimes),
             sizes=data.sizes,
-            situations=list(enumerate(embedded["situations"])),
+            situations=list(enumerate(situations)),
             data=_script_json(embedded),
             vega=_vega(),
             css=_asset("report.css"),
@@ -72,10 +75,6 @@ def render(
 def _title(machine: Mapping[str, Any], study: str) -> str:
     name = machine.get("name") or machine.get("cpu_model")
     return f"tautochrone: study {study}" + (f" on {name}" if name else "")
-
-
-def _compared(analysis: LoopAnalysis) -> bool:
-    return any(cell.ratio.verdict != "not measured" for cell in analysis.cells)
 
 
 def _scoreboard(analysis: LoopAnalysis, data: datasets.Datasets) -> list[tuple[str, list[Cell | None]]]:
@@ -99,10 +98,17 @@ def _measured(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "configurations": len({row.get("config_id") for row in rows}),
         "rounds": len({row.get("round") for row in rows if row.get("source") != "screening"}),
         "screened": sum(1 for row in rows if row.get("source") == "screening"),
-        "begin": started[0] if started else "",
-        "end": started[-1] if started else "",
+        "when": _period(started[0], started[-1]) if started else "",
         "seconds": sum(float(row.get("elapsed_seconds") or 0) for row in rows),
     }
+
+
+def _period(begin: str, end: str) -> str:
+    """Two ISO 8601 times as people write them: "2026-01-05, 10:00 to 10:09 UTC"."""
+    first_day, last_day = begin[:10], end[:10]
+    return (
+        f"{first_day}, {begin[11:16]} to {'' if first_day == last_day else last_day + ', '}{end[11:16]} UTC"
+    )
 
 
 def _failures(rows: Sequence[Mapping[str, Any]]) -> list[Failure]:
@@ -197,8 +203,16 @@ def _environment() -> jinja2.Environment:
         "sign": lambda verdict: _VERDICT_SIGNS.get(verdict, ""),
         "slug": lambda verdict: str(verdict).replace(" ", "-"),
         "json": json.dumps,
+        "subscripts": _subscripts,
     }
     return environment
+
+
+def _subscripts(words: str) -> markupsafe.Markup:
+    """T_seq with its subscript set low; everything else stays escaped text."""
+    return markupsafe.Markup(
+        re.sub(r"\b([A-Z])_([A-Za-z]+)", r"<var>\1</var><sub>\2</sub>", str(markupsafe.escape(words)))
+    )
 
 
 def _runtime_style(runtime: str, known: Sequence[RuntimeStyle]) -> RuntimeStyle | None:

@@ -15,12 +15,14 @@ def significant(value: float, digits: int = 3) -> str:
     """``value`` with that many significant digits, without an exponent: 0.0123, 4.57, 1230."""
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
-    decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    # the exponent of the rounded number: 0.9996 has the one of 1.00
+    exponent = int(f"{value:.{digits - 1}e}".split("e")[1])
+    decimals = max(0, digits - 1 - exponent)
     return f"{value:.{decimals}f}"
 
 
 def quantity(value: float | None, unit: str) -> str:
-    """``value`` with the SI prefix that keeps it between 1 and 1000: ``quantity(0.0021, "s")`` is "2.10 ms"."""
+    """``value`` with the SI prefix that keeps it between 1 and 1000: 0.0021 s is "2.10 ms"."""
     if value is None:
         return UNKNOWN
     for factor, prefix in _PREFIXES:
@@ -31,7 +33,9 @@ def quantity(value: float | None, unit: str) -> str:
 
 
 def seconds(value: float | None) -> str:
-    """A time: "2.10 ms"."""
+    """A time: "2.10 ms"; no kiloseconds."""
+    if value is not None and value >= 1000:
+        return f"{value:.0f} s"
     return quantity(value, "s")
 
 
@@ -67,7 +71,7 @@ def percent(value: float | None) -> str:
 
 
 def count(number: int, noun: str) -> str:
-    """ "1 run", "2 runs": nouns that form their plural with s."""
+    """A number with its noun, for nouns that form their plural with s: "1 run", "2 runs"."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 

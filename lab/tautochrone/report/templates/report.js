@@ -28,7 +28,7 @@
     if (seconds === null || seconds === undefined) return "not measured";
     const [factor, unit] = [[1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"]].find(([f]) => seconds >= f * 0.9995)
       ?? [1e-9, "ns"];
-    return `${Number((seconds / factor).toPrecision(3))} ${unit}`;
+    return `${(seconds / factor).toPrecision(3)} ${unit}`;
   }
 
   // ---- tooltip: text only, whatever the names hold
@@ -64,11 +64,15 @@
     return chart;
   }
 
-  async function draw(container) {
+  async function draw(container, vegaLoaded) {
     const name = container.dataset.chart;
     try {
+      await vegaLoaded;
       const chart = specification(name, JSON.parse(container.dataset.parameters));
-      const { view } = await window.vegaEmbed(container, chart, {
+      // Vega writes its own role and label on its element: ours stay on the one around it
+      const inner = element("div");
+      container.replaceChildren(inner);
+      const { view } = await window.vegaEmbed(inner, chart, {
         mode: "vega-lite", renderer: "svg", actions: false, defaultStyle: false, tooltip: showTooltip, logLevel: 1,
       });
       container.style.minHeight = "0";
@@ -152,8 +156,12 @@
         .join(" ").toLowerCase();
       return words.every((word) => text.includes(word));
     }).sort(compare);
+    // a column that says the same in every line is left out
+    const visible = columns.filter(([name]) => !(name === "size" && size) && !(name === "situation" && situation)
+      && !(name === "status" && shown.every((record) => !record.status)));
     document.querySelector("#table tbody").replaceChildren(...shown.map((record) =>
-      element("tr", {}, ...columns.map((column) => cell(record, column)))));
+      element("tr", {}, ...visible.map((column) => cell(record, column)))));
+    for (const th of document.querySelectorAll("#table th")) th.hidden = !visible.some(([name]) => name === th.dataset.column);
     document.getElementById("filter-count").textContent = `${shown.length} of ${all.length}`;
     for (const th of document.querySelectorAll("#table th")) {
       const sorted = th.dataset.column === order.by;
@@ -204,21 +212,14 @@
     }
   }
 
-  // ---- print: folded tables are part of the paper
-  let folded = [];
-  window.addEventListener("beforeprint", () => {
-    folded = [...document.querySelectorAll("details:not([open])")];
-    for (const one of folded) one.open = true;
-  });
-  window.addEventListener("afterprint", () => { for (const one of folded) one.open = false; });
-
   async function start() {
     legends();
     copyButtons();
     tableOfConfigurations();
-    if (document.querySelector(".chart")) await loadVega();
-    for (const container of document.querySelectorAll(".chart")) {
-      await draw(container);
+    const containers = document.querySelectorAll(".chart");
+    const vegaLoaded = containers.length ? loadVega() : null;
+    for (const container of containers) {
+      await draw(container, vegaLoaded);
       await new Promise((resume) => setTimeout(resume));
     }
     document.documentElement.dataset.ready = "true";

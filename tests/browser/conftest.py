@@ -1,0 +1,80 @@
+"""A real browser, headless, for the report: Debian's chromium driven by its chromedriver."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+_SWITCHES = (
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+    "--hide-scrollbars",
+)
+
+
+def _program(names: tuple[str, ...], package: str) -> str:
+    found = next((path for path in map(shutil.which, names) if path), None)
+    if found is None:
+        pytest.fail(
+            f"{names[0]} is not installed: the report cannot be opened in a browser. "
+            f"Install the package {package}, or set TAUTO_NO_BROWSER=1 to go without these tests",
+            pytrace=False,
+        )
+    return found
+
+
+@pytest.fixture(scope="session")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """One browser for all tests, with its console and its network watched."""
+    if os.environ.get("TAUTO_NO_BROWSER") == "1":
+        pytest.skip("TAUTO_NO_BROWSER=1")
+    chromium = _program(("chromium", "chromium-browser", "google-chrome"), "chromium")
+    chromedriver = _program(("chromedriver", "chromium.chromedriver"), "chromium-driver")
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    for switch in (*_SWITCHES, f"--user-data-dir={tmp_path_factory.mktemp('browser')}"):
+        options.add_argument(switch)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    browser = webdriver.Chrome(options=options, service=Service(chromedriver))
+    browser.execute_cdp_cmd("Network.enable", {})
+    yield browser
+    browser.quit()
+
+
+@pytest.fixture
+def show(driver: Any) -> Callable[..., Any]:
+    """Opens a file as a reader would, at a width, in a colour scheme, and waits until all charts stand."""
+
+    def opened(path: Path, *, width: int = 1280, scheme: str = "light") -> Any:
+        driver.get_log("browser")
+        driver.get_log("performance")
+        driver.execute_cdp_cmd(
+            "Emulation.setDeviceMetricsOverride",
+            {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500},
+        )
+        driver.execute_cdp_cmd(
+            "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+        )
+        driver.get(path.as_uri())
+        deadline = time.monotonic() + 60
+        while not driver.execute_script("return document.documentElement.dataset.ready === 'true'"):
+            assert time.monotonic() < deadline, "the charts were not drawn within 60 s"
+            time.sleep(0.05)  # the page cannot call us; this is no measurement
+        return driver
+
+    return opened

@@ -1,0 +1,347 @@
+"""What the report says, without a browser: content, escaping, empty and broken input."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+import sample_rows
+from tautochrone import report
+from tautochrone.errors import TautoError
+from tautochrone.report import charts, datasets, figures, palette, text
+from tautochrone.report.analysis_types import CpuLoad, CpuSample, LoopAnalysis, Ratio
+
+ROWS = tuple(sample_rows.loop_rows())
+ANALYSIS = sample_rows.loop_analysis(ROWS)
+
+
+def written(tmp_path: Path, rows: Any = ROWS, analysis: LoopAnalysis | None = ANALYSIS, **kind: str) -> str:
+    path = report.write(rows, sample_rows.machine(**kind), tmp_path / "report.html", extra=analysis)
+    return path.read_text(encoding="utf-8")
+
+
+def visible(html: str) -> str:
+    """The page's text: no scripts, no styles, no tags, one space between words."""
+    without = re.sub(r"<(script|style)\b.*?</\1>", " ", html, flags=re.DOTALL)
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", without))
+
+
+def embedded(html: str) -> dict[str, Any]:
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', html, re.DOTALL)
+    assert found
+    data: dict[str, Any] = json.loads(found.group(1))
+    return data
+
+
+def test_verdict_comes_first_and_large(tmp_path: Path) -> None:
+    html = written(tmp_path)
+    body = html[html.index("<body>") :]
+    heading = re.search(r"<h1>(.*?)</h1>", body)
+    assert heading
+    assert heading.group(1).startswith("On this machine")
+    assert body.index("<h1>") < body.index("<h2>") < body.index("<figure")
+
+
+def test_parts_come_in_the_order_of_reading(tmp_path: Path) -> None:
+    html = written(tmp_path)
+    ids = re.findall(r'<(?:section|figure) id="([a-z-]+)"', html)
+    assert ids == [
+        "overview",
+        "charts",
+        *(f"chart-{name}" for name in ("time", "speedup", "ratio", "chunk", "bandwidth", "load")),
+        "settings",
+        "configurations",
+        "method",
+        "machine",
+    ]
+
+
+def test_nothing_in_the_page_points_to_a_network(tmp_path: Path) -> None:
+    html = re.sub(r'<script type="application/gzip".*?</script>', "", written(tmp_path), flags=re.DOTALL)
+    assert re.findall(r"(?:src|href)=[\"']?(?!#|data:)[^\s>\"']+", html) == []
+    assert "default-src 'none'" in html
+    assert "url(" not in html
+
+
+def test_every_ratio_has_its_interval_beside_it(tmp_path: Path) -> None:
+    table = written(tmp_path).split('aria-label="Ratios as a table"')[1].split("</table>")[0]
+    ratios = re.findall(r'<td class="number">(0\.\d\d|1\.\d\d)([^<]*)</td>', table)
+    assert len(ratios) > 50
+    assert all(re.fullmatch(r" \(\d\.\d\d to \d\.\d\d\)", interval) for _, interval in ratios)
+
+
+def test_hostile_names_stay_text(tmp_path: Path) -> None:
+    hostile = "</script><script>alert(1)</script>"
+    rows = [row | {"config": row["config"] | {"library": hostile, "runtime": hostile}} for row in ROWS[:200]]
+    analysis = msgspec.structs.replace(
+        sample_rows.loop_analysis(rows), verdict_sentences=(hostile,), miss_ratios_reason=hostile
+    )
+    path = report.write(
+        rows, sample_rows.machine() | {"name": hostile}, tmp_path / "r.html", study=hostile, extra=analysis
+    )
+    html = path.read_text(encoding="utf-8")
+    assert hostile not in html
+    assert "<script>alert" not in html
+    assert hostile in embedded(html)["names"]
+
+
+def test_no_rows_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(TautoError, match="there are no rows") as caught:
+        report.write([], sample_rows.machine(), tmp_path / "r.html")
+    assert "tauto study loop" in caught.value.remedy
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_written_is_an_error_by_name(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(TautoError, match="cannot be written"):
+        report.write(ROWS[:30], sample_rows.machine(), tmp_path / "file" / "r.html")
+
+
+def test_an_old_report_survives_when_the_new_one_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "report.html"
+    path.write_text("old")
+
+    def disk_full(self: Path, target: Path) -> Path:
+        raise OSError(28, os.strerror(28))
+
+    monkeypatch.setattr(Path, "replace", disk_full)
+    with pytest.raises(TautoError, match="No space left"):
+        report.write(ROWS[:30], sample_rows.machine(), path)
+    assert path.read_text() == "old"
+    assert [one.name for one in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_rows_that_all_failed_give_the_reasons_and_no_charts(tmp_path: Path) -> None:
+    failed = {"seconds": None, "error": {"kind": "not_installed", "message": "libomp.so is not installed"}}
+    rows = [row | failed for row in ROWS[:44]]
+    html = written(tmp_path, rows, None)
+    assert "Nothing could be measured: all 44 runs failed" in visible(html)
+    assert "libomp.so is not installed" in visible(html)
+    assert "<figure" not in html
+    assert "faster" not in visible(html)
+
+
+def test_error_rows_never_win(tmp_path: Path) -> None:
+    stdpar = [
+        one
+        for cell in ANALYSIS.cells
+        if cell.size == 2000 and dict(cell.emulated) == {"1": 2.0}
+        for one in cell.configurations
+        if one.runtime == "stdpar"
+    ]
+    assert [one.seconds for one in stdpar] == [None]
+    drawn = datasets.build(ANALYSIS).tables["times"]
+    slowed = datasets.situations_of(ANALYSIS.cells).index({"1": 2.0})
+    assert not [r for r in drawn if (r["situation"], r["size"], r["runtime"]) == (slowed, 2000, "stdpar")]
+    assert "10 of 2640 runs failed; they never win" in visible(written(tmp_path))
+
+
+def test_rows_without_an_analysis_give_medians_and_no_verdict(tmp_path: Path) -> None:
+    html = written(tmp_path, analysis=None)
+    words = visible(html)
+    assert "without an analysis or a verdict" in words
+    assert "At a glance" not in words
+    assert len(embedded(html)["configurations"]["rows"]) == len({row["config_id"] for row in ROWS})
+
+
+def test_rows_of_another_study_are_shown_too(tmp_path: Path) -> None:
+    rows = [
+        {"config_id": name, "round": i, "seconds": 0.1, "error": None, "config": {"runtime": name}}
+        for name in ("qt", "tbb")
+        for i in range(3)
+    ]
+    path = report.write(rows, {}, tmp_path / "r.html", study="mapreduce")
+    assert "study mapreduce" in visible(path.read_text(encoding="utf-8"))
+
+
+def test_screening_rows_are_not_in_the_medians(tmp_path: Path) -> None:
+    rows = [row | {"source": "screening"} for row in ROWS[:22]] + list(ROWS[22:44])
+    html = written(tmp_path, rows, None)
+    records = embedded(html)["configurations"]
+    rounds = [row[records["names"].index("rounds")] for row in records["rows"]]
+    assert set(rounds) == {1}
+
+
+def test_too_few_rounds_are_not_measured_and_show_no_ratio(tmp_path: Path) -> None:
+    rows = sample_rows.loop_rows(rounds=3)
+    html = written(tmp_path, rows, sample_rows.loop_analysis(rows))
+    assert "too few rounds" in json.dumps(embedded(html)["tables"])
+    assert 'id="chart-ratio"' not in html
+    assert 'id="overview"' not in html
+
+
+def test_counters_that_are_missing_are_explained_with_the_remedy(tmp_path: Path) -> None:
+    words = visible(written(tmp_path))
+    assert "No cache-miss ratios:" in words
+    assert sample_rows.COUNTERS_REASON in words
+    assert sample_rows.COUNTERS_REMEDY in words
+
+
+def test_counters_that_are_there_are_drawn(tmp_path: Path) -> None:
+    misses = tuple(
+        {
+            "configuration": "libgomp pragma",
+            "runtime": "libgomp",
+            "size": size,
+            "emulated": {},
+            "cache_miss_ratio": size / 10000,
+            "llc_load_miss_ratio": None,
+        }
+        for size in (500, 4000)
+    )
+    plain = msgspec.to_builtins(ANALYSIS) | {"miss_ratios": misses}
+    html = written(tmp_path, analysis=msgspec.convert(plain, LoopAnalysis))
+    assert "Cache misses reach 40 % at n = 4000" in visible(html)
+    assert 'id="no-counters"' not in html
+
+
+def test_says_how_many_cores_of_which_kind_ran(tmp_path: Path) -> None:
+    rows = sample_rows.loop_rows("hybrid", sizes=(1000, 4000))
+    html = written(tmp_path, rows, sample_rows.loop_analysis(rows, "hybrid"), kind="hybrid")
+    words = visible(html)
+    assert "8 P + 16 E cores" in words
+    assert "0-23" in words
+    assert html.count('class="core kind-P"') == 8
+    assert html.count('class="core kind-E"') == 16
+
+
+def test_emulation_is_labelled_wherever_it_was_used(tmp_path: Path) -> None:
+    html = written(tmp_path)
+    assert html.count("CPU 1 made 4× slower (emulated)") > 8
+    assert "emulated: CPU 1 2× and 4× slower" in visible(html)
+
+
+def test_a_single_emulated_situation_keeps_its_caption(tmp_path: Path) -> None:
+    rows = sample_rows.loop_rows(factors=(4,))
+    html = written(tmp_path, rows, sample_rows.loop_analysis(rows))
+    assert "<h3>CPU 1 made 4× slower (emulated)</h3>" in html
+
+
+def test_the_same_rows_give_the_same_file(tmp_path: Path) -> None:
+    assert written(tmp_path) == written(tmp_path)
+
+
+def test_analysis_survives_json() -> None:
+    assert msgspec.json.decode(msgspec.json.encode(ANALYSIS), type=LoopAnalysis) == ANALYSIS
+
+
+def test_unknown_runtimes_get_a_colour_that_is_not_made_from_their_name() -> None:
+    styles = palette.styles(["tautochrone", "evil; } body { display: none", "libgomp"])
+    assert [style.key for style in styles[:2]] == ["tautochrone", "libgomp"]
+    assert styles[2].variable == "--runtime-other-0"
+
+
+def test_a_runtime_has_one_colour_whatever_else_is_in_the_study() -> None:
+    alone = {style.key: style for style in palette.styles(["tbb"])}
+    among = {style.key: style for style in palette.styles(["serial", "tbb", "libomp", "new"])}
+    assert alone["tbb"] == among["tbb"]
+
+
+def test_openmp_takes_the_colour_of_its_library() -> None:
+    assert palette.runtime_key("openmp", "libomp") == "libomp"
+    assert palette.runtime_key("openmp", "libgomp") == "libgomp"
+    assert palette.runtime_key("openmp") == "libgomp"
+
+
+def test_peers_are_drawn_at_their_best_and_ours_with_no_settings() -> None:
+    cell = next(cell for cell in ANALYSIS.cells if cell.size == 4000)
+    chosen = datasets.best_of_runtime(cell)
+    libgomp = [one.seconds for one in cell.configurations if one.runtime == "libgomp" and one.seconds]
+    assert chosen["libgomp"].seconds == min(libgomp)
+    assert chosen["tautochrone"].schedule == "adaptive"
+
+
+def test_columns_keep_numbers_words_and_nothing_apart() -> None:
+    stored = datasets.columns(
+        [{"a": 1, "b": "x", "c": None}, {"a": 0.123456789, "b": "x", "c": float("nan")}]
+    )
+    assert stored == {
+        "names": ["a", "b", "c"],
+        "words": ["x"],
+        "rows": [[1, [0], None], [0.12346, [0], None]],
+    }
+
+
+def test_load_is_averaged_to_a_bounded_number_of_intervals() -> None:
+    samples = tuple(CpuSample(cpu=0, seconds=0.01 * step, busy=step % 2) for step in range(1, 10001))
+    run = CpuLoad(configuration="x", runtime="tbb", size=1, emulated={}, samples=samples)
+    analysis = msgspec.structs.replace(ANALYSIS, cpu_load=(run,))
+    records = datasets.build(analysis).tables["load"]
+    assert len(records) <= 80
+    assert records[-1]["end"] == pytest.approx(100)
+    assert all(record["busy"] == pytest.approx(0.5, abs=0.02) for record in records)
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (None, "not measured"),
+        (0.0, "0 s"),
+        (2.1e-3, "2.10 ms"),
+        (9.996e-4, "1.00 ms"),
+        (5e-10, "0.500 ns"),
+        (12.0, "12.0 s"),
+        (3600.0, "3600 s"),
+    ],
+)
+def test_times_have_three_digits_and_a_unit(value: float | None, words: str) -> None:
+    assert text.seconds(value) == words
+
+
+def test_missing_numbers_are_never_zero() -> None:
+    nothing = Ratio(value=None, low=None, high=None, confidence=None, rounds=3, verdict="not measured")
+    assert text.ratio(nothing) == text.percent(None) == text.binary_bytes(None) == "not measured"
+
+
+def test_verdicts_are_counted_and_losses_are_not_hidden() -> None:
+    def cell(verdict: str) -> Any:
+        ratio = {"value": 1.0, "low": 0.9, "high": 1.1, "confidence": 0.95, "rounds": 9, "verdict": verdict}
+        return msgspec.structs.replace(ANALYSIS.cells[0], ratio=msgspec.convert(ratio, Ratio))
+
+    cells = [cell("slower"), cell("faster"), cell("slower"), cell("no difference resolved")]
+    assert figures.verdict_counts(cells).split("; ") == [
+        "faster than the best peer in 1 of 4 cases",
+        "slower than the best peer in 2",
+        "no difference resolved in 1",
+    ]
+    assert figures.verdict_counts([cell("not measured")]) == ""
+
+
+def test_cpu_lists_and_core_counts_read_as_people_write_them() -> None:
+    assert text.cpu_list([3, 1, 2, 8]) == "1-3, 8"
+    assert text.cores({"P": 8, "E": 16}) == "8 P + 16 E"
+    assert text.cores({"core": 1}) == "1 core"
+    assert text.cores({"P": 8, "E": 0}) == "8 P"
+
+
+def test_charts_hold_no_data_of_their_own_beside_the_shared_tables() -> None:
+    specifications = charts.build(datasets.build(ANALYSIS))
+    assert set(specifications) == {"time", "speedup", "ratio", "chunk", "bandwidth", "load"}
+    assert all(len(json.dumps(specification)) < 8000 for specification in specifications.values())
+
+
+def test_every_axis_of_a_number_has_a_title_with_what_it_shows() -> None:
+    def axes(node: Any) -> Any:
+        if isinstance(node, dict):
+            for name in ("x", "y"):
+                if name in node and "field" in node[name] and node[name].get("type") == "quantitative":
+                    yield node[name]["axis"].get("title")
+            for value in node.values():
+                yield from axes(value)
+        elif isinstance(node, list):
+            for value in node:
+                yield from axes(value)
+
+    for name, specification in charts.build(datasets.build(ANALYSIS)).items():
+        titles = list(axes(specification))
+        assert titles, name
+        assert all(titles), name
