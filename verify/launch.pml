@@ -1,0 +1,286 @@
+/* Launch and join with parking on both sides (include/tauto/team.hpp, runtime/launch.cpp), under sequential
+ * consistency; store_buffers.pml repeats the Dekker pair where stores are delayed.
+ *
+ * The caller runs LOOPS loops, each over any set of workers in any order, then ends the team. Every
+ * statement below that touches shared state is one step, and every interleaving of steps is searched.
+ *
+ * Checked:
+ *   no lost wake-up      a sleeper nobody will wake is an invalid end state
+ *   plain fields         never written while being read (`writing`, `reading`), nor read when stale
+ *   exactly once         each launched worker runs each loop once; others are not touched
+ *   join                 the caller goes on only when every participant has run
+ *   end                  every worker returns
+ *   no endless run       with `pan -l` (non-progress cycles; nothing here is labelled as progress): a wait
+ *                        that is not asleep comes to an end
+ *
+ * Mutants, each of which must fail: FUTEX_WITHOUT_RECHECK, PARKED_READ_FIRST, DONE_STORED, BIT_STORED,
+ * DONE_BEFORE_RUN, JOIN_SKIPS_LAST, END_WITHOUT_WAKE, BIT_KEPT.
+ */
+#ifndef WORKERS
+#define WORKERS 2
+#endif
+#ifndef LOOPS
+#define LOOPS 3
+#endif
+#ifndef SPURIOUS
+#define SPURIOUS 2
+#endif
+
+/* Tickets modulo 4: the values 0 and 2 above the waiting bit, so that each second loop wraps around. */
+#define NEXT(ticket) (((ticket) + 2) & 3)
+#define PREVIOUS(ticket) (((ticket) + 2) & 3)
+#define WAITING 1
+
+typedef mailbox {
+    byte ticket;
+    bit parked;
+    byte loop;     /* stands for all plain fields: which loop they describe */
+    bit mode_end;
+};
+typedef report_line {
+    byte done;
+};
+
+mailbox box[WORKERS];
+report_line report[WORKERS];
+
+/* The kernel: one possible sleeper a word, so that a wake has at most one to wake. */
+bit asleep_on_ticket[WORKERS];
+bit asleep_on_done[WORKERS];
+/* Wake-ups for no reason. Bounded, for with an endless supply nobody would ever sleep for good. */
+byte spurious = SPURIOUS;
+
+/* Ghosts: no part of the protocol. */
+byte current_loop;
+bit participant[WORKERS];
+bit writing[WORKERS];
+bit reading[WORKERS];
+byte ran[WORKERS];
+bit ended[WORKERS];
+
+/* Compares and goes to sleep in one step, as the kernel does under its lock. */
+inline futex_wait(word, expected, asleep) {
+#ifdef FUTEX_WITHOUT_RECHECK
+    asleep = 1;
+#else
+    d_step {
+        if
+        :: (word) == (expected) -> asleep = 1
+        :: else
+        fi
+    };
+#endif
+    if
+    :: !asleep
+    :: d_step { asleep && spurious > 0 -> spurious--; asleep = 0 }
+    fi
+}
+
+inline futex_wake(asleep) {
+    asleep = 0
+}
+
+proctype worker(byte rank) {
+    byte last = report[rank].done & 2;
+    byte ticket;
+    bit waiting;
+
+    do
+    ::  /* spin_while_equal: the budget may end after any number of reads, so only the last one counts. */
+        ticket = box[rank].ticket;
+        if
+        :: ticket == last ->
+            box[rank].parked = 1;
+            do
+            :: ticket = box[rank].ticket;
+               if
+               :: ticket != last -> break
+               :: else
+               fi;
+               futex_wait(box[rank].ticket, last, asleep_on_ticket[rank])
+            od;
+            box[rank].parked = 0
+        :: else
+        fi;
+        last = ticket;
+#ifdef DONE_BEFORE_RUN
+        d_step { waiting = report[rank].done & WAITING; report[rank].done = ticket };
+#endif
+        d_step { assert(!writing[rank]); reading[rank] = 1 };
+        if
+        :: box[rank].mode_end ->
+            d_step { reading[rank] = 0; ended[rank] = 1 };
+            break
+        :: else
+        fi;
+        /* run_member */
+        d_step {
+            assert(participant[rank]);
+            assert(box[rank].loop == current_loop);
+            ran[rank]++;
+            assert(ran[rank] == 1)
+        };
+#if defined(DONE_BEFORE_RUN)
+        reading[rank] = 0;
+#elif defined(DONE_STORED)
+        waiting = report[rank].done & WAITING;
+        d_step { reading[rank] = 0; report[rank].done = ticket };
+#elif defined(BIT_KEPT)
+        d_step { reading[rank] = 0; waiting = report[rank].done & WAITING; report[rank].done = ticket | waiting };
+#else
+        d_step { reading[rank] = 0; waiting = report[rank].done & WAITING; report[rank].done = ticket };
+#endif
+        if
+        :: waiting -> futex_wake(asleep_on_done[rank])
+        :: else
+        fi
+    od
+}
+
+inline launch(rank, end) {
+    d_step { assert(!reading[rank]); writing[rank] = 1 };
+    d_step { box[rank].loop = current_loop; box[rank].mode_end = end };
+    writing[rank] = 0;
+    box[rank].ticket = NEXT(box[rank].ticket)
+}
+
+inline wake_parked(rank) {
+    if
+    :: box[rank].parked -> futex_wake(asleep_on_ticket[rank])
+    :: else
+    fi
+}
+
+inline join(rank) {
+    ticket = box[rank].ticket;
+    before = PREVIOUS(ticket);
+    seen = report[rank].done; /* spin_while_equal */
+    do
+    :: seen == ticket -> break
+    :: else ->
+        retry = 0;
+        if
+        :: seen == before ->
+#ifdef BIT_STORED
+            report[rank].done = before | WAITING
+#else
+            d_step {
+                if
+                :: report[rank].done == before -> report[rank].done = before | WAITING
+                :: else -> seen = report[rank].done; retry = 1
+                fi
+            }
+#endif
+        :: else
+        fi;
+        if
+        :: retry
+        :: else ->
+            futex_wait(report[rank].done, before | WAITING, asleep_on_done[rank]);
+            seen = report[rank].done
+        fi
+    od
+}
+
+active proctype caller() {
+    byte ranks[WORKERS]; /* the participants, without the caller */
+    byte width;
+    byte position;
+    byte rank;
+    byte ticket;
+    byte before;
+    byte seen;
+    bit retry;
+    bit was_parked;
+
+    atomic {
+        rank = 0;
+        do
+        :: rank < WORKERS -> run worker(rank); rank++
+        :: else -> break
+        od
+    };
+    do
+    :: current_loop < LOOPS ->
+        atomic {
+            current_loop++;
+            width = 0;
+            rank = 0;
+            do
+            :: rank < WORKERS -> participant[rank] = 0; ran[rank] = 0; rank++
+            :: else -> break
+            od;
+            /* Any workers in any order. */
+            do
+            :: width < WORKERS && !participant[0] -> participant[0] = 1; ranks[width] = 0; width++
+            :: width < WORKERS && !participant[1] -> participant[1] = 1; ranks[width] = 1; width++
+#if WORKERS > 2
+            :: width < WORKERS && !participant[2] -> participant[2] = 1; ranks[width] = 2; width++
+#endif
+            :: break
+            od
+        };
+        position = width;
+        do
+        :: position > 0 ->
+            position--;
+            rank = ranks[position];
+#ifdef PARKED_READ_FIRST
+            was_parked = box[rank].parked;
+            launch(rank, 0);
+            if
+            :: was_parked -> futex_wake(asleep_on_ticket[rank])
+            :: else
+            fi
+#else
+            launch(rank, 0)
+#endif
+        :: else -> break
+        od;
+#ifndef PARKED_READ_FIRST
+        position = 0;
+        do
+        :: position < width -> rank = ranks[position]; wake_parked(rank); position++
+        :: else -> break
+        od;
+#endif
+        position = 0;
+        do
+#ifdef JOIN_SKIPS_LAST
+        :: position + 1 < width ->
+#else
+        :: position < width ->
+#endif
+            rank = ranks[position];
+            join(rank);
+            position++
+        :: else -> break
+        od;
+        atomic {
+            rank = 0;
+            do
+            :: rank < WORKERS ->
+                assert(ran[rank] == participant[rank]);
+                assert(report[rank].done == box[rank].ticket);
+                assert(!reading[rank]);
+                rank++
+            :: else -> break
+            od;
+            rank = 0;
+            position = 0
+        }
+    :: else -> break
+    od;
+    /* stop_workers */
+    rank = 0;
+    do
+    :: rank < WORKERS ->
+        launch(rank, 1);
+#ifndef END_WITHOUT_WAKE
+        wake_parked(rank);
+#endif
+        ended[rank]; /* pthread_join */
+        rank++
+    :: else -> break
+    od
+}

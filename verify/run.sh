@@ -1,0 +1,133 @@
+#!/usr/bin/env bash
+# Searches every model with spin: what must hold is proved for its bounds, and what must fail has to fail
+# in the way given. One line a model, then the count; exit code 1 on any surprise.
+#
+#   verify/run.sh           all models
+#   verify/run.sh launch    those of launch.pml
+set -u
+here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
+compiler=${CC:-gcc}
+memory_limit_mb=1500
+time_limit_seconds=80
+
+die() {
+    echo "verify: error: $*" >&2
+    exit 1
+}
+command -v spin >/dev/null || die "spin was not found; install the package spin (Debian, Ubuntu: apt install spin)"
+command -v "${compiler%% *}" >/dev/null || die "$compiler was not found; install the package gcc"
+
+# model | search: safety or cycles | must: pass, deadlock, assertion or cycle | definitions
+models='
+launch         safety  pass
+launch         safety  pass       WORKERS=3 LOOPS=1 SPURIOUS=1
+launch         cycles  pass       LOOPS=2
+launch         safety  deadlock   FUTEX_WITHOUT_RECHECK
+launch         safety  deadlock   PARKED_READ_FIRST
+launch         safety  deadlock   DONE_STORED
+launch         safety  deadlock   BIT_STORED
+launch         safety  assertion  DONE_BEFORE_RUN
+launch         safety  assertion  JOIN_SKIPS_LAST
+launch         safety  deadlock   END_WITHOUT_WAKE
+launch         cycles  cycle      BIT_KEPT
+store_buffers  safety  pass
+store_buffers  cycles  pass
+store_buffers  safety  deadlock   NO_CALLER_FENCE
+store_buffers  safety  deadlock   NO_WORKER_FENCE
+store_buffers  safety  assertion  TICKET_STORE_RELAXED
+store_buffers  safety  assertion  TICKET_LOAD_RELAXED
+store_buffers  safety  assertion  DONE_EXCHANGE_RELAXED
+store_buffers  safety  assertion  DONE_LOAD_RELAXED
+store_buffers  safety  pass       TSO
+store_buffers  safety  deadlock   TSO NO_CALLER_FENCE
+store_buffers  safety  deadlock   TSO NO_WORKER_FENCE
+store_buffers  safety  pass       TSO TICKET_STORE_RELAXED
+adaptive       safety  pass
+adaptive       safety  pass       GRAIN=2 DIVISOR=4 SPEED0=1 SPEED1=1 SPEED2=1 BOUND1=2 BOUND2=4
+adaptive       safety  pass       GRAIN=3 SPEED0=4 SPEED1=1 SPEED2=1 BOUND1=0 BOUND2=3
+adaptive       safety  pass       MAY_STEAL=1
+adaptive       safety  pass       MAY_STEAL=3
+adaptive       cycles  pass       MAY_STEAL=1
+adaptive       cycles  cycle
+adaptive       safety  assertion  ABA_WITNESS UNITS=3 BOUND2=2
+adaptive       safety  assertion  THIEF_STORES
+adaptive       safety  assertion  OWNER_STORES
+adaptive       safety  assertion  STORE_BEFORE_EXCHANGE
+adaptive       safety  assertion  BUSY_THIEF
+adaptive       safety  assertion  SIZE_COMPARED
+adaptive       safety  pass       KEEP_FIRST
+adaptive       safety  pass       KEEP_FIRST ABA_WITNESS
+adaptive       cycles  pass       KEEP_FIRST
+exception      safety  pass       LOOPS=3
+exception      safety  assertion  FAILED_STORED
+exception      safety  assertion  FAILED_KEPT
+exception      safety  assertion  FAILED_CLEARED_BEFORE_JOIN
+exception      safety  assertion  RETHROWN_BEFORE_JOIN
+'
+
+folder=$(mktemp -d) || die "no temporary folder could be made under ${TMPDIR:-/tmp}"
+trap 'rm -rf "$folder"' EXIT
+
+# What the search found: pass, deadlock, assertion, cycle, or why there is no verdict.
+verdict_of() {
+    local output=$1
+    if grep -q 'invalid end state (at depth' "$output"; then
+        echo deadlock
+    elif grep -q 'assertion violated' "$output"; then
+        echo assertion
+    elif grep -q 'non-progress cycle (at depth' "$output"; then
+        echo cycle
+    elif grep -qE 'max search depth too small|Search not completed|out of memory|resources exhausted' "$output"; then
+        echo incomplete
+    elif grep -q 'errors: 0$' "$output"; then
+        echo pass
+    else
+        echo broken
+    fi
+}
+
+# Builds and searches one model in the current folder; the output is in ./output.
+search() {
+    local model=$1 search=$2 must=$3
+    shift 3
+    local -a build=(-DSAFETY) run=()
+    if [[ $search == cycles ]]; then build=(-DNP) run=(-l); fi
+    # A mutant fails within moments: there the compiler would take longer than the search.
+    if [[ $must == pass ]]; then build+=(-O2); fi
+    cp "$here/$model.pml" . &&
+        spin "${@/#/-D}" -a "$model.pml" &&
+        "$compiler" -w -DCOLLAPSE -DMEMLIM=$memory_limit_mb "${build[@]}" -o pan pan.c &&
+        timeout $time_limit_seconds ./pan -m200000 "${run[@]}"
+}
+
+passed=0
+failed=0
+while read -r model search must definitions; do
+    [[ -n $model ]] || continue
+    if (($# > 0)) && [[ " $* " != *" $model "* ]]; then continue; fi
+    rm -rf "${folder:?}/now" && mkdir "$folder/now" && cd "$folder/now" || die "no temporary folder in $folder"
+    start=$(date +%s.%N)
+    # shellcheck disable=SC2086  # the definitions are words
+    search "$model" "$search" "$must" $definitions >output 2>&1
+    verdict=$(verdict_of output)
+    seconds=$(echo "$start $(date +%s.%N)" | awk '{ printf "%.1f", $2 - $1 }')
+    states=$(awk '/states, stored/ { print $1; exit }' output)
+    if [[ $verdict == "$must" ]]; then
+        outcome=passed
+        passed=$((passed + 1))
+    else
+        outcome=FAILED
+        failed=$((failed + 1))
+    fi
+    printf '%s  %-13s %-6s must: %-9s found: %-9s %9s states %5s s  %s\n' "$outcome" "$model" "$search" \
+        "$must" "$verdict" "${states:-no}" "$seconds" "$definitions"
+    if [[ $outcome == FAILED ]]; then
+        tail -n 25 output
+        # The last steps on the way to the error.
+        if [[ -f $model.pml.trail ]]; then spin -t -p -g "$model.pml" 2>/dev/null | tail -n 60; fi
+    fi
+done <<<"$models"
+
+((passed + failed > 0)) || die "no model ran; '$*' names none of launch, store_buffers, adaptive, exception"
+echo "$passed passed, $failed failed"
+((failed == 0))
