@@ -70,6 +70,8 @@ def show(driver: Any) -> Callable[..., Any]:
         driver.execute_cdp_cmd(
             "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
         )
+        # the pointer goes to the corner, lest the last test's place opens a tooltip here
+        driver.execute_cdp_cmd("Input.dispatchMouseEvent", {"type": "mouseMoved", "x": 0, "y": 0})
         driver.get(path.as_uri())
         deadline = time.monotonic() + 60
         while not driver.execute_script("return document.documentElement.dataset.ready === 'true'"):

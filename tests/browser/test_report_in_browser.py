@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
+from selenium.webdriver.support.ui import WebDriverWait
 
 import sample_rows
 from tautochrone import report
@@ -116,23 +117,30 @@ def test_marks_lie_inside_their_chart(show: Show, reports: dict[str, Path]) -> N
     assert outside == []
 
 
-@pytest.mark.parametrize("chart", ["time", "speedup", "ratio", "chunk", "bandwidth"])
-def test_tooltip_names_the_configuration_under_the_pointer(
-    show: Show, reports: dict[str, Path], chart: str
-) -> None:
-    driver = show(reports["two_cpus"])
-    tooltip = driver.find_element(By.ID, "tooltip")
-    assert not tooltip.is_displayed()
-    mark = driver.execute_script(
+def hover_over_a_mark(driver: Any, chart: str) -> Any:
+    """Scrolls a chart into view, points at one of its marks, and returns the tooltip that appears."""
+    mark = driver.execute_async_script(
         """
+        const done = arguments[1];
         const chart = document.querySelector(`.chart[data-chart="${arguments[0]}"]`);
         chart.scrollIntoView({block: "center", behavior: "instant"});
         const groups = [...chart.querySelectorAll("svg g.mark-symbol.role-mark")];
-        return groups.at(-1).lastElementChild;""",
+        // scrolling is told to the page in a later frame, and hides the tooltip: let it pass
+        requestAnimationFrame(() => requestAnimationFrame(() => done(groups.at(-1).lastElementChild)));""",
         chart,
     )
+    tooltip = driver.find_element(By.ID, "tooltip")
+    assert not tooltip.is_displayed()
     ActionChains(driver).move_to_element(mark).perform()
-    assert tooltip.is_displayed()
+    WebDriverWait(driver, 5).until(lambda _: tooltip.is_displayed())
+    return tooltip
+
+
+@pytest.mark.parametrize("chart", ["time", "speedup", "ratio", "chunk", "bandwidth"])
+def test_tooltip_appears_beside_the_pointer_with_its_text(
+    show: Show, reports: dict[str, Path], chart: str
+) -> None:
+    tooltip = hover_over_a_mark(show(reports["two_cpus"]), chart)
     assert len(tooltip.text.splitlines()) >= 3
     box = tooltip.rect
     assert box["width"] > 60
@@ -141,15 +149,7 @@ def test_tooltip_names_the_configuration_under_the_pointer(
 
 
 def test_tooltip_of_a_ratio_holds_its_interval_and_verdict(show: Show, reports: dict[str, Path]) -> None:
-    driver = show(reports["two_cpus"])
-    mark = driver.execute_script(
-        """
-        const chart = document.querySelector('.chart[data-chart="ratio"]');
-        chart.scrollIntoView({block: "center", behavior: "instant"});
-        return chart.querySelector("svg g.mark-symbol.role-mark").firstElementChild;"""
-    )
-    ActionChains(driver).move_to_element(mark).perform()
-    words = driver.find_element(By.ID, "tooltip").text
+    words = hover_over_a_mark(show(reports["two_cpus"]), "ratio").text
     assert " to " in words
     assert any(verdict in words for verdict in ("faster", "slower", "no difference resolved"))
 

@@ -271,6 +271,19 @@ def test_columns_keep_numbers_words_and_nothing_apart() -> None:
     }
 
 
+def test_load_of_many_runs_on_many_cpus_does_not_fill_the_page() -> None:
+    def run() -> CpuLoad:
+        samples = [
+            CpuSample(cpu=cpu, seconds=0.1 * step, busy=1.0) for step in range(100) for cpu in range(64)
+        ]
+        return CpuLoad(configuration="x", runtime="tbb", size=1, emulated={}, samples=tuple(samples))
+
+    many = msgspec.structs.replace(ANALYSIS, cpu_load=tuple(run() for _ in range(9)))
+    records = datasets.build(many).tables["load"]
+    assert {record["run"] for record in records} == set(range(9))
+    assert 64 * 9 * 8 <= len(records) <= 8100
+
+
 def test_load_is_averaged_to_a_bounded_number_of_intervals() -> None:
     samples = tuple(CpuSample(cpu=0, seconds=0.01 * step, busy=step % 2) for step in range(1, 10001))
     run = CpuLoad(configuration="x", runtime="tbb", size=1, emulated={}, samples=samples)

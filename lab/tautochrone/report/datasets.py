@@ -18,9 +18,10 @@ from tautochrone.report.palette import runtime_key
 OURS = "tautochrone"
 Record = dict[str, object]
 
-# A run of an hour on 128 CPUs must not fill the page: so many intervals a CPU, so many runs, at most.
+# Long runs on 128 CPUs must not fill the page: the more strips there are, the fewer intervals each has.
+_LOAD_RECORDS = 8000
 _LOAD_INTERVALS = 80
-_LOAD_RUNS = 6
+_LOAD_RUNS = 12
 _POINTS_A_SERIES = 24
 
 
@@ -80,6 +81,8 @@ def build(analysis: LoopAnalysis) -> Datasets:
         bounds.extend(place | record for record in _bound_records(cell))
         ratios.extend(place | record for record in map(_ratio_record, cell.peer_ratios) if record)
     load_runs = list(analysis.cpu_load[:_LOAD_RUNS])
+    strips = sum(len({sample.cpu for sample in run.samples}) for run in load_runs)
+    intervals = max(8, min(_LOAD_INTERVALS, _LOAD_RECORDS // max(1, strips)))
     tables = {
         "times": times,
         "points": points,
@@ -87,7 +90,7 @@ def build(analysis: LoopAnalysis) -> Datasets:
         "ratios": ratios,
         "chunks": _chunk_records(analysis, situations),
         "bandwidth": _bandwidth_records(analysis, situations),
-        "load": [record for index, run in enumerate(load_runs) for record in _load_records(index, run)],
+        "load": [one for index, run in enumerate(load_runs) for one in _load_records(index, run, intervals)],
         "misses": _miss_records(analysis, situations),
     }
     runtimes = {
@@ -205,11 +208,11 @@ def _bandwidth_records(analysis: LoopAnalysis, situations: Sequence[Mapping[str,
     return sorted(best.values(), key=lambda record: int(str(record["size"])))
 
 
-def _load_records(index: int, run: CpuLoad) -> Iterable[Record]:
-    """Samples of each CPU, averaged to at most `_LOAD_INTERVALS` intervals, each with its two ends."""
+def _load_records(index: int, run: CpuLoad, intervals: int) -> Iterable[Record]:
+    """Samples of each CPU, averaged to at most so many intervals, each with its two ends."""
     for cpu in sorted({sample.cpu for sample in run.samples}):
         samples = sorted((one for one in run.samples if one.cpu == cpu), key=lambda one: one.seconds)
-        group = math.ceil(len(samples) / _LOAD_INTERVALS)
+        group = math.ceil(len(samples) / intervals)
         begin = 0.0
         for start in range(0, len(samples), group):
             part = samples[start : start + group]
