@@ -15,8 +15,9 @@
 namespace tauto::probe {
 namespace {
 
-constexpr int launches_a_batch = 500;
-constexpr int batches = 9;
+// Many short batches: the median is then of undisturbed ones, even on a busy machine.
+constexpr int launches_a_batch = 50;
+constexpr int batches = 199;
 
 template <class Launch>
 double median_launch_seconds(double seconds, Launch&& launch) {

@@ -153,12 +153,12 @@ void measure_speeds(const machine_record& machine, const effort& effort, std::in
             step(cpu->cpu);
             run_pinned({cpu->cpu}, [&](int) {
                 const auto cached = memory.numbers().first(half_of_l2(*machine.find_cpu(cpu->cpu)));
-                cpu->compute_per_second = median_rate(0.25 * each, 7, compute_step);
-                cpu->cache_bytes_per_second = median_rate(0.25 * each, 7, [&] { return read_step(cached); });
+                cpu->compute_per_second = median_rate(0.25 * each, 25, compute_step);
+                cpu->cache_bytes_per_second = median_rate(0.25 * each, 25, [&] { return read_step(cached); });
                 // In pieces, so that a batch can end; each goes on where the last one ended.
-                const std::size_t piece = 4 * mebibyte / sizeof(double);
+                const std::size_t piece = mebibyte / sizeof(double);
                 std::size_t at = 0;
-                cpu->memory_bytes_per_second = median_rate(0.5 * each, 5, [&] {
+                cpu->memory_bytes_per_second = median_rate(0.5 * each, 25, [&] {
                     if (at + piece > memory.numbers().size()) at = 0;
                     return read_step(memory.numbers().subspan(std::exchange(at, at + piece), piece));
                 });

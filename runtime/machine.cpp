@@ -116,8 +116,23 @@ std::optional<std::string> hypervisor_from_files(const file_tree& files, const s
     return flagged ? std::optional<std::string>("unknown") : std::nullopt;
 }
 
+// A virtual machine may be started from a container's image: its marks are there, but the root is a disk.
+bool root_is_a_disk(const file_tree& files) {
+    const auto mounts = files.text("/proc/self/mountinfo").value_or("");
+    for (const std::string_view line : split(mounts, '\n')) {
+        const std::size_t dash = line.find(" - ");
+        const auto before = split(line.substr(0, dash), ' ');
+        if (dash == std::string_view::npos || before.size() < 5 || before[3] != "/" || before[4] != "/")
+            continue;
+        const auto after = split(line.substr(dash + 3), ' ');
+        return after.size() > 1 && after[1].substr(0, 5) == "/dev/";
+    }
+    return false;
+}
+
 bool in_container(const file_tree& files) {
-    if (files.exists("/.dockerenv") || files.exists("/run/.containerenv")) return true;
+    const bool marked = files.exists("/.dockerenv") || files.exists("/run/.containerenv");
+    if (marked && !root_is_a_disk(files)) return true;
     const auto groups =
         files.text("/proc/1/cgroup").value_or("") + files.text("/proc/self/cgroup").value_or("");
     for (const std::string_view sign :

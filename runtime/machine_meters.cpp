@@ -168,9 +168,10 @@ availability judge_energy(const std::vector<energy_meter>& meters,
         if (found.state.status == "unproven") return found.state;
     }
     if (hypervisor) {
-        const std::string listed =
-            meters.empty() ? "none is listed" : meters.front().name + " is not believed there";
-        return {"unavailable", "this is a virtual machine (" + *hypervisor + "); " + listed,
+        const std::string found = meters.empty()
+                                      ? "which lists no energy meter"
+                                      : "in which the meter " + meters.front().name + " may read 0 J";
+        return {"unavailable", "this is a virtual machine (" + *hypervisor + "), " + found,
                 std::string(vm_remedy)};
     }
     if (!meters.empty()) return meters.front().state;

@@ -355,6 +355,7 @@ TEST_SUITE("counters, meters and identity") {
         const auto machine = fake("virtual_machine");
         CHECK(machine.hypervisor == "kvm");
         CHECK(machine.name == "Intel Xeon (VM)");
+        CHECK_FALSE(machine.container);  // although its disk was made from a container's image
         CHECK(machine.counters.status == "unavailable");
         says(machine.counters.reason, "virtual machine (kvm)");
         says(machine.counters.remedy, "pmu=on");
@@ -362,6 +363,7 @@ TEST_SUITE("counters, meters and identity") {
         CHECK(machine.energy_meters[0].name == "power/energy-psys/");
         CHECK(machine.energy_meters[0].state.status == "unavailable");
         CHECK(machine.energy.status == "unavailable");
+        says(machine.energy.reason, "the meter power/energy-psys/ may read 0 J");
         says(machine.energy.remedy, "host");
     }
 

@@ -366,11 +366,13 @@ def virtual_machine() -> Tree:
         for number in range(2)
     ]
     mounts = [
+        "27 1 254:0 / / rw,relatime - ext4 /dev/vda rw",
         "32 31 0:29 / /sys/fs/cgroup/cpu rw,relatime - cgroup cgroup rw,cpu",
         "34 31 0:31 / /sys/fs/cgroup/cpuset rw,relatime - cgroup cgroup rw,cpuset",
         "41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw",
     ]
     files = {
+        ".dockerenv": "",  # left over from the image that the disk was made of
         "sys/bus/event_source/devices/software/type": "1",
         "sys/bus/event_source/devices/msr/type": "11",
         "sys/bus/event_source/devices/power/events/energy-psys": "event=0x05",

@@ -1,0 +1,190 @@
+"""What is known of a machine: the record of schema ``tautochrone.machine/1``, as ``tauto-probe`` writes it.
+
+Units are in the names; what was not found or not measured is None, never 0.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from tautochrone.row import MACHINE_SCHEMA
+
+
+class Cpu(msgspec.Struct, frozen=True, kw_only=True):
+    """One hardware thread. ``core`` is unique in the machine; ``smt_siblings``: the core's others."""
+
+    cpu: int
+    core: int
+    package: int
+    numa: int
+    kind: str
+    smt_siblings: tuple[int, ...] = ()
+    capacity: int | None = None
+    max_hertz: float | None = None
+    allowed: bool = True
+    l1d_bytes: int | None = None
+    l2_bytes: int | None = None
+    l3_bytes: int | None = None
+
+
+class Kind(msgspec.Struct, frozen=True, kw_only=True):
+    """Cores of one kind: "P", "E" or "LP"; "core" where all are equal. Fastest kind first in a machine."""
+
+    kind: str
+    cpus: tuple[int, ...]
+    hardware_threads_per_core: int = 1
+
+
+class Cache(msgspec.Struct, frozen=True, kw_only=True):
+    """One cache and the CPUs that share it."""
+
+    level: int
+    type: str
+    size_bytes: int
+    line_bytes: int
+    cpus: tuple[int, ...]
+
+
+class NumaNode(msgspec.Struct, frozen=True, kw_only=True):
+    """Memory that is near to some CPUs."""
+
+    node: int
+    cpus: tuple[int, ...]
+    memory_bytes: int
+
+
+class SlowedCpu(msgspec.Struct, frozen=True, kw_only=True):
+    """A CPU that ``tauto emulate`` makes ``factor`` times slower."""
+
+    cpu: int
+    factor: float
+
+
+class Availability(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether something can be had: "available", "unavailable", or "unproven" (listed, not yet believed)."""
+
+    status: str
+    reason: str | None = None
+    remedy: str | None = None
+
+
+class EnergyMeter(msgspec.Struct, frozen=True, kw_only=True):
+    """A meter that the system lists."""
+
+    name: str
+    source: str
+    path: str
+    status: str
+    reason: str | None = None
+    remedy: str | None = None
+
+
+class MeasuredCpu(msgspec.Struct, frozen=True, kw_only=True):
+    """The speeds of one CPU and how much it was interrupted.
+
+    The gaps are those between two looks at the clock, the largest in each millisecond: their maximum and
+    their 99th percentile over the milliseconds.
+    """
+
+    cpu: int
+    compute_per_second: float | None = None
+    cache_bytes_per_second: float | None = None
+    memory_bytes_per_second: float | None = None
+    noise_largest_gap_seconds: float | None = None
+    noise_p99_gap_seconds: float | None = None
+    steal_fraction: float | None = None
+
+
+class TriadPoint(msgspec.Struct, frozen=True, kw_only=True):
+    """Memory bandwidth of so many members together, 24 bytes an element as STREAM counts."""
+
+    members: int
+    bytes_per_second: float | None
+
+
+class ForkJoin(msgspec.Struct, frozen=True, kw_only=True):
+    """Seconds of an empty parallel loop, hot, on one hardware thread of each core."""
+
+    tautochrone: float | None = None
+    libgomp: float | None = None
+
+
+class FutexWake(msgspec.Struct, frozen=True, kw_only=True):
+    """Seconds that the waking system call takes, and until the sleeper runs."""
+
+    waker: float | None = None
+    wakee: float | None = None
+
+
+class Measured(msgspec.Struct, frozen=True, kw_only=True):
+    """What was measured. ``latency_seconds`` is one way, between the CPUs of ``cpus`` in their order."""
+
+    when: str
+    cpus: tuple[MeasuredCpu, ...]
+    effort: str | None = None
+    elapsed_seconds: float | None = None
+    triad: tuple[TriadPoint, ...] = ()
+    triad_array_bytes: int | None = None
+    latency_seconds: tuple[tuple[float | None, ...], ...] = ()
+    round_trip_seconds: float | None = None
+    fork_join_members: int | None = None
+    fork_join_seconds: ForkJoin = ForkJoin()
+    barrier_seconds: float | None = None
+    futex_wake_seconds: FutexWake | None = None
+    notes: tuple[str, ...] = ()
+
+
+class Machine(msgspec.Struct, frozen=True, kw_only=True):
+    """A machine as a process may use it."""
+
+    schema: str = MACHINE_SCHEMA
+    machine: str
+    name: str
+    cpu_model: str
+    architecture: str
+    kernel: str
+    hypervisor: str | None = None
+    container: bool = False
+    emulated: tuple[SlowedCpu, ...] | None = None
+    cpus: tuple[Cpu, ...]
+    kinds: tuple[Kind, ...]
+    kind_source: str | None = None
+    caches: tuple[Cache, ...] = ()
+    numa: tuple[NumaNode, ...] = ()
+    allowed_cpus: tuple[int, ...]
+    offline_cpus: tuple[int, ...] = ()
+    quota_cpus: float | None = None
+    quota_source: str | None = None
+    cpuset: tuple[int, ...] | None = None
+    cpuset_source: str | None = None
+    usable_members: int
+    memory_bytes: int
+    available_memory_bytes: int
+    memory_limit_bytes: int | None = None
+    governor: str | None = None
+    frequency_driver: str | None = None
+    energy_performance_preference: str | None = None
+    turbo: bool | None = None
+    smt_active: bool | None = None
+    counters: Availability
+    energy_meters: tuple[EnergyMeter, ...] = ()
+    energy: Availability
+    measured: Measured | None = None
+
+    def cpu(self, number: int) -> Cpu:
+        """The record of a CPU. KeyError where there is none of that number."""
+        for cpu in self.cpus:
+            if cpu.cpu == number:
+                return cpu
+        raise KeyError(number)
+
+    def cores(self, kind: Kind) -> int:
+        """How many cores there are of a kind."""
+        return len({cpu.core for cpu in self.cpus if cpu.kind == kind.kind})
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as it stands in a store and in a report: plain lists and dictionaries."""
+        record: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(self))
+        return record

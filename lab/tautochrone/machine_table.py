@@ -1,0 +1,198 @@
+"""A machine on the terminal: what it is, what may be used of it, what was measured, what to know."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Sequence
+
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from tautochrone.advice import advise
+from tautochrone.machine_record import Cpu, Machine, Measured, MeasuredCpu
+from tautochrone.report import text
+
+MOST_CPUS_IN_ROWS = 8  # more are shown by kind
+_MARGIN = (0, 2, 0, 0)
+
+
+def render_table(machine: Machine, console: Console) -> None:
+    """Print the machine in human units. A column or line with nothing in it is left out."""
+    console.print(f"[bold]{escape(machine.name)}[/]  [dim]{machine.machine}, {machine.architecture}[/]")
+    console.print(_facts(machine))
+    console.print(_speeds(machine))
+    if machine.measured is not None:
+        console.print(_costs(machine.measured))
+    else:
+        console.print("[dim]Nothing was measured: add --measure quick[/]")
+    findings = advise(machine)
+    if findings:
+        console.print()
+        console.print(_advice(findings))
+
+
+def _grid() -> Table:
+    grid = Table.grid(padding=_MARGIN)
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column(overflow="fold")
+    return grid
+
+
+def _facts(machine: Machine) -> Table:
+    grid = _grid()
+    counts = text.cores({kind.kind: machine.cores(kind) for kind in machine.kinds})
+    if len(machine.cpus) > sum(machine.cores(kind) for kind in machine.kinds):
+        counts += f", {len(machine.cpus)} hardware threads"
+    grid.add_row("cores", counts)
+    grid.add_row("may be used", _usable(machine))
+    grid.add_row("caches", _caches(machine))
+    memory = (
+        f"{text.binary_bytes(machine.memory_bytes)}, {text.binary_bytes(machine.available_memory_bytes)} free"
+    )
+    if machine.memory_limit_bytes is not None:
+        memory += f", limited to {text.binary_bytes(machine.memory_limit_bytes)}"
+    if len(machine.numa) > 1:
+        memory += f", in {len(machine.numa)} nodes"
+    grid.add_row("memory", memory)
+    clock = ", ".join(filter(None, (machine.frequency_driver, machine.governor)))
+    if clock:
+        grid.add_row("clock", clock)
+    grid.add_row("system", ", ".join(filter(None, (f"Linux {machine.kernel}", _wrapping(machine)))))
+    return grid
+
+
+def _usable(machine: Machine) -> str:
+    members = text.count(machine.usable_members, "thread")
+    words = f"{members} on CPUs {text.cpu_list(machine.allowed_cpus)}"
+    if machine.quota_cpus is not None:
+        words += f"; quota {machine.quota_cpus:g} CPUs ({machine.quota_source})"
+    return words
+
+
+def _wrapping(machine: Machine) -> str:
+    words = [f"virtual machine ({machine.hypervisor})"] if machine.hypervisor else []
+    return ", ".join([*words, *(["container"] if machine.container else [])])
+
+
+def _caches(machine: Machine) -> str:
+    counted: dict[tuple[int, str, int], int] = {}
+    for cache in machine.caches:
+        if cache.type != "instruction":
+            key = (cache.level, "d" if cache.type == "data" else "", cache.size_bytes)
+            counted[key] = counted.get(key, 0) + 1
+    return ", ".join(
+        f"{number} × L{level}{letter} {text.binary_bytes(size)}"
+        for (level, letter, size), number in sorted(counted.items())
+    )
+
+
+_Column = tuple[str, Callable[[MeasuredCpu], float | None], str]
+_COLUMNS: tuple[_Column, ...] = (
+    ("compute", lambda cpu: cpu.compute_per_second, "flop/s"),
+    ("from cache", lambda cpu: cpu.cache_bytes_per_second, "B/s"),
+    ("from memory", lambda cpu: cpu.memory_bytes_per_second, "B/s"),
+    ("noise p99", lambda cpu: cpu.noise_p99_gap_seconds, "s"),
+    ("longest stop", lambda cpu: cpu.noise_largest_gap_seconds, "s"),
+)
+
+
+def _speeds(machine: Machine) -> Table:
+    """One row a CPU on small machines, else one a kind."""
+    measured = machine.measured.cpus if machine.measured else ()
+    by_cpu = len(machine.cpus) <= MOST_CPUS_IN_ROWS
+    groups = [[cpu] for cpu in machine.cpus]
+    if not by_cpu:
+        groups = [[cpu for cpu in machine.cpus if cpu.kind == kind.kind] for kind in machine.kinds]
+    rows = []
+    for group in groups:
+        numbers = {cpu.cpu for cpu in group}
+        name = text.cpu_list(numbers) + ("" if any(cpu.allowed for cpu in group) else " (not allowed)")
+        figures = _figures([one for one in measured if one.cpu in numbers])
+        rows.append([name, group[0].kind, *_sizes(group), *figures])
+    headings = [
+        "CPU" if by_cpu else "CPUs",
+        "kind",
+        "clock up to",
+        *_SIZES,
+        *(name for name, _, _ in _COLUMNS),
+    ]
+    # With figures there is no room for caches, which stand above.
+    hidden = set(_SIZES) if measured else set()
+    if len(machine.kinds) == 1:
+        hidden.add("kind")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="dim")
+    shown = [
+        index
+        for index, heading in enumerate(headings)
+        if heading not in hidden and any(row[index] for row in rows)
+    ]
+    for index in shown:
+        table.add_column(
+            headings[index], justify="left" if index < _FIRST_FIGURE else "right", overflow="fold"
+        )
+    for row in rows:
+        table.add_row(*(row[index] for index in shown))
+    return table
+
+
+_SIZES = ("L1d", "L2", "L3")
+_FIRST_FIGURE = 3 + len(_SIZES)
+
+
+def _sizes(cpus: Sequence[Cpu]) -> tuple[str, ...]:
+    clock = max((cpu.max_hertz for cpu in cpus if cpu.max_hertz is not None), default=None)
+    sizes = (cpus[0].l1d_bytes, cpus[0].l2_bytes, cpus[0].l3_bytes)
+    return (
+        "" if clock is None else text.quantity(clock, "Hz"),
+        *("" if size is None else text.binary_bytes(size) for size in sizes),
+    )
+
+
+def _figures(rows: Sequence[MeasuredCpu]) -> list[str]:
+    """Medians over the rows; of the longest stop the longest."""
+    found = []
+    for heading, read, unit in _COLUMNS:
+        values = [value for row in rows if (value := read(row)) is not None]
+        pick = max if heading == "longest stop" else statistics.median
+        found.append(text.quantity(pick(values), unit) if values else "")
+    return found
+
+
+def _costs(measured: Measured) -> Table:
+    grid = _grid()
+    if measured.triad:
+        points = (
+            f"{text.quantity(point.bytes_per_second, 'B/s')} on {point.members}" for point in measured.triad
+        )
+        grid.add_row("triad", ", ".join(points))
+    pairs = [cell for row in measured.latency_seconds for cell in row if cell is not None]
+    if pairs:
+        spread = f" ({text.seconds(min(pairs))} to {text.seconds(max(pairs))})" if len(pairs) > 2 else ""
+        grid.add_row("core to core", f"{text.seconds(statistics.median(pairs))} one way{spread}")
+    fork_join = measured.fork_join_seconds
+    if fork_join.tautochrone is not None:
+        words = f"{text.seconds(fork_join.tautochrone)} on {measured.fork_join_members} cores"
+        if fork_join.libgomp is not None:
+            words += f" (GCC's OpenMP {text.seconds(fork_join.libgomp)})"
+        grid.add_row("fork and join", words)
+    if measured.barrier_seconds is not None:
+        grid.add_row("barrier", text.seconds(measured.barrier_seconds))
+    wake = measured.futex_wake_seconds
+    if wake is not None:
+        grid.add_row(
+            "wake-up", f"{text.seconds(wake.waker)} to call, {text.seconds(wake.wakee)} until it runs"
+        )
+    for note in measured.notes:
+        grid.add_row("not measured", escape(note))
+    return grid
+
+
+def _advice(findings: Sequence[object]) -> Table:
+    grid = Table.grid(padding=_MARGIN)
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    for finding in findings:
+        grid.add_row("•", escape(f"{finding}"))
+    return grid
