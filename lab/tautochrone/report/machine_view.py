@@ -133,7 +133,7 @@ def _status(entry: Mapping[str, Any]) -> str | None:
     words = [str(entry["status"])]
     if entry["status"] == "unavailable":
         words += [str(entry[name]).rstrip(".") for name in ("reason", "remedy") if entry.get(name)]
-    return ": ".join(words[:2]) + "".join(f". {word}." for word in words[2:])
+    return ": ".join(words[:2]) + "".join(f". {text.sentence(word)}" for word in words[2:])
 
 
 _PER_CPU = (

@@ -196,6 +196,8 @@ def _environment() -> jinja2.Environment:
         "seconds": text.seconds,
         "interval": text.seconds_interval,
         "ratio": text.ratio,
+        "ratio_parts": text.ratio_parts,
+        "sentence": text.sentence,
         "percent": text.percent,
         "cores": text.cores,
         "cpus": text.cpu_list,

@@ -56,13 +56,33 @@ def binary_bytes(value: float | None) -> str:
     return f"{amount:.3g} TiB"
 
 
+def ratio_parts(value: Ratio) -> tuple[str, str]:
+    """A ratio and its interval, ("0.71", "0.69 to 0.74"), each empty when there is none.
+
+    Two decimals; more where an interval that excludes 1 would be rounded to touch it.
+    """
+    if value.value is None:
+        return "", ""
+    if value.low is None or value.high is None:
+        return f"{value.value:.2f}", ""
+    decimals = 2
+    while decimals < 4 and value.verdict in ("faster", "slower"):
+        if round(value.low, decimals) > 1 or round(value.high, decimals) < 1:
+            break
+        decimals += 1
+    return f"{value.value:.{decimals}f}", f"{value.low:.{decimals}f} to {value.high:.{decimals}f}"
+
+
 def ratio(value: Ratio) -> str:
     """A ratio with its interval beside it: "0.71 (0.69 to 0.74)"."""
-    if value.value is None:
-        return UNKNOWN
-    if value.low is None or value.high is None:
-        return significant(value.value)
-    return f"{value.value:.2f} ({value.low:.2f} to {value.high:.2f})"
+    number, interval = ratio_parts(value)
+    return f"{number} ({interval})" if interval else number or UNKNOWN
+
+
+def sentence(words: str) -> str:
+    """The words as a sentence: a capital first, one full stop last."""
+    trimmed = words.strip().rstrip(".")
+    return f"{trimmed[:1].upper()}{trimmed[1:]}." if trimmed else ""
 
 
 def percent(value: float | None) -> str:
