@@ -7,7 +7,7 @@
 namespace tauto::detail {
 namespace {
 
-// A speed that differs from what was known by more than this is a change, not noise: take it at once.
+// A speed that is twice in a row further than this from what was known is a change, not noise: take it.
 constexpr double change = 0.25;
 // A width is only tried when the model says that it may come within this factor of the best ...
 constexpr double plausible_short = 2.5;
@@ -29,6 +29,18 @@ constexpr double drift = 0.08;
 
 }  // namespace
 
+double loop_model::option::typical() const noexcept {
+    std::array<double, 4> sorted = recent;
+    std::sort(sorted.begin(), sorted.end());
+    return sorted[2] == never ? sorted[0] : sorted[1];
+}
+
+void loop_model::option::add(double per_iteration) noexcept {
+    std::rotate(recent.begin(), recent.end() - 1, recent.end());
+    recent[0] = per_iteration;
+    ++trials;
+}
+
 loop_model::loop_model(const loop_model_options& options) : microsecond_(options.microsecond) {
     for (const width_option& width : options.widths) {
         option o;
@@ -41,6 +53,7 @@ loop_model::loop_model(const loop_model_options& options) : microsecond_(options
     share_speeds_.assign(members, 1.0);
     fold_iterations_.assign(members, 0.0);
     fold_ticks_.assign(members, 0.0);
+    jumped_.assign(members, false);
     order_.resize(members);
     std::iota(order_.begin(), order_.end(), 0);
     chosen_ = current_ = options_.size() - 1;
@@ -57,8 +70,10 @@ void loop_model::fold_speeds() noexcept {
         if (fold_ticks_[rank] <= 0) continue;
         // A member that was held up for the whole window is slow, not stopped.
         const double rate = std::max(fold_iterations_[rank], 0.05) / fold_ticks_[rank];
-        const bool jump = folds_ == 0 || std::abs(rate / speeds_[rank] - 1) > change;
-        speeds_[rank] = jump ? rate : 0.5 * (speeds_[rank] + rate);
+        const bool far = std::abs(rate / speeds_[rank] - 1) > change;
+        const bool replace = folds_ == 0 || (far && jumped_[rank]);
+        speeds_[rank] = replace ? rate : 0.5 * (speeds_[rank] + rate);
+        jumped_[rank] = far && !replace;
         fold_iterations_[rank] = fold_ticks_[rank] = 0;
         fastest = std::max(fastest, speeds_[rank]);
     }
@@ -113,7 +128,7 @@ double loop_model::predicted(const option& o, double n) const noexcept {
 }
 
 double loop_model::estimate(const option& o, double n) const noexcept {
-    return o.tried() ? std::min(o.best, o.previous) : predicted(o, n);
+    return o.tried() ? o.typical() : predicted(o, n);
 }
 
 bool loop_model::trial_complete() const noexcept {
@@ -123,10 +138,11 @@ bool loop_model::trial_complete() const noexcept {
     if (window_.calls >= 2 && us >= 2000) return true;
     const option& best = options_[chosen_];
     if (!best.tried()) return false;
-    const double known = std::min(best.best, best.previous);
-    // Twice as slow is clear before that, and twice as fast when it does not depend on other members.
-    if (window_.calls >= 3 && us >= 120 && window_.per_iteration() > 2 * known) return true;
-    return current_ == 0 && window_.calls >= 5 && window_.per_iteration() * 2 < known;
+    const double slower = window_.per_iteration() / best.typical();
+    // Twice as slow is clear before that, four times at the first call; and twice as fast is clear when it
+    // does not depend on other members.
+    if (us >= 120 && (slower > 4 || (window_.calls >= 3 && slower > 2))) return true;
+    return current_ == 0 && window_.calls >= 5 && slower < 0.5;
 }
 
 bool loop_model::window_complete() const noexcept {
@@ -144,13 +160,14 @@ void loop_model::start_trial(std::size_t which) noexcept {
 
 void loop_model::finish_trial() noexcept {
     option& tried = options_[current_];
-    tried.previous = tried.best;
-    tried.best = window_.per_iteration();
-    ++tried.trials;
-    tried.spent_at_trial = spent_;
-    if (current_ == 0) serial_ = std::min(tried.best, tried.previous);
     const double n = last_n_;
-    const bool lost = tried.best > estimate(options_[chosen_], n) * 1.05;
+    const double now = window_.per_iteration();
+    const bool lost = now > estimate(options_[chosen_], n) * 1.05;
+    // A width that was given up because something disturbed it starts afresh when it does well again.
+    if (!lost && tried.typical() > 1.2 * now) tried.recent = unknown;
+    tried.add(now);
+    tried.spent_at_trial = spent_;
+    if (current_ == 0) serial_ = tried.typical();
     tried.patience = lost ? std::min(64.0, tried.patience * 2) : 1;
     in_trial_ = false;
     choose(n);
@@ -186,7 +203,9 @@ void loop_model::maybe_start_trial(double n) noexcept {
         const double expected = estimate(o, n);
         // A trial lasts 3 calls or 0.5 ms at least, plus the call that warms up.
         const double calls = std::max(4.0, 500 / std::max(expected * n / microsecond_, 1e-3));
-        const double loss = std::max(0.0, expected - now_best) * n * calls;
+        // A trial that does badly ends after 0.12 ms or a call of four times the usual length.
+        const double most = std::max(150 * microsecond_, 4 * now_best * n);
+        const double loss = std::min(std::max(0.0, expected - now_best) * n * calls, most);
         const bool affordable =
             o.tried() ? std::max(loss, 0.05 * now_best * n * calls) * o.patience <=
                             trial_share * (spent_ - o.spent_at_trial)
@@ -207,17 +226,14 @@ void loop_model::finish_window(double n) noexcept {
     const bool off = std::abs(now / reference_ - 1) > drift;
     drifts_ = off ? drifts_ + 1 : 0;
     if (!off) reference_ += 0.3 * (now - reference_);
-    mine.previous = mine.best;
-    mine.best = now;
-    ++mine.trials;
+    mine.add(now);
     mine.spent_at_trial = spent_;
-    if (chosen_ == 0) serial_ = now;
+    if (chosen_ == 0) serial_ = mine.typical();
     window_ = {};
     if (drifts_ >= 2) {
         // What was learned about the others belongs to a machine or a loop that is no more.
         drifts_ = 0;
         reference_ = now;
-        mine.previous = std::numeric_limits<double>::infinity();
         for (option& o : options_) {
             if (&o == &mine) continue;
             o.patience = 1;
@@ -260,8 +276,7 @@ void loop_model::record(index n, std::int64_t elapsed) noexcept {
     } else if (!options_[chosen_].tried() && window_.calls == 2 && chosen_ != 0) {
         // A loop of a few forks' length: the prediction of the time alone contains half a fork, so try it.
         if (ticks < 20 * options_.back().fork_ticks) {
-            options_[chosen_].best = window_.per_iteration();
-            options_[chosen_].trials = 1;
+            options_[chosen_].add(window_.per_iteration());
             options_[chosen_].spent_at_trial = spent_;
             start_trial(0);
         }

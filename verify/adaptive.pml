@@ -8,8 +8,9 @@
  * With `pan -l` (PROGRESS): no endless run in which no unit is handed out.
  *
  * Mutants, each of which must fail: THIEF_STORES, OWNER_STORES, STORE_BEFORE_EXCHANGE, BUSY_THIEF,
- * SIZE_COMPARED. A witness, which must fail too: ABA_WITNESS asserts that no compare-exchange ever succeeds
- * on a word that has changed and come back.
+ * SIZE_COMPARED (with PUBLISH_FIRST), and, in the search for endless runs, PUBLISH_FIRST: a thief that stores all it stole and
+ * then takes its first chunk from there may be robbed of it in between, and rob back, for ever.
+ * ABA_WITNESS asserts that no compare-exchange ever succeeds on a word that has changed and come back.
  */
 #define MEMBERS 3
 #ifndef UNITS
@@ -191,7 +192,7 @@ inline steal_from(thief) {
         if
         :: word == 0
         :: else ->
-#ifdef KEEP_FIRST
+#ifndef PUBLISH_FIRST
             /* The first chunk never enters the word. */
             d_step {
                 left = SIZE(word);

@@ -48,16 +48,15 @@ adaptive       safety  pass       GRAIN=3 SPEED0=4 SPEED1=1 SPEED2=1 BOUND1=0 BO
 adaptive       safety  pass       MAY_STEAL=1
 adaptive       safety  pass       MAY_STEAL=3
 adaptive       cycles  pass       MAY_STEAL=1
-adaptive       cycles  cycle
-adaptive       safety  assertion  ABA_WITNESS UNITS=3 BOUND2=2
+adaptive       cycles  pass
+adaptive       cycles  cycle      PUBLISH_FIRST
+adaptive       safety  pass       ABA_WITNESS
+adaptive       safety  assertion  PUBLISH_FIRST ABA_WITNESS UNITS=3 BOUND2=2
 adaptive       safety  assertion  THIEF_STORES
 adaptive       safety  assertion  OWNER_STORES
 adaptive       safety  assertion  STORE_BEFORE_EXCHANGE
 adaptive       safety  assertion  BUSY_THIEF
-adaptive       safety  assertion  SIZE_COMPARED
-adaptive       safety  pass       KEEP_FIRST
-adaptive       safety  pass       KEEP_FIRST ABA_WITNESS
-adaptive       cycles  pass       KEEP_FIRST
+adaptive       safety  assertion  PUBLISH_FIRST SIZE_COMPARED
 exception      safety  pass       LOOPS=3
 exception      safety  assertion  FAILED_STORED
 exception      safety  assertion  FAILED_KEPT

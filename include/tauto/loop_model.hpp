@@ -4,6 +4,7 @@
 // Pure: no thread and no clock; the team tells it what happened and asks what to do. So the simulator and
 // the tests drive it in virtual time.
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <limits>
@@ -63,16 +64,21 @@ class loop_model {
     }
 
   private:
+    static constexpr double never = std::numeric_limits<double>::infinity();
+    static constexpr std::array<double, 4> unknown = {never, never, never, never};
     struct option {
         int width = 1;
         double fork_ticks = 0;
-        // Ticks per iteration: the better of the last two trials (noise only ever adds), or infinity.
-        double best = std::numeric_limits<double>::infinity();
-        double previous = std::numeric_limits<double>::infinity();
+        // Ticks per iteration of the last four windows, latest first; infinity where there was none.
+        std::array<double, 4> recent = unknown;
         int trials = 0;
         double patience = 1;        // doubles each time a repeated trial loses
         double spent_at_trial = 0;  // spent_ when it was tried last
         [[nodiscard]] bool tried() const noexcept { return trials > 0; }
+        // The second best of the last four windows: noise only ever adds, and a program that disturbs two of
+        // them must not talk a loop out of its members. With fewer than three, the best.
+        [[nodiscard]] double typical() const noexcept;
+        void add(double per_iteration) noexcept;
     };
     struct window {
         int calls = 0;
@@ -102,6 +108,7 @@ class loop_model {
     std::vector<double> share_speeds_;
     std::vector<double> fold_iterations_;
     std::vector<double> fold_ticks_;
+    std::vector<bool> jumped_;
     std::vector<int> order_;
     double fold_elapsed_ = 0;
     int folds_ = 0;

@@ -7,18 +7,19 @@
 //
 // The adaptive schedule's protocol: one 64-bit word a member.
 //
+// clang-format off
 // | part of the word | what a user sees                          | who changes it                          |
 // |------------------|-------------------------------------------|-----------------------------------------|
 // | begin (low 32)   | first unit of the share not yet handed out | the owner, upwards, by compare-exchange |
 // | end (high 32)    | end of the share                           | a thief, downwards, by compare-exchange |
+// clang-format on
 //
 // Invariant: the units that no member has been given yet are exactly the disjoint union of the words'
 // [begin, end), plus at most one range in the hands of each thief between its compare-exchange on the
 // victim's word and its store to its own. Each compare-exchange moves units from one holder to another
-// and never copies them, so every unit is handed out exactly once. A word says all there is to say about
-// the share it holds: should a value come back to a word (A-B-A), a compare-exchange that succeeds on it
-// still takes units that are in the share at that moment.
-// Only an owner whose word is empty stores to it, and an empty word matches no thief's expected value.
+// and never copies them, so every unit is handed out exactly once; and each one that succeeds hands out at
+// least one unit, so the members cannot keep each other busy for ever. Only an owner whose word is empty
+// stores to it, and an empty word matches no thief's expected value.
 // (The same protocol, with the same names, is in verify/adaptive.pml.)
 
 #include <algorithm>
@@ -139,6 +140,14 @@ inline void weighted_bounds(index n, std::span<const double> speeds, std::span<i
     bounds[speeds.size()] = n;
 }
 
+// How many units of the `left` ones an owner takes from the front.
+inline std::uint32_t front_count(const adaptive_plan& plan, std::uint32_t left) noexcept {
+    std::uint32_t count = std::max(plan.grain, left / plan.divisor);
+    if (count >= 16) count = (count + 3) & ~std::uint32_t{3};
+    // A rest below half a grain would cost a claim and be worth no steal.
+    return count >= left || left - count < (plan.grain + 1) / 2 ? left : count;
+}
+
 // The owner's next chunk from the front of its own share; empty when the share is.
 inline range take_front(const adaptive_plan& plan, std::atomic<std::uint64_t>& share) noexcept {
     // Relaxed: the word carries no data but itself; what a body reads was published by the launch.
@@ -147,10 +156,7 @@ inline range take_front(const adaptive_plan& plan, std::atomic<std::uint64_t>& s
         const std::uint32_t left = detail::share_size(word);
         if (left == 0) return {};
         const std::uint32_t begin = detail::share_begin(word);
-        std::uint32_t count = std::max(plan.grain, left / plan.divisor);
-        if (count >= 16) count = (count + 3) & ~std::uint32_t{3};
-        // A rest below half a grain would cost a claim and be worth no steal.
-        if (count >= left || left - count < (plan.grain + 1) / 2) count = left;
+        const std::uint32_t count = front_count(plan, left);
         const std::uint64_t rest = detail::pack_share(begin + count, detail::share_end(word));
         if (share.compare_exchange_weak(word, rest, std::memory_order_relaxed)) {
             return plan.iterations(begin, begin + count);
@@ -161,6 +167,8 @@ inline range take_front(const adaptive_plan& plan, std::atomic<std::uint64_t>& s
 // Takes from the back of one victim's share, in proportion to the two speeds, so that both would finish
 // together; the thief's first chunk is returned and the rest becomes its own share. Empty when a race was
 // lost or the victim has nothing left. share_of(rank) gives the word of a member.
+// The thief keeps its first chunk in hand and never publishes it: if it did, two idle members could take
+// one unit from each other for ever, and neither would run it.
 template <class ShareOf>
 range steal_from(const adaptive_plan& plan, ShareOf&& share_of, int thief, int victim) noexcept {
     std::atomic<std::uint64_t>& theirs = share_of(victim);
@@ -177,9 +185,10 @@ range steal_from(const adaptive_plan& plan, ShareOf&& share_of, int thief, int v
     const std::uint64_t rest = detail::pack_share(detail::share_begin(word), end - count);
     if (!theirs.compare_exchange_strong(word, rest, std::memory_order_relaxed)) return {};
     // Between here and the store below the units are in this member's hands alone.
-    std::atomic<std::uint64_t>& mine = share_of(thief);
-    mine.store(detail::pack_share(end - count, end), std::memory_order_relaxed);
-    return take_front(plan, mine);
+    const std::uint32_t begin = end - count;
+    const std::uint32_t first = front_count(plan, count);
+    share_of(thief).store(detail::pack_share(begin + first, end), std::memory_order_relaxed);
+    return plan.iterations(begin, begin + first);
 }
 
 // The member (not `thief`) whose share would finish last, or -1 when no share has anything left. O(members).

@@ -3,13 +3,15 @@
 //
 // Launch and join, one mailbox and one report line a worker (verify/launch.pml has the same names):
 //
-// | variable          | what it says                               | written by            | pairs with |
-// |-------------------|--------------------------------------------|-----------------------|--------------------------|
-// | mailbox.ticket    | a loop is ready (changes) / nothing new    | caller, store-release | worker,
-// load-acquire     | | mailbox.parked    | the worker sleeps, or is about to          | worker | caller,
-// after its fence  | | mailbox.share     | what is left of the worker's share         | see schedule.hpp | -
-// | | report.done       | ticket of the last loop finished, bit 0:   | worker, exchange;     | caller,
-// load-acquire     | |                   | the caller sleeps on it                    | caller sets bit 0 | |
+// clang-format off
+// | variable       | what it says                                   | written by            | pairs with              |
+// |----------------|------------------------------------------------|-----------------------|-------------------------|
+// | mailbox.ticket | a loop is ready (it changed), or nothing new   | caller, store-release | worker, load-acquire    |
+// | mailbox.parked | the worker sleeps, or is about to              | worker                | caller, after its fence |
+// | mailbox.share  | what is left of the worker's share             | see schedule.hpp      | -                       |
+// | report.done    | ticket of the last loop finished; bit 0: the   | worker, exchange;     | caller, load-acquire    |
+// |                | caller sleeps on it                            | caller sets bit 0     |                         |
+// clang-format on
 //
 // Invariant: a mailbox's plain fields are written only while its worker is idle (done == ticket), and a
 // worker reads them only between its ticket's change and its own exchange on done. So no two threads ever
