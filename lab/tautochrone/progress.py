@@ -122,7 +122,9 @@ class LineProgress:
 def progress_for(title: str, console: Console | None = None) -> Progress:
     """The kind of progress that fits where stderr goes: a bar on a terminal, lines elsewhere."""
     console = console if console is not None else Console(stderr=True)
-    return TerminalProgress(title, console) if console.is_terminal else LineProgress(title, console.file)
+    # A dumb terminal cannot move its cursor back to draw a bar anew.
+    draws = console.is_terminal and not console.is_dumb_terminal
+    return TerminalProgress(title, console) if draws else LineProgress(title, console.file)
 
 
 def time_left(seconds: float | None) -> str:

@@ -1,0 +1,221 @@
+"""``tauto compare``: what is compared with what, and what is said when it cannot be."""
+
+from __future__ import annotations
+
+import json
+import random
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from measuring import MACHINE, row
+from tautochrone.compare import compare_results, run_compare_command
+from tautochrone.errors import TautoError
+from tautochrone.row import Row
+from tautochrone.store import Store
+
+
+def stored(folder: Path, rows: list[Row], machine: str = str(MACHINE["machine"])) -> str:
+    with Store.open(
+        folder, "loop", "plan", {**MACHINE, "machine": machine, "name": f"box {machine}"}
+    ) as store:
+        for one in rows:
+            store.append({**one, "machine": machine})
+    return str(folder)
+
+
+def times(
+    runtime: str, seconds: float, size: int = 1000, *, rounds: int = 8, noise: float = 0.001, **config: Any
+) -> list[Row]:
+    chance = random.Random(f"{runtime}{seconds}{size}")
+    settings = {"runtime": runtime, "size": size, **config}
+    identity = "-".join(str(value) for value in settings.values())
+    return [
+        row(
+            identity,
+            number,
+            seconds * chance.uniform(1 - noise, 1 + noise),
+            config=settings,
+            group=f"size={size}",
+            name=f"{runtime} on {size}",
+        )
+        for number in range(rounds)
+    ]
+
+
+def said(a: str, b: str, *, as_json: bool = False, across_machines: bool = False) -> str:
+    output = StringIO()
+    console = Console(file=output, width=200)
+    assert run_compare_command(a, b, as_json, across_machines, console) == 0
+    return output.getvalue()
+
+
+@pytest.fixture
+def one_store(tmp_path: Path) -> str:
+    rows = [
+        one
+        for size, ours, theirs in ((1000, 1.0, 2.0), (2000, 4.0, 4.0))
+        for one in (*times("tautochrone", ours, size), *times("openmp", theirs, size))
+    ]
+    return stored(tmp_path / "loop", rows)
+
+
+def test_two_configurations_of_one_store_are_compared_by_round(one_store: str) -> None:
+    report = compare_results(f"{one_store}@runtime=openmp", f"{one_store}@runtime=tautochrone")
+    assert report.paired
+    small, large = report.lines
+    assert (small.cell, small.a, small.b) == ("size=1000", "openmp on 1000", "tautochrone on 1000")
+    assert (small.comparison.verdict, small.comparison.rounds) == ("faster", 8)
+    assert small.comparison.ratio == pytest.approx(0.5, rel=0.01)
+    assert large.comparison.ratio == pytest.approx(1.0, rel=0.01)
+    assert report.overall is not None
+    assert report.overall.ratio == pytest.approx(0.5**0.5, rel=0.01)
+    assert report.notes == []
+
+
+def test_drift_that_both_share_cancels_in_pairs(tmp_path: Path) -> None:
+    rows = [
+        {**one, "seconds": one["seconds"] * (1 + one["round"])}
+        for runtime, seconds in (("a", 1.0), ("b", 1.01))
+        for one in times(runtime, seconds, noise=0.0)
+    ]
+    folder = stored(tmp_path / "x", rows)
+    (line,) = compare_results(f"{folder}@runtime=a", f"{folder}@runtime=b").lines
+    assert (line.comparison.verdict, line.comparison.ratio) == ("slower", pytest.approx(1.01))
+
+
+def test_two_stores_are_compared_unpaired_and_it_is_said(tmp_path: Path) -> None:
+    before = stored(tmp_path / "before", [*times("openmp", 2.0), *times("tbb", 3.0)])
+    after = stored(tmp_path / "after", [*times("openmp", 1.0), *times("stdpar", 3.0)])
+    report = compare_results(before, after)
+    (line,) = report.lines
+    assert (line.comparison.verdict, line.comparison.paired) == ("faster", False)
+    assert report.overall is None
+    assert report.notes == [
+        "not interleaved: drift between the two sessions is not removed",
+        "left out: 1 configurations that only A has, 1 that only B has",
+    ]
+    assert "Note: not interleaved: drift between the two sessions is not removed." in said(before, after)
+
+
+def test_the_table_has_ratio_interval_rounds_and_verdict_in_words(one_store: str) -> None:
+    text = said(f"{one_store}@runtime=openmp", f"{one_store}@runtime=tautochrone")
+    faster = next(line for line in text.splitlines() if "size=1000" in line)
+    assert "0.500" in faster
+    assert "…" in faster
+    assert faster.split("│")[-2].strip() == "faster"
+    even = next(line for line in text.splitlines() if "size=2000" in line)
+    assert "no difference resolved (resolution 0." in even
+    assert "geometric mean" in text
+
+
+def test_json_holds_the_same_for_programs(one_store: str) -> None:
+    a, b = f"{one_store}@runtime=openmp", f"{one_store}@runtime=tautochrone"
+    found = json.loads(said(a, b, as_json=True))
+    assert (found["schema"], found["a"], found["b"]) == ("tautochrone.comparison/1", a, b)
+    first = found["comparisons"][0]
+    assert (first["verdict"], first["rounds"], first["confidence"]) == ("faster", 8, 0.99)
+    assert first["low"] < first["ratio"] < first["high"] < 1
+    assert found["geometric_mean"]["rounds"] == 8
+
+
+def test_rows_of_two_machines_are_refused_unless_that_is_wanted(tmp_path: Path) -> None:
+    here = stored(tmp_path / "here", times("openmp", 2.0))
+    there = stored(tmp_path / "there", times("openmp", 1.0), machine="ffff")
+    with pytest.raises(TautoError, match=r"different machines \(box 0123456789ab .* and box ffff") as caught:
+        compare_results(here, there)
+    assert "--across-machines" in caught.value.remedy
+    report = compare_results(here, there, across_machines=True)
+    assert report.lines[0].comparison.verdict == "faster"
+    assert "from different machines" in report.notes[0]
+    assert "different machines" in said(here, there, across_machines=True)
+
+
+def test_too_few_rounds_are_not_measured_and_the_reason_is_given(tmp_path: Path) -> None:
+    a = stored(tmp_path / "a", times("openmp", 1.0, rounds=7))
+    b = stored(tmp_path / "b", times("openmp", 2.0))
+    (line,) = compare_results(a, b).lines
+    assert (line.comparison.verdict, line.reason) == ("not measured", "7 runs; at least 8 are needed")
+    assert "not measured: 7 runs; at least 8 are needed" in said(a, b)
+
+
+def test_a_side_that_failed_is_not_measured_and_its_words_are_given(tmp_path: Path) -> None:
+    failed = [
+        {**one, "seconds": None, "error": {"kind": "failed", "message": "no memory"}}
+        for one in times("openmp", 1.0)
+    ]
+    a, b = stored(tmp_path / "a", times("openmp", 1.0)), stored(tmp_path / "b", failed)
+    (line,) = compare_results(a, b).lines
+    assert (line.a_seconds, line.b_seconds) == (pytest.approx(1.0, rel=0.01), None)
+    assert (line.comparison.verdict, line.reason) == ("not measured", "B failed: no memory")
+
+
+def test_nothing_in_common_is_told(tmp_path: Path) -> None:
+    a, b = stored(tmp_path / "a", times("openmp", 1.0)), stored(tmp_path / "b", times("tbb", 1.0))
+    with pytest.raises(TautoError, match="no configuration in common"):
+        compare_results(a, b)
+
+
+def test_one_and_the_same_thing_is_not_compared_with_itself(one_store: str) -> None:
+    with pytest.raises(TautoError, match="are the same results"):
+        compare_results(one_store, f"{one_store}/rows.jsonl")
+    with pytest.raises(TautoError, match="are the same results"):
+        compare_results(f"{one_store}@runtime=openmp", f"{one_store}@runtime=openmp")
+
+
+def test_a_selection_of_several_configurations_says_what_to_choose_from(tmp_path: Path) -> None:
+    rows = [
+        *times("openmp", 1.0, schedule="static", chunk=None),
+        *times("openmp", 1.0, schedule="dynamic", chunk=2),
+        *times("tbb", 1.0, schedule="auto"),
+    ]
+    folder = stored(tmp_path / "x", rows)
+    with pytest.raises(TautoError, match="selects 2 configurations for size=1000") as caught:
+        compare_results(f"{folder}@runtime=tbb", f"{folder}@runtime=openmp")
+    assert "chunk is 2, none; schedule is dynamic, static" in caught.value.message
+    report = compare_results(f"{folder}@runtime=tbb", f"{folder}@runtime=openmp,schedule=dynamic,chunk=2")
+    assert report.lines[0].comparison.verdict == "no difference resolved"
+
+
+def test_values_of_a_selection_are_written_as_people_write_them(tmp_path: Path) -> None:
+    rows = [
+        *times("a", 1.0, emulated={"1": 4.0}, placement="0-3,8", quick=True),
+        *times("b", 2.0, emulated={}, placement="all", quick=True),
+    ]
+    folder = stored(tmp_path / "x", rows)
+    report = compare_results(
+        f"{folder}@placement=0-3,8,emulated=1:4", f"{folder}@emulated=none,quick=true,placement=all"
+    )
+    assert report.lines[0].comparison.verdict == "slower"
+
+
+@pytest.mark.parametrize(
+    ("selection", "message", "remedy"),
+    [
+        ("colour=red", "has a setting 'colour'", "runtime, size"),
+        ("runtime=tbb", "has runtime=tbb", "openmp, tautochrone"),
+        ("runtime", "'runtime' .* is not setting=value", "runtime=openmp"),
+    ],
+)
+def test_a_selection_that_selects_nothing_says_what_is_there(
+    one_store: str, selection: str, message: str, remedy: str
+) -> None:
+    with pytest.raises(TautoError, match=message) as caught:
+        compare_results(one_store, f"{one_store}@{selection}")
+    assert remedy in caught.value.remedy
+
+
+def test_a_folder_may_have_an_at_sign_in_its_name(tmp_path: Path) -> None:
+    a = stored(tmp_path / "x@y=z", times("openmp", 1.0))
+    b = stored(tmp_path / "b", times("openmp", 1.0))
+    assert len(compare_results(a, b).lines) == 1
+
+
+def test_many_verdicts_come_with_a_warning(tmp_path: Path) -> None:
+    rows = [one for size in range(1, 7) for name in "ab" for one in times(name, 1.0, size)]
+    folder = stored(tmp_path / "x", rows)
+    (note,) = compare_results(f"{folder}@runtime=a", f"{folder}@runtime=b").notes
+    assert note == "each of the 6 verdicts may be wrong by chance with probability up to 0.01"

@@ -1,0 +1,363 @@
+"""Real processes: what is counted of them, how they are stopped, and what their failures are called."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tautochrone import counters
+from tautochrone.configuration import Configuration
+from tautochrone.errors import TautoError
+from tautochrone.executor import RunResult
+from tautochrone.subprocess_executor import PADDING_VARIABLE, SubprocessExecutor
+
+
+@pytest.fixture
+def executor() -> Iterator[SubprocessExecutor]:
+    with SubprocessExecutor() as one:
+        yield one
+
+
+@pytest.fixture
+def plain() -> Iterator[SubprocessExecutor]:
+    """For programs that print what they like: the figure of merit is the wall time."""
+    with SubprocessExecutor(reads="elapsed") as one:
+        yield one
+
+
+def shell(script: str, **environment: str) -> Configuration:
+    return Configuration("a script", ["/bin/sh", "-c", script], environment, {"script": script})
+
+
+def python(code: str) -> Configuration:
+    return Configuration("a program", [sys.executable, "-I", "-S", "-c", textwrap.dedent(code)])
+
+
+def kind_and_message(result: RunResult) -> tuple[str, str]:
+    assert result.error is not None
+    assert result.seconds is None
+    return result.error.kind, result.error.message
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in ("Z", "X")
+    except FileNotFoundError:
+        return False
+
+
+def gone_soon(pid: int) -> bool:
+    """Whether the process ends within ten seconds; the waiting ends as soon as it does."""
+    deadline = time.monotonic() + 10.0
+    while is_running(pid) and time.monotonic() < deadline:
+        os.sched_yield()
+    return not is_running(pid)
+
+
+def test_a_runners_line_becomes_the_result(executor: SubprocessExecutor) -> None:
+    result = executor.run(shell("""echo '{"seconds": 0.25, "check": {"passed": true}, "threads": 2}'"""), 60)
+    assert (result.seconds, result.error) == (0.25, None)
+    assert result.record["threads"] == 2
+    assert result.elapsed_seconds > 0
+    assert result.voluntary_switches is not None
+
+
+def test_a_program_that_knows_nothing_of_us_is_timed_from_outside(plain: SubprocessExecutor) -> None:
+    result = plain.run(shell("echo hello; echo again"), 60)
+    assert (result.seconds, result.record, result.error) == (result.elapsed_seconds, {}, None)
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        (1, "failed"),
+        (2, "failed"),
+        (3, "wrong_answer"),
+        (4, "missing_worker"),
+        (5, "not_installed"),
+        (9, "failed"),
+    ],
+)
+def test_exit_codes_have_their_kinds_and_the_programs_own_words(
+    executor: SubprocessExecutor, code: int, kind: str
+) -> None:
+    result = executor.run(shell(f"echo 'tauto-loop: error: so it is' >&2; exit {code}"), 60)
+    assert kind_and_message(result) == (kind, "tauto-loop: error: so it is")
+
+
+def test_a_silent_failure_names_the_exit_code(executor: SubprocessExecutor) -> None:
+    assert kind_and_message(executor.run(shell("exit 7"), 60)) == ("failed", "it ended with exit code 7")
+
+
+def test_a_program_that_dies_names_the_signal(executor: SubprocessExecutor) -> None:
+    kind, message = kind_and_message(executor.run(shell("echo oops >&2; kill -SEGV $$"), 60))
+    assert (kind, message) == ("failed", "it was killed by SIGSEGV: oops")
+
+
+def test_only_the_last_lines_of_stderr_are_kept(executor: SubprocessExecutor) -> None:
+    _, message = kind_and_message(executor.run(shell("seq 100000 >&2; exit 1"), 60))
+    assert message == "99998; 99999; 100000"
+
+
+def test_a_wrong_answer_is_an_error_though_the_program_ends_well(executor: SubprocessExecutor) -> None:
+    kind, message = kind_and_message(
+        executor.run(
+            shell("""echo '{"seconds": 1, "check": {"passed": false, "relative_error": 0.5}}'"""), 60
+        )
+    )
+    assert kind == "wrong_answer"
+    assert "0.5" in message
+
+
+@pytest.mark.parametrize(
+    ("output", "complaint"),
+    [
+        ("", "printed 0 lines"),
+        ('{"seconds": 1}\n{"seconds": 1}', "printed 2 lines"),
+        ("done", "did not print JSON but 'done'"),
+        ("[1]", "did not print JSON"),
+        ('{"seconds": NaN}', "did not print JSON"),
+        ('{"seconds": null}', "printed seconds None"),
+        ('{"seconds": 0}', "printed seconds 0"),
+        ('{"seconds": "1"}', "printed seconds '1'"),
+        ("{}", "printed seconds None"),
+    ],
+)
+def test_a_runner_that_prints_something_else_has_failed(
+    executor: SubprocessExecutor, output: str, complaint: str
+) -> None:
+    kind, message = kind_and_message(executor.run(shell(f"printf '%s\\n' '{output}'"), 60))
+    assert kind == "failed"
+    assert complaint in message
+
+
+def test_a_program_that_is_not_there_is_not_installed(executor: SubprocessExecutor) -> None:
+    kind, message = kind_and_message(executor.run(Configuration("x", ["/nowhere/tauto-loop-tbb"]), 60))
+    assert kind == "not_installed"
+    assert message == "/nowhere/tauto-loop-tbb cannot be started: No such file or directory"
+
+
+def test_a_file_that_is_no_program_has_failed(executor: SubprocessExecutor) -> None:
+    assert kind_and_message(executor.run(Configuration("x", ["/etc/passwd"]), 60))[0] == "failed"
+
+
+def test_a_program_at_its_time_limit_is_stopped(executor: SubprocessExecutor) -> None:
+    result = executor.run(shell("echo waiting >&2; exec sleep 1000"), 0.2)
+    assert kind_and_message(result) == ("timeout", "it was stopped at the time limit of 0.2 s: waiting")
+    assert 0.2 <= result.elapsed_seconds < 100
+
+
+def test_a_program_that_ignores_the_polite_signal_is_killed(executor: SubprocessExecutor) -> None:
+    result = executor.run(shell("trap '' TERM; while :; do :; done"), 0.2)
+    assert kind_and_message(result)[0] == "timeout"
+
+
+def test_the_whole_group_is_stopped_and_its_strays_too(plain: SubprocessExecutor, tmp_path: Path) -> None:
+    script = f"sleep 1000 & echo $! > {tmp_path}/child; setsid sleep 1000 & echo $! > {tmp_path}/stray; wait"
+    plain.run(shell(script), 0.3)
+    for name in ("child", "stray"):
+        assert gone_soon(int((tmp_path / name).read_text()))
+
+
+def test_what_a_program_leaves_running_is_ended_with_it(plain: SubprocessExecutor, tmp_path: Path) -> None:
+    result = plain.run(shell(f"setsid sleep 1000 & echo $! > {tmp_path}/stray; echo done"), 60)
+    assert result.error is None
+    assert gone_soon(int((tmp_path / "stray").read_text()))
+
+
+LAB = """
+    import sys
+    from tautochrone.configuration import Configuration
+    from tautochrone.subprocess_executor import SubprocessExecutor
+    script = f"echo $$ > {sys.argv[1]}/part; mv {sys.argv[1]}/part {sys.argv[1]}/pid; exec sleep 1000"
+    try:
+        SubprocessExecutor().run(Configuration("x", ["/bin/sh", "-c", script]), 1000)
+    except KeyboardInterrupt:
+        sys.exit(130)
+"""
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -9)])
+def test_ctrl_c_or_the_death_of_the_lab_ends_the_program(tmp_path: Path, number: int, code: int) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(Path(counters.__file__).parents[1])}
+    command = [sys.executable, "-c", textwrap.dedent(LAB), str(tmp_path)]
+    with subprocess.Popen(command, env=environment) as lab:
+        while not (tmp_path / "pid").exists():
+            assert lab.poll() is None
+        pid = int((tmp_path / "pid").read_text())
+        assert is_running(pid)
+        lab.send_signal(number)
+        assert lab.wait(30) == code
+    assert gone_soon(pid)
+
+
+def test_peak_memory_is_the_programs_own(plain: SubprocessExecutor) -> None:
+    # One after the other: a later program must be able to show less than an earlier one, and less than we do.
+    sizes = []
+    for megabytes in (20, 120, 20):
+        result = plain.run(python(f"x = bytearray({megabytes} << 20)"), 60)
+        assert result.max_rss_bytes is not None
+        sizes.append(result.max_rss_bytes / 2**20)
+    assert 20 < sizes[0] < 60
+    assert 120 < sizes[1] < 160
+    assert sizes[2] == pytest.approx(sizes[0], abs=5)
+    ballast = bytearray(100 << 20)
+    ballast[::4096] = b"x" * len(ballast[::4096])
+    small = plain.run(shell("true"), 60)
+    assert small.max_rss_bytes is not None
+    assert small.max_rss_bytes < 16 << 20
+
+
+def test_cpu_time_is_the_programs_own(plain: SubprocessExecutor) -> None:
+    busy = plain.run(python("import time\nwhile time.process_time() < 0.3: pass"), 60)
+    idle = plain.run(shell("true"), 60)
+    assert busy.user_seconds is not None
+    assert busy.system_seconds is not None
+    assert busy.user_seconds + busy.system_seconds >= 0.3
+    assert idle.user_seconds is not None
+    assert idle.user_seconds < 0.2
+
+
+def test_the_environments_size_differs_from_run_to_run_and_repeats_with_the_seed() -> None:
+    script = f"""printf '{{"seconds": 1, "size": %d}}' ${{#{PADDING_VARIABLE}}}"""
+
+    def sizes(seed: int) -> list[int]:
+        with SubprocessExecutor(seed=seed) as one:
+            return [int(one.run(shell(script), 60).record["size"]) for _ in range(6)]
+
+    first = sizes(1)
+    assert len(set(first)) > 3
+    assert all(0 <= size <= 4095 for size in first)
+    assert first == sizes(1) != sizes(2)
+
+
+def test_a_configurations_environment_is_laid_over_ours(
+    executor: SubprocessExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FIRST", "ours")
+    monkeypatch.setenv("SECOND", "ours")
+    script = """echo "{\\"seconds\\": 1, \\"said\\": \\"$FIRST $SECOND\\"}" """
+    assert executor.run(shell(script, SECOND="theirs"), 60).record["said"] == "ours theirs"
+
+
+def test_a_program_gets_ordinary_signals_and_an_empty_input(executor: SubprocessExecutor) -> None:
+    code = """
+        import json, os, signal, sys
+        names = ("SIGINT", "SIGPIPE", "SIGTERM")
+        ignored = [name for name in names if signal.getsignal(signal.Signals[name]) == signal.SIG_IGN]
+        group = os.getpgrp() == os.getpid()
+        print(json.dumps({"seconds": 1, "input": sys.stdin.read(), "group": group, "ignored": ignored}))
+    """
+    record = executor.run(python(code), 60).record
+    assert record["input"] == ""
+    assert record["group"] is True
+    # Python itself ignores SIGPIPE and nothing else.
+    assert record["ignored"] == ["SIGPIPE"]
+
+
+def test_much_output_does_not_stop_a_program(plain: SubprocessExecutor) -> None:
+    assert plain.run(shell("head -c 20000000 /dev/zero; head -c 1000000 /dev/zero >&2"), 60).error is None
+
+
+def test_counters_are_numbers_or_a_reason_with_a_remedy(plain: SubprocessExecutor) -> None:
+    result = plain.run(python("x = 0\nfor i in range(1000000): x += i"), 60)
+    if result.counters is None:
+        assert result.counters_reason is not None
+        assert ". " in result.counters_reason
+    else:
+        assert any(isinstance(result.counters[name], int) for name in counters.HARDWARE)
+        assert result.counters["scope"] in ("user", "user and kernel")
+    assert result.migrations is None or result.migrations >= 0
+
+
+def test_migrations_are_counted_where_the_kernel_allows_it(plain: SubprocessExecutor) -> None:
+    allowed = sorted(os.sched_getaffinity(0))
+    result = plain.run(
+        python(
+            f"""
+            import os
+            for _ in range(10):
+                for cpu in {allowed[:2]}:
+                    os.sched_setaffinity(0, [cpu])
+            """
+        ),
+        60,
+    )
+    if result.migrations is None or len(allowed) < 2:
+        pytest.skip("needs two CPUs and the right to count")
+    assert result.migrations >= 19
+
+
+@pytest.mark.parametrize(
+    ("code", "word"),
+    [
+        (errno.EACCES, "perf_event_paranoid"),
+        (errno.ENOENT, "virtual"),
+        (errno.ENOSYS, "sandbox"),
+        (errno.EMFILE, "Too many open files"),
+    ],
+)
+def test_every_refusal_of_a_counter_names_a_remedy(code: int, word: str) -> None:
+    reason, remedy = counters.refusal(code).split(". ", 1)
+    assert word in reason + remedy
+    assert remedy[0].isupper()
+
+
+def test_a_hybrid_machine_counts_on_each_kind_of_core(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, kind in (("cpu_core", "4"), ("cpu_atom", "10"), ("msr", "9")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "type").write_text(kind + "\n")
+    monkeypatch.setattr(counters, "_DEVICES", str(tmp_path))
+    assert counters._core_units() == [10, 4]
+    monkeypatch.setattr(counters, "_DEVICES", str(tmp_path / "nothing"))
+    assert counters._core_units() == [0]
+
+
+def test_a_counter_that_reads_zero_after_real_work_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = {
+        "cache_references": 0,
+        "cache_misses": 0,
+        "llc_loads": 1000,
+        "llc_load_misses": 10,
+        "migrations": 0,
+    }
+    monkeypatch.setattr(counters.Counters, "_open", lambda *ignored: True)
+    monkeypatch.setattr(counters.Counters, "_read", lambda self, name: values.get(name))
+    hardware, reason, software = counters.Counters(1).read(cpu_seconds=1.0)
+    assert hardware is not None
+    assert (hardware["cache_references"], hardware["cache_misses"]) == (None, None)
+    assert (hardware["llc_loads"], hardware["llc_load_misses"]) == (1000, 10)
+    assert reason is not None
+    assert "reads 0 after 1.00 s" in reason
+    assert software["migrations"] == 0
+    short, _, _ = counters.Counters(1).read(cpu_seconds=0.001)
+    assert short is not None
+    assert short["cache_references"] == 0
+
+
+def test_a_launcher_that_died_is_told_and_the_next_run_gets_a_new_one(executor: SubprocessExecutor) -> None:
+    good = shell("""echo '{"seconds": 1}'""")
+    executor.run(good, 60)
+    process = executor._process
+    assert process is not None
+    kill = shell("kill -9 $PPID; exec sleep 1000")
+    with pytest.raises(TautoError, match="has died"):
+        executor.run(kill, 60)
+    assert executor.run(good, 60).seconds == 1
+
+
+def test_closing_twice_is_allowed_and_a_closed_executor_starts_anew(executor: SubprocessExecutor) -> None:
+    executor.close()
+    executor.close()
+    assert executor.run(shell("""echo '{"seconds": 1}'"""), 60).seconds == 1

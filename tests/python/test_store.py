@@ -1,0 +1,399 @@
+"""The rows file: what a kill, a full disk, a second writer and a careless editor can do to it."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from measuring import MACHINE, row
+from tautochrone import journal
+from tautochrone.clock import VirtualClock
+from tautochrone.errors import TautoError
+from tautochrone.row import Row, refused
+from tautochrone.store import ROWS_FILE, Store
+
+
+def opened(folder: Path, study: str = "loop", plan_id: str = "plan", fresh: bool = False) -> Store:
+    return Store.open(folder, study, plan_id, MACHINE, fresh=fresh, clock=VirtualClock())
+
+
+def filled(folder: Path, count: int = 3) -> Path:
+    with opened(folder) as store:
+        for number in range(count):
+            store.append(row("a", number))
+    return folder / ROWS_FILE
+
+
+def numbers(rows: list[Row]) -> list[int]:
+    return [one["round"] for one in rows]
+
+
+def test_a_store_begins_with_what_it_is_and_on_which_machine(tmp_path: Path) -> None:
+    path = filled(tmp_path / "new" / "folder", 1)
+    header, machine, first = (json.loads(line) for line in path.read_text().splitlines())
+    assert header["schema"] == "tautochrone.store/1"
+    assert (header["study"], header["plan_id"]) == ("loop", "plan")
+    assert header["created"] == "2026-01-01T00:00:00.000Z"
+    assert machine == MACHINE
+    assert first["schema"] == "tautochrone.row/1"
+
+
+def test_what_was_stored_is_read_back(tmp_path: Path) -> None:
+    filled(tmp_path)
+    store = Store.read(tmp_path)
+    assert numbers(store.rows()) == [0, 1, 2]
+    assert (store.study, store.machine["machine"], store.folder) == ("loop", MACHINE["machine"], tmp_path)
+    assert numbers(Store.read(tmp_path / ROWS_FILE).rows()) == [0, 1, 2]
+
+
+def test_a_store_goes_on_from_what_it_holds(tmp_path: Path) -> None:
+    filled(tmp_path)
+    with opened(tmp_path) as store:
+        assert store.completed() == {("a", 0), ("a", 1), ("a", 2)}
+        store.append(row("a", 3))
+        assert store.notices == []
+    assert numbers(Store.read(tmp_path).rows()) == [0, 1, 2, 3]
+
+
+def test_runs_that_failed_are_not_complete(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        store.append(row("a", 0, None))
+        store.append(row("a", 1))
+        assert store.completed() == {("a", 1)}
+
+
+def test_a_later_line_of_the_same_run_takes_its_place(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        for number in range(2):
+            store.append(row("a", number))
+        store.append(refused(row("a", 0), "wrong_answer", "it differs"))
+        assert [one["error"] is None for one in store.rows()] == [False, True]
+        assert store.completed() == {("a", 1)}
+
+
+def test_rows_that_only_chose_the_finalists_are_no_results(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        store.append(row("a", 0, source="screening"))
+        store.append(row("a", 1))
+        assert numbers(store.rows()) == [1]
+        assert numbers(store.rows("screening")) == [0]
+        assert numbers(store.rows(None)) == [0, 1]
+        assert store.completed() == {("a", 1)}
+        assert store.completed("screening") == {("a", 0)}
+
+
+@pytest.mark.parametrize("cut", [1, 10, 100])
+def test_a_cut_off_last_line_is_moved_aside_and_nothing_else_is_lost(tmp_path: Path, cut: int) -> None:
+    path = filled(tmp_path)
+    whole = path.read_bytes()
+    last = whole.splitlines(keepends=True)[-1]
+    path.write_bytes(whole[: -cut - 1])
+    with opened(tmp_path) as store:
+        assert numbers(store.rows()) == [0, 1]
+        (notice,) = store.notices
+        assert "was cut off" in notice
+        assert "rows.jsonl.partial" in notice
+        store.append(row("a", 2))
+    assert (tmp_path / "rows.jsonl.partial").read_bytes().startswith(last[: -cut - 1])
+    assert path.read_bytes() == whole
+
+
+def test_a_last_line_that_lacks_only_its_end_of_line_is_whole(tmp_path: Path) -> None:
+    path = filled(tmp_path)
+    path.write_bytes(path.read_bytes()[:-1])
+    with opened(tmp_path) as store:
+        assert store.notices == []
+        store.append(row("a", 3))
+    assert numbers(Store.read(tmp_path).rows()) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("keep", [0, 5, -1])
+def test_a_kill_in_the_first_lines_leaves_a_store_that_opens(tmp_path: Path, keep: int) -> None:
+    path = filled(tmp_path, 0)
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(lines[0][:keep] if keep >= 0 else lines[0] + lines[1][:7])
+    with opened(tmp_path) as store:
+        store.append(row("a", 0))
+    again = Store.read(tmp_path)
+    assert numbers(again.rows()) == [0]
+    assert again.machine["machine"] == MACHINE["machine"]
+
+
+def test_zeros_that_a_power_cut_left_at_the_end_are_moved_aside(tmp_path: Path) -> None:
+    path = filled(tmp_path)
+    with path.open("ab") as file:
+        file.write(b"\0" * 4096)
+    with opened(tmp_path) as store:
+        assert numbers(store.rows()) == [0, 1, 2]
+        assert len(store.notices) == 1
+
+
+def test_reading_leaves_out_the_line_that_is_just_being_written(tmp_path: Path) -> None:
+    path = filled(tmp_path)
+    size = path.stat().st_size
+    with path.open("ab") as file:
+        file.write(b'{"schema":"tautochrone.row/1","run"')
+    assert numbers(Store.read(tmp_path).rows()) == [0, 1, 2]
+    assert path.stat().st_size > size
+
+
+@pytest.mark.parametrize("line", ["not json", "[1, 2]", '{"schema": ', ""])
+def test_a_broken_line_in_the_middle_is_named(tmp_path: Path, line: str) -> None:
+    path = filled(tmp_path)
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join([*lines[:3], line, *lines[3:]]) + "\n")
+    before = path.read_bytes()
+    for attempt in (lambda: opened(tmp_path), lambda: Store.read(tmp_path)):
+        with pytest.raises(TautoError, match=r"line 4 of .*rows\.jsonl is not a JSON object") as caught:
+            attempt()
+        assert "--fresh" in caught.value.remedy
+    assert path.read_bytes() == before
+
+
+def test_another_schema_is_refused_by_name(tmp_path: Path) -> None:
+    path = filled(tmp_path)
+    path.write_text(path.read_text().replace("tautochrone.row/1", "tautochrone.row/9"))
+    expected = r"line 3 of .* has schema 'tautochrone\.row/9'; expected tautochrone\.row/1"
+    with pytest.raises(TautoError, match=expected):
+        opened(tmp_path)
+    with pytest.raises(TautoError, match=expected):
+        Store.read(tmp_path)
+    path.write_text('{"results": []}\n')
+    with pytest.raises(TautoError, match=r"line 1 of .* has schema None; expected tautochrone\.store/1"):
+        Store.read(tmp_path)
+
+
+def test_another_study_plan_or_machine_is_refused_with_a_way_out(tmp_path: Path) -> None:
+    filled(tmp_path)
+    with pytest.raises(TautoError, match="holds the study 'loop', not 'power'") as caught:
+        opened(tmp_path, study="power")
+    assert "--fresh" in caught.value.remedy
+    assert "--output" in caught.value.remedy
+    with pytest.raises(TautoError, match="plan plan, now plan other"):
+        opened(tmp_path, plan_id="other")
+    with pytest.raises(TautoError, match="machine 0123456789ab; this is machine ffff"):
+        Store.open(tmp_path, "loop", "plan", {**MACHINE, "machine": "ffff"})
+    with opened(tmp_path) as store:
+        assert len(store.rows()) == 3
+
+
+def test_a_fresh_start_keeps_the_old_rows_beside_the_new(tmp_path: Path) -> None:
+    for _ in range(2):
+        filled(tmp_path)
+        with opened(tmp_path, study="power", plan_id="other", fresh=True) as store:
+            assert store.rows() == []
+        (tmp_path / ROWS_FILE).unlink()
+    kept = sorted(path.name for path in tmp_path.iterdir())
+    assert kept == ["rows.20260101T000000000Z-2.jsonl", "rows.20260101T000000000Z.jsonl"]
+    assert numbers(Store.read(tmp_path / kept[0]).rows()) == [0, 1, 2]
+
+
+def test_a_fresh_start_helps_when_a_line_is_broken(tmp_path: Path) -> None:
+    path = filled(tmp_path)
+    path.write_text("broken\n" + path.read_text())
+    with opened(tmp_path, fresh=True) as store:
+        store.append(row("a", 0))
+    assert numbers(Store.read(tmp_path).rows()) == [0]
+
+
+def test_a_second_writer_is_told_the_first_ones_pid(tmp_path: Path) -> None:
+    with opened(tmp_path), pytest.raises(TautoError, match=f"written by process {os.getpid()}") as caught:
+        opened(tmp_path)
+    assert "--output" in caught.value.remedy
+    opened(tmp_path).close()
+
+
+def test_a_fresh_start_does_not_take_the_file_from_a_writer(tmp_path: Path) -> None:
+    with opened(tmp_path) as store, pytest.raises(TautoError, match="is being written"):
+        opened(tmp_path, fresh=True)
+    assert store.path.exists()
+
+
+def test_a_row_that_breaks_the_schema_is_not_stored(tmp_path: Path) -> None:
+    incomplete = row("a", 0)
+    del incomplete["config_id"]
+    with opened(tmp_path) as store:
+        size = store.path.stat().st_size
+        for bad in (
+            incomplete,
+            {**row("a", 0), "schema": "other/1"},
+            {**row("a", 0), "seconds": None},
+            {**row("a", 0), "seconds": 0.0},
+            {**row("a", 0, None), "seconds": 1.0},
+            {**row("a", 0, None), "error": {"kind": "bored", "message": ""}},
+            {**row("a", 0), "detail": float("nan")},
+        ):
+            with pytest.raises(ValueError):
+                store.append(bad)
+        assert store.path.stat().st_size == size
+        assert store.rows() == []
+
+
+def test_a_store_that_was_opened_for_reading_cannot_be_written(tmp_path: Path) -> None:
+    filled(tmp_path)
+    with pytest.raises(ValueError, match="opened for reading"):
+        Store.read(tmp_path).append(row("a", 9))
+
+
+def test_a_folder_without_results_is_named(tmp_path: Path) -> None:
+    with pytest.raises(TautoError, match=r"no results can be read from .*rows\.jsonl: No such file"):
+        Store.read(tmp_path)
+    (tmp_path / ROWS_FILE).touch()
+    with pytest.raises(TautoError, match="holds no results"):
+        Store.read(tmp_path)
+
+
+def mount(folder: Path, options: str) -> bool:
+    command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+@pytest.fixture
+def read_only_folder(tmp_path: Path) -> Iterator[Path]:
+    """By its mode, or for root, who writes anywhere, by its mount."""
+    mounted = False
+    if os.geteuid() == 0:
+        if not (mounted := mount(tmp_path, "ro,size=64k")):
+            pytest.skip("root needs the right to mount for a folder that it cannot write to")
+    else:
+        tmp_path.chmod(0o500)
+    yield tmp_path
+    if mounted:
+        subprocess.run(["umount", str(tmp_path)], check=True)
+    else:
+        tmp_path.chmod(0o700)
+
+
+def test_a_read_only_folder_is_refused_with_a_way_out(read_only_folder: Path) -> None:
+    for folder in (read_only_folder, read_only_folder / "new" / "folder"):
+        with pytest.raises(TautoError, match=r"cannot be written to .*: (Read-only|Permission)") as caught:
+            opened(folder)
+        assert "--output" in caught.value.remedy
+
+
+def test_a_folder_that_cannot_be_made_is_refused_with_a_way_out() -> None:
+    with pytest.raises(TautoError, match="results cannot be written to /proc/nowhere") as caught:
+        opened(Path("/proc/nowhere"))
+    assert "--output" in caught.value.remedy
+
+
+class FullDisk:
+    """Takes so many bytes and then has no room: a write is cut short first, as on a real disk."""
+
+    def __init__(self, room: int, code: int = errno.ENOSPC) -> None:
+        self.room = room
+        self.code = code
+
+    def write(self, descriptor: int, data: bytes) -> int:
+        if self.room == 0:
+            raise OSError(self.code, os.strerror(self.code))
+        taken = os.write(descriptor, data[: self.room])
+        self.room -= taken
+        return taken
+
+
+def append_until_it_fails(to: Store | journal.Journal, first: int) -> tuple[int, TautoError]:
+    """How many rows were stored, and the error that ended it."""
+    for number in range(first, 1000):
+        try:
+            to.append(row("a", number, detail="x" * 1000))
+        except TautoError as error:
+            return number - first, error
+    raise AssertionError("a disk of that size cannot hold 1000 rows")
+
+
+@pytest.mark.parametrize("room", [0, 1, 50, 5000])
+def test_a_full_disk_is_told_and_leaves_whole_lines(
+    tmp_path: Path, room: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = filled(tmp_path)
+    writer = journal.Journal.open(path)
+    monkeypatch.setattr(writer, "_write", FullDisk(room).write)
+    with writer:
+        stored, error = append_until_it_fails(writer, 3)
+    assert "the disk is full" in error.message
+    assert "Free some space" in error.remedy
+    assert path.read_bytes().endswith(b"\n")
+    assert numbers(Store.read(tmp_path).rows()) == list(range(3 + stored))
+    with opened(tmp_path) as store:
+        store.append(row("a", 3 + stored))
+        assert store.notices == []
+
+
+@pytest.mark.parametrize(
+    ("code", "word"), [(errno.EDQUOT, "quota"), (errno.EFBIG, "ulimit"), (errno.EIO, "Input/output error")]
+)
+def test_other_reasons_for_a_failed_write_are_told_too(
+    tmp_path: Path, code: int, word: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with journal.Journal.open(filled(tmp_path)) as writer:
+        monkeypatch.setattr(writer, "_write", FullDisk(10, code).write)
+        with pytest.raises(TautoError, match=word):
+            writer.append(row("a", 3))
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    if not mount(tmp_path, "size=64k"):
+        pytest.skip("a disk of 64 kB needs the right to mount")
+    yield tmp_path
+    subprocess.run(["umount", str(tmp_path)], check=True)
+
+
+def test_a_disk_that_is_really_full_leaves_whole_lines(small_disk: Path) -> None:
+    folder = small_disk / "results"
+    with opened(folder) as store:
+        stored, error = append_until_it_fails(store, 0)
+    assert "the disk is full" in error.message
+    assert stored > 10
+    assert numbers(Store.read(folder).rows()) == list(range(stored))
+    (folder / ROWS_FILE).rename(small_disk / "kept")
+    assert numbers(journal.read(small_disk / "kept")[2:]) == list(range(stored))
+
+
+WRITER = """
+    import sys
+    from tautochrone.store import Store
+    from measuring import MACHINE, row
+    store = Store.open(sys.argv[1], "loop", "plan", MACHINE)
+    number = len(store.rows())
+    while True:
+        store.append(row("a", number, detail="x" * 20000))
+        print(number, flush=True)
+        number += 1
+"""
+
+
+def test_a_kill_at_any_moment_loses_at_most_the_line_in_flight(tmp_path: Path) -> None:
+    chance = random.Random(3)
+    folders = [str(Path(journal.__file__).parents[1]), str(Path(__file__).parent)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(folders)}
+    code = textwrap.dedent(WRITER)
+    told = -1
+    for _ in range(12):
+        command = [sys.executable, "-c", code, str(tmp_path)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, text=True) as process:
+            assert process.stdout is not None
+            for _ in range(chance.randint(1, 6)):
+                told = int(process.stdout.readline())
+            # A moment that no line of the output marks: some instructions later.
+            for _ in range(chance.randint(0, 20000)):
+                pass
+            process.send_signal(signal.SIGKILL)
+            rest = process.stdout.read().split()
+            told = int(rest[-1]) if rest else told
+        found = numbers(Store.read(tmp_path).rows())
+        # All that was told as stored is there, and at most one more.
+        assert found == list(range(len(found)))
+        assert len(found) in (told + 1, told + 2)
+    assert told >= 12
