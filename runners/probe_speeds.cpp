@@ -46,6 +46,12 @@ class untouched_memory {
     void* start_;
 };
 
+// Of a millisecond each: shorter than a time slice, so that the median is of undisturbed ones on a busy
+// machine, and longer than the turns of `tauto emulate`, whose effect must show.
+int batches_in(double seconds) {
+    return std::max(5, static_cast<int>(seconds / 1e-3));
+}
+
 // Returns the number of floating-point operations done.
 double compute_step() {
     constexpr int chains = 16;
@@ -153,12 +159,13 @@ void measure_speeds(const machine_record& machine, const effort& effort, std::in
             step(cpu->cpu);
             run_pinned({cpu->cpu}, [&](int) {
                 const auto cached = memory.numbers().first(half_of_l2(*machine.find_cpu(cpu->cpu)));
-                cpu->compute_per_second = median_rate(0.25 * each, 25, compute_step);
-                cpu->cache_bytes_per_second = median_rate(0.25 * each, 25, [&] { return read_step(cached); });
+                cpu->compute_per_second = median_rate(0.25 * each, batches_in(0.25 * each), compute_step);
+                cpu->cache_bytes_per_second =
+                    median_rate(0.25 * each, batches_in(0.25 * each), [&] { return read_step(cached); });
                 // In pieces, so that a batch can end; each goes on where the last one ended.
                 const std::size_t piece = mebibyte / sizeof(double);
                 std::size_t at = 0;
-                cpu->memory_bytes_per_second = median_rate(0.5 * each, 25, [&] {
+                cpu->memory_bytes_per_second = median_rate(0.5 * each, batches_in(0.5 * each), [&] {
                     if (at + piece > memory.numbers().size()) at = 0;
                     return read_step(memory.numbers().subspan(std::exchange(at, at + piece), piece));
                 });

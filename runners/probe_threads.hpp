@@ -29,17 +29,17 @@ void keep(T& value) {
 
 // Median rate of `batches` batches that together take about `seconds`; step() does some work and returns how
 // much. A first batch warms up and does not count.
-template <class Step>
-double median_rate(double seconds, int batches, Step&& step) {
+template <class Step, class Clock = double (*)()>
+double median_rate(double seconds, int batches, Step&& step, Clock&& now = seconds_now) {
     const double batch_seconds = seconds / (batches + 1);
     std::vector<double> rates;
     for (int batch = 0; batch <= batches; ++batch) {
-        const double start = seconds_now();
+        const double start = now();
         double work = 0;
         double elapsed = 0;
         do {
             work += step();
-            elapsed = seconds_now() - start;
+            elapsed = now() - start;
         } while (elapsed < batch_seconds);
         if (batch > 0) rates.push_back(work / elapsed);
     }

@@ -216,8 +216,8 @@ def _smt(machine: Machine) -> Iterator[Advice]:
     threads = shared[0].hardware_threads_per_core
     yield Advice(
         "smt",
-        f"{names[0].upper()}{names[1:]} has {threads} hardware threads that share its units: a second one "
-        "adds a quarter rather than doubling, and shares the caches",
+        f"{names[0].upper()}{names[1:]} has {threads} hardware threads that share its units and caches: "
+        "a second thread there adds far less than one on another core",
         "Use one thread a core first (TAUTO_CPUS=cores, OMP_PLACES=cores), then measure with all",
     )
 

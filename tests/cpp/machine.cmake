@@ -12,3 +12,11 @@ add_custom_target(fake_trees DEPENDS ${trees}.stamp)
 tauto_test(machine_test machine_test.cpp LIBRARIES tautochrone)
 add_dependencies(machine_test fake_trees)
 target_compile_definitions(machine_test PRIVATE TAUTO_FAKE_TREES="${trees}")
+
+if(TARGET tauto_probe_parts)
+    tauto_test(probe_test probe_test.cpp LIBRARIES tauto_probe_parts)
+    add_dependencies(probe_test fake_trees)
+    target_compile_definitions(probe_test PRIVATE TAUTO_FAKE_TREES="${trees}")
+    # It spins on every CPU; beside other tests it would only measure those.
+    set_tests_properties(probe_test PROPERTIES RUN_SERIAL TRUE)
+endif()

@@ -1,0 +1,233 @@
+#include <doctest/doctest.h>
+
+#include <sched.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <filesystem>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <tauto/machine.hpp>
+
+#include "probe_fork_join.hpp"
+#include "probe_json.hpp"
+#include "probe_latency.hpp"
+#include "probe_measured.hpp"
+#include "probe_noise.hpp"
+#include "probe_speeds.hpp"
+#include "probe_threads.hpp"
+
+using namespace tauto;
+using namespace tauto::probe;
+
+namespace {
+
+machine_record fake(const std::string& name) {
+    return read_machine({.root = std::filesystem::path(TAUTO_FAKE_TREES) / name});
+}
+
+}  // namespace
+
+TEST_SUITE("steal time") {
+    constexpr std::string_view before =
+        "cpu  100 0 100 800 0 0 0 0 0 0\n"
+        "cpu0 50 0 50 400 0 0 0 0 0 0\n"
+        "cpu1 50 0 50 400 0 0 0 0 0 0\n"
+        "intr 12345 1 2 3\n";
+    constexpr std::string_view after =
+        "cpu  150 0 100 830 0 0 0 20 30 0\n"
+        "cpu0 90 0 50 400 0 0 0 10 30 0\n"
+        "cpu1 50 0 50 450 0 0 0 0 0 0\n";
+
+    TEST_CASE("is the stolen part of all time between two readings") {
+        std::vector<cpu_measurement> cpus(2);
+        cpus[1].cpu = 1;
+        fill_steal(parse_stat(before), parse_stat(after), cpus);
+        // 40 user and 10 stolen ticks; guest time (30) is part of user time and must not count twice.
+        CHECK(cpus[0].steal_fraction == doctest::Approx(0.2));
+        CHECK(cpus[1].steal_fraction == 0.0);
+    }
+
+    TEST_CASE("stays absent for a CPU that is not reported, or for no time") {
+        std::vector<cpu_measurement> cpus(2);
+        cpus[1].cpu = 7;
+        fill_steal(parse_stat(before), parse_stat(before), cpus);
+        CHECK_FALSE(cpus[0].steal_fraction.has_value());
+        CHECK_FALSE(cpus[1].steal_fraction.has_value());
+    }
+
+    TEST_CASE("a kernel without the field, and text that is none, give nothing") {
+        CHECK(parse_stat("cpu0 1 2 3 4\ncpufoo 1\n\ncpu").empty());
+        CHECK(parse_stat(before).size() == 2);
+    }
+}
+
+TEST_SUITE("repeated timings") {
+    TEST_CASE("quantiles lie between the values around them") {
+        CHECK(quantile({3, 1, 2}, 0.5) == 2);
+        CHECK(quantile({4, 1, 3, 2}, 0.5) == 2.5);
+        CHECK(quantile({1, 2}, 0.0) == 1);
+        CHECK(quantile({1, 2}, 1.0) == 2);
+        CHECK(quantile({7}, 0.99) == 7);
+    }
+
+    TEST_CASE("the rate is that of the undisturbed batches") {
+        // Virtual time: a step takes 1 ms, but everything from the 12th to the 20th step is ten times slower.
+        double clock = 0;
+        int steps = 0;
+        const auto step = [&] {
+            ++steps;
+            clock += steps >= 12 && steps < 20 ? 1e-2 : 1e-3;
+            return 6.0;
+        };
+        CHECK(median_rate(0.05, 9, step, [&] { return clock; }) == doctest::Approx(6000.0));
+        CHECK(clock > 0.05);
+    }
+
+    TEST_CASE("the first batch only warms up") {
+        double clock = 0;
+        const auto step = [&] {
+            clock += clock < 0.01 ? 1e-3 : 1e-4;
+            return 1.0;
+        };
+        CHECK(median_rate(0.02, 1, step, [&] { return clock; }) == doctest::Approx(10000.0));
+    }
+}
+
+TEST_SUITE("pinned threads") {
+    TEST_CASE("each runs on its own CPU and all of them run") {
+        const std::vector<int> cpus = allowed_cpus();
+        std::mutex lock;
+        std::set<int> seen;
+        run_pinned(cpus, [&](int rank) {
+            const std::lock_guard guard(lock);
+            CHECK(sched_getcpu() == cpus[static_cast<std::size_t>(rank)]);
+            seen.insert(sched_getcpu());
+        });
+        CHECK(seen.size() == cpus.size());
+        CHECK(allowed_cpus() == cpus);  // the caller is not pinned
+    }
+
+    TEST_CASE("a CPU that cannot be had is named and no task starts") {
+        std::atomic<int> started{0};
+        try {
+            run_pinned({allowed_cpus().front(), 60000}, [&](int) { ++started; });
+            FAIL("accepted");
+        } catch (const error& refused) {
+            CHECK(std::string(refused.what()).find("CPU 60000") != std::string::npos);
+        }
+        CHECK(started == 0);
+    }
+
+    TEST_CASE("an exception of a task arrives at the caller") {
+        CHECK_THROWS_AS(run_pinned({allowed_cpus().front()}, [](int) { throw std::out_of_range("task"); }),
+                        std::out_of_range);
+    }
+}
+
+TEST_SUITE("json") {
+    TEST_CASE("what is absent is null and never 0") {
+        const auto json = to_json(fake("virtual_machine"), std::nullopt);
+        CHECK(json["schema"] == "tautochrone.machine/1");
+        for (const char* key : {"quota_cpus", "quota_source", "governor", "turbo", "measured", "emulated",
+                                "memory_limit_bytes", "kind_source"}) {
+            CHECK_MESSAGE(json[key].is_null(), key);
+        }
+        CHECK(json["cpus"][0]["max_hertz"].is_null());
+        CHECK(json["cpus"][0]["capacity"] == 1024);
+        CHECK(json["hypervisor"] == "kvm");
+        CHECK(json["energy_meters"][0]["status"] == "unavailable");
+    }
+
+    TEST_CASE("measurements that gave no sample are null") {
+        measurements measured;
+        measured.cpus.emplace_back();
+        measured.triad.push_back({2, 1e10});
+        measured.latency_seconds = {{std::nullopt, 1e-7}, {1e-7, std::nullopt}};
+        measured.futex_wake = futex_measurement{};
+        const auto json = to_json(fake("virtual_machine"), measured)["measured"];
+        CHECK(json["cpus"][0]["compute_per_second"].is_null());
+        CHECK(json["cpus"][0]["steal_fraction"].is_null());
+        CHECK(json["latency_seconds"][0][0].is_null());
+        CHECK(json["latency_seconds"][0][1] == 1e-7);
+        CHECK(json["triad"][0]["members"] == 2);
+        CHECK(json["round_trip_seconds"].is_null());
+        CHECK(json["fork_join_seconds"]["libgomp"].is_null());
+        CHECK(json["futex_wake_seconds"]["waker"].is_null());
+    }
+}
+
+TEST_SUITE("effort") {
+    TEST_CASE("an unknown effort is refused") {
+        CHECK_THROWS_AS(effort_named("thorough"), error);
+    }
+
+    TEST_CASE("arrays outgrow the last-level caches but never take more than a quarter of free memory") {
+        machine_record machine = fake("two_sockets");
+        CHECK(array_bytes(machine, effort_named("quick")) == std::int64_t{160}
+                                                                 << 20);  // four times 2 × 20 MiB
+        machine.available_memory_bytes = std::int64_t{256} << 20;
+        CHECK(array_bytes(machine, effort_named("full")) == std::int64_t{64} << 20);
+        machine.available_memory_bytes = std::int64_t{32} << 20;
+        CHECK_THROWS_AS(array_bytes(machine, effort_named("quick")), error);
+    }
+}
+
+// Times are not judged here, the machine may be busy: each probe must end and give a plausible figure.
+TEST_SUITE("probes") {
+    const effort brief{.name = "brief",
+                       .speeds_seconds = 0.05,
+                       .triad_seconds = 0.02,
+                       .latency_seconds = 0.02,
+                       .noise_seconds = 0.02,
+                       .launch_seconds = 0.02,
+                       .wakes = 20,
+                       .most_array_bytes = 32 << 20};
+
+    TEST_CASE("all of them together measure every allowed CPU") {
+        const machine_record machine = read_machine();
+        std::vector<double> steps;
+        const measurements measured =
+            measure(machine, brief, [&](const std::string&, double done) { steps.push_back(done); });
+        REQUIRE(measured.cpus.size() == machine.allowed_cpus.size());
+        for (const cpu_measurement& cpu : measured.cpus) {
+            CHECK(cpu.compute_per_second > 1e6);
+            CHECK(cpu.cache_bytes_per_second > 1e6);
+            CHECK(cpu.memory_bytes_per_second > 1e6);
+            CHECK(cpu.noise_largest_gap_seconds >= cpu.noise_p99_gap_seconds);
+            CHECK(cpu.noise_p99_gap_seconds > 0);
+        }
+        CHECK(measured.triad.front().members == 1);
+        CHECK(measured.triad.back().bytes_per_second > 1e6);
+        CHECK(measured.latency_seconds.size() == measured.cpus.size());
+        CHECK_FALSE(measured.latency_seconds[0][0].has_value());
+        CHECK(std::is_sorted(steps.begin(), steps.end()));
+        CHECK(steps.back() == 1.0);
+        if (select_cpus(machine, "cores").size() > 1) {
+            CHECK(measured.latency_seconds[0][1] == measured.latency_seconds[1][0]);
+            CHECK(measured.round_trip_seconds.value() > 1e-8);
+            CHECK(measured.barrier_seconds.value() > 1e-9);
+            CHECK(measured.tautochrone_fork_join_seconds.value() > 1e-9);
+            REQUIRE(measured.futex_wake.has_value());
+            CHECK(measured.futex_wake->wakee_seconds > 0);
+        }
+    }
+
+    TEST_CASE("on one CPU what needs two is absent with a reason") {
+        machine_record machine = read_machine();
+        machine.allowed_cpus.resize(1);
+        const measurements measured = measure(machine, brief, [](const std::string&, double) {});
+        CHECK_FALSE(measured.round_trip_seconds.has_value());
+        CHECK_FALSE(measured.barrier_seconds.has_value());
+        CHECK_FALSE(measured.futex_wake.has_value());
+        REQUIRE(measured.notes.size() == 1);
+        CHECK(measured.notes[0].find("need two cores") != std::string::npos);
+        CHECK(measured.triad.size() == 1);
+    }
+}
