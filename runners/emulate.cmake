@@ -7,6 +7,7 @@ add_library(tauto_emulate_parts STATIC
     ${CMAKE_CURRENT_LIST_DIR}/emulate_command.cpp
     ${CMAKE_CURRENT_LIST_DIR}/emulate_emulation.cpp
     ${CMAKE_CURRENT_LIST_DIR}/emulate_hold.cpp
+    ${CMAKE_CURRENT_LIST_DIR}/emulate_laboratory.cpp
     ${CMAKE_CURRENT_LIST_DIR}/emulate_process.cpp
     ${CMAKE_CURRENT_LIST_DIR}/emulate_request.cpp
     ${CMAKE_CURRENT_LIST_DIR}/emulate_session.cpp

@@ -1,6 +1,7 @@
 #pragma once
 // Finds the one number that a thief needs, the overhead of a turn, by watching a probe slow down.
 
+#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "emulate_thief.hpp"
@@ -18,6 +19,9 @@ struct calibration {
     nanoseconds period = 0;      // the shortest turn allowed
     bool met = false;
 };
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(calibration, factor, overhead_nanoseconds, kernel_nanoseconds,
+                                   turn_nanoseconds, busy_fraction, period, met)
 
 // One look at the probe without the thief, then with it.
 struct sample {

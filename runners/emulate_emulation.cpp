@@ -1,37 +1,10 @@
 #include "emulate_emulation.hpp"
 
-#include <signal.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <string>
-#include <tauto/error.hpp>
-#include <thread>
+
+#include "emulate_laboratory.hpp"
 
 namespace tauto::emulate {
-
-namespace {
-
-// The threads that calibrate end with the process, and there is nothing else to put back yet.
-void leave_if_asked(const process& self) {
-    while (const int signal = self.next_signal()) {
-        if (asks_to_leave(signal)) _exit(128 + signal);
-        if (self.parent_gone()) _exit(128 + SIGKILL);
-    }
-}
-
-void wait_for(int done, std::size_t wanted, const process& self) {
-    for (std::uint64_t finished = 0; finished < wanted;) {
-        pollfd events[] = {{done, POLLIN, 0}, {self.signals(), POLLIN, 0}};
-        poll(events, 2, -1);
-        leave_if_asked(self);
-        std::uint64_t more = 0;
-        if (events[0].revents != 0 && read(done, &more, sizeof more) > 0) finished += more;
-    }
-}
-
-}  // namespace
 
 emulation::emulation(const std::vector<slow_cpu>& asked, nanoseconds period) : period_(period) {
     for (const slow_cpu& entry : asked) slowdowns_.emplace_back(entry);
@@ -39,26 +12,14 @@ emulation::emulation(const std::vector<slow_cpu>& asked, nanoseconds period) : p
 
 void emulation::calibrate(const process& self) {
     const nanoseconds began = monotonic_now();
-    const int done = eventfd(0, EFD_CLOEXEC);
-    std::vector<std::string> failures(slowdowns_.size());
-    std::vector<std::thread> threads;
-    for (std::size_t i = 0; i < slowdowns_.size(); ++i) {
-        threads.emplace_back([this, i, done, &failures] {
-            try {
-                slowdowns_[i].calibrate(period_);
-            } catch (const std::exception& failure) {
-                failures[i] = failure.what();
-            }
-            const std::uint64_t one = 1;
-            [[maybe_unused]] const ssize_t written = write(done, &one, sizeof one);
-        });
-    }
-    wait_for(done, slowdowns_.size(), self);
-    for (std::thread& thread : threads) thread.join();
-    close(done);
+    std::vector<slow_cpu> asked;
+    for (const slowdown& one : slowdowns_)
+        if (one.wants_thief()) asked.push_back(one.asked());
+    const std::vector<calibration> found = calibrate_apart(asked, period_, self);
+    auto next = found.begin();
+    for (slowdown& one : slowdowns_)
+        if (one.wants_thief()) one.prepare(*next++, period_);
     calibration_seconds_ = static_cast<double>(monotonic_now() - began) * 1e-9;
-    for (const std::string& failure : failures)
-        if (!failure.empty()) throw error(failure);
 }
 
 void emulation::on() {

@@ -17,7 +17,8 @@ constexpr nanoseconds check_every = 500'000'000;
 
 class emulation {
   public:
-    // `period`: the shortest turn, 0: choose. Throws tauto::error without the right to SCHED_FIFO.
+    // Claims the CPUs. `period`: the shortest turn, 0: choose. Throws tauto::error when another emulator has
+    // one.
     emulation(const std::vector<slow_cpu>& asked, nanoseconds period);
 
     // All CPUs at once, each by a thread of its own. Throws tauto::error when a factor cannot be met. A

@@ -14,6 +14,8 @@
 #include <tauto/error.hpp>
 #include <utility>
 
+#include "emulate_laboratory.hpp"
+
 namespace tauto::emulate {
 
 namespace {
@@ -51,17 +53,6 @@ int bind_claim(int cpu) {
     close(claim);
     errno = reason;
     return -1;
-}
-
-std::string explain(int reason, int cpu) {
-    if (reason == EPERM)
-        return "SCHED_FIFO is not permitted for this process; run as root, or give the right to the program "
-               "once (setcap "
-               "cap_sys_nice+ep on tauto-emulate) or to the user (ulimit -r 99, limits.conf: rtprio); in a "
-               "container "
-               "add the capability SYS_NICE, in a cgroup set cpu.rt_runtime_us";
-    return "a thread on CPU " + std::to_string(cpu) + " cannot be had: " + strerror(reason) +
-           "; choose another CPU or widen the affinity mask or cpuset";
 }
 
 std::string unmet(const slow_cpu& asked, const calibration& reached, nanoseconds asked_period) {
@@ -103,29 +94,27 @@ std::optional<std::string> why_no_thief(int cpu) {
         const thief candidate(cpu);
         return std::nullopt;
     } catch (const std::system_error& failure) {
-        return explain(failure.code().value(), cpu);
+        return explain_refusal(failure.code().value(), cpu);
     }
 }
 
 slowdown::slowdown(slow_cpu asked) : asked_(std::move(asked)) {
-    if (asked_.factor <= 1.0) return;
-    try {
-        thief_ = std::make_unique<thief>(asked_.cpu);
-    } catch (const std::system_error& failure) {
-        throw error("cannot slow CPU " + std::to_string(asked_.cpu) + ": " +
-                    explain(failure.code().value(), asked_.cpu));
-    }
+    if (wants_thief()) claim();
 }
 
 void slowdown::claim() {
     if (!claim_) claim_ = std::make_unique<cpu_claim>(asked_.cpu);
 }
 
-void slowdown::calibrate(nanoseconds asked_period) {
-    if (!thief_) return;
-    claim();
-    calibration_ = emulate::calibrate(*thief_, asked_.cpu, asked_.factor, asked_period);
-    if (!calibration_.met) throw error(unmet(asked_, calibration_, asked_period));
+void slowdown::prepare(const calibration& found, nanoseconds asked_period) {
+    if (!found.met) throw error(unmet(asked_, found, asked_period));
+    calibration_ = found;
+    try {
+        thief_ = std::make_unique<thief>(asked_.cpu);
+    } catch (const std::system_error& failure) {
+        throw error(explain_refusal(failure.code().value(), asked_.cpu));
+    }
+    thief_->configure({found.period, asked_.factor, found.overhead_nanoseconds});
     watch_.emplace(calibration_);
 }
 
@@ -149,18 +138,24 @@ void slowdown::off() {
     const thief_tally tally = thief_->tally();
     last.on = tally.started;
     last.off = tally.stopped;
-    watch_->check(tally, false);
+    thief_->adjust(watch_->check(tally, others_were_busy()));
+}
+
+// Since the last time this was asked.
+bool slowdown::others_were_busy() {
+    const long long idle = idle_ticks(asked_.cpu);
+    const nanoseconds now = monotonic_now();
+    const double allowed = mostly * static_cast<double>(ticks_a_second) * seconds(now - checked_);
+    const bool known = idle >= 0 && idle_ticks_ >= 0;
+    const bool busy = known && static_cast<double>(idle - idle_ticks_) <= allowed;
+    idle_ticks_ = idle;
+    checked_ = now;
+    return busy;
 }
 
 void slowdown::check() {
     if (!thief_ || !thief_->on_duty()) return;
-    const long long idle = idle_ticks(asked_.cpu);
-    const nanoseconds now = monotonic_now();
-    const double allowed = mostly * static_cast<double>(ticks_a_second) * seconds(now - checked_);
-    const bool busy = idle >= 0 && idle_ticks_ >= 0 && static_cast<double>(idle - idle_ticks_) <= allowed;
-    idle_ticks_ = idle;
-    checked_ = now;
-    thief_->adjust(watch_->check(thief_->tally(), busy));
+    thief_->adjust(watch_->check(thief_->tally(), others_were_busy()));
 }
 
 std::optional<double> slowdown::factor_while_running() const {

@@ -28,11 +28,13 @@ class cpu_claim {
 
 class slowdown {
   public:
-    // Throws tauto::error without the right to SCHED_FIFO, with the remedy.
+    // Claims the CPU. Throws tauto::error when another emulator has it.
     explicit slowdown(slow_cpu asked);
 
-    // Throws tauto::error when the factor cannot be met. Pins the calling thread; see calibrate().
-    void calibrate(nanoseconds asked_period);
+    bool wants_thief() const { return asked_.factor > 1.0; }
+    // Takes over what calibration found. Throws tauto::error when that is not what was asked, and without the
+    // right to SCHED_FIFO.
+    void prepare(const calibration& found, nanoseconds asked_period);
 
     const slow_cpu& asked() const { return asked_; }
     // Throws tauto::error when another emulator has the CPU by now.
@@ -55,6 +57,7 @@ class slowdown {
     };
 
     void claim();
+    bool others_were_busy();
     std::optional<double> factor_while_running() const;
 
     slow_cpu asked_;

@@ -1,0 +1,187 @@
+#include <doctest/doctest.h>
+#include <sched.h>
+
+#include <cmath>
+#include <string>
+#include <system_error>
+#include <tauto/error.hpp>
+
+#include "emulate_calibration.hpp"
+#include "emulate_request.hpp"
+#include "emulate_thief.hpp"
+#include "emulate_watch.hpp"
+
+using namespace tauto::emulate;
+
+namespace {
+
+std::string message_for(const std::string& text) {
+    try {
+        parse_slow(text);
+    } catch (const tauto::error& refused) {
+        return refused.what();
+    }
+    return "accepted";
+}
+
+bool names(const std::string& sentence, const std::string& part) {
+    return sentence.find(part) != std::string::npos;
+}
+
+// A second of a thief that keeps to factor 4 in turns of 50 µs, with 11 500 ns lost in each.
+thief_tally one_second(double kernel_nanoseconds) {
+    thief_tally tally;
+    tally.turns = 20'000;
+    tally.wall = 1'000'000'000;
+    tally.gaps = 20'000 * 24'000;
+    tally.spun = 20'000 * 6'000;
+    tally.processor = tally.spun + static_cast<nanoseconds>(20'000 * kernel_nanoseconds);
+    return tally;
+}
+
+calibration calibrated() {
+    calibration start;
+    start.factor = 4.0;
+    start.overhead_nanoseconds = 11'500.0;
+    start.kernel_nanoseconds = 20'000.0;
+    start.turn_nanoseconds = 50'000.0;
+    start.period = 50'000;
+    start.met = true;
+    return start;
+}
+
+}  // namespace
+
+TEST_CASE("slow_text_gives_cpus_factors_and_windows_in_order") {
+    const auto asked = parse_slow("1:4,3:2.5@8-9.5@3-6");
+    REQUIRE(asked.size() == 2);
+    CHECK(asked[0].cpu == 1);
+    CHECK(asked[0].factor == 4.0);
+    CHECK(asked[0].windows.empty());
+    CHECK(asked[1].cpu == 3);
+    CHECK(asked[1].factor == 2.5);
+    REQUIRE(asked[1].windows.size() == 2);
+    CHECK(asked[1].windows[0].on_seconds == 3.0);
+    CHECK(asked[1].windows[1].off_seconds == 9.5);
+}
+
+TEST_CASE("slow_text_is_refused_with_what_was_found") {
+    CHECK(names(message_for("1:0"), "factor 0"));
+    CHECK(names(message_for("1:0.99"), "only be made slower"));
+    CHECK(names(message_for("1:-2"), "only be made slower"));
+    CHECK(names(message_for("1:33"), "limit is 32"));
+    CHECK(names(message_for("1:nan"), "not a number"));
+    CHECK(names(message_for("1:inf"), "not a number"));
+    CHECK(names(message_for("1:4x"), "not a number"));
+    CHECK(names(message_for("1:4,1:2"), "listed twice"));
+    CHECK(names(message_for("1:4@3"), "time window"));
+    CHECK(names(message_for("1:4@6-3"), "time window"));
+    CHECK(names(message_for("1:4@1-3@2-5"), "overlap"));
+    for (const char* text : {"", "1", "1:", ":4", "1:4,", "a:4", "-1:4", "1:2:3", "1 :4", "99999999999:2"}) {
+        CAPTURE(text);
+        CHECK(message_for(text) != "accepted");
+    }
+    CHECK(message_for("1:1,2:32") == "accepted");
+}
+
+TEST_CASE("cpus_that_are_missing_or_not_allowed_are_refused_by_name") {
+    cpu_set_t allowed;
+    CPU_ZERO(&allowed);
+    for (const unsigned cpu : {0U, 1U, 2U, 5U}) CPU_SET(cpu, &allowed);
+    CHECK(cpu_list(allowed) == "0-2,5");
+    CHECK_NOTHROW(check_cpus(parse_slow("5:2"), allowed, 8));
+    CHECK_THROWS_WITH_AS(check_cpus(parse_slow("8:2"), allowed, 8),
+                         "CPU 8 does not exist; this machine has 8 CPUs, choose from 0-2,5", tauto::error);
+    CHECK_THROWS_AS(check_cpus(parse_slow("3:2"), allowed, 8), tauto::error);
+    CHECK_THROWS_AS(check_cpus(parse_slow("100000:2"), allowed, 200000), tauto::error);
+}
+
+TEST_CASE("variable_names_every_slow_cpu_and_refuses_one_that_is_slow_already") {
+    CHECK(emulated_variable(parse_slow("1:4,3:2.5@1-2"), "") == "1:4,3:2.5");
+    CHECK(emulated_variable(parse_slow("1:4"), "11:2") == "11:2,1:4");
+    CHECK_THROWS_AS(emulated_variable(parse_slow("1:4"), "0:2,1:2"), tauto::error);
+}
+
+TEST_CASE("probe_and_books_give_the_overhead_of_a_turn") {
+    // In a second the probe did 1/4 of its work, so 250 of 480 ms of gaps came through: 11.5 µs lost a turn.
+    const sample seen = judge(one_second(20'000.0), 1e6, 0.25e6);
+    CHECK(seen.factor == doctest::Approx(4.0));
+    CHECK(seen.overhead_nanoseconds == doctest::Approx(11'500.0));
+    CHECK(seen.kernel_nanoseconds == doctest::Approx(20'000.0));
+    CHECK(seen.turn_nanoseconds == doctest::Approx(50'000.0));
+    CHECK(seen.busy_fraction == doctest::Approx(0.52));
+}
+
+TEST_CASE("large_factors_get_longer_turns_and_none_is_longer_than_100_microseconds") {
+    CHECK(periods_to_try(2.0, 0).front() == 50'000);
+    CHECK(periods_to_try(4.0, 0).front() == 50'000);
+    CHECK(periods_to_try(8.0, 0).front() == 100'000);
+    for (const double factor : {1.5, 4.0, 6.0, 32.0}) CHECK(periods_to_try(factor, 0).back() == 100'000);
+    CHECK(periods_to_try(8.0, 64'000) == std::vector<nanoseconds>{64'000});
+}
+
+TEST_CASE("watch_believes_the_calibration_while_the_cost_of_a_turn_stays") {
+    factor_watch watch(calibrated());
+    CHECK_FALSE(watch.measured());
+    CHECK(watch.check(one_second(20'000.0), true) == doctest::Approx(11'500.0));
+    CHECK(watch.factor() == doctest::Approx(4.0));
+    CHECK(watch.busy_fraction() == doctest::Approx(0.52));
+}
+
+TEST_CASE("watch_sees_turns_become_dearer_and_gives_way_slowly") {
+    factor_watch watch(calibrated());
+    const double overhead = watch.check(one_second(22'000.0), true);
+    CHECK(watch.factor() == doctest::Approx(50'000.0 / (24'000.0 - 12'650.0)));
+    CHECK(overhead > 11'500.0);
+    CHECK(overhead < 12'650.0);
+}
+
+TEST_CASE("watch_ignores_the_cost_of_turns_on_an_idle_cpu") {
+    factor_watch watch(calibrated());
+    CHECK(watch.check(one_second(28'000.0), false) == doctest::Approx(11'500.0));
+    CHECK(watch.factor() == doctest::Approx(4.0));
+}
+
+TEST_CASE("watch_adds_up_over_restarts_of_the_thief") {
+    factor_watch watch(calibrated());
+    watch.check(one_second(20'000.0), true);
+    thief_tally again = one_second(20'000.0);
+    again.gaps = 20'000 * 36'500;  // factor 2 in the second half
+    watch.restart();
+    watch.check(again, false);
+    CHECK(watch.factor() == doctest::Approx(2.0 / (0.25 + 0.5)));
+}
+
+TEST_CASE("books_without_a_turn_give_no_factor") {
+    CHECK(std::isnan(thief_tally{}.factor(0.0)));
+    CHECK(thief_tally{}.busy_fraction() == 0.0);
+}
+
+TEST_CASE("thief_works_only_between_start_and_stop_and_says_when") {
+    cpu_set_t allowed;
+    REQUIRE(sched_getaffinity(0, sizeof allowed, &allowed) == 0);
+    int cpu = CPU_SETSIZE - 1;
+    while (!CPU_ISSET(static_cast<unsigned>(cpu), &allowed)) --cpu;
+    try {
+        thief worker(cpu);
+        worker.configure({50'000, 2.0, 10'000.0});
+        for (int round = 0; round < 3; ++round) {
+            const nanoseconds before = monotonic_now();
+            worker.start();
+            while (worker.tally().turns < 1024) sched_yield();  // the first entry in the books
+            worker.stop();
+            const thief_tally tally = worker.tally();
+            CHECK(tally.started >= before);
+            CHECK(tally.stopped > tally.started);
+            CHECK(tally.stopped <= monotonic_now());
+            CHECK(tally.factor(10'000.0) == doctest::Approx(2.0).epsilon(0.05));
+        }
+    } catch (const std::system_error& refused) {
+        CHECK(refused.code().value() == EPERM);
+        MESSAGE("SCHED_FIFO is not permitted here: only the refusal was tested");
+    }
+}
+
+TEST_CASE("thief_on_a_cpu_that_is_not_there_is_refused") {
+    CHECK_THROWS_AS(thief(CPU_SETSIZE - 1), std::system_error);
+}

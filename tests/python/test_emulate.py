@@ -1,0 +1,548 @@
+"""tauto-emulate as a user and the lab start it: what it does to a CPU, and that it always lets go of it."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import resource
+import signal
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tautochrone import runners
+from tautochrone.emulate import (
+    LARGEST_FACTOR,
+    Emulation,
+    available,
+    emulated,
+    parse_slow,
+    run_emulate_command,
+    slow_text,
+    wrap,
+)
+from tautochrone.errors import TautoError
+
+SCHED_FIFO = 1
+CAP_SYS_NICE = 23
+PR_CAPBSET_DROP = 24
+CPU = max(os.sched_getaffinity(0))
+# Pinned by itself, so that it stands for any program on that CPU; the median shrugs off a busy machine.
+PROBE = """
+import os, statistics, sys, time
+os.sched_setaffinity(0, {int(sys.argv[1])})
+rates = []
+for _ in range(5):
+    blocks, began = 0, time.perf_counter()
+    while time.perf_counter() - began < 0.06:
+        sum(range(200))
+        blocks += 1
+    rates.append(blocks / (time.perf_counter() - began))
+print(statistics.median(rates))
+"""
+
+
+def executable() -> Path:
+    try:
+        return runners.find("tauto-emulate")
+    except TautoError as missing:
+        pytest.skip(f"tauto-emulate is not built: {missing.message}")
+
+
+@pytest.fixture
+def emulator() -> Path:
+    """The executable, where it may slow CPUs."""
+    path = executable()
+    can, reason = available()
+    if not can:
+        pytest.skip(f"CPUs cannot be slowed here: {reason}")
+    return path
+
+
+def run(
+    emulator: Path, *arguments: str, preexec_fn: Callable[[], None] | None = None, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(emulator), *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, **environment},
+        preexec_fn=preexec_fn,
+        check=False,
+    )
+
+
+def speed(cpu: int) -> float:
+    finished = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", PROBE, str(cpu)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    return float(finished.stdout)
+
+
+def thieves() -> set[tuple[int, int]]:
+    """(process, thread) of every SCHED_FIFO thread of an emulator; field 41 of stat is the policy."""
+    found = set()
+    for path in Path("/proc").glob("[0-9]*/task/[0-9]*/stat"):
+        try:
+            name, _, fields = path.read_text().partition("(")[2].rpartition(")")
+        except OSError:
+            continue
+        if name.startswith("tauto-emulate") and int(fields.split()[38]) == SCHED_FIFO:
+            found.add((int(path.parts[2]), int(path.parts[4])))
+    return found
+
+
+def wait_until(condition: Callable[[], bool], what: str, limit_seconds: float = 20.0) -> None:
+    deadline = time.monotonic() + limit_seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"{what} did not come about within {limit_seconds} s"
+        time.sleep(0.02)
+
+
+def running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+# ---- what is asked ----
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("1:0", "only be made slower"),
+        ("1:0.5", "only be made slower"),
+        ("1:33", "limit is 32"),
+        ("1:nan", "not a number"),
+        ("1:inf", "not a number"),
+        ("1:four", "not a number"),
+        ("1:4,1:2", "listed twice"),
+        ("1", "cannot read"),
+        ("", "cannot read"),
+        ("-1:4", "cannot read"),
+        ("1:4,", "cannot read"),
+    ],
+)
+def test_impossible_slow_text_is_refused_alike_by_the_lab_and_the_executable(text: str, part: str) -> None:
+    with pytest.raises(TautoError) as refused:
+        parse_slow(text)
+    assert part in refused.value.message
+    assert refused.value.remedy
+    finished = run(executable(), f"--slow={text}", "--", "true")
+    assert finished.returncode == 2
+    assert finished.stderr.startswith("tauto-emulate: error: ")
+    assert finished.stderr.count("\n") == 1
+    if text:
+        assert part in finished.stderr
+
+
+def test_time_windows_are_for_the_executable_only() -> None:
+    with pytest.raises(TautoError, match="time window"):
+        parse_slow("1:4@3-6")
+
+
+@given(
+    st.dictionaries(
+        st.integers(0, 4095), st.floats(1.0, LARGEST_FACTOR).map(lambda x: round(x, 6)), min_size=1
+    )
+)
+def test_slow_text_reads_back_as_it_was(slow: dict[int, float]) -> None:
+    assert parse_slow(slow_text(slow)) == slow
+
+
+@pytest.mark.parametrize("factor", [0.0, 0.999, float("nan"), float("inf"), 32.1])
+def test_impossible_factors_have_no_text(factor: float) -> None:
+    with pytest.raises(TautoError):
+        slow_text({1: factor})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "part"),
+    [
+        (["--", "true"], 2, "--slow CPU:FACTOR"),
+        (["--slow", "0:4"], 2, "no command was given"),
+        (["--slow", "0:4", "true"], 2, "put -- before the command"),
+        (["--slow", "9999:4", "--", "true"], 2, "CPU 9999 does not exist"),
+        (["--slow", "0:4", "--period-us", "5", "--", "true"], 2, "choose from 20 to 10000"),
+        (["--slow", "0:4", "--bogus", "--", "true"], 2, "--bogus"),
+        (["--slow", "0:4@1-2", "--hold"], 2, "use pause and resume"),
+        (["--slow", "0:4", "--hold", "--", "true"], 2, "takes no command"),
+        (["--slow", "0:4", "--report", "/no/such/folder/r.json", "--", "true"], 2, "cannot write the report"),
+        (["--slow", "0:4", "--", "no-such-program-here"], 127, "was not found"),
+    ],
+)
+def test_bad_command_line_has_one_clear_sentence(arguments: list[str], status: int, part: str) -> None:
+    finished = run(executable(), *arguments)
+    assert finished.returncode == status
+    assert part in finished.stderr
+    assert finished.stderr.startswith("tauto-emulate: error: ")
+    assert finished.stdout == ""
+
+
+def test_cpu_outside_the_affinity_mask_is_not_allowed() -> None:
+    allowed = sorted(os.sched_getaffinity(0))
+    if len(allowed) < 2:
+        pytest.skip("one CPU cannot be left out of one")
+    finished = run(
+        executable(),
+        *("--slow", f"{allowed[1]}:2", "--", "true"),
+        preexec_fn=lambda: os.sched_setaffinity(0, {allowed[0]}),
+    )
+    assert finished.returncode == 2
+    assert f"CPU {allowed[1]} is not allowed" in finished.stderr
+
+
+def give_up_the_right() -> None:
+    """For this process and whatever it executes: no CAP_SYS_NICE, no real-time priority."""
+    ctypes.CDLL(None).prctl(PR_CAPBSET_DROP, CAP_SYS_NICE, 0, 0, 0)
+    resource.setrlimit(resource.RLIMIT_RTPRIO, (0, 0))
+
+
+def test_without_the_right_to_sched_fifo_the_error_tells_how_to_get_it() -> None:
+    finished = run(executable(), "--slow", f"{CPU}:4", "--", "true", preexec_fn=give_up_the_right)
+    assert finished.returncode == 2
+    for remedy in ("root", "setcap cap_sys_nice+ep", "ulimit -r"):
+        assert remedy in finished.stderr
+    checked = run(executable(), "--check", preexec_fn=give_up_the_right)
+    assert checked.returncode == 2
+    assert json.loads(checked.stdout)["available"] is False
+
+
+def test_factor_1_needs_no_right_and_starts_no_thief() -> None:
+    finished = run(
+        executable(),
+        *("--json", "--slow", f"{CPU}:1", "--", "sh", "-c", "exit 3"),
+        preexec_fn=give_up_the_right,
+    )
+    assert finished.returncode == 3
+    (cpu,) = json.loads(finished.stderr)["slow"]
+    assert cpu["factor_while_running"] == 1.0
+    assert cpu["period_seconds"] is None
+
+
+def test_wrap_puts_the_emulator_in_front_and_nothing_for_no_cpu(emulator: Path) -> None:
+    assert wrap(["a", "b"], {1: 4.0}) == [str(emulator), "--slow", "1:4", "--", "a", "b"]
+    assert wrap(["a", "b"], {}) == ["a", "b"]
+
+
+# ---- what it does ----
+
+
+def test_command_keeps_its_input_output_affinity_status_and_learns_of_the_emulation(emulator: Path) -> None:
+    program = "cat; echo $TAUTO_EMULATED; grep Cpus_allowed_list /proc/self/status; exit 5"
+    finished = subprocess.run(
+        [str(emulator), "--slow", f"{CPU}:4", "--", "sh", "-c", program],
+        input="typed\n",
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    own = next(
+        line for line in Path("/proc/self/status").read_text().splitlines() if "Cpus_allowed_list" in line
+    )
+    assert finished.stdout.splitlines() == ["typed", f"{CPU}:4", own]
+    assert finished.returncode == 5
+
+
+def test_command_ended_by_a_signal_gives_128_and_the_signal(emulator: Path) -> None:
+    assert run(emulator, "--slow", f"{CPU}:2", "--", "sh", "-c", "kill -9 $$").returncode == 128 + 9
+
+
+def test_lab_runs_a_command_and_gives_its_status(emulator: Path) -> None:
+    assert run_emulate_command(f"{CPU}:2", ["sh", "-c", "exit 7"]) == 7
+
+
+def test_slowing_a_slow_cpu_again_is_refused(emulator: Path) -> None:
+    finished = run(emulator, "--slow", f"{CPU}:2", "--", "true", TAUTO_EMULATED=f"{CPU}:4")
+    assert finished.returncode == 2
+    assert "slowed already" in finished.stderr
+
+
+def test_factor_that_cannot_be_met_names_what_was_reached(emulator: Path) -> None:
+    finished = run(emulator, "--slow", f"{CPU}:1.02", "--", "true")
+    assert finished.returncode == 2
+    assert "reached" in finished.stderr
+
+
+def test_report_has_what_was_asked_calibrated_and_given(emulator: Path, tmp_path: Path) -> None:
+    report_path = tmp_path / "report.json"
+    finished = run(
+        emulator,
+        "--slow",
+        f"{CPU}:4",
+        "--report",
+        str(report_path),
+        "--",
+        sys.executable,
+        "-c",
+        PROBE,
+        str(CPU),
+    )
+    assert finished.returncode == 0
+    report = json.loads(report_path.read_text())
+    assert report["schema"] == "tautochrone.emulation/1"
+    (cpu,) = report["slow"]
+    assert (cpu["cpu"], cpu["factor_asked"]) == (CPU, 4.0)
+    assert cpu["factor_calibrated"] == pytest.approx(4.0, rel=0.05)
+    assert cpu["factor_while_running"] == pytest.approx(4.0, rel=0.25)
+    assert 20e-6 < cpu["period_seconds"] <= 110e-6
+    assert 0.1 < cpu["busy_fraction"] < 0.95
+
+
+def test_windows_are_slow_only_in_their_time(emulator: Path) -> None:
+    program = ["sleep", "1.2"]
+    finished = run(emulator, "--json", "--slow", f"{CPU}:4@0.3-0.6@0.8-0.9", "--", *program)
+    assert finished.returncode == 0, finished.stderr
+    report = json.loads(finished.stderr.splitlines()[-1])
+    started = report["command_started_monotonic_seconds"]
+    windows = report["slow"][0]["windows"]
+    assert [window["on_seconds"] for window in windows] == [0.3, 0.8]
+    for window in windows:
+        # On a busy machine the switch may come late, and it says so; it never comes early.
+        assert 0.0 <= window["on_monotonic_seconds"] - started - window["on_seconds"] < 0.1
+        assert -0.001 <= window["off_monotonic_seconds"] - started - window["off_seconds"] < 0.1
+
+
+def test_emulator_keeps_off_the_slow_cpu_and_uses_no_time_while_it_waits(emulator: Path) -> None:
+    with Running([str(emulator), "--slow", f"{CPU}:4", "--", "sleep", "60"]) as process:
+        main = Path(f"/proc/{process.pid}/task/{process.pid}")
+        allowed = next(
+            line for line in (main / "status").read_text().splitlines() if "Cpus_allowed_list" in line
+        )
+        if len(os.sched_getaffinity(0)) > 1:
+            assert allowed.split()[-1] != str(CPU)
+            assert not allowed.endswith(f"-{CPU}")
+        before = [int(field) for field in (main / "stat").read_text().rpartition(")")[2].split()[11:13]]
+        time.sleep(1.0)
+        after = [int(field) for field in (main / "stat").read_text().rpartition(")")[2].split()[11:13]]
+        assert sum(after) - sum(before) <= 2  # hundredths of a second
+
+
+# ---- how it is removed ----
+
+
+class Running:
+    """An emulator at work, started by a parent of its own, and what must be gone after its death."""
+
+    def __init__(self, command: list[str], under: list[str] | None = None) -> None:
+        self.before = thieves()
+        self.pid = 0
+        self.parent = subprocess.Popen([*(under or []), *command], stdout=subprocess.PIPE, text=True)
+        wait_until(self.at_work, "a thief beside the command")
+        self.descendants = self.family()
+
+    def at_work(self) -> bool:
+        """True once the emulator (not its calibration, a process of its own) has thieves and a command."""
+        assert self.parent.poll() is None, "the emulator ended early; its reason is on standard error"
+        for pid, _ in self.new_thieves():
+            self.pid = pid
+            if "sleep" in self.names():
+                return True
+        return False
+
+    def new_thieves(self) -> set[tuple[int, int]]:
+        return thieves() - self.before
+
+    def family(self) -> set[int]:
+        """The command and what it started."""
+        parents = {}
+        for path in Path("/proc").glob("[0-9]*/stat"):
+            try:
+                parents[int(path.parts[2])] = int(path.read_text().rpartition(")")[2].split()[1])
+            except OSError:
+                continue
+        found = {self.pid}
+        while more := {child for child, parent in parents.items() if parent in found} - found:
+            found |= more
+        return found - {self.pid}
+
+    def names(self) -> set[str]:
+        found = set()
+        for pid in self.family():
+            try:
+                found.add(Path(f"/proc/{pid}/comm").read_text().strip())
+            except OSError:
+                continue
+        return found
+
+    def assert_gone(self) -> None:
+        wait_until(lambda: not running(self.pid), "the emulator's end")
+        wait_until(lambda: not self.new_thieves(), "the thieves' end")
+        wait_until(lambda: not any(map(running, self.descendants)), "the end of the command and its children")
+
+    def __enter__(self) -> Running:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for pid in (self.parent.pid, self.pid):
+            if running(pid):
+                os.kill(pid, signal.SIGKILL)
+        self.parent.wait(timeout=20)
+        assert self.parent.stdout is not None
+        self.parent.stdout.close()
+
+
+@pytest.fixture
+def at_work(emulator: Path) -> Iterator[Running]:
+    # The command has children: all must go. (In the background of sh they would ignore SIGINT.)
+    command = ["sh", "-c", "sleep 60 | sleep 60; true"]
+    with Running([str(emulator), "--slow", f"{CPU}:4", "--", *command]) as process:
+        yield process
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_signal_reaches_the_command_and_frees_the_cpu(at_work: Running, sent: signal.Signals) -> None:
+    os.kill(at_work.pid, sent)
+    assert at_work.parent.wait(timeout=20) == 128 + sent
+    at_work.assert_gone()
+
+
+def test_kill_9_of_the_emulator_frees_the_cpu_and_takes_the_command_along(at_work: Running) -> None:
+    os.kill(at_work.pid, signal.SIGKILL)
+    at_work.assert_gone()
+
+
+def test_end_of_the_command_frees_the_cpu(at_work: Running) -> None:
+    for pid in at_work.descendants:
+        if running(pid) and Path(f"/proc/{pid}/comm").read_text().strip() == "sleep":
+            os.kill(pid, signal.SIGTERM)
+    assert at_work.parent.wait(timeout=20) == 0
+    at_work.assert_gone()
+
+
+def test_kill_9_of_the_parent_frees_the_cpu_and_takes_the_command_along(emulator: Path) -> None:
+    # The shell does not exec its last command when another follows, so it stays the emulator's parent.
+    shell = ["sh", "-c", '"$@"; true', "parent"]
+    command = [str(emulator), "--slow", f"{CPU}:4", "--", "sh", "-c", "sleep 60 | sleep 60; true"]
+    with Running(command, under=shell) as process:
+        assert process.parent.pid != process.pid
+        process.parent.kill()
+        process.assert_gone()
+
+
+def test_signal_while_calibrating_leaves_nothing(emulator: Path) -> None:
+    before = thieves()
+    process = subprocess.Popen([str(emulator), "--slow", f"{CPU}:4", "--", "sleep", "60"])
+    wait_until(lambda: bool(thieves() - before), "a thief")
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=20) == 128 + signal.SIGINT
+    wait_until(lambda: not thieves() - before, "the thieves' end")
+
+
+# ---- held around many runs ----
+
+
+def test_held_cpu_is_slower_by_the_factor_and_free_while_paused(emulator: Path) -> None:
+    ratios = []
+    with emulated({CPU: 4.0}) as slow:
+        for _ in range(3):
+            slowed = speed(CPU)
+            slow.pause()
+            ratios.append(speed(CPU) / slowed)
+            slow.resume()
+        report = slow.report()
+        assert slow.factors[CPU] == pytest.approx(4.0, rel=0.05)
+        assert slow.environment == {"TAUTO_EMULATED": f"{CPU}:4"}
+        slow.pause()
+        free = speed(CPU)
+    assert statistics.median(ratios) == pytest.approx(4.0, rel=0.25)
+    assert len(report["slow"][0]["windows"]) == 4
+    assert speed(CPU) > 0.5 * free
+
+
+def test_two_may_be_held_for_one_cpu_while_one_is_paused(emulator: Path) -> None:
+    with emulated({CPU: 2.0}) as one:
+        one.pause()
+        with emulated({CPU: 4.0}) as other:
+            with pytest.raises(TautoError, match="another tauto-emulate"):
+                one.resume()
+            other.pause()
+            one.resume()
+            one.pause()
+
+
+def test_held_emulation_ends_when_its_holder_is_killed(emulator: Path) -> None:
+    before = thieves()
+    program = (
+        "import time; from tautochrone.emulate import emulated\n"
+        f"with emulated('{CPU}:4'): print('held', flush=True); time.sleep(60)"
+    )
+    path = os.pathsep.join([str(Path(runners.__file__).parent.parent), os.environ.get("PYTHONPATH", "")])
+    holder = subprocess.Popen(
+        [sys.executable, "-c", program],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": path},
+    )
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == "held\n"
+    assert thieves() - before
+    holder.kill()
+    holder.communicate()
+    wait_until(lambda: not thieves() - before, "the thieves' end")
+
+
+def test_emulation_outlives_the_thread_that_opened_it(emulator: Path) -> None:
+    opened: list[Emulation] = []
+    thread = threading.Thread(target=lambda: opened.append(Emulation({CPU: 2.0})))
+    thread.start()
+    thread.join()
+    (emulation,) = opened
+    try:
+        emulation.pause()
+        emulation.resume()
+    finally:
+        emulation.close()
+    assert emulation.last_report["state"] == "ended"
+    with pytest.raises(TautoError, match="has ended"):
+        emulation.resume()
+
+
+def test_killed_emulator_is_an_error_for_its_holder(emulator: Path) -> None:
+    before = thieves()
+    with emulated({CPU: 2.0}) as slow:
+        ((pid, _),) = thieves() - before
+        os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: not running(pid), "the emulator's end")
+        with pytest.raises(TautoError, match="tauto-emulate ended with status -9"):
+            slow.pause()
+
+
+def test_impossible_hold_is_an_error_with_the_emulator_s_reason() -> None:
+    executable()
+    with pytest.raises(TautoError, match="does not exist") as refused, emulated({4095: 2.0}):
+        pass
+    assert refused.value.remedy
+
+
+def test_nothing_slow_needs_no_emulator(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TAUTO_RUNNERS", "/no/such/folder")
+    with emulated({}) as slow:
+        slow.pause()
+        slow.resume()
+        assert slow.factors == {}
+        assert slow.environment == {}
+
+
+def test_missing_executable_is_said_by_available(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runners, "folders", list)
+    can, reason = available()
+    assert not can
+    assert "tauto-emulate" in reason
