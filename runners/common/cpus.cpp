@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstddef>
+#include <cstdlib>
 #include <cstring>
 
 #include "runners/common/error.hpp"
@@ -42,6 +43,7 @@ int parse_cpu(std::string_view text, std::string_view whole) {
 }  // namespace
 
 std::vector<int> cpus_at_start() {
+    if (const char* handed_on = std::getenv(cpus_before_restart)) return parse_cpus(handed_on);
     std::vector<int> cpus;
     for (int cpu = 0; cpu < max_cpus; ++cpu)
         if (start_mask[static_cast<std::size_t>(cpu / word_bits)] >> (cpu % word_bits) & 1UL)

@@ -28,7 +28,7 @@ void restart_with(const environment_changes& changes, std::span<const int> cpus,
         else
             ::unsetenv(name.c_str());
     }
-    ::setenv(marker, "1", 1);
+    ::setenv(cpus_before_restart, cpus_text(cpus_at_start()).c_str(), 1);
     pin_to(cpus);
     ::execv("/proc/self/exe", argv);
     throw input_error(std::string{"could not restart with the library's settings: "} + std::strerror(errno));

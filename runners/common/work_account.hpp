@@ -4,9 +4,9 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <set>
 #include <utility>
@@ -28,21 +28,34 @@ class work_account {
     void add(std::int64_t rows) {
         thread_local int slot = -1;
         if (slot < 0) slot = next_slot_.fetch_add(1, std::memory_order_relaxed);
-        if (slot < max_slots) slots_[static_cast<std::size_t>(slot)].rows_by_cpu[sched_getcpu()] += rows;
+        if (slot < max_slots) slots_[static_cast<std::size_t>(slot)].add(sched_getcpu(), rows);
     }
 
     std::vector<worker_rows> workers() const {
         std::vector<worker_rows> result;
         for (int slot = 0; slot < std::min(next_slot_.load(), max_slots); ++slot)
-            for (const auto& [cpu, rows] : slots_[static_cast<std::size_t>(slot)].rows_by_cpu)
-                result.push_back({slot, cpu, rows});
+            for (const auto& [cpu, rows] : slots_[static_cast<std::size_t>(slot)].seen)
+                if (rows > 0) result.push_back({slot, cpu, rows});
         return result;
     }
 
   private:
     static constexpr int max_slots = 4096;
-    struct alignas(64) slot_rows {
-        std::map<int, std::int64_t> rows_by_cpu;
+    struct cpu_rows {
+        int cpu;
+        std::int64_t rows;
+    };
+    // No allocation and no tree: a schedule that learns from the workers' speeds must not learn from this. A
+    // thread that wanders over more CPUs than there are entries adds to the last one.
+    struct alignas(128) slot_rows {
+        std::array<cpu_rows, 8> seen{};
+
+        void add(int cpu, std::int64_t rows) {
+            std::size_t i = 0;
+            while (i + 1 < seen.size() && seen[i].rows > 0 && seen[i].cpu != cpu) ++i;
+            if (seen[i].rows == 0) seen[i].cpu = cpu;
+            seen[i].rows += rows;
+        }
     };
     std::unique_ptr<slot_rows[]> slots_ = std::make_unique<slot_rows[]>(max_slots);
     std::atomic<int> next_slot_{0};
