@@ -25,6 +25,8 @@ from tautochrone.statistics import Comparison
 
 COMPARISON_SCHEMA = "tautochrone.comparison/1"
 MANY_VERDICTS = 5
+_CELL_WIDTH = 9  # "geometric"
+_VERDICT_WIDTH = 13  # "no difference"
 
 
 @dataclass(frozen=True)
@@ -198,45 +200,47 @@ def _notes(paired: bool, lines: Sequence[Line], only_a: int, only_b: int) -> lis
 
 
 def _print(report: Report, console: Console) -> None:
-    table = Table(title=f"B = {report.b}\nagainst A = {report.a}", title_justify="left")
-    for heading in ("cell", "A", "B"):
-        table.add_column(heading, overflow="fold")
-    for heading in ("A seconds", "B seconds", "B / A", "interval", "rounds"):
-        table.add_column(heading, justify="right")
-    table.add_column("B is", overflow="fold")
+    console.print(f"B = {report.b}\nagainst A = {report.a}", markup=False, highlight=False)
+    # Narrow on purpose: eight columns are to fit into 80 characters.
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("cell", overflow="fold", min_width=_CELL_WIDTH)
+    names = {(line.a, line.b) for line in report.lines}
+    if len(names) > 1:
+        table.add_column("configuration", overflow="fold")
+    for heading in ("A", "B", "B / A", "interval", "rounds", "resolves"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("B is", min_width=_VERDICT_WIDTH)
     for line in report.lines:
-        found = line.comparison
         table.add_row(
             line.cell,
-            line.a,
-            line.b,
-            _figure(line.a_seconds),
-            _figure(line.b_seconds),
-            *_figures(found),
-            _verdict(found, line.reason),
+            *([line.a if line.a == line.b else f"{line.a} | {line.b}"] if len(names) > 1 else []),
+            _time(line.a_seconds),
+            _time(line.b_seconds),
+            *_figures(line.comparison),
+            f"{line.comparison.verdict}: {line.reason}" if line.reason else line.comparison.verdict,
         )
     if report.overall is not None:
         table.add_section()
-        found = report.overall
-        table.add_row("geometric mean", "", "", "", "", *_figures(found), _verdict(found, None))
+        empty = [""] * (3 if len(names) > 1 else 2)
+        table.add_row("geometric mean", *empty, *_figures(report.overall), report.overall.verdict)
     console.print(table)
     for note in report.notes:
         console.print(f"Note: {note}.", markup=False, highlight=False)
 
 
-def _figures(found: Comparison) -> tuple[str, str, str]:
-    if found.ratio is None:
-        return "", "", str(found.rounds)
+def _figures(found: Comparison) -> tuple[str, str, str, str]:
+    """Ratio, interval, rounds and resolution, as far as there are any."""
+    ratio = "" if found.ratio is None else f"{found.ratio:.3f}"
     bounds = "" if found.low is None or found.high is None else f"{found.low:.3f} … {found.high:.3f}"
-    return f"{found.ratio:.3f}", bounds, str(found.rounds)
-
-
-def _verdict(found: Comparison, reason: str | None) -> str:
     resolution = found.resolution()
-    if found.verdict == statistics.NO_DIFFERENCE and resolution is not None:
-        return f"{found.verdict} (resolution {100 * resolution:.1f} %)"
-    return f"{found.verdict}: {reason}" if reason else found.verdict
+    return ratio, bounds, str(found.rounds), "" if resolution is None else f"{100 * resolution:.1f} %"
 
 
-def _figure(seconds: float | None) -> str:
-    return "" if seconds is None else f"{seconds:.4g}"
+def _time(seconds: float | None) -> str:
+    """With the unit that leaves one to three digits before the point."""
+    if seconds is None:
+        return ""
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if seconds >= size:
+            return f"{seconds / size:.4g} {unit}"
+    return f"{seconds / 1e-9:.4g} ns"

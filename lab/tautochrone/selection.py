@@ -71,6 +71,8 @@ def words(value: Any) -> str:
         return "none"
     if isinstance(value, Mapping):
         return "+".join(f"{name}:{words(one)}" for name, one in value.items()) or "none"
+    if isinstance(value, list):
+        return ",".join(words(one) for one in value)
     if isinstance(value, float):
         return f"{value:g}"
     return value if isinstance(value, str) else json.dumps(value)

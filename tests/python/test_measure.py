@@ -330,6 +330,19 @@ def test_runs_that_others_disturbed_are_counted(bench: Bench) -> None:
     assert notice.startswith("in 4 of 8 runs other programs or the hypervisor took more than 2 %")
 
 
+def test_what_slows_a_cpu_on_purpose_disturbs_nobody(bench: Bench) -> None:
+    class Slowed(MockExecutor):
+        def run(self, configuration: Configuration, time_limit: float) -> RunResult:
+            result = super().run(configuration, time_limit)
+            return RunResult(result.seconds, result.elapsed_seconds, others_cpu_seconds=100.0)
+
+    bench.executor = Slowed(bench.clock)
+    emulated, plain = configuration("a", emulated={"1": 4.0}), configuration("b", emulated={})
+    assert bench.measure(plan(emulated, rounds=2)).notices == []
+    bench.folder = bench.folder / "other"
+    assert len(bench.measure(plan(plain, rounds=2)).notices) == 1
+
+
 def test_the_mock_language_refuses_what_it_does_not_know() -> None:
     with pytest.raises(ValueError, match="does not know 'sleep 1'"):
         MockExecutor(VirtualClock()).run(configuration("a", "sleep 1"), 10.0)
