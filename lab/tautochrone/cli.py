@@ -103,6 +103,10 @@ def machine(
         Measure,
         typer.Option("--measure", help="How much to measure: nothing, a few seconds, or about a minute."),
     ] = Measure.quick,
+    root: Annotated[
+        Path | None,
+        typer.Option("--root", metavar="FOLDER", help="Describe the machine whose sys and proc lie there."),
+    ] = None,
 ) -> None:
     """Show what this machine is: cores and their kinds, caches, limits, and how fast each CPU really is.
 
@@ -113,9 +117,11 @@ def machine(
       tauto machine --json > machine.json
       tauto machine --measure full --export machine.toml
     """  # noqa: D301
-    from tautochrone.machine import command as machine_command
+    from rich.console import Console
 
-    machine_command(json_output=json, export=export, measure=measure.value)
+    from tautochrone.machine import run_machine_command
+
+    raise typer.Exit(run_machine_command(json, export, measure.value, root, Console()))
 
 
 @study_app.callback()
@@ -244,19 +250,27 @@ def emulate(
 
 @app.command()
 def compare(
-    first: Annotated[Path, typer.Argument(metavar="A", help="A folder of results, or its rows.jsonl.")],
-    second: Annotated[Path, typer.Argument(metavar="B", help="The other one.")],
+    first: Annotated[
+        str, typer.Argument(metavar="A", help="A folder of results, or a part of it: FOLDER@library=tbb.")
+    ],
+    second: Annotated[str, typer.Argument(metavar="B", help="The other one.")],
     json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON.")] = False,
+    across_machines: Annotated[
+        bool, typer.Option("--across-machines", help="Compare results of two machines all the same.")
+    ] = False,
 ) -> None:
     """Compare two results: ratio, interval and verdict for each configuration that both have.
 
     \b
-    Example:
+    Examples:
       tauto compare tautochrone-results/before tautochrone-results/after
+      tauto compare tautochrone-results/loop@library=libgomp tautochrone-results/loop@library=libomp
     """  # noqa: D301
-    from tautochrone.compare import command as compare_command
+    from rich.console import Console
 
-    compare_command(first, second, json_output=json)
+    from tautochrone.compare import run_compare_command
+
+    raise typer.Exit(run_compare_command(first, second, json, across_machines, Console()))
 
 
 @app.command()
@@ -294,9 +308,9 @@ def export(
       tauto export tautochrone-results/loop --format parquet
       tauto export tautochrone-results/loop --format csv --output rows.csv
     """  # noqa: D301
-    from tautochrone import export as exporting
+    from tautochrone.export import command as export_command
 
-    typer.echo(exporting.command(folder, format.value, output))
+    typer.echo(export_command(folder, format.value, output))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -71,6 +71,7 @@ class PeerState:
 
     peer: Peer
     description: Description | None
+    path: Path | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
     reason: str = ""
     remedy: str = ""
@@ -207,7 +208,7 @@ def peer_state(peer: Peer) -> PeerState:
             reason=f"{peer.runner} ran on {description.library} when {peer.name} was wanted",
             remedy=f"Set {LIBOMP_VARIABLE} to a working libomp.so.5" if preload else "Unset LD_PRELOAD",
         )
-    return PeerState(peer, description, environment=preload_environment(preload))
+    return PeerState(peer, description, find(peer.runner), preload_environment(preload))
 
 
 def peer_states(names: list[str] | None = None) -> list[PeerState]:

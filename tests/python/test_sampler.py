@@ -9,7 +9,7 @@ import pytest
 
 from tautochrone.sampler import CpuSampler, busy_shares, parse_cpu_times, read_hertz
 
-STAT = "cpu  0 0 0 0 0 0 0 0 0 0\ncpu0 {busy0} 0 0 {idle0} 0 0 0 0 0 0\ncpu1 {busy1} 0 0 {idle1} 0 0 0 0 0 0\nintr 1\n"
+STAT = "cpu  0 0 0 0\ncpu0 {busy0} 0 0 {idle0} 0 0 0 0 0 0\ncpu1 {busy1} 0 0 {idle1} 0 0 0 0 0 0\nintr 1\n"
 
 
 def write_stat(root: Path, busy0: int, idle0: int, busy1: int, idle1: int) -> None:
@@ -47,7 +47,9 @@ def test_clock_is_in_hertz(tmp_path: Path) -> None:
     assert read_hertz(2, tmp_path) == pytest.approx(3.4e9)
 
 
-def stepping(root: Path, seconds: list[float], readings: list[tuple[int, int, int, int]]) -> Callable[[float], bool]:
+def stepping(
+    root: Path, seconds: list[float], readings: list[tuple[int, int, int, int]]
+) -> Callable[[float], bool]:
     """A wait that puts the next reading in place, moves the clock, and stops after the last one."""
 
     def wait(interval: float) -> bool:

@@ -77,7 +77,8 @@ def label(peer: str, schedule: str, chunk: int | None, placement: str, wait: str
     parts = [peer if peer == schedule else f"{peer} {schedule.replace('_', ' ')}"]
     if chunk is not None:
         parts.append(f"chunk {chunk}")
-    parts.append(_PLACEMENT_WORDS.get(placement, f"CPUs {placement}"))
+    explicit = f"CPU {placement}" if placement.isdigit() else f"CPUs {placement}"
+    parts.append(_PLACEMENT_WORDS.get(placement, explicit))
     if wait != "default":
         parts.append(f"{wait} wait")
     return ", ".join(parts)

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from tautochrone import runners
 from tautochrone.configuration import Configuration
 from tautochrone.executor import Executor, RunResult
 from tautochrone.row import Row
@@ -84,13 +83,12 @@ def configuration(
 ) -> Configuration:
     """A candidate in a cell as something to measure, or with a duration as something to watch."""
     slowed = "".join(f", CPU {cpu} {factor:g}× slower" for cpu, factor in sorted(cell.emulation.items()))
-    path = runners.find(candidate.state.peer.runner)
     arguments = candidate.arguments(cell.size, times.warmup_seconds, times.timed_seconds)
     if duration_seconds is not None:
         arguments += ["--duration", f"{duration_seconds:g}"]
     return Configuration(
         name=f"{candidate.label}, n = {cell.size}{slowed}",
-        command=[str(path), *arguments],
+        command=[str(candidate.state.path), *arguments],
         environment=candidate.state.environment,
         settings=candidate.settings(cell.size, cell.emulation),
         group=cell.group,

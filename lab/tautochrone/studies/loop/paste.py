@@ -21,7 +21,7 @@ _TBB_PARTITIONER = {
     "auto": "tbb::auto_partitioner{}",
     "simple": "tbb::simple_partitioner{}",
     "static": "tbb::static_partitioner{}",
-    "affinity": "affinity  // a tbb::affinity_partitioner that outlives the loop",
+    "affinity": "affinity",
 }
 
 
@@ -61,11 +61,11 @@ def _openmp(cells: Sequence[CellRuns], where: str) -> Iterator[Settings]:
     if best is plain or ratio(best, plain).verdict != statistics.FASTER:
         why = f"Nothing to set: no OpenMP setting was resolved as faster at n = {cell.size}."
         pinned = _openmp_lines(plain)
-        yield Settings(label=f"OpenMP, machine {where}", language="shell", text=pinned, why=why)
+        yield Settings(label=f"OpenMP, {where}", language="shell", text=pinned, why=why)
         return
     why = f"At n = {cell.size}: {less_time(ratio(best, plain))}) than the plain loop."
     yield Settings(
-        label=f"OpenMP, machine {where}: {best.label}", language="shell", text=_openmp_lines(best), why=why
+        label=f"OpenMP, {where}: {best.label}", language="shell", text=_openmp_lines(best), why=why
     )
 
 
@@ -97,7 +97,9 @@ def _tbb(cells: Sequence[CellRuns], where: str) -> Iterator[Settings]:
     found = ratio(best, default)
     if found.verdict != statistics.FASTER:
         return
+    keep = "tbb::affinity_partitioner affinity;  // has to outlive the loop\n"
     text = (
+        f"{keep if best.schedule == 'affinity' else ''}"
         f"tbb::task_arena arena({len(best.config['cpus'])});\n"
         "arena.execute([&] {\n"
         "    tbb::parallel_for(tbb::blocked_range<std::size_t>(0, n), body,\n"
@@ -105,7 +107,7 @@ def _tbb(cells: Sequence[CellRuns], where: str) -> Iterator[Settings]:
         "});"
     )
     yield Settings(
-        label=f"oneTBB, machine {where}: {best.label}",
+        label=f"oneTBB, {where}: {best.label}",
         language="cpp",
         text=text,
         why=f"At n = {cell.size}: {less_time(found)}) than its default.",

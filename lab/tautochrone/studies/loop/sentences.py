@@ -9,6 +9,8 @@ from tautochrone.report.analysis_types import Ratio
 from tautochrone.studies.loop.cells import CellRuns, Contender, geometric_mean, ratio
 
 State = tuple[tuple[str, float], ...]
+AS_IT_IS = "on the machine as it is"
+ALIKE = 1.01  # what is slower by less is no reason to prefer anything
 _TIMES = {2: "two", 3: "three", 4: "four", 5: "five", 6: "six", 8: "eight"}
 
 
@@ -31,14 +33,15 @@ def verdict_sentences(cells: Sequence[CellRuns]) -> tuple[str, ...]:
         sentences += [best] if best else []
     if not sentences:
         return ("On this machine nothing was measured.",)
-    sentences[0] = f"On this machine{',' if not sentences[0].startswith('as ') else ''} {sentences[0]}"
+    first = sentences[0].removeprefix(AS_IT_IS)
+    sentences[0] = f"On this machine{' as it is' if first != sentences[0] else ', '}{first}"
     return tuple(sentence[0].upper() + sentence[1:] for sentence in sentences)
 
 
 def state_words(emulated: Mapping[str, float]) -> str:
-    """{} → "as it is"; {"1": 4.0} → "with CPU 1 made four times slower"."""
+    """{} → "on the machine as it is"; {"1": 4.0} → "with CPU 1 made four times slower"."""
     if not emulated:
-        return "as it is"
+        return AS_IT_IS
     slowed = [f"CPU {cpu} made {times(factor)} slower" for cpu, factor in sorted(emulated.items())]
     return f"with {' and '.join(slowed)}"
 
@@ -88,7 +91,7 @@ def advice(emulated: Mapping[str, float], cells: Sequence[CellRuns]) -> str:
     both = [(mine, plain) for mine, plain in ours if mine is not None and plain is not None]
     found = geometric_mean(both)
     if not both or found.verdict == statistics.NOT_MEASURED:
-        return f"{where} nothing can be recommended: {_why_not(cells, found)}."
+        return f"{where}, nothing can be recommended: {_why_not(cells, found)}."
     evidence = _evidence(found, len(both))
     if found.verdict == statistics.FASTER:
         return (
@@ -180,7 +183,7 @@ def _sizes(sizes: Sequence[int]) -> str:
 
 
 def winner_words(cell: CellRuns) -> str | None:
-    """The fastest contender of a cell; where others cannot be told from it, the simplest of them.
+    """The fastest contender of a cell; where others are within 1 % or not told apart from it, the simplest.
 
     Simplest first: the serial loop, the plain OpenMP loop, ours with no settings, then what needs settings.
     """
@@ -190,13 +193,15 @@ def winner_words(cell: CellRuns) -> str | None:
     equals = [finalists[0], *_not_told_apart(finalists)]
     for simple in _simplest(cell):
         if any(simple is one for one in equals):
-            return simple.label if len(equals) == 1 else f"{simple.label} (nothing is faster)"
+            return simple.label if len(equals) == 1 else f"{simple.label} (nothing is clearly faster)"
     return finalists[0].label
 
 
 def _not_told_apart(finalists: Sequence[Contender]) -> Iterator[Contender]:
     for one in finalists[1:]:
-        if ratio(one, finalists[0]).verdict == statistics.NO_DIFFERENCE:
+        found = ratio(one, finalists[0])
+        alike = found.value is not None and found.value <= ALIKE
+        if alike or found.verdict == statistics.NO_DIFFERENCE:
             yield one
 
 

@@ -18,10 +18,9 @@ from tautochrone.studies.loop.request import Emulation
 
 
 def _machine() -> Mapping[str, Any]:
-    from tautochrone import machine
+    from tautochrone.machine import read_machine
 
-    record: Mapping[str, Any] = machine.probe(measure="quick")
-    return record
+    return read_machine("quick").to_dict()
 
 
 def _executor(seed: int) -> AbstractContextManager[Executor]:

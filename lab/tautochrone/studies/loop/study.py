@@ -6,7 +6,7 @@ import shlex
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +44,7 @@ from tautochrone.studies.loop.request import (
     emulation_text,
     parse_cpus,
 )
-from tautochrone.studies.loop.screening import finalists
+from tautochrone.studies.loop.screening import Entry, finalists, screened_at_all
 from tautochrone.studies.loop.services import Services
 from tautochrone.studies.loop.states import open_states
 
@@ -87,14 +87,16 @@ def run_study(request: LoopRequest, services: Services | None = None) -> LoopAna
         cells = study_cells(
             request, prepared.sizes, emulations, prepared.cpus, _usable(prepared.machine), prepared.states
         )
-        plan = plan_of(cells, prepared)
+        entries = entries_of(cells, prepared.times)
+        plan = plan_of(entries, prepared)
         store = stack.enter_context(
             Store.open(request.output, STUDY, plan.plan_id, prepared.machine, request.fresh, services.clock)
         )
         services.say(announcement(cells, prepared))
         context = _context(prepared, executor, refused)
         contexts.save(context, request.output)
-        interrupted = _measure(plan, cells, prepared, store, executor, services, context)
+        rounds = _screening_rounds(request)
+        interrupted = _measure(plan, entries, store, executor, services, context, rounds)
         if not interrupted and services.sample_loads:
             context.cpu_load, context.sampler_cpu_seconds = _sample(
                 store, cells, prepared, executor, services
@@ -155,14 +157,22 @@ def _usable(machine: Mapping[str, Any]) -> int | None:
     return None if usable is None else int(usable)
 
 
-def plan_of(cells: Iterable[StudyCell], prepared: Prepared) -> Plan:
+def entries_of(cells: Iterable[StudyCell], times: Times) -> dict[str, list[Entry]]:
+    """Every candidate of each cell with its command."""
+    return {
+        cell.group: [(candidate, configuration(cell, candidate, times)) for candidate in cell.candidates]
+        for cell in cells
+    }
+
+
+def plan_of(entries: Mapping[str, Sequence[Entry]], prepared: Prepared) -> Plan:
     """Everything that might run, as one plan: it gives the study its identity."""
     times = prepared.times
     slowest = max(estimated_run_seconds(size, times) for size in prepared.sizes)
     limit = max(_LEAST_TIME_LIMIT_SECONDS, _TIME_LIMIT_FACTOR * slowest)
     return Plan(
         STUDY,
-        [configuration(cell, candidate, times) for cell in cells for candidate in cell.candidates],
+        [one for of_cell in entries.values() for _, one in of_cell],
         rounds=times.rounds,
         seed=prepared.request.seed,
         time_limit_seconds=prepared.request.time_limit_seconds or limit,
@@ -208,11 +218,14 @@ def _context(prepared: Prepared, executor: StateExecutor, refused: Sequence[NotM
 
 
 def _machine_advice(machine: Mapping[str, Any]) -> tuple[str, ...]:
-    """What the machine's own advice section says, where it says something."""
-    return tuple(
-        str(entry.get("message", entry) if isinstance(entry, Mapping) else entry)
-        for entry in machine.get("advice") or ()
-    )
+    """What `tauto machine` would advise; nothing for a record that is not complete."""
+    from tautochrone.advice import advise
+    from tautochrone.machine_record import Machine
+
+    try:
+        return tuple(str(advice) for advice in advise(msgspec.convert(machine, Machine)))
+    except msgspec.ValidationError:
+        return ()
 
 
 def _peer(state: PeerState) -> Peer:
@@ -238,65 +251,32 @@ def _screening_rounds(request: LoopRequest) -> int:
 
 def _measure(
     plan: Plan,
-    cells: Sequence[StudyCell],
-    prepared: Prepared,
+    entries: Mapping[str, Sequence[Entry]],
     store: Store,
     executor: StateExecutor,
     services: Services,
     context: StudyContext,
+    screening_rounds: int,
 ) -> bool:
     """Screen, choose, measure the finalists in fresh rounds. True when it was interrupted."""
-    by_name = {one.name: one for one in plan.configurations}
-    ids = {
-        cell.group: {
-            candidate: by_name[configuration(cell, candidate, prepared.times).name].config_id
-            for candidate in cell.candidates
-        }
-        for cell in cells
-    }
-    optional = [
-        by_name[configuration(cell, candidate, prepared.times).name]
-        for cell in cells
-        for candidate in cell.candidates
-        if not candidate.always_measured or candidate.peer == "serial"  # the answer that others must give
-    ]
+
+    def run(part: Plan, title: str) -> bool:
+        progress = services.progress(title)
+        outcome = measure.run_plan(part, store, executor, services.clock, progress, check_rows=check)
+        context.notices = tuple(dict.fromkeys((*context.notices, *outcome.notices)))
+        return outcome.interrupted
+
     check = measure.equal_answers(is_serial, exempt=sums_in_its_own_order)
-    if optional:
-        screening = Plan(
-            STUDY,
-            optional,
-            rounds=_screening_rounds(prepared.request),
-            seed=plan.seed,
-            time_limit_seconds=plan.time_limit_seconds,
-            machine=plan.machine,
-            source=SCREENING,
-        )
-        outcome = measure.run_plan(
-            screening, store, executor, services.clock, services.progress("screening"), check_rows=check
-        )
-        context.notices = tuple(outcome.notices)
-        if outcome.interrupted:
-            return True
+    every = [entry for of_cell in entries.values() for entry in of_cell]
+    first = [one for candidate, one in every if screened_at_all(candidate)]
+    screening = replace(
+        plan, configurations=first, rounds=screening_rounds, source=SCREENING, order="shuffled"
+    )
+    if run(screening, "screening"):
+        return True
     screened = store.rows(SCREENING)
-    chosen = {
-        ids[cell.group][one]
-        for cell in cells
-        for one in finalists(cell.candidates, ids[cell.group], screened)
-    }
-    final = Plan(
-        STUDY,
-        [one for one in plan.configurations if one.config_id in chosen],
-        rounds=plan.rounds,
-        seed=plan.seed,
-        time_limit_seconds=plan.time_limit_seconds,
-        machine=plan.machine,
-        order="latin",
-    )
-    outcome = measure.run_plan(
-        final, store, executor, services.clock, services.progress("measuring"), check_rows=check
-    )
-    context.notices = tuple(dict.fromkeys((*context.notices, *outcome.notices)))
-    return outcome.interrupted
+    chosen = [one for of_cell in entries.values() for one in finalists(of_cell, screened)]
+    return run(replace(plan, configurations=chosen), "measuring")
 
 
 def _sample(
