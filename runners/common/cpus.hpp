@@ -8,6 +8,9 @@
 
 namespace tauto::runner {
 
+/// Environment variable in which a runner that restarts itself on fewer CPUs hands on those that it had.
+inline constexpr const char* cpus_before_restart = "TAUTO_RUNNER_CPUS";
+
 /// CPUs that this process was allowed when it started, ascending. A library's start-up code may have pinned
 /// the main thread since (libgomp does when OMP_PROC_BIND is set); this is the mask before that.
 std::vector<int> cpus_at_start();

@@ -183,8 +183,8 @@ int run_loop(int argc, char** argv) {
         }
         const environment_changes changes = Adapter::environment(asked);
         if (!changes.empty() && !restarted()) restart_with(changes, asked.cpus, argv);
-        // Before any thread exists, so that all of them inherit it. A restarted process has this mask already, and
-        // its library may have pinned the calling thread more closely since.
+        // Before any thread exists, so that all of them inherit it. A restarted process has this mask
+        // already, and its library may have pinned the calling thread more closely since.
         if (!restarted()) pin_to(asked.cpus);
         return loop_run<Adapter>{asked}.run();
     } catch (const input_error& error) {
