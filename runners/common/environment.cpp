@@ -11,14 +11,8 @@
 
 namespace tauto::runner {
 
-namespace {
-
-constexpr const char* marker = "TAUTO_RUNNER_RESTARTED";
-
-}  // namespace
-
 bool restarted() {
-    return std::getenv(marker) != nullptr;
+    return std::getenv(cpus_before_restart) != nullptr;
 }
 
 void restart_with(const environment_changes& changes, std::span<const int> cpus, char** argv) {
