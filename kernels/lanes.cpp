@@ -86,7 +86,7 @@ struct partial_sums {
 };
 
 // The totals of four rows by a transposition: the same additions as partial_sums::total, four at a time.
-inline float4 totals(const partial_sums (&rows)[4]) {
+[[maybe_unused]] inline float4 totals(const partial_sums (&rows)[4]) {
     const float4 a = rows[0].quarter(), b = rows[1].quarter(), c = rows[2].quarter(), d = rows[3].quarter();
     const float4 ab = __builtin_shufflevector(a, b, 0, 4, 1, 5) + __builtin_shufflevector(a, b, 2, 6, 3, 7);
     const float4 cd = __builtin_shufflevector(c, d, 0, 4, 1, 5) + __builtin_shufflevector(c, d, 2, 6, 3, 7);

@@ -42,7 +42,7 @@ class tautochrone_adapter {
                 body(static_cast<std::size_t>(rows.begin), static_cast<std::size_t>(rows.end));
             },
             loop_);
-        if (loop_.report != nullptr) ++loops_of_width_[report_.width];
+        if (loop_.report != nullptr) ++loops_of_width_[members_at_work()];
     }
 
     // Timed loops are not asked for a report: a caller who wants none has the shorter way.
@@ -57,7 +57,11 @@ class tautochrone_adapter {
         row["dropped"] = usual->first < threads_;
     }
 
-    bool may_drop_workers() const { return std::holds_alternative<tauto::adaptive>(loop_.schedule); }
+    /// The two schedules that learn decide themselves who takes part: a learned share may be no row at all.
+    bool may_drop_workers() const {
+        return std::holds_alternative<tauto::adaptive>(loop_.schedule) ||
+               std::holds_alternative<tauto::weighted>(loop_.schedule);
+    }
 
     std::string diagnosis() const {
         std::string text = "the team has " + std::to_string(team_.size()) + " members";
@@ -66,6 +70,15 @@ class tautochrone_adapter {
     }
 
   private:
+    // Of the loop just run: those that had a share. The report has nothing by member where no loop was
+    // forked.
+    int members_at_work() const {
+        const auto& iterations = report_.iterations;
+        if (iterations.empty()) return report_.width;
+        return static_cast<int>(
+            std::ranges::count_if(iterations, [](tauto::index rows) { return rows > 0; }));
+    }
+
     static tauto::team_options team_options_of(const options& asked) {
         // Said here, so that TAUTO_WAIT in the environment does not decide.
         tauto::team_options team{
