@@ -71,17 +71,17 @@ effort effort_named(const std::string& name) {
                 .noise_seconds = 0.3,
                 .launch_seconds = 0.15,
                 .wakes = 300,
-                .most_array_bytes = 512 * mebibyte};
+                .most_array_bytes = 256 * mebibyte};
     }
     if (name == "full") {
         return {.name = name,
-                .speeds_seconds = 5.0,
-                .triad_seconds = 4.0,
-                .latency_seconds = 2.0,
-                .noise_seconds = 3.0,
-                .launch_seconds = 0.6,
-                .wakes = 3000,
-                .most_array_bytes = 3072 * mebibyte};
+                .speeds_seconds = 4.0,
+                .triad_seconds = 3.0,
+                .latency_seconds = 1.5,
+                .noise_seconds = 2.0,
+                .launch_seconds = 0.5,
+                .wakes = 2000,
+                .most_array_bytes = 2048 * mebibyte};
     }
     throw error("there is no effort '" + name + "'; use none, quick or full");
 }
@@ -100,13 +100,14 @@ measurements measure(const machine_record& machine, const effort& effort, const 
     progress("clock noise", 0.0);
     measure_noise(result.cpus, effort.noise_seconds);
     double count = 0;
+    progress("filling memory", 0.1);
     measure_speeds(machine, effort, result.triad_array_bytes, result.cpus, [&](int cpu) {
         progress("speed of CPU " + std::to_string(cpu),
-                 0.1 + 0.2 * count++ / static_cast<double>(result.cpus.size()));
+                 0.2 + 0.15 * count++ / static_cast<double>(result.cpus.size()));
     });
     result.triad = measure_triad(in_order, effort, result.triad_array_bytes, [&](int members) {
         const double part = static_cast<double>(members) / static_cast<double>(in_order.size());
-        progress("triad on " + std::to_string(members), 0.3 + 0.2 * part);
+        progress("triad on " + std::to_string(members), 0.35 + 0.15 * part);
     });
     measure_latencies(machine.allowed_cpus, effort, result, progress);
     if (cores.size() > 1) {

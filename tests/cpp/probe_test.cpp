@@ -78,16 +78,28 @@ TEST_SUITE("repeated timings") {
     }
 
     TEST_CASE("the rate is that of the undisturbed batches") {
-        // Virtual time: a step takes 1 ms, but the 12th to the 15th are ten times slower.
+        // Virtual time: a step takes 1 ms, but the 12th and the 13th are ten times slower.
         double clock = 0;
         int steps = 0;
         const auto step = [&] {
             ++steps;
-            clock += steps >= 12 && steps <= 15 ? 1e-2 : 1e-3;
+            clock += steps == 12 || steps == 13 ? 1e-2 : 1e-3;
             return 6.0;
         };
         CHECK(median_rate(0.05, 9, step, [&] { return clock; }) == doctest::Approx(6000.0));
         CHECK(clock > 0.05);
+    }
+
+    TEST_CASE("where each step takes far too long it ends after three") {
+        double clock = 0;
+        int steps = 0;
+        const auto step = [&] {
+            ++steps;
+            clock += 1.0;
+            return 2.0;
+        };
+        CHECK(median_rate(0.02, 99, step, [&] { return clock; }) == doctest::Approx(2.0));
+        CHECK(steps == 4);
     }
 
     TEST_CASE("the first batch only warms up") {
