@@ -320,12 +320,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if words[:1] == ["study"]:
             _check_study(words[1:])
         code = app(args=words, prog_name="tauto", standalone_mode=False)
+        if code == INTERRUPTED:
+            return _interrupted(words)
         return code if isinstance(code, int) else 0
     except TautoError as error:
         return _fail(str(error))
     except KeyboardInterrupt:
-        typer.echo("tauto: interrupted; what was measured is kept", err=True)
-        return INTERRUPTED
+        return _interrupted(words)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
@@ -338,6 +339,17 @@ def _check_study(words: Sequence[str]) -> None:
 
     if words and not words[0].startswith("-") and words[0] not in STUDIES:
         raise unknown_study(words[0])
+
+
+def _interrupted(words: Sequence[str]) -> int:
+    """Say what became of the work; `tauto emulate` says nothing, since the command was interrupted, not it."""
+    if words[:1] == ["study"]:
+        typer.echo(
+            "tauto: interrupted; what was measured is kept: the same command goes on from there", err=True
+        )
+    elif words[:1] != ["emulate"]:
+        typer.echo("tauto: interrupted", err=True)
+    return INTERRUPTED
 
 
 def _fail(message: str) -> int:
@@ -354,8 +366,7 @@ def _unexpected(error: Exception) -> int:
     if usage is not None:
         return _fail(f"{usage().rstrip('.')}. tauto --help shows how it is used")
     if type(error).__name__ == "Abort":
-        typer.echo("tauto: interrupted; what was measured is kept", err=True)
-        return INTERRUPTED
+        return _interrupted(())
     if os.environ.get(DEBUG_VARIABLE):
         raise error
     typer.echo(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import json
 import random
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -55,8 +57,8 @@ def machine(cpus: int = 2, kinds: Sequence[str] | None = None, **changes: object
         "allowed_cpus": list(range(cpus)),
         "quota_cpus": None,
         "usable_members": cpus,
-        "memory_bytes": 16e9,
-        "available_memory_bytes": 8e9,
+        "memory_bytes": 16_000_000_000,
+        "available_memory_bytes": 8_000_000_000,
         "counters": {
             "status": "unavailable",
             "reason": "a virtual machine",
@@ -64,7 +66,11 @@ def machine(cpus: int = 2, kinds: Sequence[str] | None = None, **changes: object
         },
         "energy_meters": [],
         "energy": {"status": "unavailable", "reason": "none", "remedy": ""},
-        "measured": {"triad": [{"members": n, "bytes_per_second": 1e10 * n} for n in range(1, cpus + 1)]},
+        "measured": {
+            "when": "2026-01-01T00:00:00Z",
+            "cpus": [],
+            "triad": [{"members": n, "bytes_per_second": 1e10 * n} for n in range(1, cpus + 1)],
+        },
     }
     return record | changes
 
@@ -225,6 +231,58 @@ def laboratory(**changes: Any) -> Laboratory:
     """A laboratory on a virtual clock; `changes` go to the executor where it has such a field, else to it."""
     own = {name: changes.pop(name) for name in ("machine", "absent", "slowdown_error") if name in changes}
     return Laboratory(ModelExecutor(VirtualClock(), **changes), **own)
+
+
+RUNNER = r"""#!{python}
+import json, os, random, sys, time
+name = os.path.basename(sys.argv[0])
+runtime = name.removeprefix("tauto-loop-")
+if name == "tauto-probe":
+    print(open(os.path.join(os.path.dirname(os.path.abspath(sys.argv[0])), "machine.json")).read())
+    sys.exit(0)
+if name == "tauto-emulate":
+    print("tauto-emulate: error: no right to SCHED_FIFO; start it as root", file=sys.stderr)
+    sys.exit(2)
+library = "libgomp" if runtime == "openmp" else runtime
+schedules = {{"serial": ["serial"], "openmp": ["pragma", "static"], "tautochrone": ["adaptive"]}}[runtime]
+if "--describe" in sys.argv:
+    print(json.dumps({{"runtime": runtime, "library": library, "version": "1", "schedules": schedules,
+                      "schedules_with_chunk": [], "wait_policies": ["default"]}}))
+    sys.exit(0)
+option = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+fate = os.environ.get("FAKE_" + runtime.upper(), "")
+if fate == "die":
+    os.kill(os.getpid(), 11)
+if fate == "hang":
+    time.sleep(100)
+if fate == "garbage":
+    print("Segmentation fault (core dumped)")
+    sys.exit(0)
+cpus = [int(cpu) for cpu in option["--cpus"].split(",")]
+seconds = int(option["--size"]) ** 2 * 1e-9 / len(cpus) * random.uniform(1, 1.01)
+answer = "f" * 16 if fate == "wrong" else "a" * 16
+print(json.dumps({{"runtime": runtime, "library": library, "seconds": seconds, "bytes_per_iteration": 1,
+                  "workers": [{{"cpu": cpu, "rows": 10}} for cpu in cpus], "width": len(cpus),
+                  "check": {{"passed": True, "solution_fnv1a": answer}}}}))
+"""
+
+
+def write_runners(folder: Path, record: Mapping[str, Any] | None = None) -> Path:
+    """Scripts that behave like the executables, as far as the lab can see.
+
+    FAKE_OPENMP (or another runtime) in the environment: die, hang, garbage, wrong.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "machine.json").write_text(json.dumps(record or machine()))
+    names = [
+        "tauto-probe",
+        "tauto-emulate",
+        *(f"tauto-loop-{one}" for one in ("serial", "openmp", "tautochrone")),
+    ]
+    for name in names:
+        (folder / name).write_text(RUNNER.format(python=sys.executable))
+        (folder / name).chmod(0o755)
+    return folder
 
 
 def request(folder: Path, **changes: Any) -> LoopRequest:

@@ -282,6 +282,19 @@ def test_json_is_the_analysis(tmp_path: Path) -> None:
     assert msgspec.convert(json.loads(lab.text.getvalue()), LoopAnalysis) == analysis
 
 
+def test_stored_machine_says_what_was_slowed(tmp_path: Path) -> None:
+    run_study(request(tmp_path, emulations=EMULATED), laboratory().services)
+    with Store.read(tmp_path) as store:
+        assert store.machine["emulated"] == [{"cpu": 1, "factor": 2.0}, {"cpu": 1, "factor": 4.0}]
+
+
+def test_study_under_an_emulation_from_outside_is_refused(tmp_path: Path) -> None:
+    slowed = machine(emulated=[{"cpu": 1, "factor": 4.0}])
+    with pytest.raises(TautoError, match="started under tauto emulate") as caught:
+        run_study(request(tmp_path), laboratory(machine=slowed).services)
+    assert "--emulate 1:4" in caught.value.remedy
+
+
 def test_announcement_says_what_and_how_long(tmp_path: Path) -> None:
     lab = laboratory()
     run_study(request(tmp_path, emulations=({1: 4.0},)), lab.services)
@@ -293,7 +306,7 @@ def test_announcement_says_what_and_how_long(tmp_path: Path) -> None:
 
 
 def test_sizes_that_do_not_fit_are_left_out_with_a_sentence(tmp_path: Path) -> None:
-    small = machine(available_memory_bytes=30e6)
+    small = machine(available_memory_bytes=30_000_000)
     analysis = run_study(request(tmp_path, sizes=None), laboratory(machine=small).services)
     assert sorted({one.size for one in analysis.cells}) == [500, 1000, 2000]
     assert [one.why for one in analysis.not_measured] == [

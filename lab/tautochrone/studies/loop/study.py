@@ -37,6 +37,7 @@ from tautochrone.studies.loop.measuring import (
 )
 from tautochrone.studies.loop.placements import Cpu, cpus_of
 from tautochrone.studies.loop.request import (
+    Emulation,
     LoopRequest,
     check_cpus,
     check_emulations,
@@ -84,6 +85,7 @@ def run_study(request: LoopRequest, services: Services | None = None) -> LoopAna
     with ExitStack() as stack:
         inner = stack.enter_context(services.executor(request.seed))
         executor, emulations, refused = open_states(stack, inner, request, services)
+        prepared = replace(prepared, machine=_with_emulations(prepared.machine, emulations))
         cells = study_cells(
             request, prepared.sizes, emulations, prepared.cpus, _usable(prepared.machine), prepared.states
         )
@@ -115,6 +117,7 @@ def prepare(request: LoopRequest, services: Services) -> Prepared:
     """Check the request against this machine. Raises TautoError for the first thing that cannot be done."""
     states, absent = _peers(request, services)
     machine = services.machine()
+    _refuse_emulated(machine)
     cpus, all_cpus = cpus_of(machine)
     allowed = [cpu.number for cpu in cpus]
     if not request.emulate_if_possible:
@@ -127,8 +130,7 @@ def prepare(request: LoopRequest, services: Services) -> Prepared:
             f"--threads {request.threads} is more than the {len(cpus)} CPUs that may be used here",
             f"Ask for {len(cpus)} or fewer",
         )
-    available = machine.get("available_memory_bytes")
-    sizes = choose_sizes(request, None if available is None else int(available))
+    sizes = choose_sizes(request, _available_bytes(machine))
     too_large = tuple(NotMeasured(what="a size", why=sentence) for sentence in sizes.left_out)
     return Prepared(request, machine, states, sizes.chosen, cpus, (*absent, *too_large))
 
@@ -150,6 +152,29 @@ def _peers(request: LoopRequest, services: Services) -> tuple[list[PeerState], l
         if not state.present
     ]
     return [state for state in states if state.present], absent
+
+
+def _available_bytes(machine: Mapping[str, Any]) -> int | None:
+    """What a process may allocate: what is free, and no more than the container's limit."""
+    limits = [machine.get(name) for name in ("available_memory_bytes", "memory_limit_bytes")]
+    return min((int(limit) for limit in limits if limit is not None), default=None)
+
+
+def _refuse_emulated(machine: Mapping[str, Any]) -> None:
+    """Slowed from outside, no state of the machine would be what its rows say."""
+    if machine.get("emulated"):
+        slowed = "+".join(f"{one['cpu']}:{one['factor']:g}" for one in machine["emulated"])
+        raise TautoError(
+            f"the study was started under tauto emulate ({slowed}), so it cannot switch the slow CPUs itself",
+            f"Start it without, and give it --emulate {slowed}",
+        )
+
+
+def _with_emulations(machine: Mapping[str, Any], emulations: Sequence[Emulation]) -> Mapping[str, Any]:
+    """The machine's record, saying which CPUs the study slows, and to what."""
+    slowed = {(cpu, factor) for emulation in emulations for cpu, factor in emulation.items()}
+    entries = [{"cpu": cpu, "factor": factor} for cpu, factor in sorted(slowed)]
+    return {**machine, "emulated": entries or None}
 
 
 def _usable(machine: Mapping[str, Any]) -> int | None:

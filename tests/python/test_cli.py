@@ -1,0 +1,203 @@
+"""The command line: its help, its exit codes, and that it starts fast."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tautochrone
+from study_loop_fakes import write_runners
+from tautochrone import cli, runners
+from tautochrone.cli import main
+from tautochrone.errors import TautoError
+
+ROOT = Path(__file__).resolve().parents[2]
+VERBS = ("machine", "study", "emulate", "compare", "report", "export", "version")
+HEAVY = ("numpy", "scipy", "altair", "jinja2", "pyarrow", "vl_convert", "rich.progress")
+
+
+def tauto(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run the command in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "tautochrone", *words],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "lab"), **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_help_names_every_verb_and_no_others(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    listed = capsys.readouterr().out.partition("Commands:")[2]
+    assert set(re.findall(r"^  (\w+) ", listed, re.MULTILINE)) == set(VERBS)
+
+
+@pytest.mark.parametrize("verb", [*VERBS, "study loop"])
+def test_every_command_shows_examples(capsys: pytest.CaptureFixture[str], verb: str) -> None:
+    assert main([*verb.split(), "--help"]) == 0
+    said = capsys.readouterr().out
+    assert f"tauto {verb}" in said
+    assert verb == "study" or re.search(r"Examples?:\n( +tauto .*\n)+", said)
+
+
+def test_help_loads_nothing_heavy() -> None:
+    code = (
+        "import sys; from tautochrone.cli import main; main(['--help']);"
+        f"print([name for name in {HEAVY} if name in sys.modules])"
+    )
+    finished = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "lab")},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert finished.stdout.splitlines()[-1] == "[]"
+
+
+def test_no_arguments_show_the_help() -> None:
+    finished = tauto()
+    assert finished.returncode == 2
+    assert "tauto study loop --quick" in finished.stderr
+
+
+def test_version_is_that_of_the_build(capsys: pytest.CaptureFixture[str]) -> None:
+    built = re.search(r"project\(tautochrone VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text())
+    assert built is not None
+    assert tautochrone.__version__ == built.group(1)
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"tautochrone {built.group(1)}\n"
+
+
+def test_version_lists_peers_and_what_to_install(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TAUTO_RUNNERS", str(write_runners(tmp_path)))
+    assert main(["version"]) == 0
+    said = capsys.readouterr().out
+    assert re.search(r"^  libgomp +libgomp 1$", said, re.MULTILINE)
+    assert re.search(r"^  tbb +not measured: the runner tauto-loop-tbb .*libtbb-dev", said, re.MULTILINE)
+
+
+def fail_with(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
+    """Make `tauto version` end in that error."""
+
+    def broken(names: list[str] | None = None) -> list[runners.PeerState]:
+        raise error
+
+    monkeypatch.setattr(runners, "peer_states", broken)
+
+
+def test_defect_is_one_line_that_says_how_to_report_it(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fail_with(monkeypatch, ZeroDivisionError("division by zero"))
+    assert main(["version"]) == cli.UNEXPECTED
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "ZeroDivisionError: division by zero. Please report" in said
+    assert "TAUTO_DEBUG=1" in said
+
+
+def test_debug_shows_the_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    fail_with(monkeypatch, ZeroDivisionError("division by zero"))
+    monkeypatch.setenv("TAUTO_DEBUG", "1")
+    with pytest.raises(ZeroDivisionError):
+        main(["version"])
+
+
+def test_error_of_the_lab_is_one_line_with_its_remedy(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fail_with(monkeypatch, TautoError("asked for this, found that", "Do something"))
+    assert main(["version"]) == 2
+    assert capsys.readouterr().err == "tauto: error: asked for this, found that. Do something\n"
+
+
+def test_interrupt_ends_with_130(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    fail_with(monkeypatch, KeyboardInterrupt())
+    assert main(["version"]) == 130
+    assert capsys.readouterr().err.strip() == "tauto: interrupted"
+
+
+def test_runner_is_found_in_the_named_folder_before_the_packages_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own, named = write_runners(tmp_path / "own"), write_runners(tmp_path / "named")
+    monkeypatch.setattr(runners, "_OWN_FOLDER", own)
+    monkeypatch.delenv("TAUTO_RUNNERS", raising=False)
+    assert runners.find("tauto-probe") == own / "tauto-probe"
+    monkeypatch.setenv("TAUTO_RUNNERS", str(named))
+    assert runners.find("probe") == named / "tauto-probe"
+    (named / "tauto-probe").unlink()
+    assert runners.find("tauto-probe") == own / "tauto-probe"
+
+
+def test_missing_runner_says_where_it_was_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TAUTO_RUNNERS", str(tmp_path))
+    monkeypatch.setattr(runners, "_OWN_FOLDER", tmp_path / "bin")
+    with pytest.raises(TautoError, match="tauto-loop-tbb was not found") as caught:
+        runners.find("tauto-loop-tbb")
+    assert str(tmp_path) in caught.value.message
+    assert "libtbb-dev" in caught.value.remedy
+
+
+def test_newest_libomp_is_taken(tmp_path: Path) -> None:
+    for folder in ("usr/lib/llvm-9/lib", "usr/lib/llvm-19/lib", "usr/lib/x86_64-linux-gnu"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "libomp.so.5").touch()
+    assert runners.find_libomp(tmp_path) == tmp_path / "usr/lib/llvm-19/lib/libomp.so.5"
+
+
+def test_no_libomp_names_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert runners.find_libomp(tmp_path) is None
+    monkeypatch.setattr(runners, "find_libomp", lambda: None)
+    state = runners.peer_state(runners.PEER_BY_NAME["libomp"])
+    assert not state.present
+    assert state.remedy == "apt install libomp5"
+
+
+def test_named_libomp_has_to_be_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "libomp.so").touch()
+    monkeypatch.setenv("TAUTO_LIBOMP", str(tmp_path / "libomp.so"))
+    assert runners.find_libomp() == tmp_path / "libomp.so"
+    monkeypatch.setenv("TAUTO_LIBOMP", str(tmp_path / "gone.so"))
+    with pytest.raises(TautoError, match=r"gone\.so, which is not there"):
+        runners.find_libomp()
+
+
+def test_a_runner_on_the_wrong_library_is_no_peer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The scripts answer libgomp whatever is preloaded: then it must not be called libomp."""
+    monkeypatch.setenv("TAUTO_RUNNERS", str(write_runners(tmp_path)))
+    (tmp_path / "libomp.so").touch()
+    monkeypatch.setenv("TAUTO_LIBOMP", str(tmp_path / "libomp.so"))
+    state = runners.peer_state(runners.PEER_BY_NAME["libomp"])
+    assert not state.present
+    assert "ran on libgomp when libomp was wanted" in state.reason
+
+
+@pytest.mark.slow
+def test_help_is_there_at_once() -> None:
+    """Under 0.4 s of CPU time: the wall clock of a loaded machine says nothing."""
+    code = (
+        "import resource, subprocess, sys;"
+        "subprocess.run([sys.executable, '-m', 'tautochrone', '--help'], stdout=subprocess.DEVNULL);"
+        "used = resource.getrusage(resource.RUSAGE_CHILDREN); print(used.ru_utime + used.ru_stime)"
+    )
+    finished = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "lab")},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert float(finished.stdout) < 0.4
