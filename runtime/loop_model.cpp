@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 namespace tauto::detail {
 namespace {
@@ -12,10 +13,14 @@ constexpr double change = 0.25;
 // A width is only tried when the model says that it may come within this factor of the best ...
 constexpr double plausible_short = 2.5;
 // ... and for loops that are long anyway (so that a trial is dear and the model is good) within this one.
-constexpr double plausible_long = 1.35;
+constexpr double plausible_long = 1.15;
 constexpr double long_loop_microseconds = 300;
 // What trials may cost: this share of all the time spent in the loop, or this much at the start.
 constexpr double trial_share = 0.01;
+// While the learned speeds promise more than a width has shown, its first trials may cost this share: what it
+// showed first was most likely the price of learning.
+constexpr double promising_share = 0.2;
+constexpr int promising_trials = 5;
 constexpr double free_trials_microseconds = 2500;
 // Speeds are folded into what is known after this much looped time: several times as long as another program
 // holds a member up.
@@ -65,15 +70,28 @@ void loop_model::record_member(int rank, index iterations, std::int64_t ticks) n
 }
 
 void loop_model::fold_speeds() noexcept {
-    double fastest = 0;
+    // A member that was held up for the whole window is slow, not stopped.
+    const auto rate = [this](std::size_t rank) {
+        return std::max(fold_iterations_[rank], 0.05) / fold_ticks_[rank];
+    };
+    // Caches and clocks move all members alike; what matters is each one's part of the whole.
+    double rates = 0;
+    double known = 0;
     for (std::size_t rank = 0; rank < speeds_.size(); ++rank) {
         if (fold_ticks_[rank] <= 0) continue;
-        // A member that was held up for the whole window is slow, not stopped.
-        const double rate = std::max(fold_iterations_[rank], 0.05) / fold_ticks_[rank];
-        const bool far = std::abs(rate / speeds_[rank] - 1) > change;
+        rates += rate(rank);
+        known += speeds_[rank];
+    }
+    double fastest = 0;
+    bool settled = true;
+    for (std::size_t rank = 0; rank < speeds_.size(); ++rank) {
+        if (fold_ticks_[rank] <= 0) continue;
+        const double now = rate(rank);
+        const bool far = std::abs((now / rates) / (speeds_[rank] / known) - 1) > change;
         const bool replace = folds_ == 0 || (far && jumped_[rank]);
-        speeds_[rank] = replace ? rate : 0.5 * (speeds_[rank] + rate);
+        speeds_[rank] = replace ? now : 0.5 * (speeds_[rank] + now);
         jumped_[rank] = far && !replace;
+        settled = settled && !far;
         fold_iterations_[rank] = fold_ticks_[rank] = 0;
         fastest = std::max(fastest, speeds_[rank]);
     }
@@ -88,6 +106,15 @@ void loop_model::fold_speeds() noexcept {
     if (!options_[0].tried()) serial_ = 1 / speeds_[0];
     sort_members();
     settle_shares();
+    // What a width takes while its shares are still wrong says nothing about it; but noise must not keep a
+    // window from ever ending.
+    if (!settled && unsettled_ < 6) {
+        ++unsettled_;
+        skip_next_ = true;
+        window_ = {};
+    } else {
+        unsettled_ = 0;
+    }
 }
 
 void loop_model::settle_shares() noexcept {
@@ -206,9 +233,11 @@ void loop_model::maybe_start_trial(double n) noexcept {
         // A trial that does badly ends after 0.12 ms or a call of four times the usual length.
         const double most = std::max(150 * microsecond_, 4 * now_best * n);
         const double loss = std::min(std::max(0.0, expected - now_best) * n * calls, most);
+        const bool promising = o.trials < promising_trials && predicted(o, n) < 0.97 * now_best;
+        const double share = promising ? promising_share : trial_share;
         const bool affordable =
             o.tried() ? std::max(loss, 0.05 * now_best * n * calls) * o.patience <=
-                            trial_share * (spent_ - o.spent_at_trial)
+                            share * (spent_ - o.spent_at_trial)
                       : loss <= std::max(free_trials_microseconds * microsecond_, trial_share * spent_) &&
                             expected <= plausible * now_best;
         if (affordable && expected < promise) {
@@ -263,9 +292,7 @@ void loop_model::record(index n, std::int64_t elapsed) noexcept {
     spent_ += ticks;
     last_n_ = size;
     if (options_[current_].width > 1) record_speeds(elapsed);
-    const bool skip = skip_next_ && ticks < 1000 * microsecond_;
-    skip_next_ = false;
-    if (skip) return;
+    if (std::exchange(skip_next_, false)) return;
     window_.calls += 1;
     window_.ticks += ticks;
     window_.iterations += size;

@@ -112,6 +112,7 @@ class loop_model {
     std::vector<int> order_;
     double fold_elapsed_ = 0;
     int folds_ = 0;
+    int unsettled_ = 0;  // folds in a row that moved a speed far
     double serial_ = 0;  // ticks per iteration of the caller alone
     std::size_t chosen_ = 0;
     std::size_t current_ = 0;  // differs from chosen_ during a trial
