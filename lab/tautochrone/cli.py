@@ -342,7 +342,7 @@ def _check_study(words: Sequence[str]) -> None:
 
 
 def _interrupted(words: Sequence[str]) -> int:
-    """Say what became of the work; `tauto emulate` says nothing, since the command was interrupted, not it."""
+    """Say what became of the work; `tauto emulate` says nothing: its command was interrupted, not it."""
     if words[:1] == ["study"]:
         typer.echo(
             "tauto: interrupted; what was measured is kept: the same command goes on from there", err=True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from tautochrone.configuration import Configuration
@@ -14,28 +14,29 @@ from tautochrone.studies.loop.configurations import Candidate, candidates, group
 from tautochrone.studies.loop.placements import Cpu, Layout, layout
 from tautochrone.studies.loop.request import Emulation, LoopRequest
 
-_START_SECONDS = 0.05  # a process, its libraries, its threads
-_PASSES_OVER_THE_MATRIX = 40.0  # filling it once, the solve that is checked, the accounting pass
+_START_SECONDS = 0.03  # a process, its libraries, its threads
+_PASSES_OVER_THE_MATRIX = 10.0  # filling it once, the solve that is checked, the accounting pass
 _MATRIX_BYTES_PER_SECOND = 4e9
 
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """How long a run warms up and how long it is timed, and in how many rounds."""
+    """How long a run warms up and is timed, and in how many rounds; the same for the screening."""
 
     warmup_seconds: float
     timed_seconds: float
     rounds: int
+    screening: Times | None = None
 
 
-QUICK = Times(0.03, 0.06, 8)
-FULL = Times(0.05, 0.1, 15)
+QUICK = Times(0.03, 0.06, 8, screening=Times(0.01, 0.02, 1))
+FULL = Times(0.05, 0.1, 15, screening=Times(0.03, 0.06, 2))
 
 
 def times_of(request: LoopRequest) -> Times:
     """The times that were asked for, or those of the kind of study."""
     kind = QUICK if request.quick else FULL
-    return Times(kind.warmup_seconds, kind.timed_seconds, request.rounds or kind.rounds)
+    return replace(kind, rounds=request.rounds or kind.rounds)
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,6 @@ from tautochrone.studies.loop.services import Services
 from tautochrone.studies.loop.states import open_states
 
 STUDY = "loop"
-FULL_SCREENING_ROUNDS = 2
 _ALWAYS = ("serial", "tautochrone")
 _FINALISTS_GUESS = 12  # of each cell, for the estimate before anything was screened
 _LEAST_TIME_LIMIT_SECONDS = 30.0
@@ -97,8 +96,8 @@ def run_study(request: LoopRequest, services: Services | None = None) -> LoopAna
         services.say(announcement(cells, prepared))
         context = _context(prepared, executor, refused)
         contexts.save(context, request.output)
-        rounds = _screening_rounds(request)
-        interrupted = _measure(plan, entries, store, executor, services, context, rounds)
+        screening = screening_of(cells, plan, prepared.times)
+        interrupted = _measure(plan, screening, entries, store, executor, services, context)
         if not interrupted and services.sample_loads:
             context.cpu_load, context.sampler_cpu_seconds = _sample(
                 store, cells, prepared, executor, services
@@ -206,14 +205,28 @@ def plan_of(entries: Mapping[str, Sequence[Entry]], prepared: Prepared) -> Plan:
     )
 
 
+def screening_of(cells: Sequence[StudyCell], plan: Plan, times: Times) -> Plan:
+    """The same configurations in shorter runs and fewer rounds, to choose who comes into the final."""
+    shorter = times.screening or times
+    first = [
+        configuration(cell, candidate, shorter)
+        for cell in cells
+        for candidate in cell.candidates
+        if screened_at_all(candidate)
+    ]
+    return replace(plan, configurations=first, rounds=shorter.rounds, source=SCREENING, order="shuffled")
+
+
 def announcement(cells: Sequence[StudyCell], prepared: Prepared) -> str:
     """What will be measured and how long that takes, roughly."""
-    times, screening = prepared.times, _screening_rounds(prepared.request)
+    times = prepared.times
+    shorter = times.screening or times
     seconds = 0.0
     for cell in cells:
-        optional = sum(1 for one in cell.candidates if not one.always_measured)
-        runs = screening * optional + times.rounds * min(_FINALISTS_GUESS, len(cell.candidates))
-        seconds += runs * estimated_run_seconds(cell.size, times)
+        first = sum(1 for one in cell.candidates if screened_at_all(one))
+        last = min(_FINALISTS_GUESS, len(cell.candidates))
+        seconds += shorter.rounds * first * estimated_run_seconds(cell.size, shorter)
+        seconds += times.rounds * last * estimated_run_seconds(cell.size, times)
     states = list(dict.fromkeys(emulation_text(cell.emulation) for cell in cells))
     sizes = ", ".join(map(str, prepared.sizes))
     emulated = [state for state in states if state != "none"]
@@ -270,18 +283,14 @@ def _peer(state: PeerState) -> Peer:
 # -- the runs --
 
 
-def _screening_rounds(request: LoopRequest) -> int:
-    return 1 if request.quick else FULL_SCREENING_ROUNDS
-
-
 def _measure(
     plan: Plan,
+    screening: Plan,
     entries: Mapping[str, Sequence[Entry]],
     store: Store,
     executor: StateExecutor,
     services: Services,
     context: StudyContext,
-    screening_rounds: int,
 ) -> bool:
     """Screen, choose, measure the finalists in fresh rounds. True when it was interrupted."""
 
@@ -292,11 +301,6 @@ def _measure(
         return outcome.interrupted
 
     check = measure.equal_answers(is_serial, exempt=sums_in_its_own_order)
-    every = [entry for of_cell in entries.values() for entry in of_cell]
-    first = [one for candidate, one in every if screened_at_all(candidate)]
-    screening = replace(
-        plan, configurations=first, rounds=screening_rounds, source=SCREENING, order="shuffled"
-    )
     if run(screening, "screening"):
         return True
     screened = store.rows(SCREENING)

@@ -1,0 +1,52 @@
+"""One small study with the real executables, where they are built: the parts fit together."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+
+from tautochrone import runners
+from tautochrone.errors import TautoError
+from tautochrone.progress import SilentProgress
+from tautochrone.store import Store
+from tautochrone.studies.loop.request import LoopRequest
+from tautochrone.studies.loop.services import Services
+from tautochrone.studies.loop.study import run_study
+
+
+def executables_missing() -> str | None:
+    """What is not built here, or None."""
+    try:
+        for name in ("probe", "loop-serial", "loop-openmp", "loop-tautochrone"):
+            runners.find(name)
+    except TautoError as error:
+        return error.message
+    return None
+
+
+@pytest.mark.slow
+def test_small_study_with_the_real_runners(tmp_path: Path) -> None:
+    missing = executables_missing()
+    if missing is not None:
+        pytest.skip(missing)
+    said = io.StringIO()
+    asked = LoopRequest(output=tmp_path, quick=True, sizes=(200, 300), peers=("libgomp",))
+    services = Services(progress=lambda title: SilentProgress(), output=said, messages=said)
+    analysis = run_study(asked, services)
+    with Store.read(tmp_path) as store:
+        good = [row for row in store.rows() if row["error"] is None]
+        answers = {(row["config"]["size"], row["check"]["solution_fnv1a"]) for row in good}
+    assert len(answers) == 2  # one for each size, whoever computed it
+    for cell in analysis.cells:
+        assert cell.ratio.verdict != "not measured"
+        assert cell.bound_seconds is not None
+    assert {one.runtime for one in analysis.cells[0].configurations} == {"serial", "libgomp", "tautochrone"}
+    for used in analysis.cores_used:
+        assert set(used.ran_on_cpus) <= set(used.asked_cpus)
+        assert sum(used.rows_share.values()) == pytest.approx(1)
+    assert analysis.bandwidth
+    assert {load.runtime for load in analysis.cpu_load} >= {"tautochrone"}
+    assert "On this machine" in said.getvalue()
+    assert (tmp_path / "report.html").stat().st_size < 1_500_000
