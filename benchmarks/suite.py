@@ -1,0 +1,130 @@
+"""The benchmarks by their ids, and what is printed and stored around each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from benchmarks import change, loops, micro
+from benchmarks.context import Context, Interrupted
+from benchmarks.entry import Entry, not_measured
+from benchmarks.load import LoadWatch, sentence
+from tautochrone.errors import TautoError
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """An id, what it measures, its target in words, and how."""
+
+    id: str
+    what: str
+    target_text: str
+    target: float
+    measure: Callable[[Context], list[Entry]]
+
+
+BENCHMARKS: tuple[Benchmark, ...] = (
+    Benchmark(
+        "B1",
+        "empty parallel_for over 2 members, hot, against libgomp's and libomp's empty parallel region",
+        "≤ 0.45 of the better one",
+        0.45,
+        micro.fork,
+    ),
+    Benchmark("B2", "the same against the core-to-core round trip", "≤ 1.4", 1.4, micro.round_trip),
+    Benchmark(
+        "B3",
+        "loop study, equal cores, 500 … 8000: adaptive against the best of all peers and schedules",
+        "≤ 1.03 at every size",
+        1.03,
+        loops.equal_cores,
+    ),
+    Benchmark(
+        "B4",
+        "loop study, core 1 slowed by 2, 4, 8: (a) against the best of all peers, schedules and placements; "
+        "(b) against each peer's default",
+        "(a) ≤ 1.03 in every cell, ≤ 1.00 in the geometric mean; (b) ≤ 0.75 in the geometric mean",
+        1.0,
+        loops.unequal_cores,
+    ),
+    Benchmark("B5", "the same against the bound W/Σs, 2000 … 8000", "≤ 1.06", 1.06, loops.bound),
+    Benchmark(
+        "B6",
+        "sum of 64 floats: parallel_for against the plain loop",
+        "≤ plain + 40 ns",
+        40.0,
+        micro.too_short,
+    ),
+    Benchmark(
+        "B7",
+        "8 members on 2 CPUs, 10,000 small loops",
+        "≤ 1.5 × serial; no CPU use 5 ms after the last",
+        1.5,
+        micro.oversubscribed,
+    ),
+    Benchmark(
+        "B8",
+        "a core slowed at 3 s and freed at 6 s: loops until within 5 % of the new optimum",
+        "≤ 50 loops",
+        change.TARGET,
+        change.change,
+    ),
+)
+BY_ID = {one.id: one for one in BENCHMARKS}
+
+
+def chosen(only: str | None) -> list[Benchmark]:
+    """The benchmarks named in ``B1,B4``, in the suite's order; all for None.
+
+    Raises TautoError for an id that is not there.
+    """
+    if only is None:
+        return list(BENCHMARKS)
+    wanted = [word.strip().upper() for word in only.replace(" ", ",").split(",") if word.strip()]
+    for word in wanted:
+        if word not in BY_ID:
+            raise TautoError(f"there is no benchmark {word!r}", f"Choose from {', '.join(BY_ID)}")
+    if not wanted:
+        raise TautoError(f"--only {only!r} names no benchmark", f"Choose from {', '.join(BY_ID)}")
+    return [one for one in BENCHMARKS if one.id in wanted]
+
+
+def run(benchmarks: Sequence[Benchmark], context: Context, close_runs: Callable[[], None]) -> bool:
+    """Measure one benchmark after the other; False when it was interrupted.
+
+    `close_runs` ends the executor's helper process, so that its CPU time is known as ours.
+    """
+    for number, one in enumerate(benchmarks, start=1):
+        context.say(f"{one.id} ({number} of {len(benchmarks)}): {one.what}; target {one.target_text}")
+        context.results.begin(one.id)
+        watch = LoadWatch(context.clock.monotonic())
+        begun = context.clock.monotonic()
+        interrupted = False
+        entries: list[Entry] = []
+        try:
+            entries = one.measure(context)
+        except TautoError as error:
+            entries = [context.add(not_measured(one.id, one.what, "", one.target, str(error)))]
+        except (Interrupted, KeyboardInterrupt):
+            interrupted = True
+        close_runs()
+        if interrupted:
+            context.results.write()
+            return False
+        load = watch.end(context.clock.monotonic())
+        said = sentence(load)
+        finished = [replace(entry, load=load, note=_joined(entry, said)) for entry in entries]
+        context.results.replace(one.id, finished)
+        seconds = context.clock.monotonic() - begun
+        context.say(f"{one.id}: {_verdict(finished[0])} in {seconds:.0f} s" + (f"; {said}" if said else ""))
+    return True
+
+
+def _joined(entry: Entry, said: str) -> str:
+    if "/" in entry.id or not said:
+        return entry.note
+    return f"{entry.note}; {said}" if entry.note else said
+
+
+def _verdict(entry: Entry) -> str:
+    return {True: "met", False: "NOT met", None: "not judged"}[entry.met]
