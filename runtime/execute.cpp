@@ -77,7 +77,6 @@ void team_state::plan_adaptive(const loop_call& call, const loop_model& model) {
     loop.plan.unit_shift = unit_shift_for(call.n);
     loop.plan.members = loop.width();
     loop.plan.speeds = loop.speeds.data();
-    loop.plan.divisor = model.speeds_known() ? 2 : 4;
     const double per_iteration = model.ticks_per_iteration();
     const double n = static_cast<double>(call.n);
     // A steal costs about one round trip between two cores, which is what the smallest team's fork and join
@@ -87,6 +86,8 @@ void team_state::plan_adaptive(const loop_call& call, const loop_model& model) {
     const double units = static_cast<double>(index{1} << loop.plan.unit_shift);
     loop.plan.grain = static_cast<std::uint32_t>(std::clamp(grain / units, 1.0, 1e9));
     loop.workers_may_steal = per_iteration <= 0 || n * per_iteration > 16 * model_options.microsecond;
+    // Where a look at the others would cost more than it can give, a share is taken whole.
+    loop.plan.divisor = !loop.workers_may_steal ? 1 : model.speeds_known() ? 2 : 4;
     for (std::size_t position = 0; position < width; ++position) {
         const auto unit = [&](std::size_t p) {
             return p == width ? loop.plan.units()
@@ -102,7 +103,11 @@ void team_state::record_members(loop_model& model, std::int64_t end) const {
         const report_line& line = reports[static_cast<std::size_t>(rank)];
         // Counters of two sockets may differ by more than a short loop takes; then this call teaches nothing.
         const std::int64_t busy = line.end_ticks - loop.launch_ticks;
-        if (busy > 0 && busy <= end - loop.launch_ticks) model.record_member(rank, line.iterations, busy);
+        if (busy <= 0 || busy > end - loop.launch_ticks) continue;
+        // The report takes one transfer to arrive: a worker that shall not be waited for must end that much
+        // earlier.
+        const double transfer = rank == 0 ? 0 : steal_ticks() / 2;
+        model.record_member(rank, line.iterations, busy + static_cast<std::int64_t>(transfer));
     }
 }
 

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include <algorithm>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -107,6 +108,11 @@ struct team_state {
     // ranges.
     void fork_and_join(const loop_call& call, launch_mode mode);
     [[nodiscard]] index iterations_done() const noexcept;
+    // What a steal costs: about one round trip between two cores, which is what the fork and join of a small
+    // team is.
+    [[nodiscard]] double steal_ticks() const noexcept {
+        return std::min(fork_ticks, model_options.microsecond);
+    }
 };
 
 // Raw sched_setaffinity(2); 0 or -1 with errno.

@@ -126,8 +126,8 @@ inline void weighted_bounds(index n, std::span<const double> speeds, std::span<i
     double total = 0;
     for (double speed : speeds) total += speed;
     const index mean = n / static_cast<index>(speeds.size());
-    // At most 1/128 of a share, at most 16 elements (a cache line of floats).
-    const auto limit = static_cast<std::uint64_t>(std::clamp<index>(mean / 128, 1, 16));
+    // At most 16 elements (a cache line of floats), and off by at most 1 % of a share.
+    const auto limit = static_cast<std::uint64_t>(std::clamp<index>(mean / 60, 1, 16));
     const auto step = static_cast<index>(std::bit_floor(limit));
     double sum = 0;
     bounds[0] = 0;
