@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 from tautochrone.configuration import Configuration
+from tautochrone.errors import TautoError
 from tautochrone.executor import Executor, RunResult
 from tautochrone.row import Row
 from tautochrone.runners import PeerState
@@ -14,6 +16,7 @@ from tautochrone.studies.loop.configurations import Candidate, candidates, group
 from tautochrone.studies.loop.placements import Cpu, Layout, layout
 from tautochrone.studies.loop.request import Emulation, LoopRequest
 
+_RESUME_TRIES = 12
 _START_SECONDS = 0.03  # a process, its libraries, its threads
 _PASSES_OVER_THE_MATRIX = 10.0  # filling it once, the solve that is checked, the accounting pass
 _MATRIX_BYTES_PER_SECOND = 4e9
@@ -151,8 +154,16 @@ class StateExecutor:
             self._slowdowns[self._current].pause()
         self._current = None
         if key:
-            self._slowdowns[key].resume()
+            _resume(self._slowdowns[key])
         self._current = key
+
+
+def _resume(slowdown: Slowdown) -> None:
+    """Resume; while another emulation holds the CPU (each try waits some seconds for it), try again."""
+    for _ in range(_RESUME_TRIES - 1):
+        with suppress(TautoError):
+            return slowdown.resume()
+    return slowdown.resume()
 
 
 def state_key(emulated: object) -> str:

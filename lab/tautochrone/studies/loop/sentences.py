@@ -11,6 +11,7 @@ from tautochrone.studies.loop.cells import CellRuns, Contender, geometric_mean, 
 State = tuple[tuple[str, float], ...]
 AS_IT_IS = "on the machine as it is"
 ALIKE = 1.01  # what is slower by less is no reason to prefer anything
+_WIDE = 1.25  # high end of an interval by its low end
 _TIMES = {2: "two", 3: "three", 4: "four", 5: "five", 6: "six", 8: "eight"}
 
 
@@ -77,7 +78,14 @@ def _unresolved(found: Ratio) -> str:
     """How small a difference could hide: the interval in per cent."""
     assert found.low is not None
     assert found.high is not None
-    return f"between {_signed(found.low)} and {_signed(found.high)} time"
+    between = f"between {_signed(found.low)} and {_signed(found.high)} time"
+    return (
+        f"{between}: too wide to say much, so measure again on a quieter machine" if _wide(found) else between
+    )
+
+
+def _wide(found: Ratio) -> bool:
+    return found.low is not None and found.high is not None and found.high / found.low > _WIDE
 
 
 def _signed(end: float) -> str:
