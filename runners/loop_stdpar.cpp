@@ -21,6 +21,9 @@ class stdpar_adapter {
         stdpar.library = "libstdc++";
         stdpar.library_version = std::to_string(__GLIBCXX__) + " on oneTBB " + tbb_team::version();
         stdpar.schedules = {{"par", true}};
+        // Blocks of 1, 4, 16, 32, 64, 128 rows: 11.7, 10.5, 7.4, 7.0, 6.7, 6.7 microseconds at order 500 on
+        // two cores.
+        stdpar.default_chunk = 64;
         return stdpar;
     }
 

@@ -21,6 +21,9 @@ class tbb_adapter {
         tbb.library = "oneTBB";
         tbb.library_version = tbb_team::version();
         tbb.schedules = {{"auto", true}, {"simple", true}, {"static", true}, {"affinity", true}};
+        // Grains of 1, 16, 32, 64 rows: 10.8, 7.9, 7.7, 7.3 microseconds for `auto` at order 500 on two
+        // cores.
+        tbb.default_chunk = 64;
         return tbb;
     }
 

@@ -20,7 +20,10 @@ struct description {
     };
     std::vector<schedule> schedules;  ///< the first one is the default
     std::vector<std::string> wait_policies{"default"};
-    std::int64_t default_chunk = 16;
+    /// Rows. On two equal cores at order 500, dynamic chunks of 1, 4, 16, 32, 64 rows take 43,
+    /// 13, 8.2, 7.4, 7.2 microseconds an iteration on libgomp; beyond 32 little is gained and balance is
+    /// lost.
+    std::int64_t default_chunk = 32;
     int most_threads = 4096;
 };
 
