@@ -51,6 +51,7 @@ loop_model::loop_model(const loop_model_options& options) : microsecond_(options
         option o;
         o.width = width.width;
         o.fork_ticks = width.fork_ticks;
+        if (width.cpus > 0) o.cpus_per_member = static_cast<double>(width.cpus) / width.width;
         options_.push_back(o);
     }
     const auto members = static_cast<std::size_t>(options_.back().width);
@@ -62,6 +63,11 @@ loop_model::loop_model(const loop_model_options& options) : microsecond_(options
     order_.resize(members);
     std::iota(order_.begin(), order_.end(), 0);
     chosen_ = current_ = options_.size() - 1;
+}
+
+void loop_model::begin_inline(double ticks_per_iteration) noexcept {
+    serial_ = ticks_per_iteration;
+    chosen_ = current_ = 0;
 }
 
 void loop_model::record_member(int rank, index iterations, std::int64_t ticks) noexcept {
@@ -146,7 +152,7 @@ double loop_model::speed_of(const option& o) const noexcept {
     for (int i = 0; i < o.width; ++i) {
         sum += speeds_[static_cast<std::size_t>(order_[static_cast<std::size_t>(i)])];
     }
-    return sum;
+    return sum * o.cpus_per_member;
 }
 
 double loop_model::predicted(const option& o, double n) const noexcept {

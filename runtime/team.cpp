@@ -209,27 +209,31 @@ void team_state::recover_after_fork() {
     start_workers();
 }
 
-void team_state::measure_fork_join() {
-    const loop_call empty{[](const void*, range, int) {}, nullptr, static_cast<index>(cpus.size()), nullptr,
-                          nullptr};
-    loop.ranks = everyone;
-    loop.bounds.assign(cpus.size() + 1, 0);
+// Ticks that launching and joining the first `width` members takes at best.
+double team_state::measure_fork_join(int width) {
+    const loop_call empty{[](const void*, range, int) {}, nullptr, width, nullptr, nullptr};
+    loop.ranks.assign(everyone.begin(), everyone.begin() + width);
+    loop.bounds.resize(static_cast<std::size_t>(width) + 1);
     std::iota(loop.bounds.begin(), loop.bounds.end(), index{0});
     std::int64_t least = std::numeric_limits<std::int64_t>::max();
-    for (int repeat = 0; repeat < 12; ++repeat) {
+    for (int repeat = 0; repeat < 8; ++repeat) {
         const std::int64_t start = ticks();
         fork_and_join(empty, launch_mode::fixed);
         least = std::min(least, ticks() - start);
     }
-    fork_ticks = static_cast<double>(least);
+    return static_cast<double>(least);
+}
+
+void team_state::measure_widths() {
+    const int size = static_cast<int>(cpus.size());
+    // Widths that can matter: one, powers of two, all.
+    std::set<int> widths{1, size};
+    for (int width = 2; width < size; width *= 2) widths.insert(width);
     model_options.microsecond = 1000 * ticks_per_nanosecond();
-    // Widths that can matter: one, powers of two, the fast kind alone, all.
-    std::set<int> widths{1, static_cast<int>(cpus.size())};
-    for (int width = 2; width < static_cast<int>(cpus.size()); width *= 2) widths.insert(width);
     for (const int width : widths) {
-        const double part =
-            cpus.size() > 1 ? static_cast<double>(width - 1) / static_cast<double>(cpus.size() - 1) : 0;
-        model_options.widths.push_back({width, fork_ticks * part});
+        const std::set<int> distinct(cpus.begin(), cpus.begin() + width);
+        fork_ticks = width > 1 ? measure_fork_join(width) : 0;
+        model_options.widths.push_back({width, fork_ticks, static_cast<int>(distinct.size())});
     }
 }
 
@@ -249,7 +253,7 @@ team::team(team_options options)
         state.restore_caller();
         throw;
     }
-    state.measure_fork_join();
+    state.measure_widths();
 }
 
 team::~team() {

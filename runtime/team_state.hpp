@@ -81,6 +81,7 @@ struct team_state {
     bool run_inline(const loop_call& call);
     bool run_schedule(const loop_call& call);
     bool run_adaptive(const loop_call& call, loop_model& model);
+    bool run_first_dear(const loop_call& call, loop_model& model);
     bool run_weighted(const loop_call& call, loop_model& model);
     bool run_forked_adaptive(const loop_call& call, loop_model& model);
     void record_members(loop_model& model, std::int64_t end) const;
@@ -95,7 +96,8 @@ struct team_state {
     void pin_caller();
     void restore_caller() noexcept;
     void note_pin_refused(int rank, int cpu, int error_number);
-    void measure_fork_join();
+    double measure_fork_join(int width);
+    void measure_widths();
 
     // launch.cpp: the protocol.
     static void* worker_main(void* argument);

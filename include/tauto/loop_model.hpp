@@ -19,6 +19,8 @@ namespace tauto::detail {
 struct width_option {
     int width = 1;
     double fork_ticks = 0;
+    // CPUs that these members have between them: fewer than `width` where members share CPUs.
+    int cpus = 0;
 };
 
 // Times in ticks. `microsecond` is the length of one, so that thresholds mean the same on every clock.
@@ -30,6 +32,11 @@ struct loop_model_options {
 class loop_model {
   public:
     explicit loop_model(const loop_model_options& options);
+
+    // True until something was recorded.
+    [[nodiscard]] bool fresh() const noexcept { return spent_ == 0; }
+    // For a loop that a look at its first iterations shows to be too short for this team: begins inline.
+    void begin_inline(double ticks_per_iteration) noexcept;
 
     // The width to run the next call with.
     [[nodiscard]] int width() const noexcept { return options_[current_].width; }
@@ -69,6 +76,7 @@ class loop_model {
     struct option {
         int width = 1;
         double fork_ticks = 0;
+        double cpus_per_member = 1;
         // Ticks per iteration of the last four windows, latest first; infinity where there was none.
         std::array<double, 4> recent = unknown;
         int trials = 0;
