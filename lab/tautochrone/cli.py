@@ -251,7 +251,8 @@ def emulate(
 @app.command()
 def compare(
     first: Annotated[
-        str, typer.Argument(metavar="A", help="A folder of results, or a part of it: FOLDER@library=tbb.")
+        str,
+        typer.Argument(metavar="A", help="A folder of results, or FOLDER@setting=value,… for a part of it."),
     ],
     second: Annotated[str, typer.Argument(metavar="B", help="The other one.")],
     json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON.")] = False,
@@ -264,7 +265,8 @@ def compare(
     \b
     Examples:
       tauto compare tautochrone-results/before tautochrone-results/after
-      tauto compare tautochrone-results/loop@library=libgomp tautochrone-results/loop@library=libomp
+      tauto compare results@library=libgomp,schedule=pragma,placement=all \\
+                    results@library=tautochrone,schedule=adaptive,placement=all
     """  # noqa: D301
     from rich.console import Console
 

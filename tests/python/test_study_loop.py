@@ -136,6 +136,7 @@ def test_interrupted_before_eight_rounds_gives_no_verdict(tmp_path: Path) -> Non
         run_study(request(tmp_path / "part"), lab.services)
     assert "nothing can be recommended" in lab.text.getvalue()
     assert "fewer than the 8" in lab.text.getvalue()
+    assert "by size" not in lab.text.getvalue()
 
 
 def test_fresh_measures_all_again_and_keeps_the_old_rows(tmp_path: Path) -> None:

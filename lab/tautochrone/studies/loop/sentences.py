@@ -196,7 +196,7 @@ def winner_words(cell: CellRuns) -> str | None:
     Simplest first: the serial loop, the plain OpenMP loop, ours with no settings, then what needs settings.
     """
     finalists = cell.finalists
-    if not finalists:
+    if not finalists or len(finalists[0].by_round) < statistics.MINIMUM_ROUNDS:
         return None
     equals = [finalists[0], *_not_told_apart(finalists)]
     for simple in _simplest(cell):
