@@ -24,7 +24,7 @@ NEAR = 1.05
 MEDIAN_OF = 5  # loops: one that somebody interrupts must not count as a change
 ONSET_SECONDS = 0.2  # the thief needs a moment to come and go
 ONSET_SHARE = 0.10
-_RUN_SECONDS = 13.0
+_RUN_SECONDS = 12.0
 
 
 @dataclass(frozen=True)
@@ -91,8 +91,9 @@ def loops_to_optimum(loops: Sequence[Loop], changed: float, until: float) -> int
     """Loops from the first one that felt the change at `changed` to the first of those near the new optimum.
 
     The new optimum is the median loop of the second half of the time from `changed` to `until`; near is
-    within 5 %, of the median of five loops. The change is felt when the median of three loops leaves the old median
-    by 10 %, sought in the 0.2 s after `changed`. None where nobody felt it, or nothing came near again.
+    within 5 %, of the median of five loops. The change is felt when the median of three loops leaves the old
+    median by 10 %, sought in the 0.2 s after `changed`. None where nobody felt it, or nothing came near
+    again.
     """
     before = [loop.seconds for loop in loops if changed - 1.0 <= loop.end_seconds < changed]
     half = 0.5 * (changed + until)

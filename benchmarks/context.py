@@ -154,6 +154,11 @@ class Bench:
         ]
         return sorted(found)[len(found) // 2] if found else None
 
+    def elapsed_seconds(self, one: Configuration) -> float:
+        """How long the last run of a configuration took, from start to end; 0 before any."""
+        found = [row for row in self.store.rows(None) if row["config_id"] == one.config_id]
+        return float(found[-1]["elapsed_seconds"]) if found else 0.0
+
     def ranked(self, configurations: Sequence[Configuration]) -> list[Configuration]:
         """Those that were screened, fastest first."""
         timed = [(self.screened_seconds(one), one) for one in configurations]

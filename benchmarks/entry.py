@@ -19,9 +19,9 @@ class Entry:
     """A measured figure beside its target.
 
     `ratio` is the figure that is held against `target`, in `unit`: for unit ``ratio`` the median over rounds
-    of our time over the peer's, else what the unit says. `low` and `high` bound it with `confidence`; they are
-    None for fewer than eight rounds, and then `met` is None too. `met` compares the median. A row of one cell
-    has the id of its benchmark, a slash and the cell.
+    of our time over the peer's, else what the unit says. `low` and `high` bound it with `confidence`; they
+    are None for fewer than eight rounds, and then `met` is None too. `met` compares the median. A row of
+    one cell has the id of its benchmark, a slash and the cell.
     """
 
     id: str

@@ -1,14 +1,14 @@
 """One cell of the loop study as a contest: ours with no settings against everything that the peers can do.
 
 The study's own candidates and commands are used. Choosing goes from coarse to fine: a round of every schedule
-with some chunks, then more rounds of the fastest and of their other chunks and wait policies. Only fresh
-rounds are reported.
+with some chunks, then a round of the other chunks and wait policies of the fastest, then more rounds of the
+few that lead. What a neighbouring cell found hopeless is not tried again. Only fresh rounds are reported.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from statistics import median
 
 from benchmarks.context import Bench, Context
@@ -29,31 +29,42 @@ from tautochrone.studies.loop.request import FULL_CHUNKS, Emulation
 SIZES = (500, 1000, 2000, 4000, 8000)
 FACTORS = (2.0, 4.0, 8.0)
 ROUNDS = 8
-COARSE_CHUNKS = (1, 4, 16, 64)
+COARSE_CHUNKS = (1, 16, 64)
 _REFINED = 3  # schedules whose other chunks and waits are tried in the second step
-_FINE_ROUNDS = 3
-_FINE = 4  # the fastest, tried once more
-_OURS = "tautochrone"
+_LEADERS = 4  # the fastest, which are tried again
+_LEADERS_ROUNDS = 3
+_CARRIED = 8  # configurations that a neighbouring cell recommends
 _HOPELESS = 1.15  # a schedule this much slower than the best gets no second look
+_OURS = "tautochrone"
+_QUICK = Times(0.005, 0.012, 1)  # to choose, and for defaults: peers have nothing to learn
+_SHORT_SOLVE = ("--solution-iterations", "2")  # of the pass that is checked; large ones take long
 
 Entry = tuple[Candidate, Configuration]
+Key = tuple[object, ...]
 
 
 def times(size: int) -> Times:
-    """How long a run of this size lasts; 8000 rows take 10 ms and more, which is a few loops only."""
-    if size >= 8000:
-        return Times(0.1, 0.06, ROUNDS)
-    return Times(0.05, 0.05, ROUNDS) if size >= 4000 else Times(0.03, 0.04, ROUNDS)
+    """How long a run of this size lasts; one loop of 8000 rows takes 10 ms and more."""
+    return Times(0.08, 0.05, ROUNDS) if size >= 8000 else Times(0.03, 0.05, ROUNDS)
 
 
 def weight(size: int) -> float:
     """The relative length of a cell of this size, for sharing out the time."""
-    return 3.0 if size >= 8000 else 1.4 if size >= 4000 else 1.0
+    return 3.6 if size >= 8000 else 1.6 if size >= 4000 else 1.0
 
 
 def cell_name(size: int, factor: float) -> str:
     """``1000`` on equal cores, ``1000:4`` with core 1 four times slower."""
     return f"{size}" if factor == 1 else f"{size}:{factor:g}"
+
+
+def key(one: Candidate) -> Key:
+    """What a candidate is in every cell."""
+    return (*_kin(one), one.chunk, one.wait)
+
+
+def _kin(one: Candidate) -> Key:
+    return (one.peer, one.schedule, one.placement.name)
 
 
 @dataclass(frozen=True)
@@ -70,6 +81,19 @@ class Contest:
         """What a user of each peer gets who sets nothing, on all cores."""
         return [(one, made) for one, made in self.contenders if "default" in one.roles]
 
+    def coarse(self, recommended: Sequence[Key] | None) -> list[Entry]:
+        """What is tried first: what a neighbour recommends and the serial loop, or all schedules."""
+        if recommended is None:
+            return [(one, made) for one, made in self.contenders if _is_coarse(one)]
+        wanted = set(recommended)
+        return [
+            (one, made) for one, made in self.contenders if key(one) in wanted or len(one.placement.cpus) == 1
+        ]
+
+
+def _is_coarse(one: Candidate) -> bool:
+    return one.wait == "default" and (one.chunk is None or one.chunk in COARSE_CHUNKS)
+
 
 def contest(context: Context, size: int, factor: float) -> Contest:
     """All that takes part in a cell; nothing is run yet."""
@@ -78,7 +102,7 @@ def contest(context: Context, size: int, factor: float) -> Contest:
     seen = layout(cpus, slow)
     found = candidates(context.peers(), seen, FULL_CHUNKS)
     cell = StudyCell(size, slow, seen, tuple(found))
-    entries = [(one, configuration(cell, one, times(size))) for one in found]
+    entries = [(one, _made(cell, one)) for one in found]
     (ours,) = (made for one, made in entries if "ours" in one.roles)
     contenders = tuple(
         (one, made) for one, made in entries if one.peer != _OURS and one.placement.name != "slow"
@@ -86,27 +110,54 @@ def contest(context: Context, size: int, factor: float) -> Contest:
     return Contest(size, slow, ours, contenders)
 
 
-def choose(bench: Bench, cell: Contest, seconds: float) -> Entry:
-    """The peers' fastest configuration in this cell, by rounds that are not reported."""
+def _made(cell: StudyCell, one: Candidate) -> Configuration:
+    made = configuration(cell, one, times(cell.size))
+    return replace(made, command=[*made.command, *_SHORT_SOLVE]) if cell.size >= 4000 else made
+
+
+def quickly(one: Configuration) -> Configuration:
+    """The same configuration in a run that is as short as it can be."""
+    words = list(one.command)
+    words[words.index("--warmup-seconds") + 1] = f"{_QUICK.warmup_seconds:g}"
+    words[words.index("--min-seconds") + 1] = f"{_QUICK.timed_seconds:g}"
+    if int(words[words.index("--size") + 1]) >= 8000:
+        words += ["--max-iterations", "2"]
+    return replace(one, command=words)
+
+
+def choose(
+    bench: Bench, cell: Contest, seconds: float, recommended: Sequence[Key] | None = None
+) -> tuple[Entry, list[Key]]:
+    """The peers' fastest configuration in this cell, by rounds that are not reported.
+
+    Also what to recommend to a neighbouring cell. The first round is run whatever it takes; the later steps
+    as far as `seconds` go when the time of the reported rounds is put aside.
+    """
     of = {made.config_id: (one, made) for one, made in cell.contenders}
-    coarse = [made for one, made in cell.contenders if _is_coarse(one)]
-    bench.screen(coarse, 1, seconds)
-    ranked = [of[made.config_id] for made in bench.ranked(coarse)]
+    coarse = cell.coarse(recommended) or list(cell.contenders)
+    bench.screen(_quick(coarse), 1, seconds)
+    ranked = bench.ranked(_quick(coarse))
     if not ranked:
-        return cell.contenders[0]
-    refined = _relatives(bench, cell, ranked)
-    bench.screen([made for _, made in refined], 1, seconds)
-    finer = bench.ranked([made for _, made in cell.contenders])[:_FINE]
-    bench.screen(finer, 1 + _FINE_ROUNDS, seconds)
-    return of[bench.ranked(finer)[0].config_id]
+        return cell.contenders[0], []
+    final = ROUNDS * (
+        2.5 * bench.elapsed_seconds(ranked[0]) + len(cell.defaults) * bench.elapsed_seconds(ranked[0])
+    )
+    spent = sum(bench.elapsed_seconds(one) for one in ranked)
+    left = seconds - final - spent
+    relatives = _relatives(bench, cell, [of[one.config_id] for one in ranked])
+    if left > (len(relatives) + _LEADERS) * bench.elapsed_seconds(ranked[0]):
+        bench.screen(_quick(relatives), 1, left)
+        left -= sum(bench.elapsed_seconds(one) for _, one in relatives)
+    ranked = bench.ranked(_quick(cell.contenders))
+    leaders = ranked[:_LEADERS]
+    affordable = int(left / max(1e-3, sum(bench.elapsed_seconds(one) for one in leaders)))
+    bench.screen(leaders, 1 + max(1, min(_LEADERS_ROUNDS, affordable)), max(left, 0.0))
+    best = bench.ranked(leaders)[0]
+    return of[best.config_id], [key(of[one.config_id][0]) for one in ranked[:_CARRIED]]
 
 
-def _is_coarse(one: Candidate) -> bool:
-    return one.wait == "default" and (one.chunk is None or one.chunk in COARSE_CHUNKS)
-
-
-def _kin(one: Candidate) -> tuple[object, ...]:
-    return (one.peer, one.schedule, one.placement.name)
+def _quick(entries: Iterable[Entry]) -> list[Configuration]:
+    return [quickly(made) for _, made in entries]
 
 
 def _relatives(bench: Bench, cell: Contest, ranked: Sequence[Entry]) -> list[Entry]:
@@ -118,11 +169,14 @@ def _relatives(bench: Bench, cell: Contest, ranked: Sequence[Entry]) -> list[Ent
     return [(one, made) for one, made in cell.contenders if _kin(one) in kin and made.config_id not in done]
 
 
-def measure_cell(bench: Bench, cell: Contest, others: Sequence[Configuration], seconds: float) -> None:
-    """Fresh rounds of ours and the others; every answer is held against the rest."""
+def measure_cell(
+    bench: Bench, cell: Contest, best: Configuration, others: Sequence[Configuration], seconds: float
+) -> None:
+    """Fresh rounds of ours, the best and the others; every answer is held against the rest."""
     check = equal_answers(is_serial, exempt=sums_in_its_own_order)
-    wanted = list({one.config_id: one for one in (cell.ours, *others)}.values())
-    bench.run(wanted, ROUNDS, seconds, check)
+    wanted = {one.config_id: quickly(one) for one in others}
+    wanted |= {one.config_id: one for one in (cell.ours, best)}
+    bench.run(list(wanted.values()), ROUNDS, seconds, check)
 
 
 def cell_note(bench: Bench, cell: Contest, peer: Configuration) -> str:
@@ -150,7 +204,7 @@ def listing(bench: Bench, cell: Contest) -> str:
     lines = []
     for source in ("measured", "screening"):
         part = [
-            (median(many), label[key], len(many)) for (kind, key), many in found.items() if kind == source
+            (median(many), label[which], len(many)) for (kind, which), many in found.items() if kind == source
         ]
         best = min((seconds for seconds, _, _ in part), default=1.0)
         lines += [f"  {source}:"] if part else []

@@ -13,6 +13,7 @@ from benchmarks.loop_cells import (
     ROUNDS,
     SIZES,
     Contest,
+    Key,
     cell_name,
     cell_note,
     choose,
@@ -24,12 +25,11 @@ from benchmarks.loop_cells import (
 from tautochrone.configuration import Configuration
 from tautochrone.emulate import emulated
 from tautochrone.errors import TautoError
-from tautochrone.measure import pair_rows
 from tautochrone.row import Row
-from tautochrone.statistics import Comparison, compare, geometric_mean
+from tautochrone.statistics import compare, geometric_mean
 
-_CHOOSING_SHARE = 0.45
 _CALIBRATION_SECONDS = 2.0
+LARGE = 4000  # where a neighbour's advice is taken from the next smaller size, because runs take long
 Pairs = list[tuple[float, float]]
 
 
@@ -38,11 +38,13 @@ def equal_cores(context: Context) -> list[Entry]:
     budget = context.budget()
     sizes = _sizes_of(context, SIZES, (1.0,))
     cells: list[Entry] = []
+    recommended: list[Key] | None = None
     for place, (size, _) in enumerate(sizes):
         seconds = budget.share(weight(size), sum(weight(one) for one, _ in sizes[place:]))
         cell = contest(context, size, 1.0)
         with context.bench(f"B3/{size}") as bench:
-            best = _best(context, bench, cell, seconds, [])
+            neighbour = recommended if size >= LARGE else None
+            best, recommended = _best(context, bench, cell, seconds, budget, [], neighbour)
             found = compare(bench.pairs(cell.ours, best))
             what = f"loop study, equal cores, n = {size}"
             note = cell_note(bench, cell, best)
@@ -66,6 +68,7 @@ def unequal_cores(context: Context) -> list[Entry]:
     cells: list[Entry] = []
     best_pairs: list[Pairs] = []
     default_pairs: dict[str, list[Pairs]] = {}
+    known: dict[int, list[Key]] = {}  # by size, what the last cell of that size found fastest
     for factor, group in _by_factor(todo):
         with _slowed(context, factor, cells, group, budget) as calibrated:
             for size in group if calibrated else ():
@@ -74,8 +77,11 @@ def unequal_cores(context: Context) -> list[Entry]:
                 seconds = Budget(context.clock, max(0.0, budget.left - waiting)).share(
                     weight(size), sum(weight(one) for one, _ in left)
                 )
-                _unequal_cell(context, size, factor, seconds, cells, best_pairs, default_pairs)
-    return _conclude_unequal(context, cells, best_pairs, default_pairs)
+                neighbour = known.get(size) or (known.get(_smaller(size)) if size >= LARGE else None)
+                known[size] = _unequal_cell(
+                    context, size, factor, seconds, budget, neighbour, cells, best_pairs, default_pairs
+                )
+    return conclude_unequal(context, cells, best_pairs, default_pairs)
 
 
 def _unequal_cell(
@@ -83,18 +89,23 @@ def _unequal_cell(
     size: int,
     factor: float,
     seconds: float,
+    budget: Budget,
+    neighbour: list[Key] | None,
     cells: list[Entry],
     best_pairs: list[Pairs],
     default_pairs: dict[str, list[Pairs]],
-) -> None:
+) -> list[Key]:
+    """One cell; returns what it recommends to its neighbours."""
     cell = contest(context, size, factor)
     name = cell_name(size, factor)
+    begun = context.clock.monotonic()
     with context.bench(f"B4/{name}") as bench:
-        best = _best(context, bench, cell, seconds, [made for _, made in cell.defaults])
+        defaults = [made for _, made in cell.defaults]
+        best, recommended = _best(context, bench, cell, seconds, budget, defaults, neighbour)
         pairs = bench.pairs(cell.ours, best)
         best_pairs.append(pairs)
         what = f"loop study, core {context.cpus[1]} slowed by {factor:g}, n = {size}"
-        note = cell_note(bench, cell, best)
+        note = f"{cell_note(bench, cell, best)}, {context.clock.monotonic() - begun:.1f} s"
         cells.append(
             context.add(
                 of_comparison(f"B4/a/{name}", what, _short(best), compare(pairs), 1.03, cell=name, note=note)
@@ -102,11 +113,13 @@ def _unequal_cell(
         )
         for candidate, made in cell.defaults:
             default_pairs.setdefault(candidate.peer, []).append(bench.pairs(cell.ours, made))
+    return recommended
 
 
-def _conclude_unequal(
+def conclude_unequal(
     context: Context, cells: list[Entry], best_pairs: list[Pairs], default_pairs: dict[str, list[Pairs]]
 ) -> list[Entry]:
+    """The rows of B4: each part by itself, and all of them as one."""
     every_default = [pairs for of_peer in default_pairs.values() for pairs in of_peer]
     top = worst("B4/a/worst", "a: against the best of all peers, worst cell", cells, 1.03)
     mean = of_comparison(
@@ -170,7 +183,7 @@ def _bound_cell(context: Context, size: int, factor: float, seconds: float, cell
         rows = bench.run([cell.ours, *alone], ROUNDS, seconds)
         found = compare(bound_pairs(rows, cell.ours, alone))
         what = f"loop study, core {context.cpus[1]} slowed by {factor:g}, n = {size}, against W/Σs"
-        note = "" if found.ratio else "; ".join(bench.errors())
+        note = "; ".join(bench.errors())
         cells.append(
             context.add(of_comparison(f"B5/{name}", what, "bound W/Σs", found, 1.06, cell=name, note=note))
         )
@@ -219,15 +232,28 @@ def _alone(context: Context, cell: Contest, cpu: int) -> Configuration:
 
 
 def _best(
-    context: Context, bench: Bench, cell: Contest, seconds: float, others: Sequence[Configuration]
-) -> Configuration:
-    """Choose, measure, and show everything that was tried when asked to. Returns the chosen peer."""
-    budget = Budget(context.clock, seconds)
-    _, best = choose(bench, cell, _CHOOSING_SHARE * seconds)
-    measure_cell(bench, cell, [best, *others], budget.left)
+    context: Context,
+    bench: Bench,
+    cell: Contest,
+    seconds: float,
+    budget: Budget,
+    others: Sequence[Configuration],
+    neighbour: list[Key] | None,
+) -> tuple[Configuration, list[Key]]:
+    """Choose, measure, and show everything that was tried when asked to.
+
+    Returns the chosen peer and what to recommend to a neighbouring cell. The reported rounds may take more
+    than the cell's share of the time, at the cost of later cells: eight rounds or no verdict.
+    """
+    (_, best), recommended = choose(bench, cell, seconds, neighbour)
+    measure_cell(bench, cell, best, others, budget.left)
     if context.verbose:
         context.say(f"n = {cell.size}, slowed {dict(cell.emulation) or 'none'}\n{listing(bench, cell)}")
-    return best
+    return best, recommended
+
+
+def _smaller(size: int) -> int:
+    return max((one for one in SIZES if one < size), default=0)
 
 
 @contextmanager
@@ -268,6 +294,3 @@ def _sizes_of(context: Context, sizes: Sequence[int], factors: Sequence[float]) 
 def _short(one: Configuration) -> str:
     """A configuration's name without the cell that the row names already."""
     return one.name.split(", n = ")[0]
-
-
-__all__ = ["Comparison", "bound", "bound_pairs", "equal_cores", "pair_rows", "unequal_cores"]
