@@ -29,6 +29,8 @@ constexpr double fold_microseconds = 400;
 constexpr double takeover = 0.985;
 // A member's part of the work moves only when it is off by more than this; stealing evens out the rest.
 constexpr double share_tolerance = 0.03;
+// The smallest share, as a part of the fastest member's.
+constexpr double least_share = 1.0 / 64;
 // Two windows in a row off by this much mean that the machine or the loop has changed.
 constexpr double drift = 0.08;
 
@@ -124,20 +126,24 @@ void loop_model::fold_speeds() noexcept {
 }
 
 void loop_model::settle_shares() noexcept {
+    // A member with no share at all could never show that it is fast again.
+    const double least = *std::max_element(speeds_.begin(), speeds_.end()) * least_share;
+    const auto wanted = [&](std::size_t rank) { return std::max(speeds_[rank], least); };
+    double total = 0;
+    for (std::size_t rank = 0; rank < speeds_.size(); ++rank) total += wanted(rank);
     // Speeds are relative, so compare each member's part of the whole.
-    const double total = std::accumulate(speeds_.begin(), speeds_.end(), 0.0);
     const double settled = std::accumulate(share_speeds_.begin(), share_speeds_.end(), 0.0);
+    const double mean = total / static_cast<double>(speeds_.size());
     bool moved = false;
     bool equal = true;
-    const double mean = total / static_cast<double>(speeds_.size());
     for (std::size_t rank = 0; rank < speeds_.size(); ++rank) {
-        const double ratio = (speeds_[rank] / total) / (share_speeds_[rank] / settled);
+        const double ratio = (wanted(rank) / total) / (share_speeds_[rank] / settled);
         moved = moved || std::abs(ratio - 1) > share_tolerance;
-        equal = equal && std::abs(speeds_[rank] / mean - 1) <= share_tolerance;
+        equal = equal && std::abs(wanted(rank) / mean - 1) <= share_tolerance;
     }
     if (!moved) return;
-    share_speeds_ = speeds_;
-    if (equal) std::fill(share_speeds_.begin(), share_speeds_.end(), mean);
+    for (std::size_t rank = 0; rank < speeds_.size(); ++rank)
+        share_speeds_[rank] = equal ? mean : wanted(rank);
 }
 
 void loop_model::sort_members() noexcept {

@@ -184,3 +184,22 @@ TEST_CASE("the caller stays first even when it is the slowest") {
     CHECK(model.order()[0] == 0);
     CHECK(model.width() == 4);
 }
+
+TEST_CASE("a member that was held up for a while gets its share back without stealing") {
+    // Shares alone decide, as in the weighted schedule: a member's time is a launch of 300 ticks plus its own
+    // iterations, and what it shows comes from the share that it was given.
+    loop_model model(widths({1, 2}, 500));
+    double share = 0.5;
+    for (int call = 0; call < 2000; ++call) {
+        const double total = model.share_speeds()[0] + model.share_speeds()[1];
+        share = model.share_speeds()[1] / total;
+        const bool held_up = call >= 100 && call < 110;
+        const auto mine = static_cast<index>(5000 * share + 0.5);
+        const double late = held_up ? 5e6 : 300 + static_cast<double>(mine);
+        model.record_member(0, 5000 - mine, 5000 - mine);
+        model.record_member(1, mine, static_cast<std::int64_t>(late));
+        model.record_speeds(static_cast<std::int64_t>(std::max(late, 5000.0 - static_cast<double>(mine))));
+    }
+    CHECK(share > 0.4);
+    CHECK(share < 0.5);
+}
