@@ -45,6 +45,9 @@ def bench(
     cells: Annotated[
         str | None, typer.Option(help="Only these of B3 (500,1000), B4 and B5 (1000:4).")
     ] = None,
+    copy_to: Annotated[
+        Path | None, typer.Option(help="Also a dated copy with the machine's record in this folder.")
+    ] = None,
     cpus: Annotated[str, typer.Option(help="The two CPUs to pin to.")] = "0,1",
     seed: Annotated[int, typer.Option(help="Of the order within rounds.")] = 1,
     verbose: Annotated[bool, typer.Option(help="Show every configuration of a cell, by time.")] = False,
@@ -81,6 +84,8 @@ def bench(
     width = None if sys.stdout.isatty() else 150
     Console(width=width).print(render(rows, cells=verbose or cells is not None))
     print(f"\nRows: {output}")
+    if copy_to is not None:
+        print(f"Copy: {results.copy(copy_to, context.machine, context.clock.now())}")
     if not finished:
         raise KeyboardInterrupt
 

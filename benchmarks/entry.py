@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -156,6 +157,14 @@ class Results:
         beside = self.path.with_name(self.path.name + ".new")
         beside.write_text(json.dumps(self.rows(), indent=1) + "\n")
         os.replace(beside, self.path)  # noqa: PTH105 - atomic on purpose
+
+    def copy(self, folder: Path, machine: Mapping[str, Any], when: datetime) -> Path:
+        """Write the rows with the machine's record as ``<folder>/YYYY-MM-DD-<machine>.json``."""
+        path = folder / f"{when:%Y-%m-%d}-{machine.get('machine', 'unknown')}.json"
+        folder.mkdir(parents=True, exist_ok=True)
+        copied = {"schema": "tautochrone.benchmarks/1", "machine": machine, "rows": self.rows()}
+        path.write_text(json.dumps(copied, indent=1) + "\n")
+        return path
 
 
 def _read(path: Path) -> list[dict[str, Any]]:

@@ -29,6 +29,7 @@ from tautochrone.studies.loop.request import FULL_CHUNKS, Emulation
 SIZES = (500, 1000, 2000, 4000, 8000)
 FACTORS = (2.0, 4.0, 8.0)
 ROUNDS = 8
+MOST_ROUNDS = 24
 COARSE_CHUNKS = (1, 16, 64)
 _REFINED = 3  # schedules whose other chunks and waits are tried in the second step
 _LEADERS = 4  # the fastest, which are tried again
@@ -169,14 +170,27 @@ def _relatives(bench: Bench, cell: Contest, ranked: Sequence[Entry]) -> list[Ent
     return [(one, made) for one, made in cell.contenders if _kin(one) in kin and made.config_id not in done]
 
 
+def affordable_rounds(bench: Bench, cell: Contest, best: Configuration, seconds: float) -> int:
+    """How many rounds of ours and the best fit into the time, between 8 and 24, decided before the first."""
+    long, short = times(cell.size), _QUICK
+    more = long.warmup_seconds + long.timed_seconds - short.warmup_seconds - short.timed_seconds
+    one_round = 2 * (bench.elapsed_seconds(best) + more)
+    return max(ROUNDS, min(MOST_ROUNDS, int(seconds / one_round)))
+
+
 def measure_cell(
-    bench: Bench, cell: Contest, best: Configuration, others: Sequence[Configuration], seconds: float
+    bench: Bench,
+    cell: Contest,
+    best: Configuration,
+    others: Sequence[Configuration],
+    seconds: float,
+    rounds: int = ROUNDS,
 ) -> None:
     """Fresh rounds of ours, the best and the others; every answer is held against the rest."""
     check = equal_answers(is_serial, exempt=sums_in_its_own_order)
     wanted = {one.config_id: quickly(one) for one in others}
     wanted |= {one.config_id: one for one in (cell.ours, best)}
-    bench.run(list(wanted.values()), ROUNDS, seconds, check)
+    bench.run(list(wanted.values()), rounds, seconds, check)
 
 
 def cell_note(bench: Bench, cell: Contest, peer: Configuration) -> str:

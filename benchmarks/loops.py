@@ -14,6 +14,7 @@ from benchmarks.loop_cells import (
     SIZES,
     Contest,
     Key,
+    affordable_rounds,
     cell_name,
     cell_note,
     choose,
@@ -245,8 +246,10 @@ def _best(
     Returns the chosen peer and what to recommend to a neighbouring cell. The reported rounds may take more
     than the cell's share of the time, at the cost of later cells: eight rounds or no verdict.
     """
+    own = Budget(context.clock, seconds)
     (_, best), recommended = choose(bench, cell, seconds, neighbour)
-    measure_cell(bench, cell, best, others, budget.left)
+    rounds = ROUNDS if others else affordable_rounds(bench, cell, best, own.left)
+    measure_cell(bench, cell, best, others, budget.left, rounds)
     if context.verbose:
         context.say(f"n = {cell.size}, slowed {dict(cell.emulation) or 'none'}\n{listing(bench, cell)}")
     return best, recommended

@@ -176,6 +176,17 @@ def test_the_worst_cell_decides_and_missed_cells_are_named() -> None:
     assert worst("B3", "all", [cells[0], cells[2]], 1.03).met is None
 
 
+def test_a_dated_copy_carries_its_machine_and_its_load(tmp_path: Path) -> None:
+    clock = VirtualClock()
+    made = context(tmp_path, clock, MockExecutor(clock))
+    made.add(entry(load={"loaded": True}))
+    path = made.results.copy(tmp_path / "results", MACHINE, clock.now())
+    assert path.name == "2026-01-01-0123456789ab.json"
+    copied = json.loads(path.read_text())
+    assert copied["machine"] == MACHINE
+    assert copied["rows"][0]["load"] == {"loaded": True}
+
+
 # -- the table --
 
 
@@ -299,7 +310,7 @@ def test_the_best_schedule_chunk_and_wait_is_found_and_only_fresh_rounds_are_rep
     assert [one.id for one in entries] == ["B3", "B3/500"]
     assert entries[0].peer == "libgomp dynamic, chunk 64, all cores, active wait"
     assert entries[0].ratio == pytest.approx(0.9)
-    assert entries[0].rounds == loop_cells.ROUNDS
+    assert loop_cells.ROUNDS <= entries[0].rounds <= loop_cells.MOST_ROUNDS
 
 
 def test_ours_is_measured_with_no_settings(tmp_path: Path) -> None:
