@@ -24,7 +24,7 @@ from tautochrone.studies.loop.request import parse_cpus
 from tautochrone.subprocess_executor import SubprocessExecutor
 
 BAD_INPUT, INTERRUPTED = 2, 130
-SECONDS_PER_ID = 115.0  # two minutes with what comes before and after
+SECONDS_PER_ID = 116.0  # two minutes with what comes before and after
 
 app = typer.Typer(
     add_completion=False,
