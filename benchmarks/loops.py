@@ -11,6 +11,7 @@ from benchmarks.entry import Entry, not_measured, of_comparison, worst
 from benchmarks.loop_cells import (
     FACTORS,
     ROUNDS,
+    SHORT_SOLVE,
     SIZES,
     Contest,
     Key,
@@ -71,7 +72,7 @@ def unequal_cores(context: Context) -> list[Entry]:
     default_pairs: dict[str, list[Pairs]] = {}
     known: dict[int, list[Key]] = {}  # by size, what the last cell of that size found fastest
     for factor, group in _by_factor(todo):
-        with _slowed(context, factor, cells, group, budget) as calibrated:
+        with _slowed(context, factor, cells, group, "B4/a", 1.03) as calibrated:
             for size in group if calibrated else ():
                 left = [one for one in todo if (one[1], one[0]) >= (factor, size)]
                 waiting = _CALIBRATION_SECONDS * len({one[1] for one in left if one[1] > factor})
@@ -165,15 +166,20 @@ def bound(context: Context) -> list[Entry]:
     """B5."""
     budget = context.budget()
     todo = _sizes_of(context, (2000, 4000, 8000), FACTORS)
-    weights = {one: weight(one[0]) * (1 + one[1] * (one[0] / 8000) ** 2) for one in todo}
+    weights = {one: _bound_weight(*one) for one in todo}
     cells: list[Entry] = []
     for factor, group in _by_factor(todo):
-        with _slowed(context, factor, cells, group, budget) as calibrated:
+        with _slowed(context, factor, cells, group, "B5", 1.06) as calibrated:
             for size in group if calibrated else ():
                 left = sum(weights[one] for one in todo if (one[1], one[0]) >= (factor, size))
                 _bound_cell(context, size, factor, budget.share(weights[size, factor], left), cells)
     own = worst("B5", "loop study, unequal cores, against the bound W/Σs", cells, 1.06)
     return [context.add(own), *cells]
+
+
+def _bound_weight(size: int, factor: float) -> float:
+    """About the seconds of a round: filling and running the matrix on the slow core takes most of them."""
+    return 0.3 + (0.4 + 0.4 * factor) * (size / 8000) ** 2
 
 
 def _bound_cell(context: Context, size: int, factor: float, seconds: float, cells: list[Entry]) -> None:
@@ -217,18 +223,11 @@ def _alone(context: Context, cell: Contest, cpu: int) -> Configuration:
         "schedule": "serial",
         "cpus": [cpu],
     }
-    words = list(cell.ours.command[1:])
-    timing = words[words.index("--warmup-seconds") :]
-    command = [
-        str(state.path),
-        "--size",
-        str(cell.size),
-        "--cpus",
-        str(cpu),
-        *timing,
-        "--solution-iterations",
-        "2",
+    words = [str(word) for word in cell.ours.command]
+    timing = [
+        word for name in ("--warmup-seconds", "--min-seconds") for word in words[words.index(name) :][:2]
     ]
+    command = [str(state.path), "--size", str(cell.size), "--cpus", str(cpu), *timing, *SHORT_SOLVE]
     return Configuration(f"serial on CPU {cpu}", command, {}, settings, cell.ours.group)
 
 
@@ -261,7 +260,7 @@ def _smaller(size: int) -> int:
 
 @contextmanager
 def _slowed(
-    context: Context, factor: float, cells: list[Entry], group: Sequence[int], budget: Budget
+    context: Context, factor: float, cells: list[Entry], group: Sequence[int], prefix: str, target: float
 ) -> Iterator[bool]:
     """The machine with core 1 slowed; False, and a row that says why, where that cannot be had."""
     try:
@@ -270,7 +269,9 @@ def _slowed(
     except TautoError as error:
         for size in group:
             name = cell_name(size, factor)
-            cells.append(context.add(not_measured(f"B4/a/{name}", "", "", 1.03, str(error), cell=name)))
+            what = f"loop study, core {context.cpus[1]} slowed by {factor:g}, n = {size}"
+            row = not_measured(f"{prefix}/{name}", what, "", target, str(error), cell=name)
+            cells.append(context.add(row))
         yield False
         return
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import sys
@@ -382,6 +383,52 @@ def test_one_part_that_is_missed_misses_all_of_b4(tmp_path: Path) -> None:
     own = loops.conclude_unequal(made, cells, good, slow_default)[0]
     assert (own.id, own.ratio, own.met) == ("B4", pytest.approx(0.9), False)
     assert loops.conclude_unequal(made, cells, good, {"tbb": [[(0.5, 1.0)] * 8]})[0].met is True
+
+
+def test_no_command_names_an_option_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = VirtualClock()
+    executor = ActingExecutor(clock, dynamic_64_is_best, 0.001)
+    made = context(tmp_path, clock, executor)
+    monkeypatch.setattr(loops, "emulated", lambda slow: contextlib.nullcontext())
+    for measure in (loops.equal_cores, loops.unequal_cores, loops.bound):
+        measure(made)
+    for one in executor.ran:
+        options = [word for word in one.command if word.startswith("--")]
+        assert len(options) == len(set(options)), one.command
+
+
+def test_every_cell_of_the_bound_is_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = VirtualClock()
+    monkeypatch.setattr(loops, "emulated", lambda slow: contextlib.nullcontext())
+
+    def figure(settings: Any) -> float:
+        if settings["runtime"] == "tautochrone":
+            return 0.84
+        return 1.0 if settings["cpus"] == [0] else float(settings["emulated"]["1"])
+
+    executor = ActingExecutor(clock, figure, 0.1)
+    entries = loops.bound(context(tmp_path, clock, executor))
+    found = {one.id: one.ratio for one in entries}
+    assert len(found) == 10
+    assert found["B5/2000:4"] == pytest.approx(0.84 / 0.8)
+    assert found["B5"] == pytest.approx(0.84 / (2 / 3))  # the worst: factor 2
+    assert all(one.rounds == loop_cells.ROUNDS for one in entries)
+
+
+def test_without_the_right_to_slow_cpus_every_cell_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = VirtualClock()
+
+    def refused(slow: Any) -> Any:
+        raise TautoError("SCHED_FIFO was refused", "Run as root")
+
+    monkeypatch.setattr(loops, "emulated", refused)
+    for measure, cells in ((loops.unequal_cores, 15), (loops.bound, 9)):
+        entries = measure(context(tmp_path, clock, MockExecutor(clock)))
+        assert entries[0].met is None
+        assert len({one.benchmark for one in entries}) == 1
+        assert sum("SCHED_FIFO was refused" in one.note for one in entries if one.cell) == cells
 
 
 def test_the_bound_adds_the_speeds_of_the_same_round() -> None:
