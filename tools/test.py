@@ -258,6 +258,9 @@ def main() -> int:
     parser.add_argument("--skip", default="", help="stages to leave out, separated by commas")
     options = parser.parse_args()
     stages = chosen(options.only, options.skip)
+    # A shell starts background jobs with SIGINT ignored, and that is inherited: the tests that press
+    # Ctrl-C would wait for ever. A handled signal is back at its default in every program started from here.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     for stage in stages:
         stage.run()
 
