@@ -227,7 +227,7 @@ def verify(stage: Stage) -> None:
 STAGES = (
     Stage("style", "clang-format, ruff, mypy --strict", 3, style),
     Stage("cpp", "C++ tests, Release", 8, cpp("default")),
-    Stage("python", "Python tests", 6, pytest("tests/python")),
+    Stage("python", "Python tests", 9, pytest("tests/python")),
     Stage("browser", "the report in a real browser", 3, pytest("tests/browser")),
     Stage("docs", "every code block of the docs", 3, pytest("tests/docs")),
     Stage("consumers", "programs that use the installed packages", 4, pytest("tests/consumers")),
