@@ -13,7 +13,7 @@ constexpr double change = 0.25;
 // A width is only tried when the model says that it may come within this factor of the best ...
 constexpr double plausible_short = 2.5;
 // ... and for loops that are long anyway (so that a trial is dear and the model is good) within this one.
-constexpr double plausible_long = 1.15;
+constexpr double plausible_long = 1.08;
 constexpr double long_loop_microseconds = 300;
 // What trials may cost: this share of all the time spent in the loop, or this much at the start.
 constexpr double trial_share = 0.01;
