@@ -170,7 +170,7 @@ bool team_state::run_first_dear(const loop_call& call, loop_model& model) {
         piece *= 2;
     }
     if (done == call.n) {
-        model.begin_inline(static_cast<double>(ticks() - start) / static_cast<double>(call.n));
+        model.begin_inline(call.n, ticks() - start);
         return true;
     }
     const later_part part{&call, done};

@@ -67,9 +67,10 @@ loop_model::loop_model(const loop_model_options& options) : microsecond_(options
     chosen_ = current_ = options_.size() - 1;
 }
 
-void loop_model::begin_inline(double ticks_per_iteration) noexcept {
-    serial_ = ticks_per_iteration;
+void loop_model::begin_inline(index n, std::int64_t elapsed) noexcept {
+    serial_ = static_cast<double>(elapsed) / static_cast<double>(n);
     chosen_ = current_ = 0;
+    spent_ += std::max(1.0, static_cast<double>(elapsed));
 }
 
 void loop_model::record_member(int rank, index iterations, std::int64_t ticks) noexcept {

@@ -35,8 +35,8 @@ class loop_model {
 
     // True until something was recorded.
     [[nodiscard]] bool fresh() const noexcept { return spent_ == 0; }
-    // For a loop that a look at its first iterations shows to be too short for this team: begins inline.
-    void begin_inline(double ticks_per_iteration) noexcept;
+    // For a first call that came to its end, n iterations in `elapsed` ticks, before it was worth a fork.
+    void begin_inline(index n, std::int64_t elapsed) noexcept;
 
     // The width to run the next call with.
     [[nodiscard]] int width() const noexcept { return options_[current_].width; }

@@ -203,3 +203,19 @@ TEST_CASE("a member that was held up for a while gets its share back without ste
     CHECK(share > 0.4);
     CHECK(share < 0.5);
 }
+
+TEST_CASE("a loop that ended before it was worth a fork begins inline and is fresh no more") {
+    loop_model model(widths({1, 2, 8}, 200'000));
+    CHECK(model.fresh());
+    model.begin_inline(2000, 200);
+    CHECK_FALSE(model.fresh());
+    CHECK(model.width() == 1);
+    int timed = 0;
+    for (int call = 0; call < 10'000; ++call) {
+        if (model.take_inline_call()) continue;
+        ++timed;
+        CHECK(model.width() == 1);
+        model.record(2000, 200);
+    }
+    CHECK(timed < 200);
+}
