@@ -169,7 +169,7 @@ class team {
     [[nodiscard]] bool take_inline_call(const tauto::site& where, index n) noexcept {
         const int id = where.id_.load(std::memory_order_relaxed);
         if (id < 0) return false;
-        const auto* record = records_[id].load(std::memory_order_acquire);
+        const auto* record = records_[static_cast<std::size_t>(id)].load(std::memory_order_acquire);
         if (record == nullptr) return false;
         auto* model =
             record->models[std::bit_width(static_cast<std::uint64_t>(n))].load(std::memory_order_acquire);
