@@ -38,7 +38,7 @@ _CARRIED = 8  # configurations that a neighbouring cell recommends
 _HOPELESS = 1.15  # a schedule this much slower than the best gets no second look
 _OURS = "tautochrone"
 _QUICK = Times(0.005, 0.012, 1)  # to choose, and for defaults: peers have nothing to learn
-SHORT_SOLVE = ("--solution-iterations", "2")  # of the pass that is checked; large ones take long
+SHORT_SOLVE = ("--solution-iterations", "1")  # of the pass that is checked; large ones take long
 
 Entry = tuple[Candidate, Configuration]
 Key = tuple[object, ...]

@@ -10,6 +10,7 @@ from benchmarks.context import Bench, Budget, Context
 from benchmarks.entry import Entry, not_measured, of_comparison, worst
 from benchmarks.loop_cells import (
     FACTORS,
+    MOST_ROUNDS,
     ROUNDS,
     SHORT_SOLVE,
     SIZES,
@@ -187,7 +188,8 @@ def _bound_cell(context: Context, size: int, factor: float, seconds: float, cell
     alone = [_alone(context, cell, cpu) for cpu in context.cpus]
     name = cell_name(size, factor)
     with context.bench(f"B5/{name}") as bench:
-        rows = bench.run([cell.ours, *alone], ROUNDS, seconds)
+        rounds = max(ROUNDS, min(MOST_ROUNDS, int(seconds / _bound_weight(size, factor))))
+        rows = bench.run([cell.ours, *alone], rounds, seconds)
         found = compare(bound_pairs(rows, cell.ours, alone))
         what = f"loop study, core {context.cpus[1]} slowed by {factor:g}, n = {size}, against W/Σs"
         note = "; ".join(bench.errors())

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <new>
@@ -26,10 +27,9 @@ class aligned_floats {
   public:
     /// Throws std::bad_alloc when the system gives no memory.
     explicit aligned_floats(std::size_t length)
-        : length_{length}, bytes_{allocation_bytes(length)}, values_{allocate(bytes_)} {
-        // The kernel's pages come as zeros only the first time, and malloc may hand out used ones.
-        std::fill_n(values_.get(), bytes_ / sizeof(float), 0.0F);
-    }
+        : length_{length},
+          bytes_{allocation_bytes(length)},
+          values_{is_huge(bytes_) ? map(bytes_) : allocate(bytes_), release{bytes_}} {}
 
     std::size_t size() const noexcept { return length_; }
     float* data() noexcept { return values_.get(); }
@@ -46,8 +46,17 @@ class aligned_floats {
     // A 500 x 500 matrix is 1 MB: in 4-kB pages it alone is 250 entries, more than a first-level TLB has.
     static constexpr std::size_t huge_from_bytes = std::size_t{1} << 19U;
 
+    static constexpr bool is_huge(std::size_t bytes) noexcept { return bytes >= huge_from_bytes; }
+
     struct release {
-        void operator()(float* values) const noexcept { std::free(values); }
+        std::size_t bytes;
+        void operator()(float* values) const noexcept {
+            if (is_huge(bytes)) {
+                ::munmap(values, bytes);
+            } else {
+                std::free(values);
+            }
+        }
     };
 
     static constexpr std::size_t round_up(std::size_t bytes, std::size_t unit) {
@@ -55,15 +64,27 @@ class aligned_floats {
     }
     static constexpr std::size_t allocation_bytes(std::size_t length) {
         const std::size_t bytes = padded_length(length == 0 ? 1 : length) * sizeof(float);
-        return bytes < huge_from_bytes ? bytes : round_up(bytes, huge_page_bytes);
+        return is_huge(bytes) ? round_up(bytes, huge_page_bytes) : bytes;
     }
     static float* allocate(std::size_t bytes) {
-        const bool huge = bytes >= huge_from_bytes;
-        void* memory = std::aligned_alloc(huge ? huge_page_bytes : 64, bytes);
+        void* memory = std::aligned_alloc(64, bytes);
         if (memory == nullptr) throw std::bad_alloc{};
+        return std::fill_n(static_cast<float*>(memory), bytes / sizeof(float), 0.0F) - bytes / sizeof(float);
+    }
+    // Fresh pages come as zeros, so whoever writes a page first is the first to touch it. One huge page more
+    // than is needed is asked for, and what sticks out of whole huge pages is given back.
+    static float* map(std::size_t bytes) {
+        const std::size_t asked = bytes + huge_page_bytes;
+        void* memory = ::mmap(nullptr, asked, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (memory == MAP_FAILED) throw std::bad_alloc{};
+        auto* const first = static_cast<std::byte*>(memory);
+        const std::size_t place = reinterpret_cast<std::uintptr_t>(memory) % huge_page_bytes;
+        const std::size_t before = (huge_page_bytes - place) % huge_page_bytes;
+        if (before > 0) ::munmap(first, before);
+        ::munmap(first + before + bytes, huge_page_bytes - before);
         // Advice only: where transparent huge pages are off, everything works on small ones.
-        if (huge) static_cast<void>(::madvise(memory, bytes, MADV_HUGEPAGE));
-        return static_cast<float*>(memory);
+        static_cast<void>(::madvise(first + before, bytes, MADV_HUGEPAGE));
+        return reinterpret_cast<float*>(first + before);
     }
 
     std::size_t length_;
