@@ -412,7 +412,7 @@ def test_every_cell_of_the_bound_is_judged(tmp_path: Path, monkeypatch: pytest.M
     assert len(found) == 10
     assert found["B5/2000:4"] == pytest.approx(0.84 / 0.8)
     assert found["B5"] == pytest.approx(0.84 / (2 / 3))  # the worst: factor 2
-    assert all(one.rounds == loop_cells.ROUNDS for one in entries)
+    assert all(loop_cells.ROUNDS <= one.rounds <= loop_cells.MOST_ROUNDS for one in entries)
 
 
 def test_without_the_right_to_slow_cpus_every_cell_says_so(
