@@ -27,24 +27,15 @@ QThreadPool* pool_for_this_runner() {
 #endif
 }
 
-class first_job : public QRunnable {
-  public:
-    explicit first_job(std::function<void()> job) : job_{std::move(job)} {}
-    void run() override { job_(); }
-
-  private:
-    std::function<void()> job_;
-};
-
 // A job for each thread that ends only when all have begun: no thread can take two. waitForDone() would end
 // the threads.
 void pin_threads(QThreadPool& pool, const options& asked) {
     const auto all_begun = std::make_shared<std::latch>(asked.threads + 1);
     for (int rank = 0; rank < asked.threads; ++rank)
-        pool.start(new first_job{[all_begun, cpu = asked.cpu_of(rank)] {
+        pool.start([all_begun, cpu = asked.cpu_of(rank)] {
             pin_to(std::array{cpu});
             all_begun->arrive_and_wait();
-        }});
+        });
     all_begun->arrive_and_wait();
 }
 
