@@ -60,7 +60,8 @@ requires task_list<Items>
         }
     };
     auto merge = [&](T& left, T&& right) { detail::fold_into(reduce, left, std::move(right)); };
-    return detail::reduce_blocks<T>(members, plan, fold, merge, options);
+    auto leaf = [&](index b) -> T { return fold(plan.block(b)); };
+    return detail::reduce_blocks<T>(members, plan, leaf, fold, merge, options);
 }
 
 }  // namespace tauto

@@ -18,8 +18,8 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
-#include <memory_resource>
 #include <optional>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -61,7 +61,7 @@ inline constexpr bool is_commutative =
 
 namespace detail {
 
-inline constexpr index lanes = 16;
+inline constexpr index lanes = 16;  // of a block that is summed in lanes
 
 // Indices of a block when the user names none. `cheap` says that an index most likely takes a few
 // instructions. Few indices may each be long, so a block is one of them; many are cut into about a thousand
@@ -86,27 +86,114 @@ struct block_plan {
     }
 };
 
+// A complete tree of 2^level blocks from `first`, a multiple of 2^level: a subtree of the one tree.
+template <int Level, class Leaf, class Merge>
+[[gnu::always_inline]] inline auto small_tree(index first, Leaf& leaf, Merge& merge) {
+    if constexpr (Level == 0) {
+        return leaf(first);
+    } else {
+        auto left = small_tree<Level - 1>(first, leaf, merge);
+        merge(left, small_tree<Level - 1>(first + (index{1} << (Level - 1)), leaf, merge));
+        return left;
+    }
+}
+
+// Trees up to this level are straight code, so that short blocks cost little more than their indices.
+inline constexpr int straight_level = 4;
+
+template <class T, class Leaf, class Merge>
+T complete_tree(index first, int level, Leaf& leaf, Merge& merge) {
+    switch (level) {
+        case 0:
+            return small_tree<0>(first, leaf, merge);
+        case 1:
+            return small_tree<1>(first, leaf, merge);
+        case 2:
+            return small_tree<2>(first, leaf, merge);
+        case 3:
+            return small_tree<3>(first, leaf, merge);
+        case straight_level:
+            return small_tree<straight_level>(first, leaf, merge);
+        default:
+            break;
+    }
+    T left = complete_tree<T>(first, level - 1, leaf, merge);
+    merge(left, complete_tree<T>(first + (index{1} << (level - 1)), level - 1, leaf, merge));
+    return left;
+}
+
+template <class T>
+struct node {
+    index first;
+    int level;
+    T value;
+};
+
+// A stack of nodes. The first ones stand in the object itself, so that a usual run needs no allocation.
+template <class T>
+class node_stack {
+  public:
+    node_stack() noexcept {}  // leaves the buffer as it is
+    node_stack(const node_stack&) = delete;
+    node_stack& operator=(const node_stack&) = delete;
+    ~node_stack() {
+        while (size_ > 0) pop();
+        if (nodes_ != inside()) std::allocator<node<T>>{}.deallocate(nodes_, capacity_);
+    }
+
+    [[nodiscard]] std::size_t size() const noexcept { return size_; }
+    [[nodiscard]] node<T>& back() noexcept { return nodes_[size_ - 1]; }
+    [[nodiscard]] std::span<node<T>> nodes() noexcept { return {nodes_, size_}; }
+
+    void push(index first, int level, T&& value) {
+        if (size_ == capacity_) grow();
+        std::construct_at(nodes_ + size_, node<T>{first, level, std::move(value)});
+        ++size_;
+    }
+    void pop() noexcept { std::destroy_at(nodes_ + --size_); }
+
+  private:
+    // One run has at most two nodes a level: a thousand blocks shared by a few members fit.
+    static constexpr std::size_t kept = sizeof(node<T>) <= 64 ? 24 : sizeof(node<T>) <= 1024 ? 4 : 1;
+
+    [[nodiscard]] node<T>* inside() noexcept { return reinterpret_cast<node<T>*>(buffer_.data()); }
+    void grow() {
+        const std::size_t capacity = 2 * capacity_;
+        node<T>* const larger = std::allocator<node<T>>{}.allocate(capacity);
+        for (std::size_t i = 0; i < size_; ++i) {
+            std::construct_at(larger + i, std::move(nodes_[i]));
+            std::destroy_at(nodes_ + i);
+        }
+        if (nodes_ != inside()) std::allocator<node<T>>{}.deallocate(nodes_, capacity_);
+        nodes_ = larger;
+        capacity_ = capacity;
+    }
+
+    alignas(node<T>) std::array<std::byte, kept * sizeof(node<T>)> buffer_;
+    node<T>* nodes_ = inside();
+    std::size_t size_ = 0;
+    std::size_t capacity_ = kept;
+};
+
 // The finished parts of what one member has been handed, in the order in which they were handed out.
 template <class T>
 class alignas(128) partials {
   public:
-    struct node {
-        index first;
-        int level;
-        T value;
-    };
-
-    partials() { nodes_.reserve(kept); }
-    partials(const partials&) = delete;
-    partials& operator=(const partials&) = delete;
-
+    partials() noexcept {}
     // Adds the blocks of `run`: leaf(b) is the value of block b, merge(T& left, T&& right) joins neighbours.
     // A run that begins where the last one ended goes on with its nodes.
     template <class Leaf, class Merge>
     void add(range run, Leaf& leaf, Merge& merge) {
-        if (run.begin != end_) open_ = nodes_.size();
+        if (run.begin != end_) open_ = stack_.size();
         end_ = run.end;
-        for (index b = run.begin; b < run.end; ++b) add_node(b, 0, leaf(b), merge);
+        for (index first = run.begin; first < run.end;) {
+            // The largest tree that begins here and ends within the run.
+            const auto fits =
+                static_cast<int>(std::bit_width(static_cast<std::uint64_t>(run.end - first))) - 1;
+            const int level = std::min(fits, std::countr_zero(static_cast<std::uint64_t>(first)));
+            add_node(first, level, complete_tree<T>(first, level, leaf, merge), merge);
+            first += index{1} << level;
+        }
     }
 
     // Adds a node right of all that the open run has. O(1) amortised.
@@ -114,38 +201,59 @@ class alignas(128) partials {
     void add_node(index first, int level, T&& value, Merge& merge) {
         // A node is a right half when the bit of its level is set in `first`; its left half is the last node
         // of the run, unless the run begins between the two.
-        while ((first >> level & 1) != 0 && nodes_.size() > open_ && nodes_.back().level == level) {
-            node& left = nodes_.back();
-            merge(left.value, std::move(value));
-            value = std::move(left.value);
+        T joined = std::move(value);
+        while ((first >> level & 1) != 0 && stack_.size() > open_ && stack_.back().level == level) {
+            node<T>& left = stack_.back();
+            merge(left.value, std::move(joined));
+            joined = std::move(left.value);
             first = left.first;
-            nodes_.pop_back();
+            stack_.pop();
             ++level;
         }
-        nodes_.push_back({first, level, std::move(value)});
+        stack_.push(first, level, std::move(joined));
     }
 
-    [[nodiscard]] std::pmr::vector<node>& nodes() noexcept { return nodes_; }
+    [[nodiscard]] node_stack<T>& nodes() noexcept { return stack_; }
 
   private:
-    // One run has at most two nodes a level. A thousand blocks shared by a few members fit without an
-    // allocation.
-    static constexpr std::size_t kept = sizeof(node) <= 64 ? 24 : 4;
-    static constexpr std::size_t bytes = sizeof(node) <= 512 ? kept * sizeof(node) + alignof(node) : 1;
-
-    alignas(std::max_align_t) std::array<std::byte, bytes> buffer_;
-    std::pmr::monotonic_buffer_resource memory_{buffer_.data(), buffer_.size()};
-    std::pmr::vector<node> nodes_{&memory_};
+    node_stack<T> stack_;
     std::size_t open_ = 0;  // nodes before it belong to earlier runs
     index end_ = -1;        // where the last run ended
 };
 
+// One object a member, on lines of its own; those of a small team stand in the caller's frame.
+template <class Line>
+class member_lines {
+  public:
+    explicit member_lines(std::size_t size) : size_{size}, lines_{inside()} {
+        if (size > kept) lines_ = std::allocator<Line>{}.allocate(size);
+        std::uninitialized_default_construct_n(lines_, size);
+    }
+    member_lines(const member_lines&) = delete;
+    member_lines& operator=(const member_lines&) = delete;
+    ~member_lines() {
+        std::destroy_n(lines_, size_);
+        if (size_ > kept) std::allocator<Line>{}.deallocate(lines_, size_);
+    }
+    [[nodiscard]] Line* data() noexcept { return lines_; }
+    [[nodiscard]] Line* begin() noexcept { return lines_; }
+    [[nodiscard]] Line* end() noexcept { return lines_ + size_; }
+
+  private:
+    static constexpr std::size_t kept = sizeof(Line) <= 1024 ? 8 : 1;
+    [[nodiscard]] Line* inside() noexcept { return reinterpret_cast<Line*>(buffer_.data()); }
+
+    alignas(Line) std::array<std::byte, kept * sizeof(Line)> buffer_;
+    std::size_t size_;
+    Line* lines_;
+};
+
 // The value of all blocks from nodes in ascending order that cover them and cannot be joined within the tree:
 // the complete trees of the binary digits of their number. The smaller ones are joined first.
-template <class Nodes, class Merge>
-auto fold_right(Nodes& nodes, Merge& merge) {
-    auto result = std::move(nodes.back().value);
-    for (nodes.pop_back(); !nodes.empty(); nodes.pop_back()) {
+template <class T, class Merge>
+T fold_right(node_stack<T>& nodes, Merge& merge) {
+    T result = std::move(nodes.back().value);
+    for (nodes.pop(); nodes.size() > 0; nodes.pop()) {
         merge(nodes.back().value, std::move(result));
         result = std::move(nodes.back().value);
     }
@@ -154,14 +262,13 @@ auto fold_right(Nodes& nodes, Merge& merge) {
 
 // What the members kept, joined. Their runs cover all blocks.
 template <class T, class Merge>
-T join_partials(std::vector<partials<T>>& of_members, Merge& merge) {
-    using node = typename partials<T>::node;
-    const auto earlier = [](const node* a, const node* b) { return a->first < b->first; };
-    std::vector<node*> all;
+T join_partials(std::span<partials<T>> of_members, Merge& merge) {
+    const auto earlier = [](const node<T>* a, const node<T>* b) { return a->first < b->first; };
+    std::vector<node<T>*> all;
     all.reserve(64);
     for (partials<T>& of_member : of_members) {
         const auto middle = static_cast<std::ptrdiff_t>(all.size());
-        for (node& one : of_member.nodes()) all.push_back(&one);
+        for (node<T>& one : of_member.nodes().nodes()) all.push_back(&one);
         const auto begin = all.begin() + middle;
         // A member gets its runs in ascending order unless it stole.
         if (!std::is_sorted(begin, all.end(), earlier)) std::sort(begin, all.end(), earlier);
@@ -169,7 +276,7 @@ T join_partials(std::vector<partials<T>>& of_members, Merge& merge) {
             std::inplace_merge(all.begin(), begin, all.end(), earlier);
     }
     partials<T> joined;
-    for (node* one : all) joined.add_node(one->first, one->level, std::move(one->value), merge);
+    for (node<T>* one : all) joined.add_node(one->first, one->level, std::move(one->value), merge);
     return fold_right(joined.nodes(), merge);
 }
 
@@ -192,26 +299,32 @@ T fold_indices(range r, Map& map, Combine& combine) {
     return value;
 }
 
-// The same for operations whose order does not matter, in lanes: index i goes to lane i mod 16, counted from
-// the block's begin. The lanes are then joined pairwise.
-template <class T, class Map, class Combine>
-T fold_lanes(range r, Map& map, Combine& combine) {
-    std::array<T, static_cast<std::size_t>(lanes)> sums;
-    for (index j = 0; j < lanes; ++j) sums[static_cast<std::size_t>(j)] = static_cast<T>(map(r.begin + j));
-    index i = r.begin + lanes;
-    for (; i + lanes <= r.end; i += lanes) {
-        for (index j = 0; j < lanes; ++j) {
-            T& sum = sums[static_cast<std::size_t>(j)];
-            sum = static_cast<T>(combine(sum, static_cast<T>(map(i + j))));
+// Lane j takes in lane j + Half, until one is left.
+template <std::size_t Half, class T, std::size_t Lanes, class Combine>
+void join_lanes(std::array<T, Lanes>& sums, Combine& combine) {
+    if constexpr (Half > 0) {
+        [&]<std::size_t... Lane>(std::index_sequence<Lane...>) {
+            ((sums[Lane] = static_cast<T>(combine(sums[Lane], sums[Lane + Half]))), ...);
         }
+        (std::make_index_sequence<Half>{});
+        join_lanes<Half / 2>(sums, combine);
     }
-    for (; i < r.end; ++i) {
-        T& sum = sums[static_cast<std::size_t>((i - r.begin) % lanes)];
-        sum = static_cast<T>(combine(sum, static_cast<T>(map(i))));
+}
+
+// The same for operations whose order does not matter, in lanes: index i goes to lane i mod 16, counted from
+// the block's begin. The lanes are then joined pairwise. Of at least 16 indices.
+template <class T, class Map, class Combine, std::size_t... Lane>
+T fold_lanes(range r, Map& map, Combine& combine, std::index_sequence<Lane...>) {
+    constexpr auto width = static_cast<index>(sizeof...(Lane));
+    const auto value = [&](index i) { return static_cast<T>(map(i)); };
+    std::array<T, sizeof...(Lane)> sums{value(r.begin + static_cast<index>(Lane))...};
+    index i = r.begin + width;
+    for (; i + width <= r.end; i += width) {
+        ((sums[Lane] = static_cast<T>(combine(sums[Lane], value(i + static_cast<index>(Lane))))), ...);
     }
-    for (std::size_t half = sums.size() / 2; half > 0; half /= 2) {
-        for (std::size_t j = 0; j < half; ++j) sums[j] = static_cast<T>(combine(sums[j], sums[j + half]));
-    }
+    for (std::size_t lane = 0; i < r.end; ++i, ++lane)
+        sums[lane] = static_cast<T>(combine(sums[lane], value(i)));
+    join_lanes<sizeof...(Lane) / 2>(sums, combine);
     return sums[0];
 }
 
@@ -252,16 +365,16 @@ inline loop_options loop_options_of(const reduce_options& options) {
     return {options.schedule, options.stop, options.site, options.report, options.name};
 }
 
-// Reduces the blocks of `plan`, of which there is at least one. fold(r) is the value of the indices of r,
-// which is a block, or any range when `unordered`; merge(T& left, T&& right) joins neighbours.
-template <class T, class Fold, class Merge>
-T reduce_blocks(team& members, const block_plan& plan, Fold& fold, Merge& merge,
+// Reduces the blocks of `plan`, of which there is at least one. leaf(b) is the value of block b, fold(r) that
+// of any indices, when `unordered`; merge(T& left, T&& right) joins neighbours.
+template <class T, class Leaf, class Fold, class Merge>
+T reduce_blocks(team& members, const block_plan& plan, Leaf& leaf, Fold& fold, Merge& merge,
                 const reduce_options& options) {
     const index blocks = plan.blocks();
     const auto size = static_cast<std::size_t>(inside_loop ? 1 : members.size());
     if (options.unordered) {
         using body_type = unordered_body<T, Fold, Merge>;
-        std::vector<typename body_type::line> of_members(size);
+        member_lines<typename body_type::line> of_members(size);
         const body_type body{of_members.data(), &plan, &fold, &merge};
         if (!parallel_for(members, blocks, body, loop_options_of(options))) throw stopped{};
         typename body_type::line all;
@@ -270,19 +383,18 @@ T reduce_blocks(team& members, const block_plan& plan, Fold& fold, Merge& merge,
         }
         return std::move(*all.value);
     }
-    auto leaf = [&](index b) -> T { return fold(plan.block(b)); };
-    using body_type = ordered_body<T, decltype(leaf), Merge>;
-    const tauto::site& where = options.site != nullptr ? *options.site : site_of<const body_type>;
+    using body_type = ordered_body<T, Leaf, Merge>;
+    const tauto::site& where = options.site != nullptr ? *options.site : site_of<body_type>;
     if (options.schedule.index() == 0 && options.report == nullptr && !options.stop.stop_possible() &&
         (inside_loop || members.take_inline_call(where, blocks))) {
         partials<T> all;
         all.add({0, blocks}, leaf, merge);
         return fold_right(all.nodes(), merge);
     }
-    std::vector<partials<T>> of_members(size);
+    member_lines<partials<T>> of_members(size);
     const body_type body{of_members.data(), &leaf, &merge};
     if (!parallel_for(members, blocks, body, loop_options_of(options))) throw stopped{};
-    return join_partials(of_members, merge);
+    return join_partials<T>({of_members.data(), size}, merge);
 }
 
 inline void check_reduction(index n, index grain) {
@@ -326,15 +438,25 @@ requires std::invocable<Map&, range> || std::invocable<Map&, index>
         if constexpr (by_range) {
             return static_cast<T>(map(r));
         } else if constexpr (in_lanes) {
-            return r.size() < detail::lanes ? detail::fold_indices<T>(r, map, combine)
-                                            : detail::fold_lanes<T>(r, map, combine);
+            return r.size() < detail::lanes
+                       ? detail::fold_indices<T>(r, map, combine)
+                       : detail::fold_lanes<T>(r, map, combine, std::make_index_sequence<detail::lanes>{});
         } else {
             return detail::fold_indices<T>(r, map, combine);
         }
     };
     auto merge = [&](T& left, T&& right) { detail::fold_into(combine, left, std::move(right)); };
-    T all = detail::reduce_blocks<T>(members, plan, fold, merge, options);
-    merge(identity, std::move(all));
+    const auto with = [&](auto&& leaf) {
+        merge(identity, detail::reduce_blocks<T>(members, plan, leaf, fold, merge, options));
+    };
+    if constexpr (!by_range) {
+        // No arithmetic on blocks in the loop over single indices.
+        if (plan.grain == 1) {
+            with([&](index i) -> T { return static_cast<T>(map(i)); });
+            return identity;
+        }
+    }
+    with([&](index b) -> T { return fold(plan.block(b)); });
     return identity;
 }
 

@@ -86,7 +86,7 @@ TEST_CASE("the tree depends on n and the grain alone, whatever the runs were") {
             std::shuffle(runs.begin(), runs.end(), random);
             std::vector<detail::partials<std::string>> members(3);
             for (const range& run : runs) members[random() % 3].add(run, leaf, merge);
-            REQUIRE(detail::join_partials(members, merge) == wanted);
+            REQUIRE(detail::join_partials<std::string>(members, merge) == wanted);
         }
     }
 }
