@@ -15,6 +15,7 @@ from tautochrone.row import SCREENING
 from tautochrone.runners import PEERS
 from tautochrone.store import Store
 from tautochrone.studies.loop import sentences
+from tautochrone.studies.loop.cells import CellRuns, Contender
 from tautochrone.studies.loop.study import report_again, run_study
 
 EMULATED = ({1: 2.0}, {1: 4.0})
@@ -348,3 +349,19 @@ def test_percentages_are_of_the_other_ones_time() -> None:
     assert sentences.less_time(found) == "37 % less time (35 to 39 %"
     slower = Ratio(value=1.021, low=1.012, high=1.034, confidence=0.992, rounds=12, verdict="slower")
     assert sentences.less_time(slower) == "2.1 % more time (1.2 to 3.4 %"
+
+
+def contender(library: str, schedule: str, *seconds: float) -> Contender:
+    """On all cores, with these seconds in the rounds."""
+    config = {"library": library, "schedule": schedule, "placement": "all"}
+    return Contender(config, dict(enumerate(seconds)))
+
+
+def test_noise_that_hides_a_difference_is_no_reason_to_prefer_what_is_simpler() -> None:
+    fast = contender("libomp", "guided", 1.0, 1.0, 1.0, 1.0, 4.0, 1.0, 1.0, 1.0)
+    serial = contender("serial", "serial", *[1.2 + 0.01 * round_ for round_ in range(8)])
+    cell = CellRuns(4000, {1: 4.0}, [fast, serial])
+    assert sentences.winner_words(cell) == fast.label
+    ours = contender("tautochrone", "adaptive", 1.02, 1.01, 1.02, 1.03, 1.0, 1.01, 1.02, 1.03)
+    cell.contenders.append(ours)
+    assert sentences.winner_words(cell) == f"{ours.label} (nothing is clearly faster)"

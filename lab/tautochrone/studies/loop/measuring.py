@@ -32,7 +32,7 @@ class Times:
     screening: Times | None = None
 
 
-QUICK = Times(0.03, 0.06, 8, screening=Times(0.01, 0.02, 1))
+QUICK = Times(0.03, 0.06, 12, screening=Times(0.01, 0.02, 1))
 FULL = Times(0.05, 0.1, 15, screening=Times(0.03, 0.06, 2))
 
 

@@ -11,6 +11,9 @@ from tautochrone.studies.loop.cells import CellRuns, Contender, geometric_mean, 
 State = tuple[tuple[str, float], ...]
 AS_IT_IS = "on the machine as it is"
 ALIKE = 1.01  # what is slower by less is no reason to prefer anything
+NEARLY_ALIKE = (
+    1.05  # nor is this where no difference was resolved; more than this may well be noise that hides one
+)
 _WIDE = 1.25  # high end of an interval by its low end
 _TIMES = {2: "two", 3: "three", 4: "four", 5: "five", 6: "six", 8: "eight"}
 
@@ -191,7 +194,9 @@ def _sizes(sizes: Sequence[int]) -> str:
 
 
 def winner_words(cell: CellRuns) -> str | None:
-    """The fastest contender of a cell; where others are within 1 % or not told apart from it, the simplest.
+    """The fastest contender of a cell; where others are as good, the simplest of them.
+
+    As good: slower by at most 1 %, or by at most 5 % with no difference resolved.
 
     Simplest first: the serial loop, the plain OpenMP loop, ours with no settings, then what needs settings.
     """
@@ -209,7 +214,8 @@ def _not_told_apart(finalists: Sequence[Contender]) -> Iterator[Contender]:
     for one in finalists[1:]:
         found = ratio(one, finalists[0])
         alike = found.value is not None and found.value <= ALIKE
-        if alike or found.verdict == statistics.NO_DIFFERENCE:
+        nearly = found.value is not None and found.value <= NEARLY_ALIKE
+        if alike or (nearly and found.verdict == statistics.NO_DIFFERENCE):
             yield one
 
 
