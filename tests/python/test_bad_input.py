@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from study_loop_fakes import laboratory, machine, request, write_runners
+from study_fakes import machine, write_runners
+from study_loop_fakes import laboratory, request
 from tautochrone.cli import main
 from tautochrone.errors import TautoError
 from tautochrone.journal import Journal

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import tautochrone
-from study_loop_fakes import write_runners
+from study_fakes import write_runners
 from tautochrone import cli, runners
 from tautochrone.cli import main
 from tautochrone.errors import TautoError

@@ -12,8 +12,8 @@ from tautochrone.errors import TautoError
 from tautochrone.progress import SilentProgress
 from tautochrone.store import Store
 from tautochrone.studies.loop.request import LoopRequest
-from tautochrone.studies.loop.services import Services
 from tautochrone.studies.loop.study import run_study
+from tautochrone.studies.services import Services
 
 
 def executables_missing() -> str | None:
