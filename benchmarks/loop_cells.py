@@ -33,6 +33,7 @@ _LEADERS_ROUNDS = 3
 _CARRIED = 8  # configurations that a neighbouring cell recommends
 _HOPELESS = 1.15  # a schedule this much slower than the best gets no second look
 _OURS = "tautochrone"
+_SERIAL = "serial"
 _QUICK = Times(0.005, 0.012, 1)  # to choose, and for defaults: peers have nothing to learn
 SHORT_SOLVE = ("--solution-iterations", "1")  # of the pass that is checked; large ones take long
 
@@ -42,7 +43,7 @@ Key = tuple[object, ...]
 
 def times(size: int) -> Times:
     """How long a run of this size lasts; one loop of 8000 rows takes 10 ms and more."""
-    return Times(0.08, 0.05, ROUNDS) if size >= 8000 else Times(0.03, 0.05, ROUNDS)
+    return Times(0.08, 0.05, ROUNDS) if size >= 8000 else Times(0.025, 0.04, ROUNDS)
 
 
 def weight(size: int) -> float:
@@ -74,6 +75,11 @@ class Contest:
     contenders: tuple[Entry, ...]
 
     @property
+    def large(self) -> bool:
+        """A run takes a third of a second, most of it for clearing pages: the neighbour's word is taken."""
+        return self.size >= 8000
+
+    @property
     def defaults(self) -> list[Entry]:
         """What a user of each peer gets who sets nothing, on all cores."""
         return [(one, made) for one, made in self.contenders if "default" in one.roles]
@@ -84,7 +90,10 @@ class Contest:
             return [(one, made) for one, made in self.contenders if _is_coarse(one)]
         wanted = set(recommended)
         return [
-            (one, made) for one, made in self.contenders if key(one) in wanted or len(one.placement.cpus) == 1
+            (one, made)
+            for one, made in self.contenders
+            if key(one) in wanted
+            or (len(one.placement.cpus) == 1 and (not self.large or one.peer == _SERIAL))
         ]
 
 
@@ -141,14 +150,16 @@ def choose(
     )
     spent = sum(bench.elapsed_seconds(one) for one in ranked)
     left = seconds - final - spent
-    relatives = _relatives(bench, cell, [of[one.config_id] for one in ranked])
+    settled = cell.large and recommended is not None
+    relatives = [] if settled else _relatives(bench, cell, [of[one.config_id] for one in ranked])
     if left > (len(relatives) + _LEADERS) * bench.elapsed_seconds(ranked[0]):
         bench.screen(_quick(relatives), 1, left)
         left -= sum(bench.elapsed_seconds(one) for _, one in relatives)
     ranked = bench.ranked(_quick(cell.contenders))
     leaders = ranked[:_LEADERS]
     affordable = int(left / max(1e-3, sum(bench.elapsed_seconds(one) for one in leaders)))
-    bench.screen(leaders, 1 + max(1, min(_LEADERS_ROUNDS, affordable)), max(left, 0.0))
+    again = 1 if settled else max(1, min(_LEADERS_ROUNDS, affordable))
+    bench.screen(leaders, 1 + again, max(left, 0.0))
     best = bench.ranked(leaders)[0]
     return of[best.config_id], [key(of[one.config_id][0]) for one in ranked[:_CARRIED]]
 

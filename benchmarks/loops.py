@@ -32,6 +32,7 @@ from tautochrone.row import Row
 from tautochrone.statistics import compare, geometric_mean
 
 _CALIBRATION_SECONDS = 2.0
+_UNEQUAL_SHARE = 1.1  # of an id's time: fifteen cells, each with at least eight rounds of seven configurations
 LARGE = 4000  # where a neighbour's advice is taken from the next smaller size, because runs take long
 Pairs = list[tuple[float, float]]
 
@@ -66,7 +67,7 @@ def equal_cores(context: Context) -> list[Entry]:
 
 def unequal_cores(context: Context) -> list[Entry]:
     """B4."""
-    budget = context.budget()
+    budget = Budget(context.clock, context.seconds_per_id * _UNEQUAL_SHARE)
     todo = _sizes_of(context, SIZES, FACTORS)
     cells: list[Entry] = []
     best_pairs: list[Pairs] = []

@@ -83,8 +83,7 @@ class openblas_adapter {
         for (int rank = 0; rank < asked.threads && set_affinity != nullptr; ++rank) {
             cpu_set_t cpu;
             CPU_ZERO(&cpu);
-            CPU_SET(static_cast<std::size_t>(asked.cpus[static_cast<std::size_t>(rank) % asked.cpus.size()]),
-                    &cpu);
+            CPU_SET(static_cast<std::size_t>(asked.cpu_of(rank)), &cpu);
             set_affinity((rank + asked.threads - 1) % asked.threads, sizeof cpu, &cpu);
         }
     }

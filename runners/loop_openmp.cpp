@@ -1,97 +1,35 @@
-// The loop study on OpenMP. GCC builds it against libgomp; with LLVM's libomp preloaded, which has GCC's
-// entry points, the same binary runs on that one.
-//
-// Both libraries read their settings once, when they are loaded, so the runner restarts itself with the
-// settings that suit the library it finds, and without whatever was set outside. That also avoids a trap:
-// with OMP_PROC_BIND set, libgomp's start-up code pins the main thread even when libomp is preloaded, libomp
-// then sees one CPU and runs one thread. So libomp is never given OMP_PROC_BIND or OMP_PLACES, but
-// KMP_AFFINITY, which libgomp does not read.
+// The loop study on OpenMP, whichever library is loaded.
 
-#include <dlfcn.h>
 #include <omp.h>
 
-#include <cstdlib>
-#include <filesystem>
+#include <algorithm>
 
 #include "runners/common/run_loop.hpp"
+#include "runners/openmp_library.hpp"
 
 namespace {
 
 using namespace tauto::runner;
-
-struct loaded_library {
-    bool is_libomp;
-    std::filesystem::path file;
-};
-
-loaded_library find_library() {
-    const bool is_libomp = dlsym(RTLD_DEFAULT, "kmp_get_blocktime") != nullptr;
-    Dl_info information{};
-    std::filesystem::path file;
-    if (dladdr(reinterpret_cast<void*>(&omp_get_num_threads), &information) != 0 &&
-        information.dli_fname != nullptr) {
-        std::error_code ignored;
-        file = std::filesystem::canonical(information.dli_fname, ignored);
-    }
-    return {is_libomp, file};
-}
-
-// Neither library tells its version; the file's name does, and for LLVM the folder that Debian installs it
-// in.
-std::string version_of(const loaded_library& library) {
-    for (const auto& part : library.file)
-        if (part.string().starts_with("llvm-")) return "LLVM " + part.string().substr(5);
-    return library.file.filename().string();
-}
-
-environment_changes cleared() {
-    environment_changes changes;
-    for (const char* name : {"OMP_PLACES",        "OMP_PROC_BIND",         "OMP_NUM_THREADS",
-                             "OMP_THREAD_LIMIT",  "OMP_DYNAMIC",           "OMP_SCHEDULE",
-                             "OMP_WAIT_POLICY",   "OMP_MAX_ACTIVE_LEVELS", "OMP_NESTED",
-                             "GOMP_CPU_AFFINITY", "GOMP_SPINCOUNT",        "KMP_AFFINITY",
-                             "KMP_HW_SUBSET",     "KMP_PLACE_THREADS",     "KMP_BLOCKTIME",
-                             "KMP_LIBRARY",       "KMP_ALL_THREADS",       "KMP_DEVICE_THREAD_LIMIT",
-                             "KMP_SCHEDULE",      "KMP_DYNAMIC_MODE"})
-        changes.emplace_back(name, std::nullopt);
-    return changes;
-}
 
 class openmp_adapter {
   public:
     static constexpr std::string_view executable = "tauto-loop-openmp";
 
     static description describe() {
-        const loaded_library library = find_library();
-        description openmp;
-        openmp.runtime = "openmp";
-        openmp.library = library.is_libomp ? "libomp" : "libgomp";
-        openmp.library_version = version_of(library);
+        description openmp = openmp_description();
         openmp.schedules = {{"pragma", false}, {"static", false}, {"static_chunk", true},
                             {"dynamic", true}, {"guided", true},  {"auto", true}};
-        openmp.wait_policies = {"default", "active", "passive"};
+        openmp.default_chunk = default_chunk_rows;
         return openmp;
     }
 
     static environment_changes environment(const options& asked) {
-        environment_changes changes = cleared();
-        if (find_library().is_libomp) {
-            changes.emplace_back("KMP_AFFINITY",
-                                 "granularity=fine,explicit,proclist=[" + cpus_text(asked.cpus) + "]");
-            if (asked.wait == "active") changes.emplace_back("KMP_BLOCKTIME", "infinite");
-            if (asked.wait == "passive") changes.emplace_back("KMP_BLOCKTIME", "0");
-        } else {
-            changes.emplace_back("OMP_PLACES", "{" + cpus_text(asked.cpus, "},{") + "}");
-            changes.emplace_back("OMP_PROC_BIND", "true");
-        }
-        if (asked.wait != "default") changes.emplace_back("OMP_WAIT_POLICY", asked.wait);
-        return changes;
+        return openmp_environment(asked.cpus, asked.wait);
     }
 
     explicit openmp_adapter(const options& asked)
-        : threads_{asked.threads}, chunk_{asked.chunk_rows()}, schedule_{named(asked.schedule)} {
-        omp_set_dynamic(0);
-        omp_set_num_threads(threads_);
+        : chunk_{asked.chunk_size()}, schedule_{named(asked.schedule)} {
+        use_openmp_threads(asked.threads);
     }
 
     // The loops run over chunks of rows, so that a thread gets a whole chunk at a time as every other
@@ -135,9 +73,7 @@ class openmp_adapter {
     }
 
     std::string diagnosis() const {
-        return describe().library + " sees " + std::to_string(omp_get_num_procs()) +
-               " CPUs (omp_get_num_procs) and was told to use " + std::to_string(omp_get_max_threads()) +
-               " threads (omp_get_max_threads); look for OMP_, GOMP_ and KMP_ variables set outside";
+        return openmp_diagnosis();
     }
 
   private:
@@ -152,7 +88,6 @@ class openmp_adapter {
         return kind::pragma;
     }
 
-    int threads_;
     std::size_t chunk_;
     kind schedule_;
 };

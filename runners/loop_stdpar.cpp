@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "runners/common/run_loop.hpp"
-#include "runners/loop_tbb_team.hpp"
+#include "runners/tbb_team.hpp"
 
 namespace {
 
@@ -16,10 +16,7 @@ class stdpar_adapter {
     static constexpr std::string_view executable = "tauto-loop-stdpar";
 
     static description describe() {
-        description stdpar;
-        stdpar.runtime = "stdpar";
-        stdpar.library = "libstdc++";
-        stdpar.library_version = std::to_string(__GLIBCXX__) + " on oneTBB " + tbb_team::version();
+        description stdpar = tbb_team::describe_stdpar();
         stdpar.schedules = {{"par", true}};
         // Blocks of 1, 4, 16, 32, 64, 128 rows: 11.7, 10.5, 7.4, 7.0, 6.7, 6.7 microseconds at order 500 on
         // two cores.
@@ -29,10 +26,8 @@ class stdpar_adapter {
 
     static environment_changes environment(const options&) { return {}; }
 
-    explicit stdpar_adapter(const options& asked)
-        : team_{asked},
-          block_{asked.chunk_rows()},
-          blocks_((static_cast<std::size_t>(asked.size) + block_ - 1) / block_) {
+    explicit stdpar_adapter(const loop_request& asked)
+        : team_{asked}, block_{asked.chunk_size()}, blocks_(asked.pieces_of(asked.size)) {
         // Numbers in memory, because iterators of iota_view count as input iterators for the parallel
         // algorithms, which then run on one thread.
         std::iota(blocks_.begin(), blocks_.end(), std::size_t{0});

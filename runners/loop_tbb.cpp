@@ -5,7 +5,7 @@
 #include <tbb/partitioner.h>
 
 #include "runners/common/run_loop.hpp"
-#include "runners/loop_tbb_team.hpp"
+#include "runners/tbb_team.hpp"
 
 namespace {
 
@@ -16,10 +16,7 @@ class tbb_adapter {
     static constexpr std::string_view executable = "tauto-loop-tbb";
 
     static description describe() {
-        description tbb;
-        tbb.runtime = "tbb";
-        tbb.library = "oneTBB";
-        tbb.library_version = tbb_team::version();
+        description tbb = tbb_team::describe();
         tbb.schedules = {{"auto", true}, {"simple", true}, {"static", true}, {"affinity", true}};
         // Grains of 1, 16, 32, 64 rows: 10.8, 7.9, 7.7, 7.3 microseconds for `auto` at order 500 on two
         // cores.
@@ -30,7 +27,7 @@ class tbb_adapter {
     static environment_changes environment(const options&) { return {}; }
 
     explicit tbb_adapter(const options& asked)
-        : team_{asked}, grain_{asked.chunk_rows()}, schedule_{named(asked.schedule)} {}
+        : team_{asked}, grain_{asked.chunk_size()}, schedule_{named(asked.schedule)} {}
 
     template <class Task>
     void run(Task&& task) {

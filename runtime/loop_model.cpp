@@ -203,8 +203,10 @@ void loop_model::finish_trial() noexcept {
     const double n = last_n_;
     const double now = window_.per_iteration();
     const bool lost = now > estimate(options_[chosen_], n) * 1.05;
-    // A width that was given up because something disturbed it starts afresh when it does well again.
-    if (!lost && tried.typical() > 1.2 * now) tried.recent = unknown;
+    // A width that was given up because something disturbed it, or before its shares were right, starts
+    // afresh when it does well again: much better than it did, or better and as well as the speeds promise.
+    const bool as_promised = tried.width > 1 && now < 1.1 * predicted(tried, n);
+    if (!lost && tried.typical() > (as_promised ? 1.03 : 1.2) * now) tried.recent = unknown;
     tried.add(now);
     tried.spent_at_trial = spent_;
     if (current_ == 0) serial_ = tried.typical();
@@ -279,6 +281,7 @@ void loop_model::finish_window(double n) noexcept {
         for (option& o : options_) {
             if (&o == &mine) continue;
             o.patience = 1;
+            o.trials = std::min(o.trials, 1);
             o.spent_at_trial = std::min(o.spent_at_trial, spent_ - 50 * now * n);
         }
     }

@@ -2,8 +2,11 @@
 // Everything of the runtime's public interface.
 
 #include <tauto/error.hpp>
+#include <tauto/exact_sum.hpp>
 #include <tauto/machine.hpp>
+#include <tauto/map_reduce.hpp>
 #include <tauto/parallel_for.hpp>
+#include <tauto/parallel_reduce.hpp>
 #include <tauto/range.hpp>
 #include <tauto/schedule.hpp>
 #include <tauto/team.hpp>

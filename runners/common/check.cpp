@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "kernels/fnv1a.hpp"
-#include "runners/common/cpus.hpp"
 
 namespace tauto::runner {
 
@@ -18,19 +17,14 @@ double guaranteed_residual(std::int64_t iterations) {
     return 2.0 * root * std::pow((root - 1.0) / (root + 1.0), static_cast<double>(iterations));
 }
 
-std::string cpu_set_text(const std::set<int>& cpus) {
-    const std::vector<int> list{cpus.begin(), cpus.end()};
-    return (list.size() == 1 ? "CPU " : "CPUs ") + cpus_text(list);
-}
-
 }  // namespace
 
-solve_limits limits_of(const options& asked) {
+solve_limits limits_of(const loop_request& asked) {
     if (asked.solution_iterations) return {.iterations = *asked.solution_iterations, .tolerance = 0.0};
     return {};
 }
 
-answer_check check_answer(const options& asked, const toeplitz_system& system,
+answer_check check_answer(const loop_request& asked, const toeplitz_system& system,
                           const conjugate_gradient& solve) {
     answer_check check{};
     check.iterations = solve.iterations();
@@ -42,22 +36,6 @@ answer_check check_answer(const options& asked, const toeplitz_system& system,
     check.passed = check.relative_residual <= check.tolerance &&
                    check.relative_error <= check.tolerance * toeplitz_system::condition_bound();
     return check;
-}
-
-std::optional<std::string> missing_workers(const options& asked, const std::vector<worker_rows>& workers) {
-    const std::set<int> used = cpus_of(workers);
-    const std::set<int> wanted{asked.cpus.begin(), asked.cpus.end()};
-    const auto chunk = asked.chunk.value_or(1);
-    const auto pieces = static_cast<std::size_t>((asked.size + chunk - 1) / chunk);
-    const std::size_t least = std::min(wanted.size(), pieces);
-    const bool elsewhere = !std::ranges::includes(wanted, used);
-    const bool enough_threads =
-        asked.threads > static_cast<int>(wanted.size()) || threads_of(workers).size() >= least;
-    if (!elsewhere && used.size() >= least && enough_threads) return std::nullopt;
-    const std::size_t count = threads_of(workers).size();
-    return std::to_string(asked.threads) + " workers on " + cpu_set_text(wanted) + " were asked for, but " +
-           std::to_string(count) + (count == 1 ? " thread" : " threads") + " computed rows, on " +
-           cpu_set_text(used);
 }
 
 }  // namespace tauto::runner

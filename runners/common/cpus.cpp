@@ -31,6 +31,13 @@ __attribute__((no_sanitize("address", "thread", "undefined"))) void remember_sta
 }
 __attribute__((section(".preinit_array"), used)) void (*const before_libraries)() = remember_start_mask;
 
+std::vector<int> cpus_in(const mask_words& mask) {
+    std::vector<int> cpus;
+    for (int cpu = 0; cpu < max_cpus; ++cpu)
+        if (mask[static_cast<std::size_t>(cpu / word_bits)] >> (cpu % word_bits) & 1UL) cpus.push_back(cpu);
+    return cpus;
+}
+
 int parse_cpu(std::string_view text, std::string_view whole) {
     int cpu = -1;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), cpu);
@@ -44,11 +51,7 @@ int parse_cpu(std::string_view text, std::string_view whole) {
 
 std::vector<int> cpus_at_start() {
     if (const char* handed_on = std::getenv(cpus_before_restart)) return parse_cpus(handed_on);
-    std::vector<int> cpus;
-    for (int cpu = 0; cpu < max_cpus; ++cpu)
-        if (start_mask[static_cast<std::size_t>(cpu / word_bits)] >> (cpu % word_bits) & 1UL)
-            cpus.push_back(cpu);
-    return cpus;
+    return cpus_in(start_mask);
 }
 
 std::vector<int> parse_cpus(std::string_view text) {
@@ -86,6 +89,21 @@ void pin_to(std::span<const int> cpus) {
     if (syscall(SYS_sched_setaffinity, 0, sizeof mask, mask.data()) != 0)
         throw input_error("the system refused to pin to CPUs " + cpus_text(cpus) + ": " +
                           std::strerror(errno));
+}
+
+pinned_for_now::pinned_for_now(std::span<const int> cpus) {
+    mask_words mask{};
+    syscall(SYS_sched_getaffinity, 0, sizeof mask, mask.data());
+    before_ = cpus_in(mask);
+    pin_to(cpus);
+}
+
+pinned_for_now::~pinned_for_now() {
+    try {
+        pin_to(before_);
+    } catch (const input_error&) {
+        // A CPU was taken away meanwhile; the kernel has put this thread where it may run.
+    }
 }
 
 }  // namespace tauto::runner

@@ -26,4 +26,16 @@ std::string cpus_text(std::span<const int> cpus, std::string_view separator = ",
 /// refused.
 void pin_to(std::span<const int> cpus);
 
+/// Pins the calling thread for as long as this exists; then it has the mask that it had before.
+class pinned_for_now {
+  public:
+    explicit pinned_for_now(std::span<const int> cpus);
+    ~pinned_for_now();
+    pinned_for_now(const pinned_for_now&) = delete;
+    pinned_for_now& operator=(const pinned_for_now&) = delete;
+
+  private:
+    std::vector<int> before_;
+};
+
 }  // namespace tauto::runner

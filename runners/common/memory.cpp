@@ -1,7 +1,6 @@
 #include "runners/common/memory.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <iomanip>
@@ -11,7 +10,6 @@
 #include <sstream>
 #include <string_view>
 
-#include "kernels/toeplitz.hpp"
 #include "runners/common/error.hpp"
 
 namespace tauto::runner {
@@ -85,16 +83,17 @@ memory_limit available_memory() {
     return group.bytes < system.bytes ? group : system;
 }
 
-void require_memory_for(double order) {
+void require_memory(double bytes, const std::string& what, const std::function<std::string(double)>& remedy) {
     const memory_limit there = available_memory();
-    const double asked = toeplitz_system::bytes(order);
-    if (asked <= there.bytes) return;
-    const double largest = std::floor(std::sqrt(std::max(there.bytes, 0.0) / sizeof(float)) / 100.0) * 100.0;
+    if (bytes <= there.bytes) return;
+    throw input_error(what + " takes " + readable(bytes) + " of memory and " + readable(there.bytes) +
+                      " are available (" + there.source + "); " + remedy(std::max(there.bytes, 0.0)));
+}
+
+std::string whole_number(double value) {
     std::ostringstream text;
-    text << "a system of size " << std::fixed << std::setprecision(0) << order << " takes " << readable(asked)
-         << " of memory and " << readable(there.bytes) << " are available (" << there.source
-         << "); use --size up to about " << largest;
-    throw input_error(text.str());
+    text << std::fixed << std::setprecision(0) << value;
+    return text.str();
 }
 
 }  // namespace tauto::runner

@@ -1,6 +1,7 @@
 #pragma once
 // Memory that can still be had, so that a too large problem is refused before it is allocated.
 
+#include <functional>
 #include <string>
 
 namespace tauto::runner {
@@ -13,7 +14,11 @@ struct memory_limit {
 /// The smaller of MemAvailable and what the control groups (v1 or v2, all levels) leave. Infinite if unknown.
 memory_limit available_memory();
 
-/// Throws input_error unless a system of `order` unknowns fits: asked, there, and the largest size that fits.
-void require_memory_for(double order);
+/// Throws input_error unless `bytes` can be had for `what`. remedy(available bytes) says what to ask for
+/// instead.
+void require_memory(double bytes, const std::string& what, const std::function<std::string(double)>& remedy);
+
+/// 1e9 to "1000000000".
+std::string whole_number(double value);
 
 }  // namespace tauto::runner

@@ -74,7 +74,7 @@ read_witness::~read_witness() {
     sigaction(SIGSEGV, &handler_before, nullptr);
 }
 
-std::vector<worker_rows> read_witness::workers(std::size_t row_floats) const {
+std::vector<worker_share> read_witness::workers(std::size_t row_floats) const {
     std::map<int, int> number_of;
     std::map<std::pair<int, int>, double> bytes;
     for (const auto& note : notes) {
@@ -83,7 +83,7 @@ std::vector<worker_rows> read_witness::workers(std::size_t row_floats) const {
             number_of.try_emplace(note.thread.load(), static_cast<int>(number_of.size())).first->second;
         bytes[{number, note.cpu.load()}] += static_cast<double>(piece_bytes);
     }
-    std::vector<worker_rows> result;
+    std::vector<worker_share> result;
     for (const auto& [who, amount] : bytes)
         result.push_back(
             {who.first, who.second, std::lround(amount / static_cast<double>(row_floats * sizeof(float)))});

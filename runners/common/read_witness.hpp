@@ -22,7 +22,7 @@ class read_witness {
     read_witness& operator=(const read_witness&) = delete;
 
     /// Rows of `row_floats` floats by thread and CPU, rounded from the pieces that each read first.
-    std::vector<worker_rows> workers(std::size_t row_floats) const;
+    std::vector<worker_share> workers(std::size_t row_floats) const;
 };
 
 }  // namespace tauto::runner

@@ -1,31 +1,24 @@
 #pragma once
-// The one line of JSON that a loop runner prints.
+// The one line of JSON that a runner prints, as far as it is the same in every study.
 
-#include <filesystem>
 #include <nlohmann/json.hpp>
-#include <vector>
+#include <optional>
+#include <string>
 
-#include "runners/common/check.hpp"
 #include "runners/common/options.hpp"
 #include "runners/common/timing.hpp"
-#include "runners/common/work_account.hpp"
 
 namespace tauto::runner {
 
 using json = nlohmann::ordered_json;
 
-/// One product: when it ended on CLOCK_MONOTONIC, and how long it took.
-struct loop_time {
-    double end_seconds;
-    double seconds;
-};
-
+/// What --describe prints.
 json describe(const description& runtime);
 
-json row_of(const description& runtime, const options& asked, const timing& timed,
-            const std::vector<worker_rows>& workers, const answer_check& check);
+/// What was asked, what is loaded, and the times. The study adds its own fields.
+json row_of(const description& runtime, const options& asked, const timing& timed);
 
-/// Writes [[end_seconds, seconds], …]. Throws input_error if the file cannot be written.
-void write_trace(const std::filesystem::path& file, const std::vector<loop_time>& loops);
+/// Writes `content` to a file that the user asked for. Throws input_error if it cannot be written.
+void write_trace_file(const std::string& file, const std::string& content);
 
 }  // namespace tauto::runner

@@ -3,36 +3,35 @@
 // up, time, account for the workers, check the answer, print the row.
 //
 // An adapter implements
-//   static constexpr std::string_view executable;          its name in messages
-//   static description describe();                         what is loaded in this process, and what it can do
-//   static environment_changes environment(const options&) what its library must find in the environment at
-//   start explicit adapter(const options&)                       starts the workers and pins them void
-//   for_rows(std::size_t n, Body&& body)              calls body(first, last) for ranges that cover [0, n)
-//   std::string diagnosis() const                          how many CPUs and threads the library sees
+//   static constexpr std::string_view executable;            its name in messages
+//   static description describe();                           what is loaded in this process, and what it can
+//   do static environment_changes environment(const options&);  what its library must find at its start
+//   explicit adapter(const loop_request&);                   starts the workers and pins them
+//   void for_rows(std::size_t n, Body&& body);               calls body(first, last) for ranges that cover
+//   [0, n) std::string diagnosis() const;                           how many CPUs and threads the library
+//   sees
 // and, where the runtime wants it,
-//   void multiply(a, x, y)       in place of for_rows: the library computes the whole product
-//   void run(Task&& task)        runs task where the loops shall be started from, once
-//   void begin_account()         the timed part is over, the loops that are accounted for begin
-//   void complete(json& row)     adds or corrects fields of the row
-//   bool may_drop_workers()      leaving out workers is this runtime's decision, not a mistake
+//   void multiply(a, x, y);          in place of for_rows: the library computes the whole product
+//   void run(Task&& task);           runs task where the loops shall be started from, once
+//   void begin_account();            the timed part is over, the loops that are accounted for begin
+//   void complete(json& row) const;  adds or corrects fields of the row
+//   bool may_drop_workers() const;   leaving out workers is this runtime's decision, not a mistake
 
-#include <chrono>
-#include <cstdio>
-#include <exception>
-#include <iostream>
+#include <optional>
+#include <sstream>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "kernels/conjugate_gradient.hpp"
 #include "kernels/matvec.hpp"
 #include "kernels/toeplitz.hpp"
 #include "runners/common/check.hpp"
-#include "runners/common/cpus.hpp"
-#include "runners/common/environment.hpp"
-#include "runners/common/error.hpp"
-#include "runners/common/options.hpp"
+#include "runners/common/loop_request.hpp"
+#include "runners/common/loop_row.hpp"
+#include "runners/common/missing_workers.hpp"
 #include "runners/common/read_witness.hpp"
-#include "runners/common/row.hpp"
+#include "runners/common/start_runner.hpp"
 #include "runners/common/timing.hpp"
 #include "runners/common/work_account.hpp"
 
@@ -44,25 +43,17 @@ concept whole_product = requires(Adapter& adapter, const dense_matrix& a, const 
     adapter.multiply(a, x, y);
 };
 
-inline double monotonic_seconds() {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 template <class Adapter>
 class loop_run {
   public:
-    explicit loop_run(const options& asked)
+    explicit loop_run(const loop_request& asked)
         : asked_{asked}, system_{static_cast<std::size_t>(asked.size)}, adapter_{asked}, solve_{system_.b} {}
 
     /// Prints the row. Returns the exit code.
     int run() {
         timing timed;
-        if constexpr (requires { adapter_.run([] {}); }) {
-            adapter_.run([&] { timed = measure(); });
-        } else {
-            timed = measure();
-        }
-        if (asked_.trace_file) write_trace(*asked_.trace_file, loops_);
+        run_inside(adapter_, [&] { timed = measure(); });
+        if (asked_.trace_file) write_loops(*asked_.trace_file, loops_);
         return report(timed);
     }
 
@@ -108,10 +99,9 @@ class loop_run {
     // come too late for a few short loops, so products are repeated until all have been seen or a quarter of
     // a second is over.
     void account() {
-        constexpr double patience_seconds = 0.25;
         if constexpr (requires { adapter_.begin_account(); }) adapter_.begin_account();
         const double start = monotonic_seconds();
-        const auto complete = [&] { return !missing_workers(asked_, workers_) || may_drop_workers(); };
+        const auto complete = [&] { return !missing() || may_drop_workers(adapter_); };
         if constexpr (whole_product<Adapter>) {
             solve([&](const aligned_floats& x, aligned_floats& y) { adapter_.multiply(system_.a, x, y); });
             aligned_floats y{system_.a.order()};
@@ -142,57 +132,39 @@ class loop_run {
         for (solve_.restart(); !solve_.finished(limits);) solve_.iterate(product);
     }
 
-    bool may_drop_workers() {
-        if constexpr (requires { adapter_.may_drop_workers(); }) return adapter_.may_drop_workers();
-        return false;
+    std::optional<std::string> missing() const {
+        return missing_workers(asked_, asked_.pieces_of(asked_.size), "computed rows", workers_);
     }
 
     int report(const timing& timed) {
         const answer_check check = check_answer(asked_, system_, solve_);
-        json row = row_of(Adapter::describe(), asked_, timed, workers_, check);
-        if constexpr (requires { adapter_.complete(row); }) adapter_.complete(row);
-        std::cout << row.dump() << std::endl;
+        print_row(adapter_, loop_row(Adapter::describe(), asked_, timed, workers_, check));
         if (!check.passed) {
-            std::cerr << Adapter::executable << ": error: wrong answer: relative residual "
-                      << check.relative_residual << " where at most " << check.tolerance << " is right\n";
+            std::ostringstream reason;
+            reason << "wrong answer: relative residual " << check.relative_residual << " where at most "
+                   << check.tolerance << " is right";
+            complain<Adapter>(reason.str());
             return exit_wrong_answer;
         }
-        const auto missing = missing_workers(asked_, workers_);
-        if (!missing || may_drop_workers()) return exit_ok;
-        std::cerr << Adapter::executable << ": error: " << *missing << "; " << adapter_.diagnosis() << '\n';
+        const auto reason = missing();
+        if (!reason || may_drop_workers(adapter_)) return exit_ok;
+        complain<Adapter>(*reason + "; " + adapter_.diagnosis());
         return exit_missing_worker;
     }
 
-    options asked_;
+    loop_request asked_;
     toeplitz_system system_;
     Adapter adapter_;
     conjugate_gradient solve_;
-    std::vector<worker_rows> workers_;
+    std::vector<worker_share> workers_;
     std::vector<loop_time> loops_;
 };
 
 /// The main function of a runner. Returns the exit code.
 template <class Adapter>
 int run_loop(int argc, char** argv) {
-    try {
-        const description runtime = Adapter::describe();
-        const options asked = parse_options(argc, argv, Adapter::executable, runtime);
-        if (asked.describe) {
-            std::cout << describe(runtime).dump() << std::endl;
-            return exit_ok;
-        }
-        const environment_changes changes = Adapter::environment(asked);
-        if (!changes.empty() && !restarted()) restart_with(changes, asked.cpus, argv);
-        // Before any thread exists, so that all of them inherit it. A restarted process has this mask
-        // already, and its library may have pinned the calling thread more closely since.
-        if (!restarted()) pin_to(asked.cpus);
-        return loop_run<Adapter>{asked}.run();
-    } catch (const input_error& error) {
-        std::cerr << Adapter::executable << ": error: " << error.what() << '\n';
-    } catch (const std::exception& error) {
-        std::cerr << Adapter::executable << ": error: " << error.what() << '\n';
-    }
-    return exit_bad_input;
+    return start_runner<Adapter>(argc, argv, parse_loop,
+                                 [](const loop_request& asked) { return loop_run<Adapter>{asked}.run(); });
 }
 
 }  // namespace tauto::runner

@@ -2,6 +2,7 @@
 // Timing of iterations in batches: the clock is read once a batch.
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -27,21 +28,26 @@ struct timing_limits {
     std::optional<std::int64_t> max_iterations;
 };
 
+inline double monotonic_seconds() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
 /// A batch lasts at least this long: a reading of the clock costs 20 to 30 ns, its share is then 1e-5.
 inline constexpr double least_batch_seconds = 2e-3;
 /// So many batches at least, however long an iteration takes, for a median to be one.
 inline constexpr std::int64_t least_batches = 3;
 
-/// Warms up, chooses the number of iterations of a batch from the last warm-up step, then times batches.
-/// iterate(count) runs `count` iterations; now() gives seconds that never go back.
+/// So long the untimed part goes on after the timed one for a worker that has not been seen yet: one of a
+/// dynamic schedule may come too late for a few short loops.
+inline constexpr double patience_seconds = 0.25;
+
+/// Runs iterations untimed and returns how many of them make a batch, chosen from the last step.
 template <class Iterate, class Now>
-timing time_batches(const timing_limits& limits, Iterate&& iterate, Now&& now) {
-    timing result;
+std::int64_t warm_up(timing& result, double warmup_seconds, Iterate&& iterate, Now&& now) {
     double step_seconds = 0.0;
     std::int64_t step = 1;
     // Two steps at least: the first iteration of all may start the runtime's threads.
-    for (double spent = 0.0; result.warmup_iterations < 2 || spent < limits.warmup_seconds;
-         spent += step_seconds) {
+    for (double spent = 0.0; result.warmup_iterations < 2 || spent < warmup_seconds; spent += step_seconds) {
         const double start = now();
         iterate(step);
         step_seconds = now() - start;
@@ -50,20 +56,34 @@ timing time_batches(const timing_limits& limits, Iterate&& iterate, Now&& now) {
         const double wanted = std::ceil(least_batch_seconds / std::max(one, 1e-9));
         step = std::clamp(static_cast<std::int64_t>(wanted), std::int64_t{1}, 16 * step);
     }
-    result.batch_iterations = step;
+    return step;
+}
+
+/// Warms up, calls start(), then times batches. iterate(count) runs `count` iterations; now() gives seconds
+/// that never go back.
+template <class Iterate, class Now, class Start>
+timing time_batches(const timing_limits& limits, Iterate&& iterate, Now&& now, Start&& start) {
+    timing result;
+    result.batch_iterations = warm_up(result, limits.warmup_seconds, iterate, now);
+    start();
     const std::int64_t most = limits.max_iterations.value_or(std::numeric_limits<std::int64_t>::max());
     while (result.iterations < most &&
            (result.timed_seconds < limits.min_seconds ||
             static_cast<std::int64_t>(result.batch_seconds.size()) < least_batches)) {
-        const std::int64_t count = std::min(step, most - result.iterations);
-        const double start = now();
+        const std::int64_t count = std::min(result.batch_iterations, most - result.iterations);
+        const double begin = now();
         iterate(count);
-        const double seconds = now() - start;
+        const double seconds = now() - begin;
         result.timed_seconds += seconds;
         result.iterations += count;
         result.batch_seconds.push_back(seconds / static_cast<double>(count));
     }
     return result;
+}
+
+template <class Iterate, class Now>
+timing time_batches(const timing_limits& limits, Iterate&& iterate, Now&& now) {
+    return time_batches(limits, iterate, now, [] {});
 }
 
 /// Of at least one value.

@@ -9,65 +9,85 @@
 #include <cstdint>
 #include <memory>
 #include <set>
-#include <utility>
 #include <vector>
 
 namespace tauto::runner {
 
-/// Rows that one thread computed on one CPU.
-struct worker_rows {
-    int thread;  ///< numbered from 0 in the order of their first rows
+/// Workers with numbers from here on are not accounted for.
+inline constexpr int max_workers = 4096;
+
+namespace detail {
+inline std::atomic<int> next_worker{0};
+inline thread_local int worker_number = -1;
+}  // namespace detail
+
+/// Number of the calling thread: from 0 in the order in which threads first asked.
+inline int this_worker() {
+    if (detail::worker_number < 0)
+        detail::worker_number = detail::next_worker.fetch_add(1, std::memory_order_relaxed);
+    return detail::worker_number;
+}
+
+/// Makes the calling thread worker `number`, for runtimes that start new threads all the time; all workers of
+/// such a runtime must be numbered so.
+inline void become_worker(int number) {
+    detail::worker_number = number;
+}
+
+/// Rows, or tasks, that one thread did on one CPU.
+struct worker_share {
+    int thread;
     int cpu;
-    std::int64_t rows;
+    std::int64_t amount;
+    std::int64_t ticks = 0;  ///< of the task clock, where it was read
 };
 
-/// Counts rows by thread and CPU. add() is called by the workers; the rest by one thread, after they have
-/// joined. One account at a time in a process.
+/// Counts rows, or tasks, by thread and CPU. add() is called by the workers; the rest by one thread, after
+/// they have joined.
 class work_account {
   public:
-    void add(std::int64_t rows) {
-        thread_local int slot = -1;
-        if (slot < 0) slot = next_slot_.fetch_add(1, std::memory_order_relaxed);
-        if (slot < max_slots) slots_[static_cast<std::size_t>(slot)].add(sched_getcpu(), rows);
+    void add(std::int64_t amount, std::int64_t ticks = 0) {
+        const int worker = this_worker();
+        if (worker < max_workers) slots_[static_cast<std::size_t>(worker)].add(sched_getcpu(), amount, ticks);
     }
 
-    std::vector<worker_rows> workers() const {
-        std::vector<worker_rows> result;
-        for (int slot = 0; slot < std::min(next_slot_.load(), max_slots); ++slot)
-            for (const auto& [cpu, rows] : slots_[static_cast<std::size_t>(slot)].seen)
-                if (rows > 0) result.push_back({slot, cpu, rows});
+    std::vector<worker_share> workers() const {
+        std::vector<worker_share> result;
+        for (int worker = 0; worker < max_workers; ++worker)
+            for (const auto& share : slots_[static_cast<std::size_t>(worker)].seen)
+                if (share.amount > 0) result.push_back({worker, share.cpu, share.amount, share.ticks});
         return result;
     }
 
   private:
-    static constexpr int max_slots = 4096;
-    struct cpu_rows {
+    struct cpu_share {
         int cpu;
-        std::int64_t rows;
+        std::int64_t amount;
+        std::int64_t ticks;
     };
     // No allocation and no tree: a schedule that learns from the workers' speeds must not learn from this. A
     // thread that wanders over more CPUs than there are entries adds to the last one.
-    struct alignas(128) slot_rows {
-        std::array<cpu_rows, 8> seen{};
+    struct alignas(128) slot {
+        std::array<cpu_share, 8> seen{};
 
-        void add(int cpu, std::int64_t rows) {
+        void add(int cpu, std::int64_t amount, std::int64_t ticks) {
             std::size_t i = 0;
-            while (i + 1 < seen.size() && seen[i].rows > 0 && seen[i].cpu != cpu) ++i;
-            if (seen[i].rows == 0) seen[i].cpu = cpu;
-            seen[i].rows += rows;
+            while (i + 1 < seen.size() && seen[i].amount > 0 && seen[i].cpu != cpu) ++i;
+            if (seen[i].amount == 0) seen[i].cpu = cpu;
+            seen[i].amount += amount;
+            seen[i].ticks += ticks;
         }
     };
-    std::unique_ptr<slot_rows[]> slots_ = std::make_unique<slot_rows[]>(max_slots);
-    std::atomic<int> next_slot_{0};
+    std::unique_ptr<slot[]> slots_ = std::make_unique<slot[]>(max_workers);
 };
 
-inline std::set<int> threads_of(const std::vector<worker_rows>& workers) {
+inline std::set<int> threads_of(const std::vector<worker_share>& workers) {
     std::set<int> threads;
     for (const auto& worker : workers) threads.insert(worker.thread);
     return threads;
 }
 
-inline std::set<int> cpus_of(const std::vector<worker_rows>& workers) {
+inline std::set<int> cpus_of(const std::vector<worker_share>& workers) {
     std::set<int> cpus;
     for (const auto& worker : workers) cpus.insert(worker.cpu);
     return cpus;

@@ -1,5 +1,5 @@
 #pragma once
-// oneTBB with a given number of workers, each pinned to its CPU. For the two runners built on oneTBB.
+// oneTBB with a given number of workers, each pinned to its CPU. For the runners built on oneTBB.
 
 #include <tbb/global_control.h>
 #include <tbb/task_arena.h>
@@ -10,7 +10,6 @@
 #include <cstddef>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "runners/common/cpus.hpp"
 #include "runners/common/options.hpp"
@@ -22,7 +21,7 @@ class tbb_team {
     explicit tbb_team(const options& asked)
         : workers_{tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(asked.threads)},
           arena_{asked.threads},
-          pinning_{arena_, asked.cpus} {}
+          pinning_{arena_, asked} {}
 
     /// Loops started inside task run on the team; entering it costs more than a small loop, so enter once.
     template <class Task>
@@ -30,8 +29,22 @@ class tbb_team {
         arena_.execute(std::forward<Task>(task));
     }
 
-    static std::string version() {
-        return std::to_string(TBB_VERSION_MAJOR) + "." + std::to_string(TBB_VERSION_MINOR);
+    /// Without its schedules.
+    static description describe() {
+        description tbb;
+        tbb.runtime = "tbb";
+        tbb.library = "oneTBB";
+        tbb.library_version = version();
+        return tbb;
+    }
+
+    /// The same for libstdc++'s parallel algorithms, which are built on oneTBB.
+    static description describe_stdpar() {
+        description stdpar;
+        stdpar.runtime = "stdpar";
+        stdpar.library = "libstdc++";
+        stdpar.library_version = std::to_string(__GLIBCXX__) + " on oneTBB " + version();
+        return stdpar;
     }
 
     std::string diagnosis() const {
@@ -42,21 +55,24 @@ class tbb_team {
     }
 
   private:
+    static std::string version() {
+        return std::to_string(TBB_VERSION_MAJOR) + "." + std::to_string(TBB_VERSION_MINOR);
+    }
+
     // A worker that leaves the arena may come back with another index; it is pinned again.
     class pinning : public tbb::task_scheduler_observer {
       public:
-        pinning(tbb::task_arena& arena, std::vector<int> cpus)
-            : task_scheduler_observer{arena}, cpus_{std::move(cpus)} {
+        pinning(tbb::task_arena& arena, options asked)
+            : task_scheduler_observer{arena}, asked_{std::move(asked)} {
             observe(true);
         }
         ~pinning() override { observe(false); }
         void on_scheduler_entry(bool) override {
-            const auto rank = static_cast<std::size_t>(tbb::this_task_arena::current_thread_index());
-            pin_to(std::array{cpus_[rank % cpus_.size()]});
+            pin_to(std::array{asked_.cpu_of(tbb::this_task_arena::current_thread_index())});
         }
 
       private:
-        std::vector<int> cpus_;
+        options asked_;
     };
 
     tbb::global_control workers_;

@@ -1,0 +1,36 @@
+# What the runners of all studies are made of, and the peers that they may find.
+find_package(CLI11 REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(OpenMP COMPONENTS CXX)
+find_package(TBB QUIET)
+set(tauto_no_openmp "${CMAKE_CXX_COMPILER_ID} finds no OpenMP here")
+set(tauto_no_tbb "oneTBB is missing (Debian: libtbb-dev)")
+
+add_library(tauto_runner_common STATIC
+    common/command_line.cpp
+    common/cpus.cpp
+    common/environment.cpp
+    common/memory.cpp
+    common/missing_workers.cpp
+    common/row.cpp
+)
+target_include_directories(tauto_runner_common PUBLIC ${PROJECT_SOURCE_DIR})
+target_link_libraries(tauto_runner_common PUBLIC nlohmann_json::nlohmann_json PRIVATE CLI11::CLI11 tauto_warnings)
+
+# tauto_runner(STUDY RUNTIME libraries...): runners/STUDY_RUNTIME.cpp as tauto-STUDY-RUNTIME.
+function(tauto_runner study runtime)
+    add_executable(tauto-${study}-${runtime} ${study}_${runtime}.cpp)
+    target_link_libraries(tauto-${study}-${runtime} PRIVATE tauto_${study}_common tauto_warnings ${CMAKE_DL_LIBS}
+                                                            ${ARGN})
+    install(TARGETS tauto-${study}-${runtime} RUNTIME DESTINATION ${TAUTO_BIN_DIR})
+endfunction()
+
+# tauto_tautochrone_runner(STUDY HEADER): the same for tautochrone itself, where include/tauto/HEADER exists.
+function(tauto_tautochrone_runner study header)
+    if(NOT EXISTS ${PROJECT_SOURCE_DIR}/include/tauto/${header})
+        message(STATUS "tauto-${study}-tautochrone left out: include/tauto/${header} is missing")
+        return()
+    endif()
+    tauto_runner(${study} tautochrone tautochrone::tautochrone)
+    target_compile_definitions(tauto-${study}-tautochrone PRIVATE TAUTO_VERSION="${PROJECT_VERSION}")
+endfunction()

@@ -1,0 +1,40 @@
+#include "runners/common/loop_request.hpp"
+
+#include <cmath>
+
+#include "kernels/toeplitz.hpp"
+#include "runners/common/command_line.hpp"
+#include "runners/common/error.hpp"
+#include "runners/common/memory.hpp"
+
+namespace tauto::runner {
+
+loop_request parse_loop(int argc, char** argv, std::string_view executable, const description& runtime) {
+    loop_request chosen;
+    command_line line{"Conjugate gradients on a dense single-precision system, its product", "Rows",
+                      executable, runtime, chosen};
+    auto* size = line.app().add_option("--size", chosen.size, "Unknowns: rows and columns of the matrix");
+    line.app().add_option("--solution-iterations", chosen.solution_iterations,
+                          "Iterations of a solve (default: until the residual is below 1e-5, at most 60)");
+    line.app().add_option("--trace-loops", chosen.trace_file,
+                          "Write end time and seconds of every product to this file");
+    line.parse(argc, argv);
+    if (chosen.describe) return chosen;
+    if (size->count() == 0)
+        throw input_error("--size is missing; give the number of unknowns, such as --size 2000");
+    require_from_one("--size", chosen.size);
+    require_from_one("--solution-iterations", chosen.solution_iterations);
+    line.check();
+    require_memory_for(static_cast<double>(chosen.size));
+    return chosen;
+}
+
+void require_memory_for(double order) {
+    require_memory(toeplitz_system::bytes(order), "a system of size " + whole_number(order),
+                   [](double there) {
+                       return "use --size up to about " +
+                              whole_number(std::floor(std::sqrt(there / sizeof(float)) / 100.0) * 100.0);
+                   });
+}
+
+}  // namespace tauto::runner

@@ -1,0 +1,54 @@
+#include "runners/common/loop_row.hpp"
+
+#include <sstream>
+
+#include "kernels/instruction_set.hpp"
+
+namespace tauto::runner {
+
+namespace {
+
+json workers_json(const std::vector<worker_share>& workers) {
+    json list = json::array();
+    for (const auto& worker : workers)
+        list.push_back({{"thread", worker.thread}, {"cpu", worker.cpu}, {"rows", worker.amount}});
+    return list;
+}
+
+json check_json(const answer_check& check) {
+    return {{"passed", check.passed},
+            {"relative_residual", check.relative_residual},
+            {"relative_error", check.relative_error},
+            {"solution_fnv1a", check.solution_fnv1a},
+            {"solution_iterations", check.iterations},
+            {"tolerance", check.tolerance}};
+}
+
+}  // namespace
+
+json loop_row(const description& runtime, const loop_request& asked, const timing& timed,
+              const std::vector<worker_share>& workers, const answer_check& check) {
+    const auto order = static_cast<double>(asked.size);
+    json row = row_of(runtime, asked, timed);
+    row.update({{"size", asked.size},
+                {"instruction_set", name_of(best_instruction_set())},
+                {"flops_per_iteration", conjugate_gradient::flops_per_iteration(order)},
+                {"bytes_per_iteration", conjugate_gradient::bytes_per_iteration(order)},
+                {"workers", workers_json(workers)},
+                {"width", threads_of(workers).size()},
+                {"dropped", false},
+                {"check", check_json(check)}});
+    return row;
+}
+
+void write_loops(const std::string& file, const std::vector<loop_time>& loops) {
+    std::ostringstream text;
+    text.precision(12);
+    text << '[';
+    for (std::size_t i = 0; i < loops.size(); ++i)
+        text << (i == 0 ? "[" : ",\n[") << loops[i].end_seconds << ',' << loops[i].seconds << ']';
+    text << "]\n";
+    write_trace_file(file, text.str());
+}
+
+}  // namespace tauto::runner

@@ -1,0 +1,34 @@
+#include "runners/common/missing_workers.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "runners/common/cpus.hpp"
+
+namespace tauto::runner {
+
+namespace {
+
+std::string cpu_set_text(const std::set<int>& cpus) {
+    const std::vector<int> list{cpus.begin(), cpus.end()};
+    return (list.size() == 1 ? "CPU " : "CPUs ") + cpus_text(list);
+}
+
+}  // namespace
+
+std::optional<std::string> missing_workers(const options& asked, std::size_t pieces, const std::string& work,
+                                           const std::vector<worker_share>& workers) {
+    const std::set<int> used = cpus_of(workers);
+    const std::set<int> wanted{asked.cpus.begin(), asked.cpus.end()};
+    const std::size_t least = std::min(wanted.size(), pieces);
+    const bool elsewhere = !std::ranges::includes(wanted, used);
+    const bool enough_threads =
+        asked.threads > static_cast<int>(wanted.size()) || threads_of(workers).size() >= least;
+    if (!elsewhere && used.size() >= least && enough_threads) return std::nullopt;
+    const std::size_t count = threads_of(workers).size();
+    return std::to_string(asked.threads) + " workers on " + cpu_set_text(wanted) + " were asked for, but " +
+           std::to_string(count) + (count == 1 ? " thread " : " threads ") + work + ", on " +
+           cpu_set_text(used);
+}
+
+}  // namespace tauto::runner

@@ -1,0 +1,188 @@
+#pragma once
+// What every mapreduce runner does, given an adapter for its runtime: parse, make the tasks, time one of them
+// alone, start the runtime, warm up, time, account for the workers, check every sum, print the row.
+//
+// An adapter implements
+//   static constexpr std::string_view executable;            its name in messages
+//   static description describe();                           what is loaded in this process, and what it can
+//   do static environment_changes environment(const options&);  what its library must find at its start
+//   explicit adapter(const mapreduce_request&);              starts the workers and pins them
+//   std::uint64_t map_reduce(const std::vector<hash_task>& tasks, const task_hash& hash);   sum of hash(task)
+//   std::string diagnosis() const;                           how many CPUs and threads the library sees
+// and, where the runtime wants it,
+//   void run(Task&& task);           runs task where the repetitions shall be started from, once
+//   void begin_account();            the timed part is over, the repetitions that are accounted for begin
+//   void complete(json& row) const;  adds or corrects fields of the row
+//   bool may_drop_workers() const;   leaving out workers is this runtime's decision, not a mistake
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runners/common/cpus.hpp"
+#include "runners/common/hash_tasks.hpp"
+#include "runners/common/mapreduce_request.hpp"
+#include "runners/common/mapreduce_row.hpp"
+#include "runners/common/missing_workers.hpp"
+#include "runners/common/process_usage.hpp"
+#include "runners/common/start_runner.hpp"
+#include "runners/common/task_clock.hpp"
+#include "runners/common/timeline.hpp"
+#include "runners/common/timing.hpp"
+#include "runners/common/work_account.hpp"
+
+namespace tauto::runner {
+
+/// What a runtime maps with. One type for timed, accounted and traced repetitions, so that all three are the
+/// same code, and one call site for a runtime that learns by call site. The timed ones read no clock.
+class task_hash {
+  public:
+    explicit task_hash(const hash_tasks& tasks, work_account* account = nullptr, timeline* trace = nullptr)
+        : tasks_{&tasks}, account_{account}, trace_{trace} {}
+
+    std::uint64_t operator()(const hash_task& task) const {
+        if (account_ == nullptr && trace_ == nullptr) return tasks_->hash(task);
+        const std::int64_t begin = task_ticks();
+        const std::uint64_t hash = tasks_->hash(task);
+        const std::int64_t end = task_ticks();
+        if (account_ != nullptr) account_->add(1, end - begin);
+        if (trace_ != nullptr) trace_->add(task.number, {begin, end});
+        return hash;
+    }
+
+  private:
+    const hash_tasks* tasks_;
+    work_account* account_;
+    timeline* trace_;
+};
+
+/// Seconds of one task, in a warm loop over the tasks on the first of `cpus`.
+inline double seconds_of_one_task(const hash_tasks& tasks, std::span<const int> cpus) {
+    constexpr timing_limits limits{.warmup_seconds = 0.02, .min_seconds = 0.05, .max_iterations = {}};
+    const pinned_for_now pinned{cpus.first(1)};
+    const auto& list = tasks.list();
+    std::size_t next = 0;
+    std::uint64_t sum = 0;
+    const auto iterate = [&](std::int64_t count) {
+        for (; count > 0; --count) {
+            sum += tasks.hash(list[next]);
+            if (++next == list.size()) next = 0;
+        }
+    };
+    return median(time_batches(limits, iterate, monotonic_seconds).batch_seconds);
+}
+
+template <class Adapter>
+class mapreduce_run {
+  public:
+    explicit mapreduce_run(const mapreduce_request& asked) : asked_{asked}, tasks_{asked.tasks, asked.bytes} {
+        seen_.right_sum = seen_.sum = tasks_.sum();
+        seen_.task_seconds = seconds_of_one_task(tasks_, asked_.cpus);
+    }
+
+    /// Prints the row. Returns the exit code.
+    int run() {
+        Adapter adapter{asked_};
+        run_inside(adapter, [&] {
+            measure(adapter);
+            account(adapter);
+            if (asked_.trace_file) trace(adapter);
+        });
+        return report(adapter);
+    }
+
+  private:
+    void repeat(Adapter& adapter, const task_hash& hash, std::int64_t times) {
+        for (; times > 0; --times) {
+            const std::uint64_t sum = adapter.map_reduce(tasks_.list(), hash);
+            if (sum == seen_.right_sum) continue;
+            if (++seen_.wrong_repetitions == 1) seen_.sum = sum;
+        }
+    }
+
+    void measure(Adapter& adapter) {
+        const task_hash hash{tasks_};
+        process_usage before;
+        seen_.timed = time_batches(
+            {asked_.warmup_seconds, asked_.min_seconds, asked_.max_iterations},
+            [&](std::int64_t count) { repeat(adapter, hash, count); }, monotonic_seconds,
+            [&] { before = usage_now(); });
+        seen_.usage = usage_now() - before;
+    }
+
+    // Goes on until all workers have been seen or there is no patience left. The workers are looked at
+    // between batches, whose time alone counts.
+    void account(Adapter& adapter) {
+        constexpr double least_seconds = 0.05;
+        if constexpr (requires { adapter.begin_account(); }) adapter.begin_account();
+        work_account account;
+        const task_hash hash{tasks_, &account};
+        const std::int64_t batch = std::max(seen_.timed.batch_iterations, std::int64_t{3});
+        do {
+            const double begin = monotonic_seconds();
+            repeat(adapter, hash, batch);
+            seen_.accounted_seconds += monotonic_seconds() - begin;
+            seen_.accounted_repetitions += batch;
+            seen_.workers = account.workers();
+        } while (seen_.accounted_seconds < least_seconds ||
+                 (missing() && !may_drop_workers(adapter) && seen_.accounted_seconds < patience_seconds));
+        seen_.tick_seconds = tick_.seconds();
+    }
+
+    // Twice: in the first round the timeline's memory is made.
+    void trace(Adapter& adapter) {
+        constexpr std::int64_t most_slices = 20'000;
+        const std::int64_t repetitions =
+            std::clamp(most_slices / asked_.tasks, std::int64_t{1}, std::int64_t{10});
+        timeline line;
+        const task_hash hash{tasks_, nullptr, &line};
+        for (int round = 0; round < 2; ++round) {
+            line.clear();
+            for (std::int64_t i = 0; i < repetitions; ++i) {
+                const std::int64_t begin = task_ticks();
+                repeat(adapter, hash, 1);
+                line.add_repetition({begin, task_ticks()});
+            }
+        }
+        const std::string title = std::string{Adapter::executable} + ": " + std::to_string(asked_.tasks) +
+                                  " tasks of " + std::to_string(asked_.bytes) + " bytes, " + asked_.schedule;
+        write_trace_file(*asked_.trace_file,
+                         line.chrome_trace(title, seen_.tick_seconds, threads_of(seen_.workers)));
+    }
+
+    std::optional<std::string> missing() const {
+        return missing_workers(asked_, asked_.pieces_of(asked_.tasks), "ran tasks", seen_.workers);
+    }
+
+    int report(const Adapter& adapter) {
+        print_row(adapter, mapreduce_row(Adapter::describe(), asked_, seen_));
+        if (seen_.wrong_repetitions > 0) {
+            complain<Adapter>("wrong answer: the hashes of " + std::to_string(seen_.wrong_repetitions) +
+                              " repetitions did not add up to those of the serial run");
+            return exit_wrong_answer;
+        }
+        const auto reason = missing();
+        if (!reason || may_drop_workers(adapter)) return exit_ok;
+        complain<Adapter>(*reason + "; " + adapter.diagnosis());
+        return exit_missing_worker;
+    }
+
+    mapreduce_request asked_;
+    tick_length tick_;
+    hash_tasks tasks_;
+    mapreduce_result seen_;
+};
+
+/// The main function of a runner. Returns the exit code.
+template <class Adapter>
+int run_mapreduce(int argc, char** argv) {
+    return start_runner<Adapter>(argc, argv, parse_mapreduce, [](const mapreduce_request& asked) {
+        return mapreduce_run<Adapter>{asked}.run();
+    });
+}
+
+}  // namespace tauto::runner

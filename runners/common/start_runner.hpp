@@ -1,0 +1,67 @@
+#pragma once
+// How every runner begins: options, --describe, the environment that its library must find, the CPUs.
+
+#include <exception>
+#include <iostream>
+#include <string_view>
+
+#include "runners/common/cpus.hpp"
+#include "runners/common/environment.hpp"
+#include "runners/common/error.hpp"
+#include "runners/common/options.hpp"
+#include "runners/common/row.hpp"
+
+namespace tauto::runner {
+
+/// Says on standard error, with the runner's name, why it ends.
+template <class Adapter>
+void complain(const std::string& reason) {
+    std::cerr << Adapter::executable << ": error: " << reason << '\n';
+}
+
+/// `parse` makes the study's request of the command line; run(request) measures and returns the exit code.
+template <class Adapter, class Parse, class Run>
+int start_runner(int argc, char** argv, Parse&& parse, Run&& run) {
+    try {
+        const description runtime = Adapter::describe();
+        const auto asked = parse(argc, argv, Adapter::executable, runtime);
+        if (asked.describe) {
+            std::cout << describe(runtime).dump() << std::endl;
+            return exit_ok;
+        }
+        const environment_changes changes = Adapter::environment(asked);
+        if (!changes.empty() && !restarted()) restart_with(changes, asked.cpus, argv);
+        // Before any thread exists, so that all of them inherit it. A restarted process has this mask
+        // already, and its library may have pinned the calling thread more closely since.
+        if (!restarted()) pin_to(asked.cpus);
+        return run(asked);
+    } catch (const std::exception& error) {
+        complain<Adapter>(error.what());
+    }
+    return exit_bad_input;
+}
+
+/// Runs `task` where the adapter wants its loops to be started from.
+template <class Adapter, class Task>
+void run_inside(Adapter& adapter, Task&& task) {
+    if constexpr (requires { adapter.run(task); })
+        adapter.run(task);
+    else
+        task();
+}
+
+/// Is leaving out workers this runtime's decision, not a mistake?
+template <class Adapter>
+bool may_drop_workers(const Adapter& adapter) {
+    if constexpr (requires { adapter.may_drop_workers(); }) return adapter.may_drop_workers();
+    return false;
+}
+
+/// Prints the row, completed by the adapter where it has something to add.
+template <class Adapter>
+void print_row(const Adapter& adapter, json row) {
+    if constexpr (requires { adapter.complete(row); }) adapter.complete(row);
+    std::cout << row.dump() << std::endl;
+}
+
+}  // namespace tauto::runner

@@ -1,0 +1,48 @@
+// The mapreduce study on std::execution::par of libstdc++, which runs on oneTBB; hence oneTBB's pinning.
+
+#include <execution>
+#include <functional>
+#include <numeric>
+
+#include "runners/common/run_mapreduce.hpp"
+#include "runners/tbb_team.hpp"
+
+namespace {
+
+using namespace tauto::runner;
+
+class stdpar_adapter {
+  public:
+    static constexpr std::string_view executable = "tauto-mapreduce-stdpar";
+
+    static description describe() {
+        description stdpar = tbb_team::describe_stdpar();
+        stdpar.schedules = {{"par", false}};
+        return stdpar;
+    }
+
+    static environment_changes environment(const options&) { return {}; }
+
+    explicit stdpar_adapter(const mapreduce_request& asked) : team_{asked} {}
+
+    template <class Task>
+    void run(Task&& task) {
+        team_.run(std::forward<Task>(task));
+    }
+
+    std::uint64_t map_reduce(const std::vector<hash_task>& tasks, const task_hash& hash) {
+        return std::transform_reduce(std::execution::par, tasks.begin(), tasks.end(), std::uint64_t{0},
+                                     std::plus<>{}, hash);
+    }
+
+    std::string diagnosis() const { return team_.diagnosis(); }
+
+  private:
+    tbb_team team_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    return run_mapreduce<stdpar_adapter>(argc, argv);
+}

@@ -1,0 +1,413 @@
+// The contract of parallel_reduce and map_reduce, a test a sentence.
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <atomic>
+#include <bit>
+#include <chrono>
+#include <cmath>
+#include <deque>
+#include <memory>
+#include <random>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <tauto/tauto.hpp>
+
+using namespace tauto;
+
+namespace {
+
+const std::vector<schedule> every_schedule = {adaptive{}, static_{}, static_chunk{3},
+                                              dynamic{1}, guided{2}, weighted{}};
+
+std::vector<double> uneven_numbers(std::size_t n, unsigned seed) {
+    std::mt19937_64 random(seed);
+    std::uniform_real_distribution<double> exponent(-30, 30);
+    std::uniform_real_distribution<double> mantissa(-1, 1);
+    std::vector<double> values(n);
+    for (double& value : values) value = std::ldexp(mantissa(random), static_cast<int>(exponent(random)));
+    return values;
+}
+
+// The tree as the header describes it, written another way: by recursion from the root.
+template <class T, class Leaf, class Combine>
+T complete_tree(index first, int level, const Leaf& leaf, const Combine& combine) {
+    if (level == 0) return leaf(first);
+    const index half = index{1} << (level - 1);
+    T left = complete_tree<T>(first, level - 1, leaf, combine);
+    return combine(std::move(left), complete_tree<T>(first + half, level - 1, leaf, combine));
+}
+template <class T, class Leaf, class Combine>
+T tree(index first, index blocks, const Leaf& leaf, const Combine& combine) {
+    const int level = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(blocks))) - 1;
+    T left = complete_tree<T>(first, level, leaf, combine);
+    const index complete = index{1} << level;
+    if (complete == blocks) return left;
+    return combine(std::move(left), tree<T>(first + complete, blocks - complete, leaf, combine));
+}
+
+std::string bracketed(const std::string& a, const std::string& b) {
+    return "(" + a + b + ")";
+}
+
+void burn(int nanoseconds) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::nanoseconds(nanoseconds);
+    while (std::chrono::steady_clock::now() < end) {
+    }
+}
+
+team_options shared_by(int members) {
+    std::vector<int> cpus = select_cpus(read_machine(), "all");
+    return {.cpus = cpus, .size = members};
+}
+
+}  // namespace
+
+TEST_CASE("the tree depends on n and the grain alone, whatever the runs were") {
+    // "(ab)" shows every combination, so one string is the whole tree.
+    std::mt19937 random(1);
+    auto leaf = [](index b) { return std::to_string(b % 10); };
+    auto merge = [](std::string& left, std::string&& right) { left = bracketed(left, right); };
+    for (index blocks = 1; blocks <= 70; ++blocks) {
+        const std::string wanted = tree<std::string>(0, blocks, leaf, bracketed);
+        for (int trial = 0; trial < 20; ++trial) {
+            // Random runs, dealt out to three members in random order.
+            std::vector<range> runs;
+            for (index begin = 0; begin < blocks;) {
+                const index end = std::min<index>(blocks, begin + 1 + static_cast<index>(random() % 9));
+                runs.push_back({begin, end});
+                begin = end;
+            }
+            std::shuffle(runs.begin(), runs.end(), random);
+            std::vector<detail::partials<std::string>> members(3);
+            for (const range& run : runs) members[random() % 3].add(run, leaf, merge);
+            REQUIRE(detail::join_partials<std::string>(members, merge) == wanted);
+        }
+    }
+}
+
+TEST_CASE("a member keeps at most two values a level") {
+    auto leaf = [](index) { return 1.0; };
+    auto merge = [](double& left, double&& right) { left += right; };
+    for (index begin = 0; begin < 300; begin += 7) {
+        detail::partials<double> one;
+        // In pieces that follow each other: they are one run.
+        for (index from = begin; from < 4000; from += 11)
+            one.add({from, std::min<index>(4000, from + 11)}, leaf, merge);
+        CHECK(one.nodes().size() <= 2 * 12);
+    }
+}
+
+TEST_CASE("the same bits for every team size, schedule and run, with random delays") {
+    constexpr index n = 300;
+    const std::vector<double> values = uneven_numbers(n, 7);
+    std::set<std::uint64_t> seen;
+    std::set<std::uint64_t> seen_in_lanes;
+    std::atomic<unsigned> ticket{0};
+    int runs = 0;
+    // 2,016 runs.
+    for (int members = 1; members <= 8; ++members) {
+        team some(shared_by(members));
+        for (const schedule& chosen : every_schedule) {
+            for (int repeat = 0; repeat < 42; ++repeat, ++runs) {
+                const auto map = [&](index i) {
+                    const unsigned turn = ticket.fetch_add(1, std::memory_order_relaxed) * 2654435761U;
+                    if (turn % 128 == 0) burn(static_cast<int>(turn % 5000));
+                    if (turn % 4096 == 1) std::this_thread::yield();
+                    return values[static_cast<std::size_t>(i)];
+                };
+                const double sum =
+                    parallel_reduce(some, n, 0.0, map, [](double a, double b) { return a + b; },
+                                    {.schedule = chosen, .grain = 1});
+                seen.insert(std::bit_cast<std::uint64_t>(sum));
+                const double lanes = parallel_reduce(some, n, 0.0, map, std::plus<>{}, {.schedule = chosen});
+                seen_in_lanes.insert(std::bit_cast<std::uint64_t>(lanes));
+            }
+        }
+    }
+    CHECK(runs >= 2000);
+    CHECK(seen.size() == 1);
+    CHECK(seen_in_lanes.size() == 1);
+}
+
+TEST_CASE("fuzzed sizes and grains: the result is the tree's, and every index is mapped once") {
+    std::mt19937 random(3);
+    team some(shared_by(3));
+    for (int trial = 0; trial < 300; ++trial) {
+        const index n = static_cast<index>(random() % (trial % 10 == 0 ? 20'000 : 400));
+        const index grain = static_cast<index>(random() % 40);
+        const schedule chosen = every_schedule[random() % every_schedule.size()];
+        std::vector<std::atomic<int>> count(static_cast<std::size_t>(n));
+        const auto map = [&](index i) {
+            count[static_cast<std::size_t>(i)].fetch_add(1);
+            return std::to_string(i % 7);
+        };
+        const std::string found =
+            parallel_reduce(some, n, std::string("<"), map, bracketed, {.schedule = chosen, .grain = grain});
+        for (const auto& one : count) REQUIRE(one.load() == 1);
+        if (n == 0) {
+            REQUIRE(found == "<");
+            continue;
+        }
+        const index size = std::min(n, grain > 0 ? grain : detail::default_grain(n, false));
+        const detail::block_plan plan{n, size};
+        const auto leaf = [&](index b) {
+            const range r = plan.block(b);
+            std::string value = std::to_string(r.begin % 7);
+            for (index i = r.begin + 1; i < r.end; ++i) value = bracketed(value, std::to_string(i % 7));
+            return value;
+        };
+        REQUIRE(found == bracketed("<", tree<std::string>(0, plan.blocks(), leaf, bracketed)));
+    }
+}
+
+TEST_CASE("combine need not commute") {
+    team some;
+    const std::string text = parallel_reduce(
+        some, 200, std::string(), [](index i) { return std::to_string(i) + ","; }, std::plus<>{});
+    std::string wanted;
+    for (int i = 0; i < 200; ++i) wanted += std::to_string(i) + ",";
+    CHECK(text == wanted);
+}
+
+TEST_CASE("map may take a range, and combine may change its first argument") {
+    team some(shared_by(4));
+    std::atomic<index> covered{0};
+    const index sum = parallel_reduce(
+        some, 100'000, index{0},
+        [&](range r) {
+            covered += r.size();
+            index part = 0;
+            for (index i = r.begin; i < r.end; ++i) part += i;
+            return part;
+        },
+        [](index& left, index right) { left += right; });
+    CHECK(sum == index{100'000} * 99'999 / 2);
+    CHECK(covered.load() == 100'000);
+}
+
+TEST_CASE("sums in lanes are as good as any: every length, against exact arithmetic") {
+    team some(shared_by(2));
+    for (index n : {1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 100, 991, 992, 1000, 16'384, 16'385, 100'003}) {
+        const index sum = parallel_reduce(
+            some, n, index{0}, [](index i) { return i * i; }, std::plus<>{});
+        CHECK(sum == (n - 1) * n * (2 * n - 1) / 6);
+        const unsigned bits = parallel_reduce(
+            some, n, 0U, [](index i) { return static_cast<unsigned>(i); }, std::bit_xor<>{});
+        unsigned wanted = 0;
+        for (index i = 0; i < n; ++i) wanted ^= static_cast<unsigned>(i);
+        CHECK(bits == wanted);
+    }
+}
+
+TEST_CASE("n = 0 gives the identity, which otherwise counts once") {
+    team some;
+    const auto one = [](index) { return 1; };
+    CHECK(parallel_reduce(some, 0, 5, one, std::plus<>{}) == 5);
+    CHECK(parallel_reduce(some, 10, 5, one, std::plus<>{}) == 15);
+    CHECK(parallel_reduce(some, 10, 5, one, std::plus<>{}, {.unordered = true}) == 15);
+    CHECK(map_reduce(
+              some, std::vector<int>{}, [](int i) { return i; }, std::plus<>{}) == 0);
+}
+
+TEST_CASE("bad sizes have clear errors") {
+    team some;
+    const auto sum = [&](index n, index grain) {
+        return parallel_reduce(some, n, 0.0, [](index) { return 1.0; }, std::plus<>{}, {.grain = grain});
+    };
+    CHECK_THROWS_WITH_AS(sum(-1, 0), "a reduction over n = -1 indices; n must be from 0 to 2^56", error);
+    CHECK_THROWS_WITH_AS(
+        sum(10, -2),
+        "a reduction with blocks of -2 indices; the grain must be at least 1, or 0 for a default", error);
+}
+
+TEST_CASE("the first exception is rethrown, values are not leaked, and the team stays usable") {
+    team some(shared_by(4));
+    for (const schedule& chosen : every_schedule) {
+        std::atomic<int> alive{0};
+        struct counted {
+            std::shared_ptr<int> value;
+        };
+        const auto map = [&](index i) -> counted {
+            if (i == 77) throw std::runtime_error("bad task");
+            ++alive;
+            return {std::shared_ptr<int>(new int(1), [&](const int* p) {
+                --alive;
+                delete p;
+            })};
+        };
+        const auto combine = [](counted a, const counted&) { return a; };
+        CHECK_THROWS_WITH_AS(
+            parallel_reduce(some, 100, counted{}, map, combine, {.schedule = chosen}).value.get(), "bad task",
+            std::runtime_error);
+        CHECK(alive.load() == 0);
+        CHECK(parallel_reduce(some, 100, 0, [](index) { return 1; }, std::plus<>{}, {.schedule = chosen}) ==
+              100);
+    }
+}
+
+TEST_CASE("a requested stop throws stopped") {
+    team some(shared_by(2));
+    std::stop_source source;
+    const auto map = [&](index i) {
+        if (i == 100) source.request_stop();
+        return 1;
+    };
+    CHECK_THROWS_AS(
+        static_cast<void>(parallel_reduce(some, 100'000, 0, map, std::plus<>{},
+                                          {.schedule = dynamic{4}, .stop = source.get_token(), .grain = 1})),
+        stopped);
+    CHECK(parallel_reduce(
+              some, 10, 0, [](index) { return 1; }, std::plus<>{}) == 10);
+}
+
+TEST_CASE("a reduction inside a body runs inline and has the same bits") {
+    team some(shared_by(2));
+    const std::vector<double> values = uneven_numbers(500, 9);
+    const auto sum = [&] {
+        return parallel_reduce(
+            some, std::ssize(values), 0.0, [&](index i) { return values[static_cast<std::size_t>(i)]; },
+            std::plus<>{});
+    };
+    const double outside = sum();
+    std::array<double, 64> inside{};
+    parallel_for(some, std::ssize(inside), [&](index i) { inside[static_cast<std::size_t>(i)] = sum(); },
+                 {.schedule = dynamic{1}});
+    for (const double one : inside)
+        CHECK(std::bit_cast<std::uint64_t>(one) == std::bit_cast<std::uint64_t>(outside));
+}
+
+TEST_CASE("results may be move-only") {
+    team some(shared_by(3));
+    for (const bool unordered : {false, true}) {
+        const auto total = parallel_reduce(
+            some, 500, std::make_unique<index>(0), [](index i) { return std::make_unique<index>(i); },
+            [](std::unique_ptr<index> a, std::unique_ptr<index> b) {
+                *a += *b;
+                return a;
+            },
+            {.unordered = unordered});
+        CHECK(*total == 500 * 499 / 2);
+    }
+}
+
+TEST_CASE("large results: few are alive at a time") {
+    struct large {
+        std::vector<std::uint8_t> bytes;
+        std::atomic<int>* alive = nullptr;
+        explicit large(std::atomic<int>* count) : bytes(1 << 20, 1), alive(count) { ++*alive; }
+        large(large&& other) noexcept
+            : bytes(std::move(other.bytes)), alive(std::exchange(other.alive, nullptr)) {}
+        large& operator=(large&& other) noexcept {
+            if (alive != nullptr) --*alive;
+            bytes = std::move(other.bytes);
+            alive = std::exchange(other.alive, nullptr);
+            return *this;
+        }
+        ~large() {
+            if (alive != nullptr) --*alive;
+        }
+    };
+    std::atomic<int> alive{0};
+    std::atomic<int> most{0};
+    team some(shared_by(2));
+    const large all = parallel_reduce(
+        some, 256, large(&alive),
+        [&](index) {
+            large one(&alive);
+            int seen = most.load();
+            while (alive.load() > seen && !most.compare_exchange_weak(seen, alive.load())) {
+            }
+            return one;
+        },
+        [](large& left, const large& right) {
+            for (std::size_t i = 0; i < left.bytes.size(); i += 4096)
+                left.bytes[i] = static_cast<std::uint8_t>(left.bytes[i] + right.bytes[i]);
+        });
+    CHECK(all.bytes[0] == static_cast<std::uint8_t>(257));
+    CHECK(alive.load() == 1);
+    CHECK(most.load() < 64);
+}
+
+TEST_CASE("map_reduce has the shape of blockingMappedReduced") {
+    team some(shared_by(2));
+    const std::vector<std::string> words = {"to", "make", "every", "core",  "finish",
+                                            "at", "the",  "same",  "moment"};
+    // Qt's shape: the reduce function changes its first argument.
+    const auto length = [](const std::string& word) { return word.size(); };
+    const auto add = [](std::size_t& result, const std::size_t& value) { result += value; };
+    CHECK(map_reduce(some, words, length, add) == 36);
+    // The shape of std::reduce.
+    CHECK(map_reduce(some, words, length, std::plus<>{}) == 36);
+    CHECK(map_reduce(some, std::deque<std::string>(words.begin(), words.end()), length, std::plus<>{}) == 36);
+    CHECK(map_reduce(some, words, length, add, {.unordered = true}) == 36);
+    CHECK(map_reduce(some, words, length, add, {.grain = 4}) == 36);
+    // A result of another type than the values.
+    struct longest {
+        std::size_t length = 0;
+    };
+    struct keep_longest {
+        void operator()(longest& result, std::size_t value) const {
+            result.length = std::max(result.length, value);
+        }
+        void operator()(longest& result, const longest& other) const { (*this)(result, other.length); }
+    };
+    CHECK(map_reduce<longest>(some, words, length, keep_longest{}).length == 6);
+    // Items that map changes.
+    std::vector<int> numbers(100, 1);
+    CHECK(map_reduce(
+              some, numbers, [](int& number) { return ++number; }, std::plus<>{}) == 200);
+    CHECK(numbers[99] == 2);
+}
+
+TEST_CASE("tasks of very unequal length are balanced") {
+    team some(shared_by(2));
+    if (some.cpus()[0] == some.cpus()[some.cpus().size() - 1]) return;
+    // One task of 20 ms among a thousand of 2 us, in a place that a fixed split would give to the wrong
+    // member.
+    std::vector<int> lengths(1000, 2'000);
+    lengths[999] = 20'000'000;
+    loop_report report;
+    const auto run = [&] {
+        const auto sum = map_reduce(some, lengths,
+                                    [](int nanoseconds) {
+                                        burn(nanoseconds);
+                                        return 1;
+                                    },
+                                    std::plus<>{}, {.report = &report});
+        CHECK(sum == 1000);
+    };
+    for (int repeat = 0; repeat < 6; ++repeat) run();
+    if (report.width == 2) {
+        // Whoever has the long task does little else: the other one took over the rest of its share.
+        CHECK(std::min(report.iterations[0], report.iterations[1]) < 450);
+    }
+}
+
+TEST_CASE("unordered reductions count everything once") {
+    team some(shared_by(4));
+    for (const schedule& chosen : every_schedule) {
+        for (index n : {1, 5, 100, 10'000}) {
+            CHECK(parallel_reduce(some, n, index{0}, [](index i) { return i; }, std::plus<>{},
+                                  {.schedule = chosen, .unordered = true}) == n * (n - 1) / 2);
+        }
+    }
+}
+
+TEST_CASE("default grains: single indices while they are few, about a thousand blocks when they are many") {
+    for (const bool cheap : {false, true}) {
+        CHECK(detail::default_grain(1, cheap) == 1);
+        CHECK(detail::default_grain(50, cheap) == 1);
+        for (index n = 1; n < index{1} << 40; n = n * 3 + 1) {
+            const index grain = detail::default_grain(n, cheap);
+            CHECK(grain >= 1);
+            CHECK(std::has_single_bit(static_cast<std::uint64_t>(grain)));
+            if (n > 2000) CHECK(n / grain >= 62);
+        }
+    }
+}
