@@ -32,7 +32,9 @@ from tautochrone.row import Row
 from tautochrone.statistics import compare, geometric_mean
 
 _CALIBRATION_SECONDS = 2.0
-_UNEQUAL_SHARE = 1.1  # of an id's time: fifteen cells, each with at least eight rounds of seven configurations
+_UNEQUAL_SHARE = (
+    1.1  # of an id's time: fifteen cells, each with at least eight rounds of seven configurations
+)
 LARGE = 4000  # where a neighbour's advice is taken from the next smaller size, because runs take long
 Pairs = list[tuple[float, float]]
 

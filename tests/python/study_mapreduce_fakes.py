@@ -55,6 +55,8 @@ class ModelExecutor:
     errors: Mapping[str, str] = field(default_factory=dict)
     wrong: Mapping[str, str] = field(default_factory=dict)
     seconds_per_byte: float = SECONDS_PER_BYTE
+    noise: float = 0.002  # of a run's time, at most
+    others: float = 0.0  # share of the CPU time that other programs take, of two CPUs
     collapse: bool = False  # Qt gets slower with every thread from 11 on
     ran: list[str] = field(default_factory=list)
     probes: int = 0
@@ -82,7 +84,7 @@ class ModelExecutor:
             Path(command[-1]).write_text('{"traceEvents":[]}')
         answer = next((wrong for text, wrong in self.wrong.items() if text in configuration.name), RIGHT_SUM)
         record = self._record(configuration.settings) | {"check": {"passed": True, "sum": answer}}
-        return RunResult(record["seconds"], 0.1, record=record)
+        return RunResult(record["seconds"], 0.1, record=record, others_cpu_seconds=0.2 * self.others)
 
     def _record(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         tasks, cpus, threads = settings["tasks"], settings["cpus"], settings["threads"]
@@ -94,7 +96,7 @@ class ModelExecutor:
             library = settings["library"]
             handing = HANDING_SECONDS[library] * (1 + (self.collapse and library == "qt") * threads**2)
             spent = START_SECONDS.get(library, OTHERS_START_SECONDS) + handing * tasks / len(cpus)
-        seconds = (ideal + spent) * (1 + 0.002 * self.chance.random())
+        seconds = (ideal + spent) * (1 + self.noise * self.chance.random())
         return {
             "schema": "tautochrone.runner/1",
             "library": settings["library"],

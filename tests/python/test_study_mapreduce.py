@@ -43,6 +43,7 @@ def test_verdict_says_from_which_length_on_each_library_pays(tmp_path: Path) -> 
     assert "pay from tasks of 102 µs" in first
     assert payoff(analysis, "qt").from_seconds == pytest.approx(1.02e-4, rel=0.05)
     assert payoff(analysis, "qt").not_at_seconds == pytest.approx(1e-6, rel=0.05)
+    assert payoff(analysis, "qt").because == "no"
     assert payoff(analysis, "tautochrone").from_seconds == pytest.approx(1e-6, rel=0.05)
     assert payoff(analysis, "tautochrone").not_at_seconds is None
     assert first in lab.text.getvalue()
@@ -53,6 +54,18 @@ def test_what_pays_nowhere_is_said_to(tmp_path: Path) -> None:
     analysis = run_study(request(tmp_path, workloads=works), laboratory().services)
     assert "pay at no length that was tried" in analysis.verdict_sentences[0]
     assert "QtConcurrent" in analysis.verdict_sentences[0]
+
+
+def test_noise_that_hides_the_answer_is_not_called_a_no(tmp_path: Path) -> None:
+    analysis = run_study(request(tmp_path), laboratory(noise=2.0).services)
+    assert "could be shown to pay" in analysis.verdict_sentences[0]
+    assert {one.because for one in analysis.payoffs} >= {"not resolved"}
+
+
+def test_other_programs_put_the_verdict_into_question(tmp_path: Path) -> None:
+    analysis = run_study(request(tmp_path), laboratory(others=0.6).services)
+    assert analysis.verdict_sentences[1].startswith("Other programs took 60 % of the CPU time")
+    assert "--fresh" in analysis.verdict_sentences[1]
 
 
 def test_one_cpu_pays_nowhere(tmp_path: Path) -> None:

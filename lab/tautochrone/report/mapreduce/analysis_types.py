@@ -78,8 +78,9 @@ class TaskCell(msgspec.Struct, frozen=True, kw_only=True):
 class Payoff(msgspec.Struct, frozen=True, kw_only=True):
     """From which task length on a runtime with no settings pays, with all CPUs.
 
-    ``from_seconds`` is None where it pays at no length that was tried; ``not_at_seconds`` is the longest of
-    those at which it is not resolved that it pays, None where it pays at all of them.
+    ``from_seconds`` is None where it is resolved to pay at no length that was tried. ``not_at_seconds`` is
+    the longest length at which it is not, and ``because`` whether it does not pay there or noise leaves it
+    open; both are None where it pays at all lengths.
     """
 
     runtime: str
@@ -87,6 +88,7 @@ class Payoff(msgspec.Struct, frozen=True, kw_only=True):
     emulated: Mapping[str, float]
     from_seconds: float | None
     not_at_seconds: float | None
+    because: Pays | None
 
 
 class Trace(msgspec.Struct, frozen=True, kw_only=True):

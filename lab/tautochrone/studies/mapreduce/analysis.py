@@ -7,6 +7,7 @@ from typing import Any
 
 from tautochrone.report.mapreduce.analysis_types import MapReduceAnalysis
 from tautochrone.row import Row
+from tautochrone.studies.disturbance import others_share
 from tautochrone.studies.mapreduce.cells import collect, report_cell
 from tautochrone.studies.mapreduce.claims import claims
 from tautochrone.studies.mapreduce.context import MapReduceContext
@@ -20,11 +21,12 @@ def analyse(rows: Iterable[Row], machine: Mapping[str, Any], context: MapReduceC
 
     ``machine`` is a record of tautochrone.machine/1: the speeds of its kinds of cores give the ideal.
     """
+    rows = list(rows)
     cells = collect(rows, machine)
     reported = tuple(report_cell(cell, SHARE_THAT_PAYS) for cell in cells)
     found = payoffs(reported)
     return MapReduceAnalysis(
-        verdict_sentences=verdict_sentences(cells, found),
+        verdict_sentences=verdict_sentences(cells, found, others_share(rows, machine)),
         cells=reported,
         payoffs=found,
         share_that_pays=SHARE_THAT_PAYS,

@@ -15,7 +15,7 @@ _FROM_QT = """// before
 quint64 sum = QtConcurrent::blockingMappedReduced<quint64>(jobs, task, reduce);
 
 // after
-#include <tauto/map_reduce.hpp>
+#include <tauto/tauto.hpp>
 
 tauto::team team;  // once in the program, not once a call
 quint64 sum = tauto::map_reduce(team, jobs, task, reduce);"""
@@ -29,7 +29,7 @@ auto sum = tbb::parallel_reduce(
     std::plus<>{});
 
 // after
-#include <tauto/map_reduce.hpp>
+#include <tauto/tauto.hpp>
 
 tauto::team team;  // once in the program, not once a call
 auto sum = tauto::map_reduce(team, jobs, task, [](std::uint64_t& sum, std::uint64_t one) { sum += one; });"""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
 
 from tautochrone import statistics
 from tautochrone.report.mapreduce.analysis_types import Payoff, Pays, TaskCell, TaskConfiguration
@@ -15,10 +16,13 @@ SHARE_THAT_PAYS = 0.8
 def pays(one: RunsOfOne, serial: RunsOfOne | None, ideal_speedup: float, share: float) -> Pays | None:
     """Is it faster than the serial loop, and does it reach ``share`` of the ideal speed-up?
 
-    Both are judged on the paired rounds: "yes" and "no" are resolved, None stands for too few rounds.
+    Both are judged on the paired rounds: "yes" and "no" are resolved, None stands for too few rounds. Where
+    the ideal is no gain, as on one CPU, nothing can pay.
     """
     if serial is None:
         return None
+    if ideal_speedup <= 1.0:
+        return "no"
     both = pairs(one, serial)
     wanted = max(1.0, share * ideal_speedup)
     verdict = statistics.compare([(mine, alone / wanted) for mine, alone in both]).verdict
@@ -48,25 +52,17 @@ def _of_runtimes(cells: Sequence[TaskCell]) -> Iterator[Payoff]:
             if _counts(one, cell) and one.pays is not None and cell.task_seconds is not None:
                 answers.setdefault(one.runtime, []).append((cell.task_seconds, one.pays))
     for runtime, of_lengths in answers.items():
-        start, before = _threshold(of_lengths)
+        paying = list(takewhile(lambda one: one[1] == "yes", reversed(of_lengths)))
+        below = of_lengths[len(of_lengths) - len(paying) - 1] if len(paying) < len(of_lengths) else None
         yield Payoff(
             runtime=runtime,
             tasks=cells[0].tasks,
             emulated=cells[0].emulated,
-            from_seconds=start,
-            not_at_seconds=before,
+            from_seconds=paying[-1][0] if paying else None,
+            not_at_seconds=below[0] if below else None,
+            because=below[1] if below else None,
         )
 
 
 def _counts(one: TaskConfiguration, cell: TaskCell) -> bool:
     return one.is_default and one.threads == cell.cpus and one.runtime != "serial"
-
-
-def _threshold(of_lengths: Sequence[tuple[float, Pays]]) -> tuple[float | None, float | None]:
-    """The shortest length from which on it always pays, and the longest below it at which it may not."""
-    start: float | None = None
-    for seconds, answer in reversed(of_lengths):
-        if answer != "yes":
-            return start, seconds
-        start = seconds
-    return start, None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from tautochrone import statistics
 from tautochrone.report import text
@@ -13,19 +13,27 @@ from tautochrone.studies.mapreduce.cells import CellRuns, Contender
 from tautochrone.studies.mapreduce.payoff import SHARE_THAT_PAYS
 from tautochrone.studies.wording import AS_IT_IS, by_state, less_time, state_words, unresolved
 
+RESTLESS = 0.05
+"""Share of the CPU time that others may take before the verdict is called into question."""
+
 COLLAPSE_THREADS = 14
 """Threads that a machine must have to show Qt's speed-up fall from 9 to 13 threads on (claim M4)."""
 
 
-def verdict_sentences(cells: Sequence[CellRuns], payoffs: Sequence[Payoff]) -> tuple[str, ...]:
-    """For each state and number of tasks what pays from where on; then ours against others; then limits."""
-    sentences: list[str] = []
-    for state, of_state in by_state(cells).items():
-        cpus = max(cell.cpus for cell in of_state)
-        for tasks in sorted({cell.tasks for cell in of_state}):
-            sentences += _paying(dict(state), tasks, cpus, payoffs, first=not sentences)
+def verdict_sentences(
+    cells: Sequence[CellRuns], payoffs: Sequence[Payoff], others_share: float | None = None
+) -> tuple[str, ...]:
+    """For each state and number of tasks what pays from where on; then ours against others; then limits.
+
+    ``others_share`` is the part of the CPU time that other programs took during the study.
+    """
+    sentences = [sentence for sentence in _all_paying(cells, payoffs) if sentence is not None]
     if not sentences:
         return (f"On this machine nothing can be said yet: {_why_not(cells)}.",)
+    first = sentences[0].removeprefix(AS_IT_IS)
+    sentences[0] = f"on this machine{'' if first != sentences[0] else ', '}{first}"
+    if others_share is not None and others_share > RESTLESS:
+        sentences.insert(1, _restless(others_share))
     sentences.append(
         f"“Pays” means: with one thread on each CPU and no settings, resolved as faster than the serial loop "
         f"and as reaching {text.percent(SHARE_THAT_PAYS)} of the speed-up that whole tasks allow."
@@ -36,44 +44,60 @@ def verdict_sentences(cells: Sequence[CellRuns], payoffs: Sequence[Payoff]) -> t
     return tuple(sentence[0].upper() + sentence[1:] for sentence in sentences)
 
 
-def _paying(
-    state: Mapping[str, float], tasks: int, cpus: int, payoffs: Sequence[Payoff], *, first: bool
-) -> list[str]:
+def _all_paying(cells: Sequence[CellRuns], payoffs: Sequence[Payoff]) -> Iterator[str | None]:
+    for state, of_state in by_state(cells).items():
+        cpus = max(cell.cpus for cell in of_state)
+        for tasks in sorted({cell.tasks for cell in of_state}):
+            yield _paying(dict(state), tasks, cpus, payoffs)
+
+
+def _restless(others_share: float) -> str:
+    return (
+        f"Other programs took {text.percent(others_share)} of the CPU time during this study: what needs all "
+        "CPUs cannot be judged so. Close them and measure again with --fresh."
+    )
+
+
+def _paying(state: Mapping[str, float], tasks: int, cpus: int, payoffs: Sequence[Payoff]) -> str | None:
     """What pays from which length on: on this machine … tautochrone pays from tasks of 10 µs, Qt from …."""
     here = [one for one in payoffs if dict(one.emulated) == state and one.tasks == tasks]
     if not here:
-        return []
-    where = state_words(state)
-    if first:
-        where = "on this machine" if where == AS_IT_IS else f"on this machine, {where}"
-    counted = f"{tasks} tasks on {text.count(cpus, 'CPU')}"
-    if all(one.from_seconds is None for one in here):
-        return [f"{where}, with {counted}, no library pays at any length that was tried."]
-    return [f"{where}, with {counted}: {'; '.join(_grouped(here))}."]
+        return None
+    where = f"{state_words(state)}, with {tasks} tasks on {text.count(cpus, 'CPU')}"
+    if any(one.from_seconds is not None for one in here):
+        return f"{where}: {'; '.join(_grouped(here))}."
+    if any(one.because == "not resolved" for one in here):
+        return f"{where}, no library could be shown to pay: the intervals are too wide to tell."
+    return f"{where}, no library pays at any length that was tried."
 
 
 def _grouped(here: Sequence[Payoff]) -> list[str]:
     """Libraries by the length from which on they pay, the shortest first; those that never do last."""
-    groups: dict[float | None, list[str]] = {}
+    groups: dict[tuple[float | None, bool], list[str]] = {}
     for one in sorted(here, key=_order):
-        groups.setdefault(one.from_seconds, []).append(name(one.runtime))
+        key = (one.from_seconds, one.from_seconds is None and one.because == "not resolved")
+        groups.setdefault(key, []).append(name(one.runtime))
     parts: list[str] = []
-    for start, names in groups.items():
+    for (start, is_open), names in groups.items():
         verb = "pay" if len(names) > 1 else "pays"
-        if start is None:
-            parts.append(f"{joined(names)} {verb} at no length that was tried")
-        else:
+        if start is not None:
             parts.append(f"{joined(names)} {verb} from tasks of {text.seconds(start)}")
+        elif is_open:
+            parts.append(f"whether {joined(names)} {verb} was not resolved")
+        else:
+            parts.append(f"{joined(names)} {verb} at no length that was tried")
     return parts
 
 
-def _order(one: Payoff) -> tuple[bool, float, bool]:
-    return (one.from_seconds is None, one.from_seconds or 0.0, one.runtime != OURS)
+def _order(one: Payoff) -> tuple[bool, float, bool, str]:
+    """By length; at one length ours first, the others by name."""
+    return (one.from_seconds is None, one.from_seconds or 0.0, one.runtime != OURS, name(one.runtime))
 
 
 def name(runtime: str) -> str:
-    """A runtime's name as people write it."""
-    return styles([runtime_key(runtime)])[0].name
+    """A runtime's name in a sentence: "OpenMP (libgomp)"."""
+    main, comma, library = styles([runtime_key(runtime)])[0].name.partition(", ")
+    return f"{main} ({library})" if comma else main
 
 
 def joined(names: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ from tautochrone.studies.options import words_of
 LARGEST_TASKS = 1_000_000
 LARGEST_BYTES = 1_000_000_000  # of one task: about a second
 _BYTES = {"B": 1, "kB": 1000, "MB": 1_000_000}
-_SECONDS = {"us": 1e-6, "µs": 1e-6, "ms": 1e-3}
+_IN_A_SECOND = {"us": 1e6, "µs": 1e6, "ms": 1e3}
 _STEPS = (1.0, 1.25, 1.6, 2.0, 2.5, 3.15, 4.0, 5.0, 6.3, 8.0)  # preferred numbers, ISO 3 series R10
 
 
@@ -29,8 +29,8 @@ class Workload:
     def length(self) -> str:
         """The length as it was asked for: "400 kB", "10 µs"."""
         if self.seconds is not None:
-            unit, factor = ("µs", 1e-6) if self.seconds < 1e-3 else ("ms", 1e-3)
-            return f"{self.seconds / factor:g} {unit}"
+            unit = "µs" if self.seconds < 1e-3 else "ms"
+            return f"{self.seconds * _IN_A_SECOND[unit]:g} {unit}"
         assert self.bytes is not None
         unit, size = next((unit, size) for unit, size in reversed(_BYTES.items()) if self._in(unit, size))
         return f"{self.bytes / size:g} {unit}"
@@ -71,7 +71,7 @@ class SizedWorkload:
 
 
 PUBLISHED = tuple(Workload(50, bytes=kilobytes * 1000) for kilobytes in (400, 1000, 3000))
-SHORT = tuple(Workload(tasks, seconds=us * 1e-6) for tasks in (50, 500) for us in (1.0, 10.0, 100.0))
+SHORT = tuple(Workload(tasks, seconds=us / 1e6) for tasks in (50, 500) for us in (1, 10, 100))
 QUICK = (*SHORT[:3], PUBLISHED[0])
 
 
@@ -90,8 +90,8 @@ def _parse(word: str) -> Workload:
     tasks, amount, unit = int(match.group(1)), float(match.group(2)), match.group(3)
     if not 1 <= tasks <= LARGEST_TASKS:
         raise TautoError(f"{word!r} asks for {tasks} tasks", f"Ask for 1 to {LARGEST_TASKS}")
-    if unit in _SECONDS:
-        seconds = amount * _SECONDS[unit]
+    if unit in _IN_A_SECOND:
+        seconds = amount / _IN_A_SECOND[unit]
         if not 1e-7 <= seconds <= 1.0:
             raise TautoError(f"a task of {word!r} is too short or too long", "A task takes 0.1us to 1000ms")
         return Workload(tasks, seconds=seconds)
