@@ -68,6 +68,22 @@ def test_other_programs_put_the_verdict_into_question(tmp_path: Path) -> None:
     assert "--fresh" in analysis.verdict_sentences[1]
 
 
+def test_more_tasks_that_pay_alike_are_one_short_sentence(tmp_path: Path) -> None:
+    works = (Workload(50, seconds=1e-4), Workload(500, seconds=1e-4))
+    analysis = run_study(request(tmp_path, workloads=works), laboratory().services)
+    assert analysis.verdict_sentences[1] == "On the machine as it is, the same holds for 500 tasks."
+
+
+def test_peers_are_listed_with_what_was_tried_of_them(tmp_path: Path) -> None:
+    quick = run_study(request(tmp_path / "quick"), laboratory().services)
+    full = run_study(request(tmp_path / "full", quick=False), laboratory().services)
+    tried = [
+        next((one.schedules, one.wait_policies) for one in analysis.peers if one.runtime == "libgomp")
+        for analysis in (quick, full)
+    ]
+    assert tried == [(("dynamic",), ("default",)), (SCHEDULES["libgomp"], ("default", "active"))]
+
+
 def test_one_cpu_pays_nowhere(tmp_path: Path) -> None:
     analysis = run_study(request(tmp_path), laboratory(machine=machine(1)).services)
     assert "on 1 CPU, no library pays" in analysis.verdict_sentences[0]
@@ -79,7 +95,7 @@ def test_two_cores_do_not_judge_the_collapse(tmp_path: Path) -> None:
     found = {claim.id: claim for claim in analysis.claims}
     assert list(found) == ["M1", "M2", "M3", "M4", "M5", "M6"]
     assert [found[id].holds for id in ("M1", "M2", "M3", "M4", "M5")] == [None] * 5
-    assert "not measurable with 2 CPUs: it needs 14" in found["M4"].note
+    assert "not measurable with 2 CPUs, it needs 14: neither shown nor refuted" in found["M4"].note
     assert found["M6"].holds is True  # Qt is slower than the serial loop on tasks of 1 µs
     assert "waiting" in found["M6"].ours
 
@@ -275,7 +291,7 @@ def test_report_has_its_parts_in_order(tmp_path: Path) -> None:
     words = visible(html)
     assert "tauto::map_reduce(team, jobs, task, reduce)" in words
     assert "QtConcurrent::blockingMappedReduced" in words
-    assert "cannot be tested here not measurable with 2 CPUs: it needs 14" in words
+    assert "cannot be tested here not measurable with 2 CPUs, it needs 14" in words
     assert "CPU 1 made 4× slower (emulated)" in words
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -19,6 +19,7 @@ from tautochrone.studies.options import (
     emulation_text,
 )
 from tautochrone.studies.placements import Cpu, cpus_of
+from tautochrone.studies.runner_setup import RunnerSetup
 from tautochrone.studies.services import Services
 
 _ALWAYS = ("serial", "tautochrone")
@@ -126,20 +127,24 @@ def machine_advice(machine: Mapping[str, Any]) -> tuple[str, ...]:
         return ()
 
 
-def described_peers(states: Sequence[PeerState], settings: str) -> tuple[Peer, ...]:
-    """The peers as the report lists them; the serial reference is none."""
-    return tuple(_described(state, settings) for state in states if state.peer.name != "serial")
-
-
-def _described(state: PeerState, settings: str) -> Peer:
-    description = state.description
-    assert description is not None
-    waits = ", ".join(description.wait_policies) or "its own"
-    return Peer(
-        runtime=state.peer.name,
-        name=state.peer.title,
-        version=description.version or "",
-        wait_policies=description.wait_policies,
-        schedules=description.schedules,
-        settings=f"{settings}; wait policies tried: {waits}",
+def described_peers(
+    states: Sequence[PeerState], tried: Iterable[RunnerSetup], settings: str
+) -> tuple[Peer, ...]:
+    """The peers as the report lists them, with what was really tried of them; the serial one is left out."""
+    schedules: dict[str, dict[str, None]] = {}
+    waits: dict[str, dict[str, None]] = {}
+    for one in tried:
+        schedules.setdefault(one.peer, {})[one.schedule] = None
+        waits.setdefault(one.peer, {})[one.wait] = None
+    return tuple(
+        Peer(
+            runtime=state.peer.name,
+            name=state.peer.title,
+            version=(state.description.version if state.description is not None else None) or "",
+            wait_policies=tuple(waits.get(state.peer.name, ())),
+            schedules=tuple(schedules.get(state.peer.name, ())),
+            settings=settings,
+        )
+        for state in states
+        if state.peer.name != "serial"
     )

@@ -29,6 +29,7 @@ from tautochrone.report.tables import Record
 
 _HEIGHT = 290
 _MOST_TICKS = 9
+_SWITCH_TICKS = (0, 0.1, 1, 10, 100, 1000, 10000)
 
 
 def build(data: Datasets, share_that_pays: float) -> dict[str, dict[str, Any]]:
@@ -43,7 +44,7 @@ def build(data: Datasets, share_that_pays: float) -> dict[str, dict[str, Any]]:
         names = [name for name in data.workloads if any(one["name"] == name for one in data.tables["ratios"])]
         found["ratio"] = ratio_chart(data.tables["ratios"], look, "name", "tasks", names)
     if numbers(lengths, "waiting"):
-        found["waiting"] = _against_length(data, look, "waiting", "share of the threads' time spent waiting")
+        found["waiting"] = _against_length(data, look, "waiting", "time spent waiting")
     if numbers(lengths, "load"):
         found["busy"] = _against_length(data, look, "load", "load of the CPUs")
     if data.tables["switches"]:
@@ -141,7 +142,7 @@ def _switches(data: Datasets, look: list[RuntimeStyle]) -> Layers:
     y = alt.Y(
         "switches:Q",
         scale=alt.Scale(type="symlog", constant=0.1, nice=False),
-        axis=alt.Axis(title="context switches of one repetition", values=[0, 0.1, 1, 10, 100, 1000, 10000]),
+        axis=alt.Axis(title="context switches of one repetition", values=_SWITCH_TICKS, format="~g"),
     )
     here = shown("switches").transform_filter("datum.series === series")
     tooltip = _tooltip(

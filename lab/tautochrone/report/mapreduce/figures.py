@@ -97,7 +97,7 @@ def _speedup(analysis: MapReduceAnalysis, data: Datasets) -> Figure:
             if number in present:
                 place = caption(data.situations, index)
                 where = f"Speed-up against threads, {name}. {text.situation(emulated)}."
-                words = f"{name}{', ' + place if place else ''}"
+                words = f"{name} · {place}" if place else name
                 shown.append(View(words, {"situation": index, "workload": number}, where))
     ours = [
         (one.speedup, one.threads, cell)

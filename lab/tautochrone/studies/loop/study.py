@@ -96,7 +96,7 @@ def run_study(request: LoopRequest, services: Services | None = None) -> LoopAna
             Store.open(request.output, STUDY, plan.plan_id, prepared.machine, request.fresh, services.clock)
         )
         services.say(_announcement(cells, prepared))
-        context = _context(prepared, executor, refused)
+        context = _context(prepared, cells, executor, refused)
         contexts.save(context, request.output)
         screening = screening_of(cells, plan, prepared.times)
         interrupted = _measure(plan, screening, entries, store, executor, services, context)
@@ -189,12 +189,19 @@ def _announcement(cells: Sequence[StudyCell], prepared: Prepared) -> str:
     return announcement(STUDY, sizes, states, seconds, prepared.request)
 
 
-def _context(prepared: Prepared, executor: StateExecutor, refused: Sequence[NotMeasured]) -> LoopContext:
+def _context(
+    prepared: Prepared,
+    cells: Sequence[StudyCell],
+    executor: StateExecutor,
+    refused: Sequence[NotMeasured],
+) -> LoopContext:
+    tried = [one for cell in cells for one in cell.candidates]
+    pinned = "one worker pinned to each CPU, hot before it is timed"
     return LoopContext(
         command=command_line(STUDY),
         folder=str(prepared.request.output),
         quick=prepared.request.quick,
-        peers=described_peers(prepared.states, "one worker pinned to each CPU, hot before it is timed"),
+        peers=described_peers(prepared.states, tried, pinned),
         not_measured=(*prepared.left_out, *refused),
         machine_advice=machine_advice(prepared.machine),
         measured_factors=executor.factors(),

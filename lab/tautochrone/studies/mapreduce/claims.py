@@ -53,7 +53,9 @@ def _claim(id: str, cpus: int, ours: str, holds: bool | None, note: str = "") ->
     """A claim that needs more CPUs than there are stays open, whatever was seen."""
     needed = _NEEDED.get(id, 0)
     if cpus < needed:
-        open_note = f"not measurable with {text.count(cpus, 'CPU')}: it needs {needed}"
+        open_note = (
+            f"not measurable with {text.count(cpus, 'CPU')}, it needs {needed}: neither shown nor refuted"
+        )
         return Claim(id=id, published=PUBLISHED[id], ours=ours, holds=None, note=open_note)
     return Claim(id=id, published=PUBLISHED[id], ours=ours, holds=holds, note=note)
 

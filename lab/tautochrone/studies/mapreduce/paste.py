@@ -12,29 +12,33 @@ from tautochrone.studies.mapreduce.cells import CellRuns
 from tautochrone.studies.wording import less_time
 
 _FROM_QT = """// before
-quint64 sum = QtConcurrent::blockingMappedReduced<quint64>(jobs, task, reduce);
+auto sum = QtConcurrent::blockingMappedReduced<quint64>(
+    jobs, task, reduce);
 
 // after
 #include <tauto/tauto.hpp>
-
 tauto::team team;  // once in the program, not once a call
-quint64 sum = tauto::map_reduce(team, jobs, task, reduce);"""
+
+auto sum = tauto::map_reduce(team, jobs, task, reduce);"""
 _FROM_TBB = """// before
 auto sum = tbb::parallel_reduce(
-    tbb::blocked_range<std::size_t>(0, jobs.size()), std::uint64_t{0},
-    [&](const tbb::blocked_range<std::size_t>& part, std::uint64_t sum) {
-        for (auto i = part.begin(); i < part.end(); ++i) sum += task(jobs[i]);
+    tbb::blocked_range<std::size_t>(0, jobs.size()),
+    std::uint64_t{0},
+    [&](const auto& part, std::uint64_t sum) {
+        for (auto i = part.begin(); i < part.end(); ++i)
+            sum += task(jobs[i]);
         return sum;
     },
     std::plus<>{});
 
 // after
 #include <tauto/tauto.hpp>
-
 tauto::team team;  // once in the program, not once a call
-auto sum = tauto::map_reduce(team, jobs, task, [](std::uint64_t& sum, std::uint64_t one) { sum += one; });"""
+
+auto sum = tauto::map_reduce(team, jobs, task, std::plus<>{});"""
 _ORDERED = (
-    "The results are reduced in the order of the jobs, whoever computed them: the same bits every time."
+    "`reduce` has to be associative. Results are reduced in the order of the jobs, whoever computed them: "
+    "the same bits every time."
 )
 _CMAKE = """find_package(tautochrone REQUIRED)
 target_link_libraries(my_program PRIVATE tautochrone::tautochrone)"""

@@ -11,6 +11,7 @@ from tautochrone.report.palette import runtime_key, styles
 from tautochrone.studies.contenders import OURS, geometric_mean
 from tautochrone.studies.mapreduce.cells import CellRuns, Contender
 from tautochrone.studies.mapreduce.payoff import SHARE_THAT_PAYS
+from tautochrone.studies.mapreduce.workloads import preferred
 from tautochrone.studies.wording import AS_IT_IS, by_state, less_time, state_words, unresolved
 
 RESTLESS = 0.05
@@ -27,7 +28,7 @@ def verdict_sentences(
 
     ``others_share`` is the part of the CPU time that other programs took during the study.
     """
-    sentences = [sentence for sentence in _all_paying(cells, payoffs) if sentence is not None]
+    sentences = list(_all_paying(cells, payoffs))
     if not sentences:
         return (f"On this machine nothing can be said yet: {_why_not(cells)}.",)
     first = sentences[0].removeprefix(AS_IT_IS)
@@ -44,11 +45,27 @@ def verdict_sentences(
     return tuple(sentence[0].upper() + sentence[1:] for sentence in sentences)
 
 
-def _all_paying(cells: Sequence[CellRuns], payoffs: Sequence[Payoff]) -> Iterator[str | None]:
+def _all_paying(cells: Sequence[CellRuns], payoffs: Sequence[Payoff]) -> Iterator[str]:
+    """A sentence for each state and number of tasks, a short one where it would say the same again."""
     for state, of_state in by_state(cells).items():
         cpus = max(cell.cpus for cell in of_state)
+        said: object = None
         for tasks in sorted({cell.tasks for cell in of_state}):
-            yield _paying(dict(state), tasks, cpus, payoffs)
+            here = [one for one in payoffs if dict(one.emulated) == dict(state) and one.tasks == tasks]
+            if not here:
+                continue
+            if said == (said := _signature(here)):
+                yield f"{state_words(dict(state))}, the same holds for {tasks} tasks."
+            else:
+                yield _paying(dict(state), tasks, cpus, here)
+
+
+def _signature(here: Sequence[Payoff]) -> object:
+    """What a sentence would say, lengths to within some per cent."""
+    return {
+        (one.runtime, None if one.from_seconds is None else preferred(one.from_seconds), one.because)
+        for one in here
+    }
 
 
 def _restless(others_share: float) -> str:
@@ -58,11 +75,8 @@ def _restless(others_share: float) -> str:
     )
 
 
-def _paying(state: Mapping[str, float], tasks: int, cpus: int, payoffs: Sequence[Payoff]) -> str | None:
+def _paying(state: Mapping[str, float], tasks: int, cpus: int, here: Sequence[Payoff]) -> str:
     """What pays from which length on: on this machine … tautochrone pays from tasks of 10 µs, Qt from …."""
-    here = [one for one in payoffs if dict(one.emulated) == state and one.tasks == tasks]
-    if not here:
-        return None
     where = f"{state_words(state)}, with {tasks} tasks on {text.count(cpus, 'CPU')}"
     if any(one.from_seconds is not None for one in here):
         return f"{where}: {'; '.join(_grouped(here))}."

@@ -103,7 +103,7 @@ def run_study(request: MapReduceRequest, services: Services | None = None) -> Ma
             Store.open(request.output, STUDY, plan.plan_id, prepared.machine, request.fresh, services.clock)
         )
         services.say(_announcement(cells, works, prepared))
-        context = _context(prepared, seconds_per_byte, refused)
+        context = _context(prepared, cells, seconds_per_byte, refused)
         contexts.save(context, request.output)
         check = measure.equal_answers(is_serial, field_name=_ANSWER)
         interrupted = run_part(plan, "measuring", store, executor, services, context, check)
@@ -174,13 +174,19 @@ def _announcement(cells: Sequence[StudyCell], works: Sequence[SizedWorkload], pr
     return announcement(STUDY, what, emulations, seconds, prepared.request)
 
 
-def _context(prepared: Prepared, seconds_per_byte: float, refused: Sequence[NotMeasured]) -> MapReduceContext:
+def _context(
+    prepared: Prepared,
+    cells: Sequence[StudyCell],
+    seconds_per_byte: float,
+    refused: Sequence[NotMeasured],
+) -> MapReduceContext:
+    tried = [one for cell in cells for one in cell.candidates]
     settings = "threads pinned one to a CPU as long as there are any, kept and hot before they are timed"
     return MapReduceContext(
         command=command_line(STUDY),
         folder=str(prepared.request.output),
         quick=prepared.request.quick,
-        peers=described_peers(prepared.states, settings),
+        peers=described_peers(prepared.states, tried, settings),
         not_measured=(*prepared.absent, *refused),
         machine_advice=machine_advice(prepared.machine),
         seconds_per_byte=seconds_per_byte,
