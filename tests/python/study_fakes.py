@@ -11,6 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from tautochrone import runners
 from tautochrone.errors import TautoError
 from tautochrone.progress import SilentProgress
 from tautochrone.runners import PEERS_OF_STUDY, Description, Peer, PeerState
@@ -149,6 +152,15 @@ class Laboratory:
             yield slowdown
         finally:
             slowdown.pause()
+
+
+def need_executables(*names: str) -> None:
+    """Skip the test where one of these is not built."""
+    try:
+        for name in names:
+            runners.find(name)
+    except TautoError as error:
+        pytest.skip(error.message)
 
 
 def of_laboratory(changes: dict[str, Any]) -> dict[str, Any]:

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tautochrone import runners
-from tautochrone.errors import TautoError
+from study_fakes import need_executables
 from tautochrone.progress import SilentProgress
 from tautochrone.store import Store
 from tautochrone.studies.loop.request import LoopRequest
@@ -16,21 +15,9 @@ from tautochrone.studies.loop.study import run_study
 from tautochrone.studies.services import Services
 
 
-def executables_missing() -> str | None:
-    """What is not built here, or None."""
-    try:
-        for name in ("probe", "loop-serial", "loop-openmp", "loop-tautochrone"):
-            runners.find(name)
-    except TautoError as error:
-        return error.message
-    return None
-
-
 @pytest.mark.slow
 def test_small_study_with_the_real_runners(tmp_path: Path) -> None:
-    missing = executables_missing()
-    if missing is not None:
-        pytest.skip(missing)
+    need_executables("probe", "loop-serial", "loop-openmp", "loop-tautochrone")
     said = io.StringIO()
     asked = LoopRequest(output=tmp_path, quick=True, sizes=(200, 300), peers=("libgomp",))
     services = Services(progress=lambda title: SilentProgress(), output=said, messages=said)
