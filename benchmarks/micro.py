@@ -19,7 +19,7 @@ LOOPS = {"2,000 floats": 2_000, "10,000 floats": 10_000, "200,000 floats": 200_0
 IDLE_TARGET = 0.01  # of one CPU; waking up from the sleep that measures it takes 0.0005
 
 
-def _configuration(
+def program_configuration(
     context: Context, name: str, program: str, *words: str, **settings: object
 ) -> Configuration:
     environment = dict(settings.pop("environment", {}))  # type: ignore[call-overload]
@@ -32,7 +32,7 @@ _SHORT = ("--warmup-seconds", "0.03", "--min-seconds", "0.06")
 
 
 def _ours(context: Context) -> Configuration:
-    return _configuration(
+    return program_configuration(
         context, "tautochrone, static_", "fork-tautochrone", *_SHORT, library="tautochrone", wait="default"
     )
 
@@ -46,7 +46,7 @@ def _regions(context: Context) -> list[Configuration]:
         for wait in ("default", "active"):
             name = library if wait == "default" else f"{library}, active wait"
             found.append(
-                _configuration(
+                program_configuration(
                     context, name, "fork-openmp", *_SHORT, "--wait", wait,
                     library=library, wait=wait, environment=state.environment,
                 )
@@ -86,8 +86,8 @@ def round_trip(context: Context) -> list[Entry]:
     """B2."""
     ours = _ours(context)
     rivals = [
-        _configuration(context, "round trip", "round-trip", *_SHORT, pause=False),
-        _configuration(context, "round trip with PAUSE", "round-trip", *_SHORT, "--pause", pause=True),
+        program_configuration(context, "round trip", "round-trip", *_SHORT, pause=False),
+        program_configuration(context, "round trip with PAUSE", "round-trip", *_SHORT, "--pause", pause=True),
     ]
     one_group = [
         Configuration(one.name, one.command, one.environment, one.settings, "fork") for one in rivals
@@ -102,8 +102,10 @@ def round_trip(context: Context) -> list[Entry]:
 
 def too_short(context: Context) -> list[Entry]:
     """B6."""
-    ours = _configuration(context, "parallel_for", "short-loop", *_SHORT, floats=64, plain=False)
-    plain = _configuration(context, "plain loop", "short-loop", *_SHORT, "--plain", floats=64, plain=True)
+    ours = program_configuration(context, "parallel_for", "short-loop", *_SHORT, floats=64, plain=False)
+    plain = program_configuration(
+        context, "plain loop", "short-loop", *_SHORT, "--plain", floats=64, plain=True
+    )
     with context.bench("B6") as bench:
         bench.run([ours, plain], _ROUNDS, min(_MICRO_SECONDS, context.budget().left))
         differences = [1e9 * (a - b) for a, b in bench.pairs(ours, plain)]
@@ -124,10 +126,10 @@ def oversubscribed(context: Context) -> list[Entry]:
     idle: list[float] = []
     for place, (cell, floats) in enumerate(LOOPS.items()):
         words = ("--floats", str(floats))
-        ours = _configuration(
+        ours = program_configuration(
             context, f"8 members, {cell}", "oversubscribed", *words, floats=floats, serial=False
         )
-        serial = _configuration(
+        serial = program_configuration(
             context, f"serial, {cell}", "oversubscribed", *words, "--serial", floats=floats, serial=True
         )
         with context.bench(f"B7/{floats}") as bench:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from benchmarks import change, loops, micro
+from benchmarks import change, gaps, loops, micro, reduce
 from benchmarks.context import Context, Interrupted
 from benchmarks.entry import Entry, not_measured
 from benchmarks.load import LoadWatch, sentence
@@ -68,6 +68,38 @@ BENCHMARKS: tuple[Benchmark, ...] = (
         "≤ 50 loops",
         change.TARGET,
         change.change,
+    ),
+    Benchmark(
+        "B9", "50 tasks of 0.4, 1, 3 ms against ceil(50/2) of them", "≤ 1.01", 1.01, reduce.whole_tasks
+    ),
+    Benchmark(
+        "B10",
+        "1,000 tasks of 1 µs and 10,000 of 0.1 µs: against work/2, against Qt, against the best peer",
+        "≤ 1.02 and ≤ 1.06; ≤ 0.90 and ≤ 0.5; ≤ 1.02",
+        1.02,
+        reduce.short_tasks,
+    ),
+    Benchmark(
+        "B11",
+        "sum of 1,000 and of 10⁶ doubles, deterministic, against the best peer's in any order",
+        "≤ 0.7; ≤ 1.02",
+        1.02,
+        reduce.sums,
+    ),
+    Benchmark("B12", "deterministic against our own unordered", "≤ 1.05", 1.05, reduce.own_unordered),
+    Benchmark(
+        "B13",
+        "core 1 slowed by 4: 1,000 tasks of 100 µs, 50 of 0.4 ms: the best split, the best peer",
+        "≤ 1.03; ≤ 0.98",
+        1.03,
+        reduce.slowed_tasks,
+    ),
+    Benchmark(
+        "B14",
+        "pauses of 10 ms: CPU time and the next loop, against libgomp and oneTBB",
+        "≤ 0.3; ≤ 1.0",
+        gaps.CPU_TARGET,
+        gaps.waiting,
     ),
 )
 BY_ID = {one.id: one for one in BENCHMARKS}

@@ -31,6 +31,7 @@ class async_adapter {
     std::uint64_t map_reduce(const std::vector<hash_task>& tasks, const task_hash& hash) {
         std::atomic<std::size_t> next{0};
         const auto work = [&](int rank) {
+            // Not pinned, the threads of short repetitions often all stay on the CPU that starts them.
             pin_to(std::array{asked_.cpu_of(rank)});
             become_worker(rank);
             std::uint64_t sum = 0;

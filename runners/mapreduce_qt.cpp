@@ -8,7 +8,6 @@
 #include <QtConcurrentMap>
 
 #include <array>
-#include <functional>
 #include <latch>
 #include <memory>
 
@@ -39,6 +38,13 @@ void pin_threads(QThreadPool& pool, const options& asked) {
     all_begun->arrive_and_wait();
 }
 
+// Qt 5 asks a function object for its result_type.
+struct mapping {
+    using result_type = quint64;
+    task_hash hash;
+    quint64 operator()(const hash_task& task) const { return hash(task); }
+};
+
 class qt_adapter {
   public:
     static constexpr std::string_view executable = "tauto-mapreduce-qt";
@@ -67,11 +73,10 @@ class qt_adapter {
         const auto add = [](quint64& sum, quint64 value) { sum += value; };
         const QtConcurrent::ReduceOptions how = order_ | QtConcurrent::SequentialReduce;
 #if QT_VERSION >= QT_VERSION_CHECK(6, 0, 0)
-        return QtConcurrent::blockingMappedReduced<quint64>(&pool_, tasks.begin(), tasks.end(), hash, add,
-                                                            how);
+        return QtConcurrent::blockingMappedReduced<quint64>(&pool_, tasks.begin(), tasks.end(), mapping{hash},
+                                                            add, how);
 #else
-        return QtConcurrent::mappedReduced<quint64>(tasks.begin(), tasks.end(), mapping{&hash},
-                                                    std::function<void(quint64&, quint64)>{add}, how)
+        return QtConcurrent::mappedReduced<quint64>(tasks.begin(), tasks.end(), mapping{hash}, add, how)
             .result();
 #endif
     }

@@ -71,7 +71,8 @@ constexpr index default_grain(index n, bool cheap) noexcept {
         return size < 1 ? index{1} : static_cast<index>(std::bit_floor(static_cast<std::uint64_t>(size)));
     };
     if (!cheap) return std::min(floor_of(n / 1024), index{64});
-    if (n <= lanes * 1024) return std::min(floor_of(n / 62), lanes);
+    if (n < 256) return 1;
+    if (n <= 2 * lanes * 1024) return std::min(floor_of(n / 31), 2 * lanes);
     return std::min(floor_of(n / 512), index{4096});
 }
 
@@ -322,9 +323,10 @@ T fold_lanes(range r, Map& map, Combine& combine, std::index_sequence<Lane...>) 
     for (; i + width <= r.end; i += width) {
         ((sums[Lane] = static_cast<T>(combine(sums[Lane], value(i + static_cast<index>(Lane))))), ...);
     }
-    for (std::size_t lane = 0; i < r.end; ++i, ++lane)
-        sums[lane] = static_cast<T>(combine(sums[lane], value(i)));
     join_lanes<sizeof...(Lane) / 2>(sums, combine);
+    // What is left over comes last, one by one: a lane that is picked at run time would keep all lanes in
+    // memory.
+    for (; i < r.end; ++i) sums[0] = static_cast<T>(combine(sums[0], value(i)));
     return sums[0];
 }
 

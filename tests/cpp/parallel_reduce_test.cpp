@@ -407,7 +407,7 @@ TEST_CASE("default grains: single indices while they are few, about a thousand b
             const index grain = detail::default_grain(n, cheap);
             CHECK(grain >= 1);
             CHECK(std::has_single_bit(static_cast<std::uint64_t>(grain)));
-            if (n > 2000) CHECK(n / grain >= 62);
+            CHECK(n / grain >= std::min<index>(n, 31));
         }
     }
 }

@@ -21,7 +21,7 @@ from tautochrone.statistics import Interval, compare
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from benchmarks import command, loop_cells, loops, micro, suite
+from benchmarks import command, gaps, loop_cells, loops, micro, reduce, suite
 from benchmarks.change import Loop, loops_to_optimum
 from benchmarks.context import Budget, Context, Interrupted
 from benchmarks.entry import Entry, Results, not_measured, of_comparison, of_interval, worst
@@ -90,16 +90,16 @@ def entry(identifier: str = "B1", ratio: float | None = 0.4, **more: Any) -> Ent
 
 
 def test_an_unknown_id_is_refused_with_those_that_exist(capsys: pytest.CaptureFixture[str]) -> None:
-    assert command.main(["--only", "B1,B9"]) == 2
+    assert command.main(["--only", "B1,B99"]) == 2
     said = capsys.readouterr().err.strip()
-    assert said.startswith("tauto: error: there is no benchmark 'B9'")
-    assert "B1, B2, B3, B4, B5, B6, B7, B8" in said
+    assert said.startswith("tauto: error: there is no benchmark 'B99'")
+    assert "B1, B2, B3, B4, B5, B6, B7, B8, B9" in said
     assert "\n" not in said
 
 
 def test_ids_are_taken_in_the_order_of_the_suite_and_in_any_case() -> None:
     assert [one.id for one in suite.chosen("b4, B1")] == ["B1", "B4"]
-    assert len(suite.chosen(None)) == 8
+    assert len(suite.chosen(None)) == 14
     with pytest.raises(TautoError, match="names no benchmark"):
         suite.chosen(",")
 
@@ -514,3 +514,106 @@ def test_what_cannot_be_measured_is_a_row_with_the_reason(tmp_path: Path) -> Non
     (row,) = json.loads((tmp_path / "bench.json").read_text())
     assert (row["ratio"], row["met"]) == (None, None)
     assert "was not found. Build it" in row["note"]
+
+
+# -- map/reduce, sums, gaps --
+
+
+@pytest.fixture
+def mapreduce_runners(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tautochrone.runners.find", lambda name: Path(f"/bin/{name}"))
+
+
+class TaskExecutor(ActingExecutor):
+    """As above; the rows also say how long a task takes, and what waiting cost."""
+
+    def run(self, configuration: Configuration, time_limit: float) -> RunResult:
+        result = super().run(configuration, time_limit)
+        record = {
+            "tasks": configuration.settings.get("tasks"),
+            "task_seconds": 0.01,
+            "cpu_seconds_per_loop": 1.0 if "libgomp" in configuration.name else 0.1,
+        }
+        return RunResult(result.seconds, result.elapsed_seconds, record=record)
+
+
+def test_the_best_split_gives_whole_tasks_to_whoever_ends_first() -> None:
+    assert reduce.best_split(50, [1.0, 4.0]) == pytest.approx(40.0)
+    assert reduce.best_split(3, [1.0, 1.0]) == pytest.approx(2.0)
+    assert reduce.best_split(5, [1.0, 100.0]) == pytest.approx(5.0)
+    for tasks in range(1, 30):  # never below the bound of divisible work, at most one task above it
+        found = reduce.best_split(tasks, [1.0, 3.0])
+        bound = tasks / (1 + 1 / 3)
+        assert bound - 1e-9 <= found <= bound + 3
+
+
+@pytest.mark.usefixtures("mapreduce_runners")
+def test_whole_tasks_are_held_against_the_rounded_up_share(tmp_path: Path) -> None:
+    clock = VirtualClock()
+    executor = TaskExecutor(clock, lambda settings: 0.2525)  # 25 tasks of 10 ms, and 1 %
+    found = {one.id: one for one in reduce.whole_tasks(context(tmp_path, clock, executor))}
+    assert found["B9"].ratio == pytest.approx(1.01)
+    assert len(found) == 4
+
+
+@pytest.mark.usefixtures("mapreduce_runners")
+def test_short_tasks_meet_the_fastest_way_of_the_peers_and_qt(tmp_path: Path) -> None:
+    clock = VirtualClock()
+
+    def figure(settings: Any) -> float:
+        if settings["runtime"] == "tautochrone":
+            return 5.0
+        return {"qt": 8.0, "stdpar": 6.0}.get(settings["runtime"], 9.0)
+
+    executor = TaskExecutor(clock, figure)
+    found = {one.id: one for one in reduce.short_tasks(context(tmp_path, clock, executor, seconds=400.0))}
+    assert found["B10/1000x1µs/ideal"].ratio == pytest.approx(1.0)
+    assert found["B10/1000x1µs/best"].peer == "stdpar par"
+    assert found["B10/1000x1µs/best"].ratio == pytest.approx(5 / 6)
+    assert found["B10/1000x1µs/qt"].ratio == pytest.approx(5 / 8)
+    assert found["B10"].met is False  # 5/8 of Qt's time is not half of it
+    assert "10000x0.1µs/qt" in found["B10"].note
+
+
+def test_sums_meet_the_fastest_sum(tmp_path: Path) -> None:
+    clock = VirtualClock()
+
+    def figure(settings: Any) -> float:
+        return {"parallel_reduce": 1.0, "std::reduce(par_unseq)": 2.0}.get(settings["label"], 3.0)
+
+    found = {one.id: one for one in reduce.sums(context(tmp_path, clock, ActingExecutor(clock, figure)))}
+    assert found["B11/1000"].peer == "std::reduce(par_unseq)"
+    assert found["B11/1000"].ratio == pytest.approx(0.5)
+
+
+@pytest.mark.usefixtures("mapreduce_runners")
+def test_slowed_tasks_are_held_against_the_best_split(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = VirtualClock()
+    monkeypatch.setattr(reduce, "emulated", lambda slow: contextlib.nullcontext())
+
+    def figure(settings: Any) -> float:
+        if settings["runtime"].startswith("serial"):
+            return 50.0 if settings["cpus"] == [0] else 200.0
+        return 41.0 if settings["runtime"] == "tautochrone" else 44.0
+
+    executor = TaskExecutor(clock, figure)
+    found = {one.id: one for one in reduce.slowed_tasks(context(tmp_path, clock, executor, seconds=400.0))}
+    assert found["B13/50x0.4ms/bound"].ratio == pytest.approx(41 / 40)
+    assert found["B13/50x0.4ms/best"].ratio == pytest.approx(41 / 44)
+
+
+def test_waiting_is_held_against_the_wasteful_one_and_the_quick_one(tmp_path: Path) -> None:
+    clock = VirtualClock()
+
+    def figure(settings: Any) -> float:
+        return {"oneTBB": 2.0, "libgomp": 3.0}.get(settings["label"], 1.0)
+
+    executor = TaskExecutor(clock, figure)
+    found = {one.id: one for one in gaps.waiting(context(tmp_path, clock, executor, seconds=400.0))}
+    assert found["B14/cpu"].ratio == pytest.approx(0.1)
+    assert found["B14/cpu"].peer == "libgomp, cold"
+    assert found["B14/latency"].ratio == pytest.approx(0.5)
+    assert found["B14/latency"].peer == "oneTBB, cold"
+    assert "ours, passive" in found["B14"].note

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-import ctypes.util
 import json
-import os
 import subprocess
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-FOLDER = os.environ.get("TAUTO_RUNNERS")
-pytestmark = pytest.mark.skipif(FOLDER is None, reason="TAUTO_RUNNERS names no folder of runners")
+from runner_processes import (
+    CPUS,
+    FOLDER,
+    Finished,
+    Runners,
+    cpu_list,
+    needs_runners,
+    preloading,
+    two_cpus,
+)
+
+pytestmark = needs_runners
 
 SCHEDULES: dict[str, list[str]] = {
     "serial": ["serial"],
@@ -24,72 +30,19 @@ SCHEDULES: dict[str, list[str]] = {
     "openblas": ["sgemv"],
     "tautochrone": ["adaptive", "static", "static_chunk", "dynamic", "guided", "weighted"],
 }
-ALWAYS_BUILT = ("serial", "openmp", "tautochrone")
+RUNNERS = Runners("loop", always_built=("serial", "openmp", "tautochrone"))
 # Who may leave out workers, or whose learned shares may leave one without a row, on purpose.
 MAY_DROP = {("tautochrone", "adaptive"), ("tautochrone", "weighted")}
-CPUS = sorted(os.sched_getaffinity(0))
-LIBOMP = ctypes.util.find_library("omp")
-
-two_cpus = pytest.mark.skipif(len(CPUS) < 2, reason="needs two CPUs")
-
-
-@dataclass(frozen=True)
-class Finished:
-    code: int
-    out: str
-    err: str
-
-    @property
-    def row(self) -> dict[str, Any]:
-        lines = self.out.splitlines()
-        assert len(lines) == 1, self
-        parsed: dict[str, Any] = json.loads(lines[0])
-        return parsed
-
-    @property
-    def worker_cpus(self) -> list[int]:
-        return sorted(worker["cpu"] for worker in self.row["workers"])
-
-
-def path_of(runtime: str) -> Path:
-    path = Path(FOLDER or "") / f"tauto-loop-{runtime}"
-    if not path.exists() and runtime not in ALWAYS_BUILT:
-        pytest.skip(f"{path.name} was not built: its library is missing")
-    return path
 
 
 def start(runtime: str, *arguments: object, environment: Mapping[str, str] | None = None) -> Finished:
-    """Runs tauto-loop-<runtime> with nothing of OpenMP's in its environment but what is given."""
-    openmp = ("OMP_", "GOMP_", "KMP_")
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(openmp)}
-    done = subprocess.run(
-        [path_of(runtime), *map(str, arguments)],
-        env={**clean, **(environment or {})},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    return Finished(done.returncode, done.stdout, done.stderr)
+    return RUNNERS.start(runtime, *arguments, environment=environment)
 
 
 def quick(
     runtime: str, *arguments: object, size: int = 300, environment: Mapping[str, str] | None = None
 ) -> Finished:
-    times = ("--warmup-seconds", 0.01, "--min-seconds", 0.01)
-    return start(runtime, "--size", size, *times, *arguments, environment=environment)
-
-
-def preloading(library: str) -> dict[str, str]:
-    if library == "libgomp":
-        return {}
-    if LIBOMP is None:
-        pytest.skip("LLVM's libomp is not installed")
-    return {"LD_PRELOAD": LIBOMP}
-
-
-def cpu_list(cpus: Sequence[int]) -> str:
-    return ",".join(map(str, cpus))
+    return RUNNERS.quick(runtime, "--size", size, *arguments, environment=environment)
 
 
 ALL = [(runtime, schedule) for runtime, schedules in SCHEDULES.items() for schedule in schedules]
@@ -283,7 +236,7 @@ def test_bad_input_is_refused_with_one_clear_line(arguments: list[str], message:
 def test_cpu_outside_the_affinity_mask_is_refused() -> None:
     first, second = CPUS[:2]
     done = subprocess.run(
-        ["taskset", "-c", str(first), path_of("openmp"), "--size", "300", "--cpus", str(second)],
+        ["taskset", "-c", str(first), RUNNERS.path("openmp"), "--size", "300", "--cpus", str(second)],
         capture_output=True,
         text=True,
         check=False,
