@@ -15,10 +15,11 @@ from study_mapreduce_fakes import SCHEDULES, laboratory, request
 from tautochrone.compare import compare_results
 from tautochrone.errors import TautoError
 from tautochrone.export import export
-from tautochrone.report.mapreduce.analysis_types import MapReduceAnalysis, Payoff, TaskCell
+from tautochrone.report.mapreduce.analysis_types import MapReduceAnalysis, Payoff, Pays, TaskCell
 from tautochrone.runners import MAPREDUCE_PEERS
 from tautochrone.store import Store
 from tautochrone.studies.concluding import report_again
+from tautochrone.studies.mapreduce import payoff as payoff_module
 from tautochrone.studies.mapreduce.study import run_study
 from tautochrone.studies.mapreduce.workloads import Workload
 
@@ -82,6 +83,22 @@ def test_peers_are_listed_with_what_was_tried_of_them(tmp_path: Path) -> None:
         for analysis in (quick, full)
     ]
     assert tried == [(("dynamic",), ("default",)), (SCHEDULES["libgomp"], ("default", "active"))]
+
+
+@pytest.mark.parametrize(
+    ("answers", "start"),
+    [
+        (["no", "yes", "yes"], 1),
+        (["yes", "not resolved", "yes"], 0),
+        (["no", "yes", "not resolved"], 1),
+        (["yes", "no", "yes"], 2),
+        (["yes", "no", "not resolved"], 3),
+        (["no", "no", "no"], 3),
+        ([], 0),
+    ],
+)
+def test_pays_from_the_shortest_length_with_no_no_behind_it(answers: list[Pays], start: int) -> None:
+    assert payoff_module._start([(float(place), one) for place, one in enumerate(answers)]) == start
 
 
 def test_one_cpu_pays_nowhere(tmp_path: Path) -> None:

@@ -78,9 +78,9 @@ class TaskCell(msgspec.Struct, frozen=True, kw_only=True):
 class Payoff(msgspec.Struct, frozen=True, kw_only=True):
     """From which task length on a runtime with no settings pays, with all CPUs.
 
-    ``from_seconds`` is None where it is resolved to pay at no length that was tried. ``not_at_seconds`` is
-    the longest length at which it is not, and ``because`` whether it does not pay there or noise leaves it
-    open; both are None where it pays at all lengths.
+    ``from_seconds`` is the shortest length at which it is resolved to pay, with none above at which it is
+    resolved not to; None where there is no such length. ``not_at_seconds`` is the next shorter length, and
+    ``because`` whether it does not pay there or noise leaves it open; both are None where there is none.
     """
 
     runtime: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import takewhile
 
 from tautochrone import statistics
 from tautochrone.report.mapreduce.analysis_types import Payoff, Pays, TaskCell, TaskConfiguration
@@ -52,16 +51,31 @@ def _of_runtimes(cells: Sequence[TaskCell]) -> Iterator[Payoff]:
             if _counts(one, cell) and one.pays is not None and cell.task_seconds is not None:
                 answers.setdefault(one.runtime, []).append((cell.task_seconds, one.pays))
     for runtime, of_lengths in answers.items():
-        paying = list(takewhile(lambda one: one[1] == "yes", reversed(of_lengths)))
-        below = of_lengths[len(of_lengths) - len(paying) - 1] if len(paying) < len(of_lengths) else None
+        start = _start(of_lengths)
+        below = of_lengths[:start][-1:]
         yield Payoff(
             runtime=runtime,
             tasks=cells[0].tasks,
             emulated=cells[0].emulated,
-            from_seconds=paying[-1][0] if paying else None,
-            not_at_seconds=below[0] if below else None,
-            because=below[1] if below else None,
+            from_seconds=of_lengths[start][0] if start < len(of_lengths) else None,
+            not_at_seconds=below[0][0] if below else None,
+            because=below[0][1] if below else None,
         )
+
+
+def _start(of_lengths: Sequence[tuple[float, Pays]]) -> int:
+    """The place of the shortest length at which it pays with no "no" behind it; behind the end for none.
+
+    A longer length that noise left open does not count against a shorter one that was resolved: what sharing
+    costs does not grow with the tasks.
+    """
+    start = len(of_lengths)
+    for place in range(len(of_lengths) - 1, -1, -1):
+        answer = of_lengths[place][1]
+        if answer == "no":
+            break
+        start = place if answer == "yes" else start
+    return start
 
 
 def _counts(one: TaskConfiguration, cell: TaskCell) -> bool:
