@@ -42,23 +42,24 @@ TimeLimit = Annotated[
 ]
 
 
-def _common(
-    emulate: str | None, emulate_if_possible: str | None, peers: str | None, rounds: int | None, **plain: Any
-) -> dict[str, Any]:
-    """The fields of a StudyRequest from its options. Raises TautoError for what cannot be meant."""
+def _common(context: typer.Context) -> dict[str, Any]:
+    """The fields of a StudyRequest from the options given. Raises TautoError for what cannot be meant."""
     from tautochrone.studies import options
 
-    if emulate is not None and emulate_if_possible is not None:
+    given = context.params
+    emulate, if_possible = given["emulate"], given["emulate_if_possible"]
+    if emulate is not None and if_possible is not None:
         raise TautoError("--emulate and --emulate-if-possible were both given", "Give one of them")
-    if rounds is not None:
-        options.check_rounds(rounds)
-    emulation = emulate if emulate is not None else emulate_if_possible
+    if given["rounds"] is not None:
+        options.check_rounds(given["rounds"])
+    emulation = emulate if emulate is not None else if_possible
+    plain = ("output", "rounds", "seed", "quick", "fresh", "report", "json")
     return {
         "emulations": options.parse_emulations(emulation) if emulation is not None else (),
-        "emulate_if_possible": emulate_if_possible is not None,
-        "peers": options.parse_names(peers, "--peers") if peers is not None else None,
-        "rounds": rounds,
-        **plain,
+        "emulate_if_possible": if_possible is not None,
+        "peers": options.parse_names(given["peers"], "--peers") if given["peers"] is not None else None,
+        "time_limit_seconds": given["time_limit"],
+        **{name: given[name] for name in plain},
     }
 
 
@@ -75,6 +76,7 @@ def _study(context: typer.Context) -> None:
 
 @study_app.command("loop")
 def study_loop(
+    context: typer.Context,
     quick: Quick = False,
     sizes: Annotated[
         str | None, typer.Option("--sizes", metavar="N,N,…", help="Rows of the matrix. Default: 500 … 16000.")
@@ -119,31 +121,19 @@ def study_loop(
     from tautochrone.studies.loop.study import run_study
     from tautochrone.studies.options import parse_names
 
-    common = _common(
-        emulate,
-        emulate_if_possible,
-        peers,
-        rounds,
-        output=output,
-        seed=seed,
-        quick=quick,
-        fresh=fresh,
-        report=report,
-        json=json,
-        time_limit_seconds=time_limit,
-    )
     run_study(
         LoopRequest(
             sizes=parse_sizes(sizes) if sizes is not None else None,
             threads=threads,
             placements=parse_names(placements, "--placements") if placements is not None else None,
-            **common,
+            **_common(context),
         )
     )
 
 
 @study_app.command("mapreduce")
 def study_mapreduce(
+    context: typer.Context,
     quick: Quick = False,
     tasks: Annotated[
         str | None,
@@ -195,23 +185,10 @@ def study_mapreduce(
     from tautochrone.studies.mapreduce.request import MapReduceRequest, parse_threads, parse_workloads
     from tautochrone.studies.mapreduce.study import run_study
 
-    common = _common(
-        emulate,
-        emulate_if_possible,
-        peers,
-        rounds,
-        output=output,
-        seed=seed,
-        quick=quick,
-        fresh=fresh,
-        report=report,
-        json=json,
-        time_limit_seconds=time_limit,
-    )
     run_study(
         MapReduceRequest(
             workloads=parse_workloads(tasks) if tasks is not None else None,
             threads=parse_threads(threads) if threads is not None else None,
-            **common,
+            **_common(context),
         )
     )

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tautochrone import runners
+from tautochrone.cli import main
 from tautochrone.errors import TautoError
 from tautochrone.progress import SilentProgress
 from tautochrone.runners import PEERS_OF_STUDY, Description, Peer, PeerState
@@ -152,6 +153,16 @@ class Laboratory:
             yield slowdown
         finally:
             slowdown.pause()
+
+
+def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    """The one line with which a command is refused."""
+    assert main(words) == 2
+    lines = capsys.readouterr().err.splitlines()
+    errors = [line for line in lines if line.startswith("tauto: error: ")]
+    assert len(errors) == 1
+    assert not any("Traceback" in line for line in lines)
+    return errors[0]
 
 
 def need_executables(*names: str) -> None:

@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 import sample_rows
+from page_content import embedded, visible
 from tautochrone import report
 from tautochrone.errors import TautoError
 from tautochrone.report import figure, palette, tables, text
@@ -26,19 +27,6 @@ ANALYSIS = sample_rows.loop_analysis(ROWS)
 def written(tmp_path: Path, rows: Any = ROWS, analysis: LoopAnalysis | None = ANALYSIS, **kind: str) -> str:
     path = report.write(rows, sample_rows.machine(**kind), tmp_path / "report.html", extra=analysis)
     return path.read_text(encoding="utf-8")
-
-
-def visible(html: str) -> str:
-    """The page's text: no scripts, no styles, no tags, one space between words."""
-    without = re.sub(r"<(script|style)\b.*?</\1>", " ", html, flags=re.DOTALL)
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", without))
-
-
-def embedded(html: str) -> dict[str, Any]:
-    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', html, re.DOTALL)
-    assert found
-    data: dict[str, Any] = json.loads(found.group(1))
-    return data
 
 
 def test_verdict_comes_first_and_large(tmp_path: Path) -> None:

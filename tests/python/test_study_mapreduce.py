@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
 
+from page_content import embedded, visible
 from study_fakes import machine, peers
 from study_mapreduce_fakes import SCHEDULES, laboratory, request
 from tautochrone.compare import compare_results
@@ -284,12 +284,6 @@ def test_report_can_be_written_again(tmp_path: Path) -> None:
     assert analysis.verdict_sentences[0].split(":")[0] in first
 
 
-def visible(html: str) -> str:
-    """The page's text."""
-    without = re.sub(r"<(script|style)\b.*?</\1>", " ", html, flags=re.DOTALL)
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", without))
-
-
 def test_report_has_its_parts_in_order(tmp_path: Path) -> None:
     run_study(request(tmp_path, report=True, emulations=({1: 4.0},)), laboratory().services)
     html = (tmp_path / "report.html").read_text()
@@ -312,19 +306,12 @@ def test_report_has_its_parts_in_order(tmp_path: Path) -> None:
     assert "CPU 1 made 4× slower (emulated)" in words
 
 
-def embedded(path: Path) -> Any:
-    """The data inside a page."""
-    found = re.search(r'id="data">(.*?)</script>', path.read_text(), re.DOTALL)
-    assert found
-    return json.loads(found.group(1))
-
-
 def test_chart_of_speedups_has_a_panel_for_each_kind_of_tasks(tmp_path: Path) -> None:
     run_study(request(tmp_path, report=True), laboratory().services)
     html = (tmp_path / "report.html").read_text()
     for name in ("50 × 1 µs", "50 × 100 µs", "50 × 400 kB"):
         assert f"<h3>{name}</h3>" in html
-    data = embedded(tmp_path / "report.html")
+    data = embedded(html)
     assert {"speedups", "laws", "lengths", "ratios", "switches"} <= data["tables"].keys()
     assert len(data["tables"]["laws"]["rows"]) == 3 * 4
 

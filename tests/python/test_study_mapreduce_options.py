@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from study_fakes import machine, peers, write_runners
+from study_fakes import machine, peers, refused
 from study_mapreduce_fakes import SCHEDULES
 from tautochrone.cli import main
 from tautochrone.errors import TautoError
@@ -115,25 +115,9 @@ def test_more_threads_than_cpus_share_all_of_them() -> None:
     assert wide.workers == 4
 
 
-@pytest.fixture
-def runners(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Fake executables in TAUTO_RUNNERS, and a current folder that may be written."""
-    folder = write_runners(tmp_path / "bin")
-    monkeypatch.setenv("TAUTO_RUNNERS", str(folder))
-    monkeypatch.chdir(tmp_path)
-    return folder
-
-
 def study(*words: str) -> tuple[str, ...]:
     """A study that would be over at once."""
     return ("study", "mapreduce", "--quick", "--tasks", "50x1kB,50x9kB", "--peers", "libgomp", *words)
-
-
-def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
-    """The one line with which a command is refused."""
-    assert main(words) == 2
-    (error,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("tauto: error: ")]
-    return error
 
 
 @pytest.mark.usefixtures("runners")

@@ -107,17 +107,15 @@ def line_with_points(
     return [lines, marks]
 
 
-def interval(here: alt.Chart, look: list[RuntimeStyle], x: alt.X, low: alt.Y, high: str) -> alt.Chart:
-    """Bars from the low to the high end of intervals."""
-    bars: alt.Chart = here.mark_rule(strokeWidth=2).encode(x=x, y=low, y2=high, color=color(look))
+def interval(
+    here: alt.Chart, look: list[RuntimeStyle], x: alt.X, y: alt.Y, low: str = "low", high: str = "high"
+) -> alt.Chart:
+    """Bars from the low to the high end of intervals, where there are any."""
+    there = here.transform_filter(f"isValid(datum.{low})")
+    start = y.copy(deep=True)
+    start.shorthand = f"{low}:Q"
+    bars: alt.Chart = there.mark_rule(strokeWidth=2).encode(x=x, y=start, y2=f"{high}:Q", color=color(look))
     return bars
-
-
-def same_axis(y: alt.Y, field: str) -> alt.Y:
-    """The same axis for another field."""
-    copy: alt.Y = y.copy(deep=True)
-    copy.shorthand = field
-    return copy
 
 
 def ratio_chart(

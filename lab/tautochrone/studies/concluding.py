@@ -17,9 +17,17 @@ from tautochrone.studies.services import Services
 
 
 def conclude(
-    store: Store, machine: Mapping[str, Any], request: StudyRequest, analysis: Analysis, services: Services
+    store: Store,
+    machine: Mapping[str, Any],
+    request: StudyRequest,
+    analysis: Analysis,
+    services: Services,
+    interrupted: bool,
 ) -> None:
-    """Write the report, print the verdict (or the analysis as JSON) and where everything is."""
+    """Write the report, print the verdict (or the analysis as JSON) and where everything is.
+
+    Raises KeyboardInterrupt at the end for a study that was interrupted: what it has is reported first.
+    """
     if request.json:
         print(msgspec.json.encode(analysis).decode(), file=services.output, flush=True)
     path = None
@@ -31,6 +39,8 @@ def conclude(
         print(f"\nRows:   {store.path}", file=services.output)
         if path is not None:
             print(f"Report: {path}", file=services.output, flush=True)
+    if interrupted:
+        raise KeyboardInterrupt
 
 
 def _write(store: Store, machine: Mapping[str, Any], path: Path, analysis: Analysis) -> Path:

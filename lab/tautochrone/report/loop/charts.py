@@ -20,7 +20,6 @@ from tautochrone.report.drawing import (
     padded,
     parameters,
     ratio_chart,
-    same_axis,
     shape,
     shown,
 )
@@ -84,7 +83,7 @@ def _time(data: Datasets, look: list[RuntimeStyle]) -> Layers:
     layers = [
         _bound(x, y, "time:N", "no division can take less than"),
         _raw(look, x, y),
-        interval(here.transform_filter("isValid(datum.low)"), look, x, same_axis(y, "low:Q"), "high:Q"),
+        interval(here, look, x, y),
         *line_with_points(here, look, x, y, tooltip),
     ]
     return alt.layer(*layers).properties(height=330).add_params(*parameters())
@@ -121,13 +120,7 @@ def _speedup(data: Datasets, look: list[RuntimeStyle]) -> Layers:
     layers = [
         _bound(x, y, "speedup_text:N", "bound S").transform_filter("isValid(datum.speedup)"),
         raw,
-        interval(
-            here.transform_filter("isValid(datum.speedup_low)"),
-            look,
-            x,
-            same_axis(y, "speedup_low:Q"),
-            "speedup_high:Q",
-        ),
+        interval(here, look, x, y, "speedup_low", "speedup_high"),
         *line_with_points(here, look, x, y, tooltip),
     ]
     return alt.layer(*layers).properties(height=330).add_params(*parameters())
@@ -163,7 +156,7 @@ def _chunk(data: Datasets, look: list[RuntimeStyle]) -> Layers:
     dash = alt.StrokeDash("schedule:N", scale=alt.Scale(domain=schedules, range=dashes), legend=None)
     here = shown("chunks").transform_filter("datum.size === size")
     layers = [
-        interval(here.transform_filter("isValid(datum.low)"), look, x, same_axis(y, "low:Q"), "high:Q"),
+        interval(here, look, x, y),
         here.mark_line(strokeWidth=1.8).encode(
             x=x, y=y, color=color(look), strokeDash=dash, detail=["runtime:N", "schedule:N"]
         ),

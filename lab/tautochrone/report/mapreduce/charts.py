@@ -20,7 +20,6 @@ from tautochrone.report.drawing import (
     padded,
     parameters,
     ratio_chart,
-    same_axis,
     shown,
 )
 from tautochrone.report.mapreduce.datasets import Datasets
@@ -124,13 +123,7 @@ def _speedup(data: Datasets, look: list[RuntimeStyle]) -> Layers:
         law.mark_line(strokeDash=[7, 4], strokeWidth=2, stroke=INK, opacity=0.75).encode(
             x=x, y=y, tooltip=tooltip
         ),
-        interval(
-            here.transform_filter("isValid(datum.speedup_low)"),
-            look,
-            x,
-            same_axis(y, "speedup_low:Q"),
-            "speedup_high:Q",
-        ),
+        interval(here, look, x, y, "speedup_low", "speedup_high"),
         *line_with_points(here, look, x, y, _tooltip(alt.Tooltip("waiting_text:N", title="waiting"))),
     ]
     return alt.layer(*layers).properties(height=260).add_params(*parameters(workload=0))

@@ -106,9 +106,7 @@ def run_study(request: LoopRequest, services: Services | None = None) -> LoopAna
             )
         contexts.save(context, request.output)
     analysis = analyse(store.rows(None), prepared.machine, context)
-    conclude(store, prepared.machine, request, analysis, services)
-    if interrupted:
-        raise KeyboardInterrupt
+    conclude(store, prepared.machine, request, analysis, services, interrupted)
     return analysis
 
 

@@ -111,9 +111,7 @@ def run_study(request: MapReduceRequest, services: Services | None = None) -> Ma
             _trace(context, cells, prepared, executor, plan.time_limit_seconds)
         contexts.save(context, request.output)
     analysis = analyse(store.rows(None), prepared.machine, context)
-    conclude(store, prepared.machine, request, analysis, services)
-    if interrupted:
-        raise KeyboardInterrupt
+    conclude(store, prepared.machine, request, analysis, services, interrupted)
     return analysis
 
 
