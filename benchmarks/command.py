@@ -20,7 +20,7 @@ from tautochrone.clock import SystemClock
 from tautochrone.errors import TautoError
 from tautochrone.machine import read_machine
 from tautochrone.progress import SilentProgress, TerminalProgress
-from tautochrone.studies.loop.request import parse_cpus
+from tautochrone.studies.options import parse_cpus
 from tautochrone.subprocess_executor import SubprocessExecutor
 
 BAD_INPUT, INTERRUPTED = 2, 130

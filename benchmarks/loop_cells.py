@@ -16,15 +16,11 @@ from benchmarks.micro import engineering
 from tautochrone.configuration import Configuration
 from tautochrone.measure import equal_answers
 from tautochrone.studies.loop.configurations import Candidate, candidates
-from tautochrone.studies.loop.measuring import (
-    StudyCell,
-    Times,
-    configuration,
-    is_serial,
-    sums_in_its_own_order,
-)
-from tautochrone.studies.loop.placements import cpus_of, layout
-from tautochrone.studies.loop.request import FULL_CHUNKS, Emulation
+from tautochrone.studies.loop.measuring import StudyCell, configuration, sums_in_its_own_order
+from tautochrone.studies.loop.request import FULL_CHUNKS
+from tautochrone.studies.options import Emulation, Times
+from tautochrone.studies.placements import cpus_of, layout
+from tautochrone.studies.running import is_serial
 
 SIZES = (500, 1000, 2000, 4000, 8000)
 FACTORS = (2.0, 4.0, 8.0)

@@ -15,6 +15,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from tautochrone import __version__
+from tautochrone.cli_study import study_app
 from tautochrone.errors import TautoError
 
 BAD_INPUT = 2
@@ -36,10 +37,10 @@ app = typer.Typer(
     tauto machine                                  what is this machine
     tauto study loop --quick                       parallel loops here, every runtime beside the others
     tauto study loop --emulate 1:4                 the same with CPU 1 made four times slower
+    tauto study mapreduce --quick                  short tasks: from which length on each library pays
     tauto compare before/ after/                   two results, honestly
     """,
 )
-study_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, invoke_without_command=True)
 app.add_typer(study_app, name="study")
 
 
@@ -84,7 +85,7 @@ def version() -> None:
     from tautochrone import runners
 
     typer.echo(f"tautochrone {__version__}")
-    for state in runners.peer_states():
+    for state in runners.all_peer_states():
         if state.description is not None:
             what = " ".join(filter(None, (state.description.library, state.description.version))) or "here"
         else:
@@ -122,111 +123,6 @@ def machine(
     from tautochrone.machine import run_machine_command
 
     raise typer.Exit(run_machine_command(json, export, measure.value, root, Console()))
-
-
-@study_app.callback()
-def _study(context: typer.Context) -> None:
-    """Repeat a published experiment on this machine, every runtime beside the others.
-
-    \b
-    Studies:
-      loop     parallel loops on equal and unequal cores
-    """  # noqa: D301
-
-
-@study_app.command("loop")
-def study_loop(
-    quick: Annotated[bool, typer.Option("--quick", help="Four sizes, fewer chunks: a few minutes.")] = False,
-    sizes: Annotated[
-        str | None, typer.Option("--sizes", metavar="N,N,…", help="Rows of the matrix. Default: 500 … 16000.")
-    ] = None,
-    emulate: Annotated[
-        str | None,
-        typer.Option(
-            "--emulate",
-            metavar="CPU:FACTOR,…",
-            help="Also with these CPUs made slower; each item is a state of its own: 1:2,1:4 or 1:2+3:2.",
-        ),
-    ] = None,
-    emulate_if_possible: Annotated[
-        str | None,
-        typer.Option(
-            "--emulate-if-possible",
-            metavar="CPU:FACTOR,…",
-            help="Like --emulate, but only a warning where this machine does not permit it.",
-        ),
-    ] = None,
-    threads: Annotated[
-        int | None, typer.Option("--threads", min=1, help="Threads at most. Default: all.")
-    ] = None,
-    placements: Annotated[
-        str | None,
-        typer.Option("--placements", metavar="NAME,…", help="all, fast, slow, threads, or CPUs (0-3)."),
-    ] = None,
-    peers: Annotated[
-        str | None,
-        typer.Option(
-            "--peers", metavar="NAME,…", help="libgomp, libomp, tbb, stdpar, openblas; none for only ours."
-        ),
-    ] = None,
-    rounds: Annotated[
-        int | None, typer.Option("--rounds", help="Rounds of the final comparison, 8 or more.")
-    ] = None,
-    output: Annotated[
-        Path, typer.Option("--output", metavar="FOLDER", help="Where rows and the report go.")
-    ] = Path("tautochrone-results/loop"),
-    fresh: Annotated[
-        bool, typer.Option("--fresh", help="Start anew; otherwise a study that was interrupted goes on.")
-    ] = False,
-    report: Annotated[
-        bool, typer.Option("--report/--no-report", help="Write report.html at the end.")
-    ] = True,
-    json: Annotated[bool, typer.Option("--json", help="Print the analysis as JSON.")] = False,
-    seed: Annotated[int, typer.Option("--seed", help="Of the order of the runs.")] = 1,
-    time_limit: Annotated[
-        float | None,
-        typer.Option("--time-limit", metavar="SECONDS", help="For each run. Default: from its size."),
-    ] = None,
-) -> None:
-    """Measure a parallel loop (conjugate gradients) on this machine, and say what to use.
-
-    Compares plain and tuned OpenMP on libgomp and libomp, oneTBB, std::execution, OpenBLAS and tautochrone,
-    in shuffled rounds, on all cores, on the fast and on the slow ones. Writes every run as it ends:
-    interrupt it when you like, start it again, and it goes on.
-
-    \b
-    Examples:
-      tauto study loop --quick
-      tauto study loop --quick --emulate 1:2,1:4      also with CPU 1 two and four times slower
-      tauto study loop --sizes 2000,4000 --peers libgomp,tbb --rounds 20
-      tauto study loop --placements all,fast,0-3 --output results/night
-    """  # noqa: D301
-    from tautochrone.studies.loop import request as asked
-    from tautochrone.studies.loop.study import run_study
-
-    if emulate is not None and emulate_if_possible is not None:
-        raise TautoError("--emulate and --emulate-if-possible were both given", "Give one of them")
-    if rounds is not None:
-        asked.check_rounds(rounds)
-    emulation = emulate if emulate is not None else emulate_if_possible
-    run_study(
-        asked.LoopRequest(
-            output=output,
-            sizes=asked.parse_sizes(sizes) if sizes is not None else None,
-            emulations=asked.parse_emulations(emulation) if emulation is not None else (),
-            emulate_if_possible=emulate_if_possible is not None,
-            threads=threads,
-            placements=asked.parse_names(placements, "--placements") if placements is not None else None,
-            peers=asked.parse_names(peers, "--peers") if peers is not None else None,
-            rounds=rounds,
-            seed=seed,
-            quick=quick,
-            fresh=fresh,
-            report=report,
-            json=json,
-            time_limit_seconds=time_limit,
-        )
-    )
 
 
 @app.command(context_settings={"ignore_unknown_options": True})
@@ -289,7 +185,7 @@ def report(
     Example:
       tauto report tautochrone-results/loop
     """  # noqa: D301
-    from tautochrone.studies.loop.study import report_again
+    from tautochrone.studies.concluding import report_again
 
     typer.echo(f"The report: {report_again(folder, output)}")
 

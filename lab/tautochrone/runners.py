@@ -1,8 +1,8 @@
 """The executables that the lab starts: where they are, what they can do, which peers are there.
 
-One executable a runtime under test, so that no library changes another's behaviour by being loaded beside it.
-LLVM's libomp has no executable of its own: it implements GCC's entry points, so the GCC-built
-``tauto-loop-openmp`` runs on it when it is preloaded.
+One executable a study and runtime under test, so that no library changes another's behaviour by being loaded
+beside it. LLVM's libomp has no executable of its own: it implements GCC's entry points, so the GCC-built
+``tauto-loop-openmp`` and ``tauto-mapreduce-openmp`` run on it when it is preloaded.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 import re
 import subprocess
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
@@ -28,18 +28,19 @@ _OWN_FOLDER = Path(__file__).resolve().parent / "bin"
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """A runtime under test: the runner it lives in and the Debian package that brings its library."""
+    """A runtime under test in a study: its runner, and the Debian package that brings its library."""
 
     name: str  # the word in --peers, in rows' `library` and the key of its colour: libgomp, libomp, tbb …
     runtime: str  # the word in rows' `runtime`, and the end of the runner's name
     title: str  # for people
     package: str
     default_schedule: str  # what a program gets that sets nothing
+    study: str = "loop"
 
     @property
     def runner(self) -> str:
         """The executable that the peer is measured with."""
-        return f"tauto-loop-{self.runtime}"
+        return f"tauto-{self.study}-{self.runtime}"
 
 
 PEERS: tuple[Peer, ...] = (
@@ -52,6 +53,24 @@ PEERS: tuple[Peer, ...] = (
     Peer("tautochrone", "tautochrone", "tautochrone", "", "adaptive"),
 )
 PEER_BY_NAME: Mapping[str, Peer] = {peer.name: peer for peer in PEERS}
+
+
+def _reducing(name: str, default_schedule: str) -> Peer:
+    """A runtime of the loop study that has a map/reduce runner as well."""
+    return replace(PEER_BY_NAME[name], default_schedule=default_schedule, study="mapreduce")
+
+
+MAPREDUCE_PEERS: tuple[Peer, ...] = (
+    _reducing("serial", "serial"),
+    Peer("qt", "qt", "QtConcurrent", "qt6-base-dev", "unordered", "mapreduce"),
+    _reducing("tbb", "auto"),
+    _reducing("libgomp", "dynamic"),
+    _reducing("libomp", "dynamic"),
+    _reducing("stdpar", "par"),
+    Peer("async", "async", "std::async", "", "async", "mapreduce"),
+    _reducing("tautochrone", "adaptive"),
+)
+PEERS_OF_STUDY: Mapping[str, tuple[Peer, ...]] = {"loop": PEERS, "mapreduce": MAPREDUCE_PEERS}
 
 
 class Description(msgspec.Struct, frozen=True):
@@ -103,8 +122,9 @@ def find(name: str) -> Path:
 
 
 def _remedy(executable: str) -> str:
-    packages = sorted({peer.package for peer in PEERS if peer.runner == executable and peer.package})
-    if packages and executable != "tauto-loop-openmp":
+    peers = [peer for peers in PEERS_OF_STUDY.values() for peer in peers if peer.runner == executable]
+    packages = sorted({peer.package for peer in peers if peer.package and peer.runtime != "openmp"})
+    if packages:
         return f"Install {' and '.join(packages)} and build again (make), or set {RUNNERS_VARIABLE}"
     return (
         f"Build it (make), reinstall with pip install ., or set {RUNNERS_VARIABLE} to the folder that has it"
@@ -211,14 +231,24 @@ def peer_state(peer: Peer) -> PeerState:
     return PeerState(peer, description, find(peer.runner), preload_environment(preload))
 
 
-def peer_states(names: list[str] | None = None) -> list[PeerState]:
-    """The state of the named peers, or of all, in the order of :data:`PEERS`.
+def peer_states(names: list[str] | None = None, study: str = "loop") -> list[PeerState]:
+    """The state of the named peers of a study, or of all, in the order of :data:`PEERS_OF_STUDY`.
 
-    Raises TautoError for a name that is no peer, listing those that are.
+    Raises TautoError for a name that is no peer of the study, listing those that are.
     """
+    peers = PEERS_OF_STUDY[study]
+    known = [peer.name for peer in peers]
     for name in names or []:
-        if name not in PEER_BY_NAME:
-            known = ", ".join(PEER_BY_NAME)
-            raise TautoError(f"there is no peer called {name!r}", f"Choose from: {known}")
-    wanted = PEER_BY_NAME if names is None else names
-    return [peer_state(peer) for peer in PEERS if peer.name in wanted]
+        if name not in known:
+            raise TautoError(
+                f"there is no peer called {name!r} in study {study}", f"Choose from: {', '.join(known)}"
+            )
+    return [peer_state(peer) for peer in peers if names is None or peer.name in names]
+
+
+def all_peer_states() -> list[PeerState]:
+    """The state of every peer, each once, whatever study it takes part in."""
+    every: dict[str, Peer] = {}
+    for peer in (peer for peers in PEERS_OF_STUDY.values() for peer in peers):
+        every.setdefault(peer.name, peer)
+    return [peer_state(peer) for peer in every.values()]

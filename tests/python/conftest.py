@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import hypothesis
 import pytest
+
+from study_fakes import write_runners
 
 # Wall-clock deadlines fail on a loaded machine and say nothing of the code.
 hypothesis.settings.register_profile("tautochrone", deadline=None, derandomize="CI" in os.environ)
@@ -23,3 +26,12 @@ def settings_of_the_caller_do_not_leak_in(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("TERM", "dumb")
     monkeypatch.setenv("COLUMNS", "120")
+
+
+@pytest.fixture
+def runners(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Fake executables in TAUTO_RUNNERS, and a current folder that may be written."""
+    folder = write_runners(tmp_path / "bin")
+    monkeypatch.setenv("TAUTO_RUNNERS", str(folder))
+    monkeypatch.chdir(tmp_path)
+    return folder

@@ -13,22 +13,16 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tautochrone.report.analysis_types import (
+from tautochrone.report.analysis_types import Claim, Command, NotMeasured, Peer, PeerRatio, Ratio, Settings
+from tautochrone.report.loop.analysis_types import (
     BandwidthPoint,
     Cell,
     ChunkPoint,
-    Claim,
-    Command,
     ConfigurationTime,
     CoresUsed,
     CpuLoad,
     CpuSample,
     LoopAnalysis,
-    NotMeasured,
-    Peer,
-    PeerRatio,
-    Ratio,
-    Settings,
 )
 
 Row = dict[str, Any]

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from study_loop_fakes import laboratory, machine, request, write_runners
+from study_fakes import machine, refused
+from study_loop_fakes import laboratory, request
 from tautochrone.cli import main
 from tautochrone.errors import TautoError
 from tautochrone.journal import Journal
@@ -17,25 +18,6 @@ from tautochrone.store import Store
 from tautochrone.studies.loop.study import run_study
 
 LAB = Path(__file__).resolve().parents[2] / "lab"
-
-
-@pytest.fixture
-def runners(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Fake executables in TAUTO_RUNNERS, and a current folder that may be written."""
-    folder = write_runners(tmp_path / "bin")
-    monkeypatch.setenv("TAUTO_RUNNERS", str(folder))
-    monkeypatch.chdir(tmp_path)
-    return folder
-
-
-def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
-    """The one line with which a command is refused."""
-    assert main(words) == 2
-    lines = capsys.readouterr().err.splitlines()
-    errors = [line for line in lines if line.startswith("tauto: error: ")]
-    assert len(errors) == 1
-    assert not any("Traceback" in line for line in lines)
-    return errors[0]
 
 
 def study(*words: str) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import tautochrone
-from study_loop_fakes import write_runners
+from study_fakes import write_runners
 from tautochrone import cli, runners
 from tautochrone.cli import main
 from tautochrone.errors import TautoError
@@ -39,7 +39,7 @@ def test_help_names_every_verb_and_no_others(capsys: pytest.CaptureFixture[str])
     assert set(re.findall(r"^  (\w+) ", listed, re.MULTILINE)) == set(VERBS)
 
 
-@pytest.mark.parametrize("verb", [*VERBS, "study loop"])
+@pytest.mark.parametrize("verb", [*VERBS, "study loop", "study mapreduce"])
 def test_every_command_shows_examples(capsys: pytest.CaptureFixture[str], verb: str) -> None:
     assert main([*verb.split(), "--help"]) == 0
     said = capsys.readouterr().out
@@ -90,10 +90,10 @@ def test_version_lists_peers_and_what_to_install(
 def fail_with(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     """Make `tauto version` end in that error."""
 
-    def broken(names: list[str] | None = None) -> list[runners.PeerState]:
+    def broken() -> list[runners.PeerState]:
         raise error
 
-    monkeypatch.setattr(runners, "peer_states", broken)
+    monkeypatch.setattr(runners, "all_peer_states", broken)
 
 
 def test_defect_is_one_line_that_says_how_to_report_it(

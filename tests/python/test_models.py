@@ -101,3 +101,27 @@ def test_a_missing_measurement_is_refused(call: Callable[[float], float], bad: f
 def test_no_cores_are_refused() -> None:
     with pytest.raises(ValueError, match="at least one core"):
         models.ideal_seconds(1.0, [])
+
+
+@pytest.mark.parametrize(("threads", "share"), [(1, 50), (16, 4), (17, 3), (24, 3), (25, 2), (50, 1)])
+def test_whole_tasks_step_where_the_published_chart_does(threads: int, share: int) -> None:
+    assert models.whole_tasks_seconds(50, [1.0] * threads) == pytest.approx(share)
+
+
+def test_whole_tasks_go_to_the_core_that_ends_first() -> None:
+    # In 8 s the fast core does 8 tasks and the slow one 2.
+    assert models.whole_tasks_seconds(10, [1.0, 4.0]) == pytest.approx(8.0)
+    assert models.whole_tasks_seconds(9, [1.0, 4.0]) == pytest.approx(8.0)
+    assert models.whole_tasks_seconds(8, [1.0, 4.0]) == pytest.approx(7.0)
+
+
+@given(st.integers(1, 200), speeds)
+def test_whole_tasks_never_beat_divided_ones(tasks: int, each: list[float]) -> None:
+    alone = [1.0 / speed for speed in each]
+    assert models.whole_tasks_seconds(tasks, alone) >= models.ideal_seconds(tasks, each) * (1 - 1e-9)
+
+
+@pytest.mark.parametrize(("tasks", "alone"), [(0, [1.0]), (1, []), (1, [0.0])])
+def test_whole_tasks_need_tasks_and_cores(tasks: int, alone: list[float]) -> None:
+    with pytest.raises(ValueError):
+        models.whole_tasks_seconds(tasks, alone)

@@ -12,10 +12,13 @@ import msgspec
 import pytest
 
 import sample_rows
+from page_content import embedded, visible
 from tautochrone import report
 from tautochrone.errors import TautoError
-from tautochrone.report import charts, datasets, figures, palette, text
-from tautochrone.report.analysis_types import CpuLoad, CpuSample, LoopAnalysis, Ratio
+from tautochrone.report import figure, palette, tables, text
+from tautochrone.report.analysis_types import Ratio
+from tautochrone.report.loop import charts, datasets
+from tautochrone.report.loop.analysis_types import CpuLoad, CpuSample, LoopAnalysis
 
 ROWS = tuple(sample_rows.loop_rows())
 ANALYSIS = sample_rows.loop_analysis(ROWS)
@@ -24,19 +27,6 @@ ANALYSIS = sample_rows.loop_analysis(ROWS)
 def written(tmp_path: Path, rows: Any = ROWS, analysis: LoopAnalysis | None = ANALYSIS, **kind: str) -> str:
     path = report.write(rows, sample_rows.machine(**kind), tmp_path / "report.html", extra=analysis)
     return path.read_text(encoding="utf-8")
-
-
-def visible(html: str) -> str:
-    """The page's text: no scripts, no styles, no tags, one space between words."""
-    without = re.sub(r"<(script|style)\b.*?</\1>", " ", html, flags=re.DOTALL)
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", without))
-
-
-def embedded(html: str) -> dict[str, Any]:
-    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', html, re.DOTALL)
-    assert found
-    data: dict[str, Any] = json.loads(found.group(1))
-    return data
 
 
 def test_verdict_comes_first_and_large(tmp_path: Path) -> None:
@@ -140,7 +130,7 @@ def test_error_rows_never_win(tmp_path: Path) -> None:
     ]
     assert [one.seconds for one in stdpar] == [None]
     drawn = datasets.build(ANALYSIS).tables["times"]
-    slowed = datasets.situations_of(ANALYSIS.cells).index({"1": 2.0})
+    slowed = tables.situations_of(ANALYSIS.cells).index({"1": 2.0})
     assert not [r for r in drawn if (r["situation"], r["size"], r["runtime"]) == (slowed, 2000, "stdpar")]
     assert "10 of 2640 runs failed; they never win" in visible(written(tmp_path))
 
@@ -261,9 +251,7 @@ def test_peers_are_drawn_at_their_best_and_ours_with_no_settings() -> None:
 
 
 def test_columns_keep_numbers_words_and_nothing_apart() -> None:
-    stored = datasets.columns(
-        [{"a": 1, "b": "x", "c": None}, {"a": 0.123456789, "b": "x", "c": float("nan")}]
-    )
+    stored = tables.columns([{"a": 1, "b": "x", "c": None}, {"a": 0.123456789, "b": "x", "c": float("nan")}])
     assert stored == {
         "names": ["a", "b", "c"],
         "words": ["x"],
@@ -334,12 +322,12 @@ def test_verdicts_are_counted_and_losses_are_not_hidden() -> None:
         return msgspec.structs.replace(ANALYSIS.cells[0], ratio=msgspec.convert(ratio, Ratio))
 
     cells = [cell("slower"), cell("faster"), cell("slower"), cell("no difference resolved")]
-    assert figures.verdict_counts(cells).split("; ") == [
+    assert figure.verdict_counts(cell.ratio for cell in cells).split("; ") == [
         "faster than the best peer in 1 of 4 cases",
         "slower than the best peer in 2",
         "no difference resolved in 1",
     ]
-    assert figures.verdict_counts([cell("not measured")]) == ""
+    assert figure.verdict_counts([cell("not measured").ratio]) == ""
 
 
 def test_cpu_lists_and_core_counts_read_as_people_write_them() -> None:

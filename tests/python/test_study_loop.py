@@ -8,15 +8,19 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from study_loop_fakes import laboratory, machine, peers, request
+from study_fakes import machine, peers
+from study_loop_fakes import SCHEDULES, laboratory, request
 from tautochrone.errors import TautoError
-from tautochrone.report.analysis_types import Cell, LoopAnalysis, Ratio
+from tautochrone.report.analysis_types import Ratio
+from tautochrone.report.loop.analysis_types import Cell, LoopAnalysis
 from tautochrone.row import SCREENING
 from tautochrone.runners import PEERS
 from tautochrone.store import Store
+from tautochrone.studies import wording
+from tautochrone.studies.concluding import report_again
 from tautochrone.studies.loop import sentences
 from tautochrone.studies.loop.cells import CellRuns, Contender
-from tautochrone.studies.loop.study import report_again, run_study
+from tautochrone.studies.loop.study import run_study
 
 EMULATED = ({1: 2.0}, {1: 4.0})
 
@@ -327,7 +331,7 @@ def test_report_is_written_and_can_be_written_again(tmp_path: Path) -> None:
 
 
 def test_the_fake_peers_are_the_real_ones() -> None:
-    assert [state.peer.name for state in peers()(None)] == [peer.name for peer in PEERS]
+    assert [state.peer.name for state in peers("loop", SCHEDULES)(None)] == [peer.name for peer in PEERS]
 
 
 def comparison(low: float, high: float) -> Ratio:
@@ -340,15 +344,15 @@ def comparison(low: float, high: float) -> Ratio:
 
 @pytest.mark.parametrize(("low", "high", "quiet"), [(0.97, 1.02, True), (0.7, 1.4, False)])
 def test_an_interval_that_is_too_wide_says_so(low: float, high: float, quiet: bool) -> None:
-    said = sentences._unresolved(comparison(low, high))
+    said = wording.unresolved(comparison(low, high))
     assert ("quieter machine" not in said) == quiet
 
 
 def test_percentages_are_of_the_other_ones_time() -> None:
     found = Ratio(value=0.63, low=0.61, high=0.65, confidence=0.992, rounds=12, verdict="faster")
-    assert sentences.less_time(found) == "37 % less time (35 to 39 %"
+    assert wording.less_time(found) == "37 % less time (35 to 39 %"
     slower = Ratio(value=1.021, low=1.012, high=1.034, confidence=0.992, rounds=12, verdict="slower")
-    assert sentences.less_time(slower) == "2.1 % more time (1.2 to 3.4 %"
+    assert wording.less_time(slower) == "2.1 % more time (1.2 to 3.4 %"
 
 
 def contender(library: str, schedule: str, *seconds: float) -> Contender:

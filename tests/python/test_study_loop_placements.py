@@ -6,17 +6,13 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from study_loop_fakes import machine, peers
+from study_fakes import machine, peers
+from study_loop_fakes import SCHEDULES
 from tautochrone.errors import TautoError
 from tautochrone.studies.loop.configurations import Candidate, candidates
-from tautochrone.studies.loop.placements import Cpu, Layout, cpus_of, layout
-from tautochrone.studies.loop.request import (
-    format_bytes,
-    format_cpus,
-    parse_cpus,
-    parse_emulations,
-    parse_sizes,
-)
+from tautochrone.studies.loop.request import parse_sizes
+from tautochrone.studies.options import format_bytes, format_cpus, parse_cpus, parse_emulations
+from tautochrone.studies.placements import Cpu, Layout, cpus_of, layout
 
 
 def hybrid() -> list[Cpu]:
@@ -93,7 +89,7 @@ def test_cpus_that_are_not_allowed_are_never_used() -> None:
 
 def found(seen: Layout, quick: bool = False) -> list[Candidate]:
     """All candidates of a cell with every peer there."""
-    return candidates(peers()(None), seen, (1, 2, 16), quick=quick)
+    return candidates(peers("loop", SCHEDULES)(None), seen, (1, 2, 16), quick=quick)
 
 
 def test_every_chunk_and_both_wait_policies_are_tried_in_a_full_study() -> None:

@@ -7,30 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from tautochrone import runners
-from tautochrone.errors import TautoError
+from study_fakes import need_executables
 from tautochrone.progress import SilentProgress
 from tautochrone.store import Store
 from tautochrone.studies.loop.request import LoopRequest
-from tautochrone.studies.loop.services import Services
 from tautochrone.studies.loop.study import run_study
-
-
-def executables_missing() -> str | None:
-    """What is not built here, or None."""
-    try:
-        for name in ("probe", "loop-serial", "loop-openmp", "loop-tautochrone"):
-            runners.find(name)
-    except TautoError as error:
-        return error.message
-    return None
+from tautochrone.studies.services import Services
 
 
 @pytest.mark.slow
 def test_small_study_with_the_real_runners(tmp_path: Path) -> None:
-    missing = executables_missing()
-    if missing is not None:
-        pytest.skip(missing)
+    need_executables("probe", "loop-serial", "loop-openmp", "loop-tautochrone")
     said = io.StringIO()
     asked = LoopRequest(output=tmp_path, quick=True, sizes=(200, 300), peers=("libgomp",))
     services = Services(progress=lambda title: SilentProgress(), output=said, messages=said)

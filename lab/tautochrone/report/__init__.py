@@ -1,7 +1,7 @@
 """The report: one HTML file that opens offline, with the verdict first and the machine last.
 
 ``write`` is all that the rest of the lab needs; a study fills the structures in
-:mod:`tautochrone.report.analysis_types`.
+:mod:`tautochrone.report.loop.analysis_types` or :mod:`tautochrone.report.mapreduce.analysis_types`.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Any
 
 from tautochrone.errors import TautoError
 from tautochrone.report import minimal, page
-from tautochrone.report.analysis_types import LoopAnalysis
+from tautochrone.report.analysis_types import Analysis
 
-__all__ = ["LoopAnalysis", "write"]
+__all__ = ["Analysis", "write"]
 
 
 def write(
@@ -25,7 +25,7 @@ def write(
     path: Path,
     *,
     study: str = "loop",
-    extra: LoopAnalysis | None = None,
+    extra: Analysis | None = None,
 ) -> Path:
     """Writes the report of `rows` (schema ``tautochrone.row/1``) to `path` and returns it.
 

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tautochrone.report import text
-from tautochrone.report.analysis_types import Cell, ConfigurationTime, LoopAnalysis, Ratio
+from tautochrone.report.analysis_types import Ratio
+from tautochrone.report.loop.analysis_types import Cell, ConfigurationTime, LoopAnalysis
 from tautochrone.report.page import row_label
 
 _NOT_COMPARED = Ratio(value=None, low=None, high=None, confidence=None, rounds=0, verdict="not measured")

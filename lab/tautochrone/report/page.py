@@ -17,9 +17,14 @@ import markupsafe
 import msgspec
 import vl_convert
 
-from tautochrone.report import charts, datasets, figures, machine_view, text
-from tautochrone.report.analysis_types import Cell, LoopAnalysis
+from tautochrone.report import machine_view, tables, text
+from tautochrone.report.analysis_types import Analysis
+from tautochrone.report.loop import page as loop_page
+from tautochrone.report.loop.analysis_types import LoopAnalysis
+from tautochrone.report.mapreduce import page as mapreduce_page
+from tautochrone.report.mapreduce.analysis_types import MapReduceAnalysis
 from tautochrone.report.palette import RuntimeStyle, runtime_key, styles
+from tautochrone.report.parts import Parts
 
 _VERDICT_SIGNS = {"faster": "▲", "slower": "▼", "no difference resolved": "", "not measured": "–"}
 
@@ -34,59 +39,56 @@ class Failure(msgspec.Struct, frozen=True):
 
 
 def render(
-    rows: Sequence[Mapping[str, Any]], machine: Mapping[str, Any], analysis: LoopAnalysis, study: str
+    rows: Sequence[Mapping[str, Any]], machine: Mapping[str, Any], analysis: Analysis, study: str
 ) -> str:
     """The whole page as HTML. `rows` are the study's rows, used for what was run and what failed."""
-    data = datasets.build(analysis)
-    specifications = charts.build(data)
-    situations = [text.situation(emulated) for emulated in data.situations]
+    parts = _parts(analysis)
+    look = styles(parts.runtimes)
+    situations = [text.situation(emulated) for emulated in parts.situations]
     embedded = {
-        "tables": {name: datasets.columns(table) for name, table in data.tables.items()},
-        "charts": specifications,
-        "configurations": datasets.columns(_configuration_records(analysis, data)),
+        "tables": {name: tables.columns(table) for name, table in parts.tables.items()},
+        "charts": parts.charts,
+        "configurations": tables.columns(parts.configurations),
+        "columns": parts.columns,
+        "filters": [one.name for one in parts.filters],
         "situations": situations,
-        "names": {style.key: style.name for style in styles(data.runtimes)},
-        "variables": {style.key: style.variable for style in styles(data.runtimes)},
+        "names": {style.key: style.name for style in look},
+        "variables": {style.key: style.variable for style in look},
     }
     return (
         _environment()
-        .get_template("report.html.j2")
+        .get_template(parts.template)
         .render(
             analysis=analysis,
             study=study,
             title=_title(machine, study),
-            machine=machine_view.build(machine, data.situations),
-            figures=figures.build(analysis, data, specifications),
-            scoreboard=_scoreboard(analysis, data),
-            counts=figures.verdict_counts(analysis.cells),
+            machine=machine_view.build(machine, parts.situations),
+            figures=parts.figures,
+            filters=parts.filters,
             measured=_measured(rows),
             failures=_failures(rows),
-            styles=styles(data.runtimes),
-            sizes=data.sizes,
-            situations=list(enumerate(situations)),
+            styles=look,
             data=_script_json(embedded),
             vega=_vega(),
             css=_asset("report.css"),
             javascript=_asset("report.js"),
+            **parts.more,
         )
     )
+
+
+def _parts(analysis: Analysis) -> Parts:
+    """What only this study's page has."""
+    if isinstance(analysis, LoopAnalysis):
+        return loop_page.parts(analysis)
+    if isinstance(analysis, MapReduceAnalysis):
+        return mapreduce_page.parts(analysis)
+    raise TypeError(f"there is no page for a {type(analysis).__name__}")
 
 
 def _title(machine: Mapping[str, Any], study: str) -> str:
     name = machine.get("name") or machine.get("cpu_model")
     return f"tautochrone: study {study}" + (f" on {name}" if name else "")
-
-
-def _scoreboard(analysis: LoopAnalysis, data: datasets.Datasets) -> list[tuple[str, list[Cell | None]]]:
-    """One line a situation, one cell a size; None where that pair was not studied."""
-    by_place = {(json.dumps(dict(cell.emulated), sort_keys=True), cell.size): cell for cell in analysis.cells}
-    return [
-        (
-            text.situation(emulated),
-            [by_place.get((json.dumps(emulated, sort_keys=True), size)) for size in data.sizes],
-        )
-        for emulated in data.situations
-    ]
 
 
 def _measured(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -131,35 +133,6 @@ def row_label(row: Mapping[str, Any]) -> str:
     )
     name = f"{config.get('library') or config.get('runtime', 'unknown')} {config.get('schedule', '')}{chunk}"
     return f"{name}, {config.get('placement', 'all')} cores, n = {config.get('size', '?')}{slowed}"
-
-
-def _configuration_records(analysis: LoopAnalysis, data: datasets.Datasets) -> list[datasets.Record]:
-    """The table of all configurations: every cell, fastest first."""
-    records: list[datasets.Record] = []
-    for cell in analysis.cells:
-        measured = [one.seconds for one in cell.configurations if one.seconds is not None]
-        best = min(measured, default=None)
-        for one in sorted(cell.configurations, key=lambda each: (each.seconds is None, each.seconds or 0.0)):
-            status = "" if one.is_finalist else "screened only"
-            records.append(
-                {
-                    "situation": data.situations.index(dict(cell.emulated)),
-                    "size": cell.size,
-                    "runtime": runtime_key(one.runtime, one.library),
-                    "schedule": one.schedule,
-                    "chunk": one.chunk,
-                    "placement": one.placement,
-                    "wait": one.wait,
-                    "cores": text.cores(one.cores),
-                    "seconds": one.seconds,
-                    "low": one.low,
-                    "high": one.high,
-                    "relative": one.seconds / best if one.seconds is not None and best else None,
-                    "rounds": one.rounds or len(one.points),
-                    "status": f"failed: {one.error}" if one.error else status,
-                }
-            )
-    return records
 
 
 def _script_json(value: object) -> str:

@@ -36,13 +36,15 @@ _KNOWN = {
         _style("tbb", "oneTBB", "#228833", "#6fcf7c", "triangle-up"),
         _style("stdpar", "std::execution::par", "#94790a", "#dcc451", "triangle-down"),
         _style("openblas", "OpenBLAS", "#a0306f", "#ee8fc2", "cross"),
+        _style("qt", "QtConcurrent", "#5b4fc4", "#aaa2ff", "triangle-left"),
+        _style("async", "std::async", "#7a5a3a", "#d0a67c", "cross"),
         _style("serial", "serial", "#6a6f78", "#a4abb6", "triangle-right"),
     )
 }
 _ALIASES = {"openmp": "libgomp", "gomp": "libgomp", "iomp": "libomp", "onetbb": "tbb", "std": "stdpar"}
 _SPARE = (
-    ("#7a5a3a", "#d0a67c", "triangle-left"),
-    ("#5b4fc4", "#aaa2ff", "square"),
+    ("#5a6a1e", "#b9cc6b", "triangle-left"),
+    ("#3d6f8f", "#8fc0de", "square"),
     ("#4a6a5a", "#9cc4b0", "diamond"),
     ("#8a3a3a", "#e79a9a", "cross"),
 )

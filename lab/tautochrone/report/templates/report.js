@@ -113,11 +113,8 @@
   }
 
   // ---- table of all configurations
-  const columns = [
-    ["size", "n", "number"], ["situation", "machine"], ["runtime", "runtime"], ["schedule", "schedule"], ["chunk", "chunk", "number"],
-    ["placement", "placement"], ["cores", "cores"], ["wait", "wait"], ["seconds", "median", "number"], ["low", "interval"],
-    ["relative", "× best", "number"], ["rounds", "rounds", "number"], ["status", "status"],
-  ];
+  const columns = page.columns; // [field, heading, how it is written]
+  const right = new Set(["number", "time", "percent", "relative"]);
   const order = { by: "seconds", down: false };
 
   function compare(a, b) {
@@ -127,38 +124,40 @@
     return order.down ? -result : result;
   }
 
+  const written = {
+    situation: (value) => page.situations[value],
+    runtime: (value) => page.names[value] ?? value,
+    time: siTime,
+    interval: (value, record) => value === null || value === undefined ? "" : `${siTime(value)} to ${siTime(record.high)}`,
+    percent: (value) => value === null || value === undefined ? "" : `${(100 * value).toFixed(value < 0.0995 ? 1 : 0)} %`,
+  };
+
   function cell(record, [name, , kind]) {
     const value = record[name];
-    const td = element("td", { className: name === "status" ? "status" : kind ?? "" });
-    if (name === "situation") td.textContent = page.situations[value];
-    else if (name === "runtime") td.textContent = page.names[value] ?? value;
-    else if (name === "seconds") td.textContent = siTime(value);
-    else if (name === "low") td.textContent = value === null || value === undefined ? "" : `${siTime(value)} to ${siTime(record.high)}`;
-    else if (name === "relative" && value) {
+    const td = element("td", { className: kind === "status" ? "status" : right.has(kind) ? "number" : "" });
+    if (kind === "relative" && value) {
       const bar = element("i");
       bar.style.width = `${Math.min(100, 100 / value)}%`;
       bar.style.setProperty("--bar", `var(${page.variables[record.runtime]})`);
       td.append(element("span", { className: "relative", textContent: value.toFixed(2) }), element("span", { className: "relative-bar", ariaHidden: "true" }, bar));
-    } else td.textContent = value ?? "";
+    } else td.textContent = (written[kind]?.(value, record) ?? value) ?? "";
     return td;
   }
 
   function fillTable() {
-    const size = document.getElementById("filter-size").value;
-    const situation = document.getElementById("filter-situation").value;
+    const wanted = page.filters.map((name) => [name, document.getElementById(`filter-${name}`).value]).filter(([, value]) => value !== "");
     const words = document.getElementById("filter-text").value.toLowerCase().split(/\s+/).filter(Boolean);
     const all = table("configurations", page.configurations);
     const shown = all.filter((record) => {
-      if (size && record.size !== Number(size)) return false;
-      if (situation && record.situation !== Number(situation)) return false;
+      if (wanted.some(([name, value]) => String(record[name]) !== value)) return false;
       if (hidden.has(record.runtime)) return false;
-      const text = [record.runtime, page.names[record.runtime], record.schedule, record.chunk, record.placement, record.cores, record.wait, record.status]
+      const text = [page.names[record.runtime], ...columns.filter(([, , kind]) => !right.has(kind) || kind === "number").map(([name]) => record[name])]
         .join(" ").toLowerCase();
       return words.every((word) => text.includes(word));
     }).sort(compare);
     // a column that says the same in every line is left out
-    const visible = columns.filter(([name]) => !(name === "size" && size) && !(name === "situation" && situation)
-      && !(name === "status" && shown.every((record) => !record.status)));
+    const visible = columns.filter(([name, , kind]) => !wanted.some(([filtered]) => filtered === name)
+      && !(kind === "status" && shown.every((record) => !record[name])));
     document.querySelector("#table tbody").replaceChildren(...shown.map((record) =>
       element("tr", {}, ...visible.map((column) => cell(record, column)))));
     for (const th of document.querySelectorAll("#table th")) th.hidden = !visible.some(([name]) => name === th.dataset.column);
@@ -178,16 +177,12 @@
         order.by = name;
         fillTable();
       });
-      const th = element("th", { scope: "col", className: kind ?? "" }, button);
+      const th = element("th", { scope: "col", className: right.has(kind) ? "number" : "" }, button);
       th.dataset.column = name;
       return th;
     }));
     document.querySelector("#table thead").replaceChildren(head);
-    // one cell at first: times of different sizes in one list say nothing
-    const sizes = document.getElementById("filter-size");
-    sizes.selectedIndex = sizes.options.length - 1;
-    document.getElementById("filter-situation").selectedIndex = page.situations.length;
-    for (const id of ["filter-size", "filter-situation", "filter-text"]) document.getElementById(id).addEventListener("input", fillTable);
+    for (const id of [...page.filters.map((name) => `filter-${name}`), "filter-text"]) document.getElementById(id).addEventListener("input", fillTable);
     fillTable();
   }
 

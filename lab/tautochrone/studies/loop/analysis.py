@@ -6,10 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tautochrone import models
-from tautochrone.report.analysis_types import (
+from tautochrone.report.loop.analysis_types import (
     BandwidthPoint,
     ChunkPoint,
-    Command,
     CoresUsed,
     LoopAnalysis,
     MissRatio,
@@ -18,12 +17,12 @@ from tautochrone.row import Row
 from tautochrone.statistics import median_interval
 from tautochrone.studies.loop.cells import CellRuns, Contender, collect, report_cell
 from tautochrone.studies.loop.claims import claims
-from tautochrone.studies.loop.context import StudyContext
+from tautochrone.studies.loop.context import LoopContext
 from tautochrone.studies.loop.paste import settings_to_paste
 from tautochrone.studies.loop.sentences import verdict_sentences
 
 
-def analyse(rows: Iterable[Row], machine: Mapping[str, Any], context: StudyContext) -> LoopAnalysis:
+def analyse(rows: Iterable[Row], machine: Mapping[str, Any], context: LoopContext) -> LoopAnalysis:
     """The analysis of rows of the study (measured and screening). Linear in the number of rows.
 
     ``machine`` is a record of tautochrone.machine/1: its triad gives the share of the memory's bandwidth.
@@ -45,7 +44,7 @@ def analyse(rows: Iterable[Row], machine: Mapping[str, Any], context: StudyConte
         peers=context.peers,
         not_measured=context.not_measured,
         claims=claims(cells, hybrid=_is_hybrid(machine)),
-        commands=_commands(context),
+        commands=context.commands,
         advice=(*context.machine_advice, *context.notices),
         quick=context.quick,
     )
@@ -181,13 +180,3 @@ def _no_counters_reason(cells: Sequence[CellRuns]) -> str | None:
 def _counters_remedy(machine: Mapping[str, Any]) -> str | None:
     remedy = (machine.get("counters") or {}).get("remedy")
     return str(remedy) if remedy else None
-
-
-def _commands(context: StudyContext) -> tuple[Command, ...]:
-    folder = context.folder or "tautochrone-results/loop"
-    return (
-        Command(label="Measure this again", text=f"{context.command} --fresh"),
-        Command(label="Write this report again", text=f"tauto report {folder}"),
-        Command(label="All rows as a table", text=f"tauto export {folder} --format csv"),
-        Command(label="Compare with another result", text=f"tauto compare {folder} OTHER"),
-    )

@@ -2,42 +2,21 @@
 
 from __future__ import annotations
 
-import statistics as plain
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from tautochrone import models, statistics
-from tautochrone.report.analysis_types import Cell, ConfigurationTime, PeerRatio, Ratio
-from tautochrone.row import SCREENING, Row
+from tautochrone.report.analysis_types import PeerRatio
+from tautochrone.report.loop.analysis_types import Cell, ConfigurationTime
+from tautochrone.row import Row
 from tautochrone.runners import PEER_BY_NAME
+from tautochrone.studies.contenders import OURS, RunsOfOne, ratio
 from tautochrone.studies.loop.configurations import label
-
-OURS = "tautochrone"
-NOT_MEASURED = Ratio(
-    value=None, low=None, high=None, confidence=None, rounds=0, verdict=statistics.NOT_MEASURED
-)
 
 
 @dataclass(slots=True)
-class Contender:
+class Contender(RunsOfOne):
     """One configuration in one cell with all its runs. Times are seconds of one loop iteration."""
-
-    config: Mapping[str, Any]
-    by_round: dict[int, float] = field(default_factory=dict)  # of the rounds that are reported
-    screened: list[float] = field(default_factory=list)  # of the rounds that only chose finalists
-    errors: list[str] = field(default_factory=list)
-    last: Row | None = None  # the last row that was measured: workers, detail, counters
-
-    @property
-    def peer(self) -> str:
-        """The runtime under test; OpenMP's two libraries are two."""
-        return str(self.config.get("library") or self.config["runtime"])
-
-    @property
-    def schedule(self) -> str:
-        """The schedule's name in the runner."""
-        return str(self.config["schedule"])
 
     @property
     def placement(self) -> str:
@@ -45,32 +24,9 @@ class Contender:
         return str(self.config["placement"])
 
     @property
-    def chunk(self) -> int | None:
-        """Rows handed out at a time, None where the schedule has no chunk."""
-        chunk = self.config.get("chunk")
-        return None if chunk is None else int(chunk)
-
-    @property
-    def wait(self) -> str:
-        """The wait policy."""
-        return str(self.config.get("wait") or "default")
-
-    @property
     def label(self) -> str:
         """For people."""
         return label(self.peer, self.schedule, self.chunk, self.placement, self.wait)
-
-    @property
-    def seconds(self) -> float | None:
-        """The median of the reported rounds; None where there are none."""
-        return plain.median(self.by_round.values()) if self.by_round else None
-
-    @property
-    def any_seconds(self) -> float | None:
-        """The median of the reported rounds, else of the screening: to draw, never for a verdict."""
-        if self.by_round or not self.screened:
-            return self.seconds
-        return plain.median(self.screened)
 
     @property
     def is_default(self) -> bool:
@@ -179,50 +135,8 @@ def collect(rows: Iterable[Row]) -> list[CellRuns]:
         if contender is None:
             contender = contenders[(key, row["config_id"])] = Contender(config)
             cell.contenders.append(contender)
-        _add(contender, row)
+        contender.add(row)
     return [cells[key] for key in sorted(cells)]
-
-
-def _add(contender: Contender, row: Row) -> None:
-    if row["error"] is not None:
-        contender.errors.append(str(row["error"]["message"]))
-    elif row.get("source") == SCREENING:
-        contender.screened.append(float(row["seconds"]))
-        contender.last = contender.last or row
-    else:
-        contender.by_round[int(row["round"])] = float(row["seconds"])
-        contender.last = row
-
-
-def pairs(candidate: Contender, reference: Contender) -> list[tuple[float, float]]:
-    """The seconds of both in the rounds that both have, in the order of rounds."""
-    common = sorted(candidate.by_round.keys() & reference.by_round.keys())
-    return [(candidate.by_round[number], reference.by_round[number]) for number in common]
-
-
-def ratio(candidate: Contender | None, reference: Contender | None) -> Ratio:
-    """The paired comparison of two contenders; "not measured" where one is missing."""
-    if candidate is None or reference is None:
-        return NOT_MEASURED
-    return as_ratio(statistics.compare(pairs(candidate, reference)))
-
-
-def geometric_mean(cells: Sequence[tuple[Contender, Contender]]) -> Ratio:
-    """The geometric mean of candidate / reference over cells, judged as one comparison."""
-    return as_ratio(statistics.geometric_mean([pairs(*cell) for cell in cells])) if cells else NOT_MEASURED
-
-
-def as_ratio(comparison: statistics.Comparison) -> Ratio:
-    """A comparison in the report's terms: without a verdict there is no figure either."""
-    measured = comparison.verdict != statistics.NOT_MEASURED
-    return Ratio(
-        value=comparison.ratio if measured else None,
-        low=comparison.low,
-        high=comparison.high,
-        confidence=comparison.coverage,
-        rounds=comparison.rounds,
-        verdict=comparison.verdict,
-    )
 
 
 def report_cell(runs: CellRuns) -> Cell:
@@ -252,7 +166,7 @@ def _seconds(contender: Contender | None) -> float | None:
 
 
 def _configuration_time(one: Contender) -> ConfigurationTime:
-    points = tuple(one.by_round[number] for number in sorted(one.by_round))
+    points = one.points
     interval = statistics.median_interval(points) if points else None
     description = (one.last or {}).get("detail") or {}
     version = description.get("library_version") or ""

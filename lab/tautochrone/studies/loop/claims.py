@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 from tautochrone import models, statistics
 from tautochrone.report.analysis_types import Claim
-from tautochrone.studies.loop.cells import CellRuns, Contender, ratio
-from tautochrone.studies.loop.sentences import by_state, state_words
+from tautochrone.studies.contenders import ratio
+from tautochrone.studies.loop.cells import CellRuns, Contender
+from tautochrone.studies.wording import by_state, state_words
 
 _NO_UNEQUAL = "all cores are alike here: measure with --emulate 1:4, or on a machine with two kinds of cores"
 _TOO_CLOSE = 0.1  # of the threshold: there a fork decides, not the inequality

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tautochrone.runners import PeerState
-from tautochrone.studies.loop.placements import Layout, Placement
-from tautochrone.studies.loop.request import Emulation, emulation_text
+from tautochrone.studies.options import Emulation, Times, emulation_text
+from tautochrone.studies.placements import Layout, Placement
+from tautochrone.studies.runner_setup import RunnerSetup, joined_label
 
 _FEW_CPUS = 4
 _PLACEMENT_WORDS = {
@@ -19,23 +20,13 @@ _PLACEMENT_WORDS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class Candidate(RunnerSetup):
     """One way to run the loop.
 
     ``roles`` say why it may not be screened out: ``default``, ``reference`` or ``ours``.
     """
 
-    state: PeerState
-    schedule: str
-    chunk: int | None = None
-    wait: str = "default"
-    placement: Placement
     roles: frozenset[str] = frozenset()
-
-    @property
-    def peer(self) -> str:
-        """The name of the runtime under test."""
-        return self.state.peer.name
 
     @property
     def always_measured(self) -> bool:
@@ -47,41 +38,20 @@ class Candidate:
         """For people: "libgomp dynamic, chunk 2, all cores"."""
         return label(self.peer, self.schedule, self.chunk, self.placement.name, self.wait)
 
-    def arguments(self, size: int, warmup_seconds: float, timed_seconds: float) -> list[str]:
+    def arguments(self, size: int, times: Times) -> list[str]:
         """The runner's command line without its path."""
-        words = ["--size", str(size), "--cpus", ",".join(map(str, self.placement.cpus))]
-        words += ["--threads", str(len(self.placement.cpus)), "--schedule", self.schedule]
-        words += [] if self.chunk is None else ["--chunk", str(self.chunk)]
-        words += [] if self.wait == "default" else ["--wait", self.wait]
-        return [*words, "--warmup-seconds", f"{warmup_seconds:g}", "--min-seconds", f"{timed_seconds:g}"]
+        return ["--size", str(size), *self.common_arguments(times)]
 
     def settings(self, size: int, emulation: Emulation) -> dict[str, object]:
         """The ``config`` of this candidate's rows."""
-        return {
-            "runtime": self.state.peer.runtime,
-            "library": self.peer,
-            "schedule": self.schedule,
-            "chunk": self.chunk,
-            "threads": len(self.placement.cpus),
-            "placement": self.placement.name,
-            "cpus": list(self.placement.cpus),
-            "cores": dict(self.placement.cores),
-            "size": size,
-            "wait": self.wait,
-            "emulated": {str(cpu): factor for cpu, factor in sorted(emulation.items())},
-        }
+        return {**self.common_settings(emulation), "size": size}
 
 
 def label(peer: str, schedule: str, chunk: int | None, placement: str, wait: str) -> str:
     """What a configuration is called in tables and sentences."""
-    parts = [peer if peer == schedule else f"{peer} {schedule.replace('_', ' ')}"]
-    if chunk is not None:
-        parts.append(f"chunk {chunk}")
     explicit = f"CPU {placement}" if placement.isdigit() else f"CPUs {placement}"
-    parts.append(_PLACEMENT_WORDS.get(placement, explicit))
-    if wait != "default":
-        parts.append(f"{wait} wait")
-    return ", ".join(parts)
+    where = _PLACEMENT_WORDS.get(placement, explicit)
+    return joined_label(peer, schedule, "" if chunk is None else f"chunk {chunk}", where, wait=wait)
 
 
 def group_name(size: int, emulation: Emulation) -> str:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tautochrone.configuration import Configuration
-from tautochrone.report.analysis_types import CpuLoad, CpuSample
+from tautochrone.report.loop.analysis_types import CpuLoad, CpuSample
 from tautochrone.sampler import CpuSampler, SampledLoad
 from tautochrone.studies.loop.cells import CellRuns, Contender
-from tautochrone.studies.loop.measuring import StateExecutor, StudyCell, Times, configuration
+from tautochrone.studies.loop.measuring import StudyCell, configuration
+from tautochrone.studies.options import Times
+from tautochrone.studies.slowdowns import StateExecutor
 
 RUN_SECONDS = 1.2
 _TIME_LIMIT_SECONDS = 60.0

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from tautochrone import statistics
 from tautochrone.report.analysis_types import Settings
-from tautochrone.studies.loop.cells import CellRuns, Contender, ratio
-from tautochrone.studies.loop.sentences import by_state, less_time, state_words
+from tautochrone.studies.contenders import ratio
+from tautochrone.studies.loop.cells import CellRuns, Contender
+from tautochrone.studies.wording import by_state, less_time, state_words
 
 _OURS_CPP = """#include <tauto/tauto.hpp>
 

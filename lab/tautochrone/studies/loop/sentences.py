@@ -6,24 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tautochrone import statistics
 from tautochrone.report.analysis_types import Ratio
-from tautochrone.studies.loop.cells import CellRuns, Contender, geometric_mean, ratio
+from tautochrone.studies.contenders import geometric_mean, ratio
+from tautochrone.studies.loop.cells import CellRuns, Contender
+from tautochrone.studies.wording import AS_IT_IS, by_state, less_time, state_words, unresolved
 
-State = tuple[tuple[str, float], ...]
-AS_IT_IS = "on the machine as it is"
 ALIKE = 1.01  # what is slower by less is no reason to prefer anything
-NEARLY_ALIKE = (
-    1.05  # nor is this where no difference was resolved; more than this may well be noise that hides one
-)
-_WIDE = 1.25  # high end of an interval by its low end
-_TIMES = {2: "two", 3: "three", 4: "four", 5: "five", 6: "six", 8: "eight"}
-
-
-def by_state(cells: Sequence[CellRuns]) -> dict[State, list[CellRuns]]:
-    """Cells by state of the machine, the machine as it is first."""
-    states: dict[State, list[CellRuns]] = {}
-    for cell in cells:
-        states.setdefault(tuple(sorted(cell.emulated.items())), []).append(cell)
-    return states
+# Nor is this where no difference was resolved; behind more than this noise may well hide one.
+NEARLY_ALIKE = 1.05
 
 
 def verdict_sentences(cells: Sequence[CellRuns]) -> tuple[str, ...]:
@@ -42,57 +31,9 @@ def verdict_sentences(cells: Sequence[CellRuns]) -> tuple[str, ...]:
     return tuple(sentence[0].upper() + sentence[1:] for sentence in sentences)
 
 
-def state_words(emulated: Mapping[str, float]) -> str:
-    """{} → "on the machine as it is"; {"1": 4.0} → "with CPU 1 made four times slower"."""
-    if not emulated:
-        return AS_IT_IS
-    slowed = [f"CPU {cpu} made {times(factor)} slower" for cpu, factor in sorted(emulated.items())]
-    return f"with {' and '.join(slowed)}"
-
-
-def times(factor: float) -> str:
-    """4.0 → "four times", 2.5 → "2.5 times"."""
-    word = _TIMES.get(int(factor)) if factor == int(factor) else None
-    return f"{word or f'{factor:g}'} times"
-
-
-def less_time(found: Ratio) -> str:
-    """0.63 (0.61, 0.65) → "37 % less time (35 to 39 %"…: open bracket closed by :func:`with_rounds`."""
-    assert found.value is not None
-    assert found.low is not None
-    assert found.high is not None
-    faster = found.value < 1
-    ends = sorted(abs(1 - end) * 100 for end in (found.low, found.high))
-    middle = abs(1 - found.value) * 100
-    direction = "less" if faster else "more"
-    return f"{_percent(middle)} % {direction} time ({_percent(ends[0])} to {_percent(ends[1])} %"
-
-
-def _percent(value: float) -> str:
-    return f"{value:.0f}" if value >= 9.95 else f"{value:.1f}"
-
-
 def _evidence(found: Ratio, sizes: int) -> str:
     where = f" at each of {sizes} sizes" if sizes > 1 else ""
     return f"{found.rounds} rounds{where}"
-
-
-def _unresolved(found: Ratio) -> str:
-    """How small a difference could hide: the interval in per cent."""
-    assert found.low is not None
-    assert found.high is not None
-    between = f"between {_signed(found.low)} and {_signed(found.high)} time"
-    return (
-        f"{between}: too wide to say much, so measure again on a quieter machine" if _wide(found) else between
-    )
-
-
-def _wide(found: Ratio) -> bool:
-    return found.low is not None and found.high is not None and found.high / found.low > _WIDE
-
-
-def _signed(end: float) -> str:
-    return f"{_percent(abs(1 - end) * 100)} % {'less' if end < 1 else 'more'}"
 
 
 def advice(emulated: Mapping[str, float], cells: Sequence[CellRuns]) -> str:
@@ -119,7 +60,7 @@ def advice(emulated: Mapping[str, float], cells: Sequence[CellRuns]) -> str:
         )
     return (
         f"{where}, leave a plain OpenMP loop as it is: no difference to tautochrone's adaptive schedule was "
-        f"resolved ({_unresolved(found)}, {evidence})."
+        f"resolved ({unresolved(found)}, {evidence})."
     )
 
 
@@ -168,7 +109,7 @@ def against_best(cells: Sequence[CellRuns]) -> str | None:
     rivals = f"the fastest at each size of the {tried} other settings that were tried"
     evidence = _evidence(found, len(both))
     if found.verdict == statistics.NO_DIFFERENCE:
-        return f"against {rivals}, no difference was resolved ({_unresolved(found)}, {evidence})."
+        return f"against {rivals}, no difference was resolved ({unresolved(found)}, {evidence})."
     return f"against {rivals}, adaptive with no settings takes {less_time(found)}, {evidence})."
 
 

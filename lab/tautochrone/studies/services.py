@@ -1,4 +1,4 @@
-"""What the study needs from outside: the machine, the peers, processes, slow CPUs. Tests put in others."""
+"""What a study needs from outside: the machine, the peers, processes, slow CPUs. Tests put in others."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tautochrone.clock import Clock, SystemClock
 from tautochrone.executor import Executor
 from tautochrone.progress import Progress, progress_for
 from tautochrone.runners import PeerState
-from tautochrone.studies.loop.measuring import Slowdown
-from tautochrone.studies.loop.request import Emulation
+from tautochrone.studies.options import Emulation
+from tautochrone.studies.slowdowns import Slowdown
 
 
 def _machine() -> Mapping[str, Any]:
@@ -40,12 +40,12 @@ class Services:
     """The real ones by default. ``machine`` gives a record of tautochrone.machine/1."""
 
     machine: Callable[[], Mapping[str, Any]] = _machine
-    peers: Callable[[list[str] | None], list[PeerState]] = runners.peer_states
+    peers: Callable[[list[str] | None, str], list[PeerState]] = runners.peer_states
     executor: Callable[[int], AbstractContextManager[Executor]] = _executor
     slowdown: Callable[[Emulation], AbstractContextManager[Slowdown]] = _slowdown
     progress: Callable[[str], Progress] = progress_for
     clock: Clock = field(default_factory=SystemClock)
-    sample_loads: bool = True
+    illustrations: bool = True  # load samples, timelines: what needs runs of its own beside the rounds
     output: TextIO = field(default_factory=lambda: sys.stdout)
     messages: TextIO = field(default_factory=lambda: sys.stderr)
 

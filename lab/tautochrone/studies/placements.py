@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tautochrone.errors import TautoError
-from tautochrone.studies.loop.request import Emulation, format_cpus, parse_cpus
+from tautochrone.studies.options import Emulation, format_cpus, parse_cpus
 
 FAST_KINDS = ("P", "core")
 

@@ -1,8 +1,4 @@
-"""From an analysis to the small tables that the charts draw.
-
-Every record carries the numbers to draw and, as text, what its tooltip says. The tables are embedded once
-for all charts, in columns, with five significant digits: a full study stays far below the size limit.
-"""
+"""From an analysis of the loop study to the small tables that its charts draw."""
 
 from __future__ import annotations
 
@@ -12,11 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from tautochrone.report import text
-from tautochrone.report.analysis_types import Cell, ConfigurationTime, CpuLoad, LoopAnalysis, PeerRatio
+from tautochrone.report.loop.analysis_types import Cell, ConfigurationTime, CpuLoad, LoopAnalysis
 from tautochrone.report.palette import runtime_key
+from tautochrone.report.tables import Record, ratio_record, situations_of
 
 OURS = "tautochrone"
-Record = dict[str, object]
 
 # Long runs on 128 CPUs must not fill the page: the more strips there are, the fewer intervals each has.
 _LOAD_RECORDS = 8000
@@ -33,15 +29,6 @@ class Datasets(msgspec.Struct, frozen=True):
     sizes: list[int]
     runtimes: list[str]
     load_runs: list[CpuLoad]
-
-
-def situations_of(cells: Iterable[Cell]) -> list[dict[str, float]]:
-    """The different states of the machine, the undisturbed one first, then by how much is slowed."""
-    found: list[dict[str, float]] = []
-    for cell in cells:
-        if dict(cell.emulated) not in found:
-            found.append(dict(cell.emulated))
-    return sorted(found, key=lambda emulated: (sum(emulated.values()), sorted(emulated.items())))
 
 
 def best_of_runtime(cell: Cell) -> dict[str, ConfigurationTime]:
@@ -79,7 +66,7 @@ def build(analysis: LoopAnalysis) -> Datasets:
             times.append(place | _time_record(key, configuration, cell))
             points.extend(place | point for point in _point_records(key, configuration, cell))
         bounds.extend(place | record for record in _bound_records(cell))
-        ratios.extend(place | record for record in map(_ratio_record, cell.peer_ratios) if record)
+        ratios.extend(place | record for record in map(ratio_record, cell.peer_ratios) if record)
     load_runs = list(analysis.cpu_load[:_LOAD_RUNS])
     strips = sum(len({sample.cpu for sample in run.samples}) for run in load_runs)
     intervals = max(8, min(_LOAD_INTERVALS, _LOAD_RECORDS // max(1, strips)))
@@ -148,22 +135,6 @@ def _bound_records(cell: Cell) -> Iterable[Record]:
             "fast": text.seconds(cell.fast_seconds),
             "slow": text.seconds(cell.slow_seconds),
         }
-
-
-def _ratio_record(peer: PeerRatio) -> Record | None:
-    if peer.ratio.value is None:
-        return None
-    return {
-        "runtime": runtime_key(peer.runtime),
-        "configuration": peer.configuration,
-        "role": peer.role,
-        "ratio": peer.ratio.value,
-        "low": peer.ratio.low,
-        "high": peer.ratio.high,
-        "ratio_text": text.ratio(peer.ratio),
-        "verdict": peer.ratio.verdict,
-        "rounds": peer.ratio.rounds,
-    }
 
 
 def _chunk_records(analysis: LoopAnalysis, situations: Sequence[Mapping[str, float]]) -> list[Record]:
@@ -251,27 +222,3 @@ def _miss_records(analysis: LoopAnalysis, situations: Sequence[Mapping[str, floa
                     }
                 )
     return sorted(records, key=lambda record: int(str(record["size"])))
-
-
-def columns(table: Sequence[Record]) -> dict[str, object]:
-    """A table as {"names", "rows"}; text that repeats is replaced by its index in "words"."""
-    names = list(dict.fromkeys(name for record in table for name in record))
-    words: dict[str, int] = {}
-    rows: list[list[object]] = []
-    for record in table:
-        row: list[object] = []
-        for name in names:
-            value = record.get(name)
-            if isinstance(value, str):
-                # a list of one marks an index into the words, so that numbers stay numbers
-                row.append([words.setdefault(value, len(words))])
-            else:
-                row.append(_rounded(value))
-        rows.append(row)
-    return {"names": names, "words": list(words), "rows": rows}
-
-
-def _rounded(value: object) -> object:
-    if isinstance(value, float):
-        return float(f"{value:.5g}") if math.isfinite(value) else None
-    return value

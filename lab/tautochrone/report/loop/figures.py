@@ -1,49 +1,23 @@
-"""The figures of the page: a heading that says what one sees, a plain explanation, and one view a situation.
-
-Headings are computed: each states the finding of the numbers below it, and says nothing that they do not.
-"""
+"""The figures of the loop study's page: what each chart shows, said before it is looked at."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-import msgspec
-
 from tautochrone.report import text
-from tautochrone.report.analysis_types import Cell, ChunkPoint, CpuLoad, LoopAnalysis, Verdict
-from tautochrone.report.datasets import Datasets
-from tautochrone.report.palette import RuntimeStyle, styles
-
-
-class View(msgspec.Struct, frozen=True):
-    """One drawing of a chart: caption, the parameters that the page sets, text for a screen reader."""
-
-    caption: str
-    parameters: dict[str, object]
-    description: str
-
-
-class Choice(msgspec.Struct, frozen=True):
-    """A parameter that the reader may choose: (value, what people read)."""
-
-    parameter: str
-    label: str
-    options: list[tuple[object, str]]
-    chosen: object
-
-
-class Figure(msgspec.Struct, frozen=True):
-    """A heading, its explanation, and the views below it."""
-
-    name: str
-    heading: str
-    explanation: str
-    views: list[View]
-    legend: list[RuntimeStyle]
-    line_legend: list[tuple[str, str]] = []  # (CSS class of a sample line, meaning)
-    choice: Choice | None = None
+from tautochrone.report.figure import (
+    Choice,
+    Figure,
+    View,
+    legend,
+    ratio_figure,
+    verdict_counts,
+    views,
+)
+from tautochrone.report.loop.analysis_types import ChunkPoint, CpuLoad, LoopAnalysis
+from tautochrone.report.loop.datasets import Datasets
+from tautochrone.report.palette import RuntimeStyle
 
 
 def build(analysis: LoopAnalysis, data: Datasets, specifications: Mapping[str, Any]) -> list[Figure]:
@@ -60,39 +34,12 @@ def build(analysis: LoopAnalysis, data: Datasets, specifications: Mapping[str, A
     return [make(analysis, data) for name, make in makers.items() if name in specifications]
 
 
-def verdict_counts(cells: Iterable[Cell]) -> str:
-    """In how many cells ours is faster, slower or neither; empty when nothing was compared."""
-    counted = Counter(cell.ratio.verdict for cell in cells)
-    total = sum(counted.values())
-    if counted["not measured"] == total:
-        return ""
-    words: dict[Verdict, str] = {
-        "faster": "faster than the best peer in",
-        "slower": "slower than the best peer in",
-        "no difference resolved": "no difference resolved in",
-        "not measured": "not measured in",
-    }
-    parts = [f"{words[verdict]} {counted[verdict]}" for verdict in words if counted[verdict]]
-    parts[0] += f" of {text.count(total, 'case')}"
-    return "; ".join(parts)
-
-
 def _views(data: Datasets, table: str, what: str) -> list[View]:
-    """One view for each situation that the table has something of."""
-    found = []
-    for index, emulated in enumerate(data.situations):
-        records = [record for record in data.tables[table] if record["situation"] == index]
-        if records:
-            place = text.situation(emulated)
-            # one undisturbed machine needs no caption; an emulated one is always labelled
-            caption = place if emulated or len(data.situations) > 1 else ""
-            found.append(View(caption, {"situation": index}, f"{what}. {place}."))
-    return found
+    return views(data.tables[table], data.situations, what)
 
 
 def _legend(data: Datasets, table: str, without: Iterable[str] = ()) -> list[RuntimeStyle]:
-    present = {str(record["runtime"]) for record in data.tables[table]}
-    return styles(present - set(without))
+    return legend(data.tables[table], without)
 
 
 def _sizes(data: Datasets) -> str:
@@ -154,29 +101,15 @@ def _speedup(analysis: LoopAnalysis, data: Datasets) -> Figure:
 
 
 def _ratio(analysis: LoopAnalysis, data: Datasets) -> Figure:
-    roles = {str(record["role"]) for record in data.tables["ratios"]}
-    options: list[tuple[object, str]] = [
-        (role, label)
-        for role, label in (("best", "each peer at its best"), ("default", "each peer with no settings"))
-        if role in roles
-    ]
-    return Figure(
-        name="ratio",
-        heading=_ratio_heading(analysis),
-        explanation=(
-            "Our time divided by theirs in the same rounds: left of the line at 1 we are faster. "
-            "The bar is the interval of the paired median; where it crosses 1, no difference is "
-            "resolved."
-        ),
-        views=_views(data, "ratios", "Ratio of tautochrone's time to each peer's time, with intervals"),
-        legend=_legend(data, "ratios"),
-        line_legend=[("solid", "equal times")],
-        choice=Choice("role", "Compare with", options, options[0][0]) if options else None,
+    return ratio_figure(
+        data.tables["ratios"],
+        _ratio_heading(analysis),
+        _views(data, "ratios", "Ratio of tautochrone's time to each peer's time, with intervals"),
     )
 
 
 def _ratio_heading(analysis: LoopAnalysis) -> str:
-    counts = verdict_counts(analysis.cells)
+    counts = verdict_counts(cell.ratio for cell in analysis.cells)
     if counts.startswith(("faster", "slower")):
         return f"tautochrone is {counts}"
     return f"tautochrone against the best peer: {counts or 'too few rounds for a verdict'}"

@@ -8,13 +8,13 @@ from contextlib import ExitStack
 from tautochrone.errors import TautoError
 from tautochrone.executor import Executor
 from tautochrone.report.analysis_types import NotMeasured
-from tautochrone.studies.loop.measuring import Slowdown, StateExecutor, state_key
-from tautochrone.studies.loop.request import Emulation, LoopRequest, emulation_text
-from tautochrone.studies.loop.services import Services
+from tautochrone.studies.options import Emulation, StudyRequest, emulation_text
+from tautochrone.studies.services import Services
+from tautochrone.studies.slowdowns import Slowdown, StateExecutor, state_key
 
 
 def open_states(
-    stack: ExitStack, inner: Executor, request: LoopRequest, services: Services
+    stack: ExitStack, inner: Executor, request: StudyRequest, services: Services
 ) -> tuple[StateExecutor, Sequence[Emulation], Sequence[NotMeasured]]:
     """Calibrate all slowdowns that were asked for; they end with ``stack``.
 

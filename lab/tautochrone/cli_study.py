@@ -1,0 +1,194 @@
+"""``tauto study``: one command a study, with the options that all of them share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tautochrone.errors import TautoError
+
+study_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, invoke_without_command=True)
+
+Quick = Annotated[bool, typer.Option("--quick", help="A first look: fewer sizes and settings, some minutes.")]
+Emulate = Annotated[
+    str | None,
+    typer.Option(
+        "--emulate",
+        metavar="CPU:FACTOR,…",
+        help="Also with these CPUs made slower; each item is a state of its own: 1:2,1:4 or 1:2+3:2.",
+    ),
+]
+EmulateIfPossible = Annotated[
+    str | None,
+    typer.Option(
+        "--emulate-if-possible",
+        metavar="CPU:FACTOR,…",
+        help="Like --emulate, but only a warning where this machine does not permit it.",
+    ),
+]
+Rounds = Annotated[int | None, typer.Option("--rounds", help="Rounds of the comparison, 8 or more.")]
+Output = Annotated[Path, typer.Option("--output", metavar="FOLDER", help="Where rows and the report go.")]
+Fresh = Annotated[
+    bool, typer.Option("--fresh", help="Start anew; otherwise a study that was interrupted goes on.")
+]
+Report = Annotated[bool, typer.Option("--report/--no-report", help="Write report.html at the end.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the analysis as JSON.")]
+Seed = Annotated[int, typer.Option("--seed", help="Of the order of the runs.")]
+TimeLimit = Annotated[
+    float | None,
+    typer.Option("--time-limit", metavar="SECONDS", help="For each run. Default: from its size."),
+]
+
+
+def _common(context: typer.Context) -> dict[str, Any]:
+    """The fields of a StudyRequest from the options given. Raises TautoError for what cannot be meant."""
+    from tautochrone.studies import options
+
+    given = context.params
+    emulate, if_possible = given["emulate"], given["emulate_if_possible"]
+    if emulate is not None and if_possible is not None:
+        raise TautoError("--emulate and --emulate-if-possible were both given", "Give one of them")
+    if given["rounds"] is not None:
+        options.check_rounds(given["rounds"])
+    emulation = emulate if emulate is not None else if_possible
+    plain = ("output", "rounds", "seed", "quick", "fresh", "report", "json")
+    return {
+        "emulations": options.parse_emulations(emulation) if emulation is not None else (),
+        "emulate_if_possible": if_possible is not None,
+        "peers": options.parse_names(given["peers"], "--peers") if given["peers"] is not None else None,
+        "time_limit_seconds": given["time_limit"],
+        **{name: given[name] for name in plain},
+    }
+
+
+@study_app.callback()
+def _study(context: typer.Context) -> None:
+    """Repeat a published experiment on this machine, every runtime beside the others.
+
+    \b
+    Studies:
+      loop        parallel loops on equal and unequal cores
+      mapreduce   map/reduce of short tasks
+    """  # noqa: D301
+
+
+@study_app.command("loop")
+def study_loop(
+    context: typer.Context,
+    quick: Quick = False,
+    sizes: Annotated[
+        str | None, typer.Option("--sizes", metavar="N,N,…", help="Rows of the matrix. Default: 500 … 16000.")
+    ] = None,
+    emulate: Emulate = None,
+    emulate_if_possible: EmulateIfPossible = None,
+    threads: Annotated[
+        int | None, typer.Option("--threads", min=1, help="Threads at most. Default: all.")
+    ] = None,
+    placements: Annotated[
+        str | None,
+        typer.Option("--placements", metavar="NAME,…", help="all, fast, slow, threads, or CPUs (0-3)."),
+    ] = None,
+    peers: Annotated[
+        str | None,
+        typer.Option(
+            "--peers", metavar="NAME,…", help="libgomp, libomp, tbb, stdpar, openblas; none for only ours."
+        ),
+    ] = None,
+    rounds: Rounds = None,
+    output: Output = Path("tautochrone-results/loop"),
+    fresh: Fresh = False,
+    report: Report = True,
+    json: Json = False,
+    seed: Seed = 1,
+    time_limit: TimeLimit = None,
+) -> None:
+    """Measure a parallel loop (conjugate gradients) on this machine, and say what to use.
+
+    Compares plain and tuned OpenMP on libgomp and libomp, oneTBB, std::execution, OpenBLAS and tautochrone,
+    in shuffled rounds, on all cores, on the fast and on the slow ones. Writes every run as it ends:
+    interrupt it when you like, start it again, and it goes on.
+
+    \b
+    Examples:
+      tauto study loop --quick
+      tauto study loop --quick --emulate 1:2,1:4      also with CPU 1 two and four times slower
+      tauto study loop --sizes 2000,4000 --peers libgomp,tbb --rounds 20
+      tauto study loop --placements all,fast,0-3 --output results/night
+    """  # noqa: D301
+    from tautochrone.studies.loop.request import LoopRequest, parse_sizes
+    from tautochrone.studies.loop.study import run_study
+    from tautochrone.studies.options import parse_names
+
+    run_study(
+        LoopRequest(
+            sizes=parse_sizes(sizes) if sizes is not None else None,
+            threads=threads,
+            placements=parse_names(placements, "--placements") if placements is not None else None,
+            **_common(context),
+        )
+    )
+
+
+@study_app.command("mapreduce")
+def study_mapreduce(
+    context: typer.Context,
+    quick: Quick = False,
+    tasks: Annotated[
+        str | None,
+        typer.Option(
+            "--tasks",
+            metavar="NxLENGTH,…",
+            help="How many tasks of which length: 50x400kB, 500x10us. Default: 50 of 400, 1000 and 3000 kB; "
+            "50 and 500 of 1, 10 and 100 µs.",
+        ),
+    ] = None,
+    threads: Annotated[
+        str | None,
+        typer.Option(
+            "--threads", metavar="N,N,…", help="Thread counts. Default: 1 … all CPUs, and twice as many."
+        ),
+    ] = None,
+    emulate: Emulate = None,
+    emulate_if_possible: EmulateIfPossible = None,
+    peers: Annotated[
+        str | None,
+        typer.Option(
+            "--peers",
+            metavar="NAME,…",
+            help="qt, tbb, libgomp, libomp, stdpar, async; none for only ours.",
+        ),
+    ] = None,
+    rounds: Rounds = None,
+    output: Output = Path("tautochrone-results/mapreduce"),
+    fresh: Fresh = False,
+    report: Report = True,
+    json: Json = False,
+    seed: Seed = 1,
+    time_limit: TimeLimit = None,
+) -> None:
+    """Measure map/reduce of short tasks (FNV-1a hashes) on this machine: from which length on it pays.
+
+    Compares QtConcurrent::blockingMappedReduced, oneTBB's parallel_reduce, OpenMP on libgomp and libomp,
+    std::transform_reduce, std::async and tautochrone with the serial loop, in shuffled rounds, from 1 thread
+    to more than there are CPUs. Writes every run as it ends: interrupt it when you like, start it again,
+    and it goes on.
+
+    \b
+    Examples:
+      tauto study mapreduce --quick
+      tauto study mapreduce --tasks 50x400kB,50x10us --peers qt,tbb --rounds 20
+      tauto study mapreduce --threads 1,2,4,8 --output results/night
+      tauto study mapreduce --quick --emulate 1:4     also with CPU 1 made four times slower
+    """  # noqa: D301
+    from tautochrone.studies.mapreduce.request import MapReduceRequest, parse_threads, parse_workloads
+    from tautochrone.studies.mapreduce.study import run_study
+
+    run_study(
+        MapReduceRequest(
+            workloads=parse_workloads(tasks) if tasks is not None else None,
+            threads=parse_threads(threads) if threads is not None else None,
+            **_common(context),
+        )
+    )

@@ -1,0 +1,157 @@
+"""How charts are drawn: Vega-Lite built with Altair, the same looks in every study.
+
+A chart is described once and drawn once for each state of the machine: the page sets the parameter
+``situation``. The parameter ``hidden`` lists the runtimes that the reader has switched off. No colour is a
+literal: all are CSS variables of the page, so one drawing serves light, dark and print.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import altair as alt
+from altair.typing import ChartType as Layers
+
+from tautochrone.report.palette import RuntimeStyle
+from tautochrone.report.tables import Record
+
+__all__ = ["Layers"]
+
+INK = "var(--ink)"
+QUIET = "var(--quiet)"
+TIME_LABEL = "replace(format(datum.value, '~s'), /([0-9.]+)/, '$1 ') + 's'"
+_RATIO_TICKS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0)
+
+
+def finished(chart: Layers) -> dict[str, Any]:
+    """The specification with the page's looks: text as large as the page's, hair lines, no frame."""
+    axis = {"labelFontSize": 14, "titleFontSize": 14, "titleFontWeight": 500, "titlePadding": 10}
+    quiet = {"gridColor": "var(--hair)", "domainColor": "var(--line)", "tickColor": "var(--line)"}
+    config = {
+        "font": "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif",
+        "background": None,
+        "view": {"stroke": None},
+        "axis": axis
+        | quiet
+        | {"labelColor": QUIET, "titleColor": QUIET, "labelOverlap": "greedy", "labelSeparation": 8},
+    }
+    spec: dict[str, Any] = chart.to_dict()
+    spec.pop("$schema", None)
+    spec["config"] = config
+    spec["width"] = "container"
+    return spec
+
+
+def numbers(records: Iterable[Record], *names: str) -> list[float]:
+    """The numbers among some fields of the records."""
+    found = (record.get(name) for record in records for name in names)
+    return [float(value) for value in found if isinstance(value, int | float)]
+
+
+def padded(values: Sequence[float], factor: float) -> list[float]:
+    """A domain for a logarithmic axis; also right for one value, where a plain minimum has no width."""
+    return [min(values) / factor, max(values) * factor]
+
+
+def decade_ticks(low: float, high: float) -> list[float]:
+    """At most about eight ticks: 1, 2, 5 of each decade, or 1 alone where there are many decades."""
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    for steps in ((1, 2, 5), (1, 3), (1,)):
+        # written and read, so that 5 times 1e-6 is 5e-06 and not its neighbour
+        ticks = [float(f"{step}e{decade}") for decade in range(first, last + 1) for step in steps]
+        inside = [tick for tick in ticks if low / 1.3 <= tick <= high * 1.3]
+        if len(inside) <= 8:
+            break
+    return inside
+
+
+def parameters(**values: Any) -> list[alt.Parameter]:
+    """``situation`` and ``hidden``, which every chart has, and what else the page may set."""
+    return [
+        alt.param(name=name, value=value) for name, value in ({"situation": 0, "hidden": []} | values).items()
+    ]
+
+
+def shown(table: str) -> alt.Chart:
+    """A table, less the other situations and the runtimes that are switched off."""
+    here = alt.Chart(alt.NamedData(name=table)).transform_filter("datum.situation === situation")
+    return here.transform_filter("!datum.runtime || indexof(hidden, datum.runtime) < 0")
+
+
+def color(look: list[RuntimeStyle]) -> alt.Color:
+    """A runtime's colour, the same in every chart."""
+    scale = alt.Scale(domain=[one.key for one in look], range=[f"var({one.variable})" for one in look])
+    return alt.Color("runtime:N", scale=scale, legend=None)
+
+
+def shape(look: list[RuntimeStyle]) -> alt.Shape:
+    """A runtime's shape, so that colour is never alone in carrying the meaning."""
+    scale = alt.Scale(domain=[one.key for one in look], range=[one.shape for one in look])
+    return alt.Shape("runtime:N", scale=scale, legend=None)
+
+
+def line_with_points(
+    here: alt.Chart, look: list[RuntimeStyle], x: alt.X, y: alt.Y, tooltip: list[alt.Tooltip]
+) -> list[alt.Chart]:
+    """Lines and marks of the runtimes; ours is thicker. The mark is large, so a finger finds the tooltip."""
+    ours = alt.condition("datum.runtime === 'tautochrone'", alt.value(3), alt.value(1.6))
+    lines = here.mark_line(opacity=0.9).encode(
+        x=x, y=y, color=color(look), detail="runtime:N", strokeWidth=ours
+    )
+    size = alt.condition("datum.runtime === 'tautochrone'", alt.value(110), alt.value(70))
+    marks = here.mark_point(filled=True, opacity=1, stroke="var(--page)", strokeWidth=1).encode(
+        x=x, y=y, color=color(look), shape=shape(look), size=size, tooltip=tooltip
+    )
+    return [lines, marks]
+
+
+def interval(
+    here: alt.Chart, look: list[RuntimeStyle], x: alt.X, y: alt.Y, low: str = "low", high: str = "high"
+) -> alt.Chart:
+    """Bars from the low to the high end of intervals, where there are any."""
+    there = here.transform_filter(f"isValid(datum.{low})")
+    start = y.copy(deep=True)
+    start.shorthand = f"{low}:Q"
+    bars: alt.Chart = there.mark_rule(strokeWidth=2).encode(x=x, y=start, y2=f"{high}:Q", color=color(look))
+    return bars
+
+
+def ratio_chart(
+    records: Sequence[Record],
+    look: list[RuntimeStyle],
+    field: str,
+    title: str,
+    cells: Sequence[int] | Sequence[str],
+) -> Layers:
+    """Our time by each peer's: a line of the chart for each of ``cells`` (values of ``field``)."""
+    every = [*numbers(records, "ratio", "low", "high"), 1.0]
+    scale = alt.Scale(type="log", domain=padded(every, 1.06), nice=False)
+    axis = alt.Axis(title="our time / their time", format="~g", grid=True)
+    inside = [tick for tick in _RATIO_TICKS if min(every) <= tick <= max(every)]
+    if len(inside) >= 4:
+        axis.values = inside
+    x = alt.X("ratio:Q", scale=scale, axis=axis)
+    low = alt.X("low:Q", scale=scale, axis=axis)
+    y = alt.Y(f"{field}:O", sort=cells, axis=alt.Axis(title=title, domain=False, ticks=False))
+    runtimes = [one.key for one in look if one.key in {record["runtime"] for record in records}]
+    offset = alt.YOffset("runtime:N", scale=alt.Scale(domain=runtimes, paddingOuter=0.6))
+    here = shown("ratios").transform_filter("datum.role === role")
+    tooltip = [
+        alt.Tooltip("configuration:N", title="against"),
+        alt.Tooltip(f"{field}:O", title=title),
+        alt.Tooltip("ratio_text:N", title="ratio"),
+        alt.Tooltip("verdict:N", title="ours is"),
+        alt.Tooltip("rounds:Q", title="paired rounds"),
+    ]
+    one = alt.Chart(alt.InlineData(values=[{"one": 1}])).mark_rule(strokeWidth=1.5, stroke=INK, opacity=0.7)
+    layers = [
+        one.encode(x=alt.X("one:Q", scale=scale, axis=axis)),
+        here.mark_rule(strokeWidth=2.4).encode(x=low, x2="high:Q", y=y, yOffset=offset, color=color(look)),
+        here.mark_point(filled=True, size=80, opacity=1, stroke="var(--page)", strokeWidth=1).encode(
+            x=x, y=y, yOffset=offset, color=color(look), shape=shape(look), tooltip=tooltip
+        ),
+    ]
+    height = max(140, len(cells) * max(34, 15 * len(runtimes) + 10))
+    return alt.layer(*layers).properties(height=height).add_params(*parameters(role="best"))

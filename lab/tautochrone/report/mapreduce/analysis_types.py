@@ -1,0 +1,116 @@
+"""What an analysis of the map/reduce study hands to the report.
+
+Times are in seconds of one repetition (all tasks, shared out, done and reduced) unless a name says otherwise;
+speed-ups are over the serial loop in the same rounds.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal, Self
+
+import msgspec
+
+from tautochrone.report.analysis_types import Analysis, PeerRatio
+
+Pays = Literal["yes", "no", "not resolved"]
+
+
+class TaskConfiguration(msgspec.Struct, frozen=True, kw_only=True):
+    """One runtime with one setting on so many threads, in one cell. Medians over the rounds."""
+
+    label: str  # for people: "qt ordered, 4 threads"
+    runtime: str  # the key of the colour
+    library: str
+    schedule: str
+    chunk: int | None
+    wait: str
+    threads: int
+    seconds: float | None  # None: every run of it failed, see `error`
+    low: float | None
+    high: float | None
+    points: tuple[float, ...] = ()
+    rounds: int = 0
+    is_default: bool = False  # what one gets without setting anything
+    error: str | None = None
+    speedup: float | None = None
+    speedup_low: float | None = None
+    speedup_high: float | None = None
+    ideal_speedup: float | None = None  # what whole tasks on these CPUs allow
+    share_of_ideal: float | None = None  # speedup / ideal_speedup
+    pays: Pays | None = None  # faster than the serial loop, and enough of the ideal; None: too few rounds
+    waiting_share: float | None = None  # of the threads' time, outside all tasks
+    cpu_load: float | None = None  # CPU time by the time that the CPUs had
+    voluntary_switches: float | None = None  # context switches of one repetition
+    involuntary_switches: float | None = None
+    stretch: float | None = None  # how many times longer a task takes beside the others than alone
+
+
+class LawPoint(msgspec.Struct, frozen=True):
+    """What so many threads could reach: tasks / ceil(tasks / threads) on equal CPUs."""
+
+    threads: int
+    speedup: float
+
+
+class TaskCell(msgspec.Struct, frozen=True, kw_only=True):
+    """All that was compared with each other: so many tasks of one length, on one state of the machine."""
+
+    tasks: int
+    bytes: int  # that each task hashes
+    length: str  # as it was asked for: "400 kB", "10 µs"
+    task_seconds: float | None  # of one task alone, warm
+    emulated: Mapping[str, float]
+    cpus: int  # how many CPUs there are to use
+    serial_seconds: float | None
+    configurations: tuple[TaskConfiguration, ...]
+    law: tuple[LawPoint, ...] = ()
+    peer_ratios: tuple[PeerRatio, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """For people: "50 × 400 kB"."""
+        return f"{self.tasks} × {self.length}"
+
+
+class Payoff(msgspec.Struct, frozen=True, kw_only=True):
+    """From which task length on a runtime with no settings pays, with all CPUs.
+
+    ``from_seconds`` is the shortest length at which it is resolved to pay, with none above at which it is
+    resolved not to; None where there is no such length. ``not_at_seconds`` is the next shorter length, and
+    ``because`` whether it does not pay there or noise leaves it open; both are None where there is none.
+    """
+
+    runtime: str
+    tasks: int
+    emulated: Mapping[str, float]
+    from_seconds: float | None
+    not_at_seconds: float | None
+    because: Pays | None
+
+
+class Trace(msgspec.Struct, frozen=True, kw_only=True):
+    """A timeline for Perfetto: one track a thread, a slice a task, a slice for each wait between tasks."""
+
+    runtime: str
+    label: str
+    file: str  # relative to the folder of the results; in a report to that of the page
+
+
+class MapReduceAnalysis(Analysis, frozen=True, kw_only=True):
+    """The map/reduce study's findings."""
+
+    cells: tuple[TaskCell, ...]
+    payoffs: tuple[Payoff, ...] = ()
+    share_that_pays: float  # of the ideal speed-up, from which on sharing is said to pay
+    traces: tuple[Trace, ...] = ()
+
+    def seen_from(self, results: Path, page: Path) -> Self:
+        """The same with the traces' files named relative to the page's folder."""
+        moved = (
+            msgspec.structs.replace(one, file=os.path.relpath(results / one.file, page.parent))
+            for one in self.traces
+        )
+        return msgspec.structs.replace(self, traces=tuple(moved))

@@ -1,0 +1,78 @@
+"""What a study knows beside its rows: how it was asked, what was left out, what only illustrates them.
+
+It is kept in ``study.json`` next to the rows, so that ``tauto report`` writes the same report again.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from tautochrone.errors import TautoError
+from tautochrone.report.analysis_types import Command, NotMeasured, Peer
+
+CONTEXT_FILE = "study.json"
+
+
+class StudyContext(msgspec.Struct, kw_only=True):
+    """Everything that every study knows and its rows do not hold; a study adds its own fields."""
+
+    schema: str
+    command: str
+    folder: str = ""
+    quick: bool = False
+    peers: tuple[Peer, ...] = ()
+    not_measured: tuple[NotMeasured, ...] = ()
+    machine_advice: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()
+
+    @property
+    def commands(self) -> tuple[Command, ...]:
+        """Lines that repeat the study or go on from its rows."""
+        return (
+            Command(label="Measure this again", text=f"{self.command} --fresh"),
+            Command(label="Write this report again", text=f"tauto report {self.folder}"),
+            Command(label="All rows as a table", text=f"tauto export {self.folder} --format csv"),
+            Command(label="Compare with another result", text=f"tauto compare {self.folder} OTHER"),
+        )
+
+
+Context = TypeVar("Context", bound=StudyContext)
+
+
+def save(context: StudyContext, folder: Path) -> None:
+    """Write the context whole or not at all. TautoError when the folder cannot be written."""
+    path = folder / CONTEXT_FILE
+    unfinished = path.with_name(f".{CONTEXT_FILE}")
+    try:
+        unfinished.write_bytes(msgspec.json.format(msgspec.json.encode(context), indent=1))
+        unfinished.replace(path)
+    except OSError as error:
+        raise TautoError(
+            f"{path} cannot be written: {error.strerror or error}",
+            "Make room there, or choose another folder with --output",
+        ) from error
+
+
+def load(empty: Context, folder: Path) -> Context:
+    """The context of a folder; ``empty`` where there is none (an interrupted or older study).
+
+    Raises TautoError for a file that cannot be read, or is of another schema than ``empty``.
+    """
+    path = folder / CONTEXT_FILE
+    try:
+        context = msgspec.json.decode(path.read_bytes(), type=type(empty))
+    except FileNotFoundError:
+        return empty
+    except (OSError, msgspec.DecodeError) as error:
+        raise TautoError(
+            f"{path} cannot be read: {error}", "Remove it: only what is not in the rows is lost"
+        ) from error
+    if context.schema != empty.schema:
+        raise TautoError(
+            f"{path} has the schema {context.schema!r}, expected {empty.schema!r}",
+            "Use the version of tautochrone that wrote it, or remove the file",
+        )
+    return context

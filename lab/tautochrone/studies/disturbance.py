@@ -1,0 +1,24 @@
+"""How much other programs disturbed a study."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from tautochrone.row import Row
+
+
+def others_share(rows: Iterable[Row], machine: Mapping[str, Any]) -> float | None:
+    """The share of the CPU time that others took while runs went on.
+
+    Runs beside a CPU that was slowed on purpose do not count: what slows it is another program too. None
+    where the kernel did not tell. O(number of rows).
+    """
+    cpus = len(machine.get("cpus") or ()) or 1
+    taken = there = 0.0
+    for row in rows:
+        if row.get("others_cpu_seconds") is None or row["config"].get("emulated"):
+            continue
+        taken += float(row["others_cpu_seconds"]) + float(row.get("steal_seconds") or 0.0)
+        there += cpus * float(row["elapsed_seconds"] or 0.0)
+    return taken / there if there else None

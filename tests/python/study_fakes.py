@@ -1,0 +1,241 @@
+"""A machine, peers and slow CPUs for the tests of all studies, and scripts that act as executables."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tautochrone import runners
+from tautochrone.cli import main
+from tautochrone.errors import TautoError
+from tautochrone.progress import SilentProgress
+from tautochrone.runners import PEERS_OF_STUDY, Description, Peer, PeerState
+from tautochrone.studies.services import Services
+
+
+def machine(cpus: int = 2, kinds: Sequence[str] | None = None, **changes: object) -> dict[str, Any]:
+    """A machine record of cores that are alike, or of the kinds given."""
+    record: dict[str, Any] = {
+        "schema": "tautochrone.machine/1",
+        "machine": "0123456789ab",
+        "name": "a machine for tests",
+        "cpu_model": "test",
+        "architecture": "x86_64",
+        "kernel": "6.1",
+        "hypervisor": None,
+        "emulated": None,
+        "cpus": [
+            {"cpu": cpu, "core": cpu, "package": 0, "numa": 0, "kind": kinds[cpu] if kinds else "core"}
+            | {"smt_siblings": [cpu], "capacity": None, "max_hertz": None, "allowed": True}
+            for cpu in range(cpus)
+        ],
+        "kinds": [],
+        "caches": [],
+        "numa": [],
+        "allowed_cpus": list(range(cpus)),
+        "quota_cpus": None,
+        "usable_members": cpus,
+        "memory_bytes": 16_000_000_000,
+        "available_memory_bytes": 8_000_000_000,
+        "counters": {
+            "status": "unavailable",
+            "reason": "a virtual machine",
+            "remedy": "use the bare machine",
+        },
+        "energy_meters": [],
+        "energy": {"status": "unavailable", "reason": "none", "remedy": ""},
+        "measured": {
+            "when": "2026-01-01T00:00:00Z",
+            "cpus": [],
+            "triad": [{"members": n, "bytes_per_second": 1e10 * n} for n in range(1, cpus + 1)],
+        },
+    }
+    return record | changes
+
+
+def peers(study: str, schedules: Mapping[str, Sequence[str]], absent: Sequence[str] = ()) -> Any:
+    """What `runners.peer_states` does for a study, with every peer here but the absent ones."""
+
+    def states(names: list[str] | None, asked: str = study) -> list[PeerState]:
+        assert asked == study
+        known = [peer.name for peer in PEERS_OF_STUDY[study]]
+        for name in names or ():
+            if name not in known:
+                raise TautoError(f"there is no peer called {name!r}", f"Choose from: {', '.join(known)}")
+        wanted = [peer for peer in PEERS_OF_STUDY[study] if names is None or peer.name in names]
+        return [_state(peer, schedules[peer.name], absent) for peer in wanted]
+
+    return states
+
+
+def _state(peer: Peer, schedules: Sequence[str], absent: Sequence[str]) -> PeerState:
+    if peer.name in absent:
+        return PeerState(peer, None, reason="its library is missing", remedy=f"apt install {peer.package}")
+    chunked = ("static_chunk", "dynamic", "guided") if peer.study == "loop" else ()
+    description = Description(
+        runtime=peer.runtime,
+        library=peer.name,
+        version="1.0",
+        schedules=tuple(schedules),
+        schedules_with_chunk=tuple(one for one in schedules if one in chunked),
+        wait_policies=("default", "active") if peer.runtime == "openmp" else ("default",),
+    )
+    return PeerState(peer, description, Path("/runners") / peer.runner)
+
+
+@dataclass
+class FakeSlowdown:
+    """Notes in `on` whether it is on."""
+
+    key: str
+    on: set[str]
+    factors: dict[int, float] = field(default_factory=dict)
+
+    def pause(self) -> None:
+        """Off."""
+        self.on.discard(self.key)
+
+    def resume(self) -> None:
+        """On."""
+        self.on.add(self.key)
+
+
+@dataclass
+class Laboratory:
+    """Services around one executor; `text` holds what was printed as result, `messages` what was said.
+
+    `study` and `schedules` say which peers there are. The executor has a `clock`, and in `on` the slowdowns
+    that are switched on.
+    """
+
+    executor: Any
+    study: str
+    schedules: Mapping[str, Sequence[str]]
+    machine: dict[str, Any] = field(default_factory=machine)
+    absent: tuple[str, ...] = ()
+    slowdown_error: TautoError | None = None
+    illustrations: bool = False  # load samples, timelines
+    text: io.StringIO = field(default_factory=io.StringIO)
+    messages: io.StringIO = field(default_factory=io.StringIO)
+    progress: SilentProgress = field(default_factory=SilentProgress)
+
+    @property
+    def services(self) -> Services:
+        """As `run_study` takes them."""
+        return Services(
+            machine=lambda: self.machine,
+            peers=peers(self.study, self.schedules, self.absent),
+            executor=lambda seed: nullcontext(self.executor),
+            slowdown=self._slowdown,
+            progress=lambda title: self.progress,
+            clock=self.executor.clock,
+            illustrations=self.illustrations,
+            output=self.text,
+            messages=self.messages,
+        )
+
+    @contextmanager
+    def _slowdown(self, emulation: Mapping[int, float]) -> Iterator[FakeSlowdown]:
+        if self.slowdown_error is not None:
+            raise self.slowdown_error
+        key = "+".join(f"{cpu}:{factor:g}" for cpu, factor in emulation.items())
+        slowdown = FakeSlowdown(key, self.executor.on, dict(emulation))
+        slowdown.resume()
+        try:
+            yield slowdown
+        finally:
+            slowdown.pause()
+
+
+def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    """The one line with which a command is refused."""
+    assert main(words) == 2
+    lines = capsys.readouterr().err.splitlines()
+    errors = [line for line in lines if line.startswith("tauto: error: ")]
+    assert len(errors) == 1
+    assert not any("Traceback" in line for line in lines)
+    return errors[0]
+
+
+def need_executables(*names: str) -> None:
+    """Skip the test where one of these is not built."""
+    try:
+        for name in names:
+            runners.find(name)
+    except TautoError as error:
+        pytest.skip(error.message)
+
+
+def of_laboratory(changes: dict[str, Any]) -> dict[str, Any]:
+    """Take out of `changes` what is a laboratory's own; the rest is its executor's."""
+    names = ("machine", "absent", "slowdown_error", "illustrations")
+    return {name: changes.pop(name) for name in names if name in changes}
+
+
+RUNNER = r"""#!{python}
+import json, os, random, sys, time
+name = os.path.basename(sys.argv[0])
+study, runtime = (name.split("-") + [""])[1:3]
+if name == "tauto-probe":
+    print(open(os.path.join(os.path.dirname(os.path.abspath(sys.argv[0])), "machine.json")).read())
+    sys.exit(0)
+if name == "tauto-emulate":
+    print("tauto-emulate: error: no right to SCHED_FIFO; start it as root", file=sys.stderr)
+    sys.exit(2)
+library = "libgomp" if runtime == "openmp" else runtime
+openmp = ["pragma", "static"] if study == "loop" else ["dynamic", "static"]
+schedules = {{"serial": ["serial"], "openmp": openmp, "tautochrone": ["adaptive"]}}[runtime]
+if "--describe" in sys.argv:
+    print(json.dumps({{"runtime": runtime, "library": library, "version": "1", "schedules": schedules,
+                      "schedules_with_chunk": [], "wait_policies": ["default"]}}))
+    sys.exit(0)
+option = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+fate = os.environ.get("FAKE_" + runtime.upper(), "")
+if fate == "die":
+    os.kill(os.getpid(), 11)
+if fate == "hang":
+    time.sleep(100)
+if fate == "garbage":
+    print("Segmentation fault (core dumped)")
+    sys.exit(0)
+cpus = [int(cpu) for cpu in option["--cpus"].split(",")]
+answer = "f" * 16 if fate == "wrong" else "a" * 16
+if study == "mapreduce":
+    task = int(option["--bytes"]) * 1e-9
+    seconds = int(option["--tasks"]) * task / len(cpus) * random.uniform(1, 1.01)
+    if "--trace" in option:
+        open(option["--trace"], "w").write('{{"traceEvents": []}}')
+    print(json.dumps({{"runtime": runtime, "library": library, "seconds": seconds, "task_seconds": task,
+                      "waiting_share": 0.1, "cpu_load": 0.9, "check": {{"passed": True, "sum": answer}}}}))
+    sys.exit(0)
+seconds = int(option["--size"]) ** 2 * 1e-9 / len(cpus) * random.uniform(1, 1.01)
+print(json.dumps({{"runtime": runtime, "library": library, "seconds": seconds, "bytes_per_iteration": 1,
+                  "workers": [{{"cpu": cpu, "rows": 10}} for cpu in cpus], "width": len(cpus),
+                  "check": {{"passed": True, "solution_fnv1a": answer}}}}))
+"""
+
+
+def write_runners(folder: Path, record: Mapping[str, Any] | None = None) -> Path:
+    """Scripts that behave like the executables, as far as the lab can see.
+
+    FAKE_OPENMP (or another runtime) in the environment: die, hang, garbage, wrong.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "machine.json").write_text(json.dumps(record or machine()))
+    names = [
+        "tauto-probe",
+        "tauto-emulate",
+        *(f"tauto-{study}-{one}" for study in PEERS_OF_STUDY for one in ("serial", "openmp", "tautochrone")),
+    ]
+    for name in names:
+        (folder / name).write_text(RUNNER.format(python=sys.executable))
+        (folder / name).chmod(0o755)
+    return folder

@@ -1,0 +1,360 @@
+"""The map/reduce study from the request to the report, on a model of a machine that takes no time."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from page_content import embedded, visible
+from study_fakes import machine, peers
+from study_mapreduce_fakes import SCHEDULES, laboratory, request
+from tautochrone.compare import compare_results
+from tautochrone.errors import TautoError
+from tautochrone.export import export
+from tautochrone.report.mapreduce.analysis_types import MapReduceAnalysis, Payoff, Pays, TaskCell
+from tautochrone.runners import MAPREDUCE_PEERS
+from tautochrone.store import Store
+from tautochrone.studies.concluding import report_again
+from tautochrone.studies.mapreduce import payoff as payoff_module
+from tautochrone.studies.mapreduce.study import run_study
+from tautochrone.studies.mapreduce.workloads import Workload
+
+
+def cell(analysis: MapReduceAnalysis, length: str, emulated: dict[str, float] | None = None) -> TaskCell:
+    """The cell of that length and state."""
+    state = emulated or {}
+    return next(one for one in analysis.cells if one.length == length and dict(one.emulated) == state)
+
+
+def payoff(analysis: MapReduceAnalysis, runtime: str) -> Payoff:
+    """From where on a runtime pays on the machine as it is."""
+    return next(one for one in analysis.payoffs if one.runtime == runtime and not one.emulated)
+
+
+def test_verdict_says_from_which_length_on_each_library_pays(tmp_path: Path) -> None:
+    lab = laboratory()
+    analysis = run_study(request(tmp_path), lab.services)
+    first = analysis.verdict_sentences[0]
+    assert first.startswith("On this machine, with 50 tasks on 2 CPUs: tautochrone")
+    # model: 50 tasks of 102 µs on two CPUs take 2.55 ms, Qt adds 20 µs and 4 µs for each of 25 tasks
+    assert "pay from tasks of 102 µs" in first
+    assert payoff(analysis, "qt").from_seconds == pytest.approx(1.02e-4, rel=0.05)
+    assert payoff(analysis, "qt").not_at_seconds == pytest.approx(1e-6, rel=0.05)
+    assert payoff(analysis, "qt").because == "no"
+    assert payoff(analysis, "tautochrone").from_seconds == pytest.approx(1e-6, rel=0.05)
+    assert payoff(analysis, "tautochrone").not_at_seconds is None
+    assert first in lab.text.getvalue()
+
+
+def test_what_pays_nowhere_is_said_to(tmp_path: Path) -> None:
+    works = (Workload(50, seconds=1e-6),)
+    analysis = run_study(request(tmp_path, workloads=works), laboratory().services)
+    assert "pay at no length that was tried" in analysis.verdict_sentences[0]
+    assert "QtConcurrent" in analysis.verdict_sentences[0]
+
+
+def test_noise_that_hides_the_answer_is_not_called_a_no(tmp_path: Path) -> None:
+    analysis = run_study(request(tmp_path), laboratory(noise=2.0).services)
+    assert "could be shown to pay" in analysis.verdict_sentences[0]
+    assert {one.because for one in analysis.payoffs} >= {"not resolved"}
+
+
+def test_other_programs_put_the_verdict_into_question(tmp_path: Path) -> None:
+    analysis = run_study(request(tmp_path), laboratory(others=0.6).services)
+    assert analysis.verdict_sentences[1].startswith("Other programs took 60 % of the CPU time")
+    assert "--fresh" in analysis.verdict_sentences[1]
+
+
+def test_more_tasks_that_pay_alike_are_one_short_sentence(tmp_path: Path) -> None:
+    works = (Workload(50, seconds=1e-4), Workload(500, seconds=1e-4))
+    analysis = run_study(request(tmp_path, workloads=works), laboratory().services)
+    assert analysis.verdict_sentences[1] == "On the machine as it is, the same holds for 500 tasks."
+
+
+def test_peers_are_listed_with_what_was_tried_of_them(tmp_path: Path) -> None:
+    quick = run_study(request(tmp_path / "quick"), laboratory().services)
+    full = run_study(request(tmp_path / "full", quick=False), laboratory().services)
+    tried = [
+        next((one.schedules, one.wait_policies) for one in analysis.peers if one.runtime == "libgomp")
+        for analysis in (quick, full)
+    ]
+    assert tried == [(("dynamic",), ("default",)), (SCHEDULES["libgomp"], ("default", "active"))]
+
+
+@pytest.mark.parametrize(
+    ("answers", "start"),
+    [
+        (["no", "yes", "yes"], 1),
+        (["yes", "not resolved", "yes"], 0),
+        (["no", "yes", "not resolved"], 1),
+        (["yes", "no", "yes"], 2),
+        (["yes", "no", "not resolved"], 3),
+        (["no", "no", "no"], 3),
+        ([], 0),
+    ],
+)
+def test_pays_from_the_shortest_length_with_no_no_behind_it(answers: list[Pays], start: int) -> None:
+    assert payoff_module._start([(float(place), one) for place, one in enumerate(answers)]) == start
+
+
+def test_one_cpu_pays_nowhere(tmp_path: Path) -> None:
+    analysis = run_study(request(tmp_path), laboratory(machine=machine(1)).services)
+    assert "on 1 CPU, no library pays" in analysis.verdict_sentences[0]
+
+
+def test_two_cores_do_not_judge_the_collapse(tmp_path: Path) -> None:
+    analysis = run_study(request(tmp_path), laboratory().services)
+    assert "neither shows nor refutes" in analysis.verdict_sentences[-1]
+    found = {claim.id: claim for claim in analysis.claims}
+    assert list(found) == ["M1", "M2", "M3", "M4", "M5", "M6"]
+    assert [found[id].holds for id in ("M1", "M2", "M3", "M4", "M5")] == [None] * 5
+    assert "not measurable with 2 CPUs, it needs 14: neither shown nor refuted" in found["M4"].note
+    assert found["M6"].holds is True  # Qt is slower than the serial loop on tasks of 1 µs
+    assert "waiting" in found["M6"].ours
+
+
+def test_thirty_two_cores_show_the_steps_and_the_collapse(tmp_path: Path) -> None:
+    works = tuple(Workload(50, bytes=size) for size in (400_000, 1_000_000, 3_000_000))
+    lab = laboratory(machine=machine(32), collapse=True)
+    analysis = run_study(request(tmp_path, workloads=works, peers=("qt", "tbb")), lab.services)
+    found = {claim.id: claim for claim in analysis.claims}
+    assert found["M1"].holds is True
+    assert found["M4"].holds is True  # the model: 20 ms / threads and a lock of 0.2 ms × threads
+    assert "fastest on 10 of up to 32 threads" in found["M4"].ours
+    assert not any("neither shows nor refutes" in sentence for sentence in analysis.verdict_sentences)
+
+
+def test_law_is_that_of_whole_tasks(tmp_path: Path) -> None:
+    lab = laboratory(machine=machine(4))
+    analysis = run_study(request(tmp_path, peers=("tbb",)), lab.services)
+    law = {point.threads: point.speedup for point in cell(analysis, "400 kB").law}
+    assert law[3] == pytest.approx(50 / 17)
+    assert law[4] == pytest.approx(50 / 13)
+    assert law[8] == law[4]  # more threads than CPUs gain nothing
+
+
+def test_slow_cpu_lowers_the_ideal(tmp_path: Path) -> None:
+    analysis = run_study(request(tmp_path, emulations=({1: 4.0},)), laboratory().services)
+    slowed = cell(analysis, "400 kB", {"1": 4.0})
+    # 40 tasks on the fast CPU take as long as 10 on the slow one
+    assert slowed.law[1].speedup == pytest.approx(50 / 40)
+    ours = next(one for one in slowed.configurations if one.runtime == "tautochrone" and one.threads == 2)
+    assert ours.share_of_ideal == pytest.approx(1.0, abs=0.02)
+    assert any("CPU 1 made four times slower" in one for one in analysis.verdict_sentences)
+
+
+def test_kinds_of_cores_have_their_own_speed(tmp_path: Path) -> None:
+    record = machine(2, ["P", "E"])
+    speeds = [{"cpu": 0, "compute_per_second": 4e9}, {"cpu": 1, "compute_per_second": 1e9}]
+    record["measured"]["cpus"] = speeds
+    analysis = run_study(request(tmp_path, peers=("tbb",)), laboratory(machine=record).services)
+    assert cell(analysis, "400 kB").law[1].speedup == pytest.approx(50 / 40)
+
+
+def test_threads_go_from_one_to_twice_the_cpus(tmp_path: Path) -> None:
+    analysis = run_study(request(tmp_path), laboratory().services)
+    found = {one.threads for one in cell(analysis, "400 kB").configurations if one.runtime == "qt"}
+    assert found == {1, 2, 4}
+    serial = [one for one in cell(analysis, "400 kB").configurations if one.runtime == "serial"]
+    assert [one.threads for one in serial] == [1]
+
+
+def test_full_study_tries_every_schedule_with_all_cpus(tmp_path: Path) -> None:
+    lab = laboratory()
+    works = (Workload(50, seconds=1e-5),)
+    analysis = run_study(request(tmp_path, quick=False, workloads=works), lab.services)
+    for peer, schedules in SCHEDULES.items():
+        of_peer = [one for one in analysis.cells[0].configurations if one.runtime == peer]
+        assert {one.schedule for one in of_peer} == set(schedules)
+        assert {one.threads for one in of_peer if not one.is_default} <= {2, 4}
+    roles = {(one.runtime, one.role) for one in analysis.cells[0].peer_ratios}
+    wanted = set(SCHEDULES) - {"serial", "tautochrone"}
+    assert roles == {(peer, role) for peer in wanted for role in ("best", "default")}
+
+
+def test_runner_is_told_what_the_contract_says(tmp_path: Path) -> None:
+    lab = laboratory()
+    run_study(request(tmp_path, peers=("qt",)), lab.services)
+    command = next(
+        list(one) for one in lab.executor.commands if "tauto-mapreduce-qt" in one[0] and "4" in one
+    )
+    options = dict(zip(command[1::2], command[2::2], strict=True))
+    assert options["--cpus"] == "0,1"
+    assert options["--threads"] == "4"
+    assert options["--schedule"] == "unordered"
+    assert set(options) == {
+        *("--tasks", "--bytes", "--cpus", "--threads", "--schedule"),
+        *("--warmup-seconds", "--min-seconds"),
+    }
+
+
+def test_bytes_of_short_tasks_come_from_the_probe(tmp_path: Path) -> None:
+    quick, slow = laboratory(seconds_per_byte=1e-9), laboratory(seconds_per_byte=2.5e-9)
+    one = run_study(request(tmp_path / "one"), quick.services)
+    other = run_study(request(tmp_path / "other"), slow.services)
+    assert [cell(one, length).bytes for length in ("1 µs", "100 µs", "400 kB")] == [1000, 100_000, 400_000]
+    assert [cell(other, length).bytes for length in ("1 µs", "100 µs", "400 kB")] == [400, 40_000, 400_000]
+
+
+def test_probe_that_differs_a_little_gives_the_same_tasks(tmp_path: Path) -> None:
+    """Or two sessions could not be compared."""
+    for name, speed in (("a", 1.00e-9), ("b", 1.03e-9)):
+        run_study(request(tmp_path / name), laboratory(seconds_per_byte=speed).services)
+    report = compare_results(str(tmp_path / "a"), str(tmp_path / "b"))
+    with Store.read(tmp_path / "a") as store:
+        assert len(report.lines) == len({row["config_id"] for row in store.rows()})
+
+
+def test_probe_that_fails_stops_the_study(tmp_path: Path) -> None:
+    lab = laboratory(seconds_per_byte=0.0)
+    with pytest.raises(TautoError, match=r"a task takes 0\.0 s"):
+        run_study(request(tmp_path), lab.services)
+    assert lab.executor.ran == []
+
+
+def test_the_same_command_goes_on_and_measures_nothing_twice(tmp_path: Path) -> None:
+    whole = laboratory()
+    run_study(request(tmp_path / "whole"), whole.services)
+    broken = laboratory(interrupt_at=len(whole.executor.ran) // 2)
+    with pytest.raises(KeyboardInterrupt):
+        run_study(request(tmp_path / "broken"), broken.services)
+    assert "nothing can be said yet" in broken.text.getvalue()
+    assert "fewer than the 8" in broken.text.getvalue()
+    rest = laboratory(seconds_per_byte=1.5e-9)  # a noisy moment: no reason to measure other tasks
+    run_study(request(tmp_path / "broken"), rest.services)
+    assert rest.executor.probes == 0
+    assert sorted(broken.executor.ran + rest.executor.ran) == sorted(whole.executor.ran)
+
+
+def test_fresh_probes_and_measures_again(tmp_path: Path) -> None:
+    run_study(request(tmp_path), laboratory().services)
+    second = laboratory()
+    run_study(request(tmp_path, fresh=True), second.services)
+    assert second.executor.probes > 0
+    assert second.executor.ran
+    assert len(list(tmp_path.glob("rows.*.jsonl"))) == 1
+
+
+def test_a_wrong_sum_is_an_error_and_pays_nowhere(tmp_path: Path) -> None:
+    analysis = run_study(request(tmp_path), laboratory(wrong={"qt": "b" * 16}).services)
+    assert not [one for one in analysis.payoffs if one.runtime == "qt"]
+    failed = [one for one in cell(analysis, "400 kB").configurations if one.runtime == "qt"]
+    assert all(one.seconds is None and "the reference gives" in (one.error or "") for one in failed)
+
+
+def test_absent_peers_say_what_to_install(tmp_path: Path) -> None:
+    analysis = run_study(request(tmp_path), laboratory(absent=("qt",)).services)
+    assert [(one.what, one.remedy) for one in analysis.not_measured] == [
+        ("QtConcurrent", "apt install qt6-base-dev")
+    ]
+    assert not any("Qt" in sentence for sentence in analysis.verdict_sentences)
+
+
+def test_each_runtime_leaves_a_timeline(tmp_path: Path) -> None:
+    analysis = run_study(request(tmp_path, report=True), laboratory().services)
+    assert {one.runtime for one in analysis.traces} == set(SCHEDULES) - {"serial"}
+    assert all((tmp_path / one.file).is_file() for one in analysis.traces)
+    assert 'href="traces/qt.json"' in (tmp_path / "report.html").read_text()
+
+
+def test_timeline_that_fails_is_named_and_harms_nothing(tmp_path: Path) -> None:
+    lab = laboratory(errors={"stdpar": "failed"})
+    analysis = run_study(request(tmp_path), lab.services)
+    assert "stdpar" not in {one.runtime for one in analysis.traces}
+    assert any("timeline of stdpar" in one.what for one in analysis.not_measured)
+
+
+def test_report_elsewhere_still_finds_the_timelines(tmp_path: Path) -> None:
+    run_study(request(tmp_path / "results"), laboratory().services)
+    path = report_again(tmp_path / "results", tmp_path / "pages" / "mine.html")
+    assert 'href="../results/traces/tbb.json"' in path.read_text()
+
+
+def test_report_can_be_written_again(tmp_path: Path) -> None:
+    analysis = run_study(request(tmp_path, report=True), laboratory().services)
+    path = tmp_path / "report.html"
+    first = path.read_text()
+    path.unlink()
+    assert report_again(tmp_path) == path
+    assert path.read_text() == first
+    assert analysis.verdict_sentences[0].split(":")[0] in first
+
+
+def test_report_has_its_parts_in_order(tmp_path: Path) -> None:
+    run_study(request(tmp_path, report=True, emulations=({1: 4.0},)), laboratory().services)
+    html = (tmp_path / "report.html").read_text()
+    ids = re.findall(r'<(?:section|figure|h2) id="([a-z-]+)"', html)
+    charts = [f"chart-{name}" for name in ("pays", "speedup", "ratio", "waiting", "busy", "switches")]
+    assert ids == [
+        "overview",
+        "charts",
+        *charts,
+        "timelines",
+        "settings",
+        "configurations",
+        "method",
+        "machine",
+    ]
+    words = visible(html)
+    assert "tauto::map_reduce(team, jobs, task, reduce)" in words
+    assert "QtConcurrent::blockingMappedReduced" in words
+    assert "cannot be tested here not measurable with 2 CPUs, it needs 14" in words
+    assert "CPU 1 made 4× slower (emulated)" in words
+
+
+def test_chart_of_speedups_has_a_panel_for_each_kind_of_tasks(tmp_path: Path) -> None:
+    run_study(request(tmp_path, report=True), laboratory().services)
+    html = (tmp_path / "report.html").read_text()
+    for name in ("50 × 1 µs", "50 × 100 µs", "50 × 400 kB"):
+        assert f"<h3>{name}</h3>" in html
+    data = embedded(html)
+    assert {"speedups", "laws", "lengths", "ratios", "switches"} <= data["tables"].keys()
+    assert len(data["tables"]["laws"]["rows"]) == 3 * 4
+
+
+def test_json_is_the_analysis(tmp_path: Path) -> None:
+    lab = laboratory()
+    analysis = run_study(request(tmp_path, json=True), lab.services)
+    assert msgspec.convert(json.loads(lab.text.getvalue()), MapReduceAnalysis) == analysis
+
+
+def test_rows_are_exported_with_what_the_runner_said(tmp_path: Path) -> None:
+    run_study(request(tmp_path), laboratory().services)
+    with Store.read(tmp_path) as store:
+        head = export(store, "csv").read_text().partition("\n")[0]
+    for column in (
+        "config_tasks",
+        "config_bytes",
+        "config_threads",
+        "detail_waiting_share",
+        "detail_cpu_load",
+    ):
+        assert column in head
+
+
+def test_two_runtimes_of_one_study_are_compared_in_pairs(tmp_path: Path) -> None:
+    run_study(request(tmp_path), laboratory().services)
+    sides = [f"{tmp_path}@library={name},threads=2" for name in ("qt", "tautochrone")]
+    report = compare_results(*sides)
+    assert report.paired
+    assert len(report.lines) == 3
+    assert report.overall is not None
+    assert report.overall.verdict == "faster"
+
+
+def test_announcement_says_what_and_how_long(tmp_path: Path) -> None:
+    lab = laboratory()
+    run_study(request(tmp_path, emulations=({1: 4.0},)), lab.services)
+    said = lab.messages.getvalue()
+    assert "tasks 50 × 1 µs, 50 × 100 µs, 50 × 400 kB; threads 1, 2, 4" in said
+    assert "CPU:FACTOR 1:4" in said
+    assert "about " in said
+
+
+def test_the_fake_peers_are_the_real_ones() -> None:
+    states = peers("mapreduce", SCHEDULES)(None)
+    assert [state.peer.name for state in states] == [peer.name for peer in MAPREDUCE_PEERS]
