@@ -8,6 +8,7 @@ from tautochrone import statistics
 from tautochrone.report.analysis_types import Settings
 from tautochrone.studies.contenders import ratio
 from tautochrone.studies.loop.cells import CellRuns, Contender
+from tautochrone.studies.paste import CMAKE
 from tautochrone.studies.wording import by_state, less_time, state_words
 
 _OURS_CPP = """#include <tauto/tauto.hpp>
@@ -16,8 +17,6 @@ tauto::team team;  // one pinned member a usable core; the caller is member 0
 tauto::parallel_for(team, n, [&](tauto::range rows) {
     for (auto i = rows.begin; i < rows.end; ++i) work(i);
 });"""
-_OURS_CMAKE = """find_package(tautochrone REQUIRED)
-target_link_libraries(my_program PRIVATE tautochrone::tautochrone)"""
 _TBB_PARTITIONER = {
     "auto": "tbb::auto_partitioner{}",
     "simple": "tbb::simple_partitioner{}",
@@ -41,7 +40,7 @@ def settings_to_paste(cells: Sequence[CellRuns]) -> tuple[Settings, ...]:
             text=_OURS_CPP,
             why="No settings: shares, width and whether to fork at all are learned while the program runs.",
         ),
-        Settings(label="CMake, tautochrone", language="cmake", text=_OURS_CMAKE),
+        CMAKE,
     )
 
 

@@ -9,6 +9,7 @@ from tautochrone.report import text
 from tautochrone.report.analysis_types import Settings
 from tautochrone.studies.contenders import geometric_mean
 from tautochrone.studies.mapreduce.cells import CellRuns
+from tautochrone.studies.paste import CMAKE
 from tautochrone.studies.wording import less_time
 
 _FROM_QT = """// before
@@ -17,7 +18,7 @@ auto sum = QtConcurrent::blockingMappedReduced<quint64>(
 
 // after
 #include <tauto/tauto.hpp>
-tauto::team team;  // once in the program, not once a call
+tauto::team team;  // once in the program
 
 auto sum = tauto::map_reduce(team, jobs, task, reduce);"""
 _FROM_TBB = """// before
@@ -25,7 +26,7 @@ auto sum = tbb::parallel_reduce(
     tbb::blocked_range<std::size_t>(0, jobs.size()),
     std::uint64_t{0},
     [&](const auto& part, std::uint64_t sum) {
-        for (auto i = part.begin(); i < part.end(); ++i)
+        for (auto i = part.begin(); i != part.end(); ++i)
             sum += task(jobs[i]);
         return sum;
     },
@@ -33,15 +34,14 @@ auto sum = tbb::parallel_reduce(
 
 // after
 #include <tauto/tauto.hpp>
-tauto::team team;  // once in the program, not once a call
+tauto::team team;  // once in the program
 
-auto sum = tauto::map_reduce(team, jobs, task, std::plus<>{});"""
+auto sum = tauto::map_reduce(
+    team, jobs, task, std::plus<>{});"""
 _ORDERED = (
-    "`reduce` has to be associative. Results are reduced in the order of the jobs, whoever computed them: "
+    "Your reduce has to be associative. Results are reduced in the order of the jobs, whoever computed them: "
     "the same bits every time."
 )
-_CMAKE = """find_package(tautochrone REQUIRED)
-target_link_libraries(my_program PRIVATE tautochrone::tautochrone)"""
 
 
 def settings_to_paste(cells: Sequence[CellRuns]) -> tuple[Settings, ...]:
@@ -51,7 +51,7 @@ def settings_to_paste(cells: Sequence[CellRuns]) -> tuple[Settings, ...]:
             label="From QtConcurrent to tautochrone", language="cpp", text=_FROM_QT, why=_why(cells, "qt")
         ),
         Settings(label="From oneTBB to tautochrone", language="cpp", text=_FROM_TBB, why=_why(cells, "tbb")),
-        Settings(label="CMake, tautochrone", language="cmake", text=_CMAKE),
+        CMAKE,
     )
 
 
