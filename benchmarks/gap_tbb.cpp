@@ -4,20 +4,15 @@
 #include <tbb/parallel_for.h>
 
 #include "benchmarks/gap.hpp"
-#include "runners/tbb_team.hpp"
+#include "benchmarks/tbb_program.hpp"
 
 namespace {
 
 using namespace tauto::bench;
 
 json run(const options& asked, const gap_options& wanted) {
-    tauto::runner::options team_options;
-    team_options.cpus = asked.cpus;
-    team_options.threads = static_cast<int>(asked.cpus.size());
-    tauto::runner::tbb_team team{team_options};
-    json row;
-    team.run([&] {
-        row = timed_gaps(asked, wanted, [](std::vector<float>& values) {
+    return on_tbb_team(asked, "oneTBB", [&] {
+        return timed_gaps(asked, wanted, [](std::vector<float>& values) {
             // Parts below a thousand floats would measure the cutting.
             tbb::parallel_for(tbb::blocked_range<float*>(values.data(), values.data() + values.size(), 1000),
                               [](const tbb::blocked_range<float*>& part) {
@@ -25,8 +20,6 @@ json run(const options& asked, const gap_options& wanted) {
                               });
         });
     });
-    row["library"] = "oneTBB";
-    return row;
 }
 
 }  // namespace

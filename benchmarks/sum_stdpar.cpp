@@ -4,25 +4,18 @@
 #include <numeric>
 
 #include "benchmarks/sum.hpp"
-#include "runners/tbb_team.hpp"
+#include "benchmarks/tbb_program.hpp"
 
 namespace {
 
 using namespace tauto::bench;
 
 json run(const options& asked, const sum_options& wanted) {
-    tauto::runner::options team_options;
-    team_options.cpus = asked.cpus;
-    team_options.threads = static_cast<int>(asked.cpus.size());
-    tauto::runner::tbb_team team{team_options};
-    json row;
-    team.run([&] {
-        row = timed_sum(asked, wanted, [](const std::vector<double>& values) {
+    return on_tbb_team(asked, "std::execution", [&] {
+        return timed_sum(asked, wanted, [](const std::vector<double>& values) {
             return std::reduce(std::execution::par_unseq, values.begin(), values.end(), 0.0);
         });
     });
-    row["library"] = "std::execution";
-    return row;
 }
 
 }  // namespace

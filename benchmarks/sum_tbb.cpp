@@ -3,10 +3,10 @@
 #include <tbb/blocked_range.h>
 #include <tbb/parallel_reduce.h>
 
-#include <cstdlib>
+#include <functional>
 
 #include "benchmarks/sum.hpp"
-#include "runners/tbb_team.hpp"
+#include "benchmarks/tbb_program.hpp"
 
 namespace {
 
@@ -32,19 +32,13 @@ double sum_of(const std::vector<double>& values, std::size_t grain, const Partit
 }
 
 json run(const options& asked, const ways& way) {
-    tauto::runner::options team_options;
-    team_options.cpus = asked.cpus;
-    team_options.threads = static_cast<int>(asked.cpus.size());
-    tauto::runner::tbb_team team{team_options};
-    json row;
-    team.run([&] {
-        row = timed_sum(asked, way.wanted, [&](const std::vector<double>& values) {
+    json row = on_tbb_team(asked, "oneTBB", [&] {
+        return timed_sum(asked, way.wanted, [&](const std::vector<double>& values) {
             if (way.partitioner == "static") return sum_of(values, way.grain, tbb::static_partitioner{});
             if (way.partitioner == "simple") return sum_of(values, way.grain, tbb::simple_partitioner{});
             return sum_of(values, way.grain, tbb::auto_partitioner{});
         });
     });
-    row["library"] = "oneTBB";
     row["partitioner"] = way.partitioner;
     return row;
 }
