@@ -15,6 +15,7 @@ from tautochrone.cli import main
 from tautochrone.errors import TautoError
 from tautochrone.journal import Journal
 from tautochrone.store import Store
+from tautochrone.studies.loop.measuring import QUICK
 from tautochrone.studies.loop.study import run_study
 
 LAB = Path(__file__).resolve().parents[2] / "lab"
@@ -104,7 +105,7 @@ def test_no_right_to_slow_cpus_is_a_warning_if_only_wished(
     assert main(study("--emulate-if-possible", "1:4", "--no-report")) == 0
     assert "tauto: warning: measured without 1:4" in capsys.readouterr().err
     with Store.read(tmp_path / "tautochrone-results/loop") as store:
-        assert len({row["round"] for row in store.rows()}) == 8
+        assert len({row["round"] for row in store.rows()}) == QUICK.rounds
 
 
 @pytest.mark.usefixtures("runners")
