@@ -122,11 +122,11 @@ def joined(names: Sequence[str]) -> str:
 def _why_not(cells: Sequence[CellRuns]) -> str:
     if not cells:
         return "nothing was measured"
-    if all(cell.serial is None for cell in cells):
-        return "the serial loop was not measured, and all is compared with it"
     rounds = max(len(one.by_round) for cell in cells for one in cell.contenders)
     if rounds < statistics.MINIMUM_ROUNDS:
         return f"{rounds} complete rounds are fewer than the {statistics.MINIMUM_ROUNDS} that a verdict needs"
+    if all(cell.serial is None for cell in cells):
+        return "the serial loop was not measured, and all is compared with it"
     return "no library was measured with one thread on each CPU"
 
 
