@@ -47,9 +47,8 @@ class stopped : public error {
     stopped() : error("the reduction was stopped before its end, so there is no result") {}
 };
 
-// Calls that may be regrouped and reordered freely, as far as this library cares: blocks of at least 16
-// indices are then summed in 16 lanes, which the compiler can vectorise. Specialise it for a Combine of your
-// own.
+// Operations on numbers whose order does not matter, as far as this library cares: blocks of at least 16
+// indices are then reduced in 16 lanes, which the compiler can vectorise.
 template <class Combine, class T>
 inline constexpr bool is_commutative =
     std::is_arithmetic_v<T> &&
