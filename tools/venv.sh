@@ -46,6 +46,7 @@ now=$(checksum)
 
 if [ ! -f "$stamp" ] || [ "$(cat "$stamp")" != "$now" ] || ! "$venv/bin/tauto" --version >/dev/null 2>&1; then
     rm -f "$stamp"
+    . tools/compiler_cache.sh
     printf 'tauto: building and installing the Python package into %s\n' "$venv"
     CMAKE_BUILD_PARALLEL_LEVEL=${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)} "$venv/bin/python" -m pip install -q .
     printf '%s' "$now" >"$stamp"
