@@ -1,0 +1,65 @@
+"""Energy as it stands in a row and in JSON: a status, joules or the reason for their absence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from tautochrone.energy.estimate import Model
+from tautochrone.energy.figures import IdlePower, figures
+from tautochrone.energy.meter import Unavailable, total_name
+from tautochrone.energy.recorder import Recording
+
+MEASURED, ESTIMATED, UNAVAILABLE = "measured", "estimated", "unavailable"
+
+
+def measured(recording: Recording, idle: IdlePower | None, reference_seconds: float | None = None) -> dict[str, Any]:
+    """The record of one stretch. What its meter could not tell is None, with the reason."""
+    if recording.unavailable is not None:
+        return unavailable(recording.unavailable, recording.source)
+    if recording.joules is None or not recording.seconds > 0.0:
+        return unavailable(Unavailable("the run was too short to be metered", "Let it run longer"), recording.source)
+    found = figures(recording.joules, recording.seconds, idle, reference_seconds)
+    return {
+        "status": MEASURED,
+        "joules": recording.joules,
+        "reason": None,
+        "remedy": None,
+        "source": recording.source,
+        "total": total_name(recording.domains),
+        "domain_joules": dict(recording.domain_joules),
+        **{name: value for name, value in asdict(found).items() if name != "run_joules"},
+        "sampler_cpu_seconds": recording.sampler_cpu_seconds,
+    }
+
+
+def unavailable(why: Unavailable, source: str | None = None) -> dict[str, Any]:
+    """The record where there are no joules."""
+    return {
+        "status": UNAVAILABLE,
+        "joules": None,
+        "reason": why.reason,
+        "remedy": why.remedy or None,
+        "source": source,
+    }
+
+
+def estimated(model: Model, seconds: float, cpu_seconds: float, why: Unavailable) -> dict[str, Any]:
+    """A model's figure. Its joules have another name, so that nothing takes them for measured ones."""
+    return {
+        **unavailable(why),
+        "status": ESTIMATED,
+        "estimated_joules": model.joules(seconds, cpu_seconds),
+        "error_percent": model.error_percent,
+        "model": f"fitted on {model.machine} with {model.source}",
+    }
+
+
+def measured_joules(row: Mapping[str, Any]) -> float | None:
+    """The joules of a row that may be compared and ranked: measured ones of a good run."""
+    energy = row.get("energy") or {}
+    joules = energy.get("joules")
+    if row.get("error") is not None or energy.get("status") != MEASURED or not isinstance(joules, int | float):
+        return None
+    return float(joules)
