@@ -11,6 +11,7 @@ from typing import Any
 
 from tautochrone.clock import Clock, iso
 from tautochrone.configuration import Configuration
+from tautochrone.energy import record
 from tautochrone.executor import Executor, RunResult
 from tautochrone.interrupt import Interrupt
 from tautochrone.plan import Plan
@@ -131,7 +132,7 @@ class Session:
     def _row(
         self, configuration: Configuration, number: int, position: int, started: str, result: RunResult
     ) -> Row:
-        record = result.record
+        said = result.record
         error = result.error
         return {
             "schema": ROW_SCHEMA,
@@ -159,9 +160,9 @@ class Session:
             "energy": _energy(configuration, result),
             "counters": dict(result.counters) if result.counters is not None else None,
             "counters_reason": result.counters_reason,
-            "check": record.get("check"),
-            "workers": record.get("workers"),
-            "detail": {name: value for name, value in record.items() if name not in _OWN_FIELDS},
+            "check": said.get("check"),
+            "workers": said.get("workers"),
+            "detail": {name: value for name, value in said.items() if name not in _OWN_FIELDS},
             "machine": self.plan.machine.get("machine"),
             "error": {"kind": error.kind, "message": error.message} if error else None,
         }
@@ -185,7 +186,8 @@ def _energy(configuration: Configuration, result: RunResult) -> dict[str, Any]:
         cpu_seconds = result.user_seconds + result.system_seconds
     held = _cores_held(configuration.settings)
     core_seconds = None if held is None else held * result.elapsed_seconds
-    return {**energy, "cpu_seconds": cpu_seconds, "core_seconds": core_seconds}
+    complete = record.for_row(energy, None if result.error else result.seconds)
+    return {**complete, "cpu_seconds": cpu_seconds, "core_seconds": core_seconds}
 
 
 def _cores_held(settings: Mapping[str, object]) -> int | None:

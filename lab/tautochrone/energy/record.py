@@ -56,10 +56,31 @@ def estimated(model: Model, seconds: float, cpu_seconds: float, why: Unavailable
     }
 
 
+def for_row(energy: Mapping[str, Any], seconds: float | None) -> dict[str, Any]:
+    """The record in a row whose result took `seconds`: with the joules of that time, and their products with it.
+
+    A runner repeats its work for a while and tells the seconds of one go, so the joules of its process say
+    nothing by themselves: ``work_joules`` is the mean power times `seconds`. For a program that is timed as a
+    whole it is nearly all of ``joules``.
+    """
+    if energy.get("status") != MEASURED or seconds is None or energy.get("mean_watts") is None:
+        return dict(energy)
+    work = float(energy["mean_watts"]) * seconds
+    idle = energy.get("idle_watts")
+    return {
+        **energy,
+        "work_joules": work,
+        "net_joules": None if idle is None else work - float(idle) * seconds,
+        "net_error_joules": None if idle is None else float(energy["idle_spread_watts"]) * seconds,
+        "edp_joule_seconds": work * seconds,
+        "ed2p_joule_seconds2": work * seconds**2,
+    }
+
+
 def measured_joules(row: Mapping[str, Any]) -> float | None:
     """The joules of a row that may be compared and ranked: measured ones of a good run."""
     energy = row.get("energy") or {}
-    joules = energy.get("joules")
+    joules = energy.get("work_joules", energy.get("joules"))
     if row.get("error") is not None or energy.get("status") != MEASURED or not isinstance(joules, int | float):
         return None
     return float(joules)
