@@ -161,4 +161,6 @@ def _pairs(samples: Sequence[Sample]) -> list[tuple[Sample, Sample]]:
         if sample[0] - last[0] >= _SHORTEST_JUDGED_SECONDS:
             found.append((last, sample))
             last = sample
+    if found and last is not samples[-1]:
+        found[-1] = (found[-1][0], samples[-1])
     return found
