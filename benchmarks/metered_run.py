@@ -1,4 +1,4 @@
-"""``python metered_run.py FOLDER COMMAND…``: `tauto energy`, on a stand-in in FOLDER where there is no meter."""
+"""``metered_run.py FOLDER COMMAND…``: `tauto energy`, on a stand-in in FOLDER where there is no meter."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """B24, B25: what reading meters and threads costs, and what it adds to the run that it measures.
 
-Where the machine has no meter, a folder with four zones (two packages with their memory) stands in for one: the
-reading costs what it would cost, and the joules mean nothing.
+Where the machine has no meter, a folder with four zones (two packages with their memory) stands in for one:
+the reading costs what it would cost, and the joules mean nothing.
 """
 
 from __future__ import annotations
@@ -66,7 +66,10 @@ def stand_in(folder: Path) -> Found:
     if found.meter is not None:
         return found
     for package in (0, 1):
-        for zone, name in ((f"intel-rapl:{package}", f"package-{package}"), (f"intel-rapl:{package}:0", "dram")):
+        for zone, name in (
+            (f"intel-rapl:{package}", f"package-{package}"),
+            (f"intel-rapl:{package}:0", "dram"),
+        ):
             path = folder / "sys/class/powercap" / zone
             path.mkdir(parents=True, exist_ok=True)
             for file, content in (("name", name), ("energy_uj", 1), ("max_energy_range_uj", 262143328850)):
@@ -88,13 +91,26 @@ def sampling(context: Context) -> list[Entry]:
     seconds = max(0.5, min(5.0, budget.left / (2 * ROUNDS) - 0.5))
     found = stand_in(context.folder / "B24-meter")
     cells = [
-        _cost(context, "energy", "five readings of the meter a second", seconds, lambda: _meter(found, seconds)),
-        _cost(context, "trace", f"20 samples of {_THREADS} threads a second, 10 of the CPUs", seconds, lambda: _threads(context, seconds)),
+        _cost(
+            context, "energy", "five readings of the meter a second", seconds, lambda: _meter(found, seconds)
+        ),
+        _cost(
+            context,
+            "trace",
+            f"20 samples of {_THREADS} threads a second, 10 of the CPUs",
+            seconds,
+            lambda: _threads(context, seconds),
+        ),
     ]
     note = _meter_note(found)
     if found.meter is not None:
         found.meter.close()
-    own = worst("B24", "CPU time of the samplers at their default rates, in per cent of one core", cells, SAMPLER_TARGET)
+    own = worst(
+        "B24",
+        "CPU time of the samplers at their default rates, in per cent of one core",
+        cells,
+        SAMPLER_TARGET,
+    )
     own = Entry(**{**own.__dict__, "note": f"{own.note}; {note}"})
     return [context.add(own), *cells]
 

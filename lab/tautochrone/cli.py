@@ -149,7 +149,9 @@ def emulate(
 @app.command(context_settings={"ignore_unknown_options": True})
 def energy(
     command: Annotated[list[str] | None, typer.Argument(metavar="-- COMMAND…", help="What to run.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the result as JSON on standard output.")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print the result as JSON on standard output.")
+    ] = False,
     objective: Annotated[
         str,
         typer.Option(help="time, energy, edp or ed2p; all but time need a meter and fail without."),
@@ -208,7 +210,9 @@ def trace(
         typer.Option(metavar="FILE", help="The same for ui.perfetto.dev. Default: beside the page, .json."),
     ] = None,
     hertz: Annotated[float, typer.Option(help="Samples a second, 1 to 50.")] = 20.0,
-    json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON on standard output.")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print the figures as JSON on standard output.")
+    ] = False,
 ) -> None:
     """Run a command and draw what its threads did: who worked, who waited, on which CPU.
 

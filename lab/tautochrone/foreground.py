@@ -1,4 +1,4 @@
-"""Runs one command as if it had been started by hand: its terminal, its signals, its exit status are its own."""
+"""Runs one command as if it had been started by hand: terminal, signals and exit status are its own."""
 
 from __future__ import annotations
 
@@ -57,7 +57,8 @@ class Foreground:
             os.waitpid(self.pid, 0)
             reason = os.strerror(int(failure))
             raise TautoError(
-                f"{self._command[0]} cannot be started: {reason}", "Write the command as the shell would find it"
+                f"{self._command[0]} cannot be started: {reason}",
+                "Write the command as the shell would find it",
             )
 
     def abandon(self) -> None:

@@ -1,4 +1,4 @@
-"""Fake machines with energy meters: folders with the files that the kernel would show, and recorded counts."""
+"""Fake machines with energy meters: the files that the kernel would show, and recorded counts."""
 
 from __future__ import annotations
 

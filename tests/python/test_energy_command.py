@@ -107,7 +107,10 @@ def test_with_a_meter_the_joules_are_those_between_start_and_end(tmp_path: Path)
     laboratory = Laboratory(tmp_path)
     file = tmp_path / "sys/class/powercap/intel-rapl:0/energy_uj"
     # The command itself turns the meter on by 12.5 J.
-    code = f"import time; p = open({str(file)!r}, 'r+'); v = int(p.read()); p.seek(0); p.write(str(v + 12500000)); p.close(); time.sleep(0.3)"
+    code = (
+        f"import time; p = open({str(file)!r}, 'r+'); v = int(p.read()); p.seek(0); "
+        "p.write(str(v + 12500000)); p.close(); time.sleep(0.3)"
+    )
     assert run(laboratory, command=(sys.executable, "-c", code), json=True, reference_seconds=50.0) == 0
     found = json.loads(laboratory.output.getvalue())["energy"]
     assert found["status"] == "measured"
@@ -233,7 +236,13 @@ def test_a_row_without_a_meter_has_the_reason_cpu_seconds_and_core_seconds(tmp_p
 
 def test_a_row_has_the_joules_of_its_process_and_of_its_result(tmp_path: Path) -> None:
     energy_of_row = record.for_row(
-        {"status": "measured", "joules": 20.0, "mean_watts": 10.0, "idle_watts": 4.0, "idle_spread_watts": 1.0},
+        {
+            "status": "measured",
+            "joules": 20.0,
+            "mean_watts": 10.0,
+            "idle_watts": 4.0,
+            "idle_spread_watts": 1.0,
+        },
         0.5,
     )
     assert energy_of_row["joules"] == 20.0
@@ -284,7 +293,9 @@ def test_compare_never_ranks_estimates(tmp_path: Path) -> None:
     assert (line.energy, line.a_joules, line.b_joules) == (None, None, None)
 
 
-def test_compare_shows_joules_in_a_table_of_their_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_compare_shows_joules_in_a_table_of_their_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     store_of(tmp_path / "s", {"a": 10.0, "b": 8.0})
     assert cli.main(["compare", f"{tmp_path}/s@runtime=a", f"{tmp_path}/s@runtime=b"]) == 0
     shown = capsys.readouterr().out

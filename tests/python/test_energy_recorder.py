@@ -28,7 +28,9 @@ def package(root: Path, clock: Clock, start: int, range_uj: int, tdp_uw: int = 1
     return found.meter
 
 
-def script(root: Path, clock: Clock, seconds: float, values: list[int]) -> tuple[Callable[[float], bool], threading.Event]:
+def script(
+    root: Path, clock: Clock, seconds: float, values: list[int]
+) -> tuple[Callable[[float], bool], threading.Event]:
     """A wait that moves the clock and the counter at each turn, and says when all turns are done."""
     left, done = list(values), threading.Event()
 
@@ -53,7 +55,7 @@ def test_an_overflow_in_mid_run_loses_nothing(tmp_path: Path, range_uj: int, uni
         assert done.wait(10.0)
     assert recording.unavailable is None
     assert recording.joules == pytest.approx((900_000_000 + unit + 1_500_000_000) / 1e6, abs=1e-9)
-    assert recording.seconds == 60.0
+    assert recording.seconds == pytest.approx(60.0)
 
 
 def test_several_overflows_lose_nothing_when_read_in_time(tmp_path: Path) -> None:
@@ -73,7 +75,10 @@ def test_the_timeline_is_watts_between_samples(tmp_path: Path) -> None:
     wait, done = script(tmp_path, clock, 0.2, [12_000_000, 16_000_000])
     with EnergyRecorder(meter, clock=clock, wait=wait) as recording:
         assert done.wait(10.0)
-    assert [(round(end, 6), round(watts, 6)) for end, watts in recording.watts()][:2] == [(0.2, 50.0), (0.4, 20.0)]
+    assert [(round(end, 6), round(watts, 6)) for end, watts in recording.watts()][:2] == [
+        (0.2, 50.0),
+        (0.4, 20.0),
+    ]
 
 
 def test_a_power_that_cannot_be_makes_the_run_unavailable_and_not_wrong(tmp_path: Path) -> None:

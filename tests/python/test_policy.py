@@ -21,6 +21,7 @@ from tautochrone.policy.knobs import Knobs, Policy
 from tautochrone.policy.studies import under_each_policy
 
 CPUS = "sys/devices/system/cpu"
+_PREFERENCES = "default performance balance_performance power"
 LAB = Path(__file__).resolve().parents[2] / "lab"
 
 
@@ -33,7 +34,7 @@ def laptop(root: Path, governor: str = "powersave", preference: str = "balance_p
                 f"{folder}/scaling_governor": governor,
                 f"{folder}/scaling_available_governors": "performance powersave",
                 f"{folder}/energy_performance_preference": preference,
-                f"{folder}/energy_performance_available_preferences": "default performance balance_performance power",
+                f"{folder}/energy_performance_available_preferences": _PREFERENCES,
             },
         )
     write(root, {f"{CPUS}/intel_pstate/no_turbo": 0})
@@ -42,7 +43,9 @@ def laptop(root: Path, governor: str = "powersave", preference: str = "balance_p
 
 
 def content(root: Path) -> dict[str, str]:
-    return {str(path.relative_to(root)): path.read_text().strip() for path in root.rglob("*") if path.is_file()}
+    return {
+        str(path.relative_to(root)): path.read_text().strip() for path in root.rglob("*") if path.is_file()
+    }
 
 
 def until(condition: Callable[[], bool], seconds: float = 10.0) -> bool:
@@ -154,7 +157,9 @@ def holder(root: Path, policy: str) -> tuple[subprocess.Popen[str], int]:
     return process, int(process.stdout.readline())
 
 
-@pytest.mark.parametrize("policy", ["governor-performance", "preference-power", "profile-low-power", "turbo-off"])
+@pytest.mark.parametrize(
+    "policy", ["governor-performance", "preference-power", "profile-low-power", "turbo-off"]
+)
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_a_killed_process_leaves_nothing_changed(tmp_path: Path, policy: str, number: signal.Signals) -> None:
     before = content(laptop(tmp_path))
@@ -188,12 +193,13 @@ def test_a_watcher_that_was_killed_is_noticed_and_everything_put_back(tmp_path: 
     before = content(laptop(tmp_path))
     knobs = Knobs(Tree(tmp_path))
     policies = knobs.policies()
-    with pytest.raises(TautoError, match="has died"), held(knobs, policies) as holding:
+    with held(knobs, policies) as holding:
         holding.enter(policies[1])
         assert holding.watcher_pid is not None
         os.kill(holding.watcher_pid, signal.SIGKILL)
         assert until(lambda: holding._watcher is not None and holding._watcher.poll() is not None)
-        holding.enter(policies[2])
+        with pytest.raises(TautoError, match="has died"):
+            holding.enter(policies[2])
     assert content(tmp_path) == before
 
 
@@ -203,25 +209,27 @@ def test_no_change_needs_no_watcher(tmp_path: Path) -> None:
         assert holding.watcher_pid is None
 
 
-def test_a_file_that_refuses_names_itself_and_leaves_nothing_changed(tmp_path: Path) -> None:
+def test_a_file_that_refuses_names_itself_and_leaves_nothing_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     before = content(laptop(tmp_path))
     knobs = Knobs(Tree(tmp_path))
+    write_text = Path.write_text
 
-    class Refusing(Tree):
-        def path(self, inside: str) -> Path:
-            if inside.endswith("cpu1/cpufreq/scaling_governor") and refuse:
-                raise PermissionError(13, "Permission denied")
-            return super().path(inside)
+    def refusing(path: Path, text: str) -> int:
+        if "cpu1/cpufreq" in str(path):
+            raise PermissionError(13, "Permission denied")
+        return write_text(path, text)
 
-    refuse = False
-    knobs.tree = Refusing(tmp_path)
-    with pytest.raises(TautoError, match="governor-performance needs to write .*cpu1.* not permitted") as said:
-        with held(knobs, knobs.policies()) as holding:
-            refuse = True
-            try:
-                holding.enter(Policy("governor-performance", {"governor": "performance"}))
-            finally:
-                refuse = False
+    monkeypatch.setattr(Path, "write_text", refusing)
+    wanted = Policy("governor-performance", {"governor": "performance"})
+    with (
+        pytest.raises(
+            TautoError, match=r"governor-performance needs to write .*cpu1.* not permitted"
+        ) as said,
+        held(knobs, [wanted]) as holding,
+    ):
+        holding.enter(wanted)
     assert "sudo" in str(said.value)
     assert content(tmp_path) == before
 

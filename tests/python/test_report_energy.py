@@ -9,7 +9,9 @@ from tautochrone.report import energy, page
 from tautochrone.report.minimal import medians
 
 
-def metered(name: str, seconds: float, joules: float, number: int = 0, group: str = "cell", **more: Any) -> dict[str, Any]:
+def metered(
+    name: str, seconds: float, joules: float, number: int = 0, group: str = "cell", **more: Any
+) -> dict[str, Any]:
     found = {"status": "measured", "joules": 99.0, "work_joules": joules}
     return row(name, number, seconds, group=group, energy=found, **more)
 
@@ -35,7 +37,10 @@ def test_equal_ones_are_both_on_the_front_and_groups_do_not_meet() -> None:
 
 
 def test_a_point_is_the_median_over_rounds_and_screening_is_left_out() -> None:
-    rows = [metered("a", seconds, joules, n) for n, (seconds, joules) in enumerate([(1.0, 5.0), (2.0, 7.0), (9.0, 6.0)])]
+    rows = [
+        metered("a", seconds, joules, n)
+        for n, (seconds, joules) in enumerate([(1.0, 5.0), (2.0, 7.0), (9.0, 6.0)])
+    ]
     rows.append(metered("a", 100.0, 100.0, 9, source="screening"))
     (one,) = energy.points(rows)
     assert (one.seconds, one.joules, one.runs) == (2.0, 6.0, 3)
@@ -48,7 +53,12 @@ def test_errors_and_estimates_are_not_drawn() -> None:
 
 
 def test_without_joules_there_is_the_reason_and_the_remedy() -> None:
-    why = {"status": "unavailable", "joules": None, "reason": "this is a virtual machine", "remedy": "Measure on the host"}
+    why = {
+        "status": "unavailable",
+        "joules": None,
+        "reason": "this is a virtual machine",
+        "remedy": "Measure on the host",
+    }
     part = energy.build([row("a", 0, energy=why)])
     assert part.sentence == "Energy was not measured: this is a virtual machine. Measure on the host."
     assert (part.figures, part.charts, part.tables) == ([], {}, {})
@@ -59,7 +69,9 @@ def test_the_heading_says_whether_the_fastest_is_the_thriftiest() -> None:
     agree = [metered("a", 1.0, 5.0), metered("b", 2.0, 6.0)]
     differ = [metered("a", 1.0, 5.0, group="g"), metered("b", 2.0, 4.0, group="g")]
     assert energy.build(agree).figures[0].heading == "The fastest configuration also takes the least energy"
-    assert energy.build(differ).figures[0].heading == "The fastest configuration does not take the least energy"
+    assert (
+        energy.build(differ).figures[0].heading == "The fastest configuration does not take the least energy"
+    )
     assert energy.build(agree + differ).figures[0].heading.endswith("in 1 of 2 cases")
 
 

@@ -1,4 +1,4 @@
-"""`tauto trace`: threads from a fake /proc, what is made of them, and a real program with an unbalanced thread."""
+"""`tauto trace`: threads from a fake /proc, what is made of them, and a real program that is unbalanced."""
 
 from __future__ import annotations
 
@@ -19,14 +19,21 @@ from tautochrone.errors import TautoError
 from tautochrone.foreground import Ended
 from tautochrone.sampler import LoadSample, SampledLoad
 from tautochrone.trace import findings, page, perfetto
-from tautochrone.trace.command import TraceRequest, Traced, TraceServices, run_trace_command
+from tautochrone.trace.command import Traced, TraceRequest, TraceServices, run_trace_command
 from tautochrone.trace.threads import SampledThreads, Slice, ThreadSampler, ThreadTrack
 
 NO_METER = Found(None, Unavailable("none"))
 
 
 def thread(
-    root: Path, pid: int, tid: int, run_ns: int | None, wait_ns: int, cpu: int, name: str = "work (er)", children: str = ""
+    root: Path,
+    pid: int,
+    tid: int,
+    run_ns: int | None,
+    wait_ns: int,
+    cpu: int,
+    name: str = "work (er)",
+    children: str = "",
 ) -> None:
     folder = root / f"proc/{pid}/task/{tid}"
     folder.mkdir(parents=True, exist_ok=True)
@@ -61,7 +68,9 @@ def test_runs_waits_and_moves_come_from_the_differences_of_samples(tmp_path: Pat
     )
     (track,) = found.tracks
     assert (track.tid, track.pid, track.name, track.moves) == (7, 7, "work (er)", 1)
-    assert [(round(one.run_seconds, 3), round(one.wait_seconds or 0.0, 3), one.cpu) for one in track.slices] == [
+    assert [
+        (round(one.run_seconds, 3), round(one.wait_seconds or 0.0, 3), one.cpu) for one in track.slices
+    ] == [
         (0.05, 0.01, 0),
         (0.1, 0.0, 1),
         (0.0, 0.05, 1),
@@ -116,7 +125,9 @@ def test_imbalance_is_the_busiest_over_the_mean_of_those_that_work() -> None:
 
 def test_the_thread_that_works_most_is_named() -> None:
     said = advice(track(11, 8.0, name="collide"), track(12, 2.0, name="draw"))
-    assert said.startswith("Thread 11 (collide) worked 8.00 s, where the mean of 2 threads is 5.00 s (imbalance 1.60)")
+    assert said.startswith(
+        "Thread 11 (collide) worked 8.00 s, where the mean of 2 threads is 5.00 s (imbalance 1.60)"
+    )
     assert "the others wait for it" in said
 
 
@@ -253,9 +264,12 @@ def test_ctrl_c_is_the_commands_business(tmp_path: Path) -> None:
         "import sys; from tautochrone.cli import main; "
         "sys.exit(main(['trace', '--', sys.executable, '-c', "
         "'import signal, os, time; signal.signal(signal.SIGINT, lambda *a: os._exit(9)); "
-        "os.kill(os.getppid(), signal.SIGINT); time.sleep(0.3); os.kill(os.getpid(), signal.SIGINT); time.sleep(9)']))"
+        "os.kill(os.getppid(), signal.SIGINT); time.sleep(0.3); "
+        "os.kill(os.getpid(), signal.SIGINT); time.sleep(9)']))"
     )
-    finished = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=_with_lab(), timeout=60, check=False)
+    finished = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=_with_lab(), timeout=60, check=False
+    )
     assert finished.returncode == 9
 
 

@@ -52,7 +52,9 @@ class BatteryMeter:
         return _watts(self._tree, f"{_FOLDER}/{name}")
 
 
-def open_battery(tree: Tree, clock: Callable[[], float] = time.monotonic) -> BatteryMeter | Unavailable | None:
+def open_battery(
+    tree: Tree, clock: Callable[[], float] = time.monotonic
+) -> BatteryMeter | Unavailable | None:
     """The meter, why it cannot be had, or None where there is no battery."""
     names = [
         name

@@ -107,9 +107,7 @@ def _fit(path: Path, found: Found, services: EnergyServices) -> int:
     return 0
 
 
-def _run(
-    request: EnergyRequest, found: Found, model: estimate.Model | None, services: EnergyServices
-) -> int:
+def _run(request: EnergyRequest, found: Found, model: estimate.Model | None, services: EnergyServices) -> int:
     idle = services.idle_log(found.meter) if found.meter is not None and request.idle_seconds > 0 else None
     if idle is not None:
         services.say(f"measuring the idle power for {request.idle_seconds:g} s")
@@ -198,7 +196,11 @@ def _lines(result: dict[str, Any]) -> list[tuple[str, str, str]]:
     if energy["status"] == record.ESTIMATED:
         joules, error = energy["estimated_joules"], energy["error_percent"]
         lines.append(
-            ("energy, estimated", f"{text.quantity(joules, 'J')} ± {error:.0f} %", f"a model {energy['model']}")
+            (
+                "energy, estimated",
+                f"{text.quantity(joules, 'J')} ± {error:.0f} %",
+                f"a model {energy['model']}",
+            )
         )
     if energy["status"] != record.MEASURED:
         why = Unavailable(energy["reason"], energy["remedy"] or "")
@@ -234,7 +236,11 @@ def _energy_lines(energy: dict[str, Any]) -> list[tuple[str, str, str]]:
     ]
     total = energy["total"].split(" + ")
     lines += [
-        (f"  {name}", joules(value, "J"), "" if name.rpartition("-")[0] in total or name in total else "apart")
+        (
+            f"  {name}",
+            joules(value, "J"),
+            "" if name.rpartition("-")[0] in total or name in total else "apart",
+        )
         for name, value in energy["domain_joules"].items()
     ]
     return [*lines, ("the meter itself", joules(energy["sampler_cpu_seconds"], "s"), "of CPU time")]

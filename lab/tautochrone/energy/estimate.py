@@ -108,7 +108,13 @@ def load(path: Path) -> Model:
         raise TautoError(f"{path} is no energy model of the schema {MODEL_SCHEMA}", remedy)
     try:
         points = tuple((float(busy), float(watts)) for busy, watts in found["points"])
-        numbers = {name: float(found[name]) for name in ("idle_watts", "watts_per_busy_cpu", "error_percent")}
-        return Model(str(found["machine"]), str(found["source"]), points=points, **numbers)
+        return Model(
+            machine=str(found["machine"]),
+            source=str(found["source"]),
+            idle_watts=float(found["idle_watts"]),
+            watts_per_busy_cpu=float(found["watts_per_busy_cpu"]),
+            error_percent=float(found["error_percent"]),
+            points=points,
+        )
     except (KeyError, TypeError, ValueError) as error:
         raise TautoError(f"the energy model {path} lacks or spoils {error}", remedy) from error

@@ -22,11 +22,11 @@ class IdlePower:
 class Figures:
     """Of one run. What needs a figure that was not measured is None.
 
-    ``run_joules`` (E_run) is all that was drawn: right if the next job starts at once. ``net_joules`` (E_net
-    = E_run - P_idle T) is what the run added: right if the machine stays on anyway; ``net_error_joules`` is
-    the part that the spread of the idle power leaves open. ``common_joules`` (E_common = E_run + P_idle (T_ref
-    - T)) brings runs to one length, idle included. EDP = E T and ED²P = E T² are keys for sorting: one per
-    cent of time is worth one or two per cent of energy.
+    ``run_joules`` (E_run) is all that was drawn: right if the next job starts at once. ``net_joules``
+    (E_net = E_run - P_idle T) is what the run added: right if the machine stays on anyway;
+    ``net_error_joules`` is the part that the spread of the idle power leaves open. ``common_joules``
+    (E_common = E_run + P_idle (T_ref - T)) brings runs to one length, idle included. EDP = E T and ED²P =
+    E T² are keys for sorting: one per cent of time is worth one or two per cent of energy.
     """
 
     run_joules: float

@@ -7,11 +7,17 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 Kind = Literal["package", "core", "gpu", "dram", "psys", "node", "rail", "battery"]
-"""What a domain covers: ``core`` and ``gpu`` are parts of a package, ``psys`` and ``node`` hold all of them."""
+"""What a domain covers: ``core`` and ``gpu`` are parts of a package, ``psys`` and ``node`` hold it all."""
 
 FALLBACK_TDP_WATTS: Mapping[Kind, float] = {
-    **{"package": 1000.0, "core": 1000.0, "gpu": 1000.0, "dram": 500.0},
-    **{"psys": 5000.0, "node": 5000.0, "rail": 1000.0, "battery": 300.0},
+    "package": 1000.0,
+    "core": 1000.0,
+    "gpu": 1000.0,
+    "dram": 500.0,
+    "psys": 5000.0,
+    "node": 5000.0,
+    "rail": 1000.0,
+    "battery": 300.0,
 }
 """Where the machine tells no TDP: more than any that is sold, so that only nonsense is refused."""
 
@@ -101,8 +107,8 @@ class Chosen:
 def counted(domains: Iterable[Domain]) -> tuple[Domain, ...]:
     """The domains whose sum is the total, so that nothing is counted twice.
 
-    Packages and their memory; where there is no package, the platform (psys), else the node's or the battery's
-    power. Cores and graphics are parts of a package and are never added.
+    Packages and their memory; where there is no package, the platform (psys), else what feeds the node, else
+    the battery. Cores and graphics are parts of a package and are never added.
     """
     there = tuple(domains)
     for kinds in (("package", "dram"), ("psys",), ("node",), ("battery",)):

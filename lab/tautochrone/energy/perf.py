@@ -20,8 +20,11 @@ from tautochrone.energy.tree import Tree, parse_cpu_list
 SOURCE = "perf"
 _UNIT = "/sys/bus/event_source/devices/power"
 _KINDS: Mapping[str, Kind] = {
-    **{"energy-pkg": "package", "energy-cores": "core", "energy-gpu": "gpu"},
-    **{"energy-ram": "dram", "energy-psys": "psys"},
+    "energy-pkg": "package",
+    "energy-cores": "core",
+    "energy-gpu": "gpu",
+    "energy-ram": "dram",
+    "energy-psys": "psys",
 }
 _ONE_A_MACHINE: tuple[Kind, ...] = ("psys",)
 

@@ -78,7 +78,8 @@ def open_powercap(tree: Tree, where: Surroundings) -> PowercapMeter | Unavailabl
         if where.container:
             return masked()
         return Unavailable(
-            "the zones in /sys/class/powercap hold no energy_uj", "Load the driver: sudo modprobe intel_rapl_msr"
+            "the zones in /sys/class/powercap hold no energy_uj",
+            "Load the driver: sudo modprobe intel_rapl_msr",
         )
     try:
         return PowercapMeter(tree, zones)

@@ -72,7 +72,8 @@ def _doubt(
                 f"{name} opens but reads 0 J {work}: this is a virtual machine without a meter", IN_A_VM
             )
         return Unavailable(
-            f"{name} opens but stands still {work}", "Look for messages of its driver: sudo dmesg | grep -i rapl"
+            f"{name} opens but stands still {work}",
+            "Look for messages of its driver: sudo dmesg | grep -i rapl",
         )
     if joules < 0.0:
         return Unavailable(

@@ -14,12 +14,16 @@ from tautochrone.energy.recorder import Recording
 MEASURED, ESTIMATED, UNAVAILABLE = "measured", "estimated", "unavailable"
 
 
-def measured(recording: Recording, idle: IdlePower | None, reference_seconds: float | None = None) -> dict[str, Any]:
+def measured(
+    recording: Recording, idle: IdlePower | None, reference_seconds: float | None = None
+) -> dict[str, Any]:
     """The record of one stretch. What its meter could not tell is None, with the reason."""
     if recording.unavailable is not None:
         return unavailable(recording.unavailable, recording.source)
     if recording.joules is None or not recording.seconds > 0.0:
-        return unavailable(Unavailable("the run was too short to be metered", "Let it run longer"), recording.source)
+        return unavailable(
+            Unavailable("the run was too short to be metered", "Let it run longer"), recording.source
+        )
     found = figures(recording.joules, recording.seconds, idle, reference_seconds)
     return {
         "status": MEASURED,
@@ -57,11 +61,11 @@ def estimated(model: Model, seconds: float, cpu_seconds: float, why: Unavailable
 
 
 def for_row(energy: Mapping[str, Any], seconds: float | None) -> dict[str, Any]:
-    """The record in a row whose result took `seconds`: with the joules of that time, and their products with it.
+    """The record in a row whose result took `seconds`: with the joules of that time and their products with it.
 
-    A runner repeats its work for a while and tells the seconds of one go, so the joules of its process say
-    nothing by themselves: ``work_joules`` is the mean power times `seconds`. For a program that is timed as a
-    whole it is nearly all of ``joules``.
+    A runner repeats its work for a while and tells the seconds of one go, so the joules of its process
+    say nothing by themselves: ``work_joules`` is the mean power times `seconds`. For a program that is
+    timed as a whole it is nearly all of ``joules``.
     """
     if energy.get("status") != MEASURED or seconds is None or energy.get("mean_watts") is None:
         return dict(energy)
@@ -81,6 +85,10 @@ def measured_joules(row: Mapping[str, Any]) -> float | None:
     """The joules of a row that may be compared and ranked: measured ones of a good run."""
     energy = row.get("energy") or {}
     joules = energy.get("work_joules", energy.get("joules"))
-    if row.get("error") is not None or energy.get("status") != MEASURED or not isinstance(joules, int | float):
+    if (
+        row.get("error") is not None
+        or energy.get("status") != MEASURED
+        or not isinstance(joules, int | float)
+    ):
         return None
     return float(joules)

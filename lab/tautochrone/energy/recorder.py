@@ -64,7 +64,9 @@ class EnergyRecorder:
         wait: Callable[[float], bool] | None = None,
     ) -> None:
         if not 0.0 < interval_seconds <= REREAD_SECONDS:
-            raise ValueError(f"an interval of {interval_seconds} s; it must be above 0 and at most {REREAD_SECONDS}")
+            raise ValueError(
+                f"an interval of {interval_seconds} s; it must be above 0 and at most {REREAD_SECONDS}"
+            )
         self._meter = meter
         self._interval_seconds = interval_seconds
         self._clock = clock
@@ -82,7 +84,7 @@ class EnergyRecorder:
         self._began = self._clock()
         try:
             self._first = self._meter.read()
-            self._recording.samples.append((0.0, {name: 0.0 for name in self._first}))
+            self._recording.samples.append((0.0, dict.fromkeys(self._first, 0.0)))
             self._thread.start()
         except MeterError as error:
             self._recording.unavailable = error.unavailable

@@ -38,8 +38,8 @@ class Surroundings:
         if not self.filtered:
             return ()
         return (
-            "SGX is on, and with it the processor filters its energy counters: single readings may be wrong by "
-            "half. Switch SGX off in the firmware's set-up, or look whether the filter is off: "
+            "SGX is on, and with it the processor filters its energy counters: single readings may be wrong "
+            "by half. Switch SGX off in the firmware's set-up, or look whether the filter is off: "
             "sudo rdmsr --bitfield 0:0 0xbc (0 is off)",
         )
 

@@ -62,7 +62,7 @@ def _natural(name: str) -> list[tuple[int, int, str]]:
 def parse_cpu_list(text: str) -> list[int]:
     """``"0-2,8"`` → [0, 1, 2, 8], as the kernel writes lists of CPUs."""
     cpus: list[int] = []
-    for part in text.replace(" ", "").split(","):
+    for part in "".join(text.split()).split(","):
         first, _, last = part.partition("-")
         if first.isdecimal():
             cpus.extend(range(int(first), int(last or first) + 1))

@@ -121,8 +121,8 @@ def require_policies(knobs: Knobs) -> list[Policy]:
     policies = knobs.policies()
     if len(policies) < 2:
         raise TautoError(
-            "--policies was asked for, and this machine shows no frequency policy to choose from (no cpufreq, "
-            "no turbo switch, no platform profile)",
+            "--policies was asked for, and this machine shows no frequency policy to choose from "
+            "(no cpufreq, no turbo switch, no platform profile)",
             "Leave it out; a virtual machine leaves the clock to its host",
         )
     return policies

@@ -55,9 +55,7 @@ class Knobs:
     def choices(self, knob: str) -> list[str]:
         """The values that a knob may have on every CPU."""
         if knob in _CHOICES:
-            lists = [
-                (self.tree.text(f"{folder}/{_CHOICES[knob]}") or "").split() for folder in self._folders
-            ]
+            lists = [(self.tree.text(f"{folder}/{_CHOICES[knob]}") or "").split() for folder in self._folders]
             return [one for one in lists[0] if all(one in other for other in lists)] if lists else []
         if knob == TURBO:
             return ["on", "off"] if self.files(TURBO) else []
@@ -69,29 +67,13 @@ class Knobs:
 
     def policies(self) -> list[Policy]:
         """The machine as it is, and every single step away from it that the machine has."""
-        now = self.now()
-        found = [Policy("as-it-is", {})]
-        for governor in self.choices(GOVERNOR):
-            if governor not in (now[GOVERNOR], *_NOT_FOR_MEASURING):
-                found.append(Policy(f"governor-{governor}", {GOVERNOR: governor}))
-        dynamic = [one for one in self.choices(GOVERNOR) if one != "performance"]
-        for preference in self.choices(PREFERENCE):
-            if preference in (now[PREFERENCE], "default"):
-                continue
-            # Under the governor performance a preference is refused.
-            turned = {PREFERENCE: preference}
-            if now[GOVERNOR] == "performance":
-                if not dynamic:
-                    continue
-                turned = {GOVERNOR: dynamic[0], PREFERENCE: preference}
-            found.append(Policy(f"preference-{preference}", turned))
-        for profile in self.choices(PROFILE):
-            if profile != now[PROFILE]:
-                found.append(Policy(f"profile-{profile}", {PROFILE: profile}))
-        for turbo in self.choices(TURBO):
-            if turbo != now[TURBO]:
-                found.append(Policy(f"turbo-{turbo}", {TURBO: turbo}))
-        return found
+        return [
+            Policy("as-it-is", {}),
+            *self._steps(GOVERNOR, _NOT_FOR_MEASURING),
+            *self._preferences(),
+            *self._steps(PROFILE),
+            *self._steps(TURBO),
+        ]
 
     def writes(self, policy: Policy) -> Writes:
         """What to write where for a policy."""
@@ -120,6 +102,20 @@ class Knobs:
     def differing(self, originals: Sequence[tuple[str, str]]) -> list[str]:
         """The files that do not hold what they held."""
         return [path for path, value in originals if self.tree.text(path) != value]
+
+    def _steps(self, knob: str, without: Sequence[str] = ()) -> list[Policy]:
+        """A policy for each other value of one knob."""
+        now = self._value(knob)
+        others = [one for one in self.choices(knob) if one not in (now, *without)]
+        return [Policy(f"{knob}-{value}", {knob: value}) for value in others]
+
+    def _preferences(self) -> list[Policy]:
+        """The preferences; where the governor is performance, which refuses them, with another governor."""
+        steps = self._steps(PREFERENCE, ("default",))
+        if self._value(GOVERNOR) != "performance":
+            return steps
+        dynamic = [one for one in self.choices(GOVERNOR) if one != "performance"][:1]
+        return [Policy(one.name, {GOVERNOR: governor, **one.values}) for governor in dynamic for one in steps]
 
     def _value(self, knob: str) -> str | None:
         values = [_word(path, self.tree.text(path) or "") for path in self.files(knob)]

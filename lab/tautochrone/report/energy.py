@@ -1,7 +1,7 @@
 """Time against energy, with the Pareto front: a part that any study's page can hold.
 
-Drawn from rows with measured joules alone; estimates never get here. Without such rows there is a sentence that
-says why.
+Drawn from rows with measured joules alone; estimates never get here. Without such rows there is a
+sentence that says why.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ENERGY_LABEL = "replace(format(datum.value, '~s'), /([0-9.]+)/, '$1 ') + 'J'"
 
 
 class Point(msgspec.Struct, frozen=True):
-    """A configuration: medians over its rows. ``front``: nothing in its group is both faster and thriftier."""
+    """A configuration: medians over its rows. ``front``: nothing in its group beats it in both."""
 
     group: str
     label: str
@@ -70,8 +70,8 @@ def build(rows: Sequence[Mapping[str, Any]]) -> EnergyPart:
         name=NAME,
         heading=heading,
         explanation=(
-            "Each mark is a configuration: to the left is faster, further down takes less energy. The line joins "
-            "the Pareto front: what lies on it cannot be beaten in one without losing in the other."
+            "Each mark is a configuration: to the left is faster, further down takes less energy. The line "
+            "joins the Pareto front: what lies on it cannot be beaten in one without losing in the other."
         ),
         views=[View("", {"situation": 0, "cell": 0}, "Energy against time of each configuration")],
         legend=legend(table),
@@ -129,7 +129,9 @@ def _why_none(rows: Sequence[Mapping[str, Any]]) -> str:
     if not reasons:
         return "Energy was not measured"
     reason, remedy = reasons.most_common(1)[0][0]
-    return text.sentence(f"Energy was not measured: {reason}") + (f" {text.sentence(remedy)}" if remedy else "")
+    return text.sentence(f"Energy was not measured: {reason}") + (
+        f" {text.sentence(remedy)}" if remedy else ""
+    )
 
 
 def _record(one: Point, cell: int) -> Record:

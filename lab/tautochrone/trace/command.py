@@ -58,7 +58,9 @@ class Traced:
 
 
 def run_trace_command(request: TraceRequest, services: TraceServices | None = None) -> int:
-    """Run, write page and Perfetto file, say what was found; returns the command's exit status (127: not found).
+    """Run, write page and Perfetto file, say what was found; returns the command's exit status.
+
+    It is 127 for a command that was not found.
 
     Raises TautoError for what cannot be done.
     """
@@ -77,9 +79,7 @@ def run_trace_command(request: TraceRequest, services: TraceServices | None = No
     finally:
         if found.meter is not None:
             found.meter.close()
-    judged = findings.find(
-        traced.threads.tracks, traced.ended.seconds, traced.migrations, len(traced.cpus)
-    )
+    judged = findings.find(traced.threads.tracks, traced.ended.seconds, traced.migrations, len(traced.cpus))
     watts = traced.energy.watts() if traced.energy is not None else []
     timeline = perfetto.events(traced.threads.tracks, traced.load.samples, watts)
     _write(request.output, page.render(traced, judged))
@@ -158,9 +158,7 @@ def as_record(traced: Traced, judged: findings.Findings) -> dict[str, Any]:
     }
 
 
-def _say(
-    traced: Traced, judged: findings.Findings, request: TraceRequest, services: TraceServices
-) -> None:
+def _say(traced: Traced, judged: findings.Findings, request: TraceRequest, services: TraceServices) -> None:
     for error in (traced.threads.error, traced.load.error):
         if error is not None:
             print(f"tauto: warning: {error}", file=services.messages)

@@ -10,7 +10,7 @@ from tautochrone.report import text
 from tautochrone.trace.threads import ThreadTrack
 
 LEAST_SHARE = 0.02
-"""Threads with less than this part of the busiest one's time do no work that could be shared (they wait, log)."""
+"""Threads with less than this part of the busiest one's time do no work that could be shared."""
 
 UNBALANCED = 1.1
 CROWDED = 0.25  # the share of its time that a thread waits for a CPU
@@ -81,8 +81,8 @@ def _advice(
     if waiting > CROWDED * (waiting + running):
         share = text.percent(waiting / (waiting + running))
         return (
-            f"The {many} are balanced (imbalance {imbalance:.2f}) but wait for a CPU in {share} of their time: "
-            f"use {text.count(cpus, 'thread')}, as many as there are CPUs, or stop other programs."
+            f"The {many} are balanced (imbalance {imbalance:.2f}) but wait for a CPU in {share} of their "
+            f"time: use {text.count(cpus, 'thread')}, as many as there are CPUs, or stop other programs."
         )
     return f"The {many} are balanced (imbalance {imbalance:.2f}): nothing to gain by sharing the work anew."
 

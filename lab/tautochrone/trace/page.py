@@ -68,7 +68,9 @@ def render(traced: Traced, judged: Findings) -> str:
         cpus=[_cpu_track(cpu, tracks, colors, seconds, columns) for cpu in _cpus(tracks)],
         threads=[_thread_track(track, judged, colors, seconds, columns) for track in shown],
         curves=_curves(traced, seconds),
-        ticks=[(f"{100 * part / 4:g}%", text.seconds(seconds * part / 4) if part else "0 s") for part in range(5)],
+        ticks=[
+            (f"{100 * part / 4:g}%", text.seconds(seconds * part / 4) if part else "0 s") for part in range(5)
+        ],
         left_out=traced.threads.left_out,
     )
 
@@ -81,7 +83,10 @@ def _facts(traced: Traced, judged: Findings) -> list[tuple[str, str]]:
     return [
         ("time", text.seconds(ended.seconds)),
         ("CPU-seconds", text.seconds(ended.cpu_seconds)),
-        ("imbalance (busiest / mean)", "not known" if judged.imbalance is None else f"{judged.imbalance:.2f}"),
+        (
+            "imbalance (busiest / mean)",
+            "not known" if judged.imbalance is None else f"{judged.imbalance:.2f}",
+        ),
         ("migrations a second", "not known" if rate is None else f"{text.significant(rate)} ({counted})"),
         ("energy", "no meter" if energy is None else text.quantity(energy, "J")),
         ("samples", f"{sampled.samples}, in {text.seconds(sampled.sampler_cpu_seconds)} of CPU time"),
@@ -153,8 +158,15 @@ def _bars(shares: Sequence[float], below: Sequence[float], kind: str) -> list[Ba
             continue
         if shares[start] > 0.0:
             top = _HEIGHT * (1.0 - below[start] - shares[start])
-            size = (start * width, max(top, 0.0), (column - start) * width, _HEIGHT * shares[start])
-            bars.append(Bar(*(round(one, 1) for one in size), kind))
+            bars.append(
+                Bar(
+                    round(start * width, 1),
+                    round(max(top, 0.0), 1),
+                    round((column - start) * width, 1),
+                    round(_HEIGHT * shares[start], 1),
+                    kind,
+                )
+            )
         start = column
     return bars
 
@@ -163,7 +175,9 @@ def _curves(traced: Traced, seconds: float) -> list[Track]:
     """Clock of each CPU and power of the machine, as far as there are any."""
     found: list[Track] = []
     for cpu in traced.cpus:
-        clock = [(one.seconds, one.hertz) for one in _of_cpu(traced.load.samples, cpu) if one.hertz is not None]
+        clock = [
+            (one.seconds, one.hertz) for one in _of_cpu(traced.load.samples, cpu) if one.hertz is not None
+        ]
         found += _curve(f"CPU {cpu} clock", clock, "Hz", seconds)
     watts = traced.energy.watts() if traced.energy is not None else []
     return found + _curve("power", watts, "W", seconds)
@@ -178,7 +192,8 @@ def _curve(label: str, points: Sequence[tuple[float, float]], unit: str, seconds
         return []
     top = max(value for _, value in points) or 1.0
     line = " ".join(
-        f"{_WIDTH * min(when / seconds, 1.0):.1f},{_HEIGHT * (1.0 - 0.95 * value / top):.1f}" for when, value in points
+        f"{_WIDTH * min(when / seconds, 1.0):.1f},{_HEIGHT * (1.0 - 0.95 * value / top):.1f}"
+        for when, value in points
     )
     low = min(value for _, value in points)
     return [Track(label, f"{text.quantity(low, unit)} to {text.quantity(top, unit)}", [], line)]

@@ -25,8 +25,8 @@ def events(
         _named(_THREADS, "process_name", "threads"),
         _named(_MACHINE, "process_name", "machine"),
     ]
-    for cpu in sorted({piece.cpu for track in tracks for piece in track.slices}):
-        found.append(_named(_CPUS, "thread_name", f"CPU {cpu}", cpu))
+    cpus = sorted({piece.cpu for track in tracks for piece in track.slices})
+    found += [_named(_CPUS, "thread_name", f"CPU {cpu}", cpu) for cpu in cpus]
     for track in tracks:
         found.append(_named(_THREADS, "thread_name", f"{track.name} {track.tid}", track.tid))
         found += _slices(track)
@@ -50,10 +50,24 @@ def _slices(track: ThreadTrack) -> list[Event]:
         about = {"tid": track.tid, "run": share, "wait_seconds": waited, "cpu": piece.cpu}
         # On a CPU's track pieces lie one over the other: each is as long as it ran.
         found.append(
-            {**common, "pid": _CPUS, "tid": piece.cpu, "dur": 1e6 * piece.run_seconds, "name": track.name, "args": about}
+            {
+                **common,
+                "pid": _CPUS,
+                "tid": piece.cpu,
+                "dur": 1e6 * piece.run_seconds,
+                "name": track.name,
+                "args": about,
+            }
         )
         found.append(
-            {**common, "pid": _THREADS, "tid": track.tid, "dur": 1e6 * span, "name": f"{share} on CPU {piece.cpu}", "args": about}
+            {
+                **common,
+                "pid": _THREADS,
+                "tid": track.tid,
+                "dur": 1e6 * span,
+                "name": f"{share} on CPU {piece.cpu}",
+                "args": about,
+            }
         )
     return found
 

@@ -1,8 +1,8 @@
 """Samples every thread of a process and of its children from /proc.
 
 A thread tells the nanoseconds that it ran and that it waited for a CPU (``schedstat``), and its last CPU
-(``stat``). Both files stay open, so that a sample costs two reads a thread. What the last sample before a thread's
-end did not see is lost: at most one interval.
+(``stat``). Both files stay open, so that a sample costs two reads a thread. What the last sample before a
+thread's end did not see is lost: at most one interval.
 """
 
 from __future__ import annotations
