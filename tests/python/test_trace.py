@@ -179,10 +179,10 @@ def test_the_page_holds_everything_and_asks_nothing_of_the_network() -> None:
 
 
 def test_a_page_of_many_threads_stays_small() -> None:
-    tracks = [ThreadTrack(tid, 1, "t", run_seconds=10.0, wait_seconds=0.0) for tid in range(200)]
+    tracks = [ThreadTrack(tid, 1, "t", run_seconds=10.0, wait_seconds=0.0) for tid in range(60)]
     for one in tracks:
         one.slices = [
-            Slice(n / 20, (n + 1) / 20, 0.05 * ((n * 7 + one.tid) % 11) / 10, 0.0, n % 8) for n in range(1200)
+            Slice(n / 20, (n + 1) / 20, 0.05 * ((n * 7 + one.tid) % 11) / 10, 0.0, n % 8) for n in range(600)
         ]
     html = page.render(traced(tracks), findings.find(tracks, 60.0, 5, 8))
     assert len(html) < 3_000_000

@@ -7,15 +7,15 @@ that of predicting each point of the fit from the others.
 from __future__ import annotations
 
 import json
+import math
 import os
+import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-
-import numpy
 
 from tautochrone.energy.meter import Meter
 from tautochrone.energy.recorder import EnergyRecorder
@@ -56,13 +56,14 @@ def fit(machine: str, source: str, points: Sequence[tuple[float, float]]) -> Mod
             continue
         intercept, slope = _line(others)
         errors.append((intercept + slope * busy - watts) / watts)
-    error = 100.0 * float(numpy.sqrt(numpy.mean(numpy.square(errors))))
+    error = 100.0 * math.sqrt(statistics.fmean(one * one for one in errors))
     return Model(machine, source, idle, active, error, tuple(points))
 
 
 def _line(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    slope, intercept = numpy.polyfit([busy for busy, _ in points], [watts for _, watts in points], 1)
-    return float(intercept), float(slope)
+    """Intercept and slope."""
+    slope, intercept = statistics.linear_regression(*zip(*points, strict=True))
+    return intercept, slope
 
 
 def measure_points(

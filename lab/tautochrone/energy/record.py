@@ -61,7 +61,7 @@ def estimated(model: Model, seconds: float, cpu_seconds: float, why: Unavailable
 
 
 def for_row(energy: Mapping[str, Any], seconds: float | None) -> dict[str, Any]:
-    """The record in a row whose result took `seconds`: with the joules of that time and their products with it.
+    """The record in a row whose result took `seconds`, with the joules of that time.
 
     A runner repeats its work for a while and tells the seconds of one go, so the joules of its process
     say nothing by themselves: ``work_joules`` is the mean power times `seconds`. For a program that is
