@@ -88,7 +88,7 @@ def _meter_note(found: Found) -> str:
 def sampling(context: Context) -> list[Entry]:
     """B24."""
     budget = context.budget()
-    seconds = max(0.5, min(5.0, budget.left / (2 * ROUNDS) - 0.5))
+    seconds = max(0.2, min(5.0, budget.left / (2 * ROUNDS) - 0.5))
     found = stand_in(context.folder / "B24-meter")
     cells = [
         _cost(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -14,8 +16,9 @@ from tautochrone.energy.figures import figures, idle_power
 from tautochrone.energy.find import Found, find_meter
 from tautochrone.energy.idle import IdleLog
 from tautochrone.energy.meter import Chosen
-from tautochrone.energy.recorder import EnergyRecorder, quiet_cpu
+from tautochrone.energy.recorder import EnergyRecorder
 from tautochrone.energy.tree import Tree
+from tautochrone.quiet_cpu import leave_cpus_of, quiet_cpu
 
 
 def package(root: Path, clock: Clock, start: int, range_uj: int, tdp_uw: int = 100_000_000) -> Chosen:
@@ -123,6 +126,27 @@ def test_reading_happens_where_nothing_is_measured_if_there_is_such_a_cpu() -> N
     assert quiet_cpu([]) is None
     if len(allowed) > 1:
         assert quiet_cpu(allowed[:-1]) == allowed[-1]
+
+
+def test_the_thread_that_reads_leaves_the_cpus_of_a_pinned_program() -> None:
+    allowed = sorted(os.sched_getaffinity(0))
+    program = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    found: list[tuple[int | None, set[int]]] = []
+
+    def watch() -> None:
+        found.append((leave_cpus_of(program.pid), os.sched_getaffinity(0)))
+
+    try:
+        os.sched_setaffinity(program.pid, {allowed[0]})
+        thread = threading.Thread(target=watch)
+        thread.start()
+        thread.join()
+    finally:
+        program.kill()
+        program.wait()
+    elsewhere = allowed[-1] if len(allowed) > 1 else None
+    assert found[0][0] == elsewhere
+    assert set(os.sched_getaffinity(0)) == set(allowed)  # this thread stays where it was
 
 
 # -- figures --

@@ -158,9 +158,12 @@ def holder(root: Path, policy: str) -> tuple[subprocess.Popen[str], int]:
 
 
 @pytest.mark.parametrize(
-    "policy", ["governor-performance", "preference-power", "profile-low-power", "turbo-off"]
+    ("policy", "number"),
+    [
+        *((name, signal.SIGKILL) for name in ("governor-performance", "preference-power", "turbo-off")),
+        *(("profile-low-power", number) for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)),
+    ],
 )
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_a_killed_process_leaves_nothing_changed(tmp_path: Path, policy: str, number: signal.Signals) -> None:
     before = content(laptop(tmp_path))
     process, _ = holder(tmp_path, policy)

@@ -203,13 +203,12 @@ def test_perfetto_has_a_track_a_cpu_and_a_thread_and_counters() -> None:
 
 
 UNBALANCED = """
-import threading, time, zlib
+import threading, zlib
 data = bytes(1 << 22)
-def work(seconds):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
+def work(times):
+    for _ in range(times):
         zlib.crc32(data)
-threads = [threading.Thread(target=work, args=(seconds,)) for seconds in (1.2, 0.3)]
+threads = [threading.Thread(target=work, args=(times,)) for times in (600, 150)]
 for one in threads: one.start()
 for one in threads: one.join()
 """
@@ -228,7 +227,7 @@ def test_a_real_program_with_one_thread_that_works_four_times_longer(tmp_path: P
     assert code == 0
     workers = sorted(found["threads"], key=lambda one: -one["run_seconds"])
     assert found["unbalanced_tid"] == workers[0]["tid"]
-    assert 1.2 < found["imbalance"] < 2.5
+    assert 1.2 < found["imbalance"] < 3.0  # the thread that only started them counts for a little
     assert f"hread {workers[0]['tid']} (" in said
     assert found["joules"] is None
     assert found["sampler_cpu_seconds"] < 0.2

@@ -119,7 +119,7 @@ def _run(request: EnergyRequest, found: Found, model: estimate.Model | None, ser
             child.start()
             ended = child.wait()
         else:
-            with EnergyRecorder(found.meter, measured_cpus=os.sched_getaffinity(child.pid)) as recording:
+            with EnergyRecorder(found.meter, watched=child.pid) as recording:
                 child.start()
                 ended = child.wait()
     except TautoError as error:

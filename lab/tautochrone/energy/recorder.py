@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tautochrone.energy.counter import REREAD_SECONDS
 from tautochrone.energy.meter import Domain, Meter, MeterError, Unavailable, total_joules
+from tautochrone.quiet_cpu import leave_cpus_of
 
 TIMELINE_SECONDS = 0.2
 """Five readings a second: faster ones are a load themselves, and power sensors are slower anyway."""
@@ -51,7 +50,7 @@ class EnergyRecorder:
     """``with EnergyRecorder(meter) as recording: …``; the recording is complete when the block has ended.
 
     A reading that fails or cannot be true makes the energy of this stretch unavailable, and nothing else.
-    ``measured_cpus``: where the measured program runs; the thread that reads goes elsewhere if it may.
+    ``watched``: the process that is measured; the thread that reads leaves its CPUs if it may.
     ``wait(seconds)`` returns True when it shall stop; tests put in their own, as they do for the clock.
     """
 
@@ -59,7 +58,7 @@ class EnergyRecorder:
         self,
         meter: Meter,
         interval_seconds: float = TIMELINE_SECONDS,
-        measured_cpus: Iterable[int] = (),
+        watched: int | None = None,
         clock: Callable[[], float] = time.monotonic,
         wait: Callable[[float], bool] | None = None,
     ) -> None:
@@ -72,7 +71,7 @@ class EnergyRecorder:
         self._clock = clock
         self._stop = threading.Event()
         self._wait = wait or self._stop.wait
-        self._cpu = quiet_cpu(measured_cpus)
+        self._watched = watched
         self._recording = Recording(meter.source, meter.domains)
         self._thread = threading.Thread(target=self._sample, name="tauto-energy", daemon=True)
         self._first: Mapping[str, float] = {}
@@ -109,11 +108,11 @@ class EnergyRecorder:
         recording.sampler_cpu_seconds = self._own_cpu_seconds
 
     def _sample(self) -> None:
-        if self._cpu is not None:
-            with suppress(OSError):
-                os.sched_setaffinity(0, {self._cpu})  # of this thread alone
-                self._recording.sampler_cpu = self._cpu
         while not self._wait(self._interval_seconds):
+            if self._watched is not None:
+                # Not before the first reading: until then the program may pin itself (taskset, numactl).
+                self._recording.sampler_cpu = leave_cpus_of(self._watched)
+                self._watched = None
             self._take()
             if self._recording.unavailable is not None:
                 break
@@ -127,14 +126,6 @@ class EnergyRecorder:
             return
         joules = {name: value - self._first[name] for name, value in found.items()}
         self._recording.samples.append((self._clock() - self._began, joules))
-
-
-def quiet_cpu(measured: Iterable[int]) -> int | None:
-    """The last CPU that this process may use and the measured program does not; None where there is none."""
-    busy = set(measured)
-    if not busy:
-        return None
-    return max(os.sched_getaffinity(0) - busy, default=None)
 
 
 def _doubt(recording: Recording) -> Unavailable | None:

@@ -112,7 +112,7 @@ def _trace(request: TraceRequest, child: Foreground, found: Found) -> Traced:
     with ExitStack() as stack:
         recording = None
         if found.meter is not None:
-            recording = stack.enter_context(EnergyRecorder(found.meter, measured_cpus=cpus))
+            recording = stack.enter_context(EnergyRecorder(found.meter, watched=child.pid))
         load = stack.enter_context(CpuSampler(cpus))
         child.start()
         threads = stack.enter_context(ThreadSampler(child.pid, request.hertz))

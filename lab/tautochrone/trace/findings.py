@@ -94,7 +94,7 @@ def _about(odd: ThreadTrack, workers: Sequence[ThreadTrack], imbalance: float, m
         f"{text.seconds(mean)} (imbalance {imbalance:.2f})"
     )
     if odd.run_seconds > mean:
-        advice = "the others wait for it: give it less, by splitting the data and not the functions"
+        advice = "so the others wait for it: give it less, by splitting the data and not the functions"
     else:
-        advice = "it waits for the others: give it more, or let threads take chunks as they get free"
-    return text.sentence(f"{figures}: {advice}")
+        advice = "so it waits for the others: give it more, or let threads take chunks as they get free"
+    return text.sentence(f"{figures}, {advice}")

@@ -88,9 +88,18 @@ def _facts(traced: Traced, judged: Findings) -> list[tuple[str, str]]:
             "not known" if judged.imbalance is None else f"{judged.imbalance:.2f}",
         ),
         ("migrations a second", "not known" if rate is None else f"{text.significant(rate)} ({counted})"),
+        ("waited for a CPU", _waited(judged)),
         ("energy", "no meter" if energy is None else text.quantity(energy, "J")),
         ("samples", f"{sampled.samples}, in {text.seconds(sampled.sampler_cpu_seconds)} of CPU time"),
     ]
+
+
+def _waited(judged: Findings) -> str:
+    """The share of the time in which the working threads could have run and did not."""
+    ran = sum(track.run_seconds for track in judged.workers)
+    waits = [track.wait_seconds for track in judged.workers if track.wait_seconds is not None]
+    total = ran + sum(waits)
+    return text.percent(sum(waits) / total) if waits and total > 0 else text.UNKNOWN
 
 
 def _cpus(tracks: Sequence[ThreadTrack]) -> list[int]:

@@ -15,6 +15,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tautochrone.quiet_cpu import leave_cpus_of
+
 HERTZ = 20.0
 MOST_THREADS = 400
 """More are not looked at: each takes two open files."""
@@ -99,6 +101,7 @@ class ThreadSampler:
         clock: Callable[[], float] = time.monotonic,
         wait: Callable[[float], bool] | None = None,
     ) -> None:
+        self._pid = pid
         self._pids = [pid]
         self._interval_seconds = 1.0 / hertz
         self._proc = str(root / "proc")
@@ -126,6 +129,8 @@ class ThreadSampler:
             stopped = False
             while not stopped:
                 stopped = self._wait(interval_seconds)
+                if self._sampled.samples == 1:
+                    leave_cpus_of(self._pid)
                 cost = time.thread_time()
                 now = self._clock()
                 self._take(last - began, now - began)
