@@ -25,7 +25,8 @@ from tautochrone.energy.tree import Tree
 from tautochrone.errors import TautoError
 from tautochrone.sampler import CpuSampler
 from tautochrone.statistics import VERDICT_CONFIDENCE, compare, median_interval
-from tautochrone.trace.threads import ThreadSampler
+from tautochrone.trace.command import LOAD_INTERVAL_SECONDS
+from tautochrone.trace.threads import HERTZ, ThreadSampler
 
 SAMPLER_TARGET = 1.0  # per cent of one core
 RUN_TARGET = 1.01
@@ -90,19 +91,16 @@ def sampling(context: Context) -> list[Entry]:
     budget = context.budget()
     seconds = max(0.2, min(5.0, budget.left / (2 * ROUNDS) - 0.5))
     found = stand_in(context.folder / "B24-meter")
-    cells = [
-        _cost(
-            context, "energy", "five readings of the meter a second", seconds, lambda: _meter(found, seconds)
-        ),
-        _cost(
-            context,
-            "trace",
-            f"20 samples of {_THREADS} threads a second, 10 of the CPUs",
-            seconds,
-            lambda: _threads(context, seconds),
-        ),
-    ]
-    note = _meter_note(found)
+    rates: list[float] = []  # the sampler of threads slows down where it would cost too much
+    what = f"{HERTZ:g} samples of {_THREADS} threads a second, 5 of the CPUs"
+    meter = _cost(
+        context, "energy", "five readings of the meter a second", seconds, lambda: _meter(found, seconds)
+    )
+    threads = _cost(
+        context, "trace", what, seconds, lambda: _threads(context, seconds, rates), lambda: _rate_note(rates)
+    )
+    cells = [meter, threads]
+    note = f"{_meter_note(found)}; {_rate_note(rates)}"
     if found.meter is not None:
         found.meter.close()
     own = worst(
@@ -115,13 +113,24 @@ def sampling(context: Context) -> list[Entry]:
     return [context.add(own), *cells]
 
 
-def _cost(context: Context, cell: str, what: str, seconds: float, share: Callable[[], float]) -> Entry:
+def _cost(
+    context: Context,
+    cell: str,
+    what: str,
+    seconds: float,
+    share: Callable[[], float],
+    more: Callable[[], str] = str,
+) -> Entry:
     shares = [100.0 * share() for _ in range(ROUNDS)]
     interval = median_interval(shares, confidence=VERDICT_CONFIDENCE)
-    note = f"{seconds:.1f} s a round"
+    note = "; ".join(filter(None, (f"{seconds:.1f} s a round", more())))
     return context.add(
         of_interval(f"B24/{cell}", what, "nothing", interval, SAMPLER_TARGET, "%", cell=cell, note=note)
     )
+
+
+def _rate_note(rates: list[float]) -> str:
+    return f"{median(rates):.1f} samples of the threads a second were reached"
 
 
 def _meter(found: Found, seconds: float) -> float:
@@ -131,11 +140,11 @@ def _meter(found: Found, seconds: float) -> float:
     return recording.sampler_cpu_seconds / seconds
 
 
-def _threads(context: Context, seconds: float) -> float:
+def _threads(context: Context, seconds: float, rates: list[float]) -> float:
     program = subprocess.Popen([sys.executable, "-S", "-c", _RESTLESS])
     try:
         time.sleep(0.2)
-        with CpuSampler(context.cpus) as load, ThreadSampler(program.pid) as sampled:
+        with CpuSampler(context.cpus, LOAD_INTERVAL_SECONDS) as load, ThreadSampler(program.pid) as sampled:
             time.sleep(seconds)
     finally:
         program.kill()
@@ -145,6 +154,7 @@ def _threads(context: Context, seconds: float) -> float:
             f"{len(sampled.tracks)} of {_THREADS + 1} threads were sampled ({sampled.error or 'no error'})",
             "Look whether /proc hides other processes (hidepid)",
         )
+    rates.append(sampled.samples / sampled.seconds)
     return (sampled.sampler_cpu_seconds + load.sampler_cpu_seconds) / seconds
 
 

@@ -21,6 +21,7 @@ from tautochrone.trace import findings, page, perfetto
 from tautochrone.trace.threads import HERTZ, SampledThreads, ThreadSampler
 
 TRACE_SCHEMA = "tautochrone.trace/1"
+LOAD_INTERVAL_SECONDS = 0.2
 _SLOWEST_HERTZ, _FASTEST_HERTZ = 1.0, 50.0
 
 
@@ -113,7 +114,7 @@ def _trace(request: TraceRequest, child: Foreground, found: Found) -> Traced:
         recording = None
         if found.meter is not None:
             recording = stack.enter_context(EnergyRecorder(found.meter, watched=child.pid))
-        load = stack.enter_context(CpuSampler(cpus))
+        load = stack.enter_context(CpuSampler(cpus, LOAD_INTERVAL_SECONDS))
         child.start()
         threads = stack.enter_context(ThreadSampler(child.pid, request.hertz))
         ended = child.wait()

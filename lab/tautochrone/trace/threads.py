@@ -21,10 +21,12 @@ HERTZ = 20.0
 MOST_THREADS = 400
 """More are not looked at: each takes two open files."""
 
-LARGEST_OWN_SHARE = 0.008
+LARGEST_OWN_SHARE = 0.006
 """Sampling slows down rather than take more than this share of one CPU."""
 
 _NEW_PROCESSES_EVERY = 5  # samples
+_USER_TICKS, _LAST_CPU = 11, 36  # fields of stat after the name
+_TICKS = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,27 +186,30 @@ class ThreadSampler:
     def _read(self, tid: int, begin: float, end: float) -> None:
         files, track = self._open[tid]
         try:
-            name, cpu, ticks_seconds = _parse_stat(os.pread(files.stat, 1024, 0))
-            run_seconds, wait_seconds = ticks_seconds, None
-            if files.schedstat is not None:
-                words = os.pread(files.schedstat, 128, 0).split()
-                run_seconds, wait_seconds = int(words[0]) / 1e9, int(words[1]) / 1e9
-        except (ProcessLookupError, IndexError):  # it has ended
+            stat = os.pread(files.stat, 1024, 0)
+            _, _, tail = stat.rpartition(b")")
+            words = tail.split(None, _LAST_CPU + 1)
+            cpu = int(words[_LAST_CPU])
+            wait_seconds = None
+            if files.schedstat is None:
+                run_seconds = (int(words[_USER_TICKS]) + int(words[_USER_TICKS + 1])) / _TICKS
+            else:
+                ran, waited, _ = os.pread(files.schedstat, 128, 0).split(None, 2)
+                run_seconds, wait_seconds = int(ran) / 1e9, int(waited) / 1e9
+            if not track.name or self._sampled.samples % _NEW_PROCESSES_EVERY == 0:
+                track.name = _name(stat)
+        except (ProcessLookupError, IndexError, ValueError):  # it has ended
             files.close()
             del self._open[tid]
             return
-        track.name = name
         span = end - begin
         # A thread in its first sample ran before we looked; of that no more than the interval is drawn.
-        ran = min(run_seconds - track.run_seconds, span)
-        waited = None if wait_seconds is None else min(wait_seconds - (track.wait_seconds or 0.0), span)
-        track.slices.append(Slice(begin, end, ran, waited, cpu))
+        ran_here = min(run_seconds - track.run_seconds, span)
+        waited_here = None if wait_seconds is None else min(wait_seconds - (track.wait_seconds or 0.0), span)
+        track.slices.append(Slice(begin, end, ran_here, waited_here, cpu))
         track.run_seconds, track.wait_seconds = run_seconds, wait_seconds
 
 
-def _parse_stat(raw: bytes) -> tuple[str, int, float]:
-    """Name, last CPU and CPU seconds from ``/proc/PID/task/TID/stat``; the name may hold anything."""
-    head, _, tail = raw.decode(errors="replace").rpartition(")")
-    words = tail.split()
-    ticks = int(words[11]) + int(words[12])
-    return head.partition("(")[2], int(words[36]), ticks / os.sysconf("SC_CLK_TCK")
+def _name(stat: bytes) -> str:
+    """The name in ``/proc/PID/task/TID/stat``, which may hold anything, brackets too."""
+    return stat.rpartition(b")")[0].partition(b"(")[2].decode(errors="replace")
