@@ -13,6 +13,8 @@ import pytest
 
 from tautochrone.clock import VirtualClock
 from tautochrone.configuration import Configuration
+from tautochrone.energy.find import Found
+from tautochrone.energy.meter import Unavailable
 from tautochrone.errors import TautoError
 from tautochrone.executor import RunResult
 from tautochrone.mock_executor import MockExecutor
@@ -21,7 +23,7 @@ from tautochrone.statistics import Interval, compare
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from benchmarks import command, gaps, loop_cells, loops, micro, reduce, suite, task_contest
+from benchmarks import command, gaps, loop_cells, loops, metering, micro, reduce, suite, task_contest
 from benchmarks.change import Loop, loops_to_optimum
 from benchmarks.context import Budget, Context, Interrupted
 from benchmarks.entry import Entry, Results, not_measured, of_comparison, of_interval, worst
@@ -114,7 +116,7 @@ def test_an_unknown_id_is_refused_with_those_that_exist(capsys: pytest.CaptureFi
 
 def test_ids_are_taken_in_the_order_of_the_suite_and_in_any_case() -> None:
     assert [one.id for one in suite.chosen("b4, B1")] == ["B1", "B4"]
-    assert len(suite.chosen(None)) == 14
+    assert len(suite.chosen(None)) == 16
     with pytest.raises(TautoError, match="names no benchmark"):
         suite.chosen(",")
 
@@ -702,3 +704,36 @@ def test_waiting_is_held_against_the_wasteful_one_and_the_quick_one(tmp_path: Pa
     assert found["B14/latency"].ratio == pytest.approx(0.5)
     assert found["B14/latency"].peer == "oneTBB, cold"
     assert "ours, passive" in found["B14"].note
+
+
+def test_the_samplers_are_judged_by_their_own_cpu_time(tmp_path: Path) -> None:
+    clock = VirtualClock()
+    made = context(tmp_path, clock, MockExecutor(clock), seconds=1.0)
+    found = {one.id: one for one in metering.sampling(made)}
+    assert list(found) == ["B24", "B24/energy", "B24/trace"]
+    assert all(one.unit == "%" and one.rounds == metering.ROUNDS for one in found.values())
+    assert found["B24"].ratio is not None
+    assert 0.0 < found["B24"].ratio < 20.0  # the target is for a quiet machine
+
+
+def test_a_metered_run_is_held_against_the_same_run_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = VirtualClock()
+    monkeypatch.setattr(metering, "_seconds_of_one_pass", lambda: 1e-4)
+
+    def figure(settings: Any) -> float:
+        return 5.02 if settings["label"] == "metered" else 5.0
+
+    executor = ActingExecutor(clock, figure, elapsed=5.5)
+    (found,) = metering.around_a_run(context(tmp_path, clock, executor, seconds=116.0))
+    assert found.ratio == pytest.approx(1.004)
+    assert found.met is True
+    assert "a run of 5.0 s" in found.note
+
+
+def test_without_a_meter_files_stand_in_for_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metering, "find_meter", lambda: Found(None, Unavailable("none")))
+    found = metering.stand_in(tmp_path)
+    assert found.meter is not None
+    assert found.meter.read() == {"package-0": 0.0, "dram-0": 0.0, "package-1": 0.0, "dram-1": 0.0}

@@ -17,6 +17,7 @@ import markupsafe
 import msgspec
 import vl_convert
 
+from tautochrone.report import energy as energy_part
 from tautochrone.report import machine_view, tables, text
 from tautochrone.report.analysis_types import Analysis
 from tautochrone.report.loop import page as loop_page
@@ -43,11 +44,12 @@ def render(
 ) -> str:
     """The whole page as HTML. `rows` are the study's rows, used for what was run and what failed."""
     parts = _parts(analysis)
+    energy = energy_part.build(rows)
     look = styles(parts.runtimes)
     situations = [text.situation(emulated) for emulated in parts.situations]
     embedded = {
-        "tables": {name: tables.columns(table) for name, table in parts.tables.items()},
-        "charts": parts.charts,
+        "tables": {name: tables.columns(table) for name, table in {**parts.tables, **energy.tables}.items()},
+        "charts": {**parts.charts, **energy.charts},
         "configurations": tables.columns(parts.configurations),
         "columns": parts.columns,
         "filters": [one.name for one in parts.filters],
@@ -63,7 +65,8 @@ def render(
             study=study,
             title=_title(machine, study),
             machine=machine_view.build(machine, parts.situations),
-            figures=parts.figures,
+            figures=[*parts.figures, *energy.figures],
+            energy_sentence=energy.sentence,
             filters=parts.filters,
             measured=_measured(rows),
             failures=_failures(rows),
