@@ -38,6 +38,7 @@ app = typer.Typer(
     tauto study loop --quick                       parallel loops here, every runtime beside the others
     tauto study loop --emulate 1:4                 the same with CPU 1 made four times slower
     tauto study mapreduce --quick                  short tasks: from which length on each library pays
+    tauto study collective --quick                 all_reduce and all_gather: threads and MPI, step by step
     tauto compare before/ after/                   two results, honestly
     """,
 )
