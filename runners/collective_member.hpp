@@ -53,14 +53,16 @@ class member_engine {
 class shared_zeros {
   public:
     explicit shared_zeros(std::size_t bytes)
-        : memory_{static_cast<std::byte*>(::operator new(bytes, std::align_val_t{128}))} {
+        : memory_{static_cast<std::byte*>(::operator new (bytes, std::align_val_t{128}))} {
         std::fill_n(memory_.get(), bytes, std::byte{0});
     }
     void* data() { return memory_.get(); }
 
   private:
     struct release {
-        void operator()(std::byte* memory) const noexcept { ::operator delete(memory, std::align_val_t{128}); }
+        void operator()(std::byte* memory) const noexcept {
+            ::operator delete (memory, std::align_val_t{128});
+        }
     };
     std::unique_ptr<std::byte, release> memory_;
 };

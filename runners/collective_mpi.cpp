@@ -1,4 +1,5 @@
-// The collective study on an MPI: its own operations, or ours on top of its messages. Built once for each MPI.
+// The collective study on an MPI: its own operations, or ours on top of its messages. Built once for each
+// MPI.
 
 #include <mpi.h>
 
@@ -56,8 +57,8 @@ class native_engine {
             case collective::all_gather:
                 return check(MPI_Allgather(mine, count, MPI_DOUBLE, result, count, MPI_DOUBLE, world));
             case collective::reduce_scatter:
-                return check(MPI_Reduce_scatter_block(mine, result, count_of(data.result), MPI_DOUBLE, MPI_SUM,
-                                                      world));
+                return check(MPI_Reduce_scatter_block(mine, result, count_of(data.result), MPI_DOUBLE,
+                                                      MPI_SUM, world));
             case collective::reduce_broadcast:
                 check(MPI_Reduce(mine, result, count, MPI_DOUBLE, MPI_SUM, 0, world));
                 return check(MPI_Bcast(result, count, MPI_DOUBLE, 0, world));
@@ -80,11 +81,12 @@ description describe() {
     const std::string whole{text};
     description mpi;
     mpi.runtime = TAUTO_MPI_NAME;
-    mpi.library = whole.starts_with("Open MPI") ? "openmpi" : whole.starts_with("Intel") ? "intelmpi" : "mpich";
+    mpi.library = whole.starts_with("Open MPI") ? "openmpi"
+                  : whole.starts_with("Intel")  ? "intelmpi"
+                                                : "mpich";
     const auto begin = std::ranges::find_if(whole, [](unsigned char one) { return std::isdigit(one) != 0; });
-    const auto end = std::find_if(begin, whole.end(), [](unsigned char one) {
-        return std::isdigit(one) == 0 && one != '.';
-    });
+    const auto end = std::find_if(begin, whole.end(),
+                                  [](unsigned char one) { return std::isdigit(one) == 0 && one != '.'; });
     mpi.library_version = {begin, end};
     mpi.schedules = {{"native", false}, {"member", false}};
     mpi.most_threads = 1024;
@@ -96,8 +98,8 @@ class shared_window {
   public:
     shared_window(std::size_t bytes, int rank) {
         void* own = nullptr;
-        check(MPI_Win_allocate_shared(rank == 0 ? static_cast<MPI_Aint>(bytes + alignment) : 0, 1, MPI_INFO_NULL,
-                                      MPI_COMM_WORLD, &own, &window_));
+        check(MPI_Win_allocate_shared(rank == 0 ? static_cast<MPI_Aint>(bytes + alignment) : 0, 1,
+                                      MPI_INFO_NULL, MPI_COMM_WORLD, &own, &window_));
         MPI_Aint there = 0;
         int unit = 1;
         void* first = nullptr;
@@ -194,10 +196,10 @@ int main(int argc, char** argv) {
             std::cout << describe(mpi).dump() << std::endl;
             return exit_ok;
         }
-        if (asked.schedule == "member")
-            require_operations<member_engine<tauto::mpi_member>>(asked);
+        if (asked.schedule == "member") require_operations<member_engine<tauto::mpi_member>>(asked);
         if (launched_by_mpi()) return be_a_rank(asked);
-        launch_ranks({TAUTO_MPI_LAUNCHER, std::string_view{TAUTO_MPI_NAME} == "openmpi"}, asked.threads, argv);
+        launch_ranks({TAUTO_MPI_LAUNCHER, std::string_view{TAUTO_MPI_NAME} == "openmpi"}, asked.threads,
+                     argv);
     } catch (const std::exception& error) {
         complain<adapter>(error.what());
     }

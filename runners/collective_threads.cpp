@@ -53,7 +53,8 @@ class thread_engine : public member_engine<tauto::member> {
         if (me().rank() == 0)
             for (int rank = 0; rank < me().size(); ++rank) {
                 const auto theirs = others[rank];
-                std::ranges::copy(theirs, data.result.begin() + static_cast<std::ptrdiff_t>(data.mine.size()) * rank);
+                std::ranges::copy(theirs,
+                                  data.result.begin() + static_cast<std::ptrdiff_t>(data.mine.size()) * rank);
             }
         me().broadcast(data.result);
     }

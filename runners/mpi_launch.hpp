@@ -14,12 +14,12 @@ struct mpi_launcher {
     bool is_openmpi;
 };
 
-/// Replaces this process by the launcher, which starts `ranks` of this program with the same arguments. Binding
-/// is left to them. Returns only by throwing input_error: the launcher is not there.
+/// Replaces this process by the launcher, which starts `ranks` of this program with the same arguments.
+/// Binding is left to them. Returns only by throwing input_error: the launcher is not there.
 [[noreturn]] void launch_ranks(const mpi_launcher& launcher, int ranks, char** argv);
 
-/// This process ends when whoever started it does: a launcher that was killed leaves no rank behind that spins
-/// for ever.
+/// This process ends when whoever started it does: a launcher that was killed leaves no rank behind that
+/// spins for ever.
 void end_with_parent();
 
 }  // namespace tauto::runner

@@ -58,7 +58,7 @@ class scratch_bytes {
 
     std::byte* of(std::size_t bytes) {
         if (bytes > size_) {
-            memory_.reset(static_cast<std::byte*>(::operator new(bytes, std::align_val_t{alignment})));
+            memory_.reset(static_cast<std::byte*>(::operator new (bytes, std::align_val_t{alignment})));
             size_ = bytes;
         }
         return memory_.get();
@@ -67,7 +67,7 @@ class scratch_bytes {
   private:
     struct release {
         void operator()(std::byte* memory) const noexcept {
-            ::operator delete(memory, std::align_val_t{alignment});
+            ::operator delete (memory, std::align_val_t{alignment});
         }
     };
     std::unique_ptr<std::byte, release> memory_;
@@ -125,10 +125,10 @@ class mpi_member {
     void broadcast(std::span<T> data, int root = 0) {
         require_copyable<T>();
         if (root < 0 || root >= size_)
-            fail("broadcast", "root is " + std::to_string(root) + ", expected 0 to " +
-                                  std::to_string(size_ - 1));
-        check("broadcast", MPI_Bcast(data.data(), bytes_of<T>("broadcast", data.size()), MPI_BYTE, root,
-                                     processes_));
+            fail("broadcast",
+                 "root is " + std::to_string(root) + ", expected 0 to " + std::to_string(size_ - 1));
+        check("broadcast",
+              MPI_Bcast(data.data(), bytes_of<T>("broadcast", data.size()), MPI_BYTE, root, processes_));
     }
 
     // The values of all members, folded in the order of ranks.
@@ -161,8 +161,8 @@ class mpi_member {
         bytes_of<T>("all_gather", whole.size());
         const int bytes = bytes_of<T>("all_gather", part.size());
         put(part, whole.subspan(part.size() * static_cast<std::size_t>(rank_), part.size()));
-        check("all_gather", MPI_Allgather(MPI_IN_PLACE, bytes, MPI_BYTE, whole.data(), bytes, MPI_BYTE,
-                                          processes_));
+        check("all_gather",
+              MPI_Allgather(MPI_IN_PLACE, bytes, MPI_BYTE, whole.data(), bytes, MPI_BYTE, processes_));
     }
 
     // Parts of any lengths: that of rank r lands in whole[bounds[r], bounds[r + 1]). Same in-place rule.
@@ -225,13 +225,14 @@ class mpi_member {
     [[nodiscard]] MPI_Comm communicator() const noexcept { return processes_; }
 
   private:
-    // Up to so many bytes of all members together everyone receives everything and folds it all: one exchange.
-    // Above it each folds a share and passes it on: two exchanges of less.
+    // Up to so many bytes of all members together everyone receives everything and folds it all: one
+    // exchange. Above it each folds a share and passes it on: two exchanges of less.
     static constexpr std::size_t gathered_bytes = 65536;
 
     template <class T>
     static void require_copyable() {
-        static_assert(std::is_trivially_copyable_v<T>, "members exchange bytes: T must be trivially copyable");
+        static_assert(std::is_trivially_copyable_v<T>,
+                      "members exchange bytes: T must be trivially copyable");
         static_assert(alignof(T) <= detail::scratch_bytes::alignment);
     }
 
@@ -260,12 +261,12 @@ class mpi_member {
 
     void require_bounds(const char* operation, std::span<const index> bounds, std::size_t length) const {
         if (bounds.size() != static_cast<std::size_t>(size_) + 1)
-            fail(operation, std::to_string(bounds.size()) + " bounds were given, expected " +
-                                std::to_string(size_ + 1));
+            fail(operation,
+                 std::to_string(bounds.size()) + " bounds were given, expected " + std::to_string(size_ + 1));
         if (!std::ranges::is_sorted(bounds) || bounds.front() < 0 ||
             bounds.back() > static_cast<index>(length))
-            fail(operation, "bounds must ascend within 0 to " + std::to_string(length) +
-                                ", the length of the whole");
+            fail(operation,
+                 "bounds must ascend within 0 to " + std::to_string(length) + ", the length of the whole");
     }
 
     std::vector<index> equal_bounds(std::size_t length) const {
@@ -315,9 +316,10 @@ class mpi_member {
         if (mine == other) return;
         const auto operation = static_cast<detail::mpi_operation>(mine.operation);
         if (other.operation != mine.operation)
-            fail(detail::name_of(operation), "rank " + std::to_string(other_rank) +
-                                                 " calls another operation at the same time; all members must call the "
-                                                 "same ones in the same order");
+            fail(detail::name_of(operation),
+                 "rank " + std::to_string(other_rank) +
+                     " calls another operation at the same time; all members must call the "
+                     "same ones in the same order");
         fail(detail::name_of(operation),
              "length is " + std::to_string(mine.length) + " elements of " +
                  std::to_string(mine.element_bytes) + " bytes, expected " + std::to_string(other.length) +
@@ -419,7 +421,8 @@ class mpi_member {
 class hybrid_layout {
   public:
     // A collective call of one thread in each process; `members` is how many this process has.
-    hybrid_layout(mpi_member& processes, int members) : first_(static_cast<std::size_t>(processes.size()) + 1) {
+    hybrid_layout(mpi_member& processes, int members)
+        : first_(static_cast<std::size_t>(processes.size()) + 1) {
         std::vector<int> counts(static_cast<std::size_t>(processes.size()));
         processes.all_gather(std::span<const int>{&members, 1}, std::span<int>{counts});
         for (std::size_t q = 0; q < counts.size(); ++q) first_[q + 1] = first_[q] + counts[q];
@@ -469,8 +472,8 @@ class basic_hybrid_member {
     template <class T>
     void broadcast(std::span<T> data, int root = 0) {
         if (root < 0 || root >= size())
-            fail("broadcast", "root is " + std::to_string(root) + ", expected 0 to " +
-                                  std::to_string(size() - 1));
+            fail("broadcast",
+                 "root is " + std::to_string(root) + ", expected 0 to " + std::to_string(size() - 1));
         const int process = layout_->process_of(root);
         const bool here = process == processes_->rank();
         if (here) inner_->broadcast(data, root - layout_->first(process));
@@ -532,9 +535,9 @@ class basic_hybrid_member {
         inner_->all_reduce(std::span<T>{folded}, combine);
         const std::vector<index> bounds = shares_of_processes(whole.size());
         const auto process = static_cast<std::size_t>(processes_->rank());
-        const auto ours = std::span<T>{folded}.subspan(
-            static_cast<std::size_t>(bounds[process]),
-            static_cast<std::size_t>(bounds[process + 1] - bounds[process]));
+        const auto ours =
+            std::span<T>{folded}.subspan(static_cast<std::size_t>(bounds[process]),
+                                         static_cast<std::size_t>(bounds[process + 1] - bounds[process]));
         if (leads()) {
             // A copy: MPI may not read and write the same memory.
             const std::vector<T> of_process = folded;
@@ -607,8 +610,9 @@ class basic_hybrid_member {
 // A thread of a team in one of the processes.
 using hybrid_member = basic_hybrid_member<member>;
 
-// Runs body(hybrid_member&) once on every member of the team in every process. A collective call of the thread
-// that MPI was started for; an exception comes out of it as out of team::run, and then belongs into run_mpi.
+// Runs body(hybrid_member&) once on every member of the team in every process. A collective call of the
+// thread that MPI was started for; an exception comes out of it as out of team::run, and then belongs into
+// run_mpi.
 template <class Body>
 void run_hybrid(team& threads, mpi_member& processes, Body&& body) {
     const hybrid_layout layout{processes, threads.size()};

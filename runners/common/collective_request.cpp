@@ -80,10 +80,10 @@ std::vector<std::int64_t> parse_lengths(const std::string& text) {
 // Each rank has its words, its result, and what an engine may need to hold everyone's.
 void require_memory_for(const collective_request& asked) {
     const double per_word = 8.0 * asked.threads * (asked.threads + 3.0);
-    require_memory(static_cast<double>(asked.lengths.back()) * per_word,
-                   std::to_string(asked.lengths.back()) + " words on " + std::to_string(asked.threads) +
-                       " ranks",
-                   [&](double there) { return "use --lengths up to about " + whole_number(there / per_word); });
+    require_memory(
+        static_cast<double>(asked.lengths.back()) * per_word,
+        std::to_string(asked.lengths.back()) + " words on " + std::to_string(asked.threads) + " ranks",
+        [&](double there) { return "use --lengths up to about " + whole_number(there / per_word); });
 }
 
 }  // namespace
@@ -103,9 +103,7 @@ collective_request parse_collective(int argc, char** argv, std::string_view exec
     std::string lengths = "1,8,64,512,1024,4096,65536";
     command_line line{"Collective operations against their length", "Words", executable, runtime, chosen};
     line.app().add_option("--engine", chosen.schedule, "The same as --schedule");
-    line.app()
-        .add_option("--operations", operations, "Some of " + all_names())
-        ->capture_default_str();
+    line.app().add_option("--operations", operations, "Some of " + all_names())->capture_default_str();
     line.app()
         .add_option("--lengths", lengths,
                     "8-byte words: of a rank's data, in operations with parts of the whole")
@@ -119,7 +117,8 @@ collective_request parse_collective(int argc, char** argv, std::string_view exec
     chosen.operations = parse_operations(operations);
     chosen.lengths = parse_lengths(lengths);
     require_from_one("--sweeps", chosen.sweeps);
-    if (chosen.sweeps > 1000) throw input_error("--sweeps is " + std::to_string(chosen.sweeps) + "; it must be 1000 or less");
+    if (chosen.sweeps > 1000)
+        throw input_error("--sweeps is " + std::to_string(chosen.sweeps) + "; it must be 1000 or less");
     line.check();
     require_memory_for(chosen);
     return chosen;

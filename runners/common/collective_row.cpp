@@ -53,7 +53,8 @@ json collective_row(const description& runtime, const collective_request& asked,
     }
     timed.batch_seconds = {std::exp(logarithms / static_cast<double>(seen.points.size()))};
     json row = row_of(runtime, asked, timed);
-    for (const char* name : {"chunk", "mean_seconds", "batch_seconds", "batch_iterations", "warmup_iterations"})
+    for (const char* name :
+         {"chunk", "mean_seconds", "batch_seconds", "batch_iterations", "warmup_iterations"})
         row.erase(name);
     row.update({{"engine", asked.schedule},
                 {"sweeps", asked.sweeps},

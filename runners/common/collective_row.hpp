@@ -12,9 +12,10 @@ namespace tauto::runner {
 /// One operation at one length, all repetitions.
 struct collective_point {
     collective operation;
-    std::int64_t words;                ///< 0 for a barrier
-    std::vector<std::int64_t> nanoseconds;  ///< of each repetition: from the common start to the last rank's end
-    std::int64_t late = 0;             ///< repetitions that were left out: a rank began too late
+    std::int64_t words;  ///< 0 for a barrier
+    std::vector<std::int64_t>
+        nanoseconds;        ///< of each repetition: from the common start to the last rank's end
+    std::int64_t late = 0;  ///< repetitions that were left out: a rank began too late
 };
 
 struct collective_result {

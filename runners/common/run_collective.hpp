@@ -2,9 +2,9 @@
 // How every collective runner measures: one rank's part of it, the same for threads and for processes.
 //
 // A repetition: every rank writes new data, all begin at a common moment, each notes when its operation has
-// ended, and every word of the result is checked. The time of a repetition is that of the last rank. Data that
-// nobody has rewritten since the last repetition would lie in the caches of all, and a library that reads it in
-// place would seem three times as fast as it is to a program.
+// ended, and every word of the result is checked. The time of a repetition is that of the last rank. Data
+// that nobody has rewritten since the last repetition would lie in the caches of all, and a library that
+// reads it in place would seem three times as fast as it is to a program.
 //
 // An engine implements
 //   bool in_place(collective) const;                 its data is written where its result will be
@@ -36,7 +36,8 @@ inline constexpr std::size_t most_repetitions = 4096;
 /// Of a point in all sweeps together, so that its quartiles are some.
 inline constexpr std::int64_t least_repetitions = 21;
 
-/// What an operation works on. A rank's own words are in `mine`, or in `result` where the engine works in place.
+/// What an operation works on. A rank's own words are in `mine`, or in `result` where the engine works in
+/// place.
 struct rank_data {
     std::span<double> mine;    ///< all words, or the rank's part of them
     std::span<double> result;  ///< likewise
@@ -46,15 +47,15 @@ struct rank_data {
 class word_buffer {
   public:
     explicit word_buffer(std::size_t words)
-        : memory_{static_cast<double*>(::operator new(std::max<std::size_t>(words, 1) * sizeof(double),
-                                                      std::align_val_t{64}))} {
+        : memory_{static_cast<double*>(
+              ::operator new (std::max<std::size_t>(words, 1) * sizeof(double), std::align_val_t{64}))} {
         std::fill_n(memory_.get(), words, 0.0);
     }
     std::span<double> first(std::size_t words) { return {memory_.get(), words}; }
 
   private:
     struct release {
-        void operator()(double* memory) const noexcept { ::operator delete(memory, std::align_val_t{64}); }
+        void operator()(double* memory) const noexcept { ::operator delete (memory, std::align_val_t{64}); }
     };
     std::unique_ptr<double, release> memory_;
 };
@@ -130,11 +131,12 @@ class collective_run {
             visit(point, step, false);
             const double seconds = monotonic_seconds() - begin;
             one = seconds / static_cast<double>(step);
-            spent = 1e-9 * static_cast<double>(line_.agree(static_cast<std::int64_t>(1e9 * (spent + seconds))));
+            spent =
+                1e-9 * static_cast<double>(line_.agree(static_cast<std::int64_t>(1e9 * (spent + seconds))));
             step = std::min<std::int64_t>(4 * step, 64);
         }
-        const double wanted = std::max(asked_.min_seconds / std::max(one, 1e-7),
-                                       static_cast<double>(least_repetitions));
+        const double wanted =
+            std::max(asked_.min_seconds / std::max(one, 1e-7), static_cast<double>(least_repetitions));
         const double limited =
             std::min(wanted, static_cast<double>(asked_.max_iterations.value_or(1'000'000'000)));
         const auto visits = static_cast<std::int64_t>(limited / asked_.sweeps) + 1;
@@ -236,7 +238,8 @@ class collective_run {
         return false;
     }
 
-    // What is left of the time when the operation does nothing: from the moment to the clock's second reading.
+    // What is left of the time when the operation does nothing: from the moment to the clock's second
+    // reading.
     double clock_seconds() {
         std::vector<std::int64_t> found;
         for (int i = 0; i < 101; ++i) {
@@ -276,13 +279,15 @@ void require_operations(const collective_request& asked) {
                               "; leave it out of --operations, or choose another --engine");
 }
 
-/// Points that kept no repetition: every one of them was late. A sentence for the user, empty if there is none.
+/// Points that kept no repetition: every one of them was late. A sentence for the user, empty if there is
+/// none.
 inline std::string without_times(const collective_result& seen) {
     for (const auto& point : seen.points)
         if (point.nanoseconds.empty())
             return std::string{name_of(point.operation)} + " of " + std::to_string(point.words) +
                    " words: in each of " + std::to_string(point.late) +
-                   " repetitions a rank began too late, so no time is worth anything; close what else runs on "
+                   " repetitions a rank began too late, so no time is worth anything; close what else runs "
+                   "on "
                    "these CPUs";
     return "";
 }

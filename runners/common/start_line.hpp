@@ -1,6 +1,6 @@
 #pragma once
-// Where ranks begin together: each says that it is ready, one names a moment a little ahead, and all begin when
-// the clock says so. The same for threads and for processes that share memory, so that every engine is
+// Where ranks begin together: each says that it is ready, one names a moment a little ahead, and all begin
+// when the clock says so. The same for threads and for processes that share memory, so that every engine is
 // timed alike. A library's own barrier would not do: one that lets some ranks go earlier than others hides
 // part of the next operation's time.
 
@@ -23,8 +23,9 @@ inline std::int64_t monotonic_nanoseconds() noexcept {
 
 /// What one rank says to the others. It lies in memory that all ranks share, zero at first.
 struct alignas(128) rank_line {
-    std::atomic<std::uint64_t> arrived{0};  // how often this rank was ready; release, pairs with rank 0's acquire
-    std::int64_t wrong = 0;                 // results that were not as they must be
+    std::atomic<std::uint64_t> arrived{
+        0};                  // how often this rank was ready; release, pairs with rank 0's acquire
+    std::int64_t wrong = 0;  // results that were not as they must be
 };
 
 /// What rank 0 says to the others.

@@ -131,7 +131,8 @@ TEST_CASE("all_gather_lays_parts_in_rank_order_in_place_and_out_of_place") {
         const auto expected = [&](std::size_t i) { return number(static_cast<int>(i / length), i % length); };
         CHECK(wrong_bits(whole, expected) == 0);
         std::vector<double> again(whole.size(), -1.0);
-        const auto place = std::span<double>{again}.subspan(length * static_cast<std::size_t>(me.rank()), length);
+        const auto place =
+            std::span<double>{again}.subspan(length * static_cast<std::size_t>(me.rank()), length);
         std::ranges::copy(part, place.begin());
         me.all_gather(std::span<const double>{place}, std::span<double>{again});
         CHECK(again == whole);
@@ -150,7 +151,8 @@ TEST_CASE("all_gather_with_bounds_takes_parts_of_any_length") {
     CHECK(whole.back() == -1.0);
     for (int rank = 0; rank < me.size(); ++rank)
         for (std::size_t i = 0; i < static_cast<std::size_t>(3 * rank); ++i)
-            CHECK(whole[static_cast<std::size_t>(bounds[static_cast<std::size_t>(rank)]) + i] == number(rank, i));
+            CHECK(whole[static_cast<std::size_t>(bounds[static_cast<std::size_t>(rank)]) + i] ==
+                  number(rank, i));
 }
 
 TEST_CASE("reduce_scatter_gives_each_rank_its_equal_share") {
