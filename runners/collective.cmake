@@ -1,5 +1,7 @@
 # The collective study's runners: tautochrone's threads, and one for each MPI that is installed. Debian has Open MPI and
 # MPICH side by side, each with wrappers of its own; what a wrapper would add to a command line is asked of it here.
+include(${CMAKE_CURRENT_LIST_DIR}/common.cmake)
+
 add_library(tauto_collective_common STATIC
     common/collective_request.cpp
     common/collective_row.cpp
@@ -38,11 +40,12 @@ function(tauto_find_mpi name launcher package)
         if(word MATCHES "^-I(.+)")
             # As a system's header: its warnings are not ours.
             target_include_directories(tauto_mpi_${name} SYSTEM INTERFACE ${CMAKE_MATCH_1})
-        elseif(word MATCHES "^-(l|L|Wl,)")
+        # Without the C++ bindings, which are gone from the standard.
+        elseif(word MATCHES "^-(l|L|Wl,)" AND NOT word MATCHES "cxx$")
             target_link_libraries(tauto_mpi_${name} INTERFACE ${word})
         endif()
     endforeach()
-    # MPI's C++ bindings are gone from the standard, and their headers from some packages.
+    # Nor their headers.
     target_compile_definitions(tauto_mpi_${name} INTERFACE OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
     cmake_path(GET tauto_mpiexec_${name} FILENAME program)
     set(tauto_mpi_${name}_launcher ${program} PARENT_SCOPE)
