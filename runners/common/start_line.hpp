@@ -60,10 +60,7 @@ class start_line {
         const std::int64_t begin = meet(lead_nanoseconds());
         std::int64_t now = monotonic_nanoseconds();
         late = !crowded_ && now > begin;
-        while (now < begin) {
-            if (crowded_) relax();
-            now = monotonic_nanoseconds();
-        }
+        while (now < begin) now = monotonic_nanoseconds();
         late = late || (!crowded_ && now > begin + tolerance_nanoseconds);
         return begin;
     }
@@ -90,20 +87,23 @@ class start_line {
 
     std::int64_t meet(std::int64_t ahead_nanoseconds) {
         ++meeting_;
+        int spins = 0;
         lines_[rank_].arrived.store(meeting_, std::memory_order_release);
         if (rank_ == 0) {
             for (int other = 1; other < ranks_; ++other)
-                while (lines_[other].arrived.load(std::memory_order_acquire) < meeting_) relax();
+                while (lines_[other].arrived.load(std::memory_order_acquire) < meeting_) relax(spins);
             lead_->begin_nanoseconds = monotonic_nanoseconds() + ahead_nanoseconds;
             lead_->started.store(meeting_, std::memory_order_release);
         } else {
-            while (lead_->started.load(std::memory_order_acquire) < meeting_) relax();
+            while (lead_->started.load(std::memory_order_acquire) < meeting_) relax(spins);
         }
         return lead_->begin_nanoseconds;
     }
 
-    void relax() const {
-        if (crowded_) {
+    // Spins while the others can be expected at once; whoever waits longer gives its CPU to whom it may be
+    // waiting for, which on a busy machine is the difference between a microsecond and a time slice.
+    void relax(int& spins) const {
+        if (crowded_ || ++spins > most_spins) {
             sched_yield();
             return;
         }
@@ -111,6 +111,8 @@ class start_line {
         __builtin_ia32_pause();
 #endif
     }
+
+    static constexpr int most_spins = 2000;
 
     lead_line* lead_;
     rank_line* lines_;
