@@ -228,7 +228,7 @@ class IntelMpi:
 
 
 def find_intel_mpi() -> IntelMpi | None:
-    """Intel MPI by ``I_MPI_ROOT``, else by the ``mpiexec.hydra`` or ``mpiexec`` on the PATH; None if there is none."""
+    """Intel MPI by ``I_MPI_ROOT``, else by the ``mpiexec`` on the PATH; None where there is none."""
     named = os.environ.get("I_MPI_ROOT")
     launchers = [Path(named) / "bin" / "mpiexec.hydra"] if named else []
     on_path = (shutil.which(name) for name in ("mpiexec.hydra", "mpiexec"))

@@ -56,8 +56,8 @@ MODELS: Mapping[str, Model] = {
 class ModelExecutor:
     """Points of a launch from a model, with noise of the launch and of each point.
 
-    ``interrupt_at``: Ctrl-C instead of that run. ``errors``: text in a name → error kind. ``faster``: variant →
-    factor of its times.
+    ``interrupt_at``: Ctrl-C instead of that run. ``errors``: text in a name → error kind.
+    ``faster``: variant → factor of its times.
     """
 
     clock: VirtualClock

@@ -69,7 +69,11 @@ def test_more_ranks_than_cpus_share_them(runtime: str, engine: str) -> None:
     assert done.code == 0, done.err
     assert done.row["threads"] == 3
     assert [worker["cpu"] for worker in done.row["workers"]] == [CPUS[0], CPUS[1], CPUS[0]]
-    assert {point["words"] for point in done.row["points"] if point["operation"] == "all_gather"} == {3, 102, 9000}
+    assert {point["words"] for point in done.row["points"] if point["operation"] == "all_gather"} == {
+        3,
+        102,
+        9000,
+    }
 
 
 @pytest.mark.parametrize("runtime", ["threads", *MPI])

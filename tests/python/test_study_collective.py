@@ -175,7 +175,9 @@ def test_report_has_its_parts_in_order_and_can_be_written_again(tmp_path: Path) 
         "machine",
     ]
     data = embedded(html)
-    assert {"all_reduce_points", "all_reduce_lines", "all_gather_steps", "ratios", "pairs"} <= data["tables"].keys()
+    assert {"all_reduce_points", "all_reduce_lines", "all_gather_steps", "ratios", "pairs"} <= data[
+        "tables"
+    ].keys()
     path.unlink()
     assert report_again(tmp_path) == path
     assert path.read_text() == html

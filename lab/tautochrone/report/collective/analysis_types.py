@@ -37,7 +37,7 @@ class FittedSegment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
-    """Between two lengths the time jumps by a factor; below 1 it falls. The interval is of the paired launches."""
+    """Between two lengths the time jumps by a factor, below 1 it falls; the interval is over launches."""
 
     below_words: int
     above_words: int

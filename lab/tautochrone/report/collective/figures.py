@@ -38,20 +38,22 @@ def _times(analysis: CollectiveAnalysis, data: Datasets, operation: str) -> Figu
     if steps:
         _, step, one = max(steps, key=lambda each: each[0])
         heading = (
-            f"{_name(one.runtime)}’s {operation} takes {text.percent(step.factor - 1)} longer from one length to the "
-            f"next at {step.above_words:,} words"
+            f"{_name(one.runtime)}’s {operation} takes {text.percent(step.factor - 1)} longer from one "
+            f"length to the next at {step.above_words:,} words"
         )
-    what = "each rank brings as many words, and all get their sums" if operation == "all_reduce" else (
-        "each rank brings its part, and all get the whole"
+    what = (
+        "each rank brings as many words, and all get their sums"
+        if operation == "all_reduce"
+        else ("each rank brings its part, and all get the whole")
     )
     return Figure(
         name=CHART_OF[operation],
         heading=heading,
         explanation=(
-            f"The published chart, measured here with {text.count(analysis.ranks, 'rank')}: {what}. A point is the "
-            "median over the launches of a launch’s median call, from the common start to the last rank’s end, on "
-            "data that were written just before. The broad lines are fitted: latency plus length by bandwidth, a "
-            "new line where the data demand one. A ring marks a step."
+            f"The published chart, measured here with {text.count(analysis.ranks, 'rank')}: {what}. A point "
+            "is the median over the launches of a launch’s median call, from the common start to the last "
+            "rank’s end, on data that were written just before. The broad lines are fitted: latency plus "
+            "length by bandwidth, a new line where the data demand one. A ring marks a step."
         ),
         views=[View("", {"situation": 0}, f"Time of {operation} against its length.")],
         legend=legend(data.tables[f"{operation}_points"]),
@@ -77,10 +79,12 @@ def _ratio(analysis: CollectiveAnalysis, data: Datasets) -> Figure:
         name="ratio",
         heading=heading,
         explanation=(
-            "Our time divided by that of whichever MPI is faster at that length, in the same rounds: below the line "
-            "at 1 we are faster. The bar is the interval of the paired median."
+            "Our time divided by that of whichever MPI is faster at that length, in the same rounds: below "
+            "the line at 1 we are faster. The bar is the interval of the paired median."
         ),
-        views=[View("", {"situation": 0}, "Ratio of tautochrone's time to the better MPI's against the length.")],
+        views=[
+            View("", {"situation": 0}, "Ratio of tautochrone's time to the better MPI's against the length.")
+        ],
         legend=legend(records),
         line_legend=[("solid", "equal times")],
         choice=_operation_choice(records),
@@ -92,25 +96,28 @@ def _pairs(analysis: CollectiveAnalysis, data: Datasets) -> Figure:
         (one.factor, one, curve)
         for curve in analysis.curves
         for one in curve.guidelines
-        if curve.is_default and one.kind in ("dearer than reduce and broadcast", "dearer than gather and broadcast")
+        if curve.is_default
+        and one.kind in ("dearer than reduce and broadcast", "dearer than gather and broadcast")
     ]
     heading = "No library’s single call takes longer than the pair of calls that does the same"
     if broken:
         factor, one, curve = max(broken, key=lambda each: each[0])
         heading = (
-            f"{_name(curve.runtime)}’s {one.operation} of {one.words:,} words takes {text.significant(factor)} times as "
-            f"long as its own {one.kind.removeprefix('dearer than ')}"
+            f"{_name(curve.runtime)}’s {one.operation} of {one.words:,} words takes "
+            f"{text.significant(factor)} times as long as its own {one.kind.removeprefix('dearer than ')}"
         )
     records = data.tables["pairs"]
     return Figure(
         name="pairs",
         heading=heading,
         explanation=(
-            "A reduction to one rank and a broadcast from there do what all_reduce does. A library whose one call "
-            "takes longer chose the wrong algorithm for that length: above the line, ringed. Medians; the sentences "
-            "above name what the paired launches resolve."
+            "A reduction to one rank and a broadcast from there do what all_reduce does. A library whose one "
+            "call takes longer chose the wrong algorithm for that length: above the line, ringed. Medians; "
+            "the sentences below name what the paired launches resolve."
         ),
-        views=[View("", {"situation": 0}, "Time of one call by that of the pair of calls against the length.")],
+        views=[
+            View("", {"situation": 0}, "Time of one call by that of the pair of calls against the length.")
+        ],
         legend=legend(records),
         line_legend=[("solid", "equal times")],
         choice=_operation_choice(records),

@@ -44,7 +44,9 @@ def _filters(analysis: CollectiveAnalysis) -> list[Filter]:
     words = sorted({point.words for curve in analysis.curves for point in curve.points})
     lengths: list[tuple[object, str]] = [(one, f"{one:,}") for one in words]
     return [
-        Filter("operation", "Operation", [(one, one) for one in operations], operations[0] if operations else ""),
+        Filter(
+            "operation", "Operation", [(one, one) for one in operations], operations[0] if operations else ""
+        ),
         Filter("words", "Words", lengths, _middle(words) if words else ""),
     ]
 
@@ -54,7 +56,7 @@ def _middle(words: list[int]) -> int:
 
 
 def _settings(curve: OperationCurve) -> str:
-    """ "openmpi, eager 64 KiB" → "eager 64 KiB"."""
+    """What follows the library's name: "eager 64 KiB"."""
     return curve.label.partition(", ")[2] or "none"
 
 
@@ -108,6 +110,8 @@ def _segment_row(curve: OperationCurve, segment: FittedSegment) -> Row:
         f"{segment.first_words:,} to {segment.last_words:,}",
         segment,
         text.seconds_interval(segment.latency_low, segment.latency_high),
-        text.quantity(segment.bytes_per_second, "B/s") if segment.bytes_per_second is not None else "not told",
+        text.quantity(segment.bytes_per_second, "B/s")
+        if segment.bytes_per_second is not None
+        else "not told",
         rate_interval,
     )

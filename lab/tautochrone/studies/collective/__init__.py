@@ -1,4 +1,4 @@
-"""Study ``collective``: all_reduce and all_gather against their length, between threads and between MPI ranks.
+"""Study ``collective``: all_reduce and all_gather against their length, between threads and MPI ranks.
 
 ``request`` what is asked · ``lengths`` which words · ``configurations`` what is compared · ``measuring`` the
 runs · ``curves`` what they took · ``segments`` where a curve changes · ``findings`` steps, peaks and broken

@@ -52,7 +52,9 @@ def analyse(
         refined_words=context.refined,
         clock_seconds=statistics.median_interval(clocks).median if clocks else None,
         late=sum(one.late for one in runs),
-        failed=tuple(dict.fromkeys(f"{one.label}: {one.errors[0]}" for one in runs if one.errors and not one.curves)),
+        failed=tuple(
+            dict.fromkeys(f"{one.label}: {one.errors[0]}" for one in runs if one.errors and not one.curves)
+        ),
         settings_to_paste=settings_to_paste(runs),
         peers=context.peers,
         not_measured=context.not_measured,

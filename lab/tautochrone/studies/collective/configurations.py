@@ -1,4 +1,4 @@
-"""What is compared: each library as one gets it, with settings that move its switches, and our fold over MPI."""
+"""What is compared: libraries as one gets them, with settings that move their switches, our fold over MPI."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class Candidate(RunnerSetup):
         return {**self.state.environment, **self.variant.environment}
 
     def operations(self, quick: bool) -> list[str]:
-        """What is measured: the operations, and for what one gets by default the pairs they are held against."""
+        """What is measured: the operations, and of a library with no settings the pairs beside them."""
         if not self.is_default:
             return list(PAIRS)
         return [*PAIRS, PAIRS["all_reduce"]] if quick else [*PAIRS, *PAIRS.values()]
@@ -115,7 +115,7 @@ def label(peer: str, schedule: str, variant: str) -> str:
 def candidates(
     states: Sequence[PeerState], placement: Placement, ranks: int, *, quick: bool
 ) -> Iterator[Candidate]:
-    """Each library as one gets it; a full study adds our fold over its messages and the settings known for it."""
+    """Each library as one gets it; a full study adds our fold over its messages and known settings."""
     for state in states:
         if state.description is None:
             continue
@@ -124,8 +124,6 @@ def candidates(
         if quick:
             continue
         for variant in VARIANTS.get(state.peer.name, ()):
-            yield Candidate(
-                state=state, schedule=default, placement=placement, ranks=ranks, variant=variant
-            )
+            yield Candidate(state=state, schedule=default, placement=placement, ranks=ranks, variant=variant)
         if default != MEMBER and MEMBER in state.description.schedules:
             yield Candidate(state=state, schedule=MEMBER, placement=placement, ranks=ranks)

@@ -13,8 +13,8 @@ from tautochrone import statistics
 from tautochrone.report.analysis_types import Ratio
 from tautochrone.row import Row
 from tautochrone.studies.collective.configurations import DEFAULT, MEMBER, label
-from tautochrone.studies.contenders import as_ratio
 from tautochrone.studies.collective.segments import Segment, segmented
+from tautochrone.studies.contenders import as_ratio
 
 _TO_NORMAL = 1.4826  # from the median absolute deviation to the standard deviation
 _OF_A_MEDIAN = math.sqrt(math.pi / 2)  # its standard error by that of a mean
@@ -141,7 +141,9 @@ def collect(rows: Iterable[Row]) -> list[Runs]:
         if key not in found:
             found[key] = Runs(config)
         found[key].add(row)
-    return sorted(found.values(), key=lambda one: (one.peer != "tautochrone", one.peer, not one.is_default, one.label))
+    return sorted(
+        found.values(), key=lambda one: (one.peer != "tautochrone", one.peer, not one.is_default, one.label)
+    )
 
 
 def default_runs(runs: Iterable[Runs]) -> list[Runs]:
@@ -149,7 +151,9 @@ def default_runs(runs: Iterable[Runs]) -> list[Runs]:
     return [one for one in runs if one.is_default]
 
 
-def pairs_at(mine: Curve, other: Curve, words: int, other_words: int | None = None) -> list[tuple[float, float]]:
+def pairs_at(
+    mine: Curve, other: Curve, words: int, other_words: int | None = None
+) -> list[tuple[float, float]]:
     """(mine, other) seconds at a length in the rounds that both have."""
     theirs = other.at(words if other_words is None else other_words)
     ours = mine.at(words)

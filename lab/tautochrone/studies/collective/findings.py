@@ -1,12 +1,13 @@
 """What is wrong with a curve: it steps, a longer operation is cheaper, or two others do it in less time.
 
-A step stands between two segments. It is named when the lines of the two, fitted launch by launch, disagree
-there by a tenth and the interval of that quotient leaves out 1. The performance guidelines are those that a
-library's user takes for granted (J. L. Träff, W. D. Gropp and R. Thakur, IEEE Transactions on Parallel and
-Distributed Systems 21 (2010) 698): more data do not cost less, all_reduce no more than a reduction and a
-broadcast, all_gather no more than an all_reduce of the same length. One is called broken when the paired launches
-resolve it by more than 3 %, each verdict at a confidence that lets all of a curve's together err in one of a
-hundred.
+A step stands between two segments. It is named when the lengths on its two sides, paired launch by launch,
+differ by a tenth more than the line below it says, and the interval of that quotient leaves out 1.
+
+The performance guidelines are those that a library's user takes for granted (J. L. Träff, W. D. Gropp and R.
+Thakur, IEEE Transactions on Parallel and Distributed Systems 21 (2010) 698): more data do not cost less,
+all_reduce no more than a reduction and a broadcast, all_gather no more than an all_reduce of the same length.
+One is called broken when the paired launches resolve it by more than 3 %, each verdict at a confidence that
+lets all of a curve's together err in one of a hundred.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ from tautochrone.studies.contenders import as_ratio
 
 LEAST_STEP = 1.10
 """What is called a step, up or down: a tenth."""
+
+LEAST_UNEVEN = 1.2
+"""Neighbours that differ by so much from what one line says are worth a closer look."""
 
 MARGIN = 1.03
 """A guideline is broken when it is missed by more than this."""
@@ -72,20 +76,19 @@ def steps(curve: Curve) -> tuple[Step, ...]:
 
 def _step(curve: Curve, one: Segment, other: Segment) -> Step | None:
     below, above = curve.words[one.last], curve.words[other.first]
-    # At the point that is in the second segment: a long extrapolation of the first would invent a step.
-    middle = (below * above) ** 0.5
-    factor = other.line.at(middle) / max(one.line.at(middle), 1e-300)
-    if 1 / LEAST_STEP < factor < LEAST_STEP:
-        return None
     ratio = as_ratio(statistics.compare(_step_pairs(curve, one, other)))
-    resolved = statistics.SLOWER if factor > 1 else statistics.FASTER
-    if ratio.verdict != resolved:
+    if ratio.value is None or ratio.verdict not in (statistics.SLOWER, statistics.FASTER):
         return None
-    return Step(below_words=below, above_words=above, factor=factor, low=ratio.low, high=ratio.high)
+    if 1 / LEAST_STEP < ratio.value < LEAST_STEP:
+        return None
+    return Step(below_words=below, above_words=above, factor=ratio.value, low=ratio.low, high=ratio.high)
 
 
 def _step_pairs(curve: Curve, one: Segment, other: Segment) -> list[tuple[float, float]]:
-    """Time just above the step, and just below, of each launch: the geometric middle of the nearest lengths."""
+    """Time just above the step, and just below, of each launch, both by what the line below the step says.
+
+    So what the length alone adds is no step. Each is the geometric middle of the two nearest lengths.
+    """
     left = curve.words[max(one.first, one.last - 1) : one.last + 1]
     right = curve.words[other.first : min(other.last, other.first + 1) + 1]
     found = []
@@ -109,8 +112,18 @@ def gaps(curves: Iterable[Curve]) -> Iterator[Gap]:
     for curve in curves:
         for step in steps(curve):
             yield Gap(step.below_words, step.above_words, step.factor)
-        for peak in larger_is_cheaper(curve):
-            yield Gap(peak.words, peak.other_words, 1.0 / peak.factor)
+        for segment in curve.segments:
+            yield from _uneven(curve, segment)
+
+
+def _uneven(curve: Curve, segment: Segment) -> Iterator[Gap]:
+    """Neighbours in one segment that lie apart from its line: too few lengths to be a segment."""
+    inside = curve.words[segment.first : segment.last + 1]
+    for below, above in itertools.pairwise(inside):
+        apart = [curve.medians[words] / segment.line.at(words) for words in (below, above)]
+        factor = apart[1] / apart[0]
+        if not 1 / LEAST_UNEVEN < factor < LEAST_UNEVEN:
+            yield Gap(below, above, factor)
 
 
 # -- guidelines --

@@ -22,7 +22,7 @@ _CHECKS = 1.6  # of the time that was asked for: warming up, a last batch
 
 
 def times_of(request: CollectiveRequest) -> Times:
-    """The times that were asked for, or those of the kind of study: seconds are of one operation and length."""
+    """The times asked for, or those of the kind of study: seconds are of one operation and length."""
     kind = QUICK if request.quick else FULL
     return replace(kind, rounds=request.rounds or kind.rounds)
 

@@ -18,9 +18,7 @@ def settings_to_paste(runs: Sequence[Runs]) -> tuple[Settings, ...]:
     """The best settings of each library that are resolved as faster over all lengths; none where none are."""
     defaults = {one.peer: one for one in runs if one.is_default}
     return tuple(
-        found
-        for peer, default in defaults.items()
-        if (found := _best(peer, default, runs)) is not None
+        found for peer, default in defaults.items() if (found := _best(peer, default, runs)) is not None
     )
 
 
@@ -28,7 +26,9 @@ def _best(peer: str, default: Runs, runs: Sequence[Runs]) -> Settings | None:
     better = [
         (found.value, one, found)
         for one in runs
-        if one.peer == peer and not one.is_default and one.schedule != MEMBER
+        if one.peer == peer
+        and not one.is_default
+        and one.schedule != MEMBER
         and (found := over_all_lengths(one, default)).verdict == statistics.FASTER
         and found.value is not None
     ]
@@ -37,7 +37,8 @@ def _best(peer: str, default: Runs, runs: Sequence[Runs]) -> Settings | None:
     _, one, found = min(better, key=lambda each: each[0])
     variant = next(each for each in VARIANTS[peer] if each.name == one.variant)
     lines = "\n".join(f"export {key}={value}" for key, value in variant.environment.items())
-    why = f"{text.sentence(variant.what)} Here, over all lengths of all_reduce and all_gather: {less_time(found)})."
+    gain = f"Here, over all lengths of all_reduce and all_gather: {less_time(found)})."
+    why = f"{text.sentence(variant.what)} {gain}"
     return Settings(label=f"{name(peer)}, {variant.name}", language="shell", text=lines, why=why)
 
 

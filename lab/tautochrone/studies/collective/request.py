@@ -27,7 +27,7 @@ class CollectiveRequest(StudyRequest):
 
 
 def check_ranks(ranks: int | None, cpus: int) -> int:
-    """How many ranks there are: one a CPU unless asked. Raises TautoError for fewer than two, or for a crowd."""
+    """How many ranks there are: one a CPU unless asked. TautoError for fewer than two, or for a crowd."""
     if ranks is None:
         ranks = cpus
         if ranks < 2:
@@ -39,7 +39,8 @@ def check_ranks(ranks: int | None, cpus: int) -> int:
         raise TautoError(f"--ranks {ranks} is too few: a collective needs two members", "Ask for 2 or more")
     if ranks > _MOST_RANKS_A_CPU * cpus:
         raise TautoError(
-            f"--ranks {ranks} is more than {_MOST_RANKS_A_CPU} on each of the {cpus} CPUs that may be used here",
+            f"--ranks {ranks} is more than {_MOST_RANKS_A_CPU} on each of the {cpus} CPUs that may be used "
+            "here",
             f"Ask for {_MOST_RANKS_A_CPU * cpus} or fewer",
         )
     return ranks

@@ -1,11 +1,11 @@
-"""A curve of time against length in segments of latency + words × time a word, and the steps between them.
+"""A curve of time against length in segments, each with a latency and a time of a word.
 
-One line for a whole curve is useless where a library changes its algorithm with the length. Here the number of
-segments and their ends come from the data: dynamic programming over all divisions, each segment at the cost
-that the Bayesian information criterion gives to its three parameters (latency, time of a word, where it begins;
-G. Schwarz, Annals of Statistics 6 (1978) 461). Residuals are those of the logarithm, so a microsecond is as
-precise as a millisecond, and no single length counts for more than three standard deviations: an outlier is no
-segment.
+One line for a whole curve is useless where a library changes its algorithm with the length. Here the number
+of segments and their ends come from the data: dynamic programming over all divisions, each segment at the
+cost that the Bayesian information criterion gives to its three parameters (latency, time of a word, where it
+begins; G. Schwarz, Annals of Statistics 6 (1978) 461). Residuals are those of the logarithm, so a microsecond
+is as precise as a millisecond, and no single length counts for more than three standard deviations: an
+outlier is no segment.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class Segment:
 def segmented(words: Sequence[float], seconds: Sequence[float], noise: float = 0.0) -> list[Segment]:
     """The best division of a curve into segments, in the order of ``words``, which ascend.
 
-    ``noise`` is the standard deviation of a point's logarithm as it was seen; :data:`NOISE_FLOOR` is the least
-    that is believed. Fewer than six points are one segment. O(n³) in the number of points.
+    ``noise`` is the standard deviation of a point's logarithm as it was seen; :data:`NOISE_FLOOR` is the
+    least that is believed. Fewer than six points are one segment. O(n³) in the number of points.
     """
     x, t = np.asarray(words, dtype=float), np.asarray(seconds, dtype=float)
     count = len(x)

@@ -13,6 +13,8 @@ from tautochrone.studies.contenders import OURS
 from tautochrone.studies.wording import less_time, unresolved
 
 BETTER_MPI = "the better MPI"
+CHEAPER = "larger is cheaper"
+_MOST_RANGES = 4
 
 RESTLESS = 0.05
 """Share of the CPU time that others may take before the verdict is called into question."""
@@ -40,8 +42,8 @@ def verdict_sentences(
 
 def _restless(others_share: float) -> str:
     return (
-        f"Other programs took {text.percent(others_share)} of the CPU time during this study: ranks that wait for "
-        "each other cannot be judged so. Close them and measure again with --fresh."
+        f"Other programs took {text.percent(others_share)} of the CPU time during this study: ranks that "
+        "wait for each other cannot be judged so. Close them and measure again with --fresh."
     )
 
 
@@ -51,25 +53,22 @@ def _against_mpi(overall: Sequence[Overall], shown: Sequence[OperationCurve]) ->
     parts = [_comparison(one) for one in found if one.ratio.verdict != statistics.NOT_MEASURED]
     if parts:
         lengths, rounds = found[0].lengths, found[0].ratio.rounds
-        measured = f"geometric mean over {text.count(lengths, 'length')}, {rounds} launches"
-        return f"{' and '.join(parts)} ({measured})"
+        measured = f"the better at each length, geometric mean over {text.count(lengths, 'length')}"
+        return f"{', and '.join(parts)} ({measured}, {rounds} launches)"
     if not any(one.runtime == OURS for one in shown):
         return "tautochrone was not measured, so the libraries are only described"
     if all(one.runtime == OURS for one in shown):
         return "no MPI was measured beside tautochrone, so there is nothing to compare it with"
     launches = max(point.launches for one in shown for point in one.points)
-    return (
-        f"{launches} launches are fewer than the "
-        f"{statistics.MINIMUM_ROUNDS} that a verdict needs"
-    )
+    return f"{launches} launches are fewer than the {statistics.MINIMUM_ROUNDS} that a verdict needs"
 
 
 def _comparison(one: Overall) -> str:
-    """tautochrone’s all_reduce takes 59 % less time (57 to 61 %) than the better MPI at each length."""
+    """tautochrone’s all_reduce takes 59 % less time (57 to 61 %) than that of the better MPI."""
     mine = f"tautochrone’s {one.operation}"
     if one.ratio.verdict == statistics.NO_DIFFERENCE:
         return f"between {mine} and that of {BETTER_MPI} no difference was resolved ({unresolved(one.ratio)})"
-    return f"{mine} takes {less_time(one.ratio)}) than that of {BETTER_MPI} at each length"
+    return f"{mine} takes {less_time(one.ratio)}) than that of {BETTER_MPI}"
 
 
 def name(runtime: str) -> str:
@@ -91,8 +90,8 @@ def _of_libraries(shown: Sequence[OperationCurve]) -> Iterator[str]:
             yield f"{name(runtime)}: {'; '.join(parts)}."
         elif max(point.launches for one in curves for point in one.points) >= statistics.MINIMUM_ROUNDS:
             yield (
-                f"{name(runtime)}: {operations} have neither a step nor a peak that was resolved, and break no "
-                "guideline."
+                f"{name(runtime)}: {operations} have neither a step nor a peak that was resolved, and break "
+                "no guideline."
             )
 
 
@@ -102,7 +101,7 @@ def _summary(curve: OperationCurve) -> Iterator[str]:
     if rising:
         worst = max(rising, key=lambda one: one.factor)
         count = text.count(len(rising), "step")
-        largest = f"{_step_words(worst)}" if len(rising) == 1 else f"the largest {_step_words(worst)}"
+        largest = _step_words(worst) if len(rising) == 1 else f"the largest {_step_words(worst)}"
         yield f"{curve.operation} has {count} up, {largest}"
     for kind, found in _by_kind(curve).items():
         worst_one = max(found, key=lambda one: one.factor)
@@ -110,7 +109,12 @@ def _summary(curve: OperationCurve) -> Iterator[str]:
 
 
 def _step_words(step: Step) -> str:
-    return f"by {text.percent(step.factor - 1)} between {length(step.below_words)} and {length(step.above_words)}"
+    return f"by {text.percent(step.factor - 1)} {_between(step)}"
+
+
+def _between(step: Step) -> str:
+    """Between 511 and 512 words (4 KiB)."""
+    return f"between {step.below_words:,} and {length(step.above_words)}"
 
 
 def _by_kind(curve: OperationCurve) -> dict[str, list[Guideline]]:
@@ -122,25 +126,35 @@ def _by_kind(curve: OperationCurve) -> dict[str, list[Guideline]]:
 
 def _kind_words(kind: str, worst: Guideline) -> str:
     factor = f"{text.significant(worst.factor)} times"
-    if kind == "larger is cheaper":
+    if kind == CHEAPER:
         return f"takes longer (up to {factor}) than at {length(worst.other_words)}"
     other = kind.removeprefix("dearer than ")
     return f"takes longer (up to {factor}) than {other}"
 
 
-def _ranges(found: Sequence[Guideline], curve: OperationCurve) -> str:
-    """Neighbouring lengths become a range: "at 512 and from 1,024 to 2,048 words"."""
+def _runs(found: Sequence[Guideline], curve: OperationCurve) -> list[list[Guideline]]:
+    """Neighbouring lengths together."""
     order = {point.words: place for place, point in enumerate(curve.points)}
-    runs: list[list[int]] = []
+    runs: list[list[Guideline]] = []
     for one in sorted(found, key=lambda each: each.words):
-        if runs and order[one.words] == order[runs[-1][-1]] + 1:
-            runs[-1].append(one.words)
+        if runs and order[one.words] == order[runs[-1][-1].words] + 1:
+            runs[-1].append(one)
         else:
-            runs.append([one.words])
-    parts = [f"at {run[0]:,}" if len(run) == 1 else f"from {run[0]:,} to {run[-1]:,}" for run in runs]
-    most = 4
-    more = f" and {len(parts) - most} more places" if len(parts) > most else ""
-    return f"{', '.join(parts[:most])}{more} words" if not more else f"{', '.join(parts[:most])} words{more}"
+            runs.append([one])
+    return runs
+
+
+def _range(run: Sequence[Guideline]) -> str:
+    """At 512, or from 1,024 to 2,048."""
+    first, last = run[0].words, run[-1].words
+    return f"at {first:,}" if first == last else f"from {first:,} to {last:,}"
+
+
+def _ranges(found: Sequence[Guideline], curve: OperationCurve) -> str:
+    """Neighbouring lengths become a range: "at 512, from 1,024 to 2,048 words"."""
+    parts = [_range(run) for run in _runs(found, curve)]
+    more = len(parts) - _MOST_RANGES
+    return f"{', '.join(parts[:_MOST_RANGES])} words" + (f" and at {more} more places" if more > 0 else "")
 
 
 def _ours_at_worst(shown: Sequence[OperationCurve]) -> Iterator[str]:
@@ -155,8 +169,8 @@ def _ours_at_worst(shown: Sequence[OperationCurve]) -> Iterator[str]:
     if worst:
         value, operation, words = max(worst)
         yield (
-            f"tautochrone gains least in {operation} of {length(words)}: {text.significant(value)} of the time of "
-            "the better MPI there."
+            f"tautochrone gains least in {operation} of {length(words)}: {text.significant(value)} of the "
+            "time of the better MPI there."
         )
 
 
@@ -169,16 +183,19 @@ def _remarks(curve: OperationCurve) -> Iterator[str]:
     whose = f"{name(curve.runtime)}, {curve.operation}"
     for step in curve.steps:
         direction = "steps up" if step.factor > 1 else "falls"
-        interval = f" ({step.low:.2f} to {step.high:.2f})" if step.low and step.high else ""
-        yield (
-            f"{whose}: {direction} by a factor of {step.factor:.2f}{interval} between {length(step.below_words)} "
-            f"and {length(step.above_words)}."
-        )
-    for one in curve.guidelines:
-        against = (
-            f"as at {length(one.other_words)}"
-            if one.kind == "larger is cheaper"
-            else f"as {one.kind.removeprefix('dearer than ')}"
-        )
-        interval = f" ({one.low:.2f} to {one.high:.2f})" if one.low and one.high else ""
-        yield f"{whose} of {length(one.words)}: takes {one.factor:.2f} times as long{interval} {against}."
+        yield f"{whose}: {direction} by a factor of {step.factor:.2f}{_interval(step)} {_between(step)}."
+    for kind, found in _by_kind(curve).items():
+        for run in _runs(found, curve):
+            worst = max(run, key=lambda one: one.factor)
+            against = (
+                f"at {length(worst.other_words)}" if kind == CHEAPER else kind.removeprefix("dearer than ")
+            )
+            where = f", worst at {length(worst.words)}" if len(run) > 1 else ""
+            yield (
+                f"{whose} {_range(run)} words: takes {worst.factor:.2f} times{_interval(worst)} as long as "
+                f"{against}{where}."
+            )
+
+
+def _interval(found: Step | Guideline) -> str:
+    return "" if found.low is None or found.high is None else f" ({found.low:.2f} to {found.high:.2f})"

@@ -33,7 +33,7 @@ from tautochrone.studies.collective.measuring import (
 from tautochrone.studies.collective.request import CollectiveRequest, check_ranks
 from tautochrone.studies.concluding import conclude
 from tautochrone.studies.options import Times
-from tautochrone.studies.placements import Placement, layout
+from tautochrone.studies.placements import layout
 from tautochrone.studies.preparing import (
     announcement,
     checked_cpus,
@@ -48,7 +48,9 @@ from tautochrone.studies.running import run_part
 from tautochrone.studies.services import Services
 
 STUDY = "collective"
-_SETTINGS = "one rank pinned to a CPU; data written anew before each call; a common start; the last rank's end"
+_SETTINGS = (
+    "one rank pinned to a CPU; data written anew before each call; a common start; the last rank's end"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,12 +134,15 @@ def plan_of(prepared: Prepared, lengths: Sequence[int], part: str) -> Plan:
 def _announcement(prepared: Prepared) -> str:
     request, times = prepared.request, prepared.times
     parts = 1 + passes_of(request)
-    seconds = parts * times.rounds * sum(
-        estimated_run_seconds(one, request.wanted, times, request.quick) for one in prepared.candidates
+    seconds = (
+        parts
+        * times.rounds
+        * sum(estimated_run_seconds(one, request.wanted, times, request.quick) for one in prepared.candidates)
     )
     ranks = prepared.candidates[0].ranks
     lengths = request.wanted
-    what = f"{len(lengths)} lengths from {lengths[0]} to {lengths[-1]} words, {ranks} ranks, {times.rounds} launches"
+    span = f"{len(lengths)} lengths from {lengths[0]} to {lengths[-1]} words"
+    what = f"{span}, {ranks} ranks, {times.rounds} launches"
     return announcement(STUDY, what, (), seconds, request)
 
 
@@ -179,10 +184,16 @@ def _measure(
         new = set(lengths) - set(prepared.request.wanted)
         context.refined = tuple(sorted({*context.refined, *new}))
         contexts.save(context, prepared.request.output)
-        refining = replace(
-            plan_of(prepared, lengths, part), time_limit_seconds=plan.time_limit_seconds
-        )
-        if run_part(refining, f"looking closer ({number})", store, executor, services, context, _checked_by_the_runners):
+        refining = replace(plan_of(prepared, lengths, part), time_limit_seconds=plan.time_limit_seconds)
+        if run_part(
+            refining,
+            f"looking closer ({number})",
+            store,
+            executor,
+            services,
+            context,
+            _checked_by_the_runners,
+        ):
             return True
     return False
 
