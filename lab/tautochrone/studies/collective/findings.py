@@ -1,7 +1,7 @@
 """What is wrong with a curve: it steps, a longer operation is cheaper, or two others do it in less time.
 
-A step stands between two segments. It is named when the lengths on its two sides, paired launch by launch,
-differ by a tenth more than the line below it says, and the interval of that quotient leaves out 1.
+A step stands between two segments whose lines do not meet between them. It is named when they are a tenth
+apart where they are closest, and the interval of that quotient over the launches leaves out 1.
 
 The performance guidelines are those that a library's user takes for granted (J. L. Träff, W. D. Gropp and R.
 Thakur, IEEE Transactions on Parallel and Distributed Systems 21 (2010) 698): more data do not cost less,
@@ -13,6 +13,7 @@ lets all of a curve's together err in one of a hundred.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Iterator, Sequence
 
 from tautochrone import statistics
@@ -20,14 +21,16 @@ from tautochrone.report.analysis_types import Ratio
 from tautochrone.report.collective.analysis_types import FittedSegment, Guideline, Step
 from tautochrone.studies.collective.curves import Curve, Runs, common_words, pairs_at
 from tautochrone.studies.collective.lengths import WORD_BYTES, Gap
-from tautochrone.studies.collective.segments import NOISE_FLOOR, Segment, fit
+from tautochrone.studies.collective.segments import NOISE_FLOOR, Line, Segment, fit
 from tautochrone.studies.contenders import as_ratio
 
 LEAST_STEP = 1.10
 """What is called a step, up or down: a tenth."""
 
-LEAST_UNEVEN = 1.2
-"""Neighbours that differ by so much from what one line says are worth a closer look."""
+LEAST_UNEVEN = 1.12
+"""Neighbours that differ by so much from what one line says, and by more than noise, deserve a closer look."""
+
+_BEYOND_NOISE = 6.0  # standard errors of a point's median
 
 MARGIN = 1.03
 """A guideline is broken when it is missed by more than this."""
@@ -76,7 +79,8 @@ def steps(curve: Curve) -> tuple[Step, ...]:
 
 def _step(curve: Curve, one: Segment, other: Segment) -> Step | None:
     below, above = curve.words[one.last], curve.words[other.first]
-    ratio = as_ratio(statistics.compare(_step_pairs(curve, one, other)))
+    pairs = _step_pairs(curve, one, other, _closest(one.line, other.line, below, above))
+    ratio = as_ratio(statistics.compare(pairs))
     if ratio.value is None or ratio.verdict not in (statistics.SLOWER, statistics.FASTER):
         return None
     if 1 / LEAST_STEP < ratio.value < LEAST_STEP:
@@ -84,19 +88,30 @@ def _step(curve: Curve, one: Segment, other: Segment) -> Step | None:
     return Step(below_words=below, above_words=above, factor=ratio.value, low=ratio.low, high=ratio.high)
 
 
-def _step_pairs(curve: Curve, one: Segment, other: Segment) -> list[tuple[float, float]]:
-    """Time just above the step, and just below, of each launch, both by what the line below the step says.
+def _closest(left: Line, right: Line, below: float, above: float) -> float:
+    """How far apart two lines are in the gap between their segments, where they are closest: 1 if they meet.
 
-    So what the length alone adds is no step. Each is the geometric middle of the two nearest lengths.
+    Lines that meet there are a curve that bends, and what stands between them no step.
+    """
+    ends = [right.at(words) / left.at(words) for words in (below, above)]
+    if min(left.at(below), right.at(below)) <= 0 or min(ends) <= 1 <= max(ends):
+        return 1.0
+    return min(ends, key=lambda end: abs(math.log(end)))
+
+
+def _step_pairs(curve: Curve, one: Segment, other: Segment, apart: float) -> list[tuple[float, float]]:
+    """Time above the step and below it in each launch, by the lines, which are ``apart`` by a factor.
+
+    Each is the geometric middle of the two nearest lengths on its side.
     """
     left = curve.words[max(one.first, one.last - 1) : one.last + 1]
     right = curve.words[other.first : min(other.last, other.first + 1) + 1]
     found = []
     for launch in curve.launches.values():
         before = [launch[words] / one.line.at(words) for words in left if words in launch]
-        after = [launch[words] / one.line.at(words) for words in right if words in launch]
-        if before and after:
-            found.append((_geometric(after), _geometric(before)))
+        after = [launch[words] / other.line.at(words) for words in right if words in launch]
+        if before and after and min(*before, *after) > 0:
+            found.append((apart * _geometric(after), _geometric(before)))
     return found
 
 
@@ -122,7 +137,7 @@ def _uneven(curve: Curve, segment: Segment) -> Iterator[Gap]:
     for below, above in itertools.pairwise(inside):
         apart = [curve.medians[words] / segment.line.at(words) for words in (below, above)]
         factor = apart[1] / apart[0]
-        if not 1 / LEAST_UNEVEN < factor < LEAST_UNEVEN:
+        if abs(math.log(factor)) > max(math.log(LEAST_UNEVEN), _BEYOND_NOISE * curve.noise):
             yield Gap(below, above, factor)
 
 

@@ -83,8 +83,9 @@ def segmented(words: Sequence[float], seconds: Sequence[float], noise: float = 0
 
 
 def fit(words: Sequence[float] | Numbers, seconds: Sequence[float] | Numbers, sigma: float) -> Line:
-    """The line of least relative squares, with neither a negative latency nor a negative time of a word.
+    """The line of least relative squares, with no negative time of a word.
 
+    Its latency may be negative where a curve bends upwards: then it is only where the line begins.
     What lies further than three ``sigma`` from it is left out of a second fit, as long as most points stay.
     """
     x, t = np.asarray(words, dtype=float), np.asarray(seconds, dtype=float)
@@ -110,8 +111,6 @@ def _least_squares(x: Numbers, t: Numbers, weight: Numbers) -> Line:
     latency = (swt - slope * swx) / sw
     if slope < 0.0:
         return flat
-    if latency < 0.0:
-        return Line(0.0, swxt / swxx)
     return Line(latency, slope)
 
 
