@@ -28,9 +28,9 @@ LEAST_STEP = 1.10
 """What is called a step, up or down: a tenth."""
 
 LEAST_UNEVEN = 1.12
-"""Neighbours that differ by so much from what one line says, and by more than noise, deserve a closer look."""
+"""Neighbours that differ by so much from what one line says, and by more than noise: look closer."""
 
-_BEYOND_NOISE = 6.0  # standard errors of a point's median
+_BEYOND_NOISE = 6.0  # standard errors of a median
 
 MARGIN = 1.03
 """A guideline is broken when it is missed by more than this."""
@@ -132,13 +132,19 @@ def gaps(curves: Iterable[Curve]) -> Iterator[Gap]:
 
 
 def _uneven(curve: Curve, segment: Segment) -> Iterator[Gap]:
-    """Neighbours in one segment that lie apart from its line: too few lengths to be a segment."""
+    """Neighbours in one segment between which there may be a step: too few lengths for a segment of their own.
+
+    Either they lie apart from its line, or the time grows by more than the length: no latency and bandwidth
+    do that, but a step does that a line was laid through.
+    """
+    least = max(math.log(LEAST_UNEVEN), _BEYOND_NOISE * curve.noise)
     inside = curve.words[segment.first : segment.last + 1]
     for below, above in itertools.pairwise(inside):
-        apart = [curve.medians[words] / segment.line.at(words) for words in (below, above)]
-        factor = apart[1] / apart[0]
-        if abs(math.log(factor)) > max(math.log(LEAST_UNEVEN), _BEYOND_NOISE * curve.noise):
-            yield Gap(below, above, factor)
+        grown = math.log(curve.medians[above] / curve.medians[below])
+        expected = math.log(max(segment.line.at(above), 1e-300) / max(segment.line.at(below), 1e-300))
+        beyond = grown - math.log(above / below)
+        if abs(grown - expected) > least or beyond > least:
+            yield Gap(below, above, math.exp(max(abs(grown - expected), beyond)))
 
 
 # -- guidelines --
