@@ -20,8 +20,6 @@
 
 namespace {
 
-using tauto::index;
-
 static_assert(tauto::spmd_member<tauto::mpi_member>);
 static_assert(tauto::spmd_member<tauto::hybrid_member>);
 
@@ -141,12 +139,13 @@ TEST_CASE("all_gather_lays_parts_in_rank_order_in_place_and_out_of_place") {
 
 TEST_CASE("all_gather_with_bounds_takes_parts_of_any_length") {
     tauto::mpi_member me;
-    std::vector<index> bounds{2};  // rank r has 3 r elements: the first has none
+    std::vector<tauto::index> bounds{2};  // rank r has 3 r elements: the first has none
     for (int rank = 0; rank < me.size(); ++rank) bounds.push_back(bounds.back() + 3 * rank);
     const auto length = static_cast<std::size_t>(3 * me.rank());
     const std::vector<double> part = numbers(me.rank(), length);
     std::vector<double> whole(static_cast<std::size_t>(bounds.back()) + 1, -1.0);
-    me.all_gather(std::span<const double>{part}, std::span<double>{whole}, std::span<const index>{bounds});
+    me.all_gather(std::span<const double>{part}, std::span<double>{whole},
+                  std::span<const tauto::index>{bounds});
     CHECK(whole.front() == -1.0);
     CHECK(whole.back() == -1.0);
     for (int rank = 0; rank < me.size(); ++rank)
@@ -159,7 +158,8 @@ TEST_CASE("reduce_scatter_gives_each_rank_its_equal_share") {
     tauto::mpi_member me;
     for (const std::size_t length : {0U, 1U, 5U, 4099U}) {
         const std::vector<double> whole = numbers(me.rank(), length);
-        const tauto::range share = tauto::equal_share(static_cast<index>(length), me.size(), me.rank());
+        const tauto::range share =
+            tauto::equal_share(static_cast<tauto::index>(length), me.size(), me.rank());
         std::vector<double> part(static_cast<std::size_t>(share.size()), -1.0);
         me.reduce_scatter(std::span<const double>{whole}, std::span<double>{part}, std::plus<>{});
         CHECK(wrong_bits(part, [&](std::size_t i) {
@@ -195,8 +195,8 @@ TEST_CASE("wrong_lengths_are_refused_with_operation_rank_length_and_expected_len
     CHECK(begins_with(gathered, on_rank(me, "all_gather")));
     CHECK(gathered.find('4') != std::string::npos);
     CHECK(gathered.find(std::to_string(3 * me.size())) != std::string::npos);
-    const std::vector<index> falling(static_cast<std::size_t>(me.size()) + 1, 9);
-    CHECK(begins_with(message_of([&] { me.all_gather(mine, all, std::span<const index>{falling}); }),
+    const std::vector<tauto::index> falling(static_cast<std::size_t>(me.size()) + 1, 9);
+    CHECK(begins_with(message_of([&] { me.all_gather(mine, all, std::span<const tauto::index>{falling}); }),
                       on_rank(me, "all_gather")));
     CHECK(begins_with(message_of([&] {
                           me.reduce_scatter(std::span<const double>{whole}, std::span<double>{part}.first(0),

@@ -132,7 +132,7 @@ def gaps(curves: Iterable[Curve]) -> Iterator[Gap]:
 
 
 def _uneven(curve: Curve, segment: Segment) -> Iterator[Gap]:
-    """Neighbours in one segment between which there may be a step: too few lengths for a segment of their own.
+    """Neighbours in one segment between which a step may hide: too few lengths for a segment.
 
     Either they lie apart from its line, or the time grows by more than the length: no latency and bandwidth
     do that, but a step does that a line was laid through.
