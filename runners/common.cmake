@@ -1,4 +1,5 @@
 # What the runners of all studies are made of, and the peers that they may find.
+include_guard()
 find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(OpenMP COMPONENTS CXX)

@@ -40,6 +40,7 @@ app = typer.Typer(
     tauto study mapreduce --quick                  short tasks: from which length on each library pays
     tauto energy -- ./solver case.in               the joules of one run, or why they cannot be had
     tauto trace -- ./solver case.in                which thread works while the others wait
+    tauto study collective --quick                 all_reduce and all_gather: threads and MPI, step by step
     tauto compare before/ after/                   two results, honestly
     """,
 )

@@ -73,7 +73,7 @@ def _common(context: typer.Context) -> dict[str, Any]:
     from tautochrone.studies import options
 
     given = context.params
-    emulate, if_possible = given["emulate"], given["emulate_if_possible"]
+    emulate, if_possible = given.get("emulate"), given.get("emulate_if_possible")
     if emulate is not None and if_possible is not None:
         raise TautoError("--emulate and --emulate-if-possible were both given", "Give one of them")
     if given["rounds"] is not None:
@@ -97,6 +97,7 @@ def _study(context: typer.Context) -> None:
     Studies:
       loop        parallel loops on equal and unequal cores
       mapreduce   map/reduce of short tasks
+      collective  all_reduce and all_gather, threads and MPI
     """  # noqa: D301
 
 
@@ -215,6 +216,53 @@ def study_mapreduce(
     request = MapReduceRequest(
         workloads=parse_workloads(tasks) if tasks is not None else None,
         threads=parse_threads(threads) if threads is not None else None,
+        **_common(context),
+    )
+    _run(context, run_study, request)
+
+
+@study_app.command("collective")
+def study_collective(
+    context: typer.Context,
+    quick: Quick = False,
+    lengths: Annotated[
+        str | None,
+        typer.Option(
+            "--lengths", metavar="N,N,…", help="8-byte words. Default: 1 … 65536, and beside known switches."
+        ),
+    ] = None,
+    ranks: Annotated[int | None, typer.Option("--ranks", help="Members. Default: one on each core.")] = None,
+    peers: Annotated[
+        str | None,
+        typer.Option("--peers", metavar="NAME,…", help="openmpi, mpich, intelmpi; none for only ours."),
+    ] = None,
+    rounds: Rounds = None,
+    output: Output = Path("tautochrone-results/collective"),
+    fresh: Fresh = False,
+    report: Report = True,
+    json: Json = False,
+    seed: Seed = 1,
+    time_limit: TimeLimit = None,
+    policies: Policies = False,
+) -> None:
+    """Measure all_reduce and all_gather against their length, and name every step and peak.
+
+    Compares tautochrone's threads with Open MPI, MPICH and Intel MPI, each launched anew in every one of the
+    shuffled rounds, on data that are written before each call. Looks closer where a curve steps. Writes every
+    run as it ends: interrupt it when you like, start it again, and it goes on.
+
+    \b
+    Examples:
+      tauto study collective --quick
+      tauto study collective --lengths 1,64,512,513,4096 --peers openmpi --rounds 20
+      tauto study collective --ranks 4 --output results/night
+    """  # noqa: D301
+    from tautochrone.studies.collective.request import CollectiveRequest, parse_lengths
+    from tautochrone.studies.collective.study import run_study
+
+    request = CollectiveRequest(
+        lengths=parse_lengths(lengths) if lengths is not None else None,
+        ranks=ranks,
         **_common(context),
     )
     _run(context, run_study, request)

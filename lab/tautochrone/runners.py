@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -70,7 +71,17 @@ MAPREDUCE_PEERS: tuple[Peer, ...] = (
     Peer("async", "async", "std::async", "", "async", "mapreduce"),
     _reducing("tautochrone", "adaptive"),
 )
-PEERS_OF_STUDY: Mapping[str, tuple[Peer, ...]] = {"loop": PEERS, "mapreduce": MAPREDUCE_PEERS}
+COLLECTIVE_PEERS: tuple[Peer, ...] = (
+    Peer("openmpi", "openmpi", "Open MPI", "libopenmpi-dev", "native", "collective"),
+    Peer("mpich", "mpich", "MPICH", "libmpich-dev", "native", "collective"),
+    Peer("intelmpi", "mpich", "Intel MPI", "", "native", "collective"),
+    Peer("tautochrone", "threads", "tautochrone", "", "member", "collective"),
+)
+PEERS_OF_STUDY: Mapping[str, tuple[Peer, ...]] = {
+    "loop": PEERS,
+    "mapreduce": MAPREDUCE_PEERS,
+    "collective": COLLECTIVE_PEERS,
+}
 
 
 class Description(msgspec.Struct, frozen=True):
@@ -208,8 +219,57 @@ def _libraries_of_the_linker(name: str) -> Iterator[Path]:
         return
 
 
+@dataclass(frozen=True, slots=True)
+class IntelMpi:
+    """An installation of Intel MPI: its launcher, and the library that has MPICH's binary interface."""
+
+    launcher: Path
+    library: Path
+
+
+def find_intel_mpi() -> IntelMpi | None:
+    """Intel MPI by ``I_MPI_ROOT``, else by the ``mpiexec`` on the PATH; None where there is none."""
+    named = os.environ.get("I_MPI_ROOT")
+    launchers = [Path(named) / "bin" / "mpiexec.hydra"] if named else []
+    on_path = (shutil.which(name) for name in ("mpiexec.hydra", "mpiexec"))
+    launchers += [Path(found).resolve() for found in on_path if found is not None]
+    for launcher in launchers:
+        for folder in ("lib", "lib/release"):
+            library = launcher.parent.parent / folder / "libmpi.so.12"
+            if launcher.is_file() and library.is_file():
+                return IntelMpi(launcher, library)
+    return None
+
+
+def _intel_mpi_state(peer: Peer) -> PeerState:
+    """The runner built for MPICH on Intel's library, which is preloaded: both have one binary interface."""
+    found = find_intel_mpi()
+    if found is None:
+        return PeerState(
+            peer,
+            None,
+            reason="neither I_MPI_ROOT nor an mpiexec of Intel's on the PATH names an installation",
+            remedy="Install Intel MPI and source its setvars.sh, then start the study again",
+        )
+    try:
+        description = describe(peer.runner, found.library)
+    except TautoError as error:
+        return PeerState(peer, None, reason=error.message, remedy=error.remedy or "")
+    if description.library != peer.name:
+        reason = f"{peer.runner} ran on {description.library} when {found.library} was preloaded"
+        return PeerState(peer, None, reason=reason, remedy="Correct I_MPI_ROOT or unset it")
+    environment = {
+        **preload_environment(found.library),
+        "TAUTO_MPIEXEC": str(found.launcher),
+        "I_MPI_PIN": "0",  # the runner pins its ranks itself
+    }
+    return PeerState(peer, description, find(peer.runner), environment)
+
+
 def peer_state(peer: Peer) -> PeerState:
     """Whether a peer can be measured here; a missing one is an answer with a remedy, not an error."""
+    if peer.name == "intelmpi":
+        return _intel_mpi_state(peer)
     preload: Path | None = None
     if peer.name == "libomp":
         preload = find_libomp()

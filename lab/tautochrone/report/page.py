@@ -20,6 +20,8 @@ import vl_convert
 from tautochrone.report import energy as energy_part
 from tautochrone.report import machine_view, tables, text
 from tautochrone.report.analysis_types import Analysis
+from tautochrone.report.collective import page as collective_page
+from tautochrone.report.collective.analysis_types import CollectiveAnalysis
 from tautochrone.report.loop import page as loop_page
 from tautochrone.report.loop.analysis_types import LoopAnalysis
 from tautochrone.report.mapreduce import page as mapreduce_page
@@ -86,6 +88,8 @@ def _parts(analysis: Analysis) -> Parts:
         return loop_page.parts(analysis)
     if isinstance(analysis, MapReduceAnalysis):
         return mapreduce_page.parts(analysis)
+    if isinstance(analysis, CollectiveAnalysis):
+        return collective_page.parts(analysis)
     raise TypeError(f"there is no page for a {type(analysis).__name__}")
 
 

@@ -72,4 +72,8 @@ def _analyser(study: str) -> Callable[[Store], Analysis] | None:
         from tautochrone.studies.mapreduce.study import stored_analysis as of_mapreduce
 
         return of_mapreduce
+    if study == "collective":
+        from tautochrone.studies.collective.study import stored_analysis as of_collective
+
+        return of_collective
     return None

@@ -12,7 +12,7 @@ import msgspec
 
 from tautochrone.errors import TautoError
 from tautochrone.report.analysis_types import NotMeasured, Peer
-from tautochrone.runners import PeerState
+from tautochrone.runners import PEERS_OF_STUDY, PeerState
 from tautochrone.studies.options import (
     Emulation,
     StudyRequest,
@@ -23,7 +23,7 @@ from tautochrone.studies.placements import Cpu, cpus_of
 from tautochrone.studies.runner_setup import RunnerSetup
 from tautochrone.studies.services import Services
 
-_ALWAYS = ("serial", "tautochrone")
+_ALWAYS = ("serial", "tautochrone")  # of those that the study has
 _LEAST_TIME_LIMIT_SECONDS = 30.0
 _TIME_LIMIT_FACTOR = 100.0
 
@@ -57,12 +57,13 @@ def peers_here(
 ) -> tuple[list[PeerState], list[NotMeasured]]:
     """The peers of a study that are here, and those that are not; one asked for by name has to be."""
     asked = None
+    always = [peer.name for peer in PEERS_OF_STUDY[study] if peer.name in _ALWAYS]
     if request.peers is not None:
         named = [] if request.peers == ("none",) else list(request.peers)
-        asked = [*dict.fromkeys([*_ALWAYS, *named])]
+        asked = [*dict.fromkeys([*always, *named])]
     states = services.peers(asked, study)
     for state in states:
-        must = state.peer.name in _ALWAYS or request.peers is not None
+        must = state.peer.name in always or request.peers is not None
         if must and not state.present:
             raise TautoError(f"{state.peer.title} cannot be measured: {state.reason}", state.remedy)
     absent = [

@@ -1,0 +1,652 @@
+#pragma once
+// Members that are processes (mpi_member), and members that are threads of processes (hybrid_member).
+//
+// Not part of tauto.hpp: it includes <mpi.h>, so a program that uses it is compiled with mpicxx, or with
+// what `mpicxx -show` prints. Nothing of it is compiled into the library, which serves every MPI.
+//
+// A reduction is no MPI_Reduce: MPI may fold in any order, and does so differently for another length or
+// another number of processes. Here the values are brought to whoever folds them, and folded in the order of
+// ranks, ((x0 op x1) op x2) ..., for every length: the same bits as `solo` and a team's members give.
+
+#include <mpi.h>
+
+#include <algorithm>
+#include <climits>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <new>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <tauto/error.hpp>
+#include <tauto/member.hpp>
+#include <tauto/range.hpp>
+#include <tauto/schedule.hpp>
+#include <tauto/team.hpp>
+
+namespace tauto {
+
+namespace detail {
+
+// What travels in front of the values of a reduction, so that processes that do not do the same thing notice
+// it instead of adding up what does not belong together.
+struct reduction_header {
+    std::uint32_t operation;
+    std::uint32_t element_bytes;
+    std::uint64_t length;
+    friend bool operator==(const reduction_header&, const reduction_header&) = default;
+};
+
+enum mpi_operation : std::uint32_t { all_reduce_operation = 1, reduce_scatter_operation, scan_operation };
+
+inline const char* name_of(mpi_operation operation) noexcept {
+    if (operation == all_reduce_operation) return "all_reduce";
+    return operation == reduce_scatter_operation ? "reduce_scatter" : "scan";
+}
+
+// Memory that grows and is never initialised, aligned for any element of a reduction.
+class scratch_bytes {
+  public:
+    static constexpr std::size_t alignment = 64;
+
+    std::byte* of(std::size_t bytes) {
+        if (bytes > size_) {
+            memory_.reset(static_cast<std::byte*>(::operator new (bytes, std::align_val_t{alignment})));
+            size_ = bytes;
+        }
+        return memory_.get();
+    }
+
+  private:
+    struct release {
+        void operator()(std::byte* memory) const noexcept {
+            ::operator delete (memory, std::align_val_t{alignment});
+        }
+    };
+    std::unique_ptr<std::byte, release> memory_;
+    std::size_t size_ = 0;
+};
+
+}  // namespace detail
+
+// A split-phase barrier that this process has entered and not yet left; see mpi_member::arrive.
+class mpi_arrival {
+  public:
+    mpi_arrival() = default;
+    mpi_arrival(mpi_arrival&& other) noexcept : request_{std::exchange(other.request_, MPI_REQUEST_NULL)} {}
+    mpi_arrival& operator=(mpi_arrival&& other) noexcept {
+        std::swap(request_, other.request_);
+        return *this;
+    }
+
+  private:
+    friend class mpi_member;
+    MPI_Request request_ = MPI_REQUEST_NULL;
+};
+
+// A process of an MPI communicator. All members call the same operations in the same order with the same
+// lengths; T is trivially copyable. One thread at a time may use it, the one that MPI was started for.
+//
+// Throws tauto::error for a wrong length, before anything is written, and for what MPI itself reports. After
+// an error the processes no longer agree on what comes next: end them (run_mpi does).
+class mpi_member {
+  public:
+    // Makes a communicator of its own, so that its messages meet no others: a collective call.
+    explicit mpi_member(MPI_Comm processes = MPI_COMM_WORLD) {
+        if (MPI_Comm_dup(processes, &processes_) != MPI_SUCCESS)
+            throw error("mpi_member: MPI gave no communicator of its own; was MPI started (run_mpi)?");
+        MPI_Comm_set_errhandler(processes_, MPI_ERRORS_RETURN);
+        MPI_Comm_rank(processes_, &rank_);
+        MPI_Comm_size(processes_, &size_);
+    }
+    ~mpi_member() {
+        int finalized = 0;
+        MPI_Finalized(&finalized);
+        // While an exception passes the others may be anywhere, and freeing waits for them.
+        if (finalized == 0 && std::uncaught_exceptions() == 0) MPI_Comm_free(&processes_);
+    }
+    mpi_member(const mpi_member&) = delete;
+    mpi_member& operator=(const mpi_member&) = delete;
+
+    [[nodiscard]] int rank() const noexcept { return rank_; }
+    [[nodiscard]] int size() const noexcept { return size_; }
+
+    void barrier() { check("barrier", MPI_Barrier(processes_)); }
+
+    // Copies root's data to all.
+    template <class T>
+    void broadcast(std::span<T> data, int root = 0) {
+        require_copyable<T>();
+        if (root < 0 || root >= size_)
+            fail("broadcast",
+                 "root is " + std::to_string(root) + ", expected 0 to " + std::to_string(size_ - 1));
+        check("broadcast",
+              MPI_Bcast(data.data(), bytes_of<T>("broadcast", data.size()), MPI_BYTE, root, processes_));
+    }
+
+    // The values of all members, folded in the order of ranks.
+    template <class T, class Op>
+    [[nodiscard]] T all_reduce(const T& mine, Op combine) {
+        T result = mine;
+        fold_gathered(detail::all_reduce_operation, std::span<T>{&result, 1}, size_, combine);
+        return result;
+    }
+
+    // The same for each element, in place.
+    template <class T, class Op>
+    void all_reduce(std::span<T> data, Op combine) {
+        if (size_ == 1) return;
+        if (data.size() * sizeof(T) * static_cast<std::size_t>(size_) <= gathered_bytes)
+            fold_gathered(detail::all_reduce_operation, data, size_, combine);
+        else
+            fold_transposed(data, combine);
+    }
+
+    // Parts of equal length, one behind the other. `part` may be this member's own place in `whole`.
+    template <class T>
+    void all_gather(std::span<const T> part, std::span<T> whole) {
+        require_copyable<T>();
+        const std::size_t expected = part.size() * static_cast<std::size_t>(size_);
+        if (whole.size() != expected)
+            fail("all_gather", "whole has " + std::to_string(whole.size()) + " elements, expected " +
+                                   std::to_string(expected) + " (" + std::to_string(size_) + " parts of " +
+                                   std::to_string(part.size()) + ")");
+        bytes_of<T>("all_gather", whole.size());
+        const int bytes = bytes_of<T>("all_gather", part.size());
+        put(part, whole.subspan(part.size() * static_cast<std::size_t>(rank_), part.size()));
+        check("all_gather",
+              MPI_Allgather(MPI_IN_PLACE, bytes, MPI_BYTE, whole.data(), bytes, MPI_BYTE, processes_));
+    }
+
+    // Parts of any lengths: that of rank r lands in whole[bounds[r], bounds[r + 1]). Same in-place rule.
+    template <class T>
+    void all_gather(std::span<const T> part, std::span<T> whole, std::span<const index> bounds) {
+        require_copyable<T>();
+        require_bounds("all_gather", bounds, whole.size());
+        const auto begin = static_cast<std::size_t>(bounds[static_cast<std::size_t>(rank_)]);
+        const auto end = static_cast<std::size_t>(bounds[static_cast<std::size_t>(rank_) + 1]);
+        if (part.size() != end - begin)
+            fail("all_gather", "part has " + std::to_string(part.size()) + " elements, expected " +
+                                   std::to_string(end - begin) + " (bounds " + std::to_string(begin) +
+                                   " to " + std::to_string(end) + ")");
+        gather_by_bounds("all_gather", part, whole, bounds);
+    }
+
+    // Folds `whole` of all members in the order of ranks; `part` receives the equal_share of this rank.
+    template <class T, class Op>
+    void reduce_scatter(std::span<const T> whole, std::span<T> part, Op combine) {
+        const range share = equal_share(static_cast<index>(whole.size()), size_, rank_);
+        if (part.size() != static_cast<std::size_t>(share.size()))
+            fail("reduce_scatter", "part has " + std::to_string(part.size()) + " elements, expected " +
+                                       std::to_string(share.size()) + ", the equal share of " +
+                                       std::to_string(whole.size()));
+        const std::vector<index> bounds = equal_bounds(whole.size());
+        reduce_scatter(whole, part, std::span<const index>{bounds}, combine);
+    }
+
+    // The same for shares of any lengths: part receives whole[bounds[rank], bounds[rank + 1]), folded.
+    template <class T, class Op>
+    void reduce_scatter(std::span<const T> whole, std::span<T> part, std::span<const index> bounds,
+                        Op combine) {
+        require_copyable<T>();
+        require_bounds("reduce_scatter", bounds, whole.size());
+        const auto me = static_cast<std::size_t>(rank_);
+        if (part.size() != static_cast<std::size_t>(bounds[me + 1] - bounds[me]))
+            fail("reduce_scatter", "part has " + std::to_string(part.size()) + " elements, expected " +
+                                       std::to_string(bounds[me + 1] - bounds[me]));
+        agree<T>(detail::reduce_scatter_operation, whole.size());
+        fold_pieces(detail::reduce_scatter_operation, whole, part, bounds, combine);
+    }
+
+    // The values of ranks 0 to this one, folded in the order of ranks.
+    template <class T, class Op>
+    [[nodiscard]] T scan(const T& mine, Op combine) {
+        T result = mine;
+        fold_gathered(detail::scan_operation, std::span<T>{&result, 1}, rank_ + 1, combine);
+        return result;
+    }
+
+    // A barrier in two halves: what is done between them overlaps with the others' arrival.
+    [[nodiscard]] mpi_arrival arrive() {
+        mpi_arrival entered;
+        check("arrive", MPI_Ibarrier(processes_, &entered.request_));
+        return entered;
+    }
+    void wait(mpi_arrival entered) { check("wait", MPI_Wait(&entered.request_, MPI_STATUS_IGNORE)); }
+
+    // The communicator that the operations use; not for other messages.
+    [[nodiscard]] MPI_Comm communicator() const noexcept { return processes_; }
+
+  private:
+    // Up to so many bytes of all members together everyone receives everything and folds it all: one
+    // exchange. Above it each folds a share and passes it on: two exchanges of less.
+    static constexpr std::size_t gathered_bytes = 65536;
+
+    template <class T>
+    static void require_copyable() {
+        static_assert(std::is_trivially_copyable_v<T>,
+                      "members exchange bytes: T must be trivially copyable");
+        static_assert(alignof(T) <= detail::scratch_bytes::alignment);
+    }
+
+    [[noreturn]] void fail(const char* operation, const std::string& what) const {
+        throw error(std::string{operation} + " on rank " + std::to_string(rank_) + ": " + what);
+    }
+
+    void check(const char* operation, int code) const {
+        if (code == MPI_SUCCESS) return;
+        char text[MPI_MAX_ERROR_STRING + 1] = {};
+        int length = 0;
+        MPI_Error_string(code, text, &length);
+        fail(operation, "MPI reports '" + std::string(text, static_cast<std::size_t>(length)) +
+                            "'; all members must call the same operation with the same length");
+    }
+
+    // MPI counts with an int.
+    template <class T>
+    int bytes_of(const char* operation, std::size_t length) const {
+        if (length > INT_MAX / sizeof(T))
+            fail(operation, std::to_string(length) + " elements of " + std::to_string(sizeof(T)) +
+                                " bytes are more than the " + std::to_string(INT_MAX) +
+                                " bytes that MPI moves at a time; split them");
+        return static_cast<int>(length * sizeof(T));
+    }
+
+    void require_bounds(const char* operation, std::span<const index> bounds, std::size_t length) const {
+        if (bounds.size() != static_cast<std::size_t>(size_) + 1)
+            fail(operation,
+                 std::to_string(bounds.size()) + " bounds were given, expected " + std::to_string(size_ + 1));
+        if (!std::ranges::is_sorted(bounds) || bounds.front() < 0 ||
+            bounds.back() > static_cast<index>(length))
+            fail(operation,
+                 "bounds must ascend within 0 to " + std::to_string(length) + ", the length of the whole");
+    }
+
+    std::vector<index> equal_bounds(std::size_t length) const {
+        std::vector<index> bounds(static_cast<std::size_t>(size_) + 1);
+        for (int r = 0; r < size_; ++r)
+            bounds[static_cast<std::size_t>(r) + 1] = equal_share(static_cast<index>(length), size_, r).end;
+        return bounds;
+    }
+
+    // Lengths of the parts in bytes and where they begin, for MPI's calls with varying lengths.
+    template <class T>
+    void lay_out(std::span<const index> bounds) {
+        const auto members = static_cast<std::size_t>(size_);
+        counts_.resize(members);
+        places_.resize(members);
+        for (std::size_t r = 0; r < members; ++r) {
+            counts_[r] = static_cast<int>(static_cast<std::size_t>(bounds[r + 1] - bounds[r]) * sizeof(T));
+            places_[r] = static_cast<int>(static_cast<std::size_t>(bounds[r]) * sizeof(T));
+        }
+    }
+
+    // MPI wants all members to be in place, or none of them.
+    template <class T>
+    static void put(std::span<const T> part, std::span<T> place) {
+        if (!part.empty() && part.data() != place.data())
+            std::memmove(place.data(), part.data(), part.size_bytes());
+    }
+
+    template <class T>
+    void gather_by_bounds(const char* operation, std::span<const T> part, std::span<T> whole,
+                          std::span<const index> bounds) {
+        bytes_of<T>(operation, whole.size());
+        lay_out<T>(bounds);
+        const auto begin = static_cast<std::size_t>(bounds[static_cast<std::size_t>(rank_)]);
+        put(part, whole.subspan(begin, part.size()));
+        check(operation, MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_BYTE, whole.data(), counts_.data(),
+                                        places_.data(), MPI_BYTE, processes_));
+    }
+
+    template <class T>
+    static detail::reduction_header header_of(detail::mpi_operation operation, std::size_t length) {
+        return {operation, static_cast<std::uint32_t>(sizeof(T)), length};
+    }
+
+    void compare(const detail::reduction_header& mine, const detail::reduction_header& other,
+                 int other_rank) const {
+        if (mine == other) return;
+        const auto operation = static_cast<detail::mpi_operation>(mine.operation);
+        if (other.operation != mine.operation)
+            fail(detail::name_of(operation),
+                 "rank " + std::to_string(other_rank) +
+                     " calls another operation at the same time; all members must call the "
+                     "same ones in the same order");
+        fail(detail::name_of(operation),
+             "length is " + std::to_string(mine.length) + " elements of " +
+                 std::to_string(mine.element_bytes) + " bytes, expected " + std::to_string(other.length) +
+                 " of " + std::to_string(other.element_bytes) + " as on rank " + std::to_string(other_rank));
+    }
+
+    // All members say what they are about to do, where the values themselves have no room for it.
+    template <class T>
+    void agree(detail::mpi_operation operation, std::size_t length) {
+        bytes_of<T>(detail::name_of(operation), length);
+        const auto mine = header_of<T>(operation, length);
+        headers_.resize(static_cast<std::size_t>(size_));
+        check(detail::name_of(operation), MPI_Allgather(&mine, sizeof mine, MPI_BYTE, headers_.data(),
+                                                        sizeof mine, MPI_BYTE, processes_));
+        for (int r = 0; r < size_; ++r) compare(mine, headers_[static_cast<std::size_t>(r)], r);
+    }
+
+    // data[i] = data[i] op other[i]: a loop that compilers vectorise for plain operations.
+    template <class T, class Op>
+    static void fold_into(T* data, const T* other, std::size_t length, Op& combine) {
+        for (std::size_t i = 0; i < length; ++i) data[i] = combine(data[i], other[i]);
+    }
+
+    // Everyone receives everything, header and values, and folds the first `members` of it.
+    template <class T, class Op>
+    void fold_gathered(detail::mpi_operation operation, std::span<T> data, int members, Op& combine) {
+        require_copyable<T>();
+        if (size_ == 1) return;
+        constexpr std::size_t head = std::max(sizeof(detail::reduction_header), alignof(T));
+        const std::size_t bytes = data.size() * sizeof(T);
+        const std::size_t slot = head + bytes;
+        const auto everyone = static_cast<std::size_t>(size_);
+        const char* name = detail::name_of(operation);
+        bytes_of<std::byte>(name, slot * everyone);
+        const auto mine = header_of<T>(operation, data.size());
+        std::byte* slots = received_.of(slot * everyone);
+        std::byte* own = slots + slot * static_cast<std::size_t>(rank_);
+        std::memcpy(own, &mine, sizeof mine);
+        if (bytes > 0) std::memcpy(own + head, data.data(), bytes);
+        const int count = static_cast<int>(slot);
+        check(name, MPI_Allgather(MPI_IN_PLACE, count, MPI_BYTE, slots, count, MPI_BYTE, processes_));
+        for (int r = 0; r < size_; ++r) {
+            detail::reduction_header other;
+            std::memcpy(&other, slots + slot * static_cast<std::size_t>(r), sizeof other);
+            compare(mine, other, r);
+        }
+        if (bytes == 0) return;
+        std::memcpy(data.data(), slots + head, bytes);
+        for (int r = 1; r < members; ++r)
+            fold_into(data.data(),
+                      reinterpret_cast<const T*>(slots + slot * static_cast<std::size_t>(r) + head),
+                      data.size(), combine);
+    }
+
+    // Each member receives its share of everyone's values, folds it, and passes it on to all.
+    template <class T, class Op>
+    void fold_transposed(std::span<T> data, Op& combine) {
+        require_copyable<T>();
+        agree<T>(detail::all_reduce_operation, data.size());
+        const std::vector<index> bounds = equal_bounds(data.size());
+        const auto me = static_cast<std::size_t>(rank_);
+        const auto part = data.subspan(static_cast<std::size_t>(bounds[me]),
+                                       static_cast<std::size_t>(bounds[me + 1] - bounds[me]));
+        fold_pieces(detail::all_reduce_operation, std::span<const T>{data}, part,
+                    std::span<const index>{bounds}, combine);
+        gather_by_bounds("all_reduce", std::span<const T>{part}, data, std::span<const index>{bounds});
+    }
+
+    // part = fold over all members of their whole[bounds[rank], bounds[rank + 1]). `part` may lie in `whole`.
+    template <class T, class Op>
+    void fold_pieces(detail::mpi_operation operation, std::span<const T> whole, std::span<T> part,
+                     std::span<const index> bounds, Op& combine) {
+        const auto everyone = static_cast<std::size_t>(size_);
+        const std::size_t bytes = part.size() * sizeof(T);
+        const char* name = detail::name_of(operation);
+        bytes_of<T>(name, part.size() * everyone);
+        lay_out<T>(bounds);
+        piece_counts_.assign(everyone, static_cast<int>(bytes));
+        piece_places_.resize(everyone);
+        for (std::size_t r = 0; r < everyone; ++r) piece_places_[r] = static_cast<int>(r * bytes);
+        std::byte* pieces = received_.of(std::max<std::size_t>(bytes * everyone, 1));
+        check(name, MPI_Alltoallv(whole.data(), counts_.data(), places_.data(), MPI_BYTE, pieces,
+                                  piece_counts_.data(), piece_places_.data(), MPI_BYTE, processes_));
+        if (bytes == 0) return;
+        std::memcpy(part.data(), pieces, bytes);
+        for (std::size_t r = 1; r < everyone; ++r)
+            fold_into(part.data(), reinterpret_cast<const T*>(pieces + r * bytes), part.size(), combine);
+    }
+
+    MPI_Comm processes_ = MPI_COMM_NULL;
+    int rank_ = 0;
+    int size_ = 1;
+    detail::scratch_bytes received_;
+    std::vector<detail::reduction_header> headers_;
+    std::vector<int> counts_, places_, piece_counts_, piece_places_;
+};
+
+// Where the members of all processes stand: those of process q have the ranks first[q] to first[q + 1] - 1.
+class hybrid_layout {
+  public:
+    // A collective call of one thread in each process; `members` is how many this process has.
+    hybrid_layout(mpi_member& processes, int members)
+        : first_(static_cast<std::size_t>(processes.size()) + 1) {
+        std::vector<int> counts(static_cast<std::size_t>(processes.size()));
+        processes.all_gather(std::span<const int>{&members, 1}, std::span<int>{counts});
+        for (std::size_t q = 0; q < counts.size(); ++q) first_[q + 1] = first_[q] + counts[q];
+    }
+
+    [[nodiscard]] int size() const noexcept { return first_.back(); }
+    [[nodiscard]] int first(int process) const noexcept { return first_[static_cast<std::size_t>(process)]; }
+    [[nodiscard]] int process_of(int rank) const noexcept {
+        return static_cast<int>(std::ranges::upper_bound(first_, rank) - first_.begin()) - 1;
+    }
+    // The bounds of the processes' parts of something that has `bounds` for its members.
+    [[nodiscard]] std::vector<index> of_processes(std::span<const index> bounds) const {
+        std::vector<index> found;
+        for (const int rank : first_) found.push_back(bounds[static_cast<std::size_t>(rank)]);
+        return found;
+    }
+
+  private:
+    std::vector<int> first_;
+};
+
+// A thread of a process among others: `Inner` is the member inside the process. Every operation has two
+// levels; between the processes there is one message a process, and only each process' first member sends it,
+// on the thread that MPI was started for (MPI_THREAD_FUNNELED is enough).
+//
+// Reductions are folded in rank order inside a process, then over processes in theirs: the same bits on every
+// member and in every run, but not those of another division into processes.
+template <class Inner>
+class basic_hybrid_member {
+  public:
+    // A barrier that this member has entered and not yet left.
+    using arrival_type = decltype(std::declval<Inner&>().arrive());
+
+    // All must outlive it. `layout` is that of `processes` with Inner's size.
+    basic_hybrid_member(Inner& inner, mpi_member& processes, const hybrid_layout& layout)
+        : inner_{&inner}, processes_{&processes}, layout_{&layout} {}
+
+    [[nodiscard]] int rank() const noexcept { return layout_->first(processes_->rank()) + inner_->rank(); }
+    [[nodiscard]] int size() const noexcept { return layout_->size(); }
+
+    void barrier() {
+        inner_->barrier();
+        if (leads()) processes_->barrier();
+        inner_->barrier();
+    }
+
+    template <class T>
+    void broadcast(std::span<T> data, int root = 0) {
+        if (root < 0 || root >= size())
+            fail("broadcast",
+                 "root is " + std::to_string(root) + ", expected 0 to " + std::to_string(size() - 1));
+        const int process = layout_->process_of(root);
+        const bool here = process == processes_->rank();
+        if (here) inner_->broadcast(data, root - layout_->first(process));
+        if (leads()) processes_->broadcast(data, process);
+        if (!here) inner_->broadcast(data, 0);
+    }
+
+    template <class T, class Op>
+    [[nodiscard]] T all_reduce(const T& mine, Op combine) {
+        T result = inner_->all_reduce(mine, combine);
+        if (leads()) result = processes_->all_reduce(result, combine);
+        inner_->broadcast(std::span<T>{&result, 1}, 0);
+        return result;
+    }
+
+    template <class T, class Op>
+    void all_reduce(std::span<T> data, Op combine) {
+        inner_->all_reduce(data, combine);
+        if (leads()) processes_->all_reduce(data, combine);
+        inner_->broadcast(data, 0);
+    }
+
+    template <class T>
+    void all_gather(std::span<const T> part, std::span<T> whole) {
+        const std::size_t expected = part.size() * static_cast<std::size_t>(size());
+        if (whole.size() != expected)
+            fail("all_gather", "whole has " + std::to_string(whole.size()) + " elements, expected " +
+                                   std::to_string(expected) + " (" + std::to_string(size()) + " parts of " +
+                                   std::to_string(part.size()) + ")");
+        std::vector<index> bounds(static_cast<std::size_t>(size()) + 1);
+        for (std::size_t r = 0; r < bounds.size(); ++r) bounds[r] = static_cast<index>(r * part.size());
+        gather(part, whole, std::span<const index>{bounds});
+    }
+
+    template <class T>
+    void all_gather(std::span<const T> part, std::span<T> whole, std::span<const index> bounds) {
+        if (bounds.size() != static_cast<std::size_t>(size()) + 1)
+            fail("all_gather", std::to_string(bounds.size()) + " bounds were given, expected " +
+                                   std::to_string(size() + 1));
+        if (!std::ranges::is_sorted(bounds) || bounds.front() < 0 ||
+            bounds.back() > static_cast<index>(whole.size()))
+            fail("all_gather", "bounds must ascend within 0 to " + std::to_string(whole.size()) +
+                                   ", the length of the whole");
+        const auto me = static_cast<std::size_t>(rank());
+        if (static_cast<index>(part.size()) != bounds[me + 1] - bounds[me])
+            fail("all_gather", "part has " + std::to_string(part.size()) + " elements, expected " +
+                                   std::to_string(bounds[me + 1] - bounds[me]));
+        gather(part, whole, bounds);
+    }
+
+    template <class T, class Op>
+    void reduce_scatter(std::span<const T> whole, std::span<T> part, Op combine) {
+        const range mine = equal_share(static_cast<index>(whole.size()), size(), rank());
+        if (static_cast<index>(part.size()) != mine.size())
+            fail("reduce_scatter", "part has " + std::to_string(part.size()) + " elements, expected " +
+                                       std::to_string(mine.size()) + ", the equal share of " +
+                                       std::to_string(whole.size()));
+        std::vector<T> folded(whole.begin(), whole.end());
+        inner_->all_reduce(std::span<T>{folded}, combine);
+        const std::vector<index> bounds = shares_of_processes(whole.size());
+        const auto process = static_cast<std::size_t>(processes_->rank());
+        const auto ours =
+            std::span<T>{folded}.subspan(static_cast<std::size_t>(bounds[process]),
+                                         static_cast<std::size_t>(bounds[process + 1] - bounds[process]));
+        if (leads()) {
+            // A copy: MPI may not read and write the same memory.
+            const std::vector<T> of_process = folded;
+            processes_->reduce_scatter(std::span<const T>{of_process}, ours, std::span<const index>{bounds},
+                                       combine);
+        }
+        inner_->broadcast(ours, 0);
+        std::copy_n(folded.begin() + mine.begin, mine.size(), part.begin());
+    }
+
+    template <class T, class Op>
+    [[nodiscard]] T scan(const T& mine, Op combine) {
+        const T up_to_me = inner_->scan(mine, combine);
+        const T of_process = inner_->all_reduce(mine, combine);
+        std::vector<T> totals(static_cast<std::size_t>(processes_->size()), of_process);
+        if (leads()) processes_->all_gather(std::span<const T>{&of_process, 1}, std::span<T>{totals});
+        inner_->broadcast(std::span<T>{totals}, 0);
+        if (processes_->rank() == 0) return up_to_me;
+        T before = totals[0];
+        for (int q = 1; q < processes_->rank(); ++q)
+            before = combine(before, totals[static_cast<std::size_t>(q)]);
+        return combine(before, up_to_me);
+    }
+
+    // The first half is of the process' members alone, the second brings the processes together.
+    [[nodiscard]] arrival_type arrive() { return inner_->arrive(); }
+    void wait(arrival_type entered) {
+        inner_->wait(std::move(entered));
+        if (leads()) processes_->barrier();
+        inner_->barrier();
+    }
+
+  private:
+    // The one that speaks for its process.
+    [[nodiscard]] bool leads() const noexcept { return inner_->rank() == 0; }
+
+    [[noreturn]] void fail(const char* operation, const std::string& what) const {
+        throw error(std::string{operation} + " on rank " + std::to_string(rank()) + ": " + what);
+    }
+
+    std::vector<index> shares_of_processes(std::size_t length) const {
+        std::vector<index> bounds{0};
+        for (int q = 0; q < processes_->size(); ++q)
+            bounds.push_back(equal_share(static_cast<index>(length), size(), layout_->first(q + 1) - 1).end);
+        return bounds;
+    }
+
+    template <class T>
+    void gather(std::span<const T> part, std::span<T> whole, std::span<const index> bounds) {
+        const auto first = static_cast<std::size_t>(layout_->first(processes_->rank()));
+        const auto begin = static_cast<std::size_t>(bounds[first]);
+        const auto end = static_cast<std::size_t>(bounds[first + static_cast<std::size_t>(inner_->size())]);
+        const auto ours = whole.subspan(begin, end - begin);
+        std::vector<index> inside;
+        for (std::size_t r = 0; r <= static_cast<std::size_t>(inner_->size()); ++r)
+            inside.push_back(bounds[first + r] - bounds[first]);
+        inner_->all_gather(part, ours, std::span<const index>{inside});
+        if (leads()) {
+            const std::vector<index> of_processes = layout_->of_processes(bounds);
+            processes_->all_gather(std::span<const T>{ours}, whole, std::span<const index>{of_processes});
+        }
+        inner_->broadcast(whole, 0);
+    }
+
+    Inner* inner_;
+    mpi_member* processes_;
+    const hybrid_layout* layout_;
+};
+
+// A thread of a team in one of the processes.
+using hybrid_member = basic_hybrid_member<member>;
+
+// Runs body(hybrid_member&) once on every member of the team in every process. A collective call of the
+// thread that MPI was started for; an exception comes out of it as out of team::run, and then belongs into
+// run_mpi.
+template <class Body>
+void run_hybrid(team& threads, mpi_member& processes, Body&& body) {
+    const hybrid_layout layout{processes, threads.size()};
+    threads.run([&](member& inner) {
+        hybrid_member me{inner, processes, layout};
+        body(me);
+    });
+}
+
+// The main function of a program whose members are processes: starts MPI, calls body(mpi_member&) and ends
+// MPI. Returns what body returns, 0 if it returns nothing.
+//
+// An exception that leaves the body ends all processes: its text goes to standard error with the rank, and
+// the launcher takes the others down. They could not go on: they wait for a member that is gone.
+template <class Body>
+int run_mpi(int& argc, char**& argv, Body&& body) {
+    int provided = MPI_THREAD_SINGLE;
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
+    int code = 0;
+    int rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    try {
+        mpi_member me{MPI_COMM_WORLD};
+        if constexpr (std::is_void_v<std::invoke_result_t<Body&, mpi_member&>>)
+            body(me);
+        else
+            code = body(me);
+    } catch (const std::exception& reason) {
+        std::fprintf(stderr, "rank %d: error: %s\n", rank, reason.what());
+        std::fflush(stderr);
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    MPI_Finalize();
+    return code;
+}
+
+}  // namespace tauto

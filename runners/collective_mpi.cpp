@@ -1,0 +1,207 @@
+// The collective study on an MPI: its own operations, or ours on top of its messages. Built once for each
+// MPI.
+
+#include <mpi.h>
+
+#include <tauto/mpi.hpp>
+
+#include <cctype>
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <iostream>
+#include <memory>
+#include <string>
+
+#include "runners/collective_member.hpp"
+#include "runners/common/cpus.hpp"
+#include "runners/common/run_collective.hpp"
+#include "runners/common/start_runner.hpp"
+#include "runners/mpi_launch.hpp"
+
+namespace {
+
+using namespace tauto::runner;
+
+constexpr std::string_view executable_name = "tauto-collective-" TAUTO_MPI_NAME;
+
+struct adapter {
+    static constexpr std::string_view executable = executable_name;
+};
+
+int count_of(std::span<const double> words) {
+    return static_cast<int>(words.size());
+}
+
+void check(int code) {
+    if (code != MPI_SUCCESS) throw std::runtime_error("MPI failed with code " + std::to_string(code));
+}
+
+// What a program gets that calls MPI.
+class native_engine {
+  public:
+    static bool offers(collective) { return true; }
+    bool in_place(collective) const { return false; }
+
+    void perform(collective operation, const rank_data& data) {
+        double* mine = data.mine.data();
+        double* result = data.result.data();
+        const int count = count_of(data.mine);
+        switch (operation) {
+            case collective::barrier:
+                return check(MPI_Barrier(world));
+            case collective::broadcast:
+                return check(MPI_Bcast(result, count, MPI_DOUBLE, 0, world));
+            case collective::all_reduce:
+                return check(MPI_Allreduce(mine, result, count, MPI_DOUBLE, MPI_SUM, world));
+            case collective::all_gather:
+                return check(MPI_Allgather(mine, count, MPI_DOUBLE, result, count, MPI_DOUBLE, world));
+            case collective::reduce_scatter:
+                return check(MPI_Reduce_scatter_block(mine, result, count_of(data.result), MPI_DOUBLE,
+                                                      MPI_SUM, world));
+            case collective::reduce_broadcast:
+                check(MPI_Reduce(mine, result, count, MPI_DOUBLE, MPI_SUM, 0, world));
+                return check(MPI_Bcast(result, count, MPI_DOUBLE, 0, world));
+            case collective::gather_broadcast:
+                check(MPI_Gather(mine, count, MPI_DOUBLE, result, count, MPI_DOUBLE, 0, world));
+                return check(MPI_Bcast(result, count_of(data.result), MPI_DOUBLE, 0, world));
+        }
+    }
+
+  private:
+    static constexpr auto world_of = [] { return MPI_COMM_WORLD; };
+    MPI_Comm world = world_of();
+};
+
+// "Open MPI v4.1.4, package: …", "MPICH Version:\t4.0.2\nMPICH …", "Intel(R) MPI Library 2021.10 for …"
+description describe() {
+    char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
+    int length = 0;
+    MPI_Get_library_version(text, &length);
+    const std::string whole{text};
+    description mpi;
+    mpi.runtime = TAUTO_MPI_NAME;
+    mpi.library = whole.starts_with("Open MPI") ? "openmpi"
+                  : whole.starts_with("Intel")  ? "intelmpi"
+                                                : "mpich";
+    const auto begin = std::ranges::find_if(whole, [](unsigned char one) { return std::isdigit(one) != 0; });
+    const auto end = std::find_if(begin, whole.end(),
+                                  [](unsigned char one) { return std::isdigit(one) == 0 && one != '.'; });
+    mpi.library_version = {begin, end};
+    mpi.schedules = {{"native", false}, {"member", false}};
+    mpi.most_threads = 1024;
+    return mpi;
+}
+
+// Memory that all processes of this machine see, for the common start.
+class shared_window {
+  public:
+    shared_window(std::size_t bytes, int rank) {
+        void* own = nullptr;
+        check(MPI_Win_allocate_shared(rank == 0 ? static_cast<MPI_Aint>(bytes + alignment) : 0, 1,
+                                      MPI_INFO_NULL, MPI_COMM_WORLD, &own, &window_));
+        MPI_Aint there = 0;
+        int unit = 1;
+        void* first = nullptr;
+        check(MPI_Win_shared_query(window_, 0, &there, &unit, &first));
+        std::size_t room = static_cast<std::size_t>(there);
+        data_ = std::align(alignment, bytes, first, room);
+        if (rank == 0) std::memset(data_, 0, bytes);
+        check(MPI_Barrier(MPI_COMM_WORLD));
+    }
+    ~shared_window() { MPI_Win_free(&window_); }
+    shared_window(const shared_window&) = delete;
+    shared_window& operator=(const shared_window&) = delete;
+    void* data() const { return data_; }
+
+  private:
+    static constexpr std::size_t alignment = 4096;
+    MPI_Win window_ = MPI_WIN_NULL;
+    void* data_ = nullptr;
+};
+
+void require_one_machine(int ranks) {
+    MPI_Comm here = MPI_COMM_NULL;
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here);
+    int together = 0;
+    MPI_Comm_size(here, &together);
+    MPI_Comm_free(&here);
+    if (together != ranks)
+        throw input_error("the " + std::to_string(ranks) + " ranks are on more than one machine (" +
+                          std::to_string(together) +
+                          " here); their times need one clock, so start them all on one");
+}
+
+template <class Engine>
+collective_result measured(const collective_request& asked, int rank, Engine& engine) {
+    const shared_window memory{start_line::bytes(asked.threads, most_repetitions), rank};
+    start_line line{memory.data(), asked.threads, rank, most_repetitions,
+                    asked.threads > static_cast<int>(asked.cpus.size())};
+    return collective_run{asked, rank, line, engine}.run();
+}
+
+int run_rank(const collective_request& asked, int rank, int ranks) {
+    if (ranks != asked.threads)
+        throw input_error("the launcher started " + std::to_string(ranks) + " ranks and --threads is " +
+                          std::to_string(asked.threads) + "; give both the same number, or start " +
+                          std::string{executable_name} + " without a launcher");
+    require_one_machine(ranks);
+    collective_result seen;
+    if (asked.schedule == "member") {
+        tauto::mpi_member me{MPI_COMM_WORLD};
+        member_engine<tauto::mpi_member> engine{me};
+        seen = measured(asked, rank, engine);
+    } else {
+        native_engine engine;
+        seen = measured(asked, rank, engine);
+    }
+    return rank == 0 ? report_collective<adapter>(describe(), asked, seen) : exit_ok;
+}
+
+// As one of the processes that the launcher started.
+int be_a_rank(const collective_request& asked) {
+    end_with_parent();
+    const char* place = std::getenv("OMPI_COMM_WORLD_RANK");
+    if (place == nullptr) place = std::getenv("PMI_RANK");
+    if (place == nullptr) place = std::getenv("PMIX_RANK");
+    const int cpu = asked.cpu_of(std::atoi(place));
+    pin_to(std::span<const int>{&cpu, 1});  // before MPI makes its threads and its memory
+    int provided = MPI_THREAD_SINGLE;
+    MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
+    int rank = 0;
+    int ranks = 1;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    int code = exit_ok;
+    try {
+        code = run_rank(asked, rank, ranks);
+    } catch (const input_error& error) {  // the same on all ranks
+        if (rank == 0) complain<adapter>(error.what());
+        code = exit_bad_input;
+    } catch (const std::exception& error) {
+        complain<adapter>("rank " + std::to_string(rank) + ": " + error.what());
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    MPI_Finalize();
+    return code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    try {
+        const description mpi = describe();
+        const collective_request asked = parse_collective(argc, argv, executable_name, mpi);
+        if (asked.describe) {
+            std::cout << describe(mpi).dump() << std::endl;
+            return exit_ok;
+        }
+        if (asked.schedule == "member") require_operations<member_engine<tauto::mpi_member>>(asked);
+        if (launched_by_mpi()) return be_a_rank(asked);
+        launch_ranks({TAUTO_MPI_LAUNCHER, std::string_view{TAUTO_MPI_NAME} == "openmpi"}, asked.threads,
+                     argv);
+    } catch (const std::exception& error) {
+        complain<adapter>(error.what());
+    }
+    return exit_bad_input;
+}

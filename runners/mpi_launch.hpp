@@ -1,0 +1,25 @@
+#pragma once
+// Starting an MPI program by itself: called plainly, it becomes its own launcher.
+
+#include <string>
+
+namespace tauto::runner {
+
+/// True in a process that an MPI launcher started.
+bool launched_by_mpi();
+
+/// An MPI and the program that starts its processes.
+struct mpi_launcher {
+    std::string program;  ///< "mpirun.openmpi"; TAUTO_MPIEXEC names another one
+    bool is_openmpi;
+};
+
+/// Replaces this process by the launcher, which starts `ranks` of this program with the same arguments.
+/// Binding is left to them. Returns only by throwing input_error: the launcher is not there.
+[[noreturn]] void launch_ranks(const mpi_launcher& launcher, int ranks, char** argv);
+
+/// This process ends when whoever started it does: a launcher that was killed leaves no rank behind that
+/// spins for ever.
+void end_with_parent();
+
+}  // namespace tauto::runner

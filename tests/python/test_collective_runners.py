@@ -1,0 +1,179 @@
+"""The collective runners as a user meets them: one command, one row, every result right, no process left."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from runner_processes import CPUS, Runners, cpu_list, needs_runners, two_cpus
+
+pytestmark = needs_runners
+
+RUNNERS = Runners("collective", always_built=("threads",))
+MPI = ["openmpi", "mpich"]
+ALL = [("threads", "member"), *((mpi, engine) for mpi in MPI for engine in ("native", "member"))]
+OPERATIONS = [
+    "barrier",
+    "broadcast",
+    "all_reduce",
+    "all_gather",
+    "reduce_scatter",
+    "reduce_broadcast",
+    "gather_broadcast",
+]
+PARTS = {"all_gather", "reduce_scatter", "gather_broadcast"}
+
+
+def offered(runtime: str, engine: str) -> list[str]:
+    return OPERATIONS if runtime == "threads" or engine == "native" else OPERATIONS[:5]
+
+
+@two_cpus
+@pytest.mark.parametrize(("runtime", "engine"), ALL)
+def test_row_has_every_operation_at_every_length(runtime: str, engine: str) -> None:
+    operations = offered(runtime, engine)
+    words = ("--operations", ",".join(operations), "--lengths", "1,7,512,20001", "--engine", engine)
+    done = RUNNERS.start(runtime, *words, "--min-seconds", 0.001, "--cpus", cpu_list(CPUS[:2]))
+    assert done.code == 0, done.err
+    row = done.row
+    assert row["schema"] == "tautochrone.runner/1"
+    assert (row["runtime"], row["engine"], row["threads"], row["cpus"]) == (runtime, engine, 2, CPUS[:2])
+    assert row["check"] == {"passed": True, "wrong_repetitions": 0}
+    assert [worker["cpu"] for worker in row["workers"]] == CPUS[:2]
+    assert 0 <= row["clock_seconds"] < 1e-5
+    found = {(point["operation"], point["words"]) for point in row["points"]}
+    for operation in operations:
+        lengths = {0} if operation == "barrier" else {1, 7, 512, 20_001}
+        if operation in PARTS:
+            lengths = {2, 8, 512, 20_002}
+        assert {words for name, words in found if name == operation} == lengths
+    for point in row["points"]:
+        assert 0 < point["least_seconds"] <= point["lower_quartile_seconds"] <= point["seconds"]
+        assert point["seconds"] <= point["upper_quartile_seconds"] <= point["p95_seconds"]
+        assert point["repetitions"] + point["late"] >= 21
+    times = [point["seconds"] for point in row["points"]]
+    assert min(times) <= row["seconds"] <= max(times)
+
+
+@two_cpus
+@pytest.mark.parametrize(("runtime", "engine"), ALL)
+def test_more_ranks_than_cpus_share_them(runtime: str, engine: str) -> None:
+    words = ("--lengths", "1,100,9000", "--engine", engine, "--threads", 3, "--max-iterations", 3)
+    done = RUNNERS.start(runtime, *words, "--cpus", cpu_list(CPUS[:2]), "--warmup-seconds", 0)
+    assert done.code == 0, done.err
+    assert done.row["threads"] == 3
+    assert [worker["cpu"] for worker in done.row["workers"]] == [CPUS[0], CPUS[1], CPUS[0]]
+    assert {point["words"] for point in done.row["points"] if point["operation"] == "all_gather"} == {
+        3,
+        102,
+        9000,
+    }
+
+
+@pytest.mark.parametrize("runtime", ["threads", *MPI])
+def test_describe_tells_library_and_engines(runtime: str) -> None:
+    done = RUNNERS.start(runtime, "--describe")
+    assert (done.code, done.err) == (0, "")
+    assert done.row["runtime"] == runtime
+    assert done.row["library"] == ("tautochrone" if runtime == "threads" else runtime)
+    assert done.row["version"]
+    assert done.row["schedules"] == (["member"] if runtime == "threads" else ["native", "member"])
+
+
+@pytest.mark.parametrize("runtime", ["threads", *MPI])
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--lengths", "0"], "'0' is not a number of 8-byte words from 1 to 67108864"),
+        (["--lengths", "1,,2"], "--lengths '1,,2' has an empty item"),
+        (["--lengths", "many"], "'many' is not a number of 8-byte words"),
+        (["--operations", "all_sum"], "there is no operation 'all_sum'; there are barrier, broadcast"),
+        (["--engine", "magic"], "has no schedule 'magic'"),
+        (["--sweeps", "0"], "--sweeps is 0; it must be 1 or more"),
+        (["--cpus", "8000"], "CPU 8000 does not exist or is not allowed"),
+        (["--threads", "0"], "--threads is 0"),
+        (["--min-seconds", "0"], "--min-seconds must be a number above 0"),
+        (["--colour", "red"], "--colour"),
+    ],
+)
+def test_bad_input_is_refused_before_anything_is_launched(
+    runtime: str, arguments: list[str], message: str
+) -> None:
+    done = RUNNERS.start(runtime, *arguments)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(f"tauto-collective-{runtime}: error: ")
+    assert message in done.err
+    assert done.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("mpi", MPI)
+def test_fold_over_messages_has_no_pairs(mpi: str) -> None:
+    done = RUNNERS.start(mpi, "--engine", "member", "--operations", "reduce_broadcast")
+    assert done.code == 2
+    assert "engine 'member' has no reduce_broadcast" in done.err
+
+
+@pytest.mark.parametrize("mpi", MPI)
+def test_missing_launcher_is_named_with_a_remedy(mpi: str) -> None:
+    done = RUNNERS.start(mpi, environment={"TAUTO_MPIEXEC": "no-such-launcher"})
+    assert done.code == 2
+    assert "could not start the launcher no-such-launcher" in done.err
+    assert "TAUTO_MPIEXEC" in done.err
+
+
+def children_of(pid: int) -> set[int]:
+    """All descendants of a process."""
+    found: set[int] = set()
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[1]) == pid:
+            child = int(path.parent.name)
+            found |= {child} | children_of(child)
+    return found
+
+
+@two_cpus
+@pytest.mark.parametrize("mpi", MPI)
+def test_killed_launcher_leaves_no_rank_behind(mpi: str) -> None:
+    command = [RUNNERS.path(mpi), "--lengths", "65536", "--min-seconds", "60", "--sweeps", "1000"]
+    process = subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        deadline = time.monotonic() + 20
+        while len(children_of(process.pid)) < 2:
+            assert time.monotonic() < deadline, "no rank was started"
+            time.sleep(0.05)
+        time.sleep(1.0)  # until they have started MPI: there is nothing outside to see it by
+        ranks = children_of(process.pid)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        deadline = time.monotonic() + 10
+        while any(alive(rank) for rank in ranks):
+            assert time.monotonic() < deadline, "ranks go on without their launcher"
+            time.sleep(0.05)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z" and os.path.exists(f"/proc/{pid}")  # noqa: PTH110
+
+
+@two_cpus
+def test_order_is_that_of_the_seed() -> None:
+    words = ("--lengths", "1,8,64", "--seed", 5, "--min-seconds", 0.001)
+    assert RUNNERS.start("threads", *words).row["seed"] == 5
+    assert json.loads(RUNNERS.start("threads", "--lengths", "1", "--max-iterations", 3).out)["seed"] >= 0
