@@ -53,14 +53,12 @@ class loop_run {
     loop_result run();
 
   private:
-    enum class phase : std::uint8_t { absent, asking, working, done };
+    enum class phase : std::uint8_t { absent, asking, fetching, working, done };
     struct member {
         hardware_thread where;
         phase now = phase::absent;
         double left = 0;  // bytes of the chunk in hand
-        double cycles_rate = 0;
         nanoseconds since = 0;
-        nanoseconds started = 0;
         range chunk;
         std::int64_t rows = 0;
         double set = 0;  // bytes that it reads in a loop, as far as is known beforehand
@@ -118,7 +116,6 @@ class loop_run {
     nanoseconds steal_cost_ = 0;
     std::int64_t steals_ = 0;
     int running_ = 0;
-    int active_ = 0;  // that stream now
     int changed_ = 0;
     bool full_ = false;  // a bus was, when rates were last set
     nanoseconds last_done_ = 0;
@@ -126,7 +123,6 @@ class loop_run {
     double bytes_past_port_ = 0;
     double whole_ = 0;         // bytes that this loop reads
     double private_room_ = 0;  // of all members' L2 caches
-    double kept_ = 0;          // bytes that are still in the L2 of the member that reads them again
 };
 
 loop_run::loop_run(const machine& on, const loop_request& asked)
@@ -134,7 +130,7 @@ loop_run::loop_run(const machine& on, const loop_request& asked)
       asked_(asked),
       events_(static_cast<std::size_t>(on.hardware_threads())),
       accounts_(0, 0, false),
-      sharing_(1),
+      sharing_(on.hardware_threads()),
       tasks_(1) {
     if (asked.size < 1 || asked.size > 2'000'000)
         throw input_error("size " + std::to_string(asked.size) +
@@ -154,7 +150,6 @@ loop_run::loop_run(const machine& on, const loop_request& asked)
             rest += on.kinds[static_cast<std::size_t>(one.kind)].idle_milliwatts();
     }
     accounts_ = ledger(count, rest, asked.timeline);
-    sharing_ = worksharing(static_cast<int>(count));
     tasks_ = task_queues(static_cast<int>(count));
     words_ = std::make_unique<std::atomic<std::uint64_t>[]>(count);
     flows_.resize(count);
@@ -255,18 +250,17 @@ void loop_run::learn_sets() {
 void loop_run::set_flow(actor_id rank) {
     member& one = members_[rank];
     const core_kind& own = kind(one);
+    // What leaves an L2 goes into the shared cache where that is not inclusive: together they are one room.
+    const double room = machine_.last_level_inclusive ? std::max(machine_.last_level_bytes, private_room_)
+                                                      : machine_.last_level_bytes + private_room_;
+    const double anywhere = retained(whole_, room);
     double local = 0;
-    double on_chip = 0;  // of what the own L2 has not
     if (keeps_places()) {
-        local = retained(one.set, one.own_cache);
-        on_chip = machine_.last_level_inclusive ? retained(whole_, machine_.last_level_bytes)
-                                                : retained(whole_ - kept_, machine_.last_level_bytes);
-    } else {
-        const double room = machine_.last_level_bytes + (machine_.last_level_inclusive ? 0 : private_room_);
-        on_chip = retained(whole_, room);
-        local = whole_ > 0 ? on_chip * std::min(one.own_cache, one.set) / whole_ : 0;
-        on_chip = local < 1 ? (on_chip - local) / (1 - local) : 1;
+        local = std::min(anywhere, retained(one.set, one.own_cache));
+    } else if (whole_ > 0) {
+        local = anywhere * std::min(one.own_cache, one.set) / whole_;
     }
+    const double on_chip = local < 1 ? (anywhere - local) / (1 - local) : 1;
     const double from_memory = (1 - local) * (1 - on_chip);
     const double past_port = 1 - local;
     const auto core = static_cast<std::size_t>(one.where.core);
@@ -355,12 +349,11 @@ void loop_run::begin_loop(nanoseconds at) {
         member& one = members_[rank];
         one.own_cache = kind(one).l2_bytes / on_l2[static_cast<std::size_t>(one.where.cluster)];
     }
-    whole_ = private_room_ = kept_ = 0;
+    whole_ = private_room_ = 0;
     for (const actor_id rank : ranks_) {
         const member& one = members_[rank];
         whole_ += one.set;
         private_room_ += one.own_cache;
-        kept_ += one.set * retained(one.set, one.own_cache);
     }
     // Members of one kind and share are alike: look each sort of member up once.
     for (std::size_t p = 0; p < ranks_.size(); ++p) {
@@ -378,16 +371,15 @@ void loop_run::begin_loop(nanoseconds at) {
         set_flow(ranks_[p]);
     }
     running_ = static_cast<int>(ranks_.size());
-    active_ = running_;
-    share(at);
     for (std::size_t p = 0; p < ranks_.size(); ++p) {
         member& one = members_[ranks_[p]];
         position_[ranks_[p]] = static_cast<int>(p);
         one.rows = 0;
-        one.started = at;
+        one.chunk = {};
         one.now = phase::asking;
-        ask(ranks_[p], at);
     }
+    share(at);
+    for (const actor_id rank : ranks_) ask(rank, at);
 }
 
 // Sets the rates of all that stream, and moves the ends of their chunks.
@@ -453,6 +445,8 @@ void loop_run::ask(actor_id rank, nanoseconds at) {
 
 void loop_run::answer(actor_id rank, nanoseconds at) {
     range chunk;
+    // What it takes to look at the others and to fetch the range comes after it is this member's.
+    nanoseconds fetch = 0;
     if (adaptive()) {
         int stolen = 0;
         chunk = adaptive_next(
@@ -460,21 +454,23 @@ void loop_run::answer(actor_id rank, nanoseconds at) {
             stolen);
         if (stolen > 0) {
             steals_ += stolen;
-            // It has the range; what it took to look at the others and fetch it comes on top.
-            at += steal_cost_ + machine_.line_transfer * (plan_.members / overlapping_looks);
+            fetch = steal_cost_ + machine_.line_transfer * (plan_.members / overlapping_looks);
         }
     } else if (asked_.schedule == "auto") {
         bool stolen = false;
         chunk = tasks_.next(position_[rank], stolen);
         if (stolen) {
             ++steals_;
-            at += 2 * machine_.line_transfer + machine_.task_overhead;
+            fetch = 2 * machine_.line_transfer + machine_.task_overhead;
         }
     } else {
         chunk = sharing_.next(position_[rank]);
     }
     if (chunk.empty()) return leave(rank, at);
-    work(rank, chunk, at);
+    if (fetch == 0) return work(rank, chunk, at);
+    members_[rank].now = phase::fetching;
+    members_[rank].chunk = chunk;
+    events_.schedule(rank, at + fetch);
 }
 
 void loop_run::work(actor_id rank, range chunk, nanoseconds at) {
@@ -500,7 +496,6 @@ void loop_run::leave(actor_id rank, nanoseconds at) {
     last_done_ = std::max(last_done_, at);
     accounts_.enter(rank, activity::waiting, spinning(one), at);
     --running_;
-    --active_;
     const auto core = static_cast<std::size_t>(one.where.core);
     --active_on_core_[core];
     bool faster = false;
@@ -521,6 +516,7 @@ void loop_run::leave(actor_id rank, nanoseconds at) {
 void loop_run::step(actor_id rank, nanoseconds at) {
     member& one = members_[rank];
     if (one.now == phase::asking) return answer(rank, at);
+    if (one.now == phase::fetching) return work(rank, one.chunk, at);
     accounts_.enter(rank, activity::waiting, spinning(one), at);
     ask(rank, at);
 }
