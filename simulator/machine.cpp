@@ -81,6 +81,8 @@ core_kind read_kind(const json& source, std::size_t position) {
     kind.stream_cycles_per_byte = in.number("stream_cycles_per_byte", 1e-6);
     kind.hash_cycles_per_byte = in.number_or("hash_cycles_per_byte", 4, 1e-6);
     kind.pair_cycles = in.number_or("pair_cycles", 10, 1e-6);
+    kind.predict_cycles = in.number_or("predict_cycles", 12, 1e-6);
+    kind.correct_cycles = in.number_or("correct_cycles", 60, 1e-6);
     kind.l2_bytes = in.number("l2_bytes");
     kind.l2_shared_by_cores = in.count("l2_shared_by_cores", 1, 10'000'000);
     kind.l2_bytes_per_cycle = in.number("l2_bytes_per_cycle", 1e-6);

@@ -33,8 +33,10 @@ struct core_kind {
     double smt_yield = 1;  // what a core with all its threads busy does against one thread alone
     double stream_cycles_per_byte = 1;
     double hash_cycles_per_byte = 1;
-    double pair_cycles = 1;
-    double l2_bytes = 0;  // of one L2 cache
+    double pair_cycles = 1;     // acceleration and jerk of one particle by another
+    double predict_cycles = 1;  // one particle
+    double correct_cycles = 1;  // one particle
+    double l2_bytes = 0;        // of one L2 cache
     int l2_shared_by_cores = 1;
     double l2_bytes_per_cycle = 1;               // of one L2 cache, all its cores together
     double last_level_bytes_per_second = 1;      // one core

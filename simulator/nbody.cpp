@@ -6,10 +6,6 @@ namespace tauto::sim {
 
 namespace {
 
-// Against one pair of acceleration and jerk: the predictor's two polynomials in three directions, and the
-// corrector with the new step.
-constexpr double predict_pairs = 1.5;
-constexpr double correct_pairs = 8;
 // Words exchanged for each active particle: its new position, velocity, acceleration, jerk, time and step
 // (i), or the partial acceleration, jerk and potential (j).
 constexpr double words_of_state = 14;
@@ -37,24 +33,26 @@ nbody_result simulate_nbody(const machine& on, const nbody_request& asked) {
     const double alone = core.pair_cycles / core.turbo(1);
     const double pair = core.pair_cycles / core.turbo(ranks);
     nbody_result result;
-    result.serial_seconds = alone * (n * active + predict_pairs * n + correct_pairs * active);
+    const double predict = core.predict_cycles / core.pair_cycles;  // of one particle, in pairs
+    const double correct = core.correct_cycles / core.pair_cycles;
+    result.serial_seconds = alone * (n * active + predict * n + correct * active);
     const bool openmp = asked.engine == "openmp_loops" || asked.engine == "openmp_region";
     const bool shared = openmp || asked.engine == "threads";
     if (asked.scheme == "serial") {
         result.force_seconds = alone * n * active;
-        result.predict_seconds = alone * predict_pairs * n;
-        result.correct_seconds = alone * correct_pairs * active;
+        result.predict_seconds = alone * predict * n;
+        result.correct_seconds = alone * correct * active;
     } else if (asked.scheme == "i") {
         const double mine = static_cast<double>((asked.active + ranks - 1) / ranks);
         result.force_seconds = pair * n * mine;
         // Processes predict all particles each; threads share it out and read each other's.
-        result.predict_seconds = pair * predict_pairs * n / (shared ? ranks : 1);
-        result.correct_seconds = pair * correct_pairs * mine;
+        result.predict_seconds = pair * predict * n / (shared ? ranks : 1);
+        result.correct_seconds = pair * correct * mine;
     } else {
         const double sources = static_cast<double>((asked.particles + ranks - 1) / ranks);
         result.force_seconds = pair * sources * active;
-        result.predict_seconds = pair * predict_pairs * sources;
-        result.correct_seconds = pair * correct_pairs * active;
+        result.predict_seconds = pair * predict * sources;
+        result.correct_seconds = pair * correct * active;
     }
     if (asked.scheme != "serial") {
         if (openmp) {

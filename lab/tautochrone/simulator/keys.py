@@ -56,6 +56,8 @@ KIND: Mapping[str, Key] = {
     "dot_cycles_per_element": _CYCLES,
     "hash_cycles_per_byte": _CYCLES,
     "pair_cycles": _CYCLES,
+    "predict_cycles": _CYCLES,
+    "correct_cycles": _CYCLES,
     "l1d_bytes": _BYTES,
     "l2_bytes": _BYTES,
     "l2_shared_by_cores": Key("count", 1, 10_000_000),

@@ -317,6 +317,8 @@ def _kind(kind: Mapping[str, Any], bandwidth: float) -> dict[str, Any]:
         "stream_cycles_per_byte": stream,
         "hash_cycles_per_byte": kind.get("hash_cycles_per_byte", 4.0),
         "pair_cycles": kind.get("pair_cycles", 10.0),
+        "predict_cycles": kind.get("predict_cycles", 12.0),
+        "correct_cycles": kind.get("correct_cycles", 60.0),
         "l2_bytes": kind.get("l2_bytes", 0),
         "l2_shared_by_cores": kind.get("l2_shared_by_cores", 1),
         "l2_bytes_per_cycle": l2_rate,
