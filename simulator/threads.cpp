@@ -253,7 +253,8 @@ void threads_run::burst_over(std::size_t core, nanoseconds at) {
     thread& one = threads_[static_cast<std::size_t>(t)];
     cores_[core].runs = -1;
     one.core = -1;
-    if (one.left < 1) {
+    // Less than a nanosecond of work is none: virtual time could not go on.
+    if (one.left * 1e9 <= pace(cores_[core])) {
         one.over = true;
         one.finished = at;
         --left_;
