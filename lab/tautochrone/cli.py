@@ -215,24 +215,34 @@ def export(
 
 @app.command()
 def simulate(
-    study: Annotated[str, typer.Argument(metavar="STUDY", help="loop, mapreduce, power, nbody or collective.")],
+    study: Annotated[
+        str, typer.Argument(metavar="STUDY", help="loop, mapreduce, power, nbody or collective.")
+    ],
     machine: Annotated[
         str,
-        typer.Option("--machine", metavar="NAME|FILE", help="A machine that comes with tauto, or a machine file."),
+        typer.Option(
+            "--machine", metavar="NAME|FILE", help="A machine that comes with tauto, or a machine file."
+        ),
     ],
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Change the machine: cores.E.count=32. May be repeated."),
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="Change the machine: cores.E.count=32. May be repeated."
+        ),
     ] = None,
     sweep: Annotated[
         str | None,
-        typer.Option("--sweep", metavar="KEY=A..B[:STEPS]", help="Draw how the answer moves with the machine."),
+        typer.Option(
+            "--sweep", metavar="KEY=A..B[:STEPS]", help="Draw how the answer moves with the machine."
+        ),
     ] = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", metavar="FOLDER", help="Default: tautochrone-results/simulated-STUDY."),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the rows as JSON lines, write nothing.")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print the rows as JSON lines, write nothing.")
+    ] = False,
 ) -> None:
     """Run a study in virtual time on a machine that is not here.
 

@@ -20,14 +20,18 @@ FAMILIES: dict[str, Callable[[], list[Verdict]]] = {
     "N": claims_nbody.verdicts,
 }
 IDS: tuple[str, ...] = tuple(
-    f"{family}{number}" for family, count in (("H", 12), ("M", 6), ("P", 7), ("N", 9)) for number in range(1, count + 1)
+    f"{family}{number}"
+    for family, count in (("H", 12), ("M", 6), ("P", 7), ("N", 9))
+    for number in range(1, count + 1)
 )
 
 
 def judge(only: str = "") -> list[Verdict]:
     """All claims, or those named: ``H3,M4`` or a family's letter. Raises TautoError for one that is not there."""
     wanted = _wanted(only)
-    found = [one for family in FAMILIES if any(id[0] == family for id in wanted) for one in FAMILIES[family]()]
+    found = [
+        one for family in FAMILIES if any(id[0] == family for id in wanted) for one in FAMILIES[family]()
+    ]
     return [one for one in found if one.id in wanted]
 
 
@@ -37,7 +41,10 @@ def _wanted(only: str) -> set[str]:
     for name in names:
         matching = {id for id in IDS if id == name or (name in FAMILIES and id[0] == name)}
         if not matching:
-            raise TautoError(f"there is no claim {name}", "Choose from H1 to H12, M1 to M6, P1 to P7, N1 to N9, or H, M, P, N")
+            raise TautoError(
+                f"there is no claim {name}",
+                "Choose from H1 to H12, M1 to M6, P1 to P7, N1 to N9, or H, M, P, N",
+            )
         wanted |= matching
     return wanted or set(IDS)
 

@@ -12,7 +12,16 @@ from tautochrone.simulator.machines import Machine
 from tautochrone.studies.loop.claims import PUBLISHED
 
 MACHINE = "i9-14900k"
-SIZES = (500, 1000, 1250, 1500, 1750, 2000, 2250, 2500, 3000, 3250, 3500, 3750, 4000, 4250, 4500, 5000, 5500, 6000)
+SIZES = (
+    500,
+    *range(1000, 2500, 250),
+    *range(2500, 4000, 500),
+    *range(4000, 4500, 50),
+    4500,
+    5000,
+    5500,
+    6000,
+)
 LARGE = (7000, 8000, 12000, 16000)
 
 # name: (schedule, chunk, placement); the runtime is OpenMP unless a line says otherwise
@@ -113,7 +122,9 @@ def _verdict(id: str, ours: str, holds: bool, note: str = "") -> Verdict:
 
 
 def _h1(machine: Machine, grid: Grid) -> Verdict:
-    ran = [way for way in ("static all", "static P", "dynamic all", "static E") if grid.seconds(3000, way) > 0]
+    ran = [
+        way for way in ("static all", "static P", "dynamic all", "static E") if grid.seconds(3000, way) > 0
+    ]
     return _verdict("H1", f"ran: {', '.join(ran)}", len(ran) == 4)
 
 
@@ -145,7 +156,9 @@ def _best_gain(grid: Grid) -> tuple[float, int]:
     gains = []
     for size in grid.sizes:
         rival = min(grid.seconds(size, "static P"), grid.seconds(size, "static all"))
-        gains.append((1 - min(grid.seconds(size, "dynamic all"), grid.seconds(size, "dynamic,2 all")) / rival, size))
+        gains.append(
+            (1 - min(grid.seconds(size, "dynamic all"), grid.seconds(size, "dynamic,2 all")) / rival, size)
+        )
     return max(gains)
 
 
@@ -160,7 +173,9 @@ def _h3(machine: Machine, grid: Grid) -> Verdict:
             [KNOBS["memory"], KNOBS["cluster"], KNOBS["dot"]],
             lambda changed: 0.25 <= _best_gain(Grid(changed, SIZES, ways))[0] <= 0.35,
         )
-    return _verdict("H3", f"{percent(gain)} less time than the better of the others, at n = {size}", holds, note)
+    return _verdict(
+        "H3", f"{percent(gain)} less time than the better of the others, at n = {size}", holds, note
+    )
 
 
 def _h4(machine: Machine, grid: Grid) -> Verdict:
@@ -169,12 +184,16 @@ def _h4(machine: Machine, grid: Grid) -> Verdict:
         for size in grid.sizes
         for way in ("dynamic all", "dynamic,2 all")
     )
-    return _verdict("H4", f"within {percent(nearest[0])} of the bound at n = {nearest[1]}", nearest[0] <= 0.03)
+    return _verdict(
+        "H4", f"within {percent(nearest[0])} of the bound at n = {nearest[1]}", nearest[0] <= 0.03
+    )
 
 
 def _h5(machine: Machine, grid: Grid) -> Verdict:
     gain, size = max(
-        (1 - grid.seconds(n, "dynamic,2 all") / grid.seconds(n, "dynamic all"), n) for n in grid.sizes if n >= 1500
+        (1 - grid.seconds(n, "dynamic,2 all") / grid.seconds(n, "dynamic all"), n)
+        for n in grid.sizes
+        if n >= 1500
     )
     more = max(
         1 - grid.seconds(n, f"dynamic,{chunk} all") / grid.seconds(n, "dynamic,2 all")
@@ -210,7 +229,11 @@ def _h7(machine: Machine, grid: Grid) -> Verdict:
     lower, higher = _miss_shape(grid)
     outside = [size for size in higher if not 3000 <= size <= 5000]
     holds = bool(lower) and bool(higher) and not outside
-    span = f"P alone misses more from n = {min(higher)} to {max(higher)}" if higher else "P alone never misses more"
+    span = (
+        f"P alone misses more from n = {min(higher)} to {max(higher)}"
+        if higher
+        else "P alone never misses more"
+    )
     last = percent(grid.row(16000, "static P")["miss_ratio"])
     note = ""
     if not holds:
@@ -268,7 +291,9 @@ def _h9(machine: Machine, grid: Grid) -> Verdict:
                 lambda changed: 0.01 <= _turbo_gain(Grid(changed, (16000,), ways)) <= 0.05,
             )
         )
-    return _verdict("H9", f"dynamic on P takes {percent(gain)} less time than static on P at n = 16000", holds, note)
+    return _verdict(
+        "H9", f"dynamic on P takes {percent(gain)} less time than static on P at n = 16000", holds, note
+    )
 
 
 def _h10(machine: Machine, grid: Grid) -> Verdict:
@@ -285,11 +310,19 @@ def _h11(machine: Machine, grid: Grid) -> Verdict:
     """Equal parts on each core, one thread a core, as an MPI solver has them; E-cores made slower step by step."""
     agree, tested, threshold = 0, 0, models.equal_split_threshold(8, 16)
     for cycles in (3.0, 4.0, 6.0, 8.0, 10.0):
-        changed = machines.change(machine, [f"cores.E.dot_cycles_per_element={cycles}", "cores.P.hardware_threads_per_core=1"])
+        changed = machines.change(
+            machine, [f"cores.E.dot_cycles_per_element={cycles}", "cores.P.hardware_threads_per_core=1"]
+        )
         found = rows(
             changed,
             [
-                {"study": "loop", "size": 3000, "runtime": "openmp", "schedule": "static", "placement": placement}
+                {
+                    "study": "loop",
+                    "size": 3000,
+                    "runtime": "openmp",
+                    "schedule": "static",
+                    "placement": placement,
+                }
                 for placement in ("all", "P", "E")
             ],
         )

@@ -161,9 +161,7 @@ def _m5(machine: Machine, curves: Curves) -> Verdict:
     if not holds:
 
         def would(changed: Machine) -> bool:
-            first, second = (
-                rows(changed, _requests(runtime, SHORT, (32,)))[0] for runtime in ("qt", "tbb")
-            )
+            first, second = (rows(changed, _requests(runtime, SHORT, (32,)))[0] for runtime in ("qt", "tbb"))
             return 0.5 <= first["waiting_share"] <= 0.7 and 0.2 <= second["waiting_share"] <= 0.4
 
         note = "the clock's feedback is there; " + sensitivity(machine, KNOBS, would)

@@ -15,7 +15,9 @@ PARTICLES = 2048
 MPI = "ompi-1.6"
 ACTIVE = (1, 2, 4, 8, 16, 24, 32, 48, 64, 80, 96, 112, 128, 160, 200, 256, 400, 512, 1024, 2048)
 WORDS = tuple(
-    sorted({2**k for k in range(17)} | {96, 192, 384, 513, 768, 1249, 1250, 1536, 3072, 6144, 8191, 8193, 12288})
+    sorted(
+        {2**k for k in range(17)} | {96, 192, 384, 513, 768, 1249, 1250, 1536, 3072, 6144, 8191, 8193, 12288}
+    )
 )
 
 PUBLISHED = {
@@ -146,7 +148,10 @@ def _n4(machine: Machine) -> Verdict:
     if not holds:
         note = sensitivity(
             machine,
-            [Knob("mpi.message_bytes_per_second", 4e9, 8e9), Knob("memory.copy_bytes_per_second", 50e9, 100e9)],
+            [
+                Knob("mpi.message_bytes_per_second", 4e9, 8e9),
+                Knob("memory.copy_bytes_per_second", 50e9, 100e9),
+            ],
             lambda changed: good(*_n4_figures(changed)),
         )
     return _verdict("N4", ours, holds, note)

@@ -36,7 +36,10 @@ JOULES_PER_MWH = 3.6
 RENDER_PACE = 0.15
 
 SERIAL: list[dict[str, Any]] = [{"name": "encrypt", "seconds": 50.0}]
-BALANCED: list[dict[str, Any]] = [{"name": "encrypt 1", "seconds": 25.0}, {"name": "encrypt 2", "seconds": 25.0}]
+BALANCED: list[dict[str, Any]] = [
+    {"name": "encrypt 1", "seconds": 25.0},
+    {"name": "encrypt 2", "seconds": 25.0},
+]
 UNBALANCED: list[dict[str, Any]] = [
     {"name": "physics", "seconds": 64.0},
     {"name": "render", "seconds": 64.0 * RENDER_PACE * 0.9, "pace": RENDER_PACE},
@@ -137,7 +140,10 @@ def _p3(machine: Machine, unbalanced: dict[str, Row]) -> Verdict:
             machine,
             [Knob("governor.down_utilisation", 0.5, 0.75)],
             lambda changed: good(
-                *(rows(policies(changed)[name], [request(UNBALANCED, 130)])[0] for name in ("maximum", "adaptive"))
+                *(
+                    rows(policies(changed)[name], [request(UNBALANCED, 130)])[0]
+                    for name in ("maximum", "adaptive")
+                )
             ),
         )
     return _verdict("P3", ours, holds, note)

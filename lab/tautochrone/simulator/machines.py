@@ -13,7 +13,10 @@ from typing import Any
 from tautochrone.errors import TautoError
 from tautochrone.simulator.keys import TABLES, Key
 
-_SHIPPED = (Path(__file__).resolve().parent.parent / "machines", Path(__file__).resolve().parents[3] / "machines")
+_SHIPPED = (
+    Path(__file__).resolve().parent.parent / "machines",
+    Path(__file__).resolve().parents[3] / "machines",
+)
 _TEMPLATE = "template"
 
 Machine = dict[str, Any]
@@ -95,14 +98,18 @@ class _Checker:
         self._table("", 0, head)
         kinds = parsed.get("kind")
         if not isinstance(kinds, list) or not kinds:
-            raise TautoError(f"{self._name} names no kind of cores", "Add a table [[kind]] with kind and cores")
+            raise TautoError(
+                f"{self._name} names no kind of cores", "Add a table [[kind]] with kind and cores"
+            )
         for position, kind in enumerate(kinds):
             self._table("kind", position, kind)
             self._lists(position, kind)
         names = [kind["kind"] for kind in kinds]
         for position, name in enumerate(names):
             if name in names[:position] or name in ("all", "cores"):
-                self._fail("kind", position, "kind", f"kind {name!r} is taken", "Give each kind a name of its own")
+                self._fail(
+                    "kind", position, "kind", f"kind {name!r} is taken", "Give each kind a name of its own"
+                )
         for table in TABLES:
             if table not in ("", "kind") and table in parsed:
                 if not isinstance(parsed[table], dict):
@@ -122,7 +129,9 @@ class _Checker:
         if states and states != sorted(states):
             self._fail("kind", position, "state_hertz", "state_hertz must ascend", "Sort both lists by clock")
         if any(kind.get(key) == [] for key in ("turbo_hertz", "state_hertz")):
-            self._fail("kind", position, "turbo_hertz", "a list of clocks is empty", "Name at least one clock")
+            self._fail(
+                "kind", position, "turbo_hertz", "a list of clocks is empty", "Name at least one clock"
+            )
 
     def _table(self, table: str, position: int, found: Mapping[str, Any]) -> None:
         keys = TABLES[table]
@@ -168,7 +177,9 @@ class _Checker:
             if not isinstance(value, str) or not value:
                 self._fail(table, position, key, f"{key} is {value!r}", 'Write a text in quotes: "…"')
             if rule.choices and value not in rule.choices:
-                self._fail(table, position, key, f"{key} is {value!r}", f"Choose from {', '.join(rule.choices)}")
+                self._fail(
+                    table, position, key, f"{key} is {value!r}", f"Choose from {', '.join(rule.choices)}"
+                )
             return
         if rule.shape == "flag":
             if not isinstance(value, bool):
@@ -213,7 +224,9 @@ def _parsed(setting: str, text: str) -> Any:
     except tomllib.TOMLDecodeError:
         if re.fullmatch(r"[\w.-]+", text):
             return text
-        raise TautoError(f"--set {setting}: {text!r} is no value", "Write a number, a word or a list") from None
+        raise TautoError(
+            f"--set {setting}: {text!r} is no value", "Write a number, a word or a list"
+        ) from None
 
 
 def set_value(machine: Machine, path: str, value: Any) -> None:
@@ -223,7 +236,8 @@ def set_value(machine: Machine, path: str, value: Any) -> None:
     if rule is None:
         close = difflib.get_close_matches(key, TABLES[table], 1)
         raise TautoError(
-            f"--set {path}: there is no key {key} there", f"Did you mean {close[0]}?" if close else "See machines/template.toml"
+            f"--set {path}: there is no key {key} there",
+            f"Did you mean {close[0]}?" if close else "See machines/template.toml",
         )
     if rule.shape in ("numbers", "counts") and not isinstance(value, list):
         value = [value]

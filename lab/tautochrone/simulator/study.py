@@ -65,7 +65,8 @@ def store(rows: Sequence[Row], folder: Path) -> None:
                 file.write(json_module.dumps(row, ensure_ascii=False) + "\n")
     except OSError as error:
         raise TautoError(
-            f"the rows cannot be written to {folder}: {error.strerror or error}", "Choose another folder with --output"
+            f"the rows cannot be written to {folder}: {error.strerror or error}",
+            "Choose another folder with --output",
         ) from error
 
 
@@ -106,7 +107,8 @@ def _studied(
     found = engine.simulate(machine, requests)
     rows = [_row(point, row, machine) for point, row in zip(sweep.points, found, strict=False)]
     records = tuple(
-        _record_of(point, point.x, sweep.value(row), row) for point, row in zip(sweep.points, found, strict=False)
+        _record_of(point, point.x, sweep.value(row), row)
+        for point, row in zip(sweep.points, found, strict=False)
     )
     chart = LineChart(
         name=study,
@@ -178,7 +180,8 @@ def sweep_values(machine: Machine, text: str) -> tuple[str, list[float]]:
     found = re.fullmatch(r"([\w.-]+)=([-+.\deE]+?)\.\.([-+.\deE]+?)(?::(\d+))?", text)
     if not found:
         raise TautoError(
-            f"--sweep {text} is no range", "Write --sweep cores.E.count=4..32, with :5 behind it for five steps"
+            f"--sweep {text} is no range",
+            "Write --sweep cores.E.count=4..32, with :5 behind it for five steps",
         )
     path, steps = found.group(1), int(found.group(4) or _DEFAULT_STEPS)
     try:

@@ -82,8 +82,17 @@ def _mapreduce(machine: Machine) -> Sweep:
     threads = sum(kind["cores"] * kind.get("hardware_threads_per_core", 1) for kind in machine["kind"])
     counts = sorted({1, *range(2, min(threads, 32) + 1), threads})
     points = [
-        Point(runtime, count, {"study": "mapreduce", "tasks": 50, "bytes": 400_000, "threads": count, "runtime": name})
-        for runtime, name in (("tbb", "tbb"), ("qt", "qt"), ("libgomp", "openmp"), ("tautochrone", "tautochrone"))
+        Point(
+            runtime,
+            count,
+            {"study": "mapreduce", "tasks": 50, "bytes": 400_000, "threads": count, "runtime": name},
+        )
+        for runtime, name in (
+            ("tbb", "tbb"),
+            ("qt", "qt"),
+            ("libgomp", "openmp"),
+            ("tautochrone", "tautochrone"),
+        )
         for count in counts
     ]
     chosen = {**points[-1].request, "runtime": "qt", "seconds": 0.01, "timeline": True}
@@ -106,7 +115,10 @@ def _power(machine: Machine) -> Sweep:
         for name, threads in runs.items()
         for until in (0, 50, 130)
     ]
-    chosen = {**claims_power.request([{**one, "seconds": 2.0} for one in claims_power.UNBALANCED]), "timeline": True}
+    chosen = {
+        **claims_power.request([{**one, "seconds": 2.0} for one in claims_power.UNBALANCED]),
+        "timeline": True,
+    }
     x = Axis(field="x", title="idle until, seconds (0: to the end of the work)")
     return Sweep(points, x, Axis(field="y", title="energy, joules"), _common_joules, chosen)
 
@@ -155,7 +167,5 @@ def representative(machine: Machine, study: str) -> list[Point]:
         top = max(point.x for point in points)
         wanted = {int(top)}
     return [
-        Point(f"{point.series}, {point.x:g}", point.x, point.request)
-        for point in points
-        if point.x in wanted
+        Point(f"{point.series}, {point.x:g}", point.x, point.request) for point in points if point.x in wanted
     ]

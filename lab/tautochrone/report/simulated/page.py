@@ -123,11 +123,18 @@ def _slices(timeline: Timeline) -> Layers:
     scale = alt.Scale(domain=list(_ACTIVITIES), range=list(_ACTIVITIES.values()))
     bars = shown(timeline.name).mark_bar(height=alt.RelativeBandSize(0.8))
     chart = bars.encode(
-        x=alt.X("begin:Q", axis=alt.Axis(title="virtual time", labelExpr=TIME_LABEL), scale=alt.Scale(zero=False)),
+        x=alt.X(
+            "begin:Q", axis=alt.Axis(title="virtual time", labelExpr=TIME_LABEL), scale=alt.Scale(zero=False)
+        ),
         x2="end:Q",
         y=alt.Y("member:O", sort=list(timeline.members), axis=alt.Axis(title=None)),
         color=alt.Color("what:N", scale=scale, legend=alt.Legend(orient="top", title=None)),
-        tooltip=[alt.Tooltip("member:N"), alt.Tooltip("what:N"), alt.Tooltip("begin:Q"), alt.Tooltip("end:Q")],
+        tooltip=[
+            alt.Tooltip("member:N"),
+            alt.Tooltip("what:N"),
+            alt.Tooltip("begin:Q"),
+            alt.Tooltip("end:Q"),
+        ],
     )
     height = max(120, 14 * len(timeline.members))
     return alt.layer(chart).properties(height=height).add_params(*parameters())
