@@ -23,7 +23,7 @@ nbody_result simulate_nbody(const machine& on, const nbody_request& asked) {
                           std::to_string(asked.active));
     if (asked.scheme != "serial" && asked.scheme != "i" && asked.scheme != "j")
         throw input_error("scheme '" + asked.scheme + "' is unknown; choose from serial, i, j");
-    if (asked.ranks < 1 || asked.ranks > on.cores())
+    if (asked.scheme != "serial" && (asked.ranks < 1 || asked.ranks > on.cores()))
         throw input_error("ranks is " + std::to_string(asked.ranks) + "; " + on.name + " has " +
                           std::to_string(on.cores()) + " cores");
     const core_kind& core = on.kinds.front();

@@ -196,6 +196,7 @@ TEST_CASE("an account that does not add up is found out") {
     CHECK(accounts.time(1, activity::idle) == 20);
     ledger open(1, 0, false);
     open.enter(0, activity::working, 500, 10);
+    open.set_base(7, 30);
     CHECK_THROWS_AS(open.check(), std::logic_error);
     CHECK_THROWS_AS(open.enter(0, activity::idle, 0, 5), std::logic_error);
 }
@@ -435,7 +436,6 @@ TEST_CASE("the same bytes from every compiler and optimisation level") {
     all += simulate(on, {{"study", "power"}, {"threads", {{{"name", "a"}, {"seconds", 1.5}, {"pace", 0.3}}}}})
                .dump();
     all += simulate(on, {{"study", "nbody"}, {"active", 100}, {"ranks", 8}}).dump();
-    MESSAGE("hash: ", fnv1a(all));
     // A change of the model changes this; a compiler must not.
-    CHECK(fnv1a(all) == 0U);
+    CHECK(fnv1a(all) == 8852027132686999003U);
 }

@@ -27,7 +27,7 @@ IDS: tuple[str, ...] = tuple(
 
 
 def judge(only: str = "") -> list[Verdict]:
-    """All claims, or those named: ``H3,M4`` or a family's letter. Raises TautoError for one that is not there."""
+    """All claims, or those named: ``H3,M4`` or a family's letter. TautoError for one that is not there."""
     wanted = _wanted(only)
     found = [
         one for family in FAMILIES if any(id[0] == family for id in wanted) for one in FAMILIES[family]()

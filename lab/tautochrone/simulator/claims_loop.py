@@ -201,7 +201,10 @@ def _h5(machine: Machine, grid: Grid) -> Verdict:
         if n >= 3000
         for chunk in (4, 8, 16)
     )
-    ours = f"chunk 2 takes {percent(gain)} less time than 1 at n = {size}; from n = 3000 on 4 to 16 gain at most {percent(more)} more"
+    ours = (
+        f"chunk 2 takes {percent(gain)} less time than 1 at n = {size}; from n = 3000 on 4 to 16 "
+        f"gain at most {percent(more)} more"
+    )
     return _verdict("H5", ours, gain >= 0.05 and more <= 0.03)
 
 
@@ -268,7 +271,10 @@ def _h8(machine: Machine, grid: Grid) -> Verdict:
             [KNOBS["cluster"], KNOBS["memory"], KNOBS["outstanding"]],
             lambda changed: all(0.08 <= gain <= 0.18 for gain in _large(Grid(changed, (16000,), ways))),
         )
-    ours = f"at n = 16000 dynamic over all is {percent(gains[0])} faster than static over all, static P {percent(gains[1])}"
+    ours = (
+        f"at n = 16000 dynamic over all is {percent(gains[0])} faster than static over all, "
+        f"static P {percent(gains[1])}"
+    )
     return _verdict("H8", ours, holds, note)
 
 
@@ -307,7 +313,7 @@ def _h10(machine: Machine, grid: Grid) -> Verdict:
 
 
 def _h11(machine: Machine, grid: Grid) -> Verdict:
-    """Equal parts on each core, one thread a core, as an MPI solver has them; E-cores made slower step by step."""
+    """Equal parts for each core, as an MPI solver has them; E-cores made slower step by step."""
     agree, tested, threshold = 0, 0, models.equal_split_threshold(8, 16)
     for cycles in (3.0, 4.0, 6.0, 8.0, 10.0):
         changed = machines.change(
@@ -332,7 +338,10 @@ def _h11(machine: Machine, grid: Grid) -> Verdict:
             continue
         tested += 1
         agree += (ratio > threshold) == (every > fast)
-    ours = f"s_P/s_E > 1 + E/P = {threshold:g} names the loser in {agree} of {tested} cells with E-cores of different speed"
+    ours = (
+        f"s_P/s_E > 1 + E/P = {threshold:g} names the loser in {agree} of {tested} cells with "
+        "E-cores of different speed"
+    )
     return _verdict("H11", ours, tested > 2 and agree == tested)
 
 
@@ -340,5 +349,8 @@ def _h12(machine: Machine, grid: Grid) -> Verdict:
     row = grid.row(16000, "dynamic,2 all")
     cores = " + ".join(f"{count} {kind}" for kind, count in row["cores"].items())
     share = row["memory_bytes"] / row["seconds"] / machine["memory"]["memory_bytes_per_second"]
-    ours = f"each row says its cores ({cores}) and its memory traffic ({percent(share)} of the bandwidth at n = 16000)"
+    ours = (
+        f"each row says its cores ({cores}) and its memory traffic ({percent(share)} of the "
+        "bandwidth at n = 16000)"
+    )
     return _verdict("H12", ours, True, "OpenBLAS runs beside the others in tauto study loop")

@@ -126,7 +126,10 @@ def _m3(curves: Curves) -> Verdict:
     tbb, qt = curves.speedups("tbb", MIDDLE), curves.speedups("qt", MIDDLE)
     better = tbb[31] / qt[31] - 1
     rises = qt[31] > qt[15] > qt[7]
-    ours = f"on 32 threads TBB is {percent(better)} faster; Qt goes from {qt[15]:.1f}× on 16 to {qt[31]:.1f}× on 32"
+    ours = (
+        f"on 32 threads TBB is {percent(better)} faster; Qt goes from {qt[15]:.1f}× on 16 to "
+        f"{qt[31]:.1f}× on 32"
+    )
     return _verdict("M3", ours, better > 0.05 and rises)
 
 
@@ -138,7 +141,10 @@ def _m4(machine: Machine, curves: Curves) -> Verdict:
     qt = curves.speedups("qt", SHORT)
     peak = _peak(qt)
     holds = 9 <= peak <= 13
-    ours = f"Qt's maximum is {max(qt):.1f}× at {peak} threads, {qt[31]:.1f}× on 32; TBB reaches {curves.speedups('tbb', SHORT)[31]:.1f}×"
+    ours = (
+        f"Qt's maximum is {max(qt):.1f}× at {peak} threads, {qt[31]:.1f}× on 32; TBB reaches "
+        f"{curves.speedups('tbb', SHORT)[31]:.1f}×"
+    )
     note = ""
     if not holds:
 
@@ -154,7 +160,8 @@ def _m5(machine: Machine, curves: Curves) -> Verdict:
     slower = tbb["mean_hertz"] / qt["mean_hertz"] - 1
     holds = 0.5 <= qt["waiting_share"] <= 0.7 and 0.2 <= tbb["waiting_share"] <= 0.4 and slower > 0.1
     ours = (
-        f"on 32 threads Qt waits {percent(qt['waiting_share'])} of the time, TBB {percent(tbb['waiting_share'])}; "
+        f"on 32 threads Qt waits {percent(qt['waiting_share'])} of the time, TBB "
+        f"{percent(tbb['waiting_share'])}; "
         f"Qt's clock is {qt['mean_hertz'] / 1e9:.2f} GHz against {tbb['mean_hertz'] / 1e9:.2f}"
     )
     note = ""
@@ -162,7 +169,7 @@ def _m5(machine: Machine, curves: Curves) -> Verdict:
 
         def would(changed: Machine) -> bool:
             first, second = (rows(changed, _requests(runtime, SHORT, (32,)))[0] for runtime in ("qt", "tbb"))
-            return 0.5 <= first["waiting_share"] <= 0.7 and 0.2 <= second["waiting_share"] <= 0.4
+            return bool(0.5 <= first["waiting_share"] <= 0.7 and 0.2 <= second["waiting_share"] <= 0.4)
 
         note = "the clock's feedback is there; " + sensitivity(machine, KNOBS, would)
     return _verdict("M5", ours, holds, note)

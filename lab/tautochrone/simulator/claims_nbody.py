@@ -21,15 +21,18 @@ WORDS = tuple(
 )
 
 PUBLISHED = {
-    "N1": "ordinary OpenMP starts at least three parallel loops a block; fork/join dominates when few are active",
+    "N1": "ordinary OpenMP starts at least three parallel loops a block; fork/join dominates when "
+    "few are active",
     "N2": "one parallel region around everything needs private copies and a rewrite, as much as MPI does",
     "N3": "i-parallel: one all_gather a block; j-parallel: one all_reduce a block",
     "N4": "Open MPI's all_reduce has peaks at 1k and 8k words; MVAPICH2 is worse at 512 words than at 1024",
     "N5": "model for 2048 particles: 16 cores give a little over 8× when many are active (i-parallel)",
     "N6": "below about 100 active particles j-parallel is faster",
     "N7": "with many active the limit is all_gather's throughput, not its latency",
-    "N8": "splitting over i and j at once lowers what each core communicates; a ring or shared bus limits the gain",
-    "N9": "threads reading each other's data directly need none of the copies: how much better than 8× is possible",
+    "N8": "splitting over i and j at once lowers what each core communicates; a ring or shared bus "
+    "limits the gain",
+    "N9": "threads reading each other's data directly need none of the copies: how much better "
+    "than 8× is possible",
 }
 TOLERANCE = {
     "N1": "share of time in fork/join against the active count",
@@ -94,7 +97,10 @@ def _n1(machine: Machine) -> Verdict:
 
 def _n2(machine: Machine) -> Verdict:
     loops, region = rows(machine, [block(8, "i", engine) for engine in ("openmp_loops", "openmp_region")])
-    ours = f"with 8 active the one region takes {percent(region['seconds'] / loops['seconds'])} of the loops' time"
+    ours = (
+        f"with 8 active the one region takes {percent(region['seconds'] / loops['seconds'])} of "
+        "the loops' time"
+    )
     note = "a model has no trajectories to compare: that both agree is for the measured study"
     return _verdict("N2", ours, None if region["seconds"] >= loops["seconds"] else True, note)
 
@@ -167,7 +173,7 @@ def _crossing(machine: Machine, engine: str = MPI) -> float:
     """The active count from which on i-parallel is faster."""
     found = rows(machine, [block(active, scheme, engine) for active in ACTIVE for scheme in ("i", "j")])
     last = 0
-    for position, active in enumerate(ACTIVE):
+    for position in range(len(ACTIVE)):
         if found[2 * position + 1]["seconds"] < found[2 * position]["seconds"]:
             last = position
     return (ACTIVE[last] + ACTIVE[min(last + 1, len(ACTIVE) - 1)]) / 2
@@ -190,7 +196,10 @@ def _n7(machine: Machine) -> Verdict:
     row = rows(machine, [block(2048, "i")])[0]
     latency = row["exchange_latency_seconds"] / row["exchange_seconds"]
     part = row["exchange_seconds"] / row["seconds"]
-    ours = f"with 2048 active the all_gather is {percent(part)} of a block, its latency {percent(latency)} of that"
+    ours = (
+        f"with 2048 active the all_gather is {percent(part)} of a block, its latency "
+        f"{percent(latency)} of that"
+    )
     return _verdict("N7", ours, latency < 0.1 and part > 0.2)
 
 
@@ -210,8 +219,10 @@ def _n8(machine: Machine) -> Verdict:
     bytes_2d = 4 * (gather["bytes_moved"] + reduce["bytes_moved"]) + ring["bytes_moved"]
     bytes_1d = whole["bytes_moved"]
     ours = (
-        f"4 × 4: each core receives {percent((gather['bytes_moved'] + reduce['bytes_moved']) / 4 / (bytes_1d / 16))} "
-        f"of what it does in i-parallel; all cores together move {percent(bytes_2d / bytes_1d)} over the shared buses"
+        "4 × 4: each core receives "
+        f"{percent((gather['bytes_moved'] + reduce['bytes_moved']) / 4 / (bytes_1d / 16))} "
+        f"of what it does in i-parallel; all cores together move {percent(bytes_2d / bytes_1d)} "
+        "over the shared buses"
     )
     lower = (gather["bytes_moved"] + reduce["bytes_moved"]) / 4 < bytes_1d / 16
     return _verdict("N8", ours, lower, "modelled by bytes; measured by the nbody study")

@@ -12,11 +12,15 @@ from tautochrone.simulator.machines import Machine
 MACHINE = "core-duo-yonah"
 PUBLISHED = {
     "P1": "balanced threads nearly halve the time: encryption 50 s serial, 25 s with two threads",
-    "P2": "energy brought to the longest time: 150 mWh serial, 110 mWh with two threads; the platform's falls too",
-    "P3": "unbalanced threads: 64 s at the highest clock becomes about 120 s under the adaptive policy, energy rises",
-    "P4": "the busy thread migrates, each core looks half busy, both clocks drop; a governor that looks at the whole "
+    "P2": "energy brought to the longest time: 150 mWh serial, 110 mWh with two threads; the "
+    "platform's falls too",
+    "P3": "unbalanced threads: 64 s at the highest clock becomes about 120 s under the adaptive "
+    "policy, energy rises",
+    "P4": "the busy thread migrates, each core looks half busy, both clocks drop; a governor that "
+    "looks at the whole "
     "package restores the 64 s and the energy",
-    "P5": "two programs side by side: free, both pinned, one pinned: no real difference in time; pinning costs "
+    "P5": "two programs side by side: free, both pinned, one pinned: no real difference in time; "
+    "pinning costs "
     "slightly more energy",
     "P6": "balance the threads, synchronise rarely, fix the governor, leave placement to the system",
     "P7": "a domain split keeps its balance when the work changes; a functional split loses it",
@@ -31,8 +35,8 @@ TOLERANCE = {
     "P7": "shown by growing one function's cost",
 }
 JOULES_PER_MWH = 3.6
-# One thread does the physics; the one that renders works "10 to 20 %" of the time beside it, as the study says
-# of threads that are not alike.
+# One thread does the physics; the one that renders works "10 to 20 %" of the time beside it, as the study
+# says of threads that are not alike.
 RENDER_PACE = 0.15
 
 SERIAL: list[dict[str, Any]] = [{"name": "encrypt", "seconds": 50.0}]
@@ -115,16 +119,25 @@ def _within(value: float, wanted: float, share: float) -> bool:
 def _p2(machine: Machine, serial: Row, balanced: Row) -> Verdict:
     one, two = _mwh(serial), _mwh(balanced)
     platform = _mwh(serial, "platform_common_joules"), _mwh(balanced, "platform_common_joules")
-    ours = f"{one:.0f} mWh serial, {two:.0f} mWh with two threads; platform {platform[0]:.0f} and {platform[1]:.0f} mWh"
+    ours = (
+        f"{one:.0f} mWh serial, {two:.0f} mWh with two threads; platform {platform[0]:.0f} and "
+        f"{platform[1]:.0f} mWh"
+    )
     holds = _within(one, 150, 0.05) and _within(two, 110, 0.05) and platform[1] < platform[0]
-    note = "the scale (10.8 W with one thread at work) is the study's own; what the second thread adds is the prediction"
+    note = (
+        "the scale (10.8 W with one thread at work) is the study's own; what the second thread "
+        "adds is the prediction"
+    )
     return _verdict("P2", ours, holds, note)
 
 
 def _p3(machine: Machine, unbalanced: dict[str, Row]) -> Verdict:
     fast, slow = unbalanced["maximum"], unbalanced["adaptive"]
     more = slow["energy"]["platform_common_joules"] / fast["energy"]["platform_common_joules"] - 1
-    ours = f"{fast['seconds']:.0f} s at the highest clock, {slow['seconds']:.0f} s adaptive; platform energy {100 * more:+.0f} %"
+    ours = (
+        f"{fast['seconds']:.0f} s at the highest clock, {slow['seconds']:.0f} s adaptive; "
+        f"platform energy {100 * more:+.0f} %"
+    )
 
     def good(first: Row, second: Row) -> bool:
         return (
@@ -153,7 +166,10 @@ def _p4(unbalanced: dict[str, Row]) -> Verdict:
     row, fast = unbalanced["package"], unbalanced["maximum"]
     moved = unbalanced["adaptive"]["migrations"]
     energy = row["energy"]["platform_common_joules"] / fast["energy"]["platform_common_joules"]
-    ours = f"{row['seconds']:.1f} s and {percent(energy)} of the energy with a package governor; {moved} migrations before"
+    ours = (
+        f"{row['seconds']:.1f} s and {percent(energy)} of the energy with a package governor; "
+        f"{moved} migrations before"
+    )
     return _verdict("P4", ours, _within(row["seconds"], 64, 0.05) and _within(energy, 1, 0.05))
 
 

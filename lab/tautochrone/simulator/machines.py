@@ -1,4 +1,4 @@
-"""Machine files: found by name, read, checked against :mod:`keys`, changed by ``--set``, made ready to simulate."""
+"""Machine files: found by name, read, checked against :mod:`keys`, changed by ``--set``, resolved."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class _Checker:
 
     def _lists(self, position: int, kind: Machine) -> None:
         states, watts = kind.get("state_hertz"), kind.get("state_active_watts")
-        if (states is None) != (watts is None) or (states and len(states) != len(watts)):
+        if len(states or []) != len(watts or []):
             self._fail(
                 "kind",
                 position,
@@ -270,7 +270,8 @@ def _place(machine: Machine, path: str) -> tuple[str, str, dict[str, Any]]:
         return "", words[0], machine
     raise TautoError(
         f"{path} names nothing in a machine file",
-        f"Write cores.KIND.KEY (KIND: {', '.join(kinds)}) or TABLE.KEY, as in cores.{next(iter(kinds))}.count",
+        f"Write cores.KIND.KEY (KIND: {', '.join(kinds)}) or TABLE.KEY, as in "
+        f"cores.{next(iter(kinds))}.count",
     )
 
 
@@ -280,7 +281,7 @@ _DEFAULT_HERTZ = 3e9
 
 
 def resolved(machine: Machine) -> dict[str, Any]:
-    """The machine as ``tauto-simulate`` takes it: every figure there, measured ones in the place of derived ones."""
+    """The machine as ``tauto-simulate`` takes it: every figure there, measured before derived."""
     memory, latency, costs = (machine.get(name, {}) for name in ("memory", "latency", "costs"))
     triad = max(memory.get("triad_bytes_per_second", [0.0]), default=0.0)
     bandwidth = memory.get("memory_bytes_per_second") or triad or 10e9

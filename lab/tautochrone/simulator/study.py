@@ -113,7 +113,9 @@ def _studied(
     chart = LineChart(
         name=study,
         heading=_finding(study, sweep, found, machine),
-        explanation=f"{sweep.y.title.capitalize()} against {sweep.x.title}, in virtual time on {machine['name']}.",
+        explanation=(
+            f"{sweep.y.title.capitalize()} against {sweep.x.title}, in virtual time on {machine['name']}."
+        ),
         x=sweep.x,
         y=sweep.y,
         records=records,
@@ -166,7 +168,9 @@ def _timeline(row: Row) -> Timeline:
     return Timeline(
         name="timeline",
         heading=f"What each member does{said}",
-        explanation="One bar a member. Waiting is awake without work: in a spin, at a lock, for the next chunk.",
+        explanation=(
+            "One bar a member. Waiting is awake without work: in a spin, at a lock, for the next chunk."
+        ),
         records=tuple(
             {"member": names[int(member)], "what": what, "begin": begin * 1e-9, "end": end * 1e-9}
             for member, what, begin, end in slices[:4000]
