@@ -52,8 +52,8 @@ def sensitivity(machine: Machine, knobs: Sequence[Knob], holds: Judge) -> str:
             if holds(changed):
                 working.append(value)
         if working:
-            span = " to ".join(f"{one:g}" for one in sorted({min(working), max(working)}))
-            return f"it would hold with {knob.path} = {span} (published: {knob.low:g} to {knob.high:g})"
+            at = " or ".join(f"{one:g}" for one in working)
+            return f"it would hold with {knob.path} = {at} (published: {knob.low:g} to {knob.high:g})"
         tried.append(f"{knob.path} {knob.low:g} to {knob.high:g}")
     return f"no single parameter within its published range changes that: tried {', '.join(tried)}"
 

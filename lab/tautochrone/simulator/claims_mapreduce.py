@@ -183,5 +183,5 @@ def _m6(machine: Machine) -> Verdict:
         f"simulated, 50 tasks of 1 µs on 2 threads: Qt {speedup(qt[1]):.2f}×, waiting "
         f"{percent(qt[1]['waiting_share'])}; TBB {speedup(tbb[1]):.2f}×"
     )
-    note = "tauto study mapreduce measures it on the machine at hand"
-    return _verdict("M6", ours, speedup(qt[1]) < 1, note)
+    note = "asks for a measurement, which a simulation cannot be: tauto study mapreduce makes it here"
+    return _verdict("M6", ours, None, note)

@@ -102,15 +102,14 @@ def _n2(machine: Machine) -> Verdict:
         "the loops' time"
     )
     note = "a model has no trajectories to compare: that both agree is for the measured study"
-    return _verdict("N2", ours, None if region["seconds"] >= loops["seconds"] else True, note)
+    return _verdict("N2", ours, None, note)
 
 
 def _n3(machine: Machine) -> Verdict:
     engines = (MPI, "mvapich2-1.9", "threads")
-    found = rows(machine, [block(64, scheme, engine) for engine in engines for scheme in ("i", "j")])
-    holds = all(row["exchange_seconds"] > 0 for row in found)
+    rows(machine, [block(64, scheme, engine) for engine in engines for scheme in ("i", "j")])
     note = "a model has no trajectories to compare: that they are the same is for the measured study"
-    return _verdict("N3", f"one exchange a block, both schemes, on {', '.join(engines)}", holds, note)
+    return _verdict("N3", f"one exchange a block, both schemes, on {', '.join(engines)}", None, note)
 
 
 def peaks(words: tuple[int, ...], seconds: list[float]) -> list[int]:
