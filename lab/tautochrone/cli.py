@@ -42,6 +42,8 @@ app = typer.Typer(
     tauto trace -- ./solver case.in                which thread works while the others wait
     tauto study collective --quick                 all_reduce and all_gather: threads and MPI, step by step
     tauto compare before/ after/                   two results, honestly
+    tauto simulate loop --machine i9-14900k        the same on a machine that is not here
+    tauto claims                                   every published claim, and whether it holds
     """,
 )
 app.add_typer(study_app, name="study")
@@ -296,6 +298,75 @@ def export(
     from tautochrone.export import command as export_command
 
     typer.echo(export_command(folder, format.value, output))
+
+
+@app.command()
+def simulate(
+    study: Annotated[
+        str, typer.Argument(metavar="STUDY", help="loop, mapreduce, power, nbody or collective.")
+    ],
+    machine: Annotated[
+        str,
+        typer.Option(
+            "--machine", metavar="NAME|FILE", help="A machine that comes with tauto, or a machine file."
+        ),
+    ],
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="Change the machine: cores.E.count=32. May be repeated."
+        ),
+    ] = None,
+    sweep: Annotated[
+        str | None,
+        typer.Option(
+            "--sweep", metavar="KEY=A..B[:STEPS]", help="Draw how the answer moves with the machine."
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", metavar="FOLDER", help="Default: tautochrone-results/simulated-STUDY."),
+    ] = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print the rows as JSON lines, write nothing.")
+    ] = False,
+) -> None:
+    """Run a study in virtual time on a machine that is not here.
+
+    \b
+    Examples:
+      tauto simulate loop --machine i9-14900k
+      tauto simulate loop --machine i9-14900k --set cores.E.count=32
+      tauto simulate loop --machine i9-14900k --sweep cores.E.count=4..32:8
+      tauto simulate mapreduce --machine machine.toml --json
+    """  # noqa: D301
+    from rich.console import Console
+
+    from tautochrone.simulator.study import run_simulate_command
+
+    raise typer.Exit(run_simulate_command(study, machine, set_ or [], sweep, output, json, Console()))
+
+
+@app.command()
+def claims(
+    json: Annotated[bool, typer.Option("--json", help="Print the list as JSON.")] = False,
+    only: Annotated[
+        str, typer.Option("--only", metavar="ID,…", help="Only these: H3,M4, or a family: N.")
+    ] = "",
+) -> None:
+    """Every published claim: what it says, what the simulator shows, and whether it holds.
+
+    \b
+    Examples:
+      tauto claims
+      tauto claims --only H3,H6
+      tauto claims --json > claims.json
+    """  # noqa: D301
+    from rich.console import Console
+
+    from tautochrone.simulator.claims import run_claims_command
+
+    raise typer.Exit(run_claims_command(json, only, Console()))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
