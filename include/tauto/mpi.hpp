@@ -11,6 +11,7 @@
 #include <mpi.h>
 
 #include <algorithm>
+#include <chrono>
 #include <climits>
 #include <cstddef>
 #include <cstdint>
@@ -21,6 +22,7 @@
 #include <new>
 #include <span>
 #include <string>
+#include <thread>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -643,6 +645,8 @@ int run_mpi(int& argc, char**& argv, Body&& body) {
     } catch (const std::exception& reason) {
         std::fprintf(stderr, "rank %d: error: %s\n", rank, reason.what());
         std::fflush(stderr);
+        // A launcher that is told to abort may drop what it has not yet passed on.
+        std::this_thread::sleep_for(std::chrono::milliseconds{200});
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
     MPI_Finalize();
