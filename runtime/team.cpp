@@ -205,6 +205,7 @@ void team_state::recover_after_fork() {
         reports[rank].done.store(0, std::memory_order_relaxed);
     }
     loop.failed.store(false, std::memory_order_relaxed);
+    if (meetings) meetings->reset();
     fork_generation.store(current_fork_generation(), std::memory_order_relaxed);
     start_workers();
 }

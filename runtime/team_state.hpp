@@ -66,6 +66,7 @@ struct team_state {
     std::vector<double> equal_speeds;
     std::unique_ptr<spin_budget> join_budget;
     double fork_ticks = 0;
+    std::unique_ptr<collectives> meetings;  // made by the first run
 
     // Held by the thread whose turn it is. In an optional, so that a forked child can have a fresh one.
     std::optional<std::mutex> turn;
@@ -88,6 +89,12 @@ struct team_state {
     void prepare(const loop_call& call, std::span<const int> ranks);
     void plan_adaptive(const loop_call& call, const loop_model& model);
     void fill_report(const loop_call& call, int width) const;
+
+    // run.cpp: SPMD.
+    void run_on_all(const run_call& call, const char* name);
+    void prepare_meetings();
+    void choose_shape();
+    std::int64_t barrier_ticks();
 
     // team.cpp: life of the members.
     void start_workers();

@@ -73,6 +73,10 @@ void futex_wake(const std::atomic<std::uint32_t>& word) noexcept {
     syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
 }
 
+void futex_wake_all(const std::atomic<std::uint32_t>& word) noexcept {
+    syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+}
+
 std::uint32_t spin_while_equal(const std::atomic<std::uint32_t>& word, std::uint32_t current,
                                std::int64_t budget_ticks) noexcept {
     std::uint32_t seen = word.load(std::memory_order_acquire);

@@ -41,12 +41,6 @@ struct reduce_options {
     bool unordered = false;
 };
 
-// A reduction was cancelled through its stop token: there is no result.
-class stopped : public error {
-  public:
-    stopped() : error("the reduction was stopped before its end, so there is no result") {}
-};
-
 // Operations on numbers whose order does not matter, as far as this library cares: blocks of at least 16
 // indices are then reduced in 16 lanes, which the compiler can vectorise.
 template <class Combine, class T>

@@ -1,10 +1,12 @@
 #pragma once
 // Everything of the runtime's public interface.
 
+#include <tauto/collectives.hpp>
 #include <tauto/error.hpp>
 #include <tauto/exact_sum.hpp>
 #include <tauto/machine.hpp>
 #include <tauto/map_reduce.hpp>
+#include <tauto/member.hpp>
 #include <tauto/parallel_for.hpp>
 #include <tauto/parallel_reduce.hpp>
 #include <tauto/range.hpp>

@@ -22,17 +22,20 @@
 
 #include <atomic>
 #include <bit>
+#include <concepts>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include <tauto/error.hpp>
 #include <tauto/loop_model.hpp>
 #include <tauto/machine.hpp>
+#include <tauto/member.hpp>
 #include <tauto/schedule.hpp>
 #include <tauto/wait.hpp>
 
@@ -97,6 +100,12 @@ struct loop_call {
 
 // True on a thread that is inside a loop body run by a team: a nested call runs inline.
 inline thread_local constinit bool inside_loop = false;
+
+// A body of team::run without its type.
+struct run_call {
+    void (*invoke)(const void* body, member& me);
+    const void* body;
+};
 
 struct loop_state;
 
@@ -163,6 +172,26 @@ class team {
     // Cost of launching and joining all members, measured at start.
     [[nodiscard]] double fork_join_seconds() const noexcept;
 
+    // Runs body(member&) once on every member at the same time and returns when all are done; the caller is
+    // rank 0. The members meet in the member's collectives (member.hpp).
+    //
+    // The first exception that leaves a body is rethrown here; the other members leave at the collective that
+    // they wait in or come to next, through an exception that is no std::exception. A member that returns
+    // while others wait for it is a tauto::error. The team stays usable. Calls from several threads take
+    // turns. A run or parallel_for inside a body stays on the member that calls it: such a run has one
+    // member. Throws tauto::stopped when options.stop was requested before the last collective.
+    template <class Body>
+    requires std::invocable<Body&, member&>
+    void run(Body&& body, const run_options& options = {}) {
+        using body_type = std::remove_reference_t<Body>;
+        const auto invoke = [](const void* self, member& me) {
+            (*const_cast<body_type*>(static_cast<const body_type*>(self)))(me);
+        };
+        run_members({invoke, &body}, options);
+    }
+    // How the members wait for each other in run: timed on these very CPUs at the first run of more than two.
+    [[nodiscard]] tauto::barrier_shape barrier_shape() const;
+
     // Used by parallel_for. True when every iteration ran.
     bool execute(const detail::loop_call& call);
     // Used by parallel_for. True when this site runs loops of n inline and this call need not be timed.
@@ -180,6 +209,7 @@ class team {
     static constexpr int max_sites = 4096;
 
   private:
+    void run_members(const detail::run_call& call, const run_options& options);
     detail::loop_model& model_for(tauto::site& where, index n);
 
     std::unique_ptr<std::atomic<detail::site_record*>[]> records_;

@@ -35,6 +35,8 @@ inline void relax() noexcept {
 void futex_wait(const std::atomic<std::uint32_t>& word, std::uint32_t expected) noexcept;
 // Wakes one sleeper; word is only used as an address.
 void futex_wake(const std::atomic<std::uint32_t>& word) noexcept;
+// Wakes all sleepers.
+void futex_wake_all(const std::atomic<std::uint32_t>& word) noexcept;
 
 // Spins until *word differs from `current` or the budget is used. UMWAIT is used where the CPU has it once
 // the wait is longer than a few microseconds. Returns the last value seen.

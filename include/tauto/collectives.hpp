@@ -1,0 +1,232 @@
+#pragma once
+// Where the members of a team meet in a collective, and what they find there. member.hpp has the operations.
+//
+// Collectives are counted: each meeting of all members is an epoch. A member has two slots, for even and
+// odd epochs, each a cache line that holds the arrival and up to 7 words of data.
+//
+// clang-format off
+// | variable      | what it says                                      | written by               | pairs with           |
+// |---------------|---------------------------------------------------|--------------------------|----------------------|
+// | slot.word     | epoch at which the owner last arrived here; bit 1: | owner, exchange; a waiter | waiter, load-acquire |
+// |               | it has left the body; bit 0: a waiter sleeps on it | sets bit 0               |                      |
+// | slot.tag,     | operation, length and data that the owner brings  | owner, before its        | readers, after their |
+// | payload,      | to that epoch                                     | exchange on slot.word    | load of slot.word    |
+// | buffer        |                                                   |                          |                      |
+// | released.word | tournament: epoch up to which the owner has let   | owner, exchange; as      | its losers,          |
+// |               | its losers go on; bits as above                   | above                    | load-acquire         |
+// clang-format on
+//
+// Invariant: who is past epoch e has seen all members arrive at e. A slot or buffer of epoch e is written
+// again at e + 2; its owner is past e + 1 then, at which every reader arrived after it had read. So there
+// is no exit handshake, and no plain byte is written while it is read. (verify/collectives.pml has the same
+// names.)
+// Memory of the caller that was published by address is read in place. Then the operation ends with one
+// more epoch, past which all have read it.
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <span>
+#include <stop_token>
+#include <type_traits>
+#include <vector>
+
+#include <tauto/wait.hpp>
+
+namespace tauto {
+
+// How the members of a team wait for each other.
+enum class barrier_shape {
+    rows,        // each writes one line and reads everybody's: one transfer, members² reads
+    tournament,  // groups of four and groups of their winners: two transfers a level, few reads
+};
+
+struct run_options {
+    // Requested: every collective called from then on throws, and run throws tauto::stopped.
+    std::stop_token stop = {};
+    const char* name = nullptr;  // shown in traces; must outlive the team
+};
+
+namespace detail {
+
+enum class operation : std::uint32_t {
+    barrier,
+    broadcast,
+    all_reduce,
+    all_gather,
+    reduce_scatter,
+    scan,
+    peers,
+};
+
+// Leaves the body of a member that another one's exception has released. Not a std::exception, so that a
+// body's own handlers let it pass.
+struct released {};
+
+// What rides in the arrival's cache line.
+inline constexpr std::size_t payload_bytes = 56;
+
+// What members compare, so that a wrong call is an error and not a wrong result.
+inline std::uint32_t tag_of(operation what, std::size_t count) noexcept {
+    constexpr std::size_t most = (1U << 28) - 1;
+    return static_cast<std::uint32_t>(what) << 28 | static_cast<std::uint32_t>(std::min(count, most));
+}
+
+// In bits 2 to 31 of a word, modulo 2^30.
+inline constexpr std::uint32_t epoch_mask = (1U << 30) - 1;
+inline constexpr std::uint32_t left_bit = 2;
+inline constexpr std::uint32_t waiting_bit = 1;
+
+// 128: neighbouring lines are fetched in pairs on current Intel CPUs.
+struct alignas(128) arrival_slot {
+    std::atomic<std::uint32_t> word{0};
+    std::uint32_t tag = 0;
+    std::byte payload[payload_bytes];
+};
+
+struct alignas(128) release_line {
+    std::atomic<std::uint32_t> word{0};
+};
+
+// Up to these lengths data are copied into the team's buffers and read from there: one epoch. Above it they
+// are read where they lie: more epochs, but fewer lines that change hands. Both are where the two curves
+// cross on two cores (benchmarks/collective_threads.cpp), so the time has no step there.
+inline constexpr std::size_t reduce_copied_bytes = 2048;
+inline constexpr std::size_t gather_copied_bytes = 1024;
+
+// Of a length that is reduced where it lies, each member reduces at most so much before all copy it: what one
+// has written is then still in its cache.
+inline constexpr std::size_t share_bytes = std::size_t{1} << 18;
+
+struct alignas(128) copy_buffer {
+    std::byte bytes[std::max(reduce_copied_bytes, gather_copied_bytes)];
+};
+
+struct member_lines_of_team {
+    arrival_slot slots[2];
+    release_line released;
+};
+
+// An address and a number of elements there.
+struct published_span {
+    const void* data = nullptr;
+    std::size_t count = 0;
+};
+
+// What the members of one team share.
+struct collectives {
+    collectives(int members, bool more_members_than_cpus, wait_policy policy);
+
+    int size;
+    bool oversubscribed;
+    wait_policy wait;
+    barrier_shape shape = barrier_shape::rows;
+    // Epoch before the first one of this run. Written by the caller while no member runs.
+    std::uint32_t start_epoch = 0;
+    unsigned fork_generation = 0;
+    const std::stop_token* stop = nullptr;
+    std::unique_ptr<member_lines_of_team[]> lines;
+    std::unique_ptr<copy_buffer[]> buffers;  // two a member
+    // A row a member: what it has read of the others' published spans. Padded to whole lines.
+    std::size_t table_row;
+    std::unique_ptr<published_span[]> tables;
+    // Written once a run, by the member that turned it; on a line of its own.
+    alignas(128) std::atomic<bool> failed{false};
+    alignas(128) std::exception_ptr failure;
+
+    [[nodiscard]] std::byte* buffer(int of, std::uint32_t epoch) const noexcept {
+        return buffers[2 * static_cast<std::size_t>(of) + (epoch & 1)].bytes;
+    }
+    // All members gone (after a fork): as new.
+    void reset() noexcept;
+    void fail(std::exception_ptr what) noexcept;
+};
+
+// The object whose bytes stand at `from`, which need not be aligned.
+template <class T>
+T load_bytes(const std::byte* from) {
+    struct image {
+        std::byte bytes[sizeof(T)];
+    } copy;
+    __builtin_memcpy(&copy, from, sizeof(T));
+    return std::bit_cast<T>(copy);
+}
+
+inline void copy_bytes(void* to, const void* from, std::size_t bytes) noexcept {
+    if (bytes != 0 && to != from) __builtin_memcpy(to, from, bytes);
+}
+
+template <class T>
+void copy_elements(T* to, const T* from, std::size_t count) {
+    copy_bytes(to, from, count * sizeof(T));
+}
+
+// to[i] = ((source(0)[i] op source(1)[i]) op source(2)[i]) …, in one pass over all sources. `to` may be one
+// of the sources. The inner loops have a known length and write where nothing else points to, so that
+// compilers vectorise them.
+template <class T, class Source, class Op>
+void fold_elements(T* to, std::size_t count, int sources, Source&& source, Op& combine) {
+    constexpr std::size_t block = std::max<std::size_t>(1, 512 / sizeof(T));
+    alignas(std::max<std::size_t>(64, alignof(T))) std::byte storage[block * sizeof(T)];
+    T* const sum = reinterpret_cast<T*>(storage);
+    const auto fold_block = [&](std::size_t begin, auto length) {
+        const T* first = source(0) + begin;
+        const T* second = source(1) + begin;
+        for (std::size_t i = 0; i < length; ++i) sum[i] = static_cast<T>(combine(first[i], second[i]));
+        for (int rank = 2; rank < sources; ++rank) {
+            const T* next = source(rank) + begin;
+            for (std::size_t i = 0; i < length; ++i) sum[i] = static_cast<T>(combine(sum[i], next[i]));
+        }
+        copy_elements(to + begin, sum, length);
+    };
+    std::size_t begin = 0;
+    for (; begin + block <= count; begin += block)
+        fold_block(begin, std::integral_constant<std::size_t, block>{});
+    if (begin < count) fold_block(begin, count - begin);
+}
+
+[[noreturn]] void refuse_length(operation what, int rank, const char* argument, std::size_t length,
+                                std::size_t expected, const char* why);
+[[noreturn]] void refuse_bounds(int rank, std::size_t position, std::ptrdiff_t bound,
+                                std::ptrdiff_t previous);
+[[noreturn]] void refuse_root(int rank, int root, int size);
+
+inline void check_length(operation what, int rank, const char* argument, std::size_t length,
+                         std::size_t expected, const char* why) {
+    if (length != expected) refuse_length(what, rank, argument, length, expected, why);
+}
+
+}  // namespace detail
+
+// A split-phase barrier that was arrived at and not yet waited for.
+class [[nodiscard]] arrival {
+  private:
+    friend class solo;
+    friend class member;
+    explicit arrival(std::uint32_t epoch) : epoch_(epoch) {}
+    std::uint32_t epoch_;
+};
+
+// The spans of all members, in place: view[r] is what rank r gave. A reader may use it until it calls its
+// next collective; an owner may change or free its span once its next collective has returned.
+template <class T>
+class peers_view {
+  public:
+    [[nodiscard]] int size() const noexcept { return static_cast<int>(spans_.size()); }
+    [[nodiscard]] std::span<const T> operator[](int rank) const noexcept {
+        const detail::published_span& one = spans_[static_cast<std::size_t>(rank)];
+        return {static_cast<const T*>(one.data), one.count};
+    }
+
+  private:
+    friend class solo;
+    friend class member;
+    explicit peers_view(std::span<const detail::published_span> spans) : spans_(spans) {}
+    std::span<const detail::published_span> spans_;
+};
+
+}  // namespace tauto

@@ -1,0 +1,296 @@
+// How members meet: the protocol whose table and invariant stand in collectives.hpp, and what it refuses.
+
+#include <tauto/collectives.hpp>
+
+#include <sched.h>
+
+#include <string>
+
+#include <tauto/member.hpp>
+
+#include "team_state.hpp"
+
+namespace tauto {
+namespace detail {
+namespace {
+
+// Short of the wrap-around, so that every program that meets a thousand times crosses it.
+constexpr std::uint32_t first_epoch = epoch_mask - 1000;
+
+// Members a group of the tournament has.
+constexpr int group = 4;
+
+const char* name_of(std::uint32_t tag) {
+    constexpr const char* names[] = {"barrier",        "broadcast", "all_reduce", "all_gather",
+                                     "reduce_scatter", "scan",      "peers"};
+    return names[tag >> 28];
+}
+
+std::string call_of(std::uint32_t tag) {
+    std::string text = name_of(tag);
+    const auto what = static_cast<operation>(tag >> 28);
+    if (what != operation::barrier && what != operation::scan && what != operation::peers)
+        text += " with a length of " + std::to_string(tag & ((1U << 28) - 1));
+    return text;
+}
+
+bool shows(std::uint32_t word, std::uint32_t epoch) noexcept {
+    return word >> 2 == epoch;
+}
+
+// Asks for a line that this member will write soon: the request runs beside the wait.
+void own_soon([[maybe_unused]] const void* line) noexcept {
+#if defined(__x86_64__)
+    asm volatile("prefetchw %0" : : "m"(*static_cast<const char*>(line)));
+#else
+    __builtin_prefetch(line, 1);
+#endif
+}
+
+void set_word(std::atomic<std::uint32_t>& word, std::uint32_t epoch, std::uint32_t bits) noexcept {
+    // Releases all that this member wrote; pairs with the acquire loads in await and await_long. An exchange,
+    // because bit 0 tells that somebody sleeps.
+    const std::uint32_t value = (epoch & epoch_mask) << 2 | bits;
+    if ((word.exchange(value, std::memory_order_acq_rel) & waiting_bit) != 0) futex_wake_all(word);
+}
+
+}  // namespace
+
+collectives::collectives(int members, bool more_members_than_cpus, wait_policy policy)
+    : size(members), oversubscribed(more_members_than_cpus), wait(policy) {
+    const auto count = static_cast<std::size_t>(members);
+    lines = std::make_unique<member_lines_of_team[]>(count);
+    // Not written here: a page belongs to the memory of the member that first writes it.
+    buffers = std::make_unique_for_overwrite<copy_buffer[]>(2 * count);
+    constexpr std::size_t in_lines = 128 / sizeof(published_span);
+    table_row = (count + in_lines - 1) / in_lines * in_lines;
+    tables = std::make_unique<published_span[]>(count * table_row);
+    reset();
+}
+
+void collectives::reset() noexcept {
+    for (int rank = 0; rank < size; ++rank) {
+        member_lines_of_team& own = lines[static_cast<std::size_t>(rank)];
+        for (std::atomic<std::uint32_t>* word : {&own.slots[0].word, &own.slots[1].word, &own.released.word})
+            word->store(first_epoch << 2, std::memory_order_relaxed);
+    }
+    start_epoch = first_epoch;
+    fork_generation = current_fork_generation();
+    failed.store(false, std::memory_order_relaxed);
+    failure = nullptr;
+}
+
+void collectives::fail(std::exception_ptr what) noexcept {
+    if (!failed.exchange(true, std::memory_order_acq_rel)) failure = std::move(what);
+}
+
+void refuse_length(operation what, int rank, const char* argument, std::size_t length, std::size_t expected,
+                   const char* why) {
+    throw error(std::string(name_of(tag_of(what, 0))) + " on rank " + std::to_string(rank) + ": " + argument +
+                " has a length of " + std::to_string(length) + ", expected " + std::to_string(expected) +
+                ", " + why);
+}
+
+void refuse_root(int rank, int root, int size) {
+    throw error("broadcast on rank " + std::to_string(rank) + ": root " + std::to_string(root) +
+                " is no rank; expected 0 to " + std::to_string(size - 1));
+}
+
+void refuse_phase(int rank, bool arrived) {
+    throw error("rank " + std::to_string(rank) +
+                (arrived ? " has arrived at a split barrier; it must call wait before any other collective"
+                         : " called wait without an arrive before it"));
+}
+
+void check_bounds(int rank, int size, std::size_t part, std::size_t whole, std::span<const index> bounds) {
+    const std::string where = "all_gather on rank " + std::to_string(rank) + ": ";
+    const auto members = static_cast<std::size_t>(size);
+    check_length(operation::all_gather, rank, "bounds", bounds.size(), members + 1, "members plus one");
+    for (std::size_t i = 0; i <= members; ++i) {
+        const index previous = i == 0 ? 0 : bounds[i - 1];
+        if (bounds[i] >= previous) continue;
+        throw error(where + "bounds[" + std::to_string(i) + "] is " + std::to_string(bounds[i]) +
+                    ", expected at least " + std::to_string(previous));
+    }
+    if (bounds[members] > static_cast<index>(whole)) {
+        throw error(where + "whole has a length of " + std::to_string(whole) + ", expected at least " +
+                    std::to_string(bounds[members]) + ", the last bound");
+    }
+    const auto self = static_cast<std::size_t>(rank);
+    check_length(operation::all_gather, rank, "part", part,
+                 static_cast<std::size_t>(bounds[self + 1] - bounds[self]), "this rank's bounds");
+}
+
+}  // namespace detail
+
+using namespace detail;
+
+member::member(const std::stop_token* stop) noexcept : stop_(stop), budget_(wait_policy::passive, false) {}
+
+member::member(collectives& shared, int rank) noexcept
+    : shared_(&shared),
+      stop_(shared.stop),
+      table_(&shared.tables[static_cast<std::size_t>(rank) * shared.table_row]),
+      epoch_(shared.start_epoch),
+      rank_(rank),
+      size_(shared.size),
+      budget_(shared.wait, false) {}
+
+arrival member::arrive() {
+    open(operation::barrier, 0);
+    if (size_ > 1) announce();
+    phase_ = phase::arrived;
+    return arrival(epoch_);
+}
+
+// Rows, whatever the team's shape: nobody's arrival depends on somebody who computes.
+void member::wait(arrival) {
+    if (phase_ != phase::arrived) refuse_phase();
+    if (size_ > 1) await_rows();
+    phase_ = phase::between;
+}
+
+void member::meet() {
+    if (shared_->shape == barrier_shape::rows) {
+        announce();
+        await_rows();
+    } else {
+        pass_tournament();
+    }
+    phase_ = phase::between;
+}
+
+void member::announce() noexcept {
+    phase_ = phase::announced;
+    epoch_ = (epoch_ + 1) & epoch_mask;
+    set_word(slot_of(rank_).word, epoch_, 0);
+    // Nearly always all have read by now what it held at the epoch before.
+    own_soon(&next_slot());
+}
+
+void member::await_rows() {
+    phase_ = phase::announced;
+    for (int step = 1; step < size_; ++step) {
+        const int other = rank_ + step < size_ ? rank_ + step : rank_ + step - size_;
+        await(slot_of(other).word, epoch_, other);
+    }
+    const std::uint32_t tag = slot_of(rank_).tag;
+    for (int other = 0; other < size_; ++other) {
+        if (slot_of(other).tag != tag) [[unlikely]]
+            refuse_tag(slot_of(other).tag, tag, other);
+    }
+}
+
+// Groups of `group` ranks, then groups of the groups' first ranks, and so on. The first of a group waits for
+// the others; who is not first arrives and waits until its first lets it go on.
+void member::pass_tournament() {
+    phase_ = phase::gathering;
+    const std::uint32_t epoch = (epoch_ + 1) & epoch_mask;
+    const std::uint32_t tag = next_slot().tag;
+    int winner = rank_;
+    for (int stride = 1; stride < size_ && winner == rank_; stride *= group) {
+        winner = rank_ - rank_ % (stride * group);
+        if (winner != rank_) break;
+        for (int loser = rank_ + stride; loser < std::min(size_, rank_ + stride * group); loser += stride) {
+            arrival_slot& theirs = shared_->lines[static_cast<std::size_t>(loser)].slots[epoch & 1];
+            await(theirs.word, epoch, loser);
+            if (theirs.tag != tag) [[unlikely]]
+                refuse_tag(theirs.tag, tag, loser);
+        }
+    }
+    announce();
+    if (winner != rank_) await(shared_->lines[static_cast<std::size_t>(winner)].released.word, epoch, winner);
+    if (rank_ % group == 0) set_word(shared_->lines[static_cast<std::size_t>(rank_)].released.word, epoch, 0);
+}
+
+void member::await(std::atomic<std::uint32_t>& word, std::uint32_t epoch, int of) {
+    // About as long as a line takes from one core to another.
+    const int polls = shared_->oversubscribed ? 1 : 128;
+    for (int poll = 0; poll < polls; ++poll) {
+        if (shows(word.load(std::memory_order_acquire), epoch)) return;
+    }
+    await_long(word, epoch, of);
+}
+
+void member::await_long(std::atomic<std::uint32_t>& word, std::uint32_t epoch, int of) {
+    static const std::int64_t eager_ticks = to_ticks(std::chrono::microseconds(2));
+    static const std::int64_t crowded_ticks = to_ticks(std::chrono::microseconds(100));
+    // With more members than CPUs nobody spins: the CPU goes to whoever is waited for, at once.
+    const std::int64_t eager = shared_->oversubscribed ? 0 : eager_ticks;
+    const std::int64_t limit = shared_->oversubscribed ? crowded_ticks : budget_.ticks();
+    const std::int64_t start = ticks();
+    std::uint32_t seen = 0;
+    const auto arrived = [&](int polls) {
+        for (int poll = 0; poll < polls; ++poll) {
+            seen = word.load(std::memory_order_acquire);
+            if (shows(seen, epoch)) return true;
+        }
+        return false;
+    };
+    while (!arrived(32)) {
+        throw_if_left(seen, of);
+        const std::int64_t waited = ticks() - start;
+        // A peer whose CPU somebody else has gets on no sooner for being watched.
+        if (waited > limit) {
+            park(word, seen);
+        } else if (waited >= eager) {
+            sched_yield();
+        }
+    }
+    budget_.learn(ticks() - start);
+}
+
+void member::park(std::atomic<std::uint32_t>& word, std::uint32_t seen) const {
+    if (shared_->fork_generation != current_fork_generation()) {
+        throw error(
+            "fork() was called inside a body of team::run: the other members do not exist in the child, so "
+            "nobody can be met there; leave the child with _exit or exec");
+    }
+    const std::uint32_t asleep = seen | waiting_bit;
+    if (seen != asleep && !word.compare_exchange_strong(seen, asleep, std::memory_order_acquire)) return;
+    futex_wait(word, asleep);
+}
+
+// A word may still say that its owner left an earlier run; those epochs are before this run's.
+void member::throw_if_left(std::uint32_t seen, int of) const {
+    const std::uint32_t since = ((seen >> 2) - (shared_->start_epoch - 1)) & epoch_mask;
+    if ((seen & left_bit) == 0 || since > epoch_mask / 2) return;
+    if (shared_->failed.load(std::memory_order_relaxed)) throw released{};
+    throw error("rank " + std::to_string(of) + " has returned from the body while rank " +
+                std::to_string(rank_) + " waits for it in a collective; all members must call the same ones");
+}
+
+// Written where the others look for the next epoch, and says an epoch that is over for everybody who waits
+// there. Pairs with the loads in await_long: who sees that this member has left sees `failed` too.
+void member::leave() noexcept {
+    if (size_ == 1) return;
+    member_lines_of_team& own = shared_->lines[static_cast<std::size_t>(rank_)];
+    set_word(next_slot().word, epoch_ - 1, left_bit);
+    if (shared_->shape == barrier_shape::tournament) {
+        const bool let_go = phase_ == phase::between || phase_ == phase::gathering;
+        set_word(own.released.word, let_go ? epoch_ : epoch_ - 1, left_bit);
+    }
+}
+
+void member::check_stop() const {
+    if (stop_->stop_requested()) throw stopped("the run was stopped before its end");
+}
+
+void member::refuse_phase() const {
+    if (phase_ == phase::arrived || phase_ == phase::between)
+        detail::refuse_phase(rank_, phase_ == phase::arrived);
+    if (shared_->failed.load(std::memory_order_relaxed)) throw released{};
+    throw error("rank " + std::to_string(rank_) + " can meet nobody any more: a collective of it has failed");
+}
+
+void member::refuse_tag(std::uint32_t theirs, std::uint32_t own, int of) {
+    phase_ = phase::gathering;
+    throw error(call_of(own) + " on rank " + std::to_string(rank_) + ", but rank " + std::to_string(of) +
+                " called " + call_of(theirs) + "; expected the same on all members");
+}
+
+void member::read_table() noexcept {
+    for (int of = 0; of < size_; ++of) table_[of] = load_bytes<published_span>(payload_of(of));
+}
+
+}  // namespace tauto
