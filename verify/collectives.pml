@@ -461,15 +461,16 @@ active proctype team() {
         :: m < MEMBERS -> at_end[m] == run_number; m++ /* the join */
         :: else -> break
         od;
+        m = 0;
         d_step {
             start_epoch = (caller_epoch + 4) & MASK;
             failed = 0;
             has_returned = 0;
-            m = 0;
             do
             :: m < MEMBERS -> has_left[m] = 0; arrived[m] = 0; m++
             :: else -> break
-            od
+            od;
+            m = 0
         }
     :: else -> break
     od

@@ -62,6 +62,28 @@ exception      safety  assertion  FAILED_STORED
 exception      safety  assertion  FAILED_KEPT
 exception      safety  assertion  FAILED_CLEARED_BEFORE_JOIN
 exception      safety  assertion  RETHROWN_BEFORE_JOIN
+collectives    safety  pass
+collectives    safety  pass       OPERATIONS=2 RUNS=2 THROWS=2 RETURNS=1
+collectives    safety  pass       MEMBERS=3 OPERATIONS=2 SPURIOUS=0 KINDS=5
+collectives    safety  pass       MEMBERS=3 OPERATIONS=1 THROWS=1 RETURNS=1 SPURIOUS=0
+collectives    cycles  pass       OPERATIONS=2
+collectives    safety  pass       TOURNAMENT MEMBERS=3 OPERATIONS=2 SPURIOUS=0
+collectives    safety  pass       TOURNAMENT MEMBERS=4 OPERATIONS=2 SPURIOUS=0 KINDS=1
+collectives    safety  pass       TOURNAMENT MEMBERS=3 OPERATIONS=2 THROWS=1 RETURNS=1 SPURIOUS=0 KINDS=5
+collectives    safety  assertion  ONE_BUFFER KINDS=1
+collectives    safety  assertion  ANNOUNCE_FIRST KINDS=1
+collectives    safety  deadlock   WORD_STORED
+collectives    safety  deadlock   BIT_STORED
+collectives    safety  deadlock   FUTEX_WITHOUT_RECHECK
+collectives    safety  assertion  NO_EXIT_EPOCH KINDS=2
+collectives    safety  assertion  NO_MIDDLE_EPOCH KINDS=2
+collectives    safety  assertion  WAITS_FOR_FIRST MEMBERS=3 OPERATIONS=2
+collectives    safety  assertion  FAILED_AFTER_LEFT THROWS=1
+collectives    safety  deadlock   LEFT_NOT_MARKED THROWS=1
+collectives    safety  assertion  LEFT_OVER_ARRIVAL THROWS=1
+collectives    safety  assertion  LEFT_NOT_DATED RUNS=2
+collectives    safety  assertion  RELEASE_BEFORE_GATHER TOURNAMENT MEMBERS=3 OPERATIONS=2
+collectives    safety  assertion  RELEASE_OVERWRITTEN TOURNAMENT MEMBERS=3 OPERATIONS=2
 '
 
 folder=$(mktemp -d) || die "no temporary folder could be made under ${TMPDIR:-/tmp}"
@@ -127,6 +149,6 @@ while read -r model search must definitions; do
     fi
 done <<<"$models"
 
-((passed + failed > 0)) || die "no model ran; '$*' names none of launch, store_buffers, adaptive, exception"
+((passed + failed > 0)) || die "no model ran; '$*' names none of launch, store_buffers, adaptive, exception, collectives"
 echo "$passed passed, $failed failed"
 ((failed == 0))
