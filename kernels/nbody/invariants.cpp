@@ -1,5 +1,6 @@
 #include "kernels/nbody/invariants.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <vector>
