@@ -69,6 +69,11 @@ class length_curve {
         const double share = std::max(0.0, (words - words_[left]) / (words_[right] - words_[left]));
         return seconds_[left] + share * (seconds_[right] - seconds_[left]);
     }
+    /// A longer call is never cheaper: what a shorter one took beyond that was a disturbance.
+    void smooth() {
+        for (std::size_t k = seconds_.size(); k-- > 1;)
+            seconds_[k - 1] = std::min(seconds_[k - 1], seconds_[k]);
+    }
     std::span<double> seconds() { return seconds_; }
     std::span<const double> seconds() const { return seconds_; }
     std::span<const double> words() const { return words_; }

@@ -246,7 +246,7 @@ class openmp_adapter {
             const bool first = omp_get_thread_num() == 0;
             std::int64_t blocks = 0;
             double time = start;
-            while (!blocks == 0 || !is_over(asked, start, time, static_cast<std::size_t>(blocks))) {
+            while (blocks == 0 || !is_over(asked, start, time, static_cast<std::size_t>(blocks))) {
                 const std::int64_t begin = task_ticks();
                 indices active;
                 // Every thread finds the next block by itself: shorter than a barrier.

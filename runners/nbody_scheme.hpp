@@ -286,6 +286,8 @@ class block_stepper {
         }
         me_.all_reduce(model.gather.seconds(), larger{});
         me_.all_reduce(model.reduce.seconds(), larger{});
+        model.gather.smooth();
+        model.reduce.smooth();
         std::ranges::fill(bounds_, index{0});
     }
 

@@ -224,6 +224,16 @@ TEST_CASE("curves_are_linear_between_their_points_and_go_on_beyond_the_last") {
     CHECK(curve.at(40.0) == doctest::Approx(5.0));
 }
 
+TEST_CASE("a_disturbed_short_call_does_not_make_longer_ones_look_cheaper") {
+    length_curve curve;
+    curve.add(10.0, 9.0);
+    curve.add(20.0, 2.0);
+    curve.add(30.0, 3.0);
+    curve.smooth();
+    CHECK(curve.at(10.0) == 2.0);
+    CHECK(curve.at(1000.0) > 3.0);
+}
+
 TEST_CASE("names_of_schemes_become_shapes") {
     CHECK_FALSE(scheme_named("auto", 4));
     CHECK(*scheme_named("serial", 4) == scheme{});
