@@ -44,7 +44,6 @@ constexpr int sizes[] = {1, 2, 3, 4, 5, 6, 7, 8, 13, 17};
 // Three bytes, so that no length but multiples of 64 fills a line, and its own order of operands counts.
 struct pixel {
     std::uint8_t red, green, blue;
-    friend bool operator==(const pixel&, const pixel&) = default;
 };
 
 // 15 words: more than rides in a line.
