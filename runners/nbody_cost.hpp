@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
@@ -143,6 +144,49 @@ class scheme_table {
 
   private:
     std::vector<choice> choices_;
+};
+
+/// Does sharing pay as the model says, or is a member kept from working, by another program for instance?
+/// Then one member goes on alone for a while, longer each time. All members judge by the same figure.
+class sharing_watch {
+  public:
+    /// One shared block: its time, and what the model says that it takes alone.
+    void add(double seconds, double alone_seconds) {
+        seconds_ += seconds;
+        alone_seconds_ += alone_seconds;
+        ++blocks_;
+    }
+    bool full() const { return blocks_ >= window_; }
+    double ratio() const { return seconds_ / alone_seconds_; }
+
+    /// Blocks to be run alone now, after the ratio that all agreed on.
+    std::int64_t judge(double ratio) {
+        blocks_ = 0;
+        seconds_ = alone_seconds_ = 0.0;
+        if (!(ratio > most)) {
+            window_ = usual_window;
+            alone_ = first_alone;
+            return 0;
+        }
+        // Looking again costs a slice of the scheduler's time for each block, milliseconds.
+        window_ = short_window;
+        const std::int64_t now = alone_;
+        alone_ = std::min(2 * alone_, last_alone);
+        return now;
+    }
+
+  private:
+    static constexpr double most = 1.1;
+    static constexpr std::int64_t usual_window = 32;
+    static constexpr std::int64_t short_window = 4;
+    static constexpr std::int64_t first_alone = 256;
+    static constexpr std::int64_t last_alone = 65536;
+
+    double seconds_ = 0.0;
+    double alone_seconds_ = 0.0;
+    std::int64_t blocks_ = 0;
+    std::int64_t window_ = usual_window;
+    std::int64_t alone_ = first_alone;
 };
 
 }  // namespace tauto::runner

@@ -56,10 +56,10 @@ nbody_pass member_pass(Member& me, const nbody_start& start, const nbody_request
     std::vector<block_record> records;
     records.reserve(4096);
     me.barrier();
-    do {
-        records.push_back(stepper.step());
-    } while (!is_over(asked, start.time, records.back().time, records.size()));
-    account.add(static_cast<std::int64_t>(records.size()));
+    stepper.run(records, [&](double time, std::int64_t blocks) {
+        return is_over(asked, start.time, time, static_cast<std::size_t>(blocks));
+    });
+    account.add(stepper.blocks());
 
     const auto hash = state_hash(system.bodies());
     const auto smaller = [](std::uint64_t a, std::uint64_t b) { return std::min(a, b); };

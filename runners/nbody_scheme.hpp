@@ -84,32 +84,70 @@ class block_stepper {
     void predict_costs() { model_ = fitted(); }
 
     /// Runs one block.
-    block_record step() {
+    block_record step() { return step_with(fixed_); }
+
+    std::int64_t blocks() const { return blocks_; }
+
+    /// Runs blocks until is_over(time, blocks), with the cheapest scheme alone where sharing does not pay as
+    /// predicted. Rank 0 has all records.
+    template <class IsOver>
+    void run(std::vector<block_record>& records, IsOver&& is_over) {
+        do {
+            records.push_back(step());
+            if (fixed_ || records.back().how == scheme{}) continue;
+            const auto active = static_cast<double>(records.back().active);
+            watch_.add(static_cast<double>(records.back().ticks) * seconds_of_a_tick(),
+                       model_.predicted(scheme{}, active));
+            if (!watch_.full()) continue;
+            const std::int64_t alone = watch_.judge(me_.all_reduce(watch_.ratio(), larger{}));
+            if (alone > 0 && !is_over(system_.time(), blocks_)) run_alone(records, alone, is_over);
+        } while (!is_over(system_.time(), blocks_));
+    }
+
+    /// Rank 0 runs up to `count` blocks, the others wait and take its particles over.
+    template <class IsOver>
+    void run_alone(std::vector<block_record>& records, std::int64_t count, IsOver&& is_over) {
+        std::array<double, 2> reached{};
+        if (me_.rank() == 0) {
+            for (const std::int64_t end = blocks_ + count; blocks_ < end;) {
+                records.push_back(step_with(scheme{}));
+                if (is_over(system_.time(), blocks_)) break;
+            }
+            reached = {system_.time(), static_cast<double>(blocks_)};
+        }
+        me_.broadcast(std::span<double>{reached}, 0);
+        me_.broadcast(system_.bodies().state().storage(), 0);
+        system_.end_block(reached[0]);
+        blocks_ = static_cast<std::int64_t>(reached[1]);
+    }
+
+  private:
+    using indices = std::span<const std::size_t>;
+
+    block_record step_with(const std::optional<scheme>& given) {
         const std::int64_t begin = task_ticks();
         collective_ticks_ = 0;
         const double time = system_.next_time();
         const auto active = system_.due(time, due_);
         scheme how;
         double predicted = 0.0;
-        if (fixed_) {
-            how = *fixed_;
+        if (given) {
+            how = *given;
             if (model_.particles > 0.0) predicted = model_.predicted(how, static_cast<double>(active.size()));
         } else {
             const auto& choice = table_->of(active.size());
             how = choice.which;
             predicted = choice.predicted_seconds;
         }
-        run(how, time, active);
+        share(how, time, active);
         system_.end_block(time);
+        ++blocks_;
         return {time, active.size(), how, predicted, task_ticks() - begin, collective_ticks_};
     }
 
-  private:
-    using indices = std::span<const std::size_t>;
-
     std::size_t most_slices() const { return static_cast<std::size_t>(me_.size()); }
 
-    void run(const scheme& how, double time, indices active) {
+    void share(const scheme& how, double time, indices active) {
         switch (how.how) {
             case sharing::targets:
                 by_targets(time, active, [&] { targets_.correct(time); });
@@ -342,6 +380,8 @@ class block_stepper {
     std::optional<scheme> fixed_ = scheme{};
     cost_model model_;
     std::optional<scheme_table> table_;
+    sharing_watch watch_;
+    std::int64_t blocks_ = 0;
     std::int64_t collective_ticks_ = 0;
     tick_length tick_;
     double tick_seconds_ = 0.0;

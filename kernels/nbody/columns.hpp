@@ -40,6 +40,8 @@ class columns {
     std::span<const double> operator[](std::size_t column) const noexcept {
         return {starts_[column], length_};
     }
+    /// All arrays with what lies between them, to be copied as a whole.
+    std::span<double> storage() noexcept { return {values_.get(), count() * pitch_}; }
     /// The starts of the arrays from `first` on, as the kernels take them. At least 8 doubles behind the
     /// last element can be read and written.
     double* const* data(std::size_t first = 0) noexcept { return starts_.data() + first; }

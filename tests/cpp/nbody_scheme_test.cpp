@@ -155,6 +155,54 @@ TEST_CASE("auto_predicts_every_block_and_chooses_alike_on_all_members") {
     CHECK(seen.energy_error < 1e-4);
 }
 
+TEST_CASE("blocks_that_one_member_runs_alone_leave_all_with_the_serial_bits") {
+    for (const int order : {4, 6}) {
+        const particles bodies = plummer(67, 3);
+        const auto right = run_alone(bodies, order, some_blocks);
+        tauto::team team{{.size = 3, .pin = false}};
+        std::vector<std::uint64_t> hashes(3);
+        std::size_t seen_by_first = 0;
+        team.run([&](tauto::member& me) {
+            hermite system{bodies, options_of(order)};
+            block_stepper<tauto::member> stepper{me, system};
+            stepper.start();
+            stepper.use({sharing::targets, 3, 1});
+            std::vector<block_record> records;
+            const auto is_over = [](double, std::int64_t blocks) { return blocks >= some_blocks; };
+            for (int k = 0; k < 5; ++k) records.push_back(stepper.step());
+            stepper.run_alone(records, 20, is_over);
+            for (int k = 0; k < 5; ++k) records.push_back(stepper.step());
+            // More than are left.
+            stepper.run_alone(records, 1000, is_over);
+            CHECK(stepper.blocks() == some_blocks);
+            hashes[static_cast<std::size_t>(me.rank())] = full_hash(system);
+            if (me.rank() == 0) seen_by_first = records.size();
+        });
+        CHECK(seen_by_first == some_blocks);
+        for (const auto hash : hashes) CHECK(hash == right.hash);
+    }
+}
+
+TEST_CASE("sharing_that_does_not_pay_is_left_for_longer_and_longer_and_tried_again") {
+    sharing_watch watch;
+    const auto blocks_until_full = [&](double seconds) {
+        int blocks = 0;
+        for (; !watch.full(); ++blocks) watch.add(seconds, 1.0);
+        return blocks;
+    };
+    CHECK(blocks_until_full(0.5) == 32);
+    CHECK(watch.ratio() == 0.5);
+    CHECK(watch.judge(watch.ratio()) == 0);
+    CHECK(blocks_until_full(30.0) == 32);
+    CHECK(watch.judge(30.0) == 256);
+    CHECK(blocks_until_full(30.0) == 4);
+    CHECK(watch.judge(30.0) == 512);
+    for (int k = 0; k < 20; ++k) CHECK(watch.judge(30.0) <= 65536);
+    CHECK(watch.judge(1.0) == 0);
+    CHECK(blocks_until_full(1.0) == 32);
+    CHECK(watch.judge(2.0) == 256);
+}
+
 TEST_CASE("a_force_that_is_not_finite_ends_the_run_on_all_members_with_the_reason") {
     particles bodies = plummer(40, 1);
     bodies.set(tauto::kernels::nbody::position, 30, bodies.vector(tauto::kernels::nbody::position, 2));
