@@ -50,7 +50,8 @@ struct table {
                        std::size_t count);
     /// Least time + step of `count` > 0 particles.
     double (*next_time)(const double* time, const double* step, std::size_t count);
-    /// Writes the indices with time + step == next, ascending; returns how many.
+    /// Writes the indices with time + step == next, ascending; returns how many. Up to 8 behind them are
+    /// overwritten.
     std::size_t (*due)(const double* time, const double* step, std::size_t count, double next,
                        std::size_t* indices);
     /// y = x^(-1/2), for tests.
