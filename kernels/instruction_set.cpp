@@ -7,7 +7,8 @@ namespace {
 bool available([[maybe_unused]] instruction_set set) noexcept {
 #ifdef TAUTO_X86_LANES
     __builtin_cpu_init();
-    const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                      __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
     if (set == instruction_set::avx2) return avx2;
     if (set == instruction_set::avx512)
         return avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&

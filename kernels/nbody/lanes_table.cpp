@@ -1,0 +1,19 @@
+#include "kernels/instruction_set.hpp"
+#include "kernels/nbody/lanes.hpp"
+
+namespace tauto::kernels::nbody::lanes {
+
+const table& of([[maybe_unused]] instruction_set set) noexcept {
+#ifdef TAUTO_X86_LANES
+    if (set == instruction_set::avx512) return avx512;
+    if (set == instruction_set::avx2) return avx2;
+#endif
+    return generic;
+}
+
+const table& best() noexcept {
+    static const table& chosen = of(best_instruction_set());
+    return chosen;
+}
+
+}  // namespace tauto::kernels::nbody::lanes

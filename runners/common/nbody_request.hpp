@@ -1,0 +1,39 @@
+#pragma once
+// What every runner of the nbody study is asked.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "kernels/nbody/hermite.hpp"
+#include "runners/common/options.hpp"
+
+namespace tauto::runner {
+
+struct nbody_request : options {
+    std::int64_t particles = 1024;
+    kernels::nbody::hermite_options hermite;
+    double end_time = 1.0;
+    std::optional<std::int64_t> blocks;  ///< stop after so many
+    std::int64_t seed = 1;
+    std::optional<std::string> snapshot;  ///< start from this file, not from a Plummer sphere
+    std::optional<std::string> snapshot_to_write;
+    std::optional<std::string> log_file;
+};
+
+/// Where a run starts.
+struct nbody_start {
+    kernels::nbody::particles bodies;
+    double time;
+};
+
+/// Parses and checks everything that can be known before a runtime starts. Throws input_error. Prints the
+/// help text and exits the process with 0 on --help.
+nbody_request parse_nbody(int argc, char** argv, std::string_view executable, const description& runtime);
+
+/// The particles that were asked for. Throws kernels::nbody::error for a snapshot that cannot be used, and
+/// input_error for fewer particles than workers.
+nbody_start start_of(nbody_request& asked);
+
+}  // namespace tauto::runner

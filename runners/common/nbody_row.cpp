@@ -1,0 +1,136 @@
+#include "runners/common/nbody_row.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <map>
+#include <sstream>
+
+#include "kernels/fnv1a.hpp"
+
+namespace tauto::runner {
+
+namespace {
+
+json nullable(double value) {
+    return value > 0.0 ? json(value) : json{};
+}
+
+struct active_class {
+    std::vector<double> seconds;
+    std::vector<double> predicted;
+    double total = 0.0;
+    double shared = 0.0;
+    std::map<std::string, std::int64_t> schemes;
+};
+
+// By power of two of the active count.
+json classes_json(const std::vector<block_sample>& blocks) {
+    std::map<std::size_t, active_class> classes;
+    for (const auto& block : blocks) {
+        auto& one = classes[std::bit_floor(block.active)];
+        one.seconds.push_back(block.seconds);
+        if (block.predicted_seconds > 0.0) one.predicted.push_back(block.predicted_seconds);
+        one.total += block.seconds;
+        one.shared += block.shared_seconds;
+        ++one.schemes[block.scheme];
+    }
+    json list = json::array();
+    for (const auto& [from, one] : classes)
+        list.push_back(
+            {{"active_from", from},
+             {"active_below", 2 * from},
+             {"blocks", one.seconds.size()},
+             {"median_seconds", median(one.seconds)},
+             {"predicted_median_seconds", one.predicted.empty() ? json{} : json(median(one.predicted))},
+             {"shared_share", one.shared / one.total},
+             {"schemes", one.schemes}});
+    return list;
+}
+
+struct totals {
+    double shared_seconds = 0.0;
+    double particle_steps = 0.0;
+};
+
+totals totals_of(const std::vector<block_sample>& blocks) {
+    totals sum;
+    for (const auto& block : blocks) {
+        sum.shared_seconds += block.shared_seconds;
+        sum.particle_steps += static_cast<double>(block.active);
+    }
+    return sum;
+}
+
+double change(const kernels::nbody::vector3& before, const kernels::nbody::vector3& after) {
+    double squared = 0.0;
+    for (std::size_t c = 0; c < 3; ++c) squared += (after[c] - before[c]) * (after[c] - before[c]);
+    return std::sqrt(squared);
+}
+
+}  // namespace
+
+double energy_tolerance(const nbody_request& asked) {
+    const int order = asked.hermite.order;
+    const double usual = order == 4 ? 0.1 : 0.5;
+    const double eta = asked.hermite.accuracy > 0.0 ? asked.hermite.accuracy : usual;
+    return 1e-4 * std::max(1.0, std::pow(eta / usual, order));
+}
+
+bool passed(const nbody_request& asked, const nbody_result& seen) {
+    return kernels::nbody::energy_error(seen.before, seen.last.after) <= energy_tolerance(asked) &&
+           seen.different_runs == 0;
+}
+
+json nbody_row(const description& runtime, const nbody_request& asked, const nbody_result& seen) {
+    const auto& blocks = seen.last.blocks;
+    const totals sum = totals_of(blocks);
+    const auto particles = static_cast<double>(asked.particles);
+    json row = row_of(runtime, asked, seen.timed);
+    row.update({{"scheme", asked.schedule},
+                {"particles", asked.particles},
+                {"order", asked.hermite.order},
+                {"softening", asked.hermite.softening},
+                {"eta", asked.hermite.accuracy},
+                {"largest_step", asked.hermite.largest_step},
+                {"seed", asked.seed},
+                {"snapshot", asked.snapshot ? json(*asked.snapshot) : json{}},
+                {"instructions", name_of(asked.hermite.instructions)},
+                {"end_time", blocks.empty() ? json{} : json(blocks.back().time)},
+                {"blocks", blocks.size()},
+                {"particle_steps", sum.particle_steps},
+                {"mean_active", sum.particle_steps / static_cast<double>(blocks.size())},
+                {"pairs_per_second", sum.particle_steps * particles / seen.last.seconds},
+                {"start_seconds", seen.last.start_seconds},
+                {"shared_share", sum.shared_seconds / seen.last.seconds},
+                {"predicted", nullable(blocks.empty() ? 0.0 : blocks.back().predicted_seconds).is_null()
+                                  ? json(false)
+                                  : json(true)},
+                {"classes", classes_json(blocks)},
+                {"width", threads_of(seen.workers).size()},
+                {"dropped", false}});
+    row["check"] = {
+        {"passed", passed(asked, seen)},
+        {"energy_error", kernels::nbody::energy_error(seen.before, seen.last.after)},
+        {"tolerance", energy_tolerance(asked)},
+        {"energy", seen.last.after.energy()},
+        {"momentum_change", change(seen.before.momentum, seen.last.after.momentum)},
+        {"angular_momentum_change", change(seen.before.angular_momentum, seen.last.after.angular_momentum)},
+        {"different_runs", seen.different_runs},
+        {"state_fnv1a", fnv1a_text(seen.last.state_hash)}};
+    return row;
+}
+
+std::string block_log(const std::vector<block_sample>& blocks) {
+    std::ostringstream text;
+    text.precision(17);
+    text << "time,active,scheme,predicted_seconds,seconds,shared_seconds\n";
+    for (const auto& block : blocks) {
+        text << block.time << ',' << block.active << ',' << block.scheme << ',';
+        if (block.predicted_seconds > 0.0) text << block.predicted_seconds;
+        text << ',' << block.seconds << ',' << block.shared_seconds << '\n';
+    }
+    return text.str();
+}
+
+}  // namespace tauto::runner

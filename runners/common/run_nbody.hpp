@@ -1,0 +1,141 @@
+#pragma once
+// What every nbody runner does, given an adapter for its runtime: parse, make the particles, start the
+// runtime, run once untimed, run the same again until enough time is measured, check energy and bits, print
+// the row.
+//
+// An adapter implements
+//   static constexpr std::string_view executable;               its name in messages
+//   static description describe();                              what is loaded, and its schemes
+//   static environment_changes environment(const options&);     what its library must find at its start
+//   explicit adapter(const nbody_request&);                     starts the workers and pins them
+//   nbody_pass run(const nbody_start&, const nbody_request&, work_account&);   one run from start to end
+//   bool repeats_bits() const;                                  every run ends with the same bits
+//   std::string diagnosis() const;                              how many CPUs and threads the library sees
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "kernels/fnv1a.hpp"
+#include "kernels/nbody/snapshot.hpp"
+#include "runners/common/missing_workers.hpp"
+#include "runners/common/nbody_request.hpp"
+#include "runners/common/nbody_row.hpp"
+#include "runners/common/start_runner.hpp"
+#include "runners/common/timing.hpp"
+#include "runners/common/work_account.hpp"
+
+namespace tauto::runner {
+
+/// Of positions and velocities.
+inline std::uint64_t state_hash(const kernels::nbody::particles& bodies) {
+    using namespace kernels::nbody;
+    std::uint64_t hash = fnv1a_offset_basis;
+    for (std::size_t column = position; column < acceleration; ++column) {
+        const auto values = bodies.state()[column];
+        hash = fnv1a({reinterpret_cast<const char*>(values.data()), values.size_bytes()}, hash);
+    }
+    return hash;
+}
+
+/// Has a run come to its end?
+inline bool is_over(const nbody_request& asked, double start, double time, std::size_t blocks) {
+    return time - start >= asked.end_time ||
+           (asked.blocks && static_cast<std::int64_t>(blocks) >= *asked.blocks);
+}
+
+/// What is the same in all runtimes once a run is over.
+inline void finish_pass(nbody_pass& pass, kernels::nbody::hermite& system, const nbody_request& asked) {
+    pass.state_hash = state_hash(system.bodies());
+    pass.after = kernels::nbody::invariants_at(system, system.time());
+    for (const auto& block : pass.blocks) pass.seconds += block.seconds;
+    if (!asked.snapshot_to_write) return;
+    // Particles between two steps are written where they are at that time.
+    kernels::nbody::particles now{system.size()};
+    std::ranges::copy(system.bodies().mass(), now.mass().begin());
+    for (std::size_t c = 0; c < 6; ++c)
+        std::ranges::copy(system.sources()[1 + c], now.state()[kernels::nbody::position + c].begin());
+    kernels::nbody::write_snapshot(*asked.snapshot_to_write, now, system.time());
+}
+
+template <class Adapter>
+class nbody_run {
+  public:
+    explicit nbody_run(nbody_request asked) : asked_{std::move(asked)}, start_{start_of(asked_)} {
+        // The defaults that depend on the order, so that the row has them.
+        if (asked_.hermite.accuracy == 0.0) asked_.hermite.accuracy = asked_.hermite.order == 4 ? 0.1 : 0.5;
+        seen_.before = kernels::nbody::invariants_of(start_.bodies, asked_.hermite.softening);
+    }
+
+    /// Prints the row. Returns the exit code.
+    int run() {
+        Adapter adapter{asked_};
+        warm_up(adapter);
+        measure(adapter);
+        if (asked_.log_file) write_trace_file(*asked_.log_file, block_log(seen_.last.blocks));
+        return report(adapter);
+    }
+
+  private:
+    void warm_up(Adapter& adapter) {
+        nbody_request few = asked_;
+        few.snapshot_to_write.reset();
+        few.blocks = std::min<std::int64_t>(64, asked_.blocks.value_or(64));
+        work_account ignored;
+        const double begin = monotonic_seconds();
+        while (monotonic_seconds() - begin < asked_.warmup_seconds) {
+            const nbody_pass pass = adapter.run(start_, few, ignored);
+            seen_.timed.warmup_iterations += static_cast<std::int64_t>(pass.blocks.size());
+        }
+    }
+
+    void measure(Adapter& adapter) {
+        timing& timed = seen_.timed;
+        work_account account;
+        std::optional<std::uint64_t> first;
+        const std::int64_t most = asked_.max_iterations.value_or(std::numeric_limits<std::int64_t>::max());
+        do {
+            seen_.last = adapter.run(start_, asked_, account);
+            const auto blocks = static_cast<std::int64_t>(seen_.last.blocks.size());
+            timed.batch_seconds.push_back(seen_.last.seconds / static_cast<double>(blocks));
+            timed.batch_iterations = blocks;
+            timed.iterations += blocks;
+            timed.timed_seconds += seen_.last.seconds;
+            if (!first) first = seen_.last.state_hash;
+            if (adapter.repeats_bits() && *first != seen_.last.state_hash) ++seen_.different_runs;
+        } while (timed.timed_seconds < asked_.min_seconds && timed.iterations < most);
+        seen_.workers = account.workers();
+    }
+
+    int report(const Adapter& adapter) {
+        print_row(adapter, nbody_row(Adapter::describe(), asked_, seen_));
+        if (!passed(asked_, seen_)) {
+            complain<Adapter>("wrong answer: the energy changed by " +
+                              std::to_string(kernels::nbody::energy_error(seen_.before, seen_.last.after)) +
+                              " of itself, and " + std::to_string(seen_.different_runs) +
+                              " runs ended with other bits than the first");
+            return exit_wrong_answer;
+        }
+        const auto reason = missing_workers(asked_, static_cast<std::size_t>(asked_.threads),
+                                            "moved particles", seen_.workers);
+        if (!reason) return exit_ok;
+        complain<Adapter>(*reason + "; " + adapter.diagnosis());
+        return exit_missing_worker;
+    }
+
+    nbody_request asked_;
+    nbody_start start_;
+    nbody_result seen_;
+};
+
+/// The main function of a runner. Returns the exit code.
+template <class Adapter>
+int run_nbody(int argc, char** argv) {
+    return start_runner<Adapter>(argc, argv, parse_nbody,
+                                 [](const nbody_request& asked) { return nbody_run<Adapter>{asked}.run(); });
+}
+
+}  // namespace tauto::runner

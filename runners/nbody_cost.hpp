@@ -1,0 +1,192 @@
+#pragma once
+// What a block costs under each scheme, from a model whose constants are measured at the start.
+//
+//   T = prediction of the sources + forces + work on the targets + scan for the next block + one collective
+//
+// With n targets, N sources, p members, a groups of targets and b slices of sources (a b = p), per member:
+//   serial           N            n N              n                  -
+//   by targets       N            n/p N            n/p, then put n    all_gather of (4th order 13, 6th 19) n
+//   words by sources       N/p          n N/p            n                  all_reduce of (6, 9) n words grid
+//   N/b          n/a N/b          n/a + n            all_gather of (6, 9) n b words
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace tauto::runner {
+
+enum class sharing { serial, targets, sources, grid };
+
+struct scheme {
+    sharing how = sharing::serial;
+    int groups = 1;  ///< of targets
+    int slices = 1;  ///< of sources
+
+    friend bool operator==(const scheme&, const scheme&) = default;
+};
+
+inline std::string name_of(const scheme& which) {
+    switch (which.how) {
+        case sharing::targets:
+            return "i";
+        case sharing::sources:
+            return "j";
+        case sharing::grid:
+            return std::to_string(which.groups) + "x" + std::to_string(which.slices);
+        default:
+            return "serial";
+    }
+}
+
+/// All that `members` can run; serial first.
+inline std::vector<scheme> schemes_for(int members) {
+    std::vector<scheme> all{{}};
+    if (members == 1) return all;
+    all.push_back({sharing::targets, members, 1});
+    all.push_back({sharing::sources, 1, members});
+    for (int groups = 2; groups < members; ++groups)
+        if (members % groups == 0) all.push_back({sharing::grid, groups, members / groups});
+    return all;
+}
+
+/// Seconds of a collective against its length, measured at a few lengths; linear between them.
+class length_curve {
+  public:
+    void add(double words, double seconds) {
+        words_.push_back(words);
+        seconds_.push_back(seconds);
+    }
+    double at(double words) const {
+        if (words_.size() < 2) return seconds_.empty() ? 0.0 : seconds_.front();
+        const auto above = std::ranges::upper_bound(words_, words) - words_.begin();
+        const auto right = static_cast<std::size_t>(
+            std::clamp(above, std::ptrdiff_t{1}, static_cast<std::ptrdiff_t>(words_.size()) - 1));
+        const std::size_t left = right - 1;
+        const double share = std::max(0.0, (words - words_[left]) / (words_[right] - words_[left]));
+        return seconds_[left] + share * (seconds_[right] - seconds_[left]);
+    }
+    /// A longer call is never cheaper: what a shorter one took beyond that was a disturbance.
+    void smooth() {
+        for (std::size_t k = seconds_.size(); k-- > 1;)
+            seconds_[k - 1] = std::min(seconds_[k - 1], seconds_[k]);
+    }
+    std::span<double> seconds() { return seconds_; }
+    std::span<const double> seconds() const { return seconds_; }
+    std::span<const double> words() const { return words_; }
+
+  private:
+    std::vector<double> words_;
+    std::vector<double> seconds_;
+};
+
+struct cost_model {
+    // Seconds, on one member.
+    double pair = 0.0;          ///< one source on one target
+    double target_force = 0.0;  ///< of a target, whatever the sources
+    double source = 0.0;        ///< prediction of one source
+    double target = 0.0;        ///< packing, prediction, correction of one target
+    double put = 0.0;           ///< writing one target's new state back
+    double scan = 0.0;          ///< looking at one particle for the next block
+    double block = 0.0;         ///< whatever its size
+    length_curve gather;
+    length_curve reduce;
+    double particles = 0.0;
+    double changed_words = 13.0;  ///< of a target's state
+    double force_words = 6.0;
+
+    double predicted(const scheme& which, double targets) const {
+        const double a = which.groups;
+        const double b = which.slices;
+        const double mine = std::ceil(targets / a);
+        const double sources = std::ceil(particles / b);
+        double seconds = block + particles * scan + targets * put + sources * source +
+                         mine * (target_force + sources * pair);
+        switch (which.how) {
+            case sharing::targets:
+                return seconds + mine * target + gather.at(changed_words * targets);
+            case sharing::sources:
+                return seconds + targets * target + reduce.at(force_words * targets);
+            case sharing::grid:
+                return seconds + (mine + targets) * target + gather.at(force_words * targets * b);
+            default:
+                return seconds + targets * target;
+        }
+    }
+};
+
+/// The scheme for each number of targets.
+class scheme_table {
+  public:
+    struct choice {
+        scheme which;
+        double predicted_seconds;
+    };
+
+    /// The cheapest of `candidates` by the model, for 1 … particles targets.
+    scheme_table(const cost_model& model, std::span<const scheme> candidates) {
+        const auto most = static_cast<std::size_t>(model.particles);
+        choices_.reserve(most + 1);
+        for (std::size_t targets = 0; targets <= most; ++targets) {
+            choice best{candidates[0], model.predicted(candidates[0], static_cast<double>(targets))};
+            for (const scheme& which : candidates.subspan(1)) {
+                const double seconds = model.predicted(which, static_cast<double>(targets));
+                if (seconds < best.predicted_seconds) best = {which, seconds};
+            }
+            choices_.push_back(best);
+        }
+    }
+    const choice& of(std::size_t targets) const { return choices_[targets]; }
+
+  private:
+    std::vector<choice> choices_;
+};
+
+/// Does sharing pay as the model says, or is a member kept from working, by another program for instance?
+/// Then one member goes on alone for a while, longer each time. All members judge by the same figure.
+class sharing_watch {
+  public:
+    /// One shared block: its time, and what the model says that it takes alone.
+    void add(double seconds, double alone_seconds) {
+        seconds_ += seconds;
+        alone_seconds_ += alone_seconds;
+        ++blocks_;
+    }
+    bool full() const { return blocks_ >= window_; }
+    double ratio() const { return seconds_ / alone_seconds_; }
+
+    /// Blocks to be run alone now, after the ratio that all agreed on.
+    std::int64_t judge(double ratio) {
+        blocks_ = 0;
+        seconds_ = alone_seconds_ = 0.0;
+        if (!(ratio > most)) {
+            window_ = usual_window;
+            alone_ = first_alone;
+            return 0;
+        }
+        // Looking again costs a slice of the scheduler's time for each block, milliseconds.
+        window_ = short_window;
+        const std::int64_t now = alone_;
+        alone_ = std::min(2 * alone_, last_alone);
+        return now;
+    }
+
+  private:
+    static constexpr double most = 1.1;
+    static constexpr std::int64_t usual_window = 32;
+    static constexpr std::int64_t short_window = 4;
+    static constexpr std::int64_t first_alone = 256;
+    static constexpr std::int64_t last_alone = 65536;
+
+    double seconds_ = 0.0;
+    double alone_seconds_ = 0.0;
+    std::int64_t blocks_ = 0;
+    std::int64_t window_ = usual_window;
+    std::int64_t alone_ = first_alone;
+};
+
+}  // namespace tauto::runner

@@ -1,0 +1,79 @@
+#pragma once
+// A run of the nbody study as one member of any engine sees it.
+
+#include <algorithm>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runners/common/error.hpp"
+#include "runners/common/run_nbody.hpp"
+#include "runners/nbody_scheme.hpp"
+
+namespace tauto::runner {
+
+/// The schemes that runners written against tauto::spmd_member have; the first one is the default.
+inline std::vector<description::schedule> member_schemes() {
+    return {{"auto", false}, {"serial", false}, {"i", false}, {"j", false}, {"grid", false}};
+}
+
+/// A scheme's name with the shape of the grid settled: as square as the members allow, more slices than
+/// groups. Nothing for auto. Throws input_error for a grid of a prime number of members.
+inline std::optional<scheme> scheme_named(const std::string& name, int members) {
+    if (name == "auto") return std::nullopt;
+    const auto all = schemes_for(members);
+    if (name == "serial" || members == 1) return scheme{};
+    if (name == "i") return all[1];
+    if (name == "j") return all[2];
+    std::optional<scheme> best;
+    for (const scheme& one : all)
+        if (one.how == sharing::grid && one.groups <= one.slices) best = one;
+    if (!best)
+        throw input_error("no grid of " + std::to_string(members) +
+                          " members has two sides of 2 or more; use --scheme i or j");
+    return best;
+}
+
+/// Every member calls it; rank 0's answer is the one to keep.
+template <spmd_member Member>
+nbody_pass member_pass(Member& me, const nbody_start& start, const nbody_request& asked,
+                       work_account& account) {
+    kernels::nbody::hermite system{start.bodies, asked.hermite, start.time};
+    block_stepper<Member> stepper{me, system};
+    nbody_pass pass;
+    const tick_length tick;
+    const double begin = monotonic_seconds();
+    stepper.start();
+    if (const auto fixed = scheme_named(asked.schedule, me.size())) {
+        stepper.predict_costs();
+        stepper.use(*fixed);
+    } else {
+        stepper.use_cheapest();
+    }
+    pass.start_seconds = monotonic_seconds() - begin;
+    std::vector<block_record> records;
+    records.reserve(4096);
+    me.barrier();
+    stepper.run(records, [&](double time, std::int64_t blocks) {
+        return is_over(asked, start.time, time, static_cast<std::size_t>(blocks));
+    });
+    account.add(stepper.blocks());
+
+    const auto hash = state_hash(system.bodies());
+    const auto smaller = [](std::uint64_t a, std::uint64_t b) { return std::min(a, b); };
+    const auto larger = [](std::uint64_t a, std::uint64_t b) { return std::max(a, b); };
+    if (me.all_reduce(hash, smaller) != me.all_reduce(hash, larger))
+        throw std::runtime_error("the members' particles ended with different bits; are all of one build?");
+    if (me.rank() != 0) return pass;
+    const double seconds = tick.seconds();
+    for (const auto& record : records)
+        pass.blocks.push_back(
+            {record.time, record.active, name_of(record.how), static_cast<double>(record.ticks) * seconds,
+             static_cast<double>(record.collective_ticks) * seconds, record.predicted_seconds});
+    finish_pass(pass, system, asked);
+    return pass;
+}
+
+}  // namespace tauto::runner

@@ -1,0 +1,391 @@
+#pragma once
+// The N-body step shared among members, written once against tauto::spmd_member. Every member has all
+// particles; a block ends with the same bits on each of them. One collective a block, no part that one member
+// does while the others wait:
+//
+//   serial      everybody does everything; nothing is exchanged
+//   by targets  ("i") each member predicts all and moves its share of the targets; all_gather of their new
+//   state by sources  ("j") each member predicts and sums its slice of the sources; all_reduce of the forces;
+//   every
+//               member corrects all targets
+//   grid        ("AxB") group r mod A of the targets, slice r div A of the sources; all_gather of the partial
+//               forces, which every member adds in the order of the slices
+//
+// By targets has the bits of the serial run for any number of members. By sources and grid have the bits of
+// each other for the same number of slices.
+//
+// The one-dimensional schemes and the grid: S. F. Portegies Zwart et al., New Astronomy 13 (2008) 285;
+// K. Nitadori, J. Makino, G. Abe, astro-ph/0606105.
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <functional>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include <tauto/member.hpp>
+
+#include "kernels/nbody/hermite.hpp"
+#include "runners/common/task_clock.hpp"
+#include "runners/common/timing.hpp"
+#include "runners/nbody_cost.hpp"
+#include "runners/nbody_share.hpp"
+
+namespace tauto::runner {
+
+/// One block as rank 0 saw it. Times in ticks of the task clock.
+struct block_record {
+    double time;
+    std::size_t active;
+    scheme how;
+    double predicted_seconds;  ///< 0 where nothing was predicted
+    std::int64_t ticks;
+    std::int64_t collective_ticks;
+};
+
+template <spmd_member Member>
+class block_stepper {
+  public:
+    using hermite = kernels::nbody::hermite;
+
+    /// Both must outlive it. All members give the same system.
+    block_stepper(Member& me, hermite& system)
+        : me_{me},
+          system_{system},
+          targets_{system},
+          part_(system.changed_columns() * system.size()),
+          whole_(std::max(system.changed_columns(), system.force_columns() * most_slices()) * system.size()),
+          bounds_(static_cast<std::size_t>(me.size()) + 1) {}
+
+    /// Forces and first steps of all particles, shared by targets.
+    void start() {
+        std::vector<std::size_t> everyone(system_.size());
+        std::iota(everyone.begin(), everyone.end(), std::size_t{0});
+        const double time = system_.time();
+        // The snap needs the accelerations of the sources, so they are summed first.
+        for (int pass = system_.order() == 4 ? 1 : 0; pass < 2; ++pass)
+            by_targets(time, everyone, [&] { targets_.accept_forces(); });
+        system_.choose_first_steps();
+    }
+
+    /// Always this scheme.
+    void use(const scheme& which) { fixed_ = which; }
+    /// For each block the one that costs least by the model fitted here. All members must call it.
+    void use_cheapest() {
+        fixed_.reset();
+        model_ = fitted();
+        table_.emplace(model_, schemes_for(me_.size()));
+    }
+    const cost_model& model() const { return model_; }
+    /// Predictions for a fixed scheme as well. All members must call it.
+    void predict_costs() { model_ = fitted(); }
+
+    /// Runs one block.
+    block_record step() { return step_with(fixed_); }
+
+    std::int64_t blocks() const { return blocks_; }
+
+    /// Runs blocks until is_over(time, blocks), with the cheapest scheme alone where sharing does not pay as
+    /// predicted. Rank 0 has all records.
+    template <class IsOver>
+    void run(std::vector<block_record>& records, IsOver&& is_over) {
+        do {
+            records.push_back(step());
+            if (fixed_ || records.back().how == scheme{}) continue;
+            const auto active = static_cast<double>(records.back().active);
+            watch_.add(static_cast<double>(records.back().ticks) * seconds_of_a_tick(),
+                       model_.predicted(scheme{}, active));
+            if (!watch_.full()) continue;
+            const std::int64_t alone = watch_.judge(me_.all_reduce(watch_.ratio(), larger{}));
+            if (alone > 0 && !is_over(system_.time(), blocks_)) run_alone(records, alone, is_over);
+        } while (!is_over(system_.time(), blocks_));
+    }
+
+    /// Rank 0 runs up to `count` blocks, the others wait and take its particles over.
+    template <class IsOver>
+    void run_alone(std::vector<block_record>& records, std::int64_t count, IsOver&& is_over) {
+        std::array<double, 2> reached{};
+        if (me_.rank() == 0) {
+            for (const std::int64_t end = blocks_ + count; blocks_ < end;) {
+                records.push_back(step_with(scheme{}));
+                if (is_over(system_.time(), blocks_)) break;
+            }
+            reached = {system_.time(), static_cast<double>(blocks_)};
+        }
+        me_.broadcast(std::span<double>{reached}, 0);
+        me_.broadcast(system_.bodies().state().storage(), 0);
+        system_.end_block(reached[0]);
+        blocks_ = static_cast<std::int64_t>(reached[1]);
+    }
+
+  private:
+    using indices = std::span<const std::size_t>;
+
+    block_record step_with(const std::optional<scheme>& given) {
+        const std::int64_t begin = task_ticks();
+        collective_ticks_ = 0;
+        const double time = system_.next_time();
+        const auto active = system_.due(time, due_);
+        scheme how;
+        double predicted = 0.0;
+        if (given) {
+            how = *given;
+            if (model_.particles > 0.0) predicted = model_.predicted(how, static_cast<double>(active.size()));
+        } else {
+            const auto& choice = table_->of(active.size());
+            how = choice.which;
+            predicted = choice.predicted_seconds;
+        }
+        share(how, time, active);
+        system_.end_block(time);
+        ++blocks_;
+        return {time, active.size(), how, predicted, task_ticks() - begin, collective_ticks_};
+    }
+
+    std::size_t most_slices() const { return static_cast<std::size_t>(me_.size()); }
+
+    void share(const scheme& how, double time, indices active) {
+        switch (how.how) {
+            case sharing::targets:
+                by_targets(time, active, [&] { targets_.correct(time); });
+                return;
+            case sharing::sources:
+                by_sources(time, active);
+                return;
+            case sharing::grid:
+                by_both(how, time, active);
+                return;
+            default:
+                system_.predict_sources(time, 0, system_.size());
+                targets_.take(time, active);
+                targets_.sum_forces(0, system_.size());
+                targets_.correct(time);
+                targets_.put(time, system_);
+        }
+    }
+
+    template <class Collective>
+    void timed(Collective&& collective) {
+        const std::int64_t begin = task_ticks();
+        collective();
+        collective_ticks_ += task_ticks() - begin;
+    }
+
+    // part_ of rank r to whole_[bounds_[r], bounds_[r + 1]).
+    void gather(std::size_t mine) {
+        const std::span<const double> part{part_.data(), mine};
+        const std::span<double> whole{whole_.data(), static_cast<std::size_t>(bounds_.back())};
+        timed([&] { me_.all_gather(part, whole, std::span<const index>{bounds_}); });
+    }
+
+    template <class Finish>
+    void by_targets(double time, indices active, Finish&& finish) {
+        const range mine = share_of(active.size(), me_.size(), me_.rank());
+        const auto count = static_cast<std::size_t>(mine.size());
+        const std::size_t columns = system_.changed_columns();
+        if (count > 0) system_.predict_sources(time, 0, system_.size());
+        targets_.take(time, active.subspan(static_cast<std::size_t>(mine.begin), count));
+        targets_.sum_forces(0, system_.size());
+        finish();
+        for (std::size_t c = 0; c < columns; ++c)
+            std::ranges::copy(targets_.packed(kernels::nbody::step_of + c), part_.data() + c * count);
+        for (int r = 0; r <= me_.size(); ++r)
+            bounds_[static_cast<std::size_t>(r)] =
+                static_cast<index>(columns) * share_of(active.size(), me_.size(), r).begin;
+        gather(columns * count);
+        for (int r = 0; r < me_.size(); ++r) {
+            const range theirs = share_of(active.size(), me_.size(), r);
+            const auto length = static_cast<std::size_t>(theirs.size());
+            const auto from = static_cast<std::size_t>(bounds_[static_cast<std::size_t>(r)]);
+            system_.put(time, active.subspan(static_cast<std::size_t>(theirs.begin), length),
+                        {whole_.data() + from, columns * length});
+        }
+    }
+
+    void by_sources(double time, indices active) {
+        const range slice = slice_of(system_.size(), me_.size(), me_.rank());
+        sum_slice(slice, time, active);
+        timed([&] { me_.all_reduce(targets_.forces(), std::plus<>{}); });
+        targets_.correct(time);
+        targets_.put(time, system_);
+    }
+
+    void by_both(const scheme& how, double time, indices active) {
+        const int group = me_.rank() % how.groups;
+        const range mine = share_of(active.size(), how.groups, group);
+        sum_slice(
+            slice_of(system_.size(), how.slices, me_.rank() / how.groups), time,
+            active.subspan(static_cast<std::size_t>(mine.begin), static_cast<std::size_t>(mine.size())));
+        std::ranges::copy(targets_.forces(), part_.begin());
+        const auto columns = static_cast<index>(system_.force_columns());
+        for (int r = 0; r < me_.size(); ++r)
+            bounds_[static_cast<std::size_t>(r) + 1] =
+                bounds_[static_cast<std::size_t>(r)] +
+                columns * share_of(active.size(), how.groups, r % how.groups).size();
+        gather(targets_.forces().size());
+        targets_.take(time, active);
+        add_parts(how, active.size());
+        targets_.correct(time);
+        targets_.put(time, system_);
+    }
+
+    // The forces of each group from its slices, in their order.
+    void add_parts(const scheme& how, std::size_t targets) {
+        const auto total = targets_.forces();
+        for (int group = 0; group < how.groups; ++group) {
+            const range theirs = share_of(targets, how.groups, group);
+            const auto count = static_cast<std::size_t>(theirs.size());
+            for (std::size_t c = 0; c < system_.force_columns(); ++c) {
+                double* const sum = total.data() + c * targets + static_cast<std::size_t>(theirs.begin);
+                for (int slice = 0; slice < how.slices; ++slice) {
+                    const auto rank = static_cast<std::size_t>(group + slice * how.groups);
+                    const double* const part =
+                        whole_.data() + static_cast<std::size_t>(bounds_[rank]) + c * count;
+                    for (std::size_t k = 0; k < count; ++k) sum[k] = slice == 0 ? part[k] : sum[k] + part[k];
+                }
+            }
+        }
+    }
+
+    void sum_slice(const range& slice, double time, indices targets) {
+        const auto first = static_cast<std::size_t>(slice.begin);
+        const auto last = static_cast<std::size_t>(slice.end);
+        system_.predict_sources(time, first, last);
+        targets_.take(time, targets);
+        targets_.sum_forces(first, last);
+    }
+
+    // The model's constants: each part of a block timed on the particles themselves, which it leaves as they
+    // are; the slowest member's figures for all, so that all choose alike.
+    cost_model fitted() {
+        cost_model model;
+        const std::size_t n = system_.size();
+        const auto count = static_cast<double>(n);
+        model.particles = count;
+        model.changed_words = static_cast<double>(system_.changed_columns());
+        model.force_words = static_cast<double>(system_.force_columns());
+        const double time = system_.next_time();
+        std::vector<std::size_t> some(std::min<std::size_t>(n, 32));
+        for (std::size_t k = 0; k < some.size(); ++k) some[k] = k * n / some.size();
+        const indices few{some};
+        const auto targets = static_cast<double>(few.size());
+
+        model.source = best_seconds([&] { system_.predict_sources(time, 0, n); }) / count;
+        model.scan = best_seconds([&] {
+                         sink_ += system_.next_time();
+                         sink_ += static_cast<double>(system_.due(time, due_).size());
+                     }) /
+                     count;
+        targets_.take(time, few);
+        const double half = std::floor(count / 2.0);
+        const double all_sources = best_seconds([&] { targets_.sum_forces(0, n); }) / targets;
+        const double half_sources =
+            best_seconds([&] { targets_.sum_forces(0, static_cast<std::size_t>(half)); }) / targets;
+        model.pair = half < count ? std::max(0.0, all_sources - half_sources) / (count - half) : 0.0;
+        model.target_force = std::max(0.0, all_sources - count * model.pair);
+        const auto handle = [&](indices which) {
+            targets_.take(time, which);
+            std::ranges::fill(targets_.forces(), 1.0);
+            targets_.correct(time);
+        };
+        const double one = best_seconds([&] { handle(few.first(1)); });
+        const double several = best_seconds([&] { handle(few); });
+        model.target = few.size() > 1 ? std::max(0.0, several - one) / (targets - 1.0) : one;
+        model.block = std::max(0.0, one - model.target);
+        model.put = model.target / 4.0;
+        if (me_.size() > 1) fit_collectives(model);
+        std::array<double, 7> constants{model.pair, model.target_force, model.source, model.target,
+                                        model.put,  model.scan,         model.block};
+        me_.all_reduce(std::span<double>{constants}, larger{});
+        model.pair = constants[0], model.target_force = constants[1], model.source = constants[2];
+        model.target = constants[3], model.put = constants[4], model.scan = constants[5];
+        model.block = constants[6];
+        return model;
+    }
+
+    void fit_collectives(cost_model& model) {
+        const auto members = static_cast<std::size_t>(me_.size());
+        const std::size_t most = whole_.size();
+        for (std::size_t words = members; words <= most; words *= 4) {
+            const auto length = static_cast<double>(words);
+            model.gather.add(length, collective_seconds([&] {
+                                 for (std::size_t r = 0; r <= members; ++r)
+                                     bounds_[r] = share_of(words, me_.size(), static_cast<int>(r)).begin;
+                                 const range mine = share_of(words, me_.size(), me_.rank());
+                                 gather(static_cast<std::size_t>(mine.size()));
+                             }));
+            model.reduce.add(length, collective_seconds([&] {
+                                 const std::span<double> all{whole_.data(), words};
+                                 timed([&] { me_.all_reduce(all, std::plus<>{}); });
+                             }));
+        }
+        me_.all_reduce(model.gather.seconds(), larger{});
+        me_.all_reduce(model.reduce.seconds(), larger{});
+        model.gather.smooth();
+        model.reduce.smooth();
+        std::ranges::fill(bounds_, index{0});
+    }
+
+    struct larger {
+        double operator()(double a, double b) const { return a < b ? b : a; }
+    };
+
+    template <class Work>
+    double best_seconds(Work&& work) {
+        double best = std::numeric_limits<double>::infinity();
+        for (int round = 0; round < 7; ++round) {
+            const std::int64_t begin = task_ticks();
+            work();
+            best = std::min(best, static_cast<double>(task_ticks() - begin));
+        }
+        return best * seconds_of_a_tick();
+    }
+
+    // The data are written anew before each call, as in a block: what nobody has changed since the last call
+    // is still in the readers' caches, and such a call looks several times as fast.
+    template <class Collective>
+    double collective_seconds(Collective&& collective) {
+        std::vector<double> seconds;
+        for (int round = 0; round < 15; ++round) {
+            std::ranges::fill(part_, static_cast<double>(round));
+            std::ranges::fill(whole_, 0.0);
+            me_.barrier();
+            collective_ticks_ = 0;
+            collective();
+            seconds.push_back(static_cast<double>(collective_ticks_) * seconds_of_a_tick());
+        }
+        return median(seconds);
+    }
+
+    double seconds_of_a_tick() {
+        if (tick_seconds_ == 0.0) {
+            const double begin = monotonic_seconds();
+            while (monotonic_seconds() - begin < 1e-3) {
+            }
+            tick_seconds_ = tick_.seconds();
+        }
+        return tick_seconds_;
+    }
+
+    Member& me_;
+    hermite& system_;
+    kernels::nbody::target_block targets_;
+    std::vector<std::size_t> due_;
+    std::vector<double> part_;
+    std::vector<double> whole_;
+    std::vector<index> bounds_;
+    std::optional<scheme> fixed_ = scheme{};
+    cost_model model_;
+    std::optional<scheme_table> table_;
+    sharing_watch watch_;
+    std::int64_t blocks_ = 0;
+    std::int64_t collective_ticks_ = 0;
+    tick_length tick_;
+    double tick_seconds_ = 0.0;
+    double sink_ = 0.0;
+};
+
+}  // namespace tauto::runner

@@ -1,0 +1,151 @@
+// What the nbody runners share: options and their refusals, row, log.
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "runners/common/nbody_request.hpp"
+#include "runners/common/nbody_row.hpp"
+#include "tests/cpp/runner_testing.hpp"
+
+namespace {
+
+using namespace tauto::runner;
+
+description a_runtime() {
+    description runtime;
+    runtime.runtime = "rival";
+    runtime.schedules = {{"one", false}, {"other", false}};
+    return runtime;
+}
+
+nbody_request parsed(std::vector<std::string> words) {
+    words.insert(words.begin(), "tauto-nbody-rival");
+    std::vector<char*> arguments;
+    for (auto& word : words) arguments.push_back(word.data());
+    return parse_nbody(static_cast<int>(arguments.size()), arguments.data(), "tauto-nbody-rival",
+                       a_runtime());
+}
+
+std::string refusal_of(const std::vector<std::string>& words) {
+    try {
+        auto asked = parsed(words);
+        start_of(asked);
+    } catch (const std::exception& refused) {
+        return refused.what();
+    }
+    return "";
+}
+
+bool mentions(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+}
+
+nbody_result two_blocks() {
+    nbody_result seen;
+    seen.timed.batch_seconds = {2.0};
+    seen.timed.timed_seconds = 4.0;
+    seen.timed.iterations = seen.timed.batch_iterations = 2;
+    seen.before = {.kinetic = 0.25, .potential = -0.5, .momentum = {}, .angular_momentum = {}};
+    seen.last.after = {
+        .kinetic = 0.25, .potential = -0.5 - 1e-6, .momentum = {3e-9, 0.0, 4e-9}, .angular_momentum = {}};
+    seen.last.blocks = {{0.125, 3, "j", 1.0, 0.25, 1.5}, {0.25, 2, "i", 3.0, 0.75, 0.0}};
+    seen.last.seconds = 4.0;
+    seen.last.state_hash = 0xabcU;
+    seen.workers = {{0, 0, 2, 0}, {1, 1, 2, 0}};
+    return seen;
+}
+
+nbody_request asked_for_two() {
+    auto asked = asking<nbody_request>({0, 1}, 2);
+    asked.particles = 100;
+    asked.schedule = "one";
+    return asked;
+}
+
+}  // namespace
+
+TEST_CASE("options_of_the_nbody_study_are_taken_as_given") {
+    const auto usual = parsed({});
+    CHECK(usual.particles == 1024);
+    CHECK(usual.hermite.order == 4);
+    CHECK(usual.hermite.softening == 4.0 / 1024.0);
+    CHECK(usual.schedule == "one");
+    const auto asked =
+        parsed({"--particles", "300", "--order",  "6", "--scheme",         "other", "--threads", "2",
+                "--end-time",  "0.5", "--blocks", "7", "--softening",      "0",     "--eta",     "0.25",
+                "--seed",      "9",   "--log",    "l", "--write-snapshot", "s"});
+    CHECK(asked.particles == 300);
+    CHECK(asked.hermite.order == 6);
+    CHECK(asked.schedule == "other");
+    CHECK(asked.end_time == 0.5);
+    CHECK(asked.blocks == 7);
+    CHECK(asked.hermite.softening == 0.0);
+    CHECK(asked.hermite.accuracy == 0.25);
+    CHECK(asked.seed == 9);
+    CHECK(asked.log_file == "l");
+    CHECK(asked.snapshot_to_write == "s");
+}
+
+TEST_CASE("what_no_run_can_do_is_refused_with_the_reason") {
+    CHECK(mentions(refusal_of({"--particles", "0"}), "--particles is 0; it must be 1 or more"));
+    CHECK(mentions(refusal_of({"--particles", "1", "--threads", "2"}), "1 particles for 2 threads"));
+    CHECK(mentions(refusal_of({"--softening", "-0.5"}), "the softening is -0.5"));
+    CHECK(mentions(refusal_of({"--softening", "nan"}), "it must be 0 or more"));
+    CHECK(mentions(refusal_of({"--order", "5"}), "there are 4 and 6"));
+    CHECK(mentions(refusal_of({"--eta", "-1"}), "eta"));
+    CHECK(mentions(refusal_of({"--end-time", "0"}), "--end-time must be a number above 0"));
+    CHECK(mentions(refusal_of({"--blocks", "0"}), "--blocks is 0"));
+    CHECK(mentions(refusal_of({"--largest-step", "0.3"}), "power of two"));
+    CHECK(mentions(refusal_of({"--scheme", "magic"}), "no schedule 'magic'"));
+    CHECK(mentions(refusal_of({"--snapshot", "/nowhere/at/all"}), "cannot read the snapshot"));
+    CHECK(mentions(refusal_of({"--particles", "900000000000"}), "particles on"));
+}
+
+TEST_CASE("row_has_the_classes_of_active_counts") {
+    const json row = nbody_row(a_runtime(), asked_for_two(), two_blocks());
+    CHECK(row["schema"] == "tautochrone.runner/1");
+    CHECK(row["seconds"] == 2.0);
+    CHECK(row["scheme"] == "one");
+    CHECK(row["blocks"] == 2);
+    CHECK(row["mean_active"] == 2.5);
+    CHECK(row["pairs_per_second"] == 125.0);
+    CHECK(row["shared_share"] == 0.25);
+    REQUIRE(row["classes"].size() == 1);
+    const auto& one = row["classes"][0];
+    CHECK(one["active_from"] == 2);
+    CHECK(one["active_below"] == 4);
+    CHECK(one["blocks"] == 2);
+    CHECK(one["median_seconds"] == 2.0);
+    CHECK(one["predicted_median_seconds"] == 1.5);
+    CHECK(one["shared_share"] == 0.25);
+    CHECK(one["schemes"] == json::parse(R"({"i":1,"j":1})"));
+    const auto& check = row["check"];
+    CHECK(check["passed"] == true);
+    CHECK(check["energy_error"].get<double>() == doctest::Approx(4e-6));
+    CHECK(check["momentum_change"].get<double>() == doctest::Approx(5e-9));
+    CHECK(check["state_fnv1a"] == "0000000000000abc");
+}
+
+TEST_CASE("too_large_an_energy_error_or_different_bits_do_not_pass") {
+    auto seen = two_blocks();
+    CHECK(passed(asked_for_two(), seen));
+    seen.different_runs = 1;
+    CHECK_FALSE(passed(asked_for_two(), seen));
+    seen.different_runs = 0;
+    seen.last.after.potential = -0.51;
+    CHECK_FALSE(passed(asked_for_two(), seen));
+    seen.last.after.potential = NAN;
+    CHECK_FALSE(passed(asked_for_two(), seen));
+}
+
+TEST_CASE("log_has_a_line_a_block_with_predicted_and_measured_time") {
+    CHECK(block_log(two_blocks().last.blocks) ==
+          "time,active,scheme,predicted_seconds,seconds,shared_seconds\n"
+          "0.125,3,j,1.5,1,0.25\n"
+          "0.25,2,i,,3,0.75\n");
+}

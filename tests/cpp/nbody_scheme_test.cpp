@@ -1,0 +1,293 @@
+// The shared N-body step: every scheme on every number of members gives the trajectory that it promises.
+
+#include <doctest/doctest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include <tauto/tauto.hpp>
+
+#include "kernels/nbody/invariants.hpp"
+#include "runners/common/nbody_request.hpp"
+#include "runners/common/nbody_row.hpp"
+#include "runners/nbody_member.hpp"
+#include "tests/cpp/runner_testing.hpp"
+
+namespace {
+
+using namespace tauto::runner;
+using tauto::kernels::nbody::hermite;
+using tauto::kernels::nbody::hermite_options;
+using tauto::kernels::nbody::particles;
+using tauto::kernels::nbody::plummer;
+
+std::uint64_t full_hash(const hermite& system) {
+    std::uint64_t hash = 0;
+    for (std::size_t column = 0; column < tauto::kernels::nbody::fields; ++column)
+        for (const double value : system.bodies().state()[column])
+            hash = (hash ^ std::bit_cast<std::uint64_t>(value)) * 0x100000001b3U;
+    return hash;
+}
+
+struct outcome {
+    std::uint64_t hash = 0;
+    double energy_error = 0.0;
+    std::vector<block_record> blocks;
+};
+
+constexpr double softening = 1.0 / 32.0;
+
+hermite_options options_of(int order) {
+    return {.order = order, .softening = softening};
+}
+
+// Blocks until every member is there, each with its own copy of the particles.
+template <class Member>
+outcome run_as(Member& me, const particles& bodies, int order, const std::optional<scheme>& how, int blocks) {
+    hermite system{bodies, options_of(order)};
+    block_stepper<Member> stepper{me, system};
+    stepper.start();
+    if (how)
+        stepper.use(*how);
+    else
+        stepper.use_cheapest();
+    outcome seen;
+    for (int k = 0; k < blocks; ++k) seen.blocks.push_back(stepper.step());
+    seen.hash = full_hash(system);
+    seen.energy_error =
+        tauto::kernels::nbody::energy_error(tauto::kernels::nbody::invariants_of(bodies, softening),
+                                            tauto::kernels::nbody::invariants_at(system, system.time()));
+    return seen;
+}
+
+// The outcomes of all members, which must be one.
+outcome run_on(int members, const particles& bodies, int order, const std::optional<scheme>& how,
+               int blocks) {
+    tauto::team team{{.size = members, .pin = false}};
+    std::vector<outcome> seen(static_cast<std::size_t>(members));
+    team.run([&](tauto::member& me) {
+        seen[static_cast<std::size_t>(me.rank())] = run_as(me, bodies, order, how, blocks);
+    });
+    for (const auto& one : seen) CHECK(one.hash == seen[0].hash);
+    return seen[0];
+}
+
+outcome run_alone(const particles& bodies, int order, int blocks) {
+    tauto::solo me;
+    return run_as(me, bodies, order, scheme{}, blocks);
+}
+
+constexpr int some_blocks = 60;
+
+}  // namespace
+
+TEST_CASE("solo_gives_the_bits_of_the_serial_integrator") {
+    for (const int order : {4, 6}) {
+        const particles bodies = plummer(67, 3);
+        hermite system{bodies, options_of(order)};
+        tauto::kernels::nbody::serial_integrator run{system};
+        run.start();
+        for (int k = 0; k < some_blocks; ++k) run.step();
+        CHECK(run_alone(bodies, order, some_blocks).hash == full_hash(system));
+    }
+}
+
+TEST_CASE("by_targets_and_serial_have_the_bits_of_the_serial_run_on_any_number_of_members") {
+    for (const int order : {4, 6}) {
+        const particles bodies = plummer(67, 3);
+        const auto right = run_alone(bodies, order, some_blocks);
+        for (int members = 1; members <= 4; ++members) {
+            CAPTURE(members);
+            CHECK(run_on(members, bodies, order, scheme{}, some_blocks).hash == right.hash);
+            const scheme by_targets{sharing::targets, members, 1};
+            CHECK(run_on(members, bodies, order, by_targets, some_blocks).hash == right.hash);
+        }
+    }
+}
+
+TEST_CASE("by_sources_and_grids_have_the_same_bits_for_the_same_slices") {
+    for (const int order : {4, 6}) {
+        const particles bodies = plummer(67, 3);
+        const auto two = run_on(2, bodies, order, scheme{sharing::sources, 1, 2}, some_blocks);
+        CHECK(run_on(2, bodies, order, scheme{sharing::sources, 1, 2}, some_blocks).hash == two.hash);
+        CHECK(run_on(4, bodies, order, scheme{sharing::grid, 2, 2}, some_blocks).hash == two.hash);
+        const auto three = run_on(3, bodies, order, scheme{sharing::sources, 1, 3}, some_blocks);
+        CHECK(run_on(6, bodies, order, scheme{sharing::grid, 2, 3}, some_blocks).hash == three.hash);
+        const auto one = run_on(1, bodies, order, scheme{sharing::sources, 1, 1}, some_blocks);
+        CHECK(one.hash == run_alone(bodies, order, some_blocks).hash);
+    }
+}
+
+TEST_CASE("by_sources_differs_from_the_serial_run_by_rounding_only") {
+    const particles bodies = plummer(67, 3);
+    for (const int order : {4, 6}) {
+        const auto right = run_alone(bodies, order, some_blocks);
+        for (int members = 2; members <= 4; ++members) {
+            const auto seen =
+                run_on(members, bodies, order, scheme{sharing::sources, 1, members}, some_blocks);
+            CHECK(std::fabs(seen.energy_error - right.energy_error) < 1e-12);
+            REQUIRE(seen.blocks.size() == right.blocks.size());
+            for (std::size_t k = 0; k < 10; ++k) CHECK(seen.blocks[k].active == right.blocks[k].active);
+        }
+    }
+}
+
+TEST_CASE("fewer_targets_or_sources_than_members_are_shared_all_the_same") {
+    for (const std::size_t count : {1U, 2U, 3U, 9U}) {
+        const particles bodies = plummer(count, 1);
+        const auto right = run_alone(bodies, 4, 20);
+        for (const scheme& how : schemes_for(4)) {
+            const auto seen = run_on(4, bodies, 4, how, 20);
+            CAPTURE(name_of(how));
+            CHECK(std::fabs(seen.energy_error - right.energy_error) < 1e-12);
+        }
+    }
+}
+
+TEST_CASE("auto_predicts_every_block_and_chooses_alike_on_all_members") {
+    const auto seen = run_on(3, plummer(96, 5), 4, std::nullopt, 100);
+    for (const auto& block : seen.blocks) CHECK(block.predicted_seconds > 0.0);
+    CHECK(seen.energy_error < 1e-4);
+}
+
+TEST_CASE("blocks_that_one_member_runs_alone_leave_all_with_the_serial_bits") {
+    for (const int order : {4, 6}) {
+        const particles bodies = plummer(67, 3);
+        const auto right = run_alone(bodies, order, some_blocks);
+        tauto::team team{{.size = 3, .pin = false}};
+        std::vector<std::uint64_t> hashes(3);
+        std::size_t seen_by_first = 0;
+        team.run([&](tauto::member& me) {
+            hermite system{bodies, options_of(order)};
+            block_stepper<tauto::member> stepper{me, system};
+            stepper.start();
+            stepper.use({sharing::targets, 3, 1});
+            std::vector<block_record> records;
+            const auto is_over = [](double, std::int64_t blocks) { return blocks >= some_blocks; };
+            for (int k = 0; k < 5; ++k) records.push_back(stepper.step());
+            stepper.run_alone(records, 20, is_over);
+            for (int k = 0; k < 5; ++k) records.push_back(stepper.step());
+            // More than are left.
+            stepper.run_alone(records, 1000, is_over);
+            CHECK(stepper.blocks() == some_blocks);
+            hashes[static_cast<std::size_t>(me.rank())] = full_hash(system);
+            if (me.rank() == 0) seen_by_first = records.size();
+        });
+        CHECK(seen_by_first == some_blocks);
+        for (const auto hash : hashes) CHECK(hash == right.hash);
+    }
+}
+
+TEST_CASE("sharing_that_does_not_pay_is_left_for_longer_and_longer_and_tried_again") {
+    sharing_watch watch;
+    const auto blocks_until_full = [&](double seconds) {
+        int blocks = 0;
+        for (; !watch.full(); ++blocks) watch.add(seconds, 1.0);
+        return blocks;
+    };
+    CHECK(blocks_until_full(0.5) == 32);
+    CHECK(watch.ratio() == 0.5);
+    CHECK(watch.judge(watch.ratio()) == 0);
+    CHECK(blocks_until_full(30.0) == 32);
+    CHECK(watch.judge(30.0) == 256);
+    CHECK(blocks_until_full(30.0) == 4);
+    CHECK(watch.judge(30.0) == 512);
+    for (int k = 0; k < 20; ++k) CHECK(watch.judge(30.0) <= 65536);
+    CHECK(watch.judge(1.0) == 0);
+    CHECK(blocks_until_full(1.0) == 32);
+    CHECK(watch.judge(2.0) == 256);
+}
+
+TEST_CASE("a_force_that_is_not_finite_ends_the_run_on_all_members_with_the_reason") {
+    particles bodies = plummer(40, 1);
+    bodies.set(tauto::kernels::nbody::position, 30, bodies.vector(tauto::kernels::nbody::position, 2));
+    tauto::team team{{.size = 3, .pin = false}};
+    std::string reason;
+    try {
+        team.run([&](tauto::member& me) {
+            hermite system{bodies, {}};
+            block_stepper<tauto::member> stepper{me, system};
+            stepper.start();
+        });
+    } catch (const std::exception& refused) {
+        reason = refused.what();
+    }
+    CHECK(reason.find("particles 2 and 30 coincide") != std::string::npos);
+}
+
+TEST_CASE("shares_and_slices_cover_all_once_and_slices_start_on_cache_lines") {
+    for (const std::size_t count : {0U, 1U, 7U, 8U, 9U, 64U, 1000U})
+        for (int parts = 1; parts <= 17; ++parts) {
+            tauto::index share_end = 0, slice_end = 0;
+            for (int part = 0; part < parts; ++part) {
+                REQUIRE(share_of(count, parts, part).begin == share_end);
+                share_end = share_of(count, parts, part).end;
+                const auto slice = slice_of(count, parts, part);
+                REQUIRE(slice.begin == slice_end);
+                REQUIRE((slice.begin % 8 == 0 || slice.empty()));
+                slice_end = slice.end;
+            }
+            REQUIRE(share_end == static_cast<tauto::index>(count));
+            REQUIRE(slice_end == static_cast<tauto::index>(count));
+        }
+}
+
+TEST_CASE("the_cheapest_scheme_follows_the_model") {
+    cost_model model;
+    model.particles = 1000.0;
+    model.pair = 1e-9;
+    model.target = 1e-8;
+    model.source = 1e-9;
+    model.gather.add(1.0, 2e-6);
+    model.gather.add(10'000.0, 20e-6);
+    model.reduce.add(1.0, 1e-6);
+    model.reduce.add(10'000.0, 100e-6);
+    const auto candidates = schemes_for(2);
+    REQUIRE(candidates.size() == 3);
+    const scheme_table table{model, candidates};
+    // One target: a collective costs more than half of a microsecond's work.
+    CHECK(table.of(1).which == scheme{});
+    // Few: half of the prediction counts, and a short all_reduce is the cheaper one here.
+    CHECK(table.of(16).which.how == sharing::sources);
+    // Many: a long one is dearer.
+    CHECK(table.of(1000).which.how == sharing::targets);
+    for (const std::size_t n : {1U, 16U, 1000U})
+        for (const auto& one : candidates)
+            CHECK(table.of(n).predicted_seconds <= model.predicted(one, static_cast<double>(n)));
+}
+
+TEST_CASE("curves_are_linear_between_their_points_and_go_on_beyond_the_last") {
+    length_curve curve;
+    curve.add(10.0, 1.0);
+    CHECK(curve.at(500.0) == 1.0);
+    curve.add(20.0, 3.0);
+    curve.add(30.0, 4.0);
+    CHECK(curve.at(1.0) == 1.0);
+    CHECK(curve.at(15.0) == doctest::Approx(2.0));
+    CHECK(curve.at(40.0) == doctest::Approx(5.0));
+}
+
+TEST_CASE("a_disturbed_short_call_does_not_make_longer_ones_look_cheaper") {
+    length_curve curve;
+    curve.add(10.0, 9.0);
+    curve.add(20.0, 2.0);
+    curve.add(30.0, 3.0);
+    curve.smooth();
+    CHECK(curve.at(10.0) == 2.0);
+    CHECK(curve.at(1000.0) > 3.0);
+}
+
+TEST_CASE("names_of_schemes_become_shapes") {
+    CHECK_FALSE(scheme_named("auto", 4));
+    CHECK(*scheme_named("serial", 4) == scheme{});
+    CHECK(*scheme_named("i", 4) == scheme{sharing::targets, 4, 1});
+    CHECK(*scheme_named("j", 4) == scheme{sharing::sources, 1, 4});
+    CHECK(*scheme_named("grid", 12) == scheme{sharing::grid, 3, 4});
+    CHECK(name_of(*scheme_named("grid", 4)) == "2x2");
+    CHECK(message_of([] { scheme_named("grid", 3); }).find("use --scheme i or j") != std::string::npos);
+}
