@@ -95,7 +95,7 @@ struct alignas(128) release_line {
 // Up to these lengths data are copied into the team's buffers and read from there: one epoch. Above it they
 // are read where they lie: more epochs, but fewer lines that change hands. Both are where the two curves
 // cross on two cores (benchmarks/collective_threads.cpp), so the time has no step there.
-inline constexpr std::size_t reduce_copied_bytes = 3840;
+inline constexpr std::size_t reduce_copied_bytes = 4992;
 inline constexpr std::size_t gather_copied_bytes = 704;
 
 // Of a length that is reduced where it lies, each member reduces at most so much before all copy it: what one

@@ -230,7 +230,8 @@ class member {
             detail::copy_elements(own_buffer<T>(), data.data(), data.size());
             meet();
             detail::fold_elements(
-                data.data(), data.size(), size_, [&](int from) { return buffer_of<T>(from); }, combine);
+                data.data(), data.size(), size_,
+                [&](int from) { return from == rank_ ? data.data() : buffer_of<T>(from); }, combine);
         } else {
             reduce_in_place(data, combine);
         }
@@ -280,7 +281,8 @@ class member {
             detail::copy_elements(own_buffer<T>(), whole.data(), whole.size());
             meet();
             detail::fold_elements(
-                part.data(), part.size(), size_, [&](int from) { return buffer_of<T>(from) + begin; },
+                part.data(), part.size(), size_,
+                [&](int from) { return (from == rank_ ? whole.data() : buffer_of<T>(from)) + begin; },
                 combine);
         } else {
             publish(whole.data(), whole.size());
@@ -425,14 +427,14 @@ class member {
             refuse_phase();
         if (stop_ != nullptr) [[unlikely]]
             check_stop();
-        if (size_ > 1) next_slot().tag = detail::tag_of(what, count);
+        if (size_ > 1) next_slot().tag = tag_ = detail::tag_of(what, count);
     }
 
     // All members come here; what each has brought may be read until this member opens its next operation.
     void meet();
     // The same operation's next epoch, with nothing to bring.
     void meet_again() {
-        next_slot().tag = slot_of(rank_).tag;
+        next_slot().tag = tag_;
         meet();
     }
     void announce() noexcept;
@@ -442,7 +444,7 @@ class member {
     void await_long(std::atomic<std::uint32_t>& word, std::uint32_t epoch, int of);
     void park(std::atomic<std::uint32_t>& word, std::uint32_t seen) const;
     void throw_if_left(std::uint32_t seen, int of) const;
-    [[noreturn]] void refuse_tag(std::uint32_t theirs, std::uint32_t own, int of);
+    [[noreturn]] void refuse_tag(std::uint32_t theirs, int of);
     [[noreturn]] void refuse_phase() const;
     void check_stop() const;
     void read_table() noexcept;
@@ -454,7 +456,10 @@ class member {
     [[nodiscard]] detail::arrival_slot& next_slot() const noexcept {
         return shared_->lines[static_cast<std::size_t>(rank_)].slots[(epoch_ + 1) & 1];
     }
-    [[nodiscard]] const std::byte* payload_of(int of) const noexcept { return slot_of(of).payload; }
+    // Never the own slot: its line has gone to the readers by then, and would have to come back.
+    [[nodiscard]] const std::byte* payload_of(int of) const noexcept {
+        return of == rank_ ? brought_ : slot_of(of).payload;
+    }
     template <class T>
     [[nodiscard]] const T* buffer_of(int of) const noexcept {
         return reinterpret_cast<const T*>(shared_->buffer(of, epoch_));
@@ -467,6 +472,7 @@ class member {
     template <class T>
     void bring(const T* values, std::size_t count) noexcept {
         detail::copy_bytes(next_slot().payload, values, count * sizeof(T));
+        detail::copy_bytes(brought_, values, count * sizeof(T));
     }
     template <class T>
     void publish(const T* values, std::size_t count) noexcept {
@@ -495,6 +501,9 @@ class member {
     const std::stop_token* stop_ = nullptr;
     detail::published_span* table_ = nullptr;
     detail::published_span alone_;
+    // Copies of what this member has last brought.
+    std::byte brought_[detail::payload_bytes];
+    std::uint32_t tag_ = 0;
     std::uint32_t epoch_ = 0;
     int rank_ = 0;
     int size_ = 1;

@@ -33,7 +33,7 @@ static_assert(spmd_member<solo>);
 static_assert(spmd_member<member>);
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr index slow = 4;
+constexpr index slow = 8;
 #else
 constexpr index slow = 1;
 #endif
