@@ -18,7 +18,7 @@ from tautochrone.executor import Executor
 from tautochrone.plan import Plan
 from tautochrone.progress import Progress, SilentProgress
 from tautochrone.row import SCREENING, Row
-from tautochrone.runners import PEERS, PeerState, peer_state
+from tautochrone.runners import PEERS, PEERS_OF_STUDY, Peer, PeerState, peer_state
 from tautochrone.session import CheckRows
 from tautochrone.store import Store
 
@@ -62,14 +62,15 @@ class Context:
     seed: int = 1
     say: Callable[[str], None] = print
     progress: Callable[[str], Progress] = lambda title: SilentProgress()
-    find_peer: Callable[[str], PeerState] = lambda name: peer_state(runners.PEER_BY_NAME[name])
-    _states: dict[str, PeerState] = field(default_factory=dict)
+    find_peer: Callable[[Peer], PeerState] = peer_state
+    _states: dict[Peer, PeerState] = field(default_factory=dict)
 
-    def peer(self, name: str) -> PeerState:
-        """The state of a peer by its name: present, or absent with the reason."""
-        if name not in self._states:
-            self._states[name] = self.find_peer(name)
-        return self._states[name]
+    def peer(self, name: str, study: str = "loop") -> PeerState:
+        """The state of a peer of a study by its name: present, or absent with the reason."""
+        peer = next(one for one in PEERS_OF_STUDY[study] if one.name == name)
+        if peer not in self._states:
+            self._states[peer] = self.find_peer(peer)
+        return self._states[peer]
 
     def peers(self) -> list[PeerState]:
         """Serial, all peers and ours, as far as they are here."""
@@ -80,6 +81,12 @@ class Context:
         """A sentence for each peer that is not here."""
         states = [self.peer(peer.name) for peer in PEERS]
         return [f"{state.peer.name} is not here: {state.reason}" for state in states if not state.present]
+
+    def without(self, names: Sequence[str], study: str = "loop") -> str:
+        """``without qt and libomp, which are not here``; empty where all of them are."""
+        missing = [name for name in names if not self.peer(name, study).present]
+        verb = "are" if len(missing) > 1 else "is"
+        return f"without {' and '.join(missing)}, which {verb} not here" if missing else ""
 
     def budget(self) -> Budget:
         """The budget of a benchmark that begins now."""

@@ -74,9 +74,7 @@ def fork(context: Context) -> list[Entry]:
     with context.bench("B1") as bench:
         best = _contest(bench, ours, rivals, min(_MICRO_SECONDS, context.budget().left))
         found = compare(bench.pairs(ours, best))
-        missing = [name for name in ("libgomp", "libomp") if not context.peer(name).present]
-        note = times_note(bench, ours, best)
-        note += f"; without {' and '.join(missing)}, which is not here" if missing else ""
+        note = joined(times_note(bench, ours, best), context.without(("libgomp", "libomp")))
         return [
             context.add(of_comparison("B1", what, f"{best.name}, empty region", found, target, note=note))
         ]
@@ -171,6 +169,11 @@ def times_note(bench: Bench, ours: Configuration, peer: Configuration) -> str:
         return "; ".join(bench.errors())
     mine, theirs = (median(column) for column in zip(*pairs, strict=True))
     return f"ours {engineering(mine)}, peer {engineering(theirs)}"
+
+
+def joined(*notes: str) -> str:
+    """Notes in one line, the empty ones left out."""
+    return "; ".join(note for note in notes if note)
 
 
 def engineering(seconds: float) -> str:

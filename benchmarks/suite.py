@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from benchmarks import change, gaps, loops, micro, reduce
+from benchmarks import change, gaps, loops, metering, micro, reduce
 from benchmarks.context import Context, Interrupted
 from benchmarks.entry import Entry, not_measured
 from benchmarks.load import LoadWatch, sentence
@@ -100,6 +100,20 @@ BENCHMARKS: tuple[Benchmark, ...] = (
         "≤ 0.3; ≤ 1.0",
         gaps.CPU_TARGET,
         gaps.waiting,
+    ),
+    Benchmark(
+        "B24",
+        "CPU time of the samplers of energy and threads at their default rates",
+        "≤ 1 % of one core",
+        metering.SAMPLER_TARGET,
+        metering.sampling,
+    ),
+    Benchmark(
+        "B25",
+        "a run of 10 s under `tauto energy` against the same run alone",
+        "≤ 1.01",
+        metering.RUN_TARGET,
+        metering.around_a_run,
     ),
 )
 BY_ID = {one.id: one for one in BENCHMARKS}

@@ -1,6 +1,8 @@
-# One sanitizer for the whole tree: mixing instrumented and plain code hides races.
+# One sanitizer for the whole tree: mixing instrumented and plain code hides races. Not optimised, lines alone as
+# debug information: what is checked is the same, the build takes half as long and the tests a few seconds more.
+set(tauto_sanitize_options -g1 -O0 -fno-omit-frame-pointer)
 if(TAUTO_SANITIZE STREQUAL "thread")
-    add_compile_options(-fsanitize=thread -g -O1 -fno-omit-frame-pointer)
+    add_compile_options(-fsanitize=thread ${tauto_sanitize_options})
     add_link_options(-fsanitize=thread)
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
         # GCC warns that fences carry no happens-before edge in its model. The protocols' edges all
@@ -8,7 +10,7 @@ if(TAUTO_SANITIZE STREQUAL "thread")
         add_compile_options(-Wno-error=tsan -Wno-tsan)
     endif()
 elseif(TAUTO_SANITIZE STREQUAL "address")
-    add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -g -O1 -fno-omit-frame-pointer)
+    add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined ${tauto_sanitize_options})
     add_link_options(-fsanitize=address,undefined)
 elseif(NOT TAUTO_SANITIZE STREQUAL "")
     message(FATAL_ERROR "TAUTO_SANITIZE is '${TAUTO_SANITIZE}'; it must be empty, 'thread' or 'address'")

@@ -4,8 +4,6 @@ find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(OpenMP COMPONENTS CXX)
 find_package(TBB QUIET)
-set(tauto_no_openmp "${CMAKE_CXX_COMPILER_ID} finds no OpenMP here")
-set(tauto_no_tbb "oneTBB is missing (Debian: libtbb-dev)")
 
 add_library(tauto_runner_common STATIC
     common/command_line.cpp
@@ -24,6 +22,22 @@ function(tauto_runner study runtime)
     target_link_libraries(tauto-${study}-${runtime} PRIVATE tauto_${study}_common tauto_warnings ${CMAKE_DL_LIBS}
                                                             ${ARGN})
     install(TARGETS tauto-${study}-${runtime} RUNTIME DESTINATION ${TAUTO_BIN_DIR})
+endfunction()
+
+# tauto_peer_runners(STUDY): the runners of the peers that every study has, on OpenMP and on oneTBB.
+function(tauto_peer_runners study)
+    if(OpenMP_CXX_FOUND)
+        tauto_runner(${study} openmp OpenMP::OpenMP_CXX)
+    else()
+        message(STATUS "tauto-${study}-openmp left out: ${CMAKE_CXX_COMPILER_ID} finds no OpenMP here")
+    endif()
+    if(TBB_FOUND)
+        tauto_runner(${study} tbb TBB::tbb)
+        # libstdc++'s parallel algorithms are built on oneTBB; without it they silently run on one thread.
+        tauto_runner(${study} stdpar TBB::tbb)
+    else()
+        message(STATUS "tauto-${study}-tbb and tauto-${study}-stdpar left out: oneTBB is missing (Debian: libtbb-dev)")
+    endif()
 endfunction()
 
 # tauto_tautochrone_runner(STUDY HEADER): the same for tautochrone itself, where include/tauto/HEADER exists.

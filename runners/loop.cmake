@@ -12,20 +12,7 @@ target_link_libraries(tauto_loop_common
     PRIVATE CLI11::CLI11 tauto_warnings)
 
 tauto_runner(loop serial)
-
-if(OpenMP_CXX_FOUND)
-    tauto_runner(loop openmp OpenMP::OpenMP_CXX)
-else()
-    message(STATUS "tauto-loop-openmp left out: ${tauto_no_openmp}")
-endif()
-
-if(TBB_FOUND)
-    tauto_runner(loop tbb TBB::tbb)
-    # libstdc++'s parallel algorithms are built on oneTBB; without it they silently run on one thread.
-    tauto_runner(loop stdpar TBB::tbb)
-else()
-    message(STATUS "tauto-loop-tbb and tauto-loop-stdpar left out: ${tauto_no_tbb}")
-endif()
+tauto_peer_runners(loop)
 
 pkg_check_modules(openblas QUIET IMPORTED_TARGET openblas)
 if(openblas_FOUND)

@@ -1,24 +1,15 @@
 // The loop study's reference: one thread, no runtime.
 
 #include "runners/common/run_loop.hpp"
+#include "runners/one_thread.hpp"
 
 namespace {
 
 using namespace tauto::runner;
 
-class serial_adapter {
+class serial_adapter : public one_thread {
   public:
     static constexpr std::string_view executable = "tauto-loop-serial";
-
-    static description describe() {
-        description serial;
-        serial.runtime = "serial";
-        serial.schedules = {{"serial", false}};
-        serial.most_threads = 1;
-        return serial;
-    }
-
-    static environment_changes environment(const options&) { return {}; }
 
     explicit serial_adapter(const options&) {}
 
@@ -26,8 +17,6 @@ class serial_adapter {
     void for_rows(std::size_t n, Body&& body) {
         body(std::size_t{0}, n);
     }
-
-    std::string diagnosis() const { return "it has the calling thread only"; }
 };
 
 }  // namespace

@@ -11,19 +11,7 @@ target_link_libraries(tauto_mapreduce_common
 
 tauto_runner(mapreduce serial)
 tauto_runner(mapreduce async Threads::Threads)
-
-if(OpenMP_CXX_FOUND)
-    tauto_runner(mapreduce openmp OpenMP::OpenMP_CXX)
-else()
-    message(STATUS "tauto-mapreduce-openmp left out: ${tauto_no_openmp}")
-endif()
-
-if(TBB_FOUND)
-    tauto_runner(mapreduce tbb TBB::tbb)
-    tauto_runner(mapreduce stdpar TBB::tbb)
-else()
-    message(STATUS "tauto-mapreduce-tbb and tauto-mapreduce-stdpar left out: ${tauto_no_tbb}")
-endif()
+tauto_peer_runners(mapreduce)
 
 find_package(Qt6 QUIET COMPONENTS Core Concurrent)
 if(NOT Qt6_FOUND)

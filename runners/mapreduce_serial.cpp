@@ -1,24 +1,15 @@
 // The mapreduce study's reference: one thread, no runtime.
 
 #include "runners/common/run_mapreduce.hpp"
+#include "runners/one_thread.hpp"
 
 namespace {
 
 using namespace tauto::runner;
 
-class serial_adapter {
+class serial_adapter : public one_thread {
   public:
     static constexpr std::string_view executable = "tauto-mapreduce-serial";
-
-    static description describe() {
-        description serial;
-        serial.runtime = "serial";
-        serial.schedules = {{"serial", false}};
-        serial.most_threads = 1;
-        return serial;
-    }
-
-    static environment_changes environment(const options&) { return {}; }
 
     explicit serial_adapter(const mapreduce_request&) {}
 
@@ -27,8 +18,6 @@ class serial_adapter {
         for (const auto& task : tasks) sum += hash(task);
         return sum;
     }
-
-    std::string diagnosis() const { return "it has the calling thread only"; }
 };
 
 }  // namespace

@@ -68,10 +68,14 @@ bool team_state::run_schedule(const loop_call& call) {
 void team_state::plan_adaptive(const loop_call& call, const loop_model& model) {
     const auto width = static_cast<std::size_t>(loop.width());
     loop.speeds.resize(width);
+    loop.margins.resize(width);
     loop.bounds.resize(width + 1);
     for (std::size_t position = 0; position < width; ++position) {
-        loop.speeds[position] = model.share_speeds()[static_cast<std::size_t>(loop.ranks[position])];
+        const auto rank = static_cast<std::size_t>(loop.ranks[position]);
+        loop.speeds[position] = model.share_speeds()[rank];
+        loop.margins[position] = model.margin_ticks()[rank];
     }
+    loop.fastest = *std::max_element(loop.speeds.begin(), loop.speeds.end());
     weighted_bounds(call.n, loop.speeds, loop.bounds);
     loop.plan.n = call.n;
     loop.plan.unit_shift = unit_shift_for(call.n);
@@ -86,6 +90,10 @@ void team_state::plan_adaptive(const loop_call& call, const loop_model& model) {
     const double units = static_cast<double>(index{1} << loop.plan.unit_shift);
     loop.plan.grain = static_cast<std::uint32_t>(std::clamp(grain / units, 1.0, 1e9));
     loop.workers_may_steal = per_iteration <= 0 || n * per_iteration > 16 * model_options.microsecond;
+    // From ticks to the plan's time; the caller, whose speed the model knows in both, is its position 0.
+    const double ticks_of_one = units * per_iteration * loop.speeds[0];
+    for (double& margin : loop.margins) margin = ticks_of_one > 0 ? margin / ticks_of_one : 0;
+    loop.plan.margins = loop.margins.data();
     // Where a look at the others would cost more than it can give, a share is taken whole.
     loop.plan.divisor = !loop.workers_may_steal ? 1 : model.speeds_known() ? 2 : 4;
     for (std::size_t position = 0; position < width; ++position) {

@@ -1,5 +1,6 @@
 // Launch, wait and join: the protocol whose table and invariant stand in team.hpp.
 
+#include <algorithm>
 #include <cerrno>
 #include <string>
 #include <utility>
@@ -55,6 +56,10 @@ void run_share(mailbox& box, report_line& report, int rank) {
         run_chunk(box, chunk, rank, report.steals != steals_before, trace::enabled() ? loop.name : nullptr);
         report.iterations += chunk.size();
         if (loop.should_stop(box.cancellable)) return;
+        if (box.may_leave && leaves_early(plan, share_of, box.position)) {
+            report.left_early = true;
+            return;
+        }
         chunk = take_front(plan, box.share);
     }
 }
@@ -66,6 +71,7 @@ void team_state::run_member(int rank) noexcept {
     report_line& report = reports[static_cast<std::size_t>(rank)];
     report.iterations = 0;
     report.steals = 0;
+    report.left_early = false;
     const bool outer = std::exchange(inside_loop, true);
     try {
         switch (box.mode) {
@@ -100,6 +106,7 @@ void team_state::launch(const loop_call& call, int position, launch_mode mode, r
         box.plan = loop.plan;
         box.cancellable = loop.stop != nullptr;
         box.may_steal = rank == 0 || loop.workers_may_steal;
+        box.may_leave = mode == launch_mode::adaptive && loop.workers_may_steal && loop.may_leave(position);
     }
     // Publishes the fields above (and, for the first member launched, all of `loop`). Pairs with the
     // acquire load in worker_loop.
@@ -182,9 +189,36 @@ void team_state::fork_and_join(const loop_call& call, launch_mode mode) {
     wake_parked(others);
     run_member(0);
     for (const int rank : others) join(rank);
+    if (mode == launch_mode::adaptive) run_what_was_left();
     if (loop.failed.load(std::memory_order_relaxed)) {
         loop.failed.store(false, std::memory_order_relaxed);
         std::rethrow_exception(std::exchange(loop.failure, nullptr));
+    }
+}
+
+// All members are idle, so no share changes any more. Usually none has anything left, also when a member left
+// early: the others took it.
+void team_state::run_what_was_left() {
+    const bool left_early = std::any_of(loop.ranks.begin(), loop.ranks.end(), [this](int rank) {
+        return reports[static_cast<std::size_t>(rank)].left_early;
+    });
+    if (!left_early || loop.should_stop(loop.stop != nullptr)) return;
+    const mailbox& own = boxes[0];
+    for (const int rank : loop.ranks) {
+        const std::uint64_t word =
+            boxes[static_cast<std::size_t>(rank)].share.load(std::memory_order_relaxed);
+        if (share_size(word) == 0) continue;
+        const range rest = loop.plan.iterations(share_begin(word), share_end(word));
+        const bool outer = std::exchange(inside_loop, true);
+        try {
+            run_chunk(own, rest, 0, true, loop.name);
+        } catch (...) {
+            loop.failed.store(true, std::memory_order_relaxed);
+            loop.failure = std::current_exception();
+        }
+        inside_loop = outer;
+        reports[0].iterations += rest.size();
+        if (loop.should_stop(loop.stop != nullptr)) return;
     }
 }
 

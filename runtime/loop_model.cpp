@@ -31,6 +31,10 @@ constexpr double takeover = 0.985;
 constexpr double share_tolerance = 0.03;
 // The smallest share, as a part of the fastest member's.
 constexpr double least_share = 1.0 / 64;
+// Only members slower than this part of the fastest leave a loop before its end.
+constexpr double slow = 0.8;
+// A member is late when the others have waited for it for longer than this part of the loop.
+constexpr double late_part = 0.02;
 // Two windows in a row off by this much mean that the machine or the loop has changed.
 constexpr double drift = 0.08;
 
@@ -62,6 +66,8 @@ loop_model::loop_model(const loop_model_options& options) : microsecond_(options
     fold_iterations_.assign(members, 0.0);
     fold_ticks_.assign(members, 0.0);
     jumped_.assign(members, false);
+    margins_.assign(members, 0.0);
+    ends_.assign(members, 0.0);
     order_.resize(members);
     std::iota(order_.begin(), order_.end(), 0);
     chosen_ = current_ = options_.size() - 1;
@@ -76,6 +82,33 @@ void loop_model::begin_inline(index n, std::int64_t elapsed) noexcept {
 void loop_model::record_member(int rank, index iterations, std::int64_t ticks) noexcept {
     fold_iterations_[static_cast<std::size_t>(rank)] += static_cast<double>(iterations);
     fold_ticks_[static_cast<std::size_t>(rank)] += static_cast<double>(ticks);
+    ends_[static_cast<std::size_t>(rank)] = static_cast<double>(ticks);
+}
+
+// A member that stops early wastes its part q of the team's speed, one that is late the part of all others,
+// 1 - q. So the least is wasted when it is late with probability q (the newsvendor's quantile), which is
+// where steps of these sizes cancel out (Robbins and Monro, Annals of Mathematical Statistics 22, 1951).
+void loop_model::learn_margins(double elapsed) noexcept {
+    const double fastest = *std::max_element(share_speeds_.begin(), share_speeds_.end());
+    double speeds = 0;
+    for (std::size_t rank = 0; rank < ends_.size(); ++rank)
+        if (ends_[rank] > 0) speeds += share_speeds_[rank];
+    for (std::size_t rank = 0; rank < ends_.size(); ++rank) {
+        if (ends_[rank] <= 0) continue;
+        double& margin = margins_[rank];
+        if (share_speeds_[rank] > slow * fastest) {
+            margin = 0;
+            continue;
+        }
+        double others = 0;
+        for (std::size_t other = 0; other < ends_.size(); ++other)
+            if (other != rank) others = std::max(others, ends_[other]);
+        const double part = share_speeds_[rank] / speeds;
+        const double step = std::max(microsecond_, margin / 8);
+        const bool late = others > 0 && ends_[rank] > others + late_part * elapsed;
+        margin = std::clamp(margin + step * (late ? 1 - part : -part), 0.0, elapsed / 4);
+    }
+    std::fill(ends_.begin(), ends_.end(), 0.0);
 }
 
 void loop_model::fold_speeds() noexcept {
@@ -307,7 +340,10 @@ void loop_model::record(index n, std::int64_t elapsed) noexcept {
     const auto ticks = static_cast<double>(elapsed);
     spent_ += ticks;
     last_n_ = size;
-    if (options_[current_].width > 1) record_speeds(elapsed);
+    if (options_[current_].width > 1) {
+        learn_margins(ticks);
+        record_speeds(elapsed);
+    }
     if (std::exchange(skip_next_, false)) return;
     window_.calls += 1;
     window_.ticks += ticks;

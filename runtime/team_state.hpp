@@ -19,20 +19,27 @@ namespace tauto::detail {
 // `failure` (whoever turned `failed`) and, through it, the schedule's shared state.
 struct loop_state {
     std::span<mailbox> boxes;
-    std::vector<int> ranks;      // participants; [0] is the caller
-    std::vector<double> speeds;  // by position in `ranks`
-    std::vector<index> bounds;   // by position, one more than participants
+    std::vector<int> ranks;       // participants; [0] is the caller
+    std::vector<double> speeds;   // by position in `ranks`
+    std::vector<double> margins;  // likewise, in the plan's time
+    std::vector<index> bounds;    // by position, one more than participants
     adaptive_plan plan;
     worksharing* shared = nullptr;
     const std::stop_token* stop = nullptr;  // null when the loop cannot be cancelled
     const char* name = nullptr;
     std::int64_t launch_ticks = 0;
     bool workers_may_steal = true;
+    double fastest = 0;  // of `speeds`
     // On a line of its own, which stays in every member's cache: written only when a body has thrown.
     alignas(128) std::atomic<bool> failed{false};
     alignas(128) std::exception_ptr failure;
 
     [[nodiscard]] int width() const noexcept { return static_cast<int>(ranks.size()); }
+    // Of the fastest members nobody could take the rest sooner.
+    [[nodiscard]] bool may_leave(int position) const noexcept {
+        return margins[static_cast<std::size_t>(position)] > 0 ||
+               speeds[static_cast<std::size_t>(position)] < fastest;
+    }
     [[nodiscard]] bool should_stop(bool cancellable) const noexcept {
         return failed.load(std::memory_order_relaxed) || (cancellable && stop->stop_requested());
     }
@@ -113,6 +120,7 @@ struct team_state {
     void wake_parked(std::span<const int> ranks) noexcept;
     void run_member(int rank) noexcept;
     void join(int rank);
+    void run_what_was_left();
     // Launches loop.ranks[1..], runs the caller's part, joins, rethrows. fixed(position) gives the fixed
     // ranges.
     void fork_and_join(const loop_call& call, launch_mode mode);

@@ -7,6 +7,7 @@ preset=$1
 shift
 folder=build/cpp/$preset
 root=$(pwd -P)
+. tools/compiler_cache.sh
 fresh=
 if [ -f "$folder/CMakeCache.txt" ] && ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$folder/CMakeCache.txt"; then
     fresh=--fresh

@@ -25,6 +25,7 @@ LOGS = ROOT / "build" / "test"
 BIN = Path(sys.prefix) / "bin"
 RUNNERS = ROOT / "build" / "cpp" / "default" / "bin"
 TAIL_LINES = 120
+BUILDS: dict[str, bool] = {}  # the presets that were built in this run, and whether that worked
 CPP_FOLDERS = ("include", "runtime", "kernels", "runners", "simulator", "tests", "benchmarks")
 
 
@@ -102,6 +103,22 @@ class Stage:
                 log.write(f"tools/test.py: exit status {status}\n")
         return status == 0
 
+    def build(self, preset: str) -> bool:
+        """Build a preset, once in a run however many stages need it. False, counted and said, if that failed.
+
+        The stage's time limit is its tests': building does not shorten it.
+        """
+        if preset not in BUILDS:
+            started = time.monotonic()
+            BUILDS[preset] = self.command("sh", "tools/cmake.sh", preset)
+            self.deadline += time.monotonic() - started
+        if not BUILDS[preset]:
+            self.count.failed += 1
+            self.count.notes.append(
+                f"not tested, as the C++ build failed: sh tools/cmake.sh {preset} shows why"
+            )
+        return BUILDS[preset]
+
     def show_tail(self) -> None:
         """Print the end of the log, so that a failure can be read where nothing but the output is kept."""
         lines = self.log.read_text(errors="replace").splitlines()
@@ -153,9 +170,7 @@ def cpp(preset: str) -> Callable[[Stage], None]:
     """Return the stage that builds a preset and runs its C++ tests."""
 
     def body(stage: Stage) -> None:
-        if not stage.command("sh", "tools/cmake.sh", preset):
-            stage.count.failed += 1
-            stage.count.notes.append("the build failed")
+        if not stage.build(preset):
             return
         junit = LOGS / f"{stage.name}.xml"
         junit.unlink(missing_ok=True)
@@ -168,13 +183,14 @@ def cpp(preset: str) -> Callable[[Stage], None]:
     return body
 
 
-def pytest(*folders: str) -> Callable[[Stage], None]:
-    """Return the stage that runs pytest on folders, with the runners of the plain C++ build."""
+def pytest(folder: str, *, needs_build: bool = False) -> Callable[[Stage], None]:
+    """Return the stage that runs pytest on a folder; with the plain C++ build, where its tests start that."""
 
     def body(stage: Stage) -> None:
+        if needs_build and not stage.build("default"):
+            return
         junit = LOGS / f"{stage.name}.xml"
         junit.unlink(missing_ok=True)
-        environment = {"TAUTO_RUNNERS": str(RUNNERS)} if RUNNERS.is_dir() else {}
         passed = stage.command(
             BIN / "python",
             "-m",
@@ -183,8 +199,8 @@ def pytest(*folders: str) -> Callable[[Stage], None]:
             "no:cacheprovider",
             "--durations=5",
             f"--junitxml={junit}",
-            *folders,
-            environment=environment,
+            folder,
+            environment={"TAUTO_RUNNERS": str(RUNNERS)} if RUNNERS.is_dir() else {},
         )
         if junit.exists():
             count_pytest(junit, stage.count)
@@ -227,9 +243,9 @@ def verify(stage: Stage) -> None:
 STAGES = (
     Stage("style", "clang-format, ruff, mypy --strict", 3, style),
     Stage("cpp", "C++ tests, Release", 8, cpp("default")),
-    Stage("python", "Python tests", 9, pytest("tests/python")),
+    Stage("python", "Python tests", 9, pytest("tests/python", needs_build=True)),
     Stage("browser", "the report in a real browser", 3, pytest("tests/browser")),
-    Stage("docs", "every code block of the docs", 3, pytest("tests/docs")),
+    Stage("docs", "every code block of the docs", 3, pytest("tests/docs", needs_build=True)),
     Stage("consumers", "programs that use the installed packages", 4, pytest("tests/consumers")),
     Stage("verify", "the protocols' models, with spin", 4, verify),
     Stage("tsan", "C++ tests under ThreadSanitizer", 8, cpp("tsan")),

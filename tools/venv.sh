@@ -35,7 +35,7 @@ fi
 checksum() {
     {
         "$venv/bin/python" --version
-        find CMakeLists.txt pyproject.toml LICENSE README.md cmake include runtime kernels runners lab \
+        find CMakeLists.txt pyproject.toml LICENSE README.md cmake include runtime kernels runners simulator machines lab \
             -type f ! -name '*.pyc' -exec cksum {} + | LC_ALL=C sort
         # A peer that came or went since then changes the wheel, too.
         find /usr/include /usr/lib -maxdepth 2 \( -name 'tbb' -o -name 'cblas*.h' -o -name 'libopenblas*' \
@@ -46,6 +46,7 @@ now=$(checksum)
 
 if [ ! -f "$stamp" ] || [ "$(cat "$stamp")" != "$now" ] || ! "$venv/bin/tauto" --version >/dev/null 2>&1; then
     rm -f "$stamp"
+    . tools/compiler_cache.sh
     printf 'tauto: building and installing the Python package into %s\n' "$venv"
     CMAKE_BUILD_PARALLEL_LEVEL=${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)} "$venv/bin/python" -m pip install -q .
     printf '%s' "$now" >"$stamp"

@@ -4,11 +4,14 @@
  * Three members share UNITS units. A load, a compare-exchange and a store are one step each, the look
  * around of last_to_finish is one step a word, and every interleaving is searched.
  *
+ * With LEAVING a member may leave at any chunk with units in its share, or turn a steal down; when all have
+ * finished, member 0 runs what the shares still have (run_what_was_left) if one left early.
+ *
  * Checked: no unit is handed out twice; when all members have finished, all units have been handed out.
  * With `pan -l` (PROGRESS): no endless run in which no unit is handed out.
  *
  * Mutants, each of which must fail: THIEF_STORES, OWNER_STORES, STORE_BEFORE_EXCHANGE, BUSY_THIEF,
- * SIZE_COMPARED (with PUBLISH_FIRST), and, in the search for endless runs, PUBLISH_FIRST: a thief that stores all it stole and
+ * SIZE_COMPARED (with PUBLISH_FIRST), with LEAVING also NO_REST, REST_BEFORE_JOIN, LEFT_UNSAID, and, in the search for endless runs, PUBLISH_FIRST: a thief that stores all it stole and
  * then takes its first chunk from there may be robbed of it in between, and rob back, for ever.
  * ABA_WITNESS asserts that no compare-exchange ever succeeds on a word that has changed and come back.
  */
@@ -44,6 +47,10 @@
 #define SPEED(rank) (rank == 0 -> SPEED0 : (rank == 1 -> SPEED1 : SPEED2))
 
 byte share[MEMBERS];
+
+#ifdef LEAVING
+bool left_early;
+#endif
 
 /* Ghosts. */
 short handed_out; /* bit of each unit */
@@ -228,6 +235,16 @@ proctype member(byte rank) {
 #endif
 
 next:
+#ifdef LEAVING
+    if
+    :: SIZE(share[rank]) > 0 ->
+#ifndef LEFT_UNSAID
+        left_early = true;
+#endif
+        goto out
+    :: true
+    fi;
+#endif
     take_front(rank);
 #ifdef BUSY_THIEF
     if
@@ -246,17 +263,51 @@ next:
         last_to_finish(rank);
         if
         :: victim == MEMBERS -> goto out
-        :: else -> steal_from(rank)
+        :: victim < MEMBERS -> steal_from(rank)
+#ifdef LEAVING
+        /* Better left to its owner, who has not left, or said so. */
+        :: victim < MEMBERS -> goto out
+#endif
         fi
     od;
 progress_of_handing_out:
     taken = 0;
     goto next;
 out:
+    victim = 0;
+#ifdef LEAVING
+    finished++;
+    if
+    :: rank > 0 -> goto end_of_worker
+    :: else
+    fi;
+#ifndef REST_BEFORE_JOIN
+    finished == MEMBERS;
+#endif
+#ifndef NO_REST
+    if
+    :: left_early ->
+        do
+        :: victim < MEMBERS ->
+            /* Not in one step: nobody else may be about. */
+            word = share[victim];
+            hand_out(BEGIN(word), SIZE(word));
+            victim++
+        :: else -> break
+        od
+    :: else
+    fi;
+#endif
+    finished == MEMBERS;
+    assert(handed_out == (1 << UNITS) - 1);
+end_of_worker:
+    skip
+#else
     atomic {
         finished++;
         assert(finished < MEMBERS || handed_out == (1 << UNITS) - 1)
     }
+#endif
 }
 
 init {

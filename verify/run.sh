@@ -57,6 +57,11 @@ adaptive       safety  assertion  OWNER_STORES
 adaptive       safety  assertion  STORE_BEFORE_EXCHANGE
 adaptive       safety  assertion  BUSY_THIEF
 adaptive       safety  assertion  PUBLISH_FIRST SIZE_COMPARED
+adaptive       safety  pass       LEAVING
+adaptive       cycles  pass       LEAVING MAY_STEAL=3
+adaptive       safety  assertion  LEAVING NO_REST
+adaptive       safety  assertion  LEAVING REST_BEFORE_JOIN
+adaptive       safety  assertion  LEAVING LEFT_UNSAID
 exception      safety  pass       LOOPS=3
 exception      safety  assertion  FAILED_STORED
 exception      safety  assertion  FAILED_KEPT

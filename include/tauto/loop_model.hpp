@@ -47,6 +47,9 @@ class loop_model {
     // The same, but moved only when a speed has changed by more than noise, so that shares stay put and
     // caches stay warm; exactly equal where speeds differ by noise.
     [[nodiscard]] std::span<const double> share_speeds() const noexcept { return share_speeds_; }
+    // By rank, how long before the end of a loop a member should leave the rest to the others, because its
+    // last chunk tends to end late: 0 for the fast ones.
+    [[nodiscard]] std::span<const double> margin_ticks() const noexcept { return margins_; }
     [[nodiscard]] bool speeds_known() const noexcept { return folds_ > 0; }
     // The caller's ticks for one iteration; 0 until known.
     [[nodiscard]] double ticks_per_iteration() const noexcept { return serial_; }
@@ -95,6 +98,7 @@ class loop_model {
         [[nodiscard]] double per_iteration() const noexcept { return ticks / iterations; }
     };
 
+    void learn_margins(double elapsed) noexcept;
     void fold_speeds() noexcept;
     void sort_members() noexcept;
     void settle_shares() noexcept;
@@ -117,6 +121,8 @@ class loop_model {
     std::vector<double> fold_iterations_;
     std::vector<double> fold_ticks_;
     std::vector<bool> jumped_;
+    std::vector<double> margins_;
+    std::vector<double> ends_;  // of the members in the call that ends now; 0: took no part
     std::vector<int> order_;
     double fold_elapsed_ = 0;
     int folds_ = 0;

@@ -20,6 +20,9 @@
 // and never copies them, so every unit is handed out exactly once; and each one that succeeds hands out at
 // least one unit, so the members cannot keep each other busy for ever. Only an owner whose word is empty
 // stores to it, and an empty word matches no thief's expected value.
+// A member may leave with units in its share (leaves_early): they stay in its word, where others take them,
+// and what is there when all members have come to their end is run by whoever joined them. From then on no
+// word changes, so nothing is lost or run twice.
 // (The same protocol, with the same names, is in verify/adaptive.pml.)
 
 #include <algorithm>
@@ -104,6 +107,9 @@ struct adaptive_plan {
     std::uint32_t divisor = 4;
     // Relative speeds by rank, each > 0.
     const double* speeds = nullptr;
+    // By rank, how much later than expected a member's chunk may end, as a time (units / speed). Null: nobody
+    // leaves early and every steal is worth it.
+    const double* margins = nullptr;
 
     [[nodiscard]] std::uint32_t units() const noexcept {
         return static_cast<std::uint32_t>((n + (index{1} << unit_shift) - 1) >> unit_shift);
@@ -164,13 +170,55 @@ inline range take_front(const adaptive_plan& plan, std::atomic<std::uint64_t>& s
     }
 }
 
+// How much of a chunk that a member was handed may be undone yet, in units: half of the least or, while its
+// share is long, half of about what it took last.
+inline double in_hand(const adaptive_plan& plan, std::uint32_t left) noexcept {
+    return 0.5 * std::max(plan.grain, left);
+}
+
+// True when the others would come to the end without `rank` sooner than its next chunk might: then it should
+// leave what its share has to them. That is so near the end of a loop when a slow member would begin a long
+// iteration, or one that is often held up would begin any. O(members), near the end only.
+template <class ShareOf>
+bool leaves_early(const adaptive_plan& plan, ShareOf&& share_of, int rank) noexcept {
+    if (plan.margins == nullptr) return false;
+    const std::uint32_t left = detail::share_size(share_of(rank).load(std::memory_order_relaxed));
+    if (left == 0) return false;
+    const double count = front_count(plan, left);
+    const double chunk_end = count / plan.speeds[rank] + plan.margins[rank];
+    // All shares end at about the same time, so the own one tells how far off the end is.
+    if (left / plan.speeds[rank] > 2 * chunk_end) return false;
+    double units = left;
+    double speed = 0;
+    double soonest = 0;  // the best time of one other member that also takes the next chunk
+    for (int other = 0; other < plan.members; ++other) {
+        if (other == rank) continue;
+        const std::uint32_t theirs = detail::share_size(share_of(other).load(std::memory_order_relaxed));
+        const double work = theirs + in_hand(plan, theirs);
+        units += work;
+        speed += plan.speeds[other];
+        const double end = (work + count) / plan.speeds[other];
+        soonest = speed == plan.speeds[other] ? end : std::min(soonest, end);
+    }
+    return plan.members > 1 && chunk_end > std::max(soonest, units / speed);
+}
+
+// True when the thief might do `count` of the victim's `left` units sooner than the victim does all of them.
+inline bool worth_stealing(const adaptive_plan& plan, int thief, int victim, std::uint32_t count,
+                           std::uint32_t left) noexcept {
+    if (plan.margins == nullptr) return true;
+    return count / plan.speeds[thief] + plan.margins[thief] <=
+           (left + in_hand(plan, left)) / plan.speeds[victim];
+}
+
 // Takes from the back of one victim's share, in proportion to the two speeds, so that both would finish
 // together; the thief's first chunk is returned and the rest becomes its own share. Empty when a race was
-// lost or the victim has nothing left. share_of(rank) gives the word of a member.
-// The thief keeps its first chunk in hand and never publishes it: if it did, two idle members could take
-// one unit from each other for ever, and neither would run it.
+// lost, when the victim has nothing left, or when it is better left to the victim (`refused`). share_of(rank)
+// gives the word of a member. The thief keeps its first chunk in hand and never publishes it: if it did, two
+// idle members could take one unit from each other for ever, and neither would run it.
 template <class ShareOf>
-range steal_from(const adaptive_plan& plan, ShareOf&& share_of, int thief, int victim) noexcept {
+range steal_from(const adaptive_plan& plan, ShareOf&& share_of, int thief, int victim,
+                 bool& refused) noexcept {
     std::atomic<std::uint64_t>& theirs = share_of(victim);
     std::uint64_t word = theirs.load(std::memory_order_relaxed);
     const std::uint32_t left = detail::share_size(word);
@@ -181,6 +229,10 @@ range steal_from(const adaptive_plan& plan, ShareOf&& share_of, int thief, int v
     const std::uint32_t wanted = std::max(plan.grain, static_cast<std::uint32_t>(part + 0.5));
     const std::uint32_t count =
         left - std::min(left, wanted) < plan.grain / 2 ? left : std::min(left, wanted);
+    if (!worth_stealing(plan, thief, victim, count, left)) {
+        refused = true;
+        return {};
+    }
     const std::uint32_t end = detail::share_end(word);
     const std::uint64_t rest = detail::pack_share(detail::share_begin(word), end - count);
     if (!theirs.compare_exchange_strong(word, rest, std::memory_order_relaxed)) return {};
@@ -208,7 +260,8 @@ int last_to_finish(const adaptive_plan& plan, ShareOf&& share_of, int thief) noe
     return latest;
 }
 
-// The next range for `rank`: from its own share, else stolen; empty when no share has anything left.
+// The next range for `rank`: from its own share, else stolen; empty when no share has anything left that it
+// should take.
 // `steals` counts successful steals. Lock-free: a failed attempt means that another member took units.
 template <class ShareOf>
 range adaptive_next(const adaptive_plan& plan, ShareOf&& share_of, int rank, int& steals) noexcept {
@@ -216,7 +269,9 @@ range adaptive_next(const adaptive_plan& plan, ShareOf&& share_of, int rank, int
     while (chunk.empty()) {
         const int victim = last_to_finish(plan, share_of, rank);
         if (victim < 0) return {};
-        chunk = steal_from(plan, share_of, rank, victim);
+        bool refused = false;
+        chunk = steal_from(plan, share_of, rank, victim, refused);
+        if (refused) return {};
         if (!chunk.empty()) ++steals;
     }
     return chunk;

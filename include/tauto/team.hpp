@@ -129,11 +129,13 @@ struct alignas(128) mailbox {
     // A look at the other shares costs a worker one transfer at the end of its loop; in loops of a few
     // microseconds only the caller, who would wait anyway, looks for more.
     bool may_steal = true;
+    bool may_leave = false;  // near the loop's end, see leaves_early
 };
 
 struct alignas(128) report_line {
     std::atomic<std::uint32_t> done{0};
     int steals = 0;
+    bool left_early = false;  // with units in its share
     index iterations = 0;
     std::int64_t end_ticks = 0;
 };

@@ -38,8 +38,12 @@ app = typer.Typer(
     tauto study loop --quick                       parallel loops here, every runtime beside the others
     tauto study loop --emulate 1:4                 the same with CPU 1 made four times slower
     tauto study mapreduce --quick                  short tasks: from which length on each library pays
+    tauto energy -- ./solver case.in               the joules of one run, or why they cannot be had
+    tauto trace -- ./solver case.in                which thread works while the others wait
     tauto study collective --quick                 all_reduce and all_gather: threads and MPI, step by step
     tauto compare before/ after/                   two results, honestly
+    tauto simulate loop --machine i9-14900k        the same on a machine that is not here
+    tauto claims                                   every published claim, and whether it holds
     """,
 )
 app.add_typer(study_app, name="study")
@@ -145,6 +149,90 @@ def emulate(
     raise typer.Exit(run_emulate_command(slow, command))
 
 
+@app.command(context_settings={"ignore_unknown_options": True})
+def energy(
+    command: Annotated[list[str] | None, typer.Argument(metavar="-- COMMAND…", help="What to run.")] = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print the result as JSON on standard output.")
+    ] = False,
+    objective: Annotated[
+        str,
+        typer.Option(help="time, energy, edp or ed2p; all but time need a meter and fail without."),
+    ] = "time",
+    idle_seconds: Annotated[
+        float, typer.Option(help="Measure the idle power for so long before and after; 0: not at all.")
+    ] = 5.0,
+    reference_seconds: Annotated[
+        float | None, typer.Option(help="Also the energy of the run and then idling until this time.")
+    ] = None,
+    estimate: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Without a meter: an estimate of this model, labelled as one."),
+    ] = None,
+    fit_model: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Fit such a model to this machine's meter.")
+    ] = None,
+) -> None:
+    """Run a command and say what it took: joules where there is a meter, CPU-seconds and core-seconds always.
+
+    The meter is probed with a busy loop before it is believed; without one there is a reason and a remedy,
+    and no joules. The table goes to standard error, the exit status is the command's.
+
+    \b
+    Examples:
+      tauto energy -- ./solver case.in
+      tauto energy --json --reference-seconds 50 -- ./solver case.in > energy.json
+      tauto energy --fit-model model.json        on a machine with a meter
+      tauto energy --estimate model.json -- ./solver case.in
+    """  # noqa: D301
+    from tautochrone.energy.command import EnergyRequest, run_energy_command
+
+    raise typer.Exit(
+        run_energy_command(
+            EnergyRequest(
+                command=tuple(command or ()),
+                json=json,
+                objective=objective,
+                idle_seconds=idle_seconds,
+                reference_seconds=reference_seconds,
+                estimate=estimate,
+                fit_model=fit_model,
+            )
+        )
+    )
+
+
+@app.command(context_settings={"ignore_unknown_options": True})
+def trace(
+    command: Annotated[list[str], typer.Argument(metavar="-- COMMAND…", help="What to run.")],
+    output: Annotated[
+        Path, typer.Option("--output", metavar="FILE", help="The timeline, a page that opens offline.")
+    ] = Path("tauto-trace.html"),
+    perfetto: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The same for ui.perfetto.dev. Default: beside the page, .json."),
+    ] = None,
+    hertz: Annotated[float, typer.Option(help="Samples a second, 1 to 50.")] = 20.0,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print the figures as JSON on standard output.")
+    ] = False,
+) -> None:
+    """Run a command and draw what its threads did: who worked, who waited, on which CPU.
+
+    Samples /proc 20 times a second. Says how uneven the threads' work is (the busiest over the mean), how
+    often they moved between CPUs, and names the thread that the others wait for.
+
+    \b
+    Examples:
+      tauto trace -- ./solver case.in
+      tauto trace --output night.html --json -- make -j4 test
+    """  # noqa: D301
+    from tautochrone.trace.command import TraceRequest, run_trace_command
+
+    beside = perfetto if perfetto is not None else output.with_suffix(".json")
+    raise typer.Exit(run_trace_command(TraceRequest(tuple(command), output, beside, hertz, json)))
+
+
 @app.command()
 def compare(
     first: Annotated[
@@ -212,6 +300,75 @@ def export(
     typer.echo(export_command(folder, format.value, output))
 
 
+@app.command()
+def simulate(
+    study: Annotated[
+        str, typer.Argument(metavar="STUDY", help="loop, mapreduce, power, nbody or collective.")
+    ],
+    machine: Annotated[
+        str,
+        typer.Option(
+            "--machine", metavar="NAME|FILE", help="A machine that comes with tauto, or a machine file."
+        ),
+    ],
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="Change the machine: cores.E.count=32. May be repeated."
+        ),
+    ] = None,
+    sweep: Annotated[
+        str | None,
+        typer.Option(
+            "--sweep", metavar="KEY=A..B[:STEPS]", help="Draw how the answer moves with the machine."
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", metavar="FOLDER", help="Default: tautochrone-results/simulated-STUDY."),
+    ] = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print the rows as JSON lines, write nothing.")
+    ] = False,
+) -> None:
+    """Run a study in virtual time on a machine that is not here.
+
+    \b
+    Examples:
+      tauto simulate loop --machine i9-14900k
+      tauto simulate loop --machine i9-14900k --set cores.E.count=32
+      tauto simulate loop --machine i9-14900k --sweep cores.E.count=4..32:8
+      tauto simulate mapreduce --machine machine.toml --json
+    """  # noqa: D301
+    from rich.console import Console
+
+    from tautochrone.simulator.study import run_simulate_command
+
+    raise typer.Exit(run_simulate_command(study, machine, set_ or [], sweep, output, json, Console()))
+
+
+@app.command()
+def claims(
+    json: Annotated[bool, typer.Option("--json", help="Print the list as JSON.")] = False,
+    only: Annotated[
+        str, typer.Option("--only", metavar="ID,…", help="Only these: H3,M4, or a family: N.")
+    ] = "",
+) -> None:
+    """Every published claim: what it says, what the simulator shows, and whether it holds.
+
+    \b
+    Examples:
+      tauto claims
+      tauto claims --only H3,H6
+      tauto claims --json > claims.json
+    """  # noqa: D301
+    from rich.console import Console
+
+    from tautochrone.simulator.claims import run_claims_command
+
+    raise typer.Exit(run_claims_command(json, only, Console()))
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run ``tauto``. Returns the exit code: 0, 2 bad input, 130 interrupted, 70 a defect of ours."""
     words = list(sys.argv[1:] if arguments is None else arguments)
@@ -241,12 +398,12 @@ def _check_study(words: Sequence[str]) -> None:
 
 
 def _interrupted(words: Sequence[str]) -> int:
-    """Say what became of the work; `tauto emulate` says nothing: its command was interrupted, not it."""
+    """Say what became of the work; what runs a command says nothing: that was interrupted, not it."""
     if words[:1] == ["study"]:
         typer.echo(
             "tauto: interrupted; what was measured is kept: the same command goes on from there", err=True
         )
-    elif words[:1] != ["emulate"]:
+    elif words[:1] not in (["emulate"], ["energy"], ["trace"]):
         typer.echo("tauto: interrupted", err=True)
     return INTERRUPTED
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tautochrone.errors import TautoError
+
+if TYPE_CHECKING:
+    from tautochrone.studies.options import StudyRequest
 
 study_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, invoke_without_command=True)
 
@@ -40,6 +45,27 @@ TimeLimit = Annotated[
     float | None,
     typer.Option("--time-limit", metavar="SECONDS", help="For each run. Default: from its size."),
 ]
+Policies = Annotated[
+    bool,
+    typer.Option(
+        "--policies",
+        help="Once under each frequency policy of this machine, which is put back at the end (needs root).",
+    ),
+]
+
+
+def _run(context: typer.Context, run: Callable[[Any], object], request: StudyRequest) -> None:
+    """One study; with --policies one in a folder of its own for each policy."""
+    if not context.params["policies"]:
+        run(request)
+        return
+    from tautochrone.policy.studies import under_each_policy
+
+    under_each_policy(
+        lambda folder: run(replace(request, output=folder)),
+        request.output,
+        lambda sentence: typer.echo(f"tauto: {sentence}", err=True),
+    )
 
 
 def _common(context: typer.Context) -> dict[str, Any]:
@@ -104,6 +130,7 @@ def study_loop(
     json: Json = False,
     seed: Seed = 1,
     time_limit: TimeLimit = None,
+    policies: Policies = False,
 ) -> None:
     """Measure a parallel loop (conjugate gradients) on this machine, and say what to use.
 
@@ -122,14 +149,13 @@ def study_loop(
     from tautochrone.studies.loop.study import run_study
     from tautochrone.studies.options import parse_names
 
-    run_study(
-        LoopRequest(
-            sizes=parse_sizes(sizes) if sizes is not None else None,
-            threads=threads,
-            placements=parse_names(placements, "--placements") if placements is not None else None,
-            **_common(context),
-        )
+    request = LoopRequest(
+        sizes=parse_sizes(sizes) if sizes is not None else None,
+        threads=threads,
+        placements=parse_names(placements, "--placements") if placements is not None else None,
+        **_common(context),
     )
+    _run(context, run_study, request)
 
 
 @study_app.command("mapreduce")
@@ -168,6 +194,7 @@ def study_mapreduce(
     json: Json = False,
     seed: Seed = 1,
     time_limit: TimeLimit = None,
+    policies: Policies = False,
 ) -> None:
     """Measure map/reduce of short tasks (FNV-1a hashes) on this machine: from which length on it pays.
 
@@ -186,13 +213,12 @@ def study_mapreduce(
     from tautochrone.studies.mapreduce.request import MapReduceRequest, parse_threads, parse_workloads
     from tautochrone.studies.mapreduce.study import run_study
 
-    run_study(
-        MapReduceRequest(
-            workloads=parse_workloads(tasks) if tasks is not None else None,
-            threads=parse_threads(threads) if threads is not None else None,
-            **_common(context),
-        )
+    request = MapReduceRequest(
+        workloads=parse_workloads(tasks) if tasks is not None else None,
+        threads=parse_threads(threads) if threads is not None else None,
+        **_common(context),
     )
+    _run(context, run_study, request)
 
 
 @study_app.command("collective")
@@ -217,6 +243,7 @@ def study_collective(
     json: Json = False,
     seed: Seed = 1,
     time_limit: TimeLimit = None,
+    policies: Policies = False,
 ) -> None:
     """Measure all_reduce and all_gather against their length, and name every step and peak.
 
@@ -233,10 +260,9 @@ def study_collective(
     from tautochrone.studies.collective.request import CollectiveRequest, parse_lengths
     from tautochrone.studies.collective.study import run_study
 
-    run_study(
-        CollectiveRequest(
-            lengths=parse_lengths(lengths) if lengths is not None else None,
-            ranks=ranks,
-            **_common(context),
-        )
+    request = CollectiveRequest(
+        lengths=parse_lengths(lengths) if lengths is not None else None,
+        ranks=ranks,
+        **_common(context),
     )
+    _run(context, run_study, request)

@@ -17,8 +17,10 @@ from rich.console import Console
 from rich.table import Table
 
 from tautochrone import statistics
+from tautochrone.energy.record import measured_joules
 from tautochrone.errors import TautoError
 from tautochrone.measure import pair_rows
+from tautochrone.report import text
 from tautochrone.row import Row
 from tautochrone.selection import Selection
 from tautochrone.statistics import Comparison
@@ -31,7 +33,10 @@ _VERDICT_WIDTH = 13  # "no difference"
 
 @dataclass(frozen=True)
 class Line:
-    """One cell: B (the candidate) against A (the reference). Seconds are medians; None without a good run."""
+    """One cell: B (the candidate) against A (the reference). Seconds are medians; None without a good run.
+
+    Joules are those of a meter alone, never of a model; `energy` is None unless both sides have some.
+    """
 
     cell: str
     a: str
@@ -40,6 +45,9 @@ class Line:
     b_seconds: float | None
     comparison: Comparison
     reason: str | None  # why there is no verdict
+    a_joules: float | None = None
+    b_joules: float | None = None
+    energy: Comparison | None = None
 
 
 @dataclass(frozen=True)
@@ -142,6 +150,7 @@ def _line(cell: str, rows_a: Sequence[Row], rows_b: Sequence[Row], paired: bool)
         comparison = statistics.compare(pairs)
     else:
         comparison = statistics.compare_unpaired(good_b, good_a)
+    joules_a, joules_b = _joules(rows_a), _joules(rows_b)
     return Line(
         cell=rows_a[0].get("group") or cell,
         a=_name(rows_a),
@@ -150,7 +159,33 @@ def _line(cell: str, rows_a: Sequence[Row], rows_b: Sequence[Row], paired: bool)
         b_seconds=median(good_b) if good_b else None,
         comparison=comparison,
         reason=_reason(comparison, rows_a, rows_b),
+        a_joules=median(joules_a.values()) if joules_a else None,
+        b_joules=median(joules_b.values()) if joules_b else None,
+        energy=_energy(joules_a, joules_b, rows_a, rows_b, paired) if joules_a and joules_b else None,
     )
+
+
+def _joules(rows: Sequence[Row]) -> dict[str, float]:
+    """The measured joules of each run."""
+    return {str(row["run"]): joules for row in rows if (joules := measured_joules(row)) is not None}
+
+
+def _energy(
+    joules_a: Mapping[str, float],
+    joules_b: Mapping[str, float],
+    rows_a: Sequence[Row],
+    rows_b: Sequence[Row],
+    paired: bool,
+) -> Comparison:
+    """The same test as for seconds, on joules: of one round where the two were measured together."""
+    if not paired:
+        return statistics.compare_unpaired(list(joules_b.values()), list(joules_a.values()))
+    by_round = [
+        {row["round"]: joules[str(row["run"])] for row in rows if str(row["run"]) in joules}
+        for rows, joules in ((rows_b, joules_b), (rows_a, joules_a))
+    ]
+    shared = sorted(by_round[0].keys() & by_round[1].keys())
+    return statistics.compare([(by_round[0][number], by_round[1][number]) for number in shared])
 
 
 def _seconds(rows: Sequence[Row]) -> list[float]:
@@ -224,8 +259,28 @@ def _print(report: Report, console: Console) -> None:
         empty = [""] * (3 if len(names) > 1 else 2)
         table.add_row("geometric mean", *empty, *_figures(report.overall), report.overall.verdict)
     console.print(table)
+    if any(line.energy is not None for line in report.lines):
+        console.print(_energy_table(report))
     for note in report.notes:
         console.print(f"Note: {note}.", markup=False, highlight=False)
+
+
+_ENERGY_WORDS = {statistics.FASTER: "takes less", statistics.SLOWER: "takes more"}
+
+
+def _energy_table(report: Report) -> Table:
+    """A table of its own: with the columns of time it would not fit into 80 characters."""
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("energy of", overflow="fold", min_width=_CELL_WIDTH)
+    for heading in ("A", "B", "B / A", "interval", "rounds", "resolves"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("B", min_width=_VERDICT_WIDTH)
+    for line in report.lines:
+        if line.energy is not None:
+            verdict = _ENERGY_WORDS.get(line.energy.verdict, line.energy.verdict)
+            joules = [text.quantity(one, "J") for one in (line.a_joules, line.b_joules)]
+            table.add_row(line.cell, *joules, *_figures(line.energy), verdict)
+    return table
 
 
 def _figures(found: Comparison) -> tuple[str, str, str, str]:

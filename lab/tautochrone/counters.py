@@ -130,13 +130,18 @@ def refusal(code: int) -> str:
 
 def _perf_event_open(kind: int, config: int, pid: int, exclude: int) -> int:
     """A descriptor, or minus the error number."""
+    flags = _DISABLED | _INHERIT | _ENABLE_ON_EXEC | _EXCLUDE_HYPERVISOR | exclude
+    return open_event(kind, config, pid=pid, cpu=-1, flags=flags, read_format=_READ_TIMES)
+
+
+def open_event(kind: int, config: int, *, pid: int, cpu: int, flags: int, read_format: int) -> int:
+    """The system call itself: a descriptor, or minus the error number."""
     number = _SYSCALL.get(os.uname().machine)
     if number is None:
         return -errno.ENOSYS
-    flags = _DISABLED | _INHERIT | _ENABLE_ON_EXEC | _EXCLUDE_HYPERVISOR | exclude
-    attribute = struct.pack("IIQQQQQIIQ", kind, _ATTRIBUTE_BYTES, config, 0, 0, _READ_TIMES, flags, 0, 0, 0)
+    attribute = struct.pack("IIQQQQQIIQ", kind, _ATTRIBUTE_BYTES, config, 0, 0, read_format, flags, 0, 0, 0)
     library = ctypes.CDLL(None, use_errno=True)
-    descriptor = int(library.syscall(number, attribute, pid, -1, -1, ctypes.c_ulong(_CLOSE_ON_EXEC)))
+    descriptor = int(library.syscall(number, attribute, pid, cpu, -1, ctypes.c_ulong(_CLOSE_ON_EXEC)))
     return descriptor if descriptor >= 0 else -ctypes.get_errno()
 
 

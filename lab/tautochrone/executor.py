@@ -22,7 +22,8 @@ class RunResult:
     """What one run of a configuration gave. Seconds and bytes; None where the system does not tell.
 
     `seconds` is the figure of merit, None in case of an `error`. `record` is what the program said about
-    itself (a runner's JSON object), empty for programs that say nothing.
+    itself (a runner's JSON object), empty for programs that say nothing. `energy` is as in a row, None where
+    nobody looked at a meter.
     """
 
     seconds: float | None
@@ -40,6 +41,7 @@ class RunResult:
     steal_seconds: float | None = None
     record: Mapping[str, Any] = field(default_factory=dict)
     error: RunError | None = None
+    energy: Mapping[str, Any] | None = None
 
 
 class Executor(Protocol):

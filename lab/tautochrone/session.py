@@ -11,6 +11,7 @@ from typing import Any
 
 from tautochrone.clock import Clock, iso
 from tautochrone.configuration import Configuration
+from tautochrone.energy import record
 from tautochrone.executor import Executor, RunResult
 from tautochrone.interrupt import Interrupt
 from tautochrone.plan import Plan
@@ -131,7 +132,7 @@ class Session:
     def _row(
         self, configuration: Configuration, number: int, position: int, started: str, result: RunResult
     ) -> Row:
-        record = result.record
+        said = result.record
         error = result.error
         return {
             "schema": ROW_SCHEMA,
@@ -156,12 +157,12 @@ class Session:
             "load_before": result.load_before,
             "others_cpu_seconds": result.others_cpu_seconds,
             "steal_seconds": result.steal_seconds,
-            "energy": record.get("energy", _NOT_METERED),
+            "energy": _energy(configuration, result),
             "counters": dict(result.counters) if result.counters is not None else None,
             "counters_reason": result.counters_reason,
-            "check": record.get("check"),
-            "workers": record.get("workers"),
-            "detail": {name: value for name, value in record.items() if name not in _OWN_FIELDS},
+            "check": said.get("check"),
+            "workers": said.get("workers"),
+            "detail": {name: value for name, value in said.items() if name not in _OWN_FIELDS},
             "machine": self.plan.machine.get("machine"),
             "error": {"kind": error.kind, "message": error.message} if error else None,
         }
@@ -175,6 +176,26 @@ class Session:
             how_often = "cannot run here" if lasting else f"failed {self._failures[config_id]} times"
             self.dropped[config_id] = str(error["message"])
             self.progress.say(f"{configuration.name} {how_often} and is left out: {error['message']}")
+
+
+def _energy(configuration: Configuration, result: RunResult) -> dict[str, Any]:
+    """What the meter said, with what stands in for joules where there are none: CPU time and cores held."""
+    energy = result.energy or result.record.get("energy", _NOT_METERED)
+    cpu_seconds = None
+    if result.user_seconds is not None and result.system_seconds is not None:
+        cpu_seconds = result.user_seconds + result.system_seconds
+    held = _cores_held(configuration.settings)
+    core_seconds = None if held is None else held * result.elapsed_seconds
+    complete = record.for_row(energy, None if result.error else result.seconds)
+    return {**complete, "cpu_seconds": cpu_seconds, "core_seconds": core_seconds}
+
+
+def _cores_held(settings: Mapping[str, object]) -> int | None:
+    """How many cores a configuration has for itself: those of its placement, else one a thread."""
+    cores, threads = settings.get("cores"), settings.get("threads")
+    if isinstance(cores, Mapping) and cores:
+        return sum(int(number) for number in cores.values())
+    return int(threads) if isinstance(threads, int) else None
 
 
 def _disturbed(configuration: Configuration, result: RunResult) -> bool:

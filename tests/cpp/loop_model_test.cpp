@@ -219,3 +219,39 @@ TEST_CASE("a loop that ended before it was worth a fork begins inline and is fre
     }
     CHECK(timed < 200);
 }
+
+namespace {
+
+// Loops of two members of which the second ends `late` ticks after the first, when chance says so.
+double margin_after(double speed, double late_probability, double late, int calls) {
+    loop_model model(widths({1, 2}, 500));
+    std::mt19937 random(7);
+    std::bernoulli_distribution is_late(late_probability);
+    constexpr index n = 1'000'000;
+    const double time = static_cast<double>(n) / (1 + speed);
+    for (int call = 0; call < calls; ++call) {
+        // The margin works: a member that leaves this early is not late.
+        const bool caught = model.margin_ticks()[1] < late && is_late(random);
+        const double end = time + (caught ? late : 0);
+        model.record_member(0, static_cast<index>(time), static_cast<std::int64_t>(time));
+        model.record_member(1, static_cast<index>(time * speed), static_cast<std::int64_t>(end));
+        model.record(n, static_cast<std::int64_t>(end));
+    }
+    CHECK(model.margin_ticks()[0] == 0);
+    return model.margin_ticks()[1];
+}
+
+}  // namespace
+
+TEST_CASE("a slow member that ends late more often than its part of the work leaves early") {
+    const double late = 100 * microsecond;
+    // Its part is one ninth: it settles where it is late that often.
+    const double margin = margin_after(0.125, 0.5, late, 2000);
+    CHECK(margin > 0.6 * late);
+    CHECK(margin < 1.4 * late);
+    CHECK(margin_after(0.125, 0.02, late, 2000) < 10 * microsecond);
+}
+
+TEST_CASE("members of about the same speed never leave early, however late one is") {
+    CHECK(margin_after(1.0, 0.7, 100 * microsecond, 500) == 0);
+}

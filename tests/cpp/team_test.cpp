@@ -314,15 +314,19 @@ TEST_CASE("sites keep what they learn apart") {
         for (index i = r.begin; i < r.end; ++i) work(turns);
     };
     loop_report report;
-    for (int call = 0; call < 60; ++call) {
+    int short_inline = 0;
+    int long_forked = 0;
+    for (int call = 0; call < 80; ++call) {
         turns = 1;
         parallel_for(members, 50, body, {.site = &short_loop, .report = &report});
+        short_inline += report.width == 1 ? 1 : 0;
         turns = 50'000;
-        parallel_for(members, 50, body, {.site = &long_loop});
+        parallel_for(members, 50, body, {.site = &long_loop, .report = &report});
+        long_forked += report.width == 2 ? 1 : 0;
     }
-    CHECK(report.width == 1);
-    parallel_for(members, 50, body, {.site = &long_loop, .report = &report});
-    CHECK(report.width == 2);
+    // Not the last call: other programs on these CPUs may make one member the better choice for a while.
+    CHECK(short_inline > 40);
+    CHECK(long_forked > 20);
 }
 
 TEST_CASE("teams come and go, and one thread may hold several") {

@@ -26,7 +26,7 @@ SCHEDULES: Mapping[str, tuple[str, ...]] = {
     "async": ("async",),
     "tautochrone": ("adaptive", "static", "dynamic", "guided", "unordered"),
 }
-HANDING_SECONDS: Mapping[str, float] = {
+HANDING_SECONDS: dict[str, float] = {
     "qt": 4e-6,
     "tbb": 3e-7,
     "libgomp": 1e-7,
@@ -35,7 +35,7 @@ HANDING_SECONDS: Mapping[str, float] = {
     "async": 1e-7,
     "tautochrone": 5e-8,
 }
-START_SECONDS: Mapping[str, float] = {"qt": 2e-5, "async": 6e-5, "tautochrone": 1e-6}
+START_SECONDS: dict[str, float] = {"qt": 2e-5, "async": 6e-5, "tautochrone": 1e-6}
 OTHERS_START_SECONDS = 3e-6
 SECONDS_PER_BYTE = 1.02e-9
 RIGHT_SUM = "a" * 16
@@ -119,7 +119,13 @@ def laboratory(**changes: Any) -> Laboratory:
 
 
 def request(folder: Path, **changes: Any) -> MapReduceRequest:
-    """A small quick study: 50 tasks of 1 µs, 100 µs and 400 kB."""
+    """A small quick study in as few rounds as can be: 50 tasks of 1 µs, 100 µs and 400 kB."""
     works = (Workload(50, seconds=1e-6), Workload(50, seconds=1e-4), Workload(50, bytes=400_000))
-    asked: dict[str, Any] = {"output": folder, "quick": True, "workloads": works, "report": False}
+    asked: dict[str, Any] = {
+        "output": folder,
+        "quick": True,
+        "workloads": works,
+        "report": False,
+        "rounds": 8,
+    }
     return MapReduceRequest(**(asked | changes))

@@ -13,15 +13,17 @@ import pytest
 
 from tautochrone.clock import VirtualClock
 from tautochrone.configuration import Configuration
+from tautochrone.energy.find import Found
+from tautochrone.energy.meter import Unavailable
 from tautochrone.errors import TautoError
 from tautochrone.executor import RunResult
 from tautochrone.mock_executor import MockExecutor
-from tautochrone.runners import PEER_BY_NAME, Description, PeerState
+from tautochrone.runners import Description, Peer, PeerState
 from tautochrone.statistics import Interval, compare
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from benchmarks import command, gaps, loop_cells, loops, micro, reduce, suite
+from benchmarks import command, gaps, loop_cells, loops, metering, micro, reduce, suite, task_contest
 from benchmarks.change import Loop, loops_to_optimum
 from benchmarks.context import Budget, Context, Interrupted
 from benchmarks.entry import Entry, Results, not_measured, of_comparison, of_interval, worst
@@ -50,17 +52,32 @@ class ActingExecutor:
         return RunResult(self.figure(configuration.settings), self.elapsed, record=record)
 
 
-def peer(name: str) -> PeerState:
-    described = PEER_BY_NAME[name]
-    schedules = {"libgomp": ("pragma", "dynamic"), "tautochrone": ("adaptive", "static")}
+def peer(asked: Peer) -> PeerState:
+    schedules = {
+        ("loop", "libgomp"): ("pragma", "dynamic"),
+        ("loop", "tautochrone"): ("adaptive", "static"),
+        ("mapreduce", "qt"): ("unordered", "ordered"),
+        ("mapreduce", "tbb"): ("auto", "simple"),
+        ("mapreduce", "libgomp"): ("dynamic", "static"),
+    }
+    waits = ("default", "active", "passive") if asked.runtime == "openmp" else ()
     description = Description(
-        described.runtime,
-        name,
-        schedules=schedules.get(name, (described.default_schedule,)),
-        schedules_with_chunk=("dynamic",),
-        wait_policies=("default", "active"),
+        asked.runtime,
+        asked.name,
+        schedules=schedules.get((asked.study, asked.name), (asked.default_schedule,)),
+        schedules_with_chunk=("dynamic", "auto", "simple") if asked.study == "mapreduce" else ("dynamic",),
+        wait_policies=waits if asked.study == "mapreduce" else ("default", "active"),
     )
-    return PeerState(described, description, Path(f"/bin/{described.runner}"))
+    return PeerState(asked, description, Path(f"/bin/{asked.runner}"))
+
+
+def without(*names: str) -> Any:
+    """All peers but these are here."""
+
+    def find(asked: Peer) -> PeerState:
+        return PeerState(asked, None, reason="not installed") if asked.name in names else peer(asked)
+
+    return find
 
 
 def context(
@@ -99,7 +116,7 @@ def test_an_unknown_id_is_refused_with_those_that_exist(capsys: pytest.CaptureFi
 
 def test_ids_are_taken_in_the_order_of_the_suite_and_in_any_case() -> None:
     assert [one.id for one in suite.chosen("b4, B1")] == ["B1", "B4"]
-    assert len(suite.chosen(None)) == 14
+    assert len(suite.chosen(None)) == 16
     with pytest.raises(TautoError, match="names no benchmark"):
         suite.chosen(",")
 
@@ -258,12 +275,9 @@ def test_the_faster_library_and_wait_policy_is_the_peer_and_is_measured_anew(tmp
 
 def test_a_library_that_is_missing_is_named(tmp_path: Path) -> None:
     clock = VirtualClock()
-
-    def without_libomp(name: str) -> PeerState:
-        return peer(name) if name != "libomp" else PeerState(PEER_BY_NAME[name], None, reason="not installed")
-
-    made = context(tmp_path, clock, ActingExecutor(clock, lambda settings: 1e-6), find_peer=without_libomp)
-    assert "without libomp" in micro.fork(made)[0].note
+    executor = ActingExecutor(clock, lambda settings: 1e-6)
+    made = context(tmp_path, clock, executor, find_peer=without("libomp"))
+    assert "; without libomp, which is not here" in micro.fork(made)[0].note
 
 
 def test_a_loop_too_short_is_judged_by_nanoseconds(tmp_path: Path) -> None:
@@ -519,11 +533,6 @@ def test_what_cannot_be_measured_is_a_row_with_the_reason(tmp_path: Path) -> Non
 # -- map/reduce, sums, gaps --
 
 
-@pytest.fixture
-def mapreduce_runners(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tautochrone.runners.find", lambda name: Path(f"/bin/{name}"))
-
-
 class TaskExecutor(ActingExecutor):
     """As above; the rows also say how long a task takes, and what waiting cost."""
 
@@ -547,7 +556,6 @@ def test_the_best_split_gives_whole_tasks_to_whoever_ends_first() -> None:
         assert bound - 1e-9 <= found <= bound + 3
 
 
-@pytest.mark.usefixtures("mapreduce_runners")
 def test_whole_tasks_are_held_against_the_rounded_up_share(tmp_path: Path) -> None:
     clock = VirtualClock()
     executor = TaskExecutor(clock, lambda settings: 0.2525)  # 25 tasks of 10 ms, and 1 %
@@ -556,7 +564,6 @@ def test_whole_tasks_are_held_against_the_rounded_up_share(tmp_path: Path) -> No
     assert len(found) == 4
 
 
-@pytest.mark.usefixtures("mapreduce_runners")
 def test_short_tasks_meet_the_fastest_way_of_the_peers_and_qt(tmp_path: Path) -> None:
     clock = VirtualClock()
 
@@ -575,6 +582,85 @@ def test_short_tasks_meet_the_fastest_way_of_the_peers_and_qt(tmp_path: Path) ->
     assert "10000x0.1µs/qt" in found["B10"].note
 
 
+def dynamic_128_is_best(settings: Any) -> float:
+    """Ours 0.9; libgomp's dynamic is best with chunk 128 and an active wait; the rest takes 2.0."""
+    if settings["runtime"] == "tautochrone":
+        return 0.9
+    if (settings["runtime"], settings["schedule"]) != ("libgomp", "dynamic"):
+        return 2.0
+    return 1.0 + 1e-4 * abs(settings["chunk"] - 128) + (0.0 if settings["wait"] == "active" else 0.01)
+
+
+def test_the_best_chunk_and_wait_policy_of_the_peers_is_found(tmp_path: Path) -> None:
+    clock = VirtualClock()
+    executor = TaskExecutor(clock, dynamic_128_is_best)
+    found = {one.id: one for one in reduce.short_tasks(context(tmp_path, clock, executor))}
+    best = found["B10/1000x1µs/best"]
+    assert best.peer == "libgomp dynamic, chunk 128, active wait"
+    assert best.ratio == pytest.approx(0.9)
+    assert best.rounds >= 8
+
+
+def test_every_chunk_and_wait_policy_that_a_peer_has_is_a_way(tmp_path: Path) -> None:
+    clock = VirtualClock()
+    made = context(tmp_path, clock, MockExecutor(clock))
+    tried = {
+        (one.peer, one.schedule, one.chunk, one.wait) for one in task_contest.ways(made, reduce.SHORT[1])
+    }
+    for chunk in (1, 4, 16, 64, 128, 256):
+        assert ("tbb", "auto", chunk, "default") in tried
+        for library in ("libgomp", "libomp"):
+            assert {(library, "dynamic", chunk, wait) for wait in ("default", "active")} <= tried
+    assert ("qt", "ordered", None, "default") in tried
+    assert not any(one[0] in ("serial", "tautochrone") for one in tried)
+    few = {one.chunk for one in task_contest.ways(made, reduce.SLOWED[1])}
+    assert few == {None, 1, 4, 16}  # 50 tasks: with 64 at a time there is nothing to share out
+
+
+def test_the_wait_policy_and_the_chunk_reach_the_runner(tmp_path: Path) -> None:
+    clock = VirtualClock()
+    executor = TaskExecutor(clock, dynamic_128_is_best)
+    reduce.short_tasks(context(tmp_path, clock, executor))
+    for one in executor.ran:
+        words = list(one.command)
+        wait = words[words.index("--wait") + 1] if "--wait" in words else "default"
+        chunk = int(words[words.index("--chunk") + 1]) if "--chunk" in words else None
+        assert (wait, chunk) == (one.settings["wait"], one.settings["chunk"])
+
+
+def test_cells_of_tasks_keep_to_the_seconds_of_an_id_and_are_all_judged(tmp_path: Path) -> None:
+    clock = VirtualClock()
+    executor = TaskExecutor(clock, dynamic_128_is_best, elapsed=0.3)
+    entries = reduce.short_tasks(context(tmp_path, clock, executor))
+    assert clock.monotonic() <= 100.0
+    assert all(one.met is not None for one in entries)
+
+
+def test_peers_that_are_missing_are_named_beside_the_best_of_the_others(tmp_path: Path) -> None:
+    clock = VirtualClock()
+    executor = TaskExecutor(clock, lambda settings: 1.0)
+    made = context(tmp_path, clock, executor, find_peer=without("qt", "libomp"))
+    found = {one.id: one for one in reduce.short_tasks(made)}
+    for identifier in ("B10", "B10/1000x1µs/best", "B10/10000x0.1µs/best"):
+        assert "without qt and libomp, which are not here" in found[identifier].note
+    assert found["B10/1000x1µs/qt"].note == "Qt is not here"
+    sums = reduce.sums(context(tmp_path, clock, executor, find_peer=without("tbb")))
+    assert all("without tbb, which is not here" in one.note for one in sums)
+
+
+def test_with_no_peer_at_all_the_ideal_is_judged_and_the_rest_says_why_not(tmp_path: Path) -> None:
+    clock = VirtualClock()
+    executor = TaskExecutor(clock, lambda settings: 5.0)
+    nobody = without("libgomp", "libomp", *task_contest.RIVALS)
+    found = {one.id: one for one in reduce.short_tasks(context(tmp_path, clock, executor, find_peer=nobody))}
+    assert found["B10/1000x1µs/ideal"].met is True
+    assert found["B10/1000x1µs/best"].met is None
+    assert "no peer ran; without qt, tbb" in found["B10/1000x1µs/best"].note.replace(" and", ",")
+    sums = reduce.sums(context(tmp_path, clock, executor, find_peer=nobody))
+    assert sums[0].met is None
+    assert "without libgomp and libomp and tbb, which are not here" in sums[0].note
+
+
 def test_sums_meet_the_fastest_sum(tmp_path: Path) -> None:
     clock = VirtualClock()
 
@@ -586,7 +672,6 @@ def test_sums_meet_the_fastest_sum(tmp_path: Path) -> None:
     assert found["B11/1000"].ratio == pytest.approx(0.5)
 
 
-@pytest.mark.usefixtures("mapreduce_runners")
 def test_slowed_tasks_are_held_against_the_best_split(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -602,6 +687,8 @@ def test_slowed_tasks_are_held_against_the_best_split(
     found = {one.id: one for one in reduce.slowed_tasks(context(tmp_path, clock, executor, seconds=400.0))}
     assert found["B13/50x0.4ms/bound"].ratio == pytest.approx(41 / 40)
     assert found["B13/50x0.4ms/best"].ratio == pytest.approx(41 / 44)
+    # 100 of the 1,000 tasks were timed on each core: 0.5 and 2 s a task, so 800 and 200 of them
+    assert found["B13/1000x100µs/bound"].ratio == pytest.approx(41 / 400)
 
 
 def test_waiting_is_held_against_the_wasteful_one_and_the_quick_one(tmp_path: Path) -> None:
@@ -617,3 +704,36 @@ def test_waiting_is_held_against_the_wasteful_one_and_the_quick_one(tmp_path: Pa
     assert found["B14/latency"].ratio == pytest.approx(0.5)
     assert found["B14/latency"].peer == "oneTBB, cold"
     assert "ours, passive" in found["B14"].note
+
+
+def test_the_samplers_are_judged_by_their_own_cpu_time(tmp_path: Path) -> None:
+    clock = VirtualClock()
+    made = context(tmp_path, clock, MockExecutor(clock), seconds=1.0)
+    found = {one.id: one for one in metering.sampling(made)}
+    assert list(found) == ["B24", "B24/energy", "B24/trace"]
+    assert all(one.unit == "%" and one.rounds == metering.ROUNDS for one in found.values())
+    assert found["B24"].ratio is not None
+    assert 0.0 < found["B24"].ratio < 20.0  # the target is for a quiet machine
+
+
+def test_a_metered_run_is_held_against_the_same_run_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = VirtualClock()
+    monkeypatch.setattr(metering, "_seconds_of_one_pass", lambda: 1e-4)
+
+    def figure(settings: Any) -> float:
+        return 5.02 if settings["label"] == "metered" else 5.0
+
+    executor = ActingExecutor(clock, figure, elapsed=5.5)
+    (found,) = metering.around_a_run(context(tmp_path, clock, executor, seconds=116.0))
+    assert found.ratio == pytest.approx(1.004)
+    assert found.met is True
+    assert "a run of 5.0 s" in found.note
+
+
+def test_without_a_meter_files_stand_in_for_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metering, "find_meter", lambda: Found(None, Unavailable("none")))
+    found = metering.stand_in(tmp_path)
+    assert found.meter is not None
+    assert found.meter.read() == {"package-0": 0.0, "dram-0": 0.0, "package-1": 0.0, "dram-1": 0.0}

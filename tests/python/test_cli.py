@@ -17,7 +17,10 @@ from tautochrone.cli import main
 from tautochrone.errors import TautoError
 
 ROOT = Path(__file__).resolve().parents[2]
-VERBS = ("machine", "study", "emulate", "compare", "report", "export", "version")
+VERBS = (
+    *("machine", "study", "simulate", "claims", "emulate", "energy", "trace", "compare", "report", "export"),
+    "version",
+)
 HEAVY = ("numpy", "scipy", "altair", "jinja2", "pyarrow", "vl_convert", "rich.progress")
 
 

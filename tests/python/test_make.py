@@ -400,6 +400,54 @@ def test_a_stage_that_hangs_is_killed_with_its_children(
     assert suite.main() == 1
 
 
+def with_a_build(tmp_path: Path, status: int) -> Path:
+    """A tools/cmake.sh that writes down for what it was called; its diary."""
+    diary = tmp_path / "builds"
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools" / "cmake.sh").write_text(f'echo "$*" >>"{diary}"\nexit {status}\n')
+    return diary
+
+
+def test_stages_that_need_the_cpp_build_make_it_once_between_them(
+    suite: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    diary = with_a_build(tmp_path, 0)
+
+    def body(running: object) -> None:
+        running.count.add(running.build("default"))  # type: ignore[attr-defined]
+
+    monkeypatch.setattr(suite, "STAGES", [suite.Stage(name, "a test", 1, body) for name in ("one", "two")])
+    assert suite.main() == 0
+    assert diary.read_text().splitlines() == ["default"]
+
+
+def test_without_a_build_a_stage_says_what_to_run_instead_of_failing_in_every_test(
+    suite: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with_a_build(tmp_path, 1)
+    stages = [
+        suite.Stage(name, "a test", 1, suite.pytest(f"tests/{name}", needs_build=True))
+        for name in ("python", "docs")
+    ]
+    monkeypatch.setattr(suite, "STAGES", stages)
+    assert suite.main() == 1
+    printed = capsys.readouterr().out
+    assert printed.splitlines()[-1] == "0 passed, 2 failed"
+    assert printed.count("the C++ build failed: sh tools/cmake.sh default shows why") == 4  # and the summary
+
+
+def test_the_stages_whose_tests_start_the_executables_need_the_build(
+    suite: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    diary = with_a_build(tmp_path, 1)
+    for one in suite.STAGES:
+        if one.name in ("python", "docs"):
+            monkeypatch.setattr(one, "log", tmp_path / f"{one.name}.log")
+            suite.BUILDS.clear()
+            one.run()
+    assert diary.read_text().splitlines() == ["default", "default"]
+
+
 def test_an_unknown_stage_is_refused(suite: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
         suite.chosen("cpp,bowser", "")

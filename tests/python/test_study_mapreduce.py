@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import json
 import re
+from html import unescape
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
 from page_content import embedded, visible
 from study_fakes import machine, peers
-from study_mapreduce_fakes import SCHEDULES, laboratory, request
+from study_mapreduce_fakes import (
+    HANDING_SECONDS,
+    SCHEDULES,
+    START_SECONDS,
+    laboratory,
+    request,
+)
 from tautochrone.compare import compare_results
 from tautochrone.errors import TautoError
 from tautochrone.export import export
@@ -20,8 +28,12 @@ from tautochrone.runners import MAPREDUCE_PEERS
 from tautochrone.store import Store
 from tautochrone.studies.concluding import report_again
 from tautochrone.studies.mapreduce import payoff as payoff_module
+from tautochrone.studies.mapreduce.measuring import QUICK, estimated_run_seconds
+from tautochrone.studies.mapreduce.request import MapReduceRequest
 from tautochrone.studies.mapreduce.study import run_study
-from tautochrone.studies.mapreduce.workloads import Workload
+from tautochrone.studies.mapreduce.workloads import Workload, sized
+
+PUBLISHED_BYTES = (400_000, 1_000_000, 3_000_000)
 
 
 def cell(analysis: MapReduceAnalysis, length: str, emulated: dict[str, float] | None = None) -> TaskCell:
@@ -117,8 +129,58 @@ def test_two_cores_do_not_judge_the_collapse(tmp_path: Path) -> None:
     assert "waiting" in found["M6"].ours
 
 
+def claim_row(page: str, id: str) -> str:
+    """A claim's line of the page's table as a reader sees it."""
+    (row,) = re.findall(rf"<tr><td>{id}</td>.*?</tr>", page)
+    return visible(row)
+
+
+def test_the_report_shows_each_claim_beside_what_was_measured_here(tmp_path: Path) -> None:
+    works = (Workload(50, seconds=1e-6), *(Workload(50, bytes=size) for size in PUBLISHED_BYTES))
+    analysis = run_study(request(tmp_path, workloads=works, report=True), laboratory().services)
+    page = unescape((tmp_path / "report.html").read_text())
+    for claim in analysis.claims:
+        row = claim_row(page, claim.id)
+        assert claim.published in row
+        assert claim.ours in row
+        assert "not measured here" not in row
+        if claim.id == "M6":
+            assert "yes" in row
+        else:
+            assert "cannot be tested here" in row
+            assert "neither shown nor refuted; simulated: not here" in row
+
+
+@pytest.mark.parametrize("changes", [{}, {"noise": 2.0}, {"collapse": True}])
+@pytest.mark.parametrize("cpus", [1, 2, 13])
+def test_few_cores_refute_no_claim(tmp_path: Path, changes: dict[str, Any], cpus: int) -> None:
+    works = (Workload(50, seconds=1e-6), *(Workload(50, bytes=size) for size in PUBLISHED_BYTES))
+    asked = request(tmp_path, workloads=works, peers=("qt", "tbb"), threads=tuple(sorted({1, cpus})))
+    analysis = run_study(asked, laboratory(machine=machine(cpus), **changes).services)
+    assert not [claim.id for claim in analysis.claims if claim.holds is False]
+
+
+def test_an_effect_that_two_cores_do_not_show_is_not_refuted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(HANDING_SECONDS, "qt", 1e-9)
+    monkeypatch.setitem(START_SECONDS, "qt", 1e-9)
+    analysis = run_study(request(tmp_path), laboratory().services)
+    found = {claim.id: claim for claim in analysis.claims}
+    assert found["M6"].holds is None
+    assert "not seen on 2 CPUs, which refutes nothing" in found["M6"].note
+
+
+def test_thread_counts_that_would_decide_a_claim_and_were_left_out_refute_none(tmp_path: Path) -> None:
+    works = tuple(Workload(50, bytes=size) for size in PUBLISHED_BYTES)
+    lab = laboratory(machine=machine(32), collapse=True)
+    asked = request(tmp_path, workloads=works, peers=("qt", "tbb"), threads=(2, 32))
+    found = {claim.id: claim for claim in run_study(asked, lab.services).claims}
+    assert [found[id].holds for id in ("M1", "M2", "M4")] == [None] * 3
+
+
 def test_thirty_two_cores_show_the_steps_and_the_collapse(tmp_path: Path) -> None:
-    works = tuple(Workload(50, bytes=size) for size in (400_000, 1_000_000, 3_000_000))
+    works = tuple(Workload(50, bytes=size) for size in PUBLISHED_BYTES)
     lab = laboratory(machine=machine(32), collapse=True)
     analysis = run_study(request(tmp_path, workloads=works, peers=("qt", "tbb")), lab.services)
     found = {claim.id: claim for claim in analysis.claims}
@@ -358,3 +420,23 @@ def test_announcement_says_what_and_how_long(tmp_path: Path) -> None:
 def test_the_fake_peers_are_the_real_ones() -> None:
     states = peers("mapreduce", SCHEDULES)(None)
     assert [state.peer.name for state in states] == [peer.name for peer in MAPREDUCE_PEERS]
+
+
+# Bytes of a task (50 of them) → the median seconds of a quick run from start to end: two virtual cores, which
+# hash a byte in 1.27 ns.
+RUNS_TOOK = {800: 0.200, 8_000: 0.202, 80_000: 0.235, 400_000: 0.380}
+
+
+@pytest.mark.parametrize("size", RUNS_TOOK)
+def test_the_time_that_is_announced_is_what_runs_took(size: int) -> None:
+    work = sized(Workload(50, bytes=size), 1.27e-9)
+    assert estimated_run_seconds(work, QUICK) == pytest.approx(RUNS_TOOK[size], rel=0.1)
+
+
+def test_a_quick_study_of_all_peers_is_announced_with_five_minutes_at_most(tmp_path: Path) -> None:
+    lab = laboratory()
+    run_study(MapReduceRequest(output=tmp_path, quick=True, report=False), lab.services)
+    minutes = re.search(r"about (\d+) min", lab.messages.getvalue())
+    assert minutes
+    assert int(minutes.group(1)) <= 5
+    assert QUICK.rounds >= 12  # a verdict at 99 % does not need all of them to agree

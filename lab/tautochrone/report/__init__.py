@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from tautochrone.errors import TautoError
-from tautochrone.report import minimal, page
 from tautochrone.report.analysis_types import Analysis
 
 __all__ = ["Analysis", "write"]
@@ -39,6 +38,9 @@ def write(
             f"a report of study {study!r} was asked for, but there are no rows",
             f"Measure first: tauto study {study}",
         )
+    # Only here: `report.text` is used where nothing is drawn, and the libraries of charts take long to load.
+    from tautochrone.report import minimal, page
+
     html = page.render(rows, machine, extra or minimal.medians(rows), study)
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:

@@ -17,6 +17,7 @@ import markupsafe
 import msgspec
 import vl_convert
 
+from tautochrone.report import energy as energy_part
 from tautochrone.report import machine_view, tables, text
 from tautochrone.report.analysis_types import Analysis
 from tautochrone.report.collective import page as collective_page
@@ -27,6 +28,8 @@ from tautochrone.report.mapreduce import page as mapreduce_page
 from tautochrone.report.mapreduce.analysis_types import MapReduceAnalysis
 from tautochrone.report.palette import RuntimeStyle, runtime_key, styles
 from tautochrone.report.parts import Parts
+from tautochrone.report.simulated import page as simulated_page
+from tautochrone.report.simulated.analysis_types import SimulatedAnalysis
 
 _VERDICT_SIGNS = {"faster": "▲", "slower": "▼", "no difference resolved": "", "not measured": "–"}
 
@@ -45,11 +48,12 @@ def render(
 ) -> str:
     """The whole page as HTML. `rows` are the study's rows, used for what was run and what failed."""
     parts = _parts(analysis)
+    energy = energy_part.build(rows)
     look = styles(parts.runtimes)
     situations = [text.situation(emulated) for emulated in parts.situations]
     embedded = {
-        "tables": {name: tables.columns(table) for name, table in parts.tables.items()},
-        "charts": parts.charts,
+        "tables": {name: tables.columns(table) for name, table in {**parts.tables, **energy.tables}.items()},
+        "charts": {**parts.charts, **energy.charts},
         "configurations": tables.columns(parts.configurations),
         "columns": parts.columns,
         "filters": [one.name for one in parts.filters],
@@ -65,7 +69,8 @@ def render(
             study=study,
             title=_title(machine, study),
             machine=machine_view.build(machine, parts.situations),
-            figures=parts.figures,
+            figures=[*parts.figures, *energy.figures],
+            energy_sentence=energy.sentence,
             filters=parts.filters,
             measured=_measured(rows),
             failures=_failures(rows),
@@ -87,6 +92,8 @@ def _parts(analysis: Analysis) -> Parts:
         return mapreduce_page.parts(analysis)
     if isinstance(analysis, CollectiveAnalysis):
         return collective_page.parts(analysis)
+    if isinstance(analysis, SimulatedAnalysis):
+        return simulated_page.parts(analysis)
     raise TypeError(f"there is no page for a {type(analysis).__name__}")
 
 

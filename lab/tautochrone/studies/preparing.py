@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -25,6 +26,30 @@ from tautochrone.studies.services import Services
 _ALWAYS = ("serial", "tautochrone")  # of those that the study has
 _LEAST_TIME_LIMIT_SECONDS = 30.0
 _TIME_LIMIT_FACTOR = 100.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """A request that was checked against this machine; a study adds what it measures."""
+
+    request: StudyRequest
+    machine: Mapping[str, Any]
+    states: Sequence[PeerState]
+    cpus: tuple[Cpu, ...]
+    left_out: tuple[NotMeasured, ...]
+
+    def known(
+        self, study: str, tried: Iterable[RunnerSetup], settings: str, refused: Iterable[NotMeasured]
+    ) -> dict[str, Any]:
+        """The fields of a StudyContext. `settings` says of all peers how they run; `refused`: states."""
+        return {
+            "command": command_line(study),
+            "folder": str(self.request.output),
+            "quick": self.request.quick,
+            "peers": described_peers(self.states, tried, settings),
+            "not_measured": (*self.left_out, *refused),
+            "machine_advice": machine_advice(self.machine),
+        }
 
 
 def peers_here(

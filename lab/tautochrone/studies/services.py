@@ -24,9 +24,14 @@ def _machine() -> Mapping[str, Any]:
 
 
 def _executor(seed: int) -> AbstractContextManager[Executor]:
+    from tautochrone.energy.find import find_meter
+    from tautochrone.energy.metered_executor import MeteredExecutor
     from tautochrone.subprocess_executor import SubprocessExecutor
 
-    return SubprocessExecutor(seed=seed)
+    found = find_meter()
+    if found.unavailable is not None:
+        print(f"tauto: warning: no energy meter: {found.unavailable}", file=sys.stderr, flush=True)
+    return MeteredExecutor(SubprocessExecutor(seed=seed), found)
 
 
 def _slowdown(emulation: Emulation) -> AbstractContextManager[Slowdown]:

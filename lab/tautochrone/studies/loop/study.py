@@ -13,7 +13,6 @@ from tautochrone.plan import Plan
 from tautochrone.report.analysis_types import NotMeasured
 from tautochrone.report.loop.analysis_types import LoopAnalysis
 from tautochrone.row import SCREENING
-from tautochrone.runners import PeerState
 from tautochrone.store import Store
 from tautochrone.studies import context as contexts
 from tautochrone.studies.concluding import conclude
@@ -32,13 +31,10 @@ from tautochrone.studies.loop.measuring import (
 from tautochrone.studies.loop.request import LoopRequest, choose_sizes
 from tautochrone.studies.loop.screening import Entry, finalists, screened_at_all
 from tautochrone.studies.options import Times, check_cpus, emulation_text, parse_cpus
-from tautochrone.studies.placements import Cpu
 from tautochrone.studies.preparing import (
+    Checked,
     announcement,
     checked_cpus,
-    command_line,
-    described_peers,
-    machine_advice,
     peers_here,
     time_limit_seconds,
     usable_members,
@@ -53,16 +49,12 @@ STUDY = "loop"
 _FINALISTS_GUESS = 12  # of each cell, for the estimate before anything was screened
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared(Checked):
     """A request that was checked against this machine, ready to be measured."""
 
     request: LoopRequest
-    machine: Mapping[str, Any]
-    states: Sequence[PeerState]
     sizes: tuple[int, ...]
-    cpus: tuple[Cpu, ...]
-    left_out: tuple[NotMeasured, ...]
 
     @property
     def times(self) -> Times:
@@ -129,7 +121,14 @@ def prepare(request: LoopRequest, services: Services) -> Prepared:
         )
     sizes = choose_sizes(request, _available_bytes(machine))
     too_large = tuple(NotMeasured(what="a size", why=sentence) for sentence in sizes.left_out)
-    return Prepared(request, machine, states, sizes.chosen, cpus, (*absent, *too_large))
+    return Prepared(
+        request=request,
+        machine=machine,
+        states=states,
+        cpus=cpus,
+        left_out=(*absent, *too_large),
+        sizes=sizes.chosen,
+    )
 
 
 def _available_bytes(machine: Mapping[str, Any]) -> int | None:
@@ -194,16 +193,9 @@ def _context(
     refused: Sequence[NotMeasured],
 ) -> LoopContext:
     tried = [one for cell in cells for one in cell.candidates]
-    pinned = "one worker pinned to each CPU, hot before it is timed"
-    return LoopContext(
-        command=command_line(STUDY),
-        folder=str(prepared.request.output),
-        quick=prepared.request.quick,
-        peers=described_peers(prepared.states, tried, pinned),
-        not_measured=(*prepared.left_out, *refused),
-        machine_advice=machine_advice(prepared.machine),
-        measured_factors=executor.factors(),
-    )
+    settings = "one worker pinned to each CPU, hot before it is timed"
+    known = prepared.known(STUDY, tried, settings, refused)
+    return LoopContext(**known, measured_factors=executor.factors())
 
 
 # -- the runs --

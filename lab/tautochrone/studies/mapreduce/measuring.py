@@ -17,14 +17,20 @@ from tautochrone.studies.placements import Cpu, Layout, layout
 from tautochrone.studies.preparing import states_of
 from tautochrone.studies.runner_setup import slowed_words
 
-QUICK = Times(0.02, 0.04, 8)
+QUICK = Times(0.02, 0.04, 12)  # the fewest of which one may disagree: of 8 to 11 all must say the same
 FULL = Times(0.05, 0.15, 15)
 _PROBE_BYTES = 100_000  # long against a clock's reading and a call, short enough to be warm
 _PROBE_TASKS = 50
 _PROBE_RUNS = 3
 _PROBE_LIMIT_SECONDS = 60.0
-_START_SECONDS = 0.05  # a process, its libraries, its threads
-_REPETITIONS_BESIDE = 4.0  # the check's, a task alone, those that are accounted for
+# Of a run, beside warming up and timing: a process with its libraries and threads, one task timed alone, the
+# repetitions that are accounted for, and filling the bytes to hash.
+_START_SECONDS = 0.03
+_TASK_ALONE_SECONDS = 0.07
+_ACCOUNTED_SECONDS = 0.05
+_FILLING_SECONDS_PER_BYTE = 5e-9
+_LARGEST_BUFFER_BYTES = 8_000_000
+_WARMUPS, _BATCHES = 2, 3  # repetitions at least, however long one is; accounted for are three as well
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +85,15 @@ def configuration(cell: StudyCell, candidate: Candidate, times: Times) -> Config
 
 
 def estimated_run_seconds(work: SizedWorkload, times: Times) -> float:
-    """What one run takes, roughly: for the sentence before the study and for the time limit."""
-    timed = max(times.timed_seconds, work.serial_seconds)
-    return _START_SECONDS + times.warmup_seconds + timed + _REPETITIONS_BESIDE * work.serial_seconds
+    """What one run takes, roughly: for the sentence before the study and for the time limit.
+
+    On one thread; on several it is less where the tasks are long.
+    """
+    one = work.serial_seconds
+    filling = _FILLING_SECONDS_PER_BYTE * min(_LARGEST_BUFFER_BYTES, work.tasks * work.bytes)
+    timed = max(times.warmup_seconds, _WARMUPS * one) + max(times.timed_seconds, _BATCHES * one)
+    accounted = max(_ACCOUNTED_SECONDS, _BATCHES * one)
+    return _START_SECONDS + filling + one + _TASK_ALONE_SECONDS + timed + accounted
 
 
 def probe_seconds_per_byte(serial: PeerState, cpu: int, executor: Executor) -> float:

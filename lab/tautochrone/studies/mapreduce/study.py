@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import Any
 
 from tautochrone import measure
 from tautochrone.errors import TautoError
@@ -32,13 +31,11 @@ from tautochrone.studies.mapreduce.measuring import (
 from tautochrone.studies.mapreduce.request import MapReduceRequest, check_threads, thread_counts
 from tautochrone.studies.mapreduce.workloads import SizedWorkload, sized_all
 from tautochrone.studies.options import Times
-from tautochrone.studies.placements import Cpu, layout
+from tautochrone.studies.placements import layout
 from tautochrone.studies.preparing import (
+    Checked,
     announcement,
     checked_cpus,
-    command_line,
-    described_peers,
-    machine_advice,
     peers_here,
     time_limit_seconds,
     usable_members,
@@ -52,17 +49,13 @@ STUDY = "mapreduce"
 _ANSWER = "sum"
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared(Checked):
     """A request that was checked against this machine, ready to be measured."""
 
     request: MapReduceRequest
-    machine: Mapping[str, Any]
-    states: Sequence[PeerState]
-    cpus: tuple[Cpu, ...]
     order: tuple[int, ...]  # the CPUs' numbers in the order in which threads get them
     counts: tuple[int, ...]
-    absent: tuple[NotMeasured, ...]
 
     @property
     def times(self) -> Times:
@@ -132,7 +125,15 @@ def prepare(request: MapReduceRequest, services: Services) -> Prepared:
     order = cpus_in_order(layout(cpus, {}, usable_members(machine)))
     check_threads(request.threads or (), len(order))
     counts = request.threads or thread_counts(len(order), [work.tasks for work in request.wanted])
-    return Prepared(request, machine, states, cpus, order, counts, tuple(absent))
+    return Prepared(
+        request=request,
+        machine=machine,
+        states=states,
+        cpus=cpus,
+        left_out=tuple(absent),
+        order=order,
+        counts=counts,
+    )
 
 
 def _seconds_per_byte(prepared: Prepared, executor: Executor) -> float:
@@ -180,15 +181,8 @@ def _context(
 ) -> MapReduceContext:
     tried = [one for cell in cells for one in cell.candidates]
     settings = "threads pinned one to a CPU as long as there are any, kept and hot before they are timed"
-    return MapReduceContext(
-        command=command_line(STUDY),
-        folder=str(prepared.request.output),
-        quick=prepared.request.quick,
-        peers=described_peers(prepared.states, tried, settings),
-        not_measured=(*prepared.absent, *refused),
-        machine_advice=machine_advice(prepared.machine),
-        seconds_per_byte=seconds_per_byte,
-    )
+    known = prepared.known(STUDY, tried, settings, refused)
+    return MapReduceContext(**known, seconds_per_byte=seconds_per_byte)
 
 
 # -- after the last round --

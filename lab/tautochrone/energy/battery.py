@@ -1,0 +1,87 @@
+"""The laptop's own battery: the power that it gives while nothing else feeds the machine.
+
+It tells watts for the whole machine with its screen, anew every second or so; good for runs of a minute.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+
+from tautochrone.energy.counter import Integral
+from tautochrone.energy.meter import Domain, MeterError, Unavailable
+from tautochrone.energy.tree import Tree
+
+SOURCE = "battery"
+_FOLDER = "/sys/class/power_supply"
+_UNPLUG = "Unplug the charger and measure again"
+
+
+class BatteryMeter:
+    """All batteries of the machine while they discharge."""
+
+    source = SOURCE
+    integrates = True
+
+    def __init__(self, tree: Tree, names: list[str], clock: Callable[[], float]) -> None:
+        self._tree = tree
+        self._clock = clock
+        self._names = names
+        now = clock()
+        self._counters = {name: Integral(now, self._watts(name)) for name in names}
+
+    @property
+    def domains(self) -> tuple[Domain, ...]:
+        """What it counts."""
+        return tuple(Domain(name, "battery") for name in self._names)
+
+    def read(self) -> Mapping[str, float]:
+        """Joules that each battery has given since the meter was opened."""
+        now = self._clock()
+        return {name: counter.advance(now, self._watts(name)) for name, counter in self._counters.items()}
+
+    def close(self) -> None:
+        """Nothing is open between readings."""
+
+    def _watts(self, name: str) -> float:
+        status = self._tree.text(f"{_FOLDER}/{name}/status") or "of unknown status"
+        if status != "Discharging":
+            raise MeterError(
+                f"the battery {name} is {status.lower()}: the machine does not run on it", _UNPLUG
+            )
+        return _watts(self._tree, f"{_FOLDER}/{name}")
+
+
+def open_battery(
+    tree: Tree, clock: Callable[[], float] = time.monotonic
+) -> BatteryMeter | Unavailable | None:
+    """The meter, why it cannot be had, or None where there is no battery."""
+    names = [
+        name
+        for name in tree.names(_FOLDER)
+        # the battery of a mouse has the scope Device
+        if tree.text(f"{_FOLDER}/{name}/type") == "Battery"
+        and tree.text(f"{_FOLDER}/{name}/scope") != "Device"
+    ]
+    if not names:
+        return None
+    # Of two batteries one may rest at 0 W while the other is used up.
+    used = [name for name in names if tree.text(f"{_FOLDER}/{name}/status") == "Discharging"]
+    try:
+        return BatteryMeter(tree, used or names, clock)
+    except MeterError as error:
+        return error.unavailable
+
+
+def _watts(tree: Tree, folder: str) -> float:
+    """`power_now`, or current times voltage. Some drivers give a current that flows out as negative."""
+    power = tree.number(f"{folder}/power_now")
+    if power is not None:
+        return abs(power) / 1e6
+    current, voltage = tree.number(f"{folder}/current_now"), tree.number(f"{folder}/voltage_now")
+    if current is None or voltage is None:
+        raise MeterError(
+            f"the battery {folder.rpartition('/')[2]} tells neither its power nor its current and voltage",
+            "Use another meter: tauto machine lists them",
+        )
+    return abs(current) / 1e6 * voltage / 1e6

@@ -1,0 +1,121 @@
+"""Joules from a model where there is no meter: only when asked for, labelled, and never ranked.
+
+The model is power = idle + active watts times busy CPUs, fitted on a machine that has a meter; its error is
+that of predicting each point of the fit from the others.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from tautochrone.energy.meter import Meter
+from tautochrone.energy.recorder import EnergyRecorder
+from tautochrone.errors import TautoError
+
+MODEL_SCHEMA = "tautochrone.energy_model/1"
+_FEWEST_POINTS = 3
+
+
+@dataclass(frozen=True)
+class Model:
+    """``error_percent``: the root mean square of the relative errors, each point left out in turn."""
+
+    machine: str
+    source: str
+    idle_watts: float
+    watts_per_busy_cpu: float
+    error_percent: float
+    points: tuple[tuple[float, float], ...]  # busy CPUs, watts
+    schema: str = MODEL_SCHEMA
+
+    def joules(self, seconds: float, cpu_seconds: float) -> float:
+        """The estimate for a run."""
+        return self.idle_watts * seconds + self.watts_per_busy_cpu * cpu_seconds
+
+
+def fit(machine: str, source: str, points: Sequence[tuple[float, float]]) -> Model:
+    """Least squares over (busy CPUs, watts). TautoError for too few different points."""
+    if len(points) < _FEWEST_POINTS or len({busy for busy, _ in points}) < 2:
+        raise TautoError(
+            f"{len(points)} points of power do not make a model", f"Measure {_FEWEST_POINTS} loads or more"
+        )
+    idle, active = _line(points)
+    errors: list[float] = []
+    for index, (busy, watts) in enumerate(points):
+        others = [*points[:index], *points[index + 1 :]]
+        if len({one for one, _ in others}) < 2:
+            continue
+        intercept, slope = _line(others)
+        errors.append((intercept + slope * busy - watts) / watts)
+    error = 100.0 * math.sqrt(statistics.fmean(one * one for one in errors))
+    return Model(machine, source, idle, active, error, tuple(points))
+
+
+def _line(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Intercept and slope."""
+    slope, intercept = statistics.linear_regression(*zip(*points, strict=True))
+    return intercept, slope
+
+
+def measure_points(
+    meter: Meter, seconds: float = 2.0, sleep: Callable[[float], object] = time.sleep
+) -> list[tuple[float, float]]:
+    """Watts with none to all of the allowed CPUs busy, twice each, up and down."""
+    cpus = len(os.sched_getaffinity(0))
+    steps = sorted({round(cpus * step / 4) for step in range(5)})
+    found: list[tuple[float, float]] = []
+    for busy in (*steps, *reversed(steps)):
+        spinners = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(busy)]
+        try:
+            sleep(0.3)
+            with EnergyRecorder(meter) as recording:
+                sleep(seconds)
+        finally:
+            for one in spinners:
+                one.kill()
+                one.wait()
+        if recording.joules is not None:
+            found.append((float(busy), recording.joules / recording.seconds))
+    return found
+
+
+def save(model: Model, path: Path) -> None:
+    """Write a model. TautoError where that cannot be."""
+    try:
+        path.write_text(json.dumps(asdict(model), indent=1) + "\n")
+    except OSError as error:
+        raise TautoError(
+            f"the energy model {path} cannot be written: {error.strerror}", "Choose another place"
+        ) from error
+
+
+def load(path: Path) -> Model:
+    """Read a model. TautoError for what is none."""
+    remedy = "Make one on a machine with a meter: tauto energy --fit-model FILE"
+    try:
+        found = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise TautoError(f"the energy model {path} cannot be read: {error}", remedy) from error
+    if not isinstance(found, dict) or found.get("schema") != MODEL_SCHEMA:
+        raise TautoError(f"{path} is no energy model of the schema {MODEL_SCHEMA}", remedy)
+    try:
+        points = tuple((float(busy), float(watts)) for busy, watts in found["points"])
+        return Model(
+            machine=str(found["machine"]),
+            source=str(found["source"]),
+            idle_watts=float(found["idle_watts"]),
+            watts_per_busy_cpu=float(found["watts_per_busy_cpu"]),
+            error_percent=float(found["error_percent"]),
+            points=points,
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise TautoError(f"the energy model {path} lacks or spoils {error}", remedy) from error

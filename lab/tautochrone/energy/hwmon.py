@@ -1,0 +1,130 @@
+"""Sensors of /sys/class/hwmon: `energy*_input` counts microjoules, `power*_input` tells microwatts."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from tautochrone.energy.counter import Integral, Overflowing
+from tautochrone.energy.meter import Domain, Kind, MeterError, Unavailable
+from tautochrone.energy.tree import Tree
+
+SOURCE = "hwmon"
+_FOLDER = "/sys/class/hwmon"
+_ENERGY = re.compile(r"energy(\d+)_input")
+_POWER = re.compile(r"power(\d+)_(?:input|average)")
+_GRAPHICS = ("amdgpu", "radeon", "nouveau", "i915", "xe")
+# What feeds the whole machine, by the name of the chip or by the label of the sensor.
+_NODE_CHIPS = ("power_meter", "ibmpowernv")
+_NODE_LABELS = re.compile(r"(total|system|node|chassis|vdd_in|pom_5v_in)\b.*", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class _Sensor:
+    path: str
+    domain: Domain
+    counts: bool  # microjoules; else microwatts
+
+
+class HwmonMeter:
+    """The sensors that can be read."""
+
+    source = SOURCE
+
+    def __init__(self, tree: Tree, sensors: Mapping[str, _Sensor], clock: Callable[[], float]) -> None:
+        self._tree = tree
+        self._clock = clock
+        self._sensors = dict(sensors)
+        self.integrates = any(not one.counts for one in self._sensors.values())
+        now = clock()
+        self._counters: dict[str, Overflowing | Integral] = {}
+        for name, sensor in self._sensors.items():
+            value = self._value(sensor)
+            self._counters[name] = (
+                Overflowing(f"the sensor {name} of hwmon", value, None)
+                if sensor.counts
+                else Integral(now, value / 1e6)
+            )
+
+    @property
+    def domains(self) -> tuple[Domain, ...]:
+        """What it counts."""
+        return tuple(sensor.domain for sensor in self._sensors.values())
+
+    def read(self) -> Mapping[str, float]:
+        """Joules of each sensor since the meter was opened."""
+        now = self._clock()
+        joules: dict[str, float] = {}
+        for name, sensor in self._sensors.items():
+            counter, value = self._counters[name], self._value(sensor)
+            joules[name] = (
+                counter.advance(value)
+                if isinstance(counter, Overflowing)
+                else counter.advance(now, value / 1e6)
+            )
+        return joules
+
+    def close(self) -> None:
+        """Nothing is open between readings."""
+
+    def _value(self, sensor: _Sensor) -> int:
+        try:
+            found = self._tree.number(sensor.path)
+        except PermissionError as error:
+            raise MeterError(
+                f"only the administrator may read {sensor.path}",
+                f"Allow it until the next boot: sudo chmod a+r {sensor.path}",
+            ) from error
+        if found is None:
+            raise MeterError(f"{sensor.path} holds no number", "Use another meter: tauto machine lists them")
+        return found
+
+
+def open_hwmon(tree: Tree, clock: Callable[[], float] = time.monotonic) -> HwmonMeter | Unavailable | None:
+    """The meter, why it cannot be had, or None where no sensor counts energy or power."""
+    sensors: dict[str, _Sensor] = {}
+    batteries = set(tree.names("/sys/class/power_supply"))
+    for device in tree.names(_FOLDER):
+        folder = f"{_FOLDER}/{device}"
+        chip = tree.text(f"{folder}/name") or device
+        if chip in batteries or chip.startswith(("BAT", "ucsi_source")):
+            continue  # a battery is read as such
+        for sensor in _of_device(tree, folder, chip):
+            sensors.setdefault(sensor.domain.name, sensor)
+    if not sensors:
+        return None
+    try:
+        return HwmonMeter(tree, sensors, clock)
+    except MeterError as error:
+        return error.unavailable
+
+
+def _of_device(tree: Tree, folder: str, chip: str) -> list[_Sensor]:
+    names = tree.names(folder)
+    counting = [name for name in names if _ENERGY.fullmatch(name)]
+    found: list[_Sensor] = []
+    for name in counting or [name for name in names if _POWER.fullmatch(name)]:
+        match = (_ENERGY if counting else _POWER).fullmatch(name)
+        assert match is not None
+        prefix = "energy" if counting else "power"
+        label = tree.text(f"{folder}/{prefix}{match[1]}_label") or ""
+        found.append(_Sensor(f"{folder}/{name}", _domain(chip, label, match[1]), bool(counting)))
+    return found
+
+
+def _domain(chip: str, label: str, number: str) -> Domain:
+    socket = re.fullmatch(r"Esocket(\d+)", label)
+    core = re.fullmatch(r"Ecore(\d+)", label)
+    if socket is not None:
+        return Domain(f"package-{socket[1]}", "package")
+    if core is not None:
+        return Domain(f"core-{int(core[1])}", "core")
+    name = f"{chip}-{label or number}"
+    kind: Kind = "rail"
+    if chip in _GRAPHICS:
+        kind = "gpu"
+    elif chip in _NODE_CHIPS or _NODE_LABELS.fullmatch(label):
+        kind = "node"
+    return Domain(name, kind)

@@ -1,0 +1,28 @@
+"""A study under each policy of the machine: ``tauto study … --policies``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from tautochrone.policy.held import held, require_policies
+from tautochrone.policy.knobs import Knobs
+
+
+def under_each_policy(
+    run: Callable[[Path], object], output: Path, say: Callable[[str], None], knobs: Knobs | None = None
+) -> None:
+    """Call `run` once a policy, with a folder of its own below `output`, and put everything back.
+
+    Each folder is a whole study, with the policy in its machine record; hold two of them against each other
+    with ``tauto compare``. TautoError where the machine has no policies or does not let them be set.
+    """
+    knobs = knobs or Knobs()
+    policies = require_policies(knobs)
+    names = ", ".join(policy.name for policy in policies)
+    say(f"{len(policies)} frequency policies: {names}; the one of before is put back at the end")
+    with held(knobs, policies) as holding:
+        for policy in policies:
+            holding.enter(policy)
+            say(f"policy {policy.name}")
+            run(output / policy.name)

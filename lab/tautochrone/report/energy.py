@@ -1,0 +1,183 @@
+"""Time against energy, with the Pareto front: a part that any study's page can hold.
+
+Drawn from rows with measured joules alone; estimates never get here. Without such rows there is a
+sentence that says why.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import Any
+
+import altair as alt
+import msgspec
+
+from tautochrone.energy.record import measured_joules
+from tautochrone.report import drawing, text
+from tautochrone.report.figure import Choice, Figure, View, legend
+from tautochrone.report.palette import runtime_key
+from tautochrone.report.tables import Record
+
+NAME = "energy"
+_TABLE = "energy"
+_ENERGY_LABEL = "replace(format(datum.value, '~s'), /([0-9.]+)/, '$1 ') + 'J'"
+
+
+class Point(msgspec.Struct, frozen=True):
+    """A configuration: medians over its rows. ``front``: nothing in its group beats it in both."""
+
+    group: str
+    label: str
+    runtime: str
+    seconds: float
+    joules: float
+    runs: int
+    front: bool = False
+
+
+class EnergyPart(msgspec.Struct, frozen=True):
+    """What a page adds to its own: tables, charts, figures; or the sentence that stands in their place."""
+
+    sentence: str
+    tables: dict[str, list[Record]] = {}
+    charts: dict[str, Any] = {}
+    figures: list[Figure] = []
+
+
+def points(rows: Sequence[Mapping[str, Any]]) -> list[Point]:
+    """The configurations with measured joules, with the front of each group marked."""
+    kept: dict[tuple[str, str], list[tuple[Mapping[str, Any], float]]] = {}
+    for row in rows:
+        joules = measured_joules(row)
+        if joules is not None and row.get("seconds") and row.get("source") != "screening":
+            key = (str(row.get("group") or ""), str(row["config_id"]))
+            kept.setdefault(key, []).append((row, joules))
+    found = [_point(group, of_one) for (group, _), of_one in kept.items()]
+    return [msgspec.structs.replace(one, front=_is_front(one, found)) for one in found]
+
+
+def build(rows: Sequence[Mapping[str, Any]]) -> EnergyPart:
+    """The part of a page for these rows."""
+    found = points(rows)
+    if not found:
+        return EnergyPart(_why_none(rows))
+    groups = list(dict.fromkeys(one.group for one in found))
+    table = [_record(one, groups.index(one.group)) for one in found]
+    heading = _heading(found)
+    figure = Figure(
+        name=NAME,
+        heading=heading,
+        explanation=(
+            "Each mark is a configuration: to the left is faster, further down takes less energy. The line "
+            "joins the Pareto front: what lies on it cannot be beaten in one without losing in the other."
+        ),
+        views=[View("", {"situation": 0, "cell": 0}, "Energy against time of each configuration")],
+        legend=legend(table),
+        line_legend=[("dashed", "Pareto front")],
+        choice=Choice("cell", "Work", [(index, name or "all") for index, name in enumerate(groups)], 0),
+    )
+    return EnergyPart("", {_TABLE: table}, {NAME: _chart(table, figure)}, [figure])
+
+
+def _point(group: str, of_one: Sequence[tuple[Mapping[str, Any], float]]) -> Point:
+    row = of_one[0][0]
+    config = row.get("config") or {}
+    return Point(
+        group=group,
+        label=str(row.get("name") or row["config_id"]),
+        runtime=runtime_key(str(config.get("runtime", "unknown")), str(config.get("library") or "")),
+        seconds=median(float(one["seconds"]) for one, _ in of_one),
+        joules=median(joules for _, joules in of_one),
+        runs=len(of_one),
+    )
+
+
+def _is_front(one: Point, all_points: Sequence[Point]) -> bool:
+    return not any(
+        other.seconds <= one.seconds
+        and other.joules <= one.joules
+        and (other.seconds < one.seconds or other.joules < one.joules)
+        for other in all_points
+        if other.group == one.group
+    )
+
+
+def _heading(found: Sequence[Point]) -> str:
+    groups: dict[str, list[Point]] = {}
+    for one in found:
+        groups.setdefault(one.group, []).append(one)
+    agree = sum(
+        min(of_one, key=lambda one: one.seconds).joules <= min(one.joules for one in of_one)
+        for of_one in groups.values()
+    )
+    if agree == len(groups):
+        return "The fastest configuration also takes the least energy"
+    if agree == 0:
+        return "The fastest configuration does not take the least energy"
+    return f"The fastest configuration also takes the least energy in {agree} of {len(groups)} cases"
+
+
+def _why_none(rows: Sequence[Mapping[str, Any]]) -> str:
+    """The reason that most rows give."""
+    reasons = Counter(
+        (str(energy["reason"]), str(energy.get("remedy") or ""))
+        for row in rows
+        if (energy := row.get("energy")) and energy.get("reason")
+    )
+    if not reasons:
+        return "Energy was not measured"
+    reason, remedy = reasons.most_common(1)[0][0]
+    return text.sentence(f"Energy was not measured: {reason}") + (
+        f" {text.sentence(remedy)}" if remedy else ""
+    )
+
+
+def _record(one: Point, cell: int) -> Record:
+    return {
+        "cell": cell,
+        "configuration": one.label,
+        "runtime": one.runtime,
+        "seconds": one.seconds,
+        "joules": one.joules,
+        "seconds_text": text.seconds(one.seconds),
+        "joules_text": text.quantity(one.joules, "J"),
+        "watts_text": text.quantity(one.joules / one.seconds, "W"),
+        "runs": one.runs,
+        "front": one.front,
+    }
+
+
+def _chart(table: Sequence[Record], figure: Figure) -> dict[str, Any]:
+    x = _axis(alt.X, "seconds", "time", drawing.TIME_LABEL, table)
+    y = _axis(alt.Y, "joules", "energy", _ENERGY_LABEL, table)
+    here = alt.Chart(alt.NamedData(name=_TABLE)).transform_filter("datum.cell === cell")
+    tooltip = [
+        alt.Tooltip("configuration:N", title="configuration"),
+        alt.Tooltip("seconds_text:N", title="time"),
+        alt.Tooltip("joules_text:N", title="energy"),
+        alt.Tooltip("watts_text:N", title="mean power"),
+        alt.Tooltip("runs:Q", title="runs"),
+    ]
+    front = here.transform_filter("datum.front").mark_line(
+        interpolate="step-after", stroke=drawing.INK, strokeDash=[6, 4], strokeWidth=1.5, opacity=0.7
+    )
+    marks = here.transform_filter("indexof(hidden, datum.runtime) < 0").mark_point(
+        filled=True, opacity=1, size=90, stroke="var(--page)", strokeWidth=1
+    )
+    layers = [
+        front.encode(x=x, y=y, order=alt.Order("seconds:Q")),
+        marks.encode(
+            x=x, y=y, color=drawing.color(figure.legend), shape=drawing.shape(figure.legend), tooltip=tooltip
+        ),
+    ]
+    chart = alt.layer(*layers).properties(height=360).add_params(*drawing.parameters(cell=0))
+    return drawing.finished(chart)
+
+
+def _axis(channel: Any, field: str, title: str, label: str, table: Sequence[Record]) -> Any:
+    values = drawing.numbers(table, field)
+    scale = alt.Scale(type="log", domain=drawing.padded(values, 1.2), nice=False)
+    ticks = drawing.decade_ticks(min(values), max(values))
+    return channel(f"{field}:Q", scale=scale, axis=alt.Axis(title=title, values=ticks, labelExpr=label))

@@ -1,0 +1,51 @@
+"""What `tauto simulate` hands to the report: charts described by their axes, and the rows behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from tautochrone.report.analysis_types import Analysis
+from tautochrone.report.tables import Record
+
+
+class Axis(msgspec.Struct, frozen=True, kw_only=True):
+    """A field of the records and how it is drawn."""
+
+    field: str
+    title: str
+    logarithmic: bool = False
+    seconds: bool = False  # ticks read 10 µs and not 0.00001
+    percent: bool = False
+
+
+class LineChart(msgspec.Struct, frozen=True, kw_only=True):
+    """Lines, one a value of ``runtime`` in the records."""
+
+    name: str
+    heading: str
+    explanation: str
+    x: Axis
+    y: Axis
+    records: tuple[Record, ...]  # x, y, runtime, text
+
+
+class Timeline(msgspec.Struct, frozen=True, kw_only=True):
+    """What each member did, as slices of virtual time."""
+
+    name: str
+    heading: str
+    explanation: str
+    records: tuple[Record, ...]  # member, what, begin, end (seconds)
+    members: tuple[str, ...]
+
+
+class SimulatedAnalysis(Analysis, frozen=True, kw_only=True):
+    """The findings of one simulated study."""
+
+    study: str
+    machine_name: str
+    charts: tuple[LineChart, ...] = ()
+    timelines: tuple[Timeline, ...] = ()
+    facts: Mapping[str, str] = {}

@@ -1,0 +1,86 @@
+"""``tauto claims``: every published claim, what the simulator shows of it, and whether it holds."""
+
+from __future__ import annotations
+
+import json as json_module
+from collections.abc import Callable, Sequence
+
+import msgspec
+from rich.console import Console
+from rich.table import Table
+
+from tautochrone.errors import TautoError
+from tautochrone.simulator import claims_loop, claims_mapreduce, claims_nbody, claims_power
+from tautochrone.simulator.claim import Verdict
+
+FAMILIES: dict[str, Callable[[], list[Verdict]]] = {
+    "H": claims_loop.verdicts,
+    "M": claims_mapreduce.verdicts,
+    "P": claims_power.verdicts,
+    "N": claims_nbody.verdicts,
+}
+IDS: tuple[str, ...] = tuple(
+    f"{family}{number}"
+    for family, count in (("H", 12), ("M", 6), ("P", 7), ("N", 9))
+    for number in range(1, count + 1)
+)
+
+
+def judge(only: str = "") -> list[Verdict]:
+    """All claims, or those named: ``H3,M4`` or a family's letter. TautoError for one that is not there."""
+    wanted = _wanted(only)
+    found = [
+        one for family in FAMILIES if any(id[0] == family for id in wanted) for one in FAMILIES[family]()
+    ]
+    return [one for one in found if one.id in wanted]
+
+
+def _wanted(only: str) -> set[str]:
+    names = [name.strip().upper() for name in only.split(",") if name.strip()]
+    wanted: set[str] = set()
+    for name in names:
+        matching = {id for id in IDS if id == name or (name in FAMILIES and id[0] == name)}
+        if not matching:
+            raise TautoError(
+                f"there is no claim {name}",
+                "Choose from H1 to H12, M1 to M6, P1 to P7, N1 to N9, or H, M, P, N",
+            )
+        wanted |= matching
+    return wanted or set(IDS)
+
+
+def run_claims_command(json: bool, only: str, console: Console) -> int:
+    """Print the table, or the list as JSON."""
+    found = judge(only)
+    if json:
+        print(json_module.dumps(msgspec.to_builtins(found), ensure_ascii=False, indent=1))
+        return 0
+    console.print(_table(found))
+    for one in found:
+        if one.note:
+            console.print(f"{one.id}: {one.note}.", soft_wrap=True, highlight=False)
+    console.print(summary(found), soft_wrap=True, highlight=False)
+    return 0
+
+
+def summary(found: Sequence[Verdict]) -> str:
+    """How many hold, and which do not."""
+    failed = [one.id for one in found if one.holds is False]
+    open_ones = [one.id for one in found if one.holds is None]
+    held = len(found) - len(failed) - len(open_ones)
+    parts = [f"{held} of {len(found)} claims hold"]
+    if failed:
+        parts.append(f"do not hold: {', '.join(failed)}")
+    if open_ones:
+        parts.append(f"not decided: {', '.join(open_ones)}")
+    return "; ".join(parts) + "."
+
+
+def _table(found: Sequence[Verdict]) -> Table:
+    table = Table(show_lines=False, box=None, pad_edge=False)
+    for name in ("claim", "published", "ours", "holds", "tolerance", "source"):
+        table.add_column(name, overflow="fold")
+    for one in found:
+        holds = "not decided" if one.holds is None else "yes" if one.holds else "NO"
+        table.add_row(one.id, one.published, one.ours, holds, one.tolerance, one.source)
+    return table

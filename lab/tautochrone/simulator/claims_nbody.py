@@ -1,0 +1,233 @@
+"""The claims on collectives and N-body in one node (N1 to N9), on the simulated two-socket Xeon."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tautochrone.simulator import machines
+from tautochrone.simulator.claim import Knob, Verdict, percent, rows, sensitivity
+from tautochrone.simulator.engine import Row
+from tautochrone.simulator.machines import Machine
+
+MACHINE = "2x-e5-2650v2"
+RANKS = 16
+PARTICLES = 2048
+MPI = "ompi-1.6"
+ACTIVE = (1, 2, 4, 8, 16, 24, 32, 48, 64, 80, 96, 112, 128, 160, 200, 256, 400, 512, 1024, 2048)
+WORDS = tuple(
+    sorted(
+        {2**k for k in range(17)} | {96, 192, 384, 513, 768, 1249, 1250, 1536, 3072, 6144, 8191, 8193, 12288}
+    )
+)
+
+PUBLISHED = {
+    "N1": "ordinary OpenMP starts at least three parallel loops a block; fork/join dominates when "
+    "few are active",
+    "N2": "one parallel region around everything needs private copies and a rewrite, as much as MPI does",
+    "N3": "i-parallel: one all_gather a block; j-parallel: one all_reduce a block",
+    "N4": "Open MPI's all_reduce has peaks at 1k and 8k words; MVAPICH2 is worse at 512 words than at 1024",
+    "N5": "model for 2048 particles: 16 cores give a little over 8× when many are active (i-parallel)",
+    "N6": "below about 100 active particles j-parallel is faster",
+    "N7": "with many active the limit is all_gather's throughput, not its latency",
+    "N8": "splitting over i and j at once lowers what each core communicates; a ring or shared bus "
+    "limits the gain",
+    "N9": "threads reading each other's data directly need none of the copies: how much better "
+    "than 8× is possible",
+}
+TOLERANCE = {
+    "N1": "share of time in fork/join against the active count",
+    "N2": "both versions exist and agree",
+    "N3": "both exist on every engine, same trajectories",
+    "N4": "simulated with those selectors; steps found automatically",
+    "N5": "7 to 9.5×",
+    "N6": "crossing from 50 to 200",
+    "N7": "shown by the model's terms",
+    "N8": "measured and modelled",
+    "N9": "modelled for 16 cores",
+}
+
+
+def block(active: int, scheme: str, engine: str = MPI, ranks: int = RANKS) -> dict[str, Any]:
+    """One block timestep."""
+    return {
+        "study": "nbody",
+        "particles": PARTICLES,
+        "active": active,
+        "ranks": ranks,
+        "scheme": scheme,
+        "engine": engine,
+    }
+
+
+def collective(operation: str, library: str, words: int, ranks: int = RANKS) -> dict[str, Any]:
+    """One collective."""
+    return {"study": "collective", "operation": operation, "library": library, "words": words, "ranks": ranks}
+
+
+def speedup(row: Row) -> float:
+    """Against one core at its own clock."""
+    return float(row["serial_seconds"]) / float(row["seconds"])
+
+
+def verdicts() -> list[Verdict]:
+    """All nine."""
+    machine = machines.load(MACHINE)
+    return [judge(machine) for judge in (_n1, _n2, _n3, _n4, _n5, _n6, _n7, _n8, _n9)]
+
+
+def _verdict(id: str, ours: str, holds: bool | None, note: str = "") -> Verdict:
+    return Verdict(
+        id=id,
+        published=PUBLISHED[id],
+        ours=ours,
+        source=f"simulated on {MACHINE}",
+        holds=holds,
+        tolerance=TOLERANCE[id],
+        command=f"tauto claims --only {id}",
+        note=note,
+    )
+
+
+def _n1(machine: Machine) -> Verdict:
+    few, many = rows(machine, [block(active, "i", "openmp_loops") for active in (8, 1024)])
+    shares = [row["fork_join_seconds"] / row["seconds"] for row in (few, many)]
+    ours = f"fork and join take {percent(shares[0])} of a block with 8 active, {percent(shares[1])} with 1024"
+    return _verdict("N1", ours, shares[0] > 0.5 > shares[1])
+
+
+def _n2(machine: Machine) -> Verdict:
+    loops, region = rows(machine, [block(8, "i", engine) for engine in ("openmp_loops", "openmp_region")])
+    ours = (
+        f"with 8 active the one region takes {percent(region['seconds'] / loops['seconds'])} of "
+        "the loops' time"
+    )
+    note = "a model has no trajectories to compare: that both agree is for the measured study"
+    return _verdict("N2", ours, None, note)
+
+
+def _n3(machine: Machine) -> Verdict:
+    engines = (MPI, "mvapich2-1.9", "threads")
+    rows(machine, [block(64, scheme, engine) for engine in engines for scheme in ("i", "j")])
+    note = "a model has no trajectories to compare: that they are the same is for the measured study"
+    return _verdict("N3", f"one exchange a block, both schemes, on {', '.join(engines)}", None, note)
+
+
+def peaks(words: tuple[int, ...], seconds: list[float]) -> list[int]:
+    """Lengths that take longer than some greater length."""
+    found = []
+    for i, here in enumerate(seconds):
+        if any(later < 0.995 * here for later in seconds[i + 1 :]):
+            found.append(words[i])
+    return found
+
+
+def steps(words: tuple[int, ...], seconds: list[float]) -> list[int]:
+    """Lengths from which on a word costs at least a fifth more than just before."""
+    return [
+        words[i]
+        for i in range(1, len(words))
+        if seconds[i] / seconds[i - 1] > 1.2 * max(1.0, words[i] / words[i - 1])
+    ]
+
+
+def _n4_figures(machine: Machine) -> tuple[list[int], list[int], float]:
+    ours = [row["seconds"] for row in rows(machine, [collective("all_reduce", MPI, one) for one in WORDS])]
+    other = rows(machine, [collective("all_reduce", "mvapich2-1.9", one) for one in (512, 1024)])
+    return peaks(WORDS, ours), steps(WORDS, ours), other[0]["seconds"] / other[1]["seconds"]
+
+
+def _n4(machine: Machine) -> Verdict:
+    high, jumps, ratio = _n4_figures(machine)
+
+    def good(tops: list[int], up: list[int], times: float) -> bool:
+        near_1k = any(900 <= one <= 1500 for one in [*tops, *up])
+        near_8k = any(7000 <= one <= 9000 for one in [*tops, *up])
+        return near_1k and near_8k and times > 1
+
+    holds = good(high, jumps, ratio)
+    ours = (
+        f"Open MPI: longer than a greater length at {', '.join(map(str, high)) or 'none'}, steps at "
+        f"{', '.join(map(str, jumps)) or 'none'} words; MVAPICH2: 512 words take {ratio:.2f} of 1024's time"
+    )
+    note = ""
+    if not holds:
+        note = sensitivity(
+            machine,
+            [
+                Knob("mpi.message_bytes_per_second", 4e9, 8e9),
+                Knob("memory.copy_bytes_per_second", 50e9, 100e9),
+            ],
+            lambda changed: good(*_n4_figures(changed)),
+        )
+    return _verdict("N4", ours, holds, note)
+
+
+def _n5(machine: Machine) -> Verdict:
+    found = [speedup(row) for row in rows(machine, [block(active, "i") for active in (512, 1024, 2048)])]
+    ours = f"{min(found):.1f} to {max(found):.1f}× with 512 to 2048 active"
+    return _verdict("N5", ours, all(7 <= one <= 9.5 for one in found))
+
+
+def _crossing(machine: Machine, engine: str = MPI) -> float:
+    """The active count from which on i-parallel is faster."""
+    found = rows(machine, [block(active, scheme, engine) for active in ACTIVE for scheme in ("i", "j")])
+    last = 0
+    for position in range(len(ACTIVE)):
+        if found[2 * position + 1]["seconds"] < found[2 * position]["seconds"]:
+            last = position
+    return (ACTIVE[last] + ACTIVE[min(last + 1, len(ACTIVE) - 1)]) / 2
+
+
+def _n6(machine: Machine) -> Verdict:
+    at = _crossing(machine)
+    holds = 50 <= at <= 200
+    note = ""
+    if not holds:
+        note = sensitivity(
+            machine,
+            [Knob("cores.core.predict_cycles", 12, 30), Knob("memory.copy_bytes_per_second", 50e9, 100e9)],
+            lambda changed: 50 <= _crossing(changed) <= 200,
+        )
+    return _verdict("N6", f"j-parallel is faster below about {at:.0f} active", holds, note)
+
+
+def _n7(machine: Machine) -> Verdict:
+    row = rows(machine, [block(2048, "i")])[0]
+    latency = row["exchange_latency_seconds"] / row["exchange_seconds"]
+    part = row["exchange_seconds"] / row["seconds"]
+    ours = (
+        f"with 2048 active the all_gather is {percent(part)} of a block, its latency "
+        f"{percent(latency)} of that"
+    )
+    return _verdict("N7", ours, latency < 0.1 and part > 0.2)
+
+
+def _n8(machine: Machine) -> Verdict:
+    """16 cores as 4 × 4: gather among 4 of a quarter of the active, reduce among 4."""
+    active = 1024
+    gather, reduce, ring, whole = rows(
+        machine,
+        [
+            collective("all_gather", MPI, active * 14 // 4, 4),
+            collective("all_reduce", MPI, active * 7 // 4, 4),
+            collective("all_gather", MPI, active * 14, 4),
+            collective("all_gather", MPI, active * 14, 16),
+        ],
+    )
+    # Four groups of four at once share the same buses: four times the bytes of one group.
+    bytes_2d = 4 * (gather["bytes_moved"] + reduce["bytes_moved"]) + ring["bytes_moved"]
+    bytes_1d = whole["bytes_moved"]
+    ours = (
+        "4 × 4: each core receives "
+        f"{percent((gather['bytes_moved'] + reduce['bytes_moved']) / 4 / (bytes_1d / 16))} "
+        f"of what it does in i-parallel; all cores together move {percent(bytes_2d / bytes_1d)} "
+        "over the shared buses"
+    )
+    lower = (gather["bytes_moved"] + reduce["bytes_moved"]) / 4 < bytes_1d / 16
+    return _verdict("N8", ours, lower, "modelled by bytes; measured by the nbody study")
+
+
+def _n9(machine: Machine) -> Verdict:
+    mpi, threads = rows(machine, [block(2048, "i", engine) for engine in (MPI, "threads")])
+    ours = f"threads {speedup(threads):.1f}×, MPI {speedup(mpi):.1f}× with 2048 active"
+    return _verdict("N9", ours, speedup(threads) > speedup(mpi) and speedup(threads) > 8)

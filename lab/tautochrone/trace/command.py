@@ -1,0 +1,181 @@
+"""``tauto trace -- COMMAND``: what each thread did, as a sentence, a page and a Perfetto file."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TextIO
+
+from tautochrone import counters
+from tautochrone.energy.find import Found, find_meter
+from tautochrone.energy.recorder import EnergyRecorder, Recording
+from tautochrone.errors import TautoError
+from tautochrone.foreground import NOT_FOUND, Ended, Foreground
+from tautochrone.sampler import CpuSampler, SampledLoad
+from tautochrone.trace import findings, page, perfetto
+from tautochrone.trace.threads import HERTZ, SampledThreads, ThreadSampler
+
+TRACE_SCHEMA = "tautochrone.trace/1"
+LOAD_INTERVAL_SECONDS = 0.2
+_SLOWEST_HERTZ, _FASTEST_HERTZ = 1.0, 50.0
+
+
+@dataclass(frozen=True)
+class TraceRequest:
+    """What the user asked for."""
+
+    command: tuple[str, ...]
+    output: Path = Path("tauto-trace.html")
+    perfetto: Path = Path("tauto-trace.json")
+    hertz: float = HERTZ
+    json: bool = False
+
+
+@dataclass(frozen=True)
+class TraceServices:
+    """What the command needs from outside; tests put in others."""
+
+    find: Callable[[], Found] = find_meter
+    output: TextIO = field(default_factory=lambda: sys.stdout)
+    messages: TextIO = field(default_factory=lambda: sys.stderr)
+
+
+@dataclass(frozen=True)
+class Traced:
+    """A run with everything that was sampled meanwhile."""
+
+    command: tuple[str, ...]
+    ended: Ended
+    threads: SampledThreads
+    load: SampledLoad
+    energy: Recording | None
+    migrations: int | None  # as the kernel counted them
+    cpus: tuple[int, ...]
+
+
+def run_trace_command(request: TraceRequest, services: TraceServices | None = None) -> int:
+    """Run, write page and Perfetto file, say what was found; returns the command's exit status.
+
+    It is 127 for a command that was not found.
+
+    Raises TautoError for what cannot be done.
+    """
+    services = services or TraceServices()
+    _check(request)
+    found = services.find()
+    child = Foreground(list(request.command))
+    try:
+        traced = _trace(request, child, found)
+    except TautoError as error:
+        print(f"tauto: error: {error}", file=services.messages)
+        return NOT_FOUND
+    except BaseException:
+        child.abandon()
+        raise
+    finally:
+        if found.meter is not None:
+            found.meter.close()
+    judged = findings.find(traced.threads.tracks, traced.ended.seconds, traced.migrations, len(traced.cpus))
+    watts = traced.energy.watts() if traced.energy is not None else []
+    timeline = perfetto.events(traced.threads.tracks, traced.load.samples, watts)
+    _write(request.output, page.render(traced, judged))
+    _write(request.perfetto, json.dumps(timeline))
+    record = as_record(traced, judged)
+    if request.json:
+        print(json.dumps(record, indent=1), file=services.output, flush=True)
+    _say(traced, judged, request, services)
+    return traced.ended.exit_code
+
+
+def _check(request: TraceRequest) -> None:
+    if not _SLOWEST_HERTZ <= request.hertz <= _FASTEST_HERTZ:
+        raise TautoError(
+            f"--hertz {request.hertz:g} is not from {_SLOWEST_HERTZ:g} to {_FASTEST_HERTZ:g}",
+            f"Leave it out for {HERTZ:g}: more samples would disturb what they show",
+        )
+    if request.output == request.perfetto:
+        raise TautoError(
+            f"the page and the Perfetto file would both be {request.output}", "Give them two names"
+        )
+    for path in (request.output, request.perfetto):
+        if not path.parent.is_dir():
+            raise TautoError(f"{path} cannot be written: there is no folder {path.parent}", "Make it first")
+
+
+def _trace(request: TraceRequest, child: Foreground, found: Found) -> Traced:
+    cpus = tuple(sorted(os.sched_getaffinity(child.pid)))
+    counted = counters.Counters(child.pid)
+    with ExitStack() as stack:
+        recording = None
+        if found.meter is not None:
+            recording = stack.enter_context(EnergyRecorder(found.meter, watched=child.pid))
+        load = stack.enter_context(CpuSampler(cpus, LOAD_INTERVAL_SECONDS))
+        child.start()
+        threads = stack.enter_context(ThreadSampler(child.pid, request.hertz))
+        ended = child.wait()
+    _, _, software = counted.read(ended.cpu_seconds)
+    moved = software["migrations"]
+    migrations = int(moved) if moved is not None else None
+    return Traced(request.command, ended, threads, load, recording, migrations, cpus)
+
+
+def as_record(traced: Traced, judged: findings.Findings) -> dict[str, Any]:
+    """The figures as JSON has them."""
+    sampler_seconds = traced.threads.sampler_cpu_seconds + traced.load.sampler_cpu_seconds
+    return {
+        "schema": TRACE_SCHEMA,
+        "command": list(traced.command),
+        "exit_code": traced.ended.exit_code,
+        "seconds": traced.ended.seconds,
+        "cpu_seconds": traced.ended.cpu_seconds,
+        "cpus": list(traced.cpus),
+        "imbalance": judged.imbalance,
+        "unbalanced_tid": judged.unbalanced.tid if judged.unbalanced else None,
+        "migrations": judged.migrations,
+        "migrations_counted_by": "kernel" if traced.migrations is not None else "samples",
+        "migrations_per_second": judged.migrations_per_second,
+        "advice": judged.advice,
+        "joules": traced.energy.joules if traced.energy else None,
+        "samples": traced.threads.samples,
+        "sampler_cpu_seconds": sampler_seconds,
+        "threads_left_out": traced.threads.left_out,
+        "threads": [
+            {
+                "tid": track.tid,
+                "pid": track.pid,
+                "name": track.name,
+                "run_seconds": track.run_seconds,
+                "wait_seconds": track.wait_seconds,
+                "moves": track.moves,
+                "cpus": sorted({piece.cpu for piece in track.slices}),
+            }
+            for track in traced.threads.tracks
+        ],
+    }
+
+
+def _say(traced: Traced, judged: findings.Findings, request: TraceRequest, services: TraceServices) -> None:
+    for error in (traced.threads.error, traced.load.error):
+        if error is not None:
+            print(f"tauto: warning: {error}", file=services.messages)
+    print(judged.advice, file=services.messages)
+    for what, path in (("Timeline", request.output), ("Perfetto", request.perfetto)):
+        print(f"{what + ':':9} {path}", file=services.messages)
+
+
+def _write(path: Path, content: str) -> None:
+    """Whole or not at all."""
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        unfinished.write_text(content, encoding="utf-8")
+        unfinished.replace(path)
+    except OSError as error:
+        unfinished.unlink(missing_ok=True)
+        raise TautoError(
+            f"{path} cannot be written: {error.strerror or error}", "Make room there, or choose another place"
+        ) from error

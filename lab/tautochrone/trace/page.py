@@ -1,0 +1,208 @@
+"""The timeline as a page that opens offline: a track for each CPU and each thread, drawn as plain SVG."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from importlib import resources
+from typing import TYPE_CHECKING
+
+import jinja2
+import msgspec
+
+from tautochrone.report import text
+from tautochrone.sampler import LoadSample
+from tautochrone.trace.findings import Findings
+from tautochrone.trace.threads import Slice, ThreadTrack
+
+if TYPE_CHECKING:
+    from tautochrone.trace.command import Traced
+
+_WIDTH, _HEIGHT = 1000.0, 20.0
+_MOST_PIECES = 12_000  # in all tracks together: 40 bytes each
+_MOST_COLUMNS = 600
+_LEVELS = 20
+_COLORS = 8
+
+
+class Bar(msgspec.Struct, frozen=True):
+    """A rectangle of a track, in its own units: 1000 wide, 20 high."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    kind: str  # a CSS class
+
+
+class Track(msgspec.Struct, frozen=True):
+    """One line of the page. ``line``: points of a curve; ``odd``: the thread that the advice names."""
+
+    label: str
+    note: str
+    bars: list[Bar]
+    line: str = ""
+    odd: bool = False
+
+
+def render(traced: Traced, judged: Findings) -> str:
+    """The whole page."""
+    seconds = max(traced.threads.seconds, traced.ended.seconds, 1e-9)
+    tracks = traced.threads.tracks
+    shown = sorted(tracks, key=lambda track: -track.run_seconds)
+    columns = max(20, min(_MOST_COLUMNS, _MOST_PIECES // max(1, 2 * len(tracks))))
+    colors = {track.tid: index % _COLORS for index, track in enumerate(shown)}
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("tautochrone.report", "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    css = (resources.files("tautochrone.report") / "templates" / "report.css").read_text(encoding="utf-8")
+    return environment.get_template("trace.html.j2").render(
+        css=css,
+        command=shlex.join(traced.command),
+        advice=judged.advice,
+        facts=_facts(traced, judged),
+        cpus=[_cpu_track(cpu, tracks, colors, seconds, columns) for cpu in _cpus(tracks)],
+        threads=[_thread_track(track, judged, colors, seconds, columns) for track in shown],
+        curves=_curves(traced, seconds),
+        ticks=[
+            (f"{100 * part / 4:g}%", text.seconds(seconds * part / 4) if part else "0 s") for part in range(5)
+        ],
+        left_out=traced.threads.left_out,
+    )
+
+
+def _facts(traced: Traced, judged: Findings) -> list[tuple[str, str]]:
+    ended, sampled = traced.ended, traced.threads
+    rate = judged.migrations_per_second
+    counted = "counted by the kernel" if traced.migrations is not None else "seen by the samples, at least"
+    energy = traced.energy.joules if traced.energy is not None else None
+    return [
+        ("time", text.seconds(ended.seconds)),
+        ("CPU-seconds", text.seconds(ended.cpu_seconds)),
+        (
+            "imbalance (busiest / mean)",
+            "not known" if judged.imbalance is None else f"{judged.imbalance:.2f}",
+        ),
+        ("migrations a second", "not known" if rate is None else f"{text.significant(rate)} ({counted})"),
+        ("waited for a CPU", _waited(judged)),
+        ("energy", "no meter" if energy is None else text.quantity(energy, "J")),
+        ("samples", f"{sampled.samples}, in {text.seconds(sampled.sampler_cpu_seconds)} of CPU time"),
+    ]
+
+
+def _waited(judged: Findings) -> str:
+    """The share of the time in which the working threads could have run and did not."""
+    ran = sum(track.run_seconds for track in judged.workers)
+    waits = [track.wait_seconds for track in judged.workers if track.wait_seconds is not None]
+    total = ran + sum(waits)
+    return text.percent(sum(waits) / total) if waits and total > 0 else text.UNKNOWN
+
+
+def _cpus(tracks: Sequence[ThreadTrack]) -> list[int]:
+    return sorted({piece.cpu for track in tracks for piece in track.slices if piece.run_seconds > 0})
+
+
+def _thread_track(
+    track: ThreadTrack, judged: Findings, colors: dict[int, int], seconds: float, columns: int
+) -> Track:
+    running = _binned(track.slices, seconds, columns, lambda piece: piece.run_seconds)
+    waiting = _binned(track.slices, seconds, columns, lambda piece: piece.wait_seconds or 0.0)
+    bars = _bars(running, [0.0] * columns, f"c{colors[track.tid]}")
+    bars += _bars([min(wait, 1.0 - run) for run, wait in zip(running, waiting, strict=True)], running, "wait")
+    note = f"ran {text.seconds(track.run_seconds)}"
+    if track.wait_seconds is not None:
+        note += f", waited {text.seconds(track.wait_seconds)}"
+    odd = judged.unbalanced is not None and judged.unbalanced.tid == track.tid
+    return Track(f"{track.name} {track.tid}", f"{note}, moved {track.moves}×", bars, odd=odd)
+
+
+def _cpu_track(
+    cpu: int, tracks: Sequence[ThreadTrack], colors: dict[int, int], seconds: float, columns: int
+) -> Track:
+    """The threads that ran there, one on top of the other."""
+    below = [0.0] * columns
+    bars: list[Bar] = []
+    total = 0.0
+    for track in tracks:
+        here = [piece for piece in track.slices if piece.cpu == cpu and piece.run_seconds > 0]
+        if not here:
+            continue
+        total += sum(piece.run_seconds for piece in here)
+        shares = _binned(here, seconds, columns, lambda piece: piece.run_seconds)
+        shares = [min(share, 1.0 - low) for share, low in zip(shares, below, strict=True)]
+        bars += _bars(shares, below, f"c{colors[track.tid]}")
+        below = [low + share for low, share in zip(below, shares, strict=True)]
+    return Track(f"CPU {cpu}", f"{text.percent(min(1.0, total / seconds))} of the time", bars)
+
+
+def _binned(slices: Sequence[Slice], seconds: float, columns: int, amount: object) -> list[float]:
+    """The share of each column of the timeline, from 0 to 1, in levels that make neighbours equal."""
+    assert callable(amount)
+    width = seconds / columns
+    sums = [0.0] * columns
+    for piece in slices:
+        span = piece.end - piece.begin
+        value = float(amount(piece))
+        if span <= 0.0 or value <= 0.0:
+            continue
+        first, last = int(piece.begin / width), min(int(piece.end / width), columns - 1)
+        for column in range(max(first, 0), last + 1):
+            begin, end = max(piece.begin, column * width), min(piece.end, (column + 1) * width)
+            if end > begin:
+                sums[column] += value * (end - begin) / span
+    return [min(1.0, round(_LEVELS * one / width) / _LEVELS) for one in sums]
+
+
+def _bars(shares: Sequence[float], below: Sequence[float], kind: str) -> list[Bar]:
+    """Rectangles on top of what lies below; equal neighbours become one."""
+    bars: list[Bar] = []
+    width = _WIDTH / len(shares)
+    start = 0
+    for column in range(1, len(shares) + 1):
+        if column < len(shares) and (shares[column], below[column]) == (shares[start], below[start]):
+            continue
+        if shares[start] > 0.0:
+            top = _HEIGHT * (1.0 - below[start] - shares[start])
+            bars.append(
+                Bar(
+                    round(start * width, 1),
+                    round(max(top, 0.0), 1),
+                    round((column - start) * width, 1),
+                    round(_HEIGHT * shares[start], 1),
+                    kind,
+                )
+            )
+        start = column
+    return bars
+
+
+def _curves(traced: Traced, seconds: float) -> list[Track]:
+    """Clock of each CPU and power of the machine, as far as there are any."""
+    found: list[Track] = []
+    for cpu in traced.cpus:
+        clock = [
+            (one.seconds, one.hertz) for one in _of_cpu(traced.load.samples, cpu) if one.hertz is not None
+        ]
+        found += _curve(f"CPU {cpu} clock", clock, "Hz", seconds)
+    watts = traced.energy.watts() if traced.energy is not None else []
+    return found + _curve("power", watts, "W", seconds)
+
+
+def _of_cpu(samples: Sequence[LoadSample], cpu: int) -> list[LoadSample]:
+    return [one for one in samples if one.cpu == cpu]
+
+
+def _curve(label: str, points: Sequence[tuple[float, float]], unit: str, seconds: float) -> list[Track]:
+    if not points:
+        return []
+    top = max(value for _, value in points) or 1.0
+    line = " ".join(
+        f"{_WIDTH * min(when / seconds, 1.0):.1f},{_HEIGHT * (1.0 - 0.95 * value / top):.1f}"
+        for when, value in points
+    )
+    low = min(value for _, value in points)
+    return [Track(label, f"{text.quantity(low, unit)} to {text.quantity(top, unit)}", [], line)]

@@ -1,0 +1,26 @@
+#pragma once
+// The calling thread alone, without a runtime. For the serial runners.
+
+#include <string>
+
+#include "runners/common/environment.hpp"
+#include "runners/common/options.hpp"
+
+namespace tauto::runner {
+
+class one_thread {
+  public:
+    static description describe() {
+        description serial;
+        serial.runtime = "serial";
+        serial.schedules = {{"serial", false}};
+        serial.most_threads = 1;
+        return serial;
+    }
+
+    static environment_changes environment(const options&) { return {}; }
+
+    std::string diagnosis() const { return "it has the calling thread only"; }
+};
+
+}  // namespace tauto::runner

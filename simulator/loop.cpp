@@ -1,0 +1,618 @@
+#include "loop.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include <tauto/loop_model.hpp>
+#include <tauto/schedule.hpp>
+
+#include "sharing.hpp"
+#include "task_queues.hpp"
+
+namespace tauto::sim {
+
+namespace {
+
+constexpr double element_bytes = 4;
+// A row costs this on top of its elements: the call of the body, its first and its last instruction.
+constexpr double row_cycles = 20;
+// The work between two loops on the first member: two sums of n products, each a chain of additions, and
+// three updates of a vector, a cycle an element each.
+constexpr double serial_chains = 2;
+constexpr double serial_update_cycles = 3;
+// An atomic on a line that this core owns.
+constexpr nanoseconds own_atomic = 5;
+// Members look at up to this many of the others' lines in the time of one transfer: loads overlap.
+constexpr int overlapping_looks = 8;
+
+// A place that one member at a time may change: requests are served in their order, and each takes the time
+// that the line needs to come over from the one before.
+class contended_line {
+  public:
+    // When the member has it, if it asks at `at`.
+    nanoseconds take(actor_id member, nanoseconds at, nanoseconds transfer) {
+        const nanoseconds begin = std::max(at, free_at_);
+        free_at_ = begin + (owner_ == static_cast<std::int64_t>(member) ? own_atomic : transfer);
+        owner_ = member;
+        return free_at_;
+    }
+    [[nodiscard]] std::int64_t owner() const noexcept { return owner_; }
+    void forget() noexcept { free_at_ = 0; }
+
+  private:
+    nanoseconds free_at_ = 0;
+    std::int64_t owner_ = -1;
+};
+
+class loop_run {
+  public:
+    loop_run(const machine& on, const loop_request& asked);
+    loop_result run();
+
+  private:
+    enum class phase : std::uint8_t { absent, asking, fetching, working, done };
+    struct member {
+        hardware_thread where;
+        phase now = phase::absent;
+        double left = 0;  // bytes of the chunk in hand
+        nanoseconds since = 0;
+        range chunk;
+        std::int64_t rows = 0;
+        double set = 0;  // bytes that it reads in a loop, as far as is known beforehand
+        double own_cache = 0;
+        double hertz = 0;
+    };
+
+    [[nodiscard]] const core_kind& kind(const member& one) const {
+        return machine_.kinds[static_cast<std::size_t>(one.where.kind)];
+    }
+    [[nodiscard]] bool adaptive() const { return asked_.schedule == "adaptive"; }
+    [[nodiscard]] bool keeps_places() const;
+    [[nodiscard]] nanoseconds transfer(std::int64_t from, actor_id to) const;
+    void place_members();
+    void set_clocks();
+    void learn_sets();
+    void set_flow(actor_id rank);
+    void begin_loop(nanoseconds at);
+    void begin_adaptive();
+    void step(actor_id rank, nanoseconds at);
+    void ask(actor_id rank, nanoseconds at);
+    void answer(actor_id rank, nanoseconds at);
+    void work(actor_id rank, range chunk, nanoseconds at);
+    void leave(actor_id rank, nanoseconds at);
+    void share(nanoseconds at);
+    void record_speeds(nanoseconds begin, nanoseconds end);
+    [[nodiscard]] nanoseconds serial_part() const;
+    [[nodiscard]] nanoseconds fork_join(int members) const;
+    [[nodiscard]] nanoseconds duration(actor_id rank) const;
+    [[nodiscard]] std::int64_t spinning(const member& one) const {
+        return kind(one).spinning_milliwatts(one.hertz) / sharers_[static_cast<std::size_t>(one.where.core)];
+    }
+    [[nodiscard]] std::int64_t busy(const member& one) const {
+        return kind(one).active_milliwatts(one.hertz) / sharers_[static_cast<std::size_t>(one.where.core)];
+    }
+
+    const machine& machine_;
+    loop_request asked_;
+    std::vector<member> members_;
+    std::vector<flow> flows_;
+    std::vector<int> sharers_;  // members by core
+    std::vector<int> active_on_core_;
+    event_queue events_;
+    ledger accounts_;
+    worksharing sharing_;
+    task_queues tasks_;
+    contended_line counter_;
+    std::vector<contended_line> result_lines_;
+    std::unique_ptr<std::atomic<std::uint64_t>[]> words_;
+    std::vector<actor_id> ranks_;  // taking part in this loop, by position
+    std::vector<int> position_;    // of a member among them
+    std::vector<double> speeds_;
+    adaptive_plan plan_;
+    std::unique_ptr<detail::loop_model> model_;
+    nanoseconds steal_cost_ = 0;
+    std::int64_t steals_ = 0;
+    int running_ = 0;
+    int changed_ = 0;
+    bool full_ = false;  // a bus was, when rates were last set
+    nanoseconds last_done_ = 0;
+    double bytes_from_memory_ = 0;
+    double bytes_past_port_ = 0;
+    double whole_ = 0;         // bytes that this loop reads
+    double private_room_ = 0;  // of all members' L2 caches
+};
+
+loop_run::loop_run(const machine& on, const loop_request& asked)
+    : machine_(on),
+      asked_(asked),
+      events_(static_cast<std::size_t>(on.hardware_threads())),
+      accounts_(0, 0, false),
+      sharing_(on.hardware_threads()),
+      tasks_(1) {
+    if (asked.size < 1 || asked.size > 2'000'000)
+        throw input_error("size " + std::to_string(asked.size) +
+                          " is out of range; choose from 1 to 2000000");
+    const auto& known = loop_schedules(asked.runtime);
+    if (std::find(known.begin(), known.end(), asked.schedule) == known.end()) {
+        std::string list;
+        for (const auto& one : known) list += (list.empty() ? "" : ", ") + one;
+        throw input_error(asked.runtime + " has no schedule '" + asked.schedule + "'; choose from " + list);
+    }
+    if (asked.chunk < 1) throw input_error("chunk must be at least 1");
+    place_members();
+    const std::size_t count = members_.size();
+    std::int64_t rest = on.uncore_active_milliwatts + on.platform_milliwatts;
+    for (const hardware_thread& one : sim::hardware_threads(on)) {
+        if (one.thread == 0 && sharers_[static_cast<std::size_t>(one.core)] == 0)
+            rest += on.kinds[static_cast<std::size_t>(one.kind)].idle_milliwatts();
+    }
+    accounts_ = ledger(count, rest, asked.timeline);
+    tasks_ = task_queues(static_cast<int>(count));
+    words_ = std::make_unique<std::atomic<std::uint64_t>[]>(count);
+    flows_.resize(count);
+    position_.resize(count);
+    const auto per_line = static_cast<std::int64_t>(on.line_bytes / element_bytes);
+    result_lines_.resize(
+        static_cast<std::size_t>((asked.size + per_line - 1) / std::max<std::int64_t>(1, per_line)));
+    steal_cost_ = 2 * on.line_transfer;
+    if (adaptive() || asked.schedule == "weighted") {
+        detail::loop_model_options options;
+        options.microsecond = 1000;
+        for (int width = 1; width < static_cast<int>(count); width *= 2)
+            options.widths.push_back({width, static_cast<double>(fork_join(width)), width});
+        options.widths.push_back({static_cast<int>(count),
+                                  static_cast<double>(fork_join(static_cast<int>(count))),
+                                  static_cast<int>(count)});
+        model_ = std::make_unique<detail::loop_model>(options);
+    }
+}
+
+void loop_run::place_members() {
+    std::vector<hardware_thread> chosen = select(machine_, asked_.placement);
+    if (asked_.runtime == "serial") chosen.resize(1);
+    sharers_.assign(static_cast<std::size_t>(machine_.cores()), 0);
+    active_on_core_ = sharers_;
+    // As places in a list of cores are filled: the threads of one core one after the other.
+    std::stable_sort(chosen.begin(), chosen.end(), [](const hardware_thread& a, const hardware_thread& b) {
+        return a.core != b.core ? a.core < b.core : a.thread < b.thread;
+    });
+    for (const hardware_thread& where : chosen) {
+        member one;
+        one.where = where;
+        members_.push_back(one);
+        ++sharers_[static_cast<std::size_t>(where.core)];
+    }
+    set_clocks();
+}
+
+// Waiting members spin, so all of the team's cores stay awake and the turbo clock is that of the whole team.
+void loop_run::set_clocks() {
+    std::vector<int> active(machine_.kinds.size(), 0);
+    for (std::size_t i = 0; i < members_.size(); ++i) {
+        if (i == 0 || members_[i].where.core != members_[i - 1].where.core)
+            ++active[static_cast<std::size_t>(members_[i].where.kind)];
+    }
+    for (member& one : members_)
+        one.hertz = kind(one).turbo(active[static_cast<std::size_t>(one.where.kind)]) *
+                    kind(one).spread(one.where.core_of_kind);
+}
+
+bool loop_run::keeps_places() const {
+    return asked_.schedule == "static" || asked_.schedule == "static_chunk" ||
+           asked_.schedule == "weighted" || asked_.schedule == "adaptive";
+}
+
+nanoseconds loop_run::transfer(std::int64_t from, actor_id to) const {
+    if (from < 0) return machine_.line_transfer;
+    const hardware_thread& a = members_[static_cast<std::size_t>(from)].where;
+    const hardware_thread& b = members_[to].where;
+    if (a.core == b.core) return machine_.line_transfer_siblings;
+    const int per_package = std::max(1, machine_.cores() / machine_.packages);
+    if (a.core / per_package != b.core / per_package) return machine_.line_transfer_packages;
+    if (a.kind != 0 || b.kind != 0) return machine_.line_transfer_slow;
+    return machine_.line_transfer;
+}
+
+nanoseconds loop_run::fork_join(int members) const {
+    const bool ours = asked_.runtime == "tautochrone";
+    return scaled_to(ours ? machine_.fork_join : machine_.fork_join_openmp, machine_.cost_members, members);
+}
+
+nanoseconds loop_run::serial_part() const {
+    const core_kind& first = kind(members_[0]);
+    const double cycles =
+        static_cast<double>(asked_.size) *
+        (serial_chains * first.stream_cycles_per_byte * element_bytes + serial_update_cycles);
+    return static_cast<nanoseconds>(cycles / members_[0].hertz * 1e9 + 0.5);
+}
+
+// How many bytes each member reads in a loop: what it read in the last one, or its share of the whole.
+void loop_run::learn_sets() {
+    const double row = static_cast<double>(asked_.size) * element_bytes;
+    const double whole = row * static_cast<double>(asked_.size);
+    std::int64_t done = 0;
+    for (const actor_id rank : ranks_) done += members_[rank].rows;
+    for (member& one : members_) one.set = 0;
+    for (const actor_id rank : ranks_) {
+        member& one = members_[rank];
+        one.set = done > 0 ? row * static_cast<double>(one.rows) : whole / static_cast<double>(ranks_.size());
+    }
+}
+
+// Where a member's bytes come from, and so how fast it can be.
+//
+// Members that keep their places find again in their own L2 what is still there of their share. Members that
+// do not find only what chance gives them the same row. What left the L2 is in the shared cache, which holds
+// what no L2 holds (or, where it is inclusive, everything again).
+void loop_run::set_flow(actor_id rank) {
+    member& one = members_[rank];
+    const core_kind& own = kind(one);
+    // What leaves an L2 goes into the shared cache where that is not inclusive: together they are one room.
+    const double room = machine_.last_level_inclusive ? std::max(machine_.last_level_bytes, private_room_)
+                                                      : machine_.last_level_bytes + private_room_;
+    const double anywhere = retained(whole_, room);
+    double local = 0;
+    if (keeps_places()) {
+        local = std::min(anywhere, retained(one.set, one.own_cache));
+    } else if (whole_ > 0) {
+        local = anywhere * std::min(one.own_cache, one.set) / whole_;
+    }
+    const double on_chip = local < 1 ? (anywhere - local) / (1 - local) : 1;
+    const double from_memory = (1 - local) * (1 - on_chip);
+    const double past_port = 1 - local;
+    const auto core = static_cast<std::size_t>(one.where.core);
+    const int beside = std::max(1, active_on_core_[core]);
+    const double share_of_core = beside > 1 ? own.smt_yield / beside : 1;
+    const double compute = one.hertz / own.stream_cycles_per_byte * share_of_core;
+    const double sharers = static_cast<double>(sharers_[core]);
+    const double l2 = one.hertz * own.l2_bytes_per_cycle / own.l2_shared_by_cores / sharers;
+    double ring = own.last_level_bytes_per_second / sharers;
+    double memory = own.memory_bytes_per_second / sharers;
+    if (own.cluster_memory_bytes_per_second > 0)
+        memory = std::min(memory, own.cluster_memory_bytes_per_second / own.l2_shared_by_cores / sharers);
+    // The parts come one after the other, each at the pace of its narrowest place.
+    const double per_byte = local / std::min(compute, l2) +
+                            (past_port - from_memory) / std::min(compute, ring) +
+                            from_memory / std::min({compute, ring, memory});
+    flow& mine = flows_[rank];
+    mine.limit = 1 / per_byte;
+    mine.weight = own.outstanding_lines * one.hertz / own.turbo(1) / sharers;
+    mine.last_level = past_port;
+    mine.memory = from_memory;
+}
+
+void loop_run::begin_adaptive() {
+    const auto order = model_->order();
+    const int width = adaptive() ? model_->width() : static_cast<int>(members_.size());
+    ranks_.clear();
+    for (int i = 0; i < width; ++i)
+        ranks_.push_back(adaptive() ? static_cast<actor_id>(order[static_cast<std::size_t>(i)])
+                                    : static_cast<actor_id>(i));
+    speeds_.clear();
+    for (const actor_id rank : ranks_) speeds_.push_back(model_->share_speeds()[rank]);
+    if (!adaptive()) return sharing_.reset(weighted{}, asked_.size, speeds_);
+    plan_ = {.n = asked_.size,
+             .unit_shift = unit_shift_for(asked_.size),
+             .members = width,
+             .grain = 1,
+             .divisor = 4,
+             .speeds = speeds_.data()};
+    const double per_iteration = model_->ticks_per_iteration();
+    const double rows = static_cast<double>(asked_.size);
+    const double grain =
+        per_iteration > 0 ? static_cast<double>(steal_cost_) / per_iteration : rows / (64.0 * width);
+    plan_.grain = static_cast<std::uint32_t>(std::clamp(grain, 1.0, 1e9));
+    const bool steal = per_iteration <= 0 || rows * per_iteration > 16'000;
+    plan_.divisor = !steal ? 1 : model_->speeds_known() ? 2 : 4;
+    std::vector<index> bounds(ranks_.size() + 1);
+    weighted_bounds(asked_.size, speeds_, bounds);
+    for (std::size_t p = 0; p < ranks_.size(); ++p)
+        words_[p].store(detail::pack_share(static_cast<std::uint32_t>(bounds[p] >> plan_.unit_shift),
+                                           p + 1 == ranks_.size() ? plan_.units()
+                                                                  : static_cast<std::uint32_t>(
+                                                                        bounds[p + 1] >> plan_.unit_shift)),
+                        std::memory_order_relaxed);
+}
+
+void loop_run::begin_loop(nanoseconds at) {
+    if (model_) {
+        begin_adaptive();
+    } else {
+        if (ranks_.empty()) {
+            for (std::size_t i = 0; i < members_.size(); ++i) ranks_.push_back(static_cast<actor_id>(i));
+            speeds_.assign(ranks_.size(), 1.0);
+        }
+        schedule chosen = static_{};
+        if (asked_.schedule == "static_chunk") chosen = static_chunk{asked_.chunk};
+        if (asked_.schedule == "dynamic") chosen = dynamic{asked_.chunk};
+        if (asked_.schedule == "guided") chosen = guided{asked_.chunk};
+        sharing_.reset(chosen, asked_.size, speeds_);
+        if (asked_.schedule == "auto") tasks_.reset(asked_.size);
+    }
+    learn_sets();
+    steals_ = 0;
+    bytes_from_memory_ = bytes_past_port_ = 0;
+    counter_.forget();
+    for (contended_line& line : result_lines_) line.forget();
+    std::fill(active_on_core_.begin(), active_on_core_.end(), 0);
+    std::vector<int> on_l2;
+    for (const actor_id rank : ranks_) {
+        const auto cluster = static_cast<std::size_t>(members_[rank].where.cluster);
+        if (on_l2.size() <= cluster) on_l2.resize(cluster + 1, 0);
+        ++on_l2[cluster];
+        ++active_on_core_[static_cast<std::size_t>(members_[rank].where.core)];
+    }
+    for (const actor_id rank : ranks_) {
+        member& one = members_[rank];
+        one.own_cache = kind(one).l2_bytes / on_l2[static_cast<std::size_t>(one.where.cluster)];
+    }
+    whole_ = private_room_ = 0;
+    for (const actor_id rank : ranks_) {
+        const member& one = members_[rank];
+        whole_ += one.set;
+        private_room_ += one.own_cache;
+    }
+    // Members of one kind and share are alike: look each sort of member up once.
+    for (std::size_t p = 0; p < ranks_.size(); ++p) {
+        member& one = members_[ranks_[p]];
+        if (p > 0) {
+            const member& before = members_[ranks_[p - 1]];
+            if (before.where.kind == one.where.kind && before.set == one.set &&
+                before.own_cache == one.own_cache && before.hertz == one.hertz &&
+                sharers_[static_cast<std::size_t>(before.where.core)] ==
+                    sharers_[static_cast<std::size_t>(one.where.core)]) {
+                flows_[ranks_[p]] = flows_[ranks_[p - 1]];
+                continue;
+            }
+        }
+        set_flow(ranks_[p]);
+    }
+    running_ = static_cast<int>(ranks_.size());
+    for (std::size_t p = 0; p < ranks_.size(); ++p) {
+        member& one = members_[ranks_[p]];
+        position_[ranks_[p]] = static_cast<int>(p);
+        one.rows = 0;
+        one.chunk = {};
+        one.now = phase::asking;
+    }
+    share(at);
+    for (const actor_id rank : ranks_) ask(rank, at);
+}
+
+// Sets the rates of all that stream, and moves the ends of their chunks.
+void loop_run::share(nanoseconds at) {
+    std::vector<flow> streaming;
+    streaming.reserve(ranks_.size());
+    bool slow = false;
+    for (const actor_id rank : ranks_) {
+        flow one = flows_[rank];
+        if (members_[rank].now == phase::done) one.limit = 0;
+        slow = slow || (one.limit > 0 && members_[rank].where.kind != 0);
+        streaming.push_back(one);
+    }
+    const double port = machine_.last_level_bytes_per_second * (slow ? machine_.slow_ring_share : 1.0);
+    share_fairly(streaming, port, machine_.memory_bytes_per_second);
+    full_ = false;
+    changed_ = 0;
+    for (std::size_t p = 0; p < ranks_.size(); ++p) {
+        const actor_id rank = ranks_[p];
+        flow& mine = flows_[rank];
+        if (streaming[p].limit <= 0) continue;
+        full_ = full_ || streaming[p].rate < mine.limit;
+        if (streaming[p].rate == mine.rate) continue;
+        member& one = members_[rank];
+        if (one.now == phase::working) {
+            one.left -= mine.rate * static_cast<double>(at - one.since) * 1e-9;
+            if (one.left < 0) one.left = 0;
+            one.since = at;
+            mine.rate = streaming[p].rate;
+            events_.schedule(rank, at + duration(rank));
+        } else {
+            mine.rate = streaming[p].rate;
+        }
+    }
+}
+
+nanoseconds loop_run::duration(actor_id rank) const {
+    return static_cast<nanoseconds>(members_[rank].left / flows_[rank].rate * 1e9 + 0.5);
+}
+
+// A member without work goes for some; its event is the moment at which it has the answer.
+void loop_run::ask(actor_id rank, nanoseconds at) {
+    member& one = members_[rank];
+    one.now = phase::asking;
+    nanoseconds have = at;
+    if (asked_.schedule == "dynamic" || asked_.schedule == "guided") {
+        // A locked instruction waits for the stores before it, and the last one may be on its way to a line
+        // of the result that others write as well.
+        if (!one.chunk.empty()) {
+            const auto line = static_cast<std::size_t>(
+                one.chunk.begin * static_cast<std::int64_t>(element_bytes) / machine_.line_bytes);
+            contended_line& result = result_lines_[line];
+            have = result.take(rank, have, transfer(result.owner(), rank));
+        }
+        have = counter_.take(rank, have, transfer(counter_.owner(), rank));
+    } else if (asked_.schedule == "auto") {
+        have += machine_.task_overhead;
+    } else if (adaptive()) {
+        have += own_atomic;
+    }
+    events_.schedule(rank, have);
+}
+
+void loop_run::answer(actor_id rank, nanoseconds at) {
+    range chunk;
+    // What it takes to look at the others and to fetch the range comes after it is this member's.
+    nanoseconds fetch = 0;
+    if (adaptive()) {
+        int stolen = 0;
+        chunk = adaptive_next(
+            plan_, [this](int p) -> auto& { return words_[static_cast<std::size_t>(p)]; }, position_[rank],
+            stolen);
+        if (stolen > 0) {
+            steals_ += stolen;
+            fetch = steal_cost_ + machine_.line_transfer * (plan_.members / overlapping_looks);
+        }
+    } else if (asked_.schedule == "auto") {
+        bool stolen = false;
+        chunk = tasks_.next(position_[rank], stolen);
+        if (stolen) {
+            ++steals_;
+            fetch = 2 * machine_.line_transfer + machine_.task_overhead;
+        }
+    } else {
+        chunk = sharing_.next(position_[rank]);
+    }
+    if (chunk.empty()) return leave(rank, at);
+    if (fetch == 0) return work(rank, chunk, at);
+    members_[rank].now = phase::fetching;
+    members_[rank].chunk = chunk;
+    events_.schedule(rank, at + fetch);
+}
+
+void loop_run::work(actor_id rank, range chunk, nanoseconds at) {
+    member& one = members_[rank];
+    const double rows = static_cast<double>(chunk.size());
+    const double bytes = rows * static_cast<double>(asked_.size) * element_bytes;
+    one.chunk = chunk;
+    one.rows += chunk.size();
+    one.now = phase::working;
+    one.since = at;
+    // What a row costs besides is counted in bytes at the present rate.
+    one.left = bytes + rows * row_cycles / one.hertz * flows_[rank].rate;
+    bytes_from_memory_ += bytes * flows_[rank].memory;
+    bytes_past_port_ += bytes * flows_[rank].last_level;
+    accounts_.enter(rank, activity::working, busy(one), at);
+    events_.schedule(rank, at + duration(rank));
+}
+
+void loop_run::leave(actor_id rank, nanoseconds at) {
+    member& one = members_[rank];
+    one.now = phase::done;
+    one.since = at;
+    last_done_ = std::max(last_done_, at);
+    accounts_.enter(rank, activity::waiting, spinning(one), at);
+    --running_;
+    const auto core = static_cast<std::size_t>(one.where.core);
+    --active_on_core_[core];
+    bool faster = false;
+    if (active_on_core_[core] > 0 && kind(one).smt_yield < sharers_[core]) {
+        for (const actor_id other : ranks_) {
+            if (members_[other].where.core == one.where.core && members_[other].now != phase::done) {
+                set_flow(other);
+                faster = true;
+            }
+        }
+    }
+    // With very many members the rates are set anew after each thousandth has left: nobody sees the
+    // difference.
+    if (running_ == 0 || !(full_ || faster)) return;
+    if (++changed_ * 1024 >= static_cast<int>(ranks_.size())) share(at);
+}
+
+void loop_run::step(actor_id rank, nanoseconds at) {
+    member& one = members_[rank];
+    if (one.now == phase::asking) return answer(rank, at);
+    if (one.now == phase::fetching) return work(rank, one.chunk, at);
+    accounts_.enter(rank, activity::waiting, spinning(one), at);
+    ask(rank, at);
+}
+
+void loop_run::record_speeds(nanoseconds begin, nanoseconds end) {
+    for (const actor_id rank : ranks_)
+        model_->record_member(static_cast<int>(rank), members_[rank].rows,
+                              std::max<nanoseconds>(1, members_[rank].since - begin));
+    if (adaptive()) {
+        model_->record(asked_.size, end - begin);
+    } else {
+        model_->record_speeds(end - begin);
+    }
+}
+
+loop_result loop_run::run() {
+    const int fixed = model_ ? 400 : 7;
+    const int repetitions = asked_.repetitions > 0 ? asked_.repetitions : fixed;
+    constexpr nanoseconds long_enough = 60'000'000;
+    nanoseconds now = 0;
+    for (std::size_t i = 0; i < members_.size(); ++i)
+        accounts_.enter(static_cast<actor_id>(i), activity::waiting, spinning(members_[i]), 0);
+    std::vector<nanoseconds> iterations;
+    std::vector<nanoseconds> loops;
+    loop_result result;
+    for (int repetition = 0; repetition < repetitions; ++repetition) {
+        const nanoseconds begin = now;
+        accounts_.enter(0, activity::working, busy(members_[0]), now);
+        now += serial_part();
+        accounts_.enter(0, activity::waiting, spinning(members_[0]), now);
+        const nanoseconds launch = now;
+        const int width = adaptive() ? model_->width() : static_cast<int>(members_.size());
+        const nanoseconds around = fork_join(width);
+        last_done_ = 0;
+        begin_loop(now + around / 2);
+        while (!events_.empty()) {
+            const event next = events_.take();
+            step(next.actor, next.at);
+        }
+        now = last_done_ + (around - around / 2);
+        std::int64_t rows = 0;
+        for (const actor_id rank : ranks_) rows += members_[rank].rows;
+        if (rows != asked_.size)
+            throw std::logic_error("the schedule handed out " + std::to_string(rows) + " of " +
+                                   std::to_string(asked_.size) + " rows");
+        if (model_) record_speeds(launch, now);
+        iterations.push_back(now - begin);
+        loops.push_back(now - launch);
+        result.fork_join = around;
+        // What is learned settles; a person's run would be longer than this.
+        if (model_ && asked_.repetitions == 0 && repetition >= 20 && now > long_enough) break;
+    }
+    accounts_.close(now);
+    accounts_.check();
+    const auto median_of_last = [](std::vector<nanoseconds> values) {
+        const std::size_t from = values.size() / 2;
+        std::sort(values.begin() + static_cast<std::ptrdiff_t>(from), values.end());
+        return values[from + (values.size() - from) / 2];
+    };
+    result.joules =
+        static_cast<double>(accounts_.total_picojoules()) * 1e-12 / static_cast<double>(iterations.size());
+    result.iteration = median_of_last(iterations);
+    result.loop = median_of_last(loops);
+    result.memory_bytes = bytes_from_memory_;
+    result.last_level_bytes = bytes_past_port_;
+    const double working = static_cast<double>(accounts_.total(activity::working));
+    const double waiting = static_cast<double>(accounts_.total(activity::waiting));
+    result.waiting_share = working + waiting > 0 ? waiting / (working + waiting) : 0;
+    result.events = events_.taken();
+    result.steals = steals_;
+    result.members = static_cast<int>(members_.size());
+    result.width = static_cast<int>(ranks_.size());
+    result.rows.assign(members_.size(), 0);
+    for (const actor_id rank : ranks_) result.rows[rank] = members_[rank].rows;
+    for (const member& one : members_) result.threads.push_back(one.where);
+    result.accounts = std::move(accounts_);
+    return result;
+}
+
+}  // namespace
+
+const std::vector<std::string>& loop_schedules(const std::string& runtime) {
+    static const std::vector<std::string> openmp = {"static", "static_chunk", "dynamic", "guided"};
+    static const std::vector<std::string> tbb = {"auto", "static"};
+    static const std::vector<std::string> ours = {"adaptive", "static", "static_chunk",
+                                                  "dynamic",  "guided", "weighted"};
+    static const std::vector<std::string> serial = {"static"};
+    if (runtime == "openmp") return openmp;
+    if (runtime == "tbb") return tbb;
+    if (runtime == "tautochrone") return ours;
+    if (runtime == "serial") return serial;
+    throw input_error("runtime '" + runtime + "' is unknown; choose from openmp, tbb, tautochrone, serial");
+}
+
+loop_result simulate_loop(const machine& on, const loop_request& asked) {
+    return loop_run(on, asked).run();
+}
+
+}  // namespace tauto::sim

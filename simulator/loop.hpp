@@ -1,0 +1,51 @@
+#pragma once
+// A parallel loop in virtual time: the conjugate gradients of the loop study, whose rows are shared out by
+// the very schedules that real threads run, or by models of the peers'.
+
+#include <string>
+#include <vector>
+
+#include "ledger.hpp"
+#include "machine.hpp"
+
+namespace tauto::sim {
+
+struct loop_request {
+    std::int64_t size = 1000;         // order of the matrix: rows, and floats in a row
+    std::string runtime = "openmp";   // openmp, tbb, tautochrone, serial
+    std::string schedule = "static";  // static, static_chunk, dynamic, guided, auto, weighted, adaptive
+    std::int64_t chunk = 1;
+    std::string placement = "all";
+    int repetitions = 0;  // iterations of the solver; 0: as many as the schedule needs
+    bool timeline = false;
+};
+
+struct loop_result {
+    nanoseconds iteration = 0;    // one iteration of the solver in the steady state: median
+    nanoseconds loop = 0;         // the parallel loop of it alone
+    nanoseconds fork_join = 0;    // of one iteration
+    double memory_bytes = 0;      // read from memory by one loop
+    double last_level_bytes = 0;  // that passed the shared cache's port
+    double joules = 0;            // one iteration
+    double waiting_share = 0;     // of the members' time, working and waiting
+    std::int64_t events = 0;
+    std::int64_t steals = 0;  // of one loop
+    int members = 0;
+    int width = 0;                   // members that took part in the last loop
+    std::vector<std::int64_t> rows;  // by member, in the last loop
+    std::vector<hardware_thread> threads;
+    ledger accounts{0, 0, false};
+
+    [[nodiscard]] double miss_ratio() const {
+        return last_level_bytes > 0 ? memory_bytes / last_level_bytes : 0;
+    }
+};
+
+// Runs it and checks that every row was done once and that time and energy add up. Throws input_error for
+// what cannot be simulated, std::logic_error where something does not add up.
+loop_result simulate_loop(const machine& on, const loop_request& asked);
+
+// The schedules of a runtime.
+const std::vector<std::string>& loop_schedules(const std::string& runtime);
+
+}  // namespace tauto::sim

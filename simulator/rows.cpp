@@ -1,0 +1,278 @@
+#include "rows.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "collective.hpp"
+#include "loop.hpp"
+#include "nbody.hpp"
+#include "tasks.hpp"
+#include "threads.hpp"
+
+namespace tauto::sim {
+
+namespace {
+
+constexpr const char* schema = "tautochrone.runner/1";
+
+// Reads the fields of a request, refuses those that it does not know.
+class fields {
+  public:
+    explicit fields(const json& from) : from_(from) { known_.insert("study"); }
+
+    template <class Value>
+    void read(const char* key, Value& into) {
+        known_.insert(key);
+        if (!from_.contains(key) || from_.at(key).is_null()) return;
+        try {
+            into = from_.at(key).get<Value>();
+        } catch (const json::exception&) {
+            throw input_error(std::string("'") + key + "' is " + from_.at(key).dump() +
+                              ", which it cannot be");
+        }
+    }
+    void refuse_others() const {
+        for (const auto& [key, value] : from_.items()) {
+            if (known_.count(key) > 0) continue;
+            std::string list;
+            for (const auto& one : known_) list += (list.empty() ? "" : ", ") + one;
+            throw input_error("a request has no '" + key + "'; it may have " + list);
+        }
+    }
+
+  private:
+    const json& from_;
+    std::set<std::string> known_;
+};
+
+double seconds_of(nanoseconds time) {
+    return static_cast<double>(time) * 1e-9;
+}
+
+json times_json(const ledger& accounts) {
+    return {{"working_seconds", seconds_of(accounts.total(activity::working))},
+            {"waiting_seconds", seconds_of(accounts.total(activity::waiting))},
+            {"idle_seconds", seconds_of(accounts.total(activity::idle))}};
+}
+
+json timeline_json(const ledger& accounts) {
+    json list = json::array();
+    for (const slice& one : accounts.slices())
+        list.push_back({one.member, activity_names[static_cast<std::size_t>(one.what)], one.begin, one.end});
+    return list;
+}
+
+// Time and energy of each member or core of the account, and what the machine drew: all were checked to add
+// up.
+json accounts_json(const ledger& accounts) {
+    json members = json::array();
+    for (std::size_t i = 0; i < accounts.members(); ++i) {
+        const auto id = static_cast<actor_id>(i);
+        members.push_back({{"working_nanoseconds", accounts.time(id, activity::working)},
+                           {"waiting_nanoseconds", accounts.time(id, activity::waiting)},
+                           {"idle_nanoseconds", accounts.time(id, activity::idle)},
+                           {"picojoules", accounts.picojoules(id)}});
+    }
+    return {{"end_nanoseconds", accounts.end()},
+            {"picojoules", accounts.total_picojoules()},
+            {"rest_picojoules", accounts.base_picojoules()},
+            {"members", members}};
+}
+
+json cores_json(const machine& on, const std::vector<hardware_thread>& threads) {
+    std::vector<std::set<int>> cores(on.kinds.size());
+    for (const hardware_thread& one : threads) cores[static_cast<std::size_t>(one.kind)].insert(one.core);
+    json counted = json::object();
+    for (std::size_t k = 0; k < cores.size(); ++k) {
+        if (!cores[k].empty()) counted[on.kinds[k].name] = cores[k].size();
+    }
+    return counted;
+}
+
+json head(const machine& on, const char* study) {
+    return {{"schema", schema}, {"source", "simulated"}, {"study", study}, {"machine", on.name}};
+}
+
+json simulate_loop_row(const machine& on, const json& request) {
+    loop_request asked;
+    bool accounts = false;
+    fields in(request);
+    in.read("size", asked.size);
+    in.read("runtime", asked.runtime);
+    in.read("schedule", asked.schedule);
+    in.read("chunk", asked.chunk);
+    in.read("placement", asked.placement);
+    in.read("repetitions", asked.repetitions);
+    in.read("timeline", asked.timeline);
+    in.read("accounts", accounts);
+    in.refuse_others();
+    const loop_result found = simulate_loop(on, asked);
+    json row = head(on, "loop");
+    const bool chunked =
+        asked.schedule == "dynamic" || asked.schedule == "guided" || asked.schedule == "static_chunk";
+    row.update({{"runtime", asked.runtime},
+                {"schedule", asked.schedule},
+                {"chunk", chunked ? json(asked.chunk) : json()},
+                {"placement", asked.placement},
+                {"size", asked.size},
+                {"threads", found.members},
+                {"width", found.width},
+                {"cores", cores_json(on, found.threads)},
+                {"seconds", seconds_of(found.iteration)},
+                {"loop_seconds", seconds_of(found.loop)},
+                {"fork_join_seconds", seconds_of(found.fork_join)},
+                {"memory_bytes", found.memory_bytes},
+                {"miss_ratio", found.last_level_bytes > 0 ? json(found.miss_ratio()) : json()},
+                {"waiting_share", found.waiting_share},
+                {"steals", found.steals},
+                {"energy", {{"status", "modelled"}, {"joules", found.joules}}},
+                {"rows", found.rows},
+                {"times", times_json(found.accounts)},
+                {"events", found.events}});
+    if (asked.timeline) row["timeline"] = timeline_json(found.accounts);
+    if (accounts) row["accounts"] = accounts_json(found.accounts);
+    return row;
+}
+
+json simulate_tasks_row(const machine& on, const json& request) {
+    tasks_request asked;
+    bool accounts = false;
+    fields in(request);
+    in.read("tasks", asked.tasks);
+    in.read("bytes", asked.bytes);
+    in.read("threads", asked.threads);
+    in.read("runtime", asked.runtime);
+    in.read("seconds", asked.seconds);
+    in.read("timeline", asked.timeline);
+    in.read("accounts", accounts);
+    in.refuse_others();
+    const tasks_result found = simulate_tasks(on, asked);
+    json row = head(on, "mapreduce");
+    row.update({{"runtime", asked.runtime},
+                {"tasks", asked.tasks},
+                {"bytes", asked.bytes},
+                {"threads", asked.threads},
+                {"cores", cores_json(on, found.where)},
+                {"seconds", seconds_of(found.repetition)},
+                {"alone_seconds", seconds_of(found.alone)},
+                {"task_seconds", found.task_seconds},
+                {"waiting_share", found.waiting_share},
+                {"cpu_load", found.load},
+                {"mean_hertz", found.mean_hertz},
+                {"sleeps", found.sleeps},
+                {"repetitions", found.repetitions},
+                {"energy", {{"status", "modelled"}, {"joules", found.joules}}},
+                {"times", times_json(found.accounts)},
+                {"events", found.events}});
+    if (asked.timeline) row["timeline"] = timeline_json(found.accounts);
+    if (accounts) row["accounts"] = accounts_json(found.accounts);
+    return row;
+}
+
+json simulate_threads_row(const machine& on, const json& request) {
+    threads_request asked;
+    json threads = json::array();
+    bool accounts = false;
+    fields in(request);
+    in.read("threads", threads);
+    in.read("until_seconds", asked.until_seconds);
+    in.read("timeline", asked.timeline);
+    in.read("accounts", accounts);
+    in.refuse_others();
+    for (const json& one : threads) {
+        thread_request wish;
+        fields each(one);
+        each.read("name", wish.name);
+        each.read("seconds", wish.seconds);
+        each.read("pace", wish.pace);
+        each.read("core", wish.core);
+        each.refuse_others();
+        asked.threads.push_back(wish);
+    }
+    const threads_result found = simulate_threads(on, asked);
+    json each = json::array();
+    for (const nanoseconds end : found.finished_each) each.push_back(seconds_of(end));
+    json row = head(on, "power");
+    row.update({{"threads", asked.threads.size()},
+                {"seconds", seconds_of(found.finished)},
+                {"thread_seconds", each},
+                {"end_seconds", seconds_of(found.end)},
+                {"energy",
+                 {{"status", "modelled"},
+                  {"joules", found.package_joules_to_finish},
+                  {"common_joules", found.package_joules},
+                  {"platform_common_joules", found.platform_joules}}},
+                {"mean_hertz", found.mean_hertz},
+                {"migrations", found.migrations},
+                {"times", times_json(found.accounts)},
+                {"events", found.events}});
+    if (asked.timeline) row["timeline"] = timeline_json(found.accounts);
+    if (accounts) row["accounts"] = accounts_json(found.accounts);
+    return row;
+}
+
+json simulate_collective_row(const machine& on, const json& request) {
+    collective_request asked;
+    fields in(request);
+    in.read("operation", asked.operation);
+    in.read("library", asked.library);
+    in.read("ranks", asked.ranks);
+    in.read("words", asked.words);
+    in.refuse_others();
+    const collective_result found = simulate_collective(on, asked);
+    json row = head(on, "collective");
+    row.update({{"operation", asked.operation},
+                {"library", asked.library},
+                {"ranks", asked.ranks},
+                {"words", asked.words},
+                {"seconds", found.seconds},
+                {"algorithm", found.algorithm},
+                {"messages", found.messages},
+                {"bytes_moved", found.bytes_moved}});
+    return row;
+}
+
+json simulate_nbody_row(const machine& on, const json& request) {
+    nbody_request asked;
+    fields in(request);
+    in.read("particles", asked.particles);
+    in.read("active", asked.active);
+    in.read("ranks", asked.ranks);
+    in.read("scheme", asked.scheme);
+    in.read("engine", asked.engine);
+    in.refuse_others();
+    const nbody_result found = simulate_nbody(on, asked);
+    json row = head(on, "nbody");
+    row.update({{"particles", asked.particles},
+                {"active", asked.active},
+                {"ranks", asked.scheme == "serial" ? 1 : asked.ranks},
+                {"scheme", asked.scheme},
+                {"engine", asked.engine},
+                {"seconds", found.seconds},
+                {"serial_seconds", found.serial_seconds},
+                {"force_seconds", found.force_seconds},
+                {"predict_seconds", found.predict_seconds},
+                {"correct_seconds", found.correct_seconds},
+                {"exchange_seconds", found.exchange_seconds},
+                {"exchange_latency_seconds", found.exchange_latency_seconds},
+                {"fork_join_seconds", found.fork_join_seconds}});
+    return row;
+}
+
+}  // namespace
+
+json simulate(const machine& on, const json& request) {
+    if (!request.is_object()) throw input_error("a request must be a JSON object");
+    const std::string study = request.contains("study") && request.at("study").is_string()
+                                  ? request.at("study").get<std::string>()
+                                  : std::string();
+    if (study == "loop") return simulate_loop_row(on, request);
+    if (study == "mapreduce") return simulate_tasks_row(on, request);
+    if (study == "power") return simulate_threads_row(on, request);
+    if (study == "collective") return simulate_collective_row(on, request);
+    if (study == "nbody") return simulate_nbody_row(on, request);
+    throw input_error("study '" + study +
+                      "' is unknown; choose from loop, mapreduce, power, collective, nbody");
+}
+
+}  // namespace tauto::sim

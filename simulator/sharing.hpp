@@ -1,0 +1,32 @@
+#pragma once
+// Who gets how much of what is shared: bandwidth, weighted max-min fair, and room in caches.
+
+#include <span>
+#include <vector>
+
+namespace tauto::sim {
+
+// One member that streams bytes. Of each byte, the part `last_level` passes the shared cache's port and the
+// part `memory` the memory's.
+struct flow {
+    double limit = 0;   // bytes a second it would take if nothing were shared; 0: takes no part
+    double weight = 1;  // its part of a full bus is in proportion
+    double last_level = 0;
+    double memory = 0;
+    double rate = 0;  // the answer
+};
+
+// Fills in the rates, weighted max-min fair: no rate can grow without making one smaller whose rate by weight
+// is not larger. More bandwidth never makes a rate smaller where one bus alone is full. O(flows · log flows).
+// Source: the progressive filling of Bertsekas and Gallager, Data Networks, 6.5.2.
+void share_fairly(std::span<flow> flows, double last_level_bytes_per_second, double memory_bytes_per_second);
+
+// The part of a working set that is still there when it is read again in the same order, with random
+// replacement: h = exp(-(1 - h) · set / capacity), 1 where it fits. (With strict least-recently-used
+// replacement it would be 0 or 1; today's caches are neither, and lose their content step by step.)
+double retained(double set_bytes, double capacity_bytes);
+
+// e to the -x for x ≥ 0 from + - * / alone, so that it is the same on every system.
+double exp_minus(double x);
+
+}  // namespace tauto::sim

@@ -1,0 +1,327 @@
+#include "threads.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace tauto::sim {
+
+namespace {
+
+// A frame of a thread that paces itself: it works its part of this and sleeps the rest.
+constexpr nanoseconds frame = 33'000'000;
+
+class threads_run {
+  public:
+    threads_run(const machine& on, const threads_request& asked);
+    threads_result run();
+
+  private:
+    struct thread {
+        double left = 0;   // cycles of the first kind
+        double burst = 0;  // cycles left in this frame; all of them where it does not pace itself
+        double whole_burst = 0;
+        bool paced = false;
+        int pinned = -1;
+        int core = -1;  // runs there now
+        bool ready = true;
+        bool over = false;
+        nanoseconds frame_end = 0;
+        nanoseconds finished = 0;
+    };
+    struct core_state {
+        int kind = 0;
+        int place = 0;  // in its kind
+        int runs = -1;  // thread
+        double hertz = 0;
+        std::size_t level = 0;  // of the kind's states, for thresholds
+        nanoseconds since = 0;
+        nanoseconds busy = 0;  // in this sampling period
+    };
+
+    [[nodiscard]] const core_kind& kind(const core_state& one) const {
+        return machine_.kinds[static_cast<std::size_t>(one.kind)];
+    }
+    [[nodiscard]] double pace(const core_state& one) const {
+        return one.hertz * machine_.kinds.front().hash_cycles_per_byte / kind(one).hash_cycles_per_byte;
+    }
+    void settle(std::size_t core, nanoseconds at);
+    void dispatch(nanoseconds at);
+    void migrate(nanoseconds at);
+    void sample(nanoseconds at);
+    void set_clock(std::size_t core, double hertz, nanoseconds at);
+    void plan(std::size_t core, nanoseconds at);
+    void draw(std::size_t core, nanoseconds at);
+    void burst_over(std::size_t core, nanoseconds at);
+    void frame_over(std::size_t thread, nanoseconds at);
+
+    const machine& machine_;
+    threads_request asked_;
+    std::vector<thread> threads_;
+    std::vector<core_state> cores_;
+    // Actors: cores (end of a burst), threads (next frame), the governor, the system's migration.
+    event_queue events_;
+    ledger accounts_;
+    int left_ = 0;
+    std::int64_t migrations_ = 0;
+    double clock_time_ = 0;
+    double busy_time_ = 0;
+    int rotation_ = 0;
+};
+
+threads_run::threads_run(const machine& on, const threads_request& asked)
+    : machine_(on),
+      asked_(asked),
+      events_(static_cast<std::size_t>(on.cores()) + asked.threads.size() + 2),
+      accounts_(static_cast<std::size_t>(on.cores()), 0, asked.timeline) {
+    if (asked.threads.empty()) throw input_error("no thread was named; give at least one");
+    for (const core_kind& one : on.kinds) {
+        for (int place = 0; place < one.cores; ++place) {
+            core_state core;
+            core.kind = static_cast<int>(&one - on.kinds.data());
+            core.place = place;
+            core.level = one.state_hertz.size() - 1;
+            core.hertz = one.turbo(1) * one.spread(place);
+            cores_.push_back(core);
+        }
+    }
+    const double hertz = on.kinds.front().turbo(1);
+    for (const thread_request& one : asked.threads) {
+        if (!(one.seconds > 0 && one.seconds <= 1e5))
+            throw input_error("thread '" + one.name + "': seconds must be above 0, at most 100000");
+        if (!(one.pace > 0 && one.pace <= 1))
+            throw input_error("thread '" + one.name + "': pace must be above 0, at most 1");
+        if (one.core >= on.cores())
+            throw input_error("thread '" + one.name + "' is pinned to core " + std::to_string(one.core) +
+                              "; " + on.name + " has " + std::to_string(on.cores()));
+        thread made;
+        made.left = one.seconds * hertz;
+        made.paced = one.pace < 1;
+        made.whole_burst = made.paced ? one.pace * static_cast<double>(frame) * 1e-9 * hertz : made.left;
+        made.burst = std::min(made.left, made.whole_burst);
+        made.pinned = one.core;
+        threads_.push_back(made);
+    }
+    left_ = static_cast<int>(threads_.size());
+}
+
+// Counts the work that the core has done since it was last looked at.
+void threads_run::settle(std::size_t core, nanoseconds at) {
+    core_state& own = cores_[core];
+    if (own.runs >= 0) {
+        const double elapsed = static_cast<double>(at - own.since);
+        thread& one = threads_[static_cast<std::size_t>(own.runs)];
+        const double done = pace(own) * elapsed * 1e-9;
+        one.left = std::max(0.0, one.left - done);
+        one.burst = std::max(0.0, one.burst - done);
+        own.busy += at - own.since;
+        clock_time_ += own.hertz * elapsed;
+        busy_time_ += elapsed;
+    }
+    own.since = at;
+}
+
+void threads_run::draw(std::size_t core, nanoseconds at) {
+    const core_state& own = cores_[core];
+    const bool works = own.runs >= 0;
+    bool any = false;
+    for (const core_state& one : cores_) any = any || one.runs >= 0;
+    const std::int64_t idle = any ? kind(own).idle_milliwatts() : kind(own).sleeping_milliwatts();
+    accounts_.enter(static_cast<actor_id>(core), works ? activity::working : activity::idle,
+                    works ? kind(own).active_milliwatts(own.hertz) : idle, at);
+    accounts_.set_base((any ? machine_.uncore_active_milliwatts : machine_.uncore_idle_milliwatts) +
+                           machine_.platform_milliwatts,
+                       at);
+}
+
+void threads_run::plan(std::size_t core, nanoseconds at) {
+    core_state& own = cores_[core];
+    if (own.runs < 0) return events_.cancel(static_cast<actor_id>(core));
+    const double burst = threads_[static_cast<std::size_t>(own.runs)].burst;
+    events_.schedule(static_cast<actor_id>(core),
+                     at + static_cast<nanoseconds>(burst / pace(own) * 1e9 + 0.5));
+}
+
+// Puts ready threads on idle cores, pinned ones on their own, the others wherever there is room.
+void threads_run::dispatch(nanoseconds at) {
+    for (std::size_t t = 0; t < threads_.size(); ++t) {
+        thread& one = threads_[t];
+        if (!one.ready || one.over || one.core >= 0) continue;
+        int found = -1;
+        for (std::size_t c = 0; c < cores_.size() && found < 0; ++c) {
+            if (one.pinned >= 0 && static_cast<std::size_t>(one.pinned) != c) continue;
+            if (cores_[c].runs < 0) found = static_cast<int>(c);
+        }
+        if (found < 0) continue;
+        const auto core = static_cast<std::size_t>(found);
+        settle(core, at);
+        cores_[core].runs = static_cast<int>(t);
+        one.core = found;
+        draw(core, at);
+        plan(core, at);
+    }
+    for (std::size_t c = 0; c < cores_.size(); ++c) draw(c, at);
+}
+
+// The system moves threads that are not pinned on to the next core, as a scheduler does that balances a queue
+// of its own for each core; one that waits for a core takes its turn.
+void threads_run::migrate(nanoseconds at) {
+    const auto count = cores_.size();
+    bool moved = false;
+    std::vector<int> wants;
+    for (std::size_t c = 0; c < count; ++c) {
+        settle(c, at);
+        const int t = cores_[c].runs;
+        if (t < 0 || threads_[static_cast<std::size_t>(t)].pinned >= 0) continue;
+        wants.push_back(t);
+        cores_[c].runs = -1;
+        threads_[static_cast<std::size_t>(t)].core = -1;
+    }
+    ++rotation_;
+    for (const int t : wants) {
+        for (std::size_t step = 0; step < count; ++step) {
+            const std::size_t c = (static_cast<std::size_t>(rotation_) + step) % count;
+            if (cores_[c].runs >= 0) continue;
+            cores_[c].runs = t;
+            thread& one = threads_[static_cast<std::size_t>(t)];
+            one.core = static_cast<int>(c);
+            // What a move costs is work that is done twice: the cache is cold.
+            const double lost = static_cast<double>(machine_.migration_cost) * 1e-9 * cores_[c].hertz;
+            one.burst += lost;
+            one.left += lost;
+            ++migrations_;
+            moved = true;
+            break;
+        }
+    }
+    for (std::size_t c = 0; c < count; ++c) {
+        draw(c, at);
+        plan(c, at);
+    }
+    if (moved) dispatch(at);
+    if (left_ > 0)
+        events_.schedule(static_cast<actor_id>(count + threads_.size() + 1), at + machine_.migration_period);
+}
+
+void threads_run::set_clock(std::size_t core, double hertz, nanoseconds at) {
+    if (cores_[core].hertz == hertz) return;
+    settle(core, at);
+    cores_[core].hertz = hertz;
+    draw(core, at);
+    plan(core, at);
+}
+
+void threads_run::sample(nanoseconds at) {
+    const governor& rule = machine_.frequency;
+    for (std::size_t c = 0; c < cores_.size(); ++c) settle(c, at);
+    double whole = 0;
+    for (const core_state& one : cores_) whole += static_cast<double>(one.busy);
+    for (std::size_t c = 0; c < cores_.size(); ++c) {
+        core_state& own = cores_[c];
+        const core_kind& sort = kind(own);
+        // The package is as busy as its threads together, one core's worth at most.
+        const double counted = rule.whole_package ? whole : static_cast<double>(own.busy);
+        const double used = std::min(1.0, counted / static_cast<double>(rule.sampling));
+        if (rule.rule == governor::policy::proportional) {
+            const double wanted = rule.headroom * used * sort.turbo(1);
+            double hertz = sort.state_hertz.back();
+            for (std::size_t s = sort.state_hertz.size(); s-- > 0;) {
+                if (sort.state_hertz[s] >= wanted) hertz = sort.state_hertz[s];
+            }
+            set_clock(c, std::max(sort.min_hertz, std::min(hertz, sort.turbo(1) * sort.spread(own.place))),
+                      at);
+        } else if (rule.rule == governor::policy::thresholds) {
+            if (used > rule.up && own.level + 1 < sort.state_hertz.size()) ++own.level;
+            if (used < rule.down && own.level > 0) --own.level;
+        }
+        own.busy = 0;
+    }
+    if (rule.rule == governor::policy::thresholds) {
+        // Cores of one package share a voltage plane and a clock: the one that wants most decides.
+        std::size_t level = 0;
+        for (const core_state& one : cores_) level = std::max(level, one.level);
+        for (std::size_t c = 0; c < cores_.size(); ++c)
+            set_clock(c, kind(cores_[c]).state_hertz[std::min(level, kind(cores_[c]).state_hertz.size() - 1)],
+                      at);
+    }
+    if (left_ > 0)
+        events_.schedule(static_cast<actor_id>(cores_.size() + threads_.size()), at + rule.sampling);
+}
+
+void threads_run::burst_over(std::size_t core, nanoseconds at) {
+    settle(core, at);
+    const int t = cores_[core].runs;
+    thread& one = threads_[static_cast<std::size_t>(t)];
+    cores_[core].runs = -1;
+    one.core = -1;
+    // Less than a nanosecond of work is none: virtual time could not go on.
+    if (one.left * 1e9 <= pace(cores_[core])) {
+        one.over = true;
+        one.finished = at;
+        --left_;
+    } else if (one.paced) {
+        one.ready = false;
+        events_.schedule(static_cast<actor_id>(cores_.size() + static_cast<std::size_t>(t)),
+                         std::max(at, one.frame_end));
+    } else {
+        one.burst = one.left;
+    }
+    dispatch(at);
+}
+
+void threads_run::frame_over(std::size_t t, nanoseconds at) {
+    thread& one = threads_[t];
+    one.ready = true;
+    one.burst = std::min(one.left, one.whole_burst);
+    one.frame_end = at + frame;
+    dispatch(at);
+}
+
+threads_result threads_run::run() {
+    for (std::size_t t = 0; t < threads_.size(); ++t) threads_[t].frame_end = frame;
+    for (std::size_t c = 0; c < cores_.size(); ++c) draw(c, 0);
+    dispatch(0);
+    const std::size_t count = cores_.size();
+    if (machine_.frequency.rule != governor::policy::maximum)
+        events_.schedule(static_cast<actor_id>(count + threads_.size()), machine_.frequency.sampling);
+    if (machine_.migration_period > 0)
+        events_.schedule(static_cast<actor_id>(count + threads_.size() + 1), machine_.migration_period);
+    nanoseconds now = 0;
+    while (left_ > 0 && !events_.empty()) {
+        const event next = events_.take();
+        now = next.at;
+        if (next.actor < count) {
+            burst_over(next.actor, now);
+        } else if (next.actor < count + threads_.size()) {
+            frame_over(next.actor - count, now);
+        } else if (next.actor == count + threads_.size()) {
+            sample(now);
+        } else {
+            migrate(now);
+        }
+    }
+    if (left_ > 0) throw std::logic_error("threads are left that nobody runs");
+    threads_result result;
+    result.finished = now;
+    const std::int64_t to_finish = accounts_.energy_until(now) - machine_.platform_milliwatts * now;
+    result.end = std::max(now, to_nanoseconds(asked_.until_seconds));
+    accounts_.close(result.end);
+    accounts_.check();
+    const std::int64_t platform = machine_.platform_milliwatts * result.end;
+    result.package_joules_to_finish = static_cast<double>(to_finish) * 1e-12;
+    result.package_joules = static_cast<double>(accounts_.total_picojoules() - platform) * 1e-12;
+    result.platform_joules = static_cast<double>(accounts_.total_picojoules()) * 1e-12;
+    result.mean_hertz = busy_time_ > 0 ? clock_time_ / busy_time_ : 0;
+    result.migrations = migrations_;
+    result.events = events_.taken();
+    for (const thread& one : threads_) result.finished_each.push_back(one.finished);
+    result.accounts = std::move(accounts_);
+    return result;
+}
+
+}  // namespace
+
+threads_result simulate_threads(const machine& on, const threads_request& asked) {
+    return threads_run(on, asked).run();
+}
+
+}  // namespace tauto::sim

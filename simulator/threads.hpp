@@ -1,0 +1,43 @@
+#pragma once
+// Threads with so much work each, placed by a system that moves them about, under a frequency governor: the
+// power study in virtual time.
+
+#include <string>
+#include <vector>
+
+#include "ledger.hpp"
+#include "machine.hpp"
+
+namespace tauto::sim {
+
+// A thread runs `seconds` of work (at the highest clock of the first kind). A thread that does only a part of
+// the time what another does all the time has `pace` below 1: it waits asleep for the rest of each frame.
+struct thread_request {
+    std::string name;
+    double seconds = 1;
+    double pace = 1;
+    int core = -1;  // pinned to; -1: where the system puts it
+};
+
+struct threads_request {
+    std::vector<thread_request> threads;
+    double until_seconds = 0;  // idle is added up to here, where the work ends before
+    bool timeline = false;
+};
+
+struct threads_result {
+    nanoseconds finished = 0;   // the last thread's end
+    nanoseconds end = 0;        // of the account: finished, or until_seconds
+    double package_joules = 0;  // to `end`
+    double platform_joules = 0;
+    double package_joules_to_finish = 0;
+    double mean_hertz = 0;  // while working
+    std::int64_t migrations = 0;
+    std::int64_t events = 0;
+    std::vector<nanoseconds> finished_each;
+    ledger accounts{0, 0, false};
+};
+
+threads_result simulate_threads(const machine& on, const threads_request& asked);
+
+}  // namespace tauto::sim

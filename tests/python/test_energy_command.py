@@ -1,0 +1,304 @@
+"""`tauto energy`, joules in rows, and joules in `tauto compare`."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from energy_trees import UNIT_61_RANGE, Clock, energy, machine, steps, zone
+from measuring import configuration, open_store, plan, row
+from tautochrone import cli
+from tautochrone.clock import VirtualClock
+from tautochrone.compare import as_json, compare_results
+from tautochrone.energy import estimate, record
+from tautochrone.energy.command import EnergyRequest, EnergyServices, run_energy_command
+from tautochrone.energy.find import Found, find_meter
+from tautochrone.energy.idle import IdleLog
+from tautochrone.energy.meter import Unavailable
+from tautochrone.energy.metered_executor import MeteredExecutor
+from tautochrone.energy.tree import Tree
+from tautochrone.errors import TautoError
+from tautochrone.executor import RunResult
+from tautochrone.measure import run_plan
+
+NO_METER = Found(None, Unavailable("the system lists no energy meter", "Load the driver: sudo modprobe x"))
+QUICK = (sys.executable, "-S", "-c", "pass")
+
+
+class Laboratory:
+    """A meter that counts 10 J at each reading, on a fake tree; what is said and printed."""
+
+    def __init__(self, root: Path) -> None:
+        self.root, self.microjoules = root, 1_000_000
+        self.output, self.messages = io.StringIO(), io.StringIO()
+        zone(machine(root), "intel-rapl:0", "package-0", self.microjoules, UNIT_61_RANGE)
+
+    def work(self, joules: float) -> None:
+        self.microjoules += round(joules * 1e6)
+        energy(self.root, "intel-rapl:0", self.microjoules)
+
+    def found(self, clock: Any = None) -> Found:
+        clock = clock or Clock()
+        return find_meter(Tree(self.root), busy=steps(clock, lambda: self.work(3.000061)), clock=clock)
+
+    def services(self, found: Found | None = None) -> EnergyServices:
+        return EnergyServices(
+            find=lambda: found if found is not None else self.found(),
+            idle_log=lambda meter: IdleLog(meter, sleep=lambda seconds: self.work(0.0)),
+            output=self.output,
+            messages=self.messages,
+        )
+
+
+def run(laboratory: Laboratory, found: Found | None = None, **options: Any) -> int:
+    options = {"command": QUICK, "idle_seconds": 0.0, **options}
+    return run_energy_command(EnergyRequest(**options), laboratory.services(found))
+
+
+def test_without_a_meter_there_is_the_reason_and_no_joule(tmp_path: Path) -> None:
+    laboratory = Laboratory(tmp_path)
+    assert run(laboratory, NO_METER, json=True) == 0
+    result = json.loads(laboratory.output.getvalue())
+    assert result["energy"] == {
+        "status": "unavailable",
+        "joules": None,
+        "reason": "the system lists no energy meter",
+        "remedy": "Load the driver: sudo modprobe x",
+        "source": None,
+    }
+    assert result["cpu_seconds"] > 0
+    assert result["core_seconds"] == pytest.approx(result["cpus"] * result["seconds"])
+    said = laboratory.messages.getvalue()
+    assert said.count("warning: no energy meter: the system lists no energy meter") == 1
+
+
+def test_the_table_without_a_meter_shows_what_stands_in_for_joules(tmp_path: Path) -> None:
+    laboratory = Laboratory(tmp_path)
+    run(laboratory, NO_METER)
+    shown = laboratory.messages.getvalue()
+    assert "CPU-seconds" in shown
+    assert "core-seconds" in shown
+    assert "unavailable" in shown
+    assert " J" not in shown
+
+
+@pytest.mark.parametrize("objective", ["energy", "edp", "ed2p"])
+def test_energy_as_objective_without_a_meter_fails_before_the_command_starts(
+    tmp_path: Path, objective: str
+) -> None:
+    proof = tmp_path / "started"
+    command = (sys.executable, "-c", f"open({str(proof)!r}, 'w')")
+    with pytest.raises(TautoError, match="there is no energy meter: the system lists no energy meter"):
+        run(Laboratory(tmp_path), NO_METER, command=command, objective=objective)
+    assert not proof.exists()
+
+
+def test_an_unknown_objective_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(TautoError, match="no objective 'joules'"):
+        run(Laboratory(tmp_path), objective="joules")
+
+
+def test_with_a_meter_the_joules_are_those_between_start_and_end(tmp_path: Path) -> None:
+    laboratory = Laboratory(tmp_path)
+    file = tmp_path / "sys/class/powercap/intel-rapl:0/energy_uj"
+    # The command itself turns the meter on by 12.5 J.
+    code = (
+        f"import time; p = open({str(file)!r}, 'r+'); v = int(p.read()); p.seek(0); "
+        "p.write(str(v + 12500000)); p.close(); time.sleep(0.3)"
+    )
+    assert run(laboratory, command=(sys.executable, "-c", code), json=True, reference_seconds=50.0) == 0
+    found = json.loads(laboratory.output.getvalue())["energy"]
+    assert found["status"] == "measured"
+    assert found["joules"] == pytest.approx(12.5)
+    assert found["mean_watts"] == pytest.approx(12.5 / found["seconds"])
+    assert (found["total"], found["source"]) == ("package", "powercap")
+    assert found["net_joules"] is None  # no idle power was measured
+
+
+def test_idle_power_gives_net_and_common_energy(tmp_path: Path) -> None:
+    laboratory = Laboratory(tmp_path)
+    assert run(laboratory, json=True, idle_seconds=0.5, reference_seconds=50.0) == 0
+    found = json.loads(laboratory.output.getvalue())["energy"]
+    # The idle machine of this test draws nothing at all.
+    assert (found["idle_watts"], found["idle_spread_watts"]) == (0.0, 0.0)
+    assert found["net_joules"] == found["common_joules"] == found["joules"]
+    assert found["reference_seconds"] == 50.0
+
+
+def test_the_exit_status_is_the_commands(tmp_path: Path) -> None:
+    laboratory = Laboratory(tmp_path)
+    assert run(laboratory, NO_METER, command=(sys.executable, "-c", "raise SystemExit(7)")) == 7
+    killed = "import os, signal; os.kill(os.getpid(), signal.SIGTERM)"
+    assert run(laboratory, NO_METER, command=(sys.executable, "-c", killed)) == 128 + 15
+
+
+def test_a_command_that_is_not_there_ends_with_127(tmp_path: Path) -> None:
+    laboratory = Laboratory(tmp_path)
+    assert run(laboratory, NO_METER, command=("no-such-program",)) == 127
+    assert "no-such-program cannot be started: No such file or directory" in laboratory.messages.getvalue()
+
+
+def test_options_that_cannot_be_meant(tmp_path: Path) -> None:
+    for options in ({"idle_seconds": -1.0}, {"reference_seconds": 0.0}, {"command": ()}):
+        with pytest.raises(TautoError):
+            run(Laboratory(tmp_path), NO_METER, **options)
+
+
+def test_the_command_line_says_why_there_is_nothing_to_run(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["energy"]) == 2
+    assert "tauto energy was given no command" in capsys.readouterr().err
+
+
+# -- estimates --
+
+
+POINTS = [(0.0, 10.0), (1.0, 15.0), (2.0, 20.0), (2.0, 20.0)]
+
+
+def test_a_model_is_a_line_with_its_error() -> None:
+    model = estimate.fit("a machine", "perf", POINTS)
+    assert model.idle_watts == pytest.approx(10.0)
+    assert model.watts_per_busy_cpu == pytest.approx(5.0)
+    assert model.error_percent == pytest.approx(0.0, abs=1e-6)
+    assert model.joules(10.0, 4.0) == pytest.approx(120.0)
+    assert estimate.fit("a machine", "perf", [*POINTS, (1.0, 18.0)]).error_percent > 3.0
+
+
+def test_an_estimate_is_labelled_and_never_called_joules(tmp_path: Path) -> None:
+    laboratory = Laboratory(tmp_path)
+    estimate.save(estimate.fit("the lab's server", "perf", POINTS), tmp_path / "model.json")
+    assert run(laboratory, NO_METER, json=True, estimate=tmp_path / "model.json") == 0
+    found = json.loads(laboratory.output.getvalue())["energy"]
+    assert (found["status"], found["joules"]) == ("estimated", None)
+    assert found["estimated_joules"] > 0
+    assert found["model"] == "fitted on the lab's server with perf"
+    assert record.measured_joules({"error": None, "energy": found}) is None
+
+
+def test_there_is_no_estimate_unless_asked_for(tmp_path: Path) -> None:
+    laboratory = Laboratory(tmp_path)
+    run(laboratory, NO_METER, json=True)
+    assert "estimated" not in laboratory.output.getvalue()
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"schema": "tautochrone.energy_model/1"}'])
+def test_a_file_that_is_no_model_is_refused(tmp_path: Path, content: str) -> None:
+    (tmp_path / "model.json").write_text(content)
+    with pytest.raises(TautoError, match="energy model"):
+        run(Laboratory(tmp_path), NO_METER, estimate=tmp_path / "model.json")
+
+
+def test_a_model_cannot_be_fitted_without_a_meter(tmp_path: Path) -> None:
+    with pytest.raises(TautoError, match="fitted to a meter, and there is none"):
+        run(Laboratory(tmp_path), NO_METER, fit_model=tmp_path / "model.json")
+
+
+# -- rows --
+
+
+class WorkingExecutor:
+    """Runs take 2 s, give a result of 0.5 s, and move the meter by 20 J."""
+
+    def __init__(self, laboratory: Laboratory, clock: VirtualClock) -> None:
+        self.laboratory, self.clock, self.closed = laboratory, clock, False
+
+    def run(self, one: object, time_limit: float) -> RunResult:
+        self.laboratory.work(20.0)
+        self.clock.advance(2.0)
+        return RunResult(0.5, 2.0, user_seconds=3.0, system_seconds=0.25)
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def rows_of(tmp_path: Path, found: Found, laboratory: Laboratory) -> list[dict[str, Any]]:
+    clock = VirtualClock()
+    executor = MeteredExecutor(WorkingExecutor(laboratory, clock), found)
+    one = plan(configuration("A", threads=4), rounds=1)
+    with open_store(tmp_path / "store", one, clock) as store:
+        run_plan(one, store, executor, clock)
+        return store.rows()
+
+
+def test_a_row_without_a_meter_has_the_reason_cpu_seconds_and_core_seconds(tmp_path: Path) -> None:
+    (one,) = rows_of(tmp_path, NO_METER, Laboratory(tmp_path / "tree"))
+    assert one["energy"]["status"] == "unavailable"
+    assert one["energy"]["joules"] is None
+    assert one["energy"]["reason"] == "the system lists no energy meter"
+    assert one["energy"]["cpu_seconds"] == 3.25
+    assert one["energy"]["core_seconds"] == 8.0
+
+
+def test_a_row_has_the_joules_of_its_process_and_of_its_result(tmp_path: Path) -> None:
+    energy_of_row = record.for_row(
+        {
+            "status": "measured",
+            "joules": 20.0,
+            "mean_watts": 10.0,
+            "idle_watts": 4.0,
+            "idle_spread_watts": 1.0,
+        },
+        0.5,
+    )
+    assert energy_of_row["joules"] == 20.0
+    assert energy_of_row["work_joules"] == 5.0
+    assert energy_of_row["net_joules"] == 3.0
+    assert energy_of_row["edp_joule_seconds"] == 2.5
+
+
+def test_a_metered_run_stores_what_the_meter_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    laboratory = Laboratory(tmp_path / "tree")
+    monkeypatch.setattr(
+        "tautochrone.energy.metered_executor.IdleLog",
+        lambda meter: IdleLog(meter, sleep=lambda seconds: laboratory.work(0.0)),
+    )
+    monkeypatch.setattr("tautochrone.energy.recorder._SHORTEST_JUDGED_SECONDS", 1e9)
+    (one,) = rows_of(tmp_path, laboratory.found(), laboratory)
+    assert one["energy"]["status"] == "measured"
+    assert one["energy"]["joules"] == pytest.approx(20.0)
+    assert one["energy"]["source"] == "powercap"
+
+
+# -- compare --
+
+
+def store_of(folder: Path, joules: dict[str, float], status: str = "measured") -> None:
+    one = plan(configuration("a"), configuration("b"))
+    with open_store(folder, one, VirtualClock()) as store:
+        for number in range(8):
+            for name, value in joules.items():
+                found = {"status": status, "joules": value * (1 + 0.001 * number), "mean_watts": None}
+                store.append(row(name, number, 1.0 + 0.001 * number, energy=found))
+
+
+def test_compare_judges_joules_by_the_same_test(tmp_path: Path) -> None:
+    store_of(tmp_path / "s", {"a": 10.0, "b": 8.0})
+    report = compare_results(f"{tmp_path}/s@runtime=a", f"{tmp_path}/s@runtime=b")
+    (line,) = report.lines
+    assert line.energy is not None
+    assert (line.energy.verdict, line.energy.ratio) == ("faster", pytest.approx(0.8))
+    assert (line.a_joules, line.b_joules) == (pytest.approx(10.035), pytest.approx(8.028))
+    (written,) = json.loads(as_json(report))["comparisons"]
+    assert written["energy"]["ratio"] == pytest.approx(0.8)
+
+
+def test_compare_never_ranks_estimates(tmp_path: Path) -> None:
+    store_of(tmp_path / "s", {"a": 10.0, "b": 8.0}, status="estimated")
+    (line,) = compare_results(f"{tmp_path}/s@runtime=a", f"{tmp_path}/s@runtime=b").lines
+    assert (line.energy, line.a_joules, line.b_joules) == (None, None, None)
+
+
+def test_compare_shows_joules_in_a_table_of_their_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store_of(tmp_path / "s", {"a": 10.0, "b": 8.0})
+    assert cli.main(["compare", f"{tmp_path}/s@runtime=a", f"{tmp_path}/s@runtime=b"]) == 0
+    shown = capsys.readouterr().out
+    assert "energy of" in shown
+    assert "10.0 J" in shown
+    assert "takes less" in shown

@@ -1,0 +1,458 @@
+"""Every meter on fake machines: exactly the right joules, or the right sentence."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+import pytest
+
+from energy_trees import (
+    UNIT_15_RANGE,
+    Clock,
+    DeniedTree,
+    RecordedEvents,
+    energy,
+    machine,
+    perf_unit,
+    steps,
+    write,
+    zone,
+)
+from tautochrone.energy.counter import Overflowing
+from tautochrone.energy.find import Found, find_meter
+from tautochrone.energy.meter import Domain, MeterError, counted, total_joules, total_name
+from tautochrone.energy.tree import Tree, parse_cpu_list
+
+SUPPLY = "sys/class/power_supply"
+
+
+def nothing_opens(kind: int, config: int, cpu: int) -> RecordedEvents:
+    raise OSError(errno.ENOENT, "no such event")
+
+
+def found_on(root: Path, clock: Clock, *actions: object, opener: object = nothing_opens) -> Found:
+    return find_meter(Tree(root), opener=opener, busy=steps(clock, *actions), clock=clock)  # type: ignore[arg-type]
+
+
+def total(found: Found) -> float | None:
+    assert found.meter is not None, found.unavailable
+    return total_joules(found.meter.domains, found.meter.read())
+
+
+def reason(found: Found) -> tuple[str, str]:
+    assert found.meter is None
+    assert found.unavailable is not None
+    return found.unavailable.reason, found.unavailable.remedy
+
+
+# -- Intel client, perf, psys --
+
+
+def test_intel_client_adds_package_and_memory_and_keeps_psys_cores_and_graphics_apart(tmp_path: Path) -> None:
+    root = perf_unit(
+        machine(tmp_path), "energy-pkg", "energy-cores", "energy-gpu", "energy-ram", "energy-psys"
+    )
+    events = RecordedEvents(
+        {
+            ("energy-pkg", 0): [1000.0, 1000.0, 1005.5, 1045.5],
+            ("energy-cores", 0): [500.0, 500.0, 504.25, 534.25],
+            ("energy-gpu", 0): [10.0, 10.0, 10.5, 11.5],
+            ("energy-ram", 0): [70.0, 70.0, 70.25, 72.25],
+            ("energy-psys", 0): [9000.0, 9000.0, 9009.5, 9090.5],
+        }
+    )
+    found = found_on(root, Clock(), opener=events)
+    assert found.meter is not None
+    joules = found.meter.read()
+    assert joules == {"package-0": 45.5, "core-0": 34.25, "gpu-0": 1.5, "dram-0": 2.25, "psys": 90.5}
+    assert total_joules(found.meter.domains, joules) == 45.5 + 2.25
+    assert total_name(found.meter.domains) == "package + dram"
+    assert [kind for kind, _, _ in events.opened] == [9] * 5
+    found.meter.close()
+    assert events.open_now == 0
+
+
+def test_hybrid_and_old_kernels_without_a_package_event_have_psys_as_total(tmp_path: Path) -> None:
+    root = perf_unit(machine(tmp_path), "energy-psys")
+    events = RecordedEvents({("energy-psys", 0): [1.0, 1.0, 4.25, 10.5]})
+    assert total(found_on(root, Clock(), opener=events)) == 9.5
+
+
+def test_events_that_the_kernel_keeps_for_the_administrator(tmp_path: Path) -> None:
+    root = perf_unit(machine(tmp_path), "energy-pkg", paranoid=2)
+    found = found_on(root, Clock(), opener=RecordedEvents({}, refuse=errno.EACCES))
+    assert reason(found) == (
+        "the kernel lets only the administrator count energy (perf_event_paranoid is 2)",
+        "Allow it until the next boot: sudo sysctl kernel.perf_event_paranoid=0",
+    )
+
+
+def test_events_hidden_by_a_sandbox(tmp_path: Path) -> None:
+    root = perf_unit(machine(tmp_path), "energy-pkg")
+    found = found_on(root, Clock(), opener=RecordedEvents({}, refuse=errno.ENOSYS))
+    assert "sandbox" in reason(found)[0]
+
+
+def test_an_event_that_cannot_be_parsed_leaves_no_other_open(tmp_path: Path) -> None:
+    root = perf_unit(machine(tmp_path), "energy-cores", "energy-pkg")
+    (root / "sys/bus/event_source/devices/power/events/energy-pkg").write_text("config=??\n")
+    events = RecordedEvents({("energy-cores", 0): [0.0], ("energy-pkg", 0): [0.0]})
+    assert "expected event=NUMBER" in reason(found_on(root, Clock(), opener=events))[0]
+    assert events.open_now == 0
+
+
+# -- two-socket server, powercap --
+
+
+def test_two_socket_server_adds_both_packages_and_their_memory(tmp_path: Path) -> None:
+    root = machine(tmp_path)
+    for package in (0, 1):
+        zone(root, f"intel-rapl:{package}", f"package-{package}", 1_000_000, tdp_uw=165_000_000)
+        zone(root, f"intel-rapl:{package}:0", "dram", 2_000_000, range_uj=UNIT_15_RANGE)
+        zone(root, f"intel-rapl:{package}:1", "core", 3_000_000)
+
+    def work() -> None:
+        for package, added in ((0, 30_000_061), (1, 20_000_122)):
+            energy(root, f"intel-rapl:{package}", 1_000_000 + added)
+            energy(root, f"intel-rapl:{package}:0", 2_000_000 + 3_000_015)
+            energy(root, f"intel-rapl:{package}:1", 3_000_000 + 25_000_061)
+
+    found = found_on(root, Clock(), work)
+    assert found.meter is not None
+    assert found.meter.source == "powercap"
+    assert total(found) == pytest.approx(30.000061 + 20.000122 + 2 * 3.000015, abs=1e-9)
+    assert found.meter.read()["core-1"] == pytest.approx(25.000061, abs=1e-9)
+    assert {one.name for one in counted(found.meter.domains)} == {
+        "package-0",
+        "package-1",
+        "dram-0",
+        "dram-1",
+    }
+
+
+def test_two_socket_server_by_perf_reads_each_package_on_its_cpu_and_psys_once(tmp_path: Path) -> None:
+    root = perf_unit(machine(tmp_path), "energy-pkg", "energy-psys", cpumask="0,28")
+    write(
+        root,
+        {
+            "sys/devices/system/cpu/cpu0/topology/physical_package_id": 0,
+            "sys/devices/system/cpu/cpu28/topology/physical_package_id": 1,
+        },
+    )
+    events = RecordedEvents(
+        {
+            ("energy-pkg", 0): [0.0, 0.0, 20.125],
+            ("energy-pkg", 28): [0.0, 0.0, 10.25],
+            ("energy-psys", 0): [0.0, 0.0, 50.5],
+        }
+    )
+    found = found_on(root, Clock(), opener=events)
+    assert total(found) == 30.375
+    assert sorted(events.opened) == [(9, 2, 0), (9, 2, 28), (9, 5, 0)]
+
+
+def test_a_package_that_two_drivers_list_counts_once(tmp_path: Path) -> None:
+    root = machine(tmp_path)
+    zone(root, "intel-rapl:0", "package-0", 0)
+    zone(root, "intel-rapl-mmio:0", "package-0", 0)
+
+    def work() -> None:
+        energy(root, "intel-rapl:0", 4_000_061)
+        energy(root, "intel-rapl-mmio:0", 4_000_061)
+
+    assert total(found_on(root, Clock(), work)) == pytest.approx(4.000061)
+
+
+def test_zones_that_only_the_administrator_may_read(tmp_path: Path) -> None:
+    root = zone(machine(tmp_path), "intel-rapl:0", "package-0", 1)
+    clock = Clock()
+    found = find_meter(
+        DeniedTree(root, "energy_uj"),
+        opener=nothing_opens,
+        busy=steps(clock),
+        clock=clock,  # type: ignore[arg-type]
+    )
+    assert reason(found) == (
+        "only the administrator may read /sys/class/powercap/*/energy_uj",
+        "Allow it until the next boot: sudo chmod a+r /sys/class/powercap/*/energy_uj",
+    )
+
+
+def test_a_reason_of_perf_does_not_hide_a_powercap_that_works(tmp_path: Path) -> None:
+    root = perf_unit(machine(tmp_path), "energy-pkg", paranoid=2)
+    zone(root, "intel-rapl:0", "package-0", 0)
+    found = found_on(
+        root,
+        Clock(),
+        lambda: energy(root, "intel-rapl:0", 3_000_061),
+        opener=RecordedEvents({}, refuse=errno.EACCES),
+    )
+    assert total(found) == pytest.approx(3.000061)
+    assert [source for source, _ in found.tried] == ["perf"]
+
+
+# -- AMD --
+
+
+def test_amd_has_package_and_core_under_the_same_names(tmp_path: Path) -> None:
+    root = machine(tmp_path, amd=True)
+    zone(root, "intel-rapl:0", "package-0", 5_000_000, range_uj=UNIT_15_RANGE)
+    zone(root, "intel-rapl:0:0", "core", 100)
+
+    def work() -> None:
+        energy(root, "intel-rapl:0", 9_000_015)
+        energy(root, "intel-rapl:0:0", 900_100)
+
+    found = found_on(root, Clock(), work)
+    assert total(found) == pytest.approx(4.000015, abs=1e-9)
+    assert found.meter is not None
+    assert found.meter.read()["core-0"] == pytest.approx(0.9)
+
+
+def test_amd_counts_exactly_over_the_overflow_of_15_microjoule_units(tmp_path: Path) -> None:
+    root = machine(tmp_path, amd=True)
+    zone(root, "intel-rapl:0", "package-0", UNIT_15_RANGE - 5_000_000, range_uj=UNIT_15_RANGE)
+    found = found_on(root, Clock(), lambda: energy(root, "intel-rapl:0", 7_000_000))
+    assert total(found) == pytest.approx(12.000015, abs=1e-9)
+
+
+def test_amd_energy_driver_counts_sockets_and_keeps_cores_apart(tmp_path: Path) -> None:
+    root = machine(tmp_path, amd=True)
+    folder = "sys/class/hwmon/hwmon2"
+    write(
+        root,
+        {
+            f"{folder}/name": "amd_energy",
+            f"{folder}/energy1_input": 100,
+            f"{folder}/energy1_label": "Ecore000",
+            f"{folder}/energy2_input": 1_000,
+            f"{folder}/energy2_label": "Esocket0",
+        },
+    )
+
+    def work() -> None:
+        write(root, {f"{folder}/energy1_input": 2_000_115, f"{folder}/energy2_input": 9_001_015})
+
+    found = found_on(root, Clock(), work)
+    assert total(found) == pytest.approx(9.000015)
+    assert found.meter is not None
+    assert found.meter.read()["core-0"] == pytest.approx(2.000015)
+
+
+# -- virtual machine --
+
+
+def test_a_virtual_machine_that_answers_0_joules_is_not_believed(tmp_path: Path) -> None:
+    root = perf_unit(machine(tmp_path, flags="hypervisor"), "energy-psys")
+    events = RecordedEvents({("energy-psys", 0): [0.0]})
+    found = found_on(root, Clock(), opener=events)
+    assert reason(found) == (
+        "perf psys opens but reads 0 J through 0.3 s of work: this is a virtual machine without a meter",
+        "Measure on the host, or have it pass its meters in (QEMU: -accel kvm,rapl=true)",
+    )
+    assert events.open_now == 0
+
+
+def test_a_virtual_machine_with_a_meter_passed_in_is_believed(tmp_path: Path) -> None:
+    root = perf_unit(machine(tmp_path, flags="hypervisor"), "energy-pkg")
+    events = RecordedEvents({("energy-pkg", 0): [0.0, 0.0, 3.0625]})
+    assert total(found_on(root, Clock(), opener=events)) == 3.0625
+
+
+def test_a_virtual_machine_without_any(tmp_path: Path) -> None:
+    assert "virtual machine" in reason(found_on(machine(tmp_path, flags="hypervisor"), Clock()))[0]
+
+
+# -- container --
+
+
+def test_a_container_that_masks_the_zones(tmp_path: Path) -> None:
+    root = write(machine(tmp_path), {".dockerenv": ""})
+    folder = root / "sys/class/powercap"
+    folder.mkdir(parents=True)
+    # Docker lays an empty folder over the target of these links.
+    (folder / "intel-rapl:0").symlink_to("../../devices/virtual/powercap/intel-rapl/intel-rapl:0")
+    said, remedy = reason(found_on(root, Clock()))
+    assert said == "the container masks the energy meters of its host (/sys/devices/virtual/powercap)"
+    assert "--security-opt systempaths=unconfined" in remedy
+
+
+def test_a_container_that_shows_nothing(tmp_path: Path) -> None:
+    root = write(machine(tmp_path), {"proc/1/cgroup": "0::/kubepods/burstable/pod1"})
+    assert "the container masks" in reason(found_on(root, Clock()))[0]
+
+
+def test_a_machine_that_lacks_the_driver(tmp_path: Path) -> None:
+    assert reason(found_on(machine(tmp_path), Clock())) == (
+        "the system lists no energy meter",
+        "Load the driver: sudo modprobe intel_rapl_msr",
+    )
+    assert "amd_energy" in reason(found_on(machine(tmp_path / "amd", amd=True), Clock()))[1]
+
+
+# -- what is not plausible --
+
+
+def test_a_meter_that_stands_still(tmp_path: Path) -> None:
+    root = zone(machine(tmp_path), "intel-rapl:0", "package-0", 123_456)
+    assert "stands still through 0.3 s of work" in reason(found_on(root, Clock()))[0]
+
+
+def test_a_unit_of_one_joule(tmp_path: Path) -> None:
+    root = perf_unit(machine(tmp_path), "energy-pkg")
+    events = RecordedEvents({("energy-pkg", 0): [10.0, 10.0, 25.0]})
+    assert "steps of 1 J" in reason(found_on(root, Clock(), opener=events))[0]
+
+
+def test_more_than_three_times_the_tdp(tmp_path: Path) -> None:
+    root = zone(machine(tmp_path), "intel-rapl:0", "package-0", 0, tdp_uw=15_000_000)
+    found = found_on(root, Clock(), lambda: energy(root, "intel-rapl:0", 14_000_061))
+    assert reason(found)[0] == "powercap package-0 shows 47 W, more than the 45 W that can be"
+
+
+def test_a_negative_energy(tmp_path: Path) -> None:
+    root = perf_unit(machine(tmp_path), "energy-pkg")
+    events = RecordedEvents({("energy-pkg", 0): [10.0, 10.0, 8.5]})
+    assert "went back by 1.5 J" in reason(found_on(root, Clock(), opener=events))[0]
+
+
+def test_one_bad_domain_does_not_spoil_the_others(tmp_path: Path) -> None:
+    root = perf_unit(machine(tmp_path), "energy-pkg", "energy-ram", "energy-psys")
+    events = RecordedEvents(
+        {
+            ("energy-pkg", 0): [0.0, 0.0, 5.5],
+            ("energy-ram", 0): [0.0],
+            ("energy-psys", 0): [0.0, 0.0, 7.0],
+        }
+    )
+    found = found_on(root, Clock(), opener=events)
+    assert found.meter is not None
+    assert [one.name for one in found.meter.domains] == ["package-0"]
+    assert total(found) == 5.5
+
+
+def test_parts_alone_are_no_total(tmp_path: Path) -> None:
+    root = perf_unit(machine(tmp_path), "energy-cores")
+    events = RecordedEvents({("energy-cores", 0): [0.0, 0.0, 2.5]})
+    assert "counts parts of the machine alone (core-0)" in reason(found_on(root, Clock(), opener=events))[0]
+
+
+def test_sgx_filtering_is_named_and_does_not_forbid(tmp_path: Path) -> None:
+    root = zone(
+        write(machine(tmp_path, flags="sgx"), {"dev/sgx_enclave": ""}), "intel-rapl:0", "package-0", 0
+    )
+    found = found_on(root, Clock(), lambda: energy(root, "intel-rapl:0", 3_000_061))
+    assert total(found) == pytest.approx(3.000061)
+    assert len(found.notices) == 1
+    assert "SGX is on" in found.notices[0]
+    assert "sudo rdmsr --bitfield 0:0 0xbc" in found.notices[0]
+
+
+# -- sensors of power --
+
+
+def test_a_node_sensor_is_integrated_by_trapezoids_and_graphics_are_apart(tmp_path: Path) -> None:
+    root = machine(tmp_path)
+    node, card = "sys/class/hwmon/hwmon0", "sys/class/hwmon/hwmon1"
+    write(root, {f"{node}/name": "power_meter", f"{node}/power1_average": 100_000_000})
+    write(root, {f"{card}/name": "amdgpu", f"{card}/power1_average": 20_000_000})
+    clock = Clock()
+    found = found_on(root, clock, lambda: write(root, {f"{node}/power1_average": 200_000_000}))
+    assert found.meter is not None
+    assert found.meter.integrates
+    clock.seconds += 2.0
+    joules = found.meter.read()
+    assert joules["power_meter-1"] == pytest.approx(0.3 * 150 + 2.0 * 200)
+    assert total_joules(found.meter.domains, joules) == pytest.approx(445.0)
+
+
+def test_graphics_alone_are_no_meter_of_the_machine(tmp_path: Path) -> None:
+    card = "sys/class/hwmon/hwmon1"
+    root = write(machine(tmp_path), {f"{card}/name": "amdgpu", f"{card}/power1_average": 20_000_000})
+    assert "parts of the machine alone" in reason(found_on(root, Clock()))[0]
+
+
+# -- battery --
+
+
+def battery(root: Path, status: str = "Discharging", **files: int) -> Path:
+    write(root, {f"{SUPPLY}/AC/type": "Mains", f"{SUPPLY}/hidpp_battery_0/type": "Battery"})
+    write(root, {f"{SUPPLY}/hidpp_battery_0/scope": "Device"})
+    return write(
+        root,
+        {f"{SUPPLY}/BAT0/type": "Battery", f"{SUPPLY}/BAT0/status": status}
+        | {f"{SUPPLY}/BAT0/{name}": value for name, value in files.items()},
+    )
+
+
+def test_a_laptop_on_battery_by_its_power(tmp_path: Path) -> None:
+    root = battery(machine(tmp_path), power_now=8_000_000)
+    clock = Clock()
+    found = found_on(root, clock)
+    clock.seconds += 10.0
+    assert found.meter is not None
+    assert found.meter.source == "battery"
+    assert total(found) == pytest.approx(8.0 * 10.3)
+
+
+def test_a_laptop_on_battery_by_current_and_voltage_even_if_it_flows_out_as_negative(tmp_path: Path) -> None:
+    root = battery(machine(tmp_path), current_now=-1_500_000, voltage_now=12_000_000)
+    clock = Clock()
+    found = found_on(root, clock)
+    clock.seconds += 1.7
+    assert total(found) == pytest.approx(18.0 * 2.0)
+
+
+@pytest.mark.parametrize("status", ["Charging", "Full", "Not charging"])
+def test_a_laptop_that_is_plugged_in(tmp_path: Path, status: str) -> None:
+    root = battery(machine(tmp_path), status, power_now=8_000_000)
+    assert reason(found_on(root, Clock())) == (
+        f"the battery BAT0 is {status.lower()}: the machine does not run on it",
+        "Unplug the charger and measure again",
+    )
+
+
+def test_a_charger_that_is_plugged_in_meanwhile_ends_the_reading(tmp_path: Path) -> None:
+    root = battery(machine(tmp_path), power_now=8_000_000)
+    found = found_on(root, Clock())
+    write(root, {f"{SUPPLY}/BAT0/status": "Charging"})
+    assert found.meter is not None
+    with pytest.raises(MeterError, match="is charging"):
+        found.meter.read()
+
+
+def test_the_battery_of_a_mouse_is_none(tmp_path: Path) -> None:
+    root = write(machine(tmp_path), {f"{SUPPLY}/mouse/type": "Battery", f"{SUPPLY}/mouse/scope": "Device"})
+    assert "lists no energy meter" in reason(found_on(root, Clock()))[0]
+
+
+# -- small parts --
+
+
+@pytest.mark.parametrize(("largest", "unit"), [(262143328850, 61), (UNIT_15_RANGE, 15)])
+def test_an_overflow_loses_not_one_unit(largest: int, unit: int) -> None:
+    counter = Overflowing("zone", largest, largest)
+    assert counter.advance(0) == unit / 1e6  # from the last value to the first one is one step
+    assert counter.advance(largest) == (largest + unit) / 1e6
+    assert counter.advance(10 * unit) == (largest + 12 * unit) / 1e6
+
+
+def test_a_counter_without_a_range_that_goes_back_is_an_error() -> None:
+    counter = Overflowing("zone", 10, None)
+    with pytest.raises(MeterError, match="does not tell where it overflows"):
+        counter.advance(9)
+
+
+def test_totals_never_mix_what_contains_each_other() -> None:
+    package, core = Domain("package-0", "package"), Domain("core-0", "core")
+    psys, node = Domain("psys", "psys"), Domain("node", "node")
+    assert counted([core, package, psys, node]) == (package,)
+    assert counted([core, psys, node]) == (psys,)
+    assert counted([node, core]) == (node,)
+    assert total_joules([core], {"core-0": 1.0}) is None
+
+
+def test_lists_of_cpus_as_the_kernel_writes_them() -> None:
+    assert parse_cpu_list("0-2,8\n") == [0, 1, 2, 8]
+    assert parse_cpu_list("") == []

@@ -1,0 +1,251 @@
+"""Frequency policies on fake sysfs trees: read, changed for a while, and always put back."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from energy_trees import write
+from tautochrone import cli
+from tautochrone.energy.tree import Tree
+from tautochrone.errors import TautoError
+from tautochrone.policy.held import held, require_policies
+from tautochrone.policy.knobs import Knobs, Policy
+from tautochrone.policy.studies import under_each_policy
+
+CPUS = "sys/devices/system/cpu"
+_PREFERENCES = "default performance balance_performance power"
+LAB = Path(__file__).resolve().parents[2] / "lab"
+
+
+def laptop(root: Path, governor: str = "powersave", preference: str = "balance_performance") -> Path:
+    for cpu in (0, 1, 10):
+        folder = f"{CPUS}/cpu{cpu}/cpufreq"
+        write(
+            root,
+            {
+                f"{folder}/scaling_governor": governor,
+                f"{folder}/scaling_available_governors": "performance powersave",
+                f"{folder}/energy_performance_preference": preference,
+                f"{folder}/energy_performance_available_preferences": _PREFERENCES,
+            },
+        )
+    write(root, {f"{CPUS}/intel_pstate/no_turbo": 0})
+    profile = "sys/firmware/acpi/platform_profile"
+    return write(root, {profile: "balanced", f"{profile}_choices": "low-power balanced performance"})
+
+
+def content(root: Path) -> dict[str, str]:
+    return {
+        str(path.relative_to(root)): path.read_text().strip() for path in root.rglob("*") if path.is_file()
+    }
+
+
+def until(condition: Callable[[], bool], seconds: float = 10.0) -> bool:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if condition():
+            return True
+        time.sleep(0.02)
+    return condition()
+
+
+def test_reads_what_is_set_and_what_could_be(tmp_path: Path) -> None:
+    knobs = Knobs(Tree(laptop(tmp_path)))
+    assert knobs.now() == {
+        "profile": "balanced",
+        "turbo": "on",
+        "governor": "powersave",
+        "preference": "balance_performance",
+    }
+    assert [one.name for one in knobs.policies()] == [
+        *("as-it-is", "governor-performance", "preference-performance", "preference-power"),
+        *("profile-low-power", "profile-performance", "turbo-off"),
+    ]
+
+
+def test_reading_writes_nothing(tmp_path: Path) -> None:
+    before = content(laptop(tmp_path))
+    times = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    Knobs(Tree(tmp_path)).policies()
+    assert content(tmp_path) == before
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == times
+
+
+def test_cpus_that_differ_are_all_told_and_the_boost_switch_is_the_other_way_round(tmp_path: Path) -> None:
+    write(tmp_path, {f"{CPUS}/cpu0/cpufreq/scaling_governor": "schedutil", f"{CPUS}/cpufreq/boost": 1})
+    write(tmp_path, {f"{CPUS}/cpu1/cpufreq/scaling_governor": "ondemand"})
+    knobs = Knobs(Tree(tmp_path))
+    assert knobs.now() == {
+        "profile": None,
+        "turbo": "on",
+        "governor": "schedutil/ondemand",
+        "preference": None,
+    }
+    assert knobs.writes(Policy("turbo-off", {"turbo": "off"})) == [(f"/{CPUS}/cpufreq/boost", "0")]
+
+
+def test_under_the_governor_performance_a_preference_takes_another_governor_first(tmp_path: Path) -> None:
+    knobs = Knobs(Tree(laptop(tmp_path, "performance", "performance")))
+    wanted = next(one for one in knobs.policies() if one.name == "preference-power")
+    files = [path.rpartition("/")[2] for path, _ in knobs.writes(wanted)]
+    assert files == ["scaling_governor"] * 3 + ["energy_performance_preference"] * 3
+
+
+def test_every_policy_is_in_force_in_its_turn_and_gone_after_it(tmp_path: Path) -> None:
+    before = content(laptop(tmp_path))
+    knobs = Knobs(Tree(tmp_path))
+    seen: list[tuple[str, dict[str, str | None]]] = []
+    under_each_policy(
+        lambda folder: seen.append((folder.name, knobs.now())), tmp_path / "out", lambda sentence: None, knobs
+    )
+    found = dict(seen)
+    assert found["as-it-is"]["governor"] == "powersave"
+    assert found["governor-performance"]["governor"] == "performance"
+    assert found["preference-power"]["preference"] == "power"
+    assert found["turbo-off"] == {**found["as-it-is"], "turbo": "off"}
+    assert content(tmp_path) == before
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, SystemExit])
+def test_whatever_ends_a_study_the_policy_is_put_back(tmp_path: Path, error: type[BaseException]) -> None:
+    before = content(laptop(tmp_path))
+
+    def run(folder: Path) -> None:
+        if folder.name == "turbo-off":
+            raise error
+
+    with pytest.raises(error):
+        under_each_policy(run, tmp_path / "out", lambda sentence: None, Knobs(Tree(tmp_path)))
+    assert content(tmp_path) == before
+
+
+HOLDER = """
+import sys, time
+from pathlib import Path
+from tautochrone.energy.tree import Tree
+from tautochrone.policy.held import held
+from tautochrone.policy.knobs import Knobs
+knobs = Knobs(Tree(Path(sys.argv[1])))
+policies = knobs.policies()
+with held(knobs, policies) as holding:
+    for policy in policies[1:]:
+        holding.enter(policy)
+        if policy.name == sys.argv[2]:
+            print(holding.watcher_pid, flush=True)
+            time.sleep(60)
+"""
+
+
+def holder(root: Path, policy: str) -> tuple[subprocess.Popen[str], int]:
+    """A process of its own that holds a policy, and the pid of its watcher."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(root), policy],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(LAB)},
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    return process, int(process.stdout.readline())
+
+
+@pytest.mark.parametrize(
+    ("policy", "number"),
+    [
+        *((name, signal.SIGKILL) for name in ("governor-performance", "preference-power", "turbo-off")),
+        *(("profile-low-power", number) for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)),
+    ],
+)
+def test_a_killed_process_leaves_nothing_changed(tmp_path: Path, policy: str, number: signal.Signals) -> None:
+    before = content(laptop(tmp_path))
+    process, _ = holder(tmp_path, policy)
+    assert content(tmp_path) != before
+    os.killpg(process.pid, number)  # with all of its group, as a terminal would
+    process.wait(10)
+    assert process.stdout is not None
+    process.stdout.close()
+    assert until(lambda: content(tmp_path) == before)
+
+
+def test_the_watcher_leaves_when_its_work_is_done(tmp_path: Path) -> None:
+    laptop(tmp_path)
+    process, watcher = holder(tmp_path, "turbo-off")
+    process.kill()
+    process.wait(10)
+    assert process.stdout is not None
+    process.stdout.close()
+    assert until(lambda: not Path(f"/proc/{watcher}").exists() or _is_zombie(watcher))
+
+
+def _is_zombie(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+def test_a_watcher_that_was_killed_is_noticed_and_everything_put_back(tmp_path: Path) -> None:
+    before = content(laptop(tmp_path))
+    knobs = Knobs(Tree(tmp_path))
+    policies = knobs.policies()
+    with held(knobs, policies) as holding:
+        holding.enter(policies[1])
+        assert holding.watcher_pid is not None
+        os.kill(holding.watcher_pid, signal.SIGKILL)
+        assert until(lambda: holding._watcher is not None and holding._watcher.poll() is not None)
+        with pytest.raises(TautoError, match="has died"):
+            holding.enter(policies[2])
+    assert content(tmp_path) == before
+
+
+def test_no_change_needs_no_watcher(tmp_path: Path) -> None:
+    knobs = Knobs(Tree(laptop(tmp_path)))
+    with held(knobs, [Policy("as-it-is", {})]) as holding:
+        assert holding.watcher_pid is None
+
+
+def test_a_file_that_refuses_names_itself_and_leaves_nothing_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = content(laptop(tmp_path))
+    knobs = Knobs(Tree(tmp_path))
+    write_text = Path.write_text
+
+    def refusing(path: Path, text: str) -> int:
+        if "cpu1/cpufreq" in str(path):
+            raise PermissionError(13, "Permission denied")
+        return write_text(path, text)
+
+    monkeypatch.setattr(Path, "write_text", refusing)
+    wanted = Policy("governor-performance", {"governor": "performance"})
+    with (
+        pytest.raises(
+            TautoError, match=r"governor-performance needs to write .*cpu1.* not permitted"
+        ) as said,
+        held(knobs, [wanted]) as holding,
+    ):
+        holding.enter(wanted)
+    assert "sudo" in str(said.value)
+    assert content(tmp_path) == before
+
+
+def test_a_machine_without_policies_says_so(tmp_path: Path) -> None:
+    with pytest.raises(TautoError, match="shows no frequency policy to choose from"):
+        require_policies(Knobs(Tree(tmp_path)))
+
+
+@pytest.mark.usefixtures("runners")
+def test_the_command_line_refuses_policies_where_there_are_none(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("tautochrone.policy.studies.Knobs", lambda: Knobs(Tree(tmp_path)))
+    assert cli.main(["study", "loop", "--quick", "--policies"]) == 2
+    assert "--policies was asked for" in capsys.readouterr().err

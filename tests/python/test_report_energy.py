@@ -1,0 +1,84 @@
+"""The chart of time and energy: its front, its numbers, and the sentence in its place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from measuring import MACHINE, row
+from tautochrone.report import energy, page
+from tautochrone.report.minimal import medians
+
+
+def metered(
+    name: str, seconds: float, joules: float, number: int = 0, group: str = "cell", **more: Any
+) -> dict[str, Any]:
+    found = {"status": "measured", "joules": 99.0, "work_joules": joules}
+    return row(name, number, seconds, group=group, energy=found, **more)
+
+
+def front(rows: list[dict[str, Any]]) -> set[str]:
+    return {one.label for one in energy.points(rows) if one.front}
+
+
+def test_the_front_holds_what_nothing_beats_in_both() -> None:
+    rows = [
+        metered("fast", 1.0, 9.0),
+        metered("thrifty", 3.0, 4.0),
+        metered("between", 2.0, 6.0),
+        metered("beaten", 2.5, 7.0),
+        metered("as fast but dearer", 1.0, 10.0),
+    ]
+    assert front(rows) == {"fast", "thrifty", "between"}
+
+
+def test_equal_ones_are_both_on_the_front_and_groups_do_not_meet() -> None:
+    assert front([metered("a", 1.0, 5.0), metered("b", 1.0, 5.0)]) == {"a", "b"}
+    assert front([metered("a", 1.0, 5.0), metered("b", 2.0, 9.0, group="other")]) == {"a", "b"}
+
+
+def test_a_point_is_the_median_over_rounds_and_screening_is_left_out() -> None:
+    rows = [
+        metered("a", seconds, joules, n)
+        for n, (seconds, joules) in enumerate([(1.0, 5.0), (2.0, 7.0), (9.0, 6.0)])
+    ]
+    rows.append(metered("a", 100.0, 100.0, 9, source="screening"))
+    (one,) = energy.points(rows)
+    assert (one.seconds, one.joules, one.runs) == (2.0, 6.0, 3)
+
+
+def test_errors_and_estimates_are_not_drawn() -> None:
+    estimated = row("a", 0, energy={"status": "estimated", "joules": 5.0, "reason": "no meter"})
+    failed = row("b", 0, None, energy={"status": "measured", "joules": 5.0})
+    assert energy.points([estimated, failed]) == []
+
+
+def test_without_joules_there_is_the_reason_and_the_remedy() -> None:
+    why = {
+        "status": "unavailable",
+        "joules": None,
+        "reason": "this is a virtual machine",
+        "remedy": "Measure on the host",
+    }
+    part = energy.build([row("a", 0, energy=why)])
+    assert part.sentence == "Energy was not measured: this is a virtual machine. Measure on the host."
+    assert (part.figures, part.charts, part.tables) == ([], {}, {})
+    assert energy.build([row("a", 0)]).sentence == "Energy was not measured"
+
+
+def test_the_heading_says_whether_the_fastest_is_the_thriftiest() -> None:
+    agree = [metered("a", 1.0, 5.0), metered("b", 2.0, 6.0)]
+    differ = [metered("a", 1.0, 5.0, group="g"), metered("b", 2.0, 4.0, group="g")]
+    assert energy.build(agree).figures[0].heading == "The fastest configuration also takes the least energy"
+    assert (
+        energy.build(differ).figures[0].heading == "The fastest configuration does not take the least energy"
+    )
+    assert energy.build(agree + differ).figures[0].heading.endswith("in 1 of 2 cases")
+
+
+def test_the_part_stands_in_a_studys_page() -> None:
+    config = {"runtime": "openmp", "library": "libgomp", "size": 100, "emulated": {}}
+    rows = [metered("a", 1.0, 5.0, config=config), metered("b", 2.0, 4.0, config=config)]
+    html = page.render(rows, {**MACHINE, "cpus": [], "kinds": []}, medians(rows), "loop")
+    assert 'data-chart="energy"' in html
+    assert "Pareto front" in html
+    assert "Energy was not measured" not in html

@@ -1,0 +1,278 @@
+"""`tauto trace`: threads from a fake /proc, what is made of them, and a real program that is unbalanced."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tautochrone import cli
+from tautochrone.energy.find import Found
+from tautochrone.energy.meter import Unavailable
+from tautochrone.errors import TautoError
+from tautochrone.foreground import Ended
+from tautochrone.sampler import LoadSample, SampledLoad
+from tautochrone.trace import findings, page, perfetto
+from tautochrone.trace.command import Traced, TraceRequest, TraceServices, run_trace_command
+from tautochrone.trace.threads import SampledThreads, Slice, ThreadSampler, ThreadTrack
+
+NO_METER = Found(None, Unavailable("none"))
+
+
+def thread(
+    root: Path,
+    pid: int,
+    tid: int,
+    run_ns: int | None,
+    wait_ns: int,
+    cpu: int,
+    name: str = "work (er)",
+    children: str = "",
+) -> None:
+    folder = root / f"proc/{pid}/task/{tid}"
+    folder.mkdir(parents=True, exist_ok=True)
+    numbers = ["S", "1", *["0"] * 9, "30", "20", *["0"] * 23, str(cpu), *["0"] * 13]
+    (folder / "stat").write_text(f"{tid} ({name}) {' '.join(numbers)}\n")
+    (folder / "children").write_text(children)
+    if run_ns is not None:
+        (folder / "schedstat").write_text(f"{run_ns} {wait_ns} 5\n")
+
+
+def sampled(root: Path, *readings: Callable[[], object]) -> SampledThreads:
+    """One sample of process 7 each 0.1 s, after each of the readings was put in place."""
+    seconds, left = [50.0], list(readings)
+
+    def wait(_: float) -> bool:
+        left.pop(0)()
+        seconds[-1] += 0.1
+        return not left
+
+    sampler = ThreadSampler(7, 10.0, root, clock=lambda: seconds[-1], wait=wait)
+    with sampler as found:
+        sampler._thread.join()
+    return found
+
+
+def test_runs_waits_and_moves_come_from_the_differences_of_samples(tmp_path: Path) -> None:
+    found = sampled(
+        tmp_path,
+        lambda: thread(tmp_path, 7, 7, 50_000_000, 10_000_000, 0),
+        lambda: thread(tmp_path, 7, 7, 150_000_000, 10_000_000, 1),
+        lambda: thread(tmp_path, 7, 7, 150_000_000, 60_000_000, 1),
+    )
+    (track,) = found.tracks
+    assert (track.tid, track.pid, track.name, track.moves) == (7, 7, "work (er)", 1)
+    assert [
+        (round(one.run_seconds, 3), round(one.wait_seconds or 0.0, 3), one.cpu) for one in track.slices
+    ] == [
+        (0.05, 0.01, 0),
+        (0.1, 0.0, 1),
+        (0.0, 0.05, 1),
+    ]
+    assert (track.run_seconds, track.wait_seconds) == (0.15, 0.06)
+    assert found.samples == 3
+    assert found.sampler_cpu_seconds > 0
+    assert found.error is None
+
+
+def test_children_and_their_threads_are_followed(tmp_path: Path) -> None:
+    def first() -> None:
+        thread(tmp_path, 7, 7, 1, 0, 0, children="8 ")
+        thread(tmp_path, 8, 8, 1, 0, 0, children="9")
+        thread(tmp_path, 9, 9, 1, 0, 0)
+        thread(tmp_path, 9, 10, 1, 0, 0)
+
+    assert sorted(one.tid for one in sampled(tmp_path, first).tracks) == [7, 8, 9, 10]
+
+
+def test_without_schedstat_run_time_is_in_ticks_and_waiting_unknown(tmp_path: Path) -> None:
+    (track,) = sampled(tmp_path, lambda: thread(tmp_path, 7, 7, None, 0, 0)).tracks
+    assert track.run_seconds == pytest.approx(0.5)
+    assert track.wait_seconds is None
+    assert track.slices[0].run_seconds == pytest.approx(0.1)  # no more than the interval
+
+
+def test_a_process_that_has_gone_ends_no_sampling(tmp_path: Path) -> None:
+    found = sampled(tmp_path, lambda: None, lambda: None)
+    assert (found.tracks, found.error, found.samples) == ([], None, 2)
+
+
+# -- findings --
+
+
+def track(tid: int, run: float, wait: float | None = 0.0, name: str = "solver", cpu: int = 0) -> ThreadTrack:
+    made = ThreadTrack(tid, 1, name, run_seconds=run, wait_seconds=wait)
+    made.slices = [Slice(0.0, 10.0, run, wait, cpu)]
+    return made
+
+
+def advice(*tracks: ThreadTrack, cpus: int = 4) -> str:
+    return findings.find(tracks, 10.0, None, cpus).advice
+
+
+def test_imbalance_is_the_busiest_over_the_mean_of_those_that_work() -> None:
+    found = findings.find([track(1, 8.0), track(2, 2.0), track(3, 0.01)], 10.0, 30, 4)
+    assert found.imbalance == pytest.approx(1.6)
+    assert [one.tid for one in found.workers] == [1, 2]
+    assert found.migrations_per_second == 3.0
+
+
+def test_the_thread_that_works_most_is_named() -> None:
+    said = advice(track(11, 8.0, name="collide"), track(12, 2.0, name="draw"))
+    assert said.startswith(
+        "Thread 11 (collide) worked 8.00 s, where the mean of 2 threads is 5.00 s (imbalance 1.60)"
+    )
+    assert "the others wait for it" in said
+
+
+def test_a_thread_that_works_least_is_named_too() -> None:
+    said = advice(track(1, 8.0), track(2, 8.0), track(3, 8.0), track(4, 1.0))
+    assert said.startswith("Thread 4 (solver) worked 1.00 s")
+    assert "give it more" in said
+
+
+def test_balanced_threads_are_told_so() -> None:
+    assert advice(track(1, 8.0), track(2, 8.2)).startswith("The 2 threads are balanced (imbalance 1.01)")
+
+
+def test_more_threads_than_cpus_are_told_so() -> None:
+    said = advice(*(track(tid, 4.0, 4.0) for tid in range(4)), cpus=2)
+    assert "wait for a CPU in 50 % of their time: use 2 threads" in said
+
+
+def test_one_thread_alone() -> None:
+    assert "did all the work alone while 3 CPUs had nothing to do" in advice(track(1, 8.0))
+    assert "there is one CPU" in advice(track(1, 8.0), cpus=1)
+
+
+def test_nothing_is_no_advice() -> None:
+    found = findings.find([], 0.0, None, 2)
+    assert (found.imbalance, found.migrations_per_second) == (None, None)
+    assert "longer run" in found.advice
+
+
+# -- drawings --
+
+
+def traced(tracks: list[ThreadTrack], name: str = "./a <b>") -> Traced:
+    load = SampledLoad([LoadSample(0, 0.1, 0.5, 3e9), LoadSample(0, 0.2, 1.0, 2e9)])
+    threads = SampledThreads(tracks, samples=2, seconds=10.0)
+    return Traced((name,), Ended(0, 10.0, 9.0, 1.0, 1 << 20), threads, load, None, 5, (0, 1))
+
+
+def test_the_page_holds_everything_and_asks_nothing_of_the_network() -> None:
+    tracks = [track(1, 8.0, name="<script>alert(1)</script>"), track(2, 2.0, 3.0)]
+    html = page.render(traced(tracks), findings.find(tracks, 10.0, 5, 2))
+    assert "<script" not in html
+    assert "http" not in html.replace("http-equiv", "")
+    assert "imbalance 1.60" in html
+    assert "0.500 (counted by the kernel)" in html
+    assert "CPU 0 clock" in html
+    assert 'class="wait"' in html
+    assert "no meter" in html
+
+
+def test_a_page_of_many_threads_stays_small() -> None:
+    tracks = [ThreadTrack(tid, 1, "t", run_seconds=10.0, wait_seconds=0.0) for tid in range(60)]
+    for one in tracks:
+        one.slices = [
+            Slice(n / 20, (n + 1) / 20, 0.05 * ((n * 7 + one.tid) % 11) / 10, 0.0, n % 8) for n in range(600)
+        ]
+    html = page.render(traced(tracks), findings.find(tracks, 60.0, 5, 8))
+    assert len(html) < 3_000_000
+
+
+def test_perfetto_has_a_track_a_cpu_and_a_thread_and_counters() -> None:
+    written = perfetto.events([track(4, 5.0, cpu=1)], [LoadSample(0, 0.1, 0.5, None)], [(0.2, 12.5)])
+    events = json.loads(json.dumps(written))["traceEvents"]
+    names = {event["args"]["name"] for event in events if event["ph"] == "M"}
+    assert {"CPUs", "threads", "CPU 1", "solver 4"} <= names
+    slices = [event for event in events if event["ph"] == "X"]
+    assert [(one["pid"], one["tid"], one["dur"]) for one in slices] == [(1, 1, 5e6), (2, 4, 10e6)]
+    counters = {event["name"]: event["args"] for event in events if event["ph"] == "C"}
+    assert counters == {"load of CPU 0": {"percent": 50.0}, "power": {"watts": 12.5}}
+
+
+# -- the command --
+
+
+UNBALANCED = """
+import threading, zlib
+data = bytes(1 << 22)
+def work(times):
+    for _ in range(times):
+        zlib.crc32(data)
+threads = [threading.Thread(target=work, args=(times,)) for times in (600, 150)]
+for one in threads: one.start()
+for one in threads: one.join()
+"""
+
+
+def run(tmp_path: Path, *command: str, **options: Any) -> tuple[int, str, str]:
+    output, messages = io.StringIO(), io.StringIO()
+    request = TraceRequest(command, tmp_path / "t.html", tmp_path / "t.json", **{"json": True, **options})
+    code = run_trace_command(request, TraceServices(lambda: NO_METER, output, messages))
+    return code, output.getvalue(), messages.getvalue()
+
+
+def test_a_real_program_with_one_thread_that_works_four_times_longer(tmp_path: Path) -> None:
+    code, printed, said = run(tmp_path, sys.executable, "-c", UNBALANCED)
+    found = json.loads(printed)
+    assert code == 0
+    workers = sorted(found["threads"], key=lambda one: -one["run_seconds"])
+    assert found["unbalanced_tid"] == workers[0]["tid"]
+    assert 1.2 < found["imbalance"] < 3.0  # the thread that only started them counts for a little
+    assert f"hread {workers[0]['tid']} (" in said
+    assert found["joules"] is None
+    assert found["sampler_cpu_seconds"] < 0.2
+    assert (tmp_path / "t.html").read_text().startswith("<!doctype html>")
+    assert json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+
+
+def test_exit_status_and_missing_programs(tmp_path: Path) -> None:
+    assert run(tmp_path, sys.executable, "-c", "raise SystemExit(3)")[0] == 3
+    code, _, said = run(tmp_path, "no-such-program")
+    assert code == 127
+    assert "no-such-program cannot be started" in said
+
+
+def test_what_cannot_be_meant_is_refused_before_the_command_starts(tmp_path: Path) -> None:
+    with pytest.raises(TautoError, match="--hertz 500"):
+        run(tmp_path, "true", hertz=500.0)
+    with pytest.raises(TautoError, match="would both be"):
+        run_trace_command(TraceRequest(("true",), tmp_path / "a", tmp_path / "a"))
+    with pytest.raises(TautoError, match="there is no folder"):
+        run_trace_command(TraceRequest(("true",), tmp_path / "no/a", tmp_path / "b"))
+
+
+def test_the_command_line_writes_beside_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("tautochrone.trace.command.find_meter", lambda: NO_METER)
+    assert cli.main(["trace", "--output", "night.html", "--", sys.executable, "-c", "pass"]) == 0
+    assert {path.name for path in tmp_path.iterdir()} == {"night.html", "night.json"}
+
+
+def test_ctrl_c_is_the_commands_business(tmp_path: Path) -> None:
+    code = (
+        "import sys; from tautochrone.cli import main; "
+        "sys.exit(main(['trace', '--', sys.executable, '-c', "
+        "'import signal, os, time; signal.signal(signal.SIGINT, lambda *a: os._exit(9)); "
+        "os.kill(os.getppid(), signal.SIGINT); time.sleep(0.3); "
+        "os.kill(os.getpid(), signal.SIGINT); time.sleep(9)']))"
+    )
+    finished = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=_with_lab(), timeout=60, check=False
+    )
+    assert finished.returncode == 9
+
+
+def _with_lab() -> dict[str, str]:
+    import os
+
+    return {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2] / "lab")}
