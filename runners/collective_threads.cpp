@@ -65,6 +65,7 @@ struct adapter {
 
     static description describe() {
         description tautochrone = tautochrone_description();
+        tautochrone.runtime = "threads";
         tautochrone.schedules = {{"member", false}};
         return tautochrone;
     }

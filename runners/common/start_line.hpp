@@ -67,8 +67,7 @@ class start_line {
 
     /// Waits for all ranks. Rank 0's `value` comes out on all of them.
     std::int64_t agree(std::int64_t value) {
-        if (rank_ == 0) lead_->value = value;
-        meet(0);
+        meet(0, value);
         return lead_->value;
     }
 
@@ -85,13 +84,15 @@ class start_line {
     // Long enough for every rank to see the moment before it comes.
     std::int64_t lead_nanoseconds() const { return crowded_ ? 0 : 600 + 150 * ranks_; }
 
-    std::int64_t meet(std::int64_t ahead_nanoseconds) {
+    // What rank 0 says it writes when all have come: nobody reads what it said at the last meeting any more.
+    std::int64_t meet(std::int64_t ahead_nanoseconds, std::int64_t value = 0) {
         ++meeting_;
         int spins = 0;
         lines_[rank_].arrived.store(meeting_, std::memory_order_release);
         if (rank_ == 0) {
             for (int other = 1; other < ranks_; ++other)
                 while (lines_[other].arrived.load(std::memory_order_acquire) < meeting_) relax(spins);
+            lead_->value = value;
             lead_->begin_nanoseconds = monotonic_nanoseconds() + ahead_nanoseconds;
             lead_->started.store(meeting_, std::memory_order_release);
         } else {
