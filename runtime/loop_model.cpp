@@ -35,6 +35,8 @@ constexpr double least_share = 1.0 / 64;
 constexpr double slow = 0.8;
 // A member is late when the others have waited for it for longer than this part of the loop.
 constexpr double late_part = 0.02;
+// The first step of a member's margin, as a part of the loop.
+constexpr double first_step = 1.0 / 32;
 // Two windows in a row off by this much mean that the machine or the loop has changed.
 constexpr double drift = 0.08;
 
@@ -67,6 +69,7 @@ loop_model::loop_model(const loop_model_options& options) : microsecond_(options
     fold_ticks_.assign(members, 0.0);
     jumped_.assign(members, false);
     margins_.assign(members, 0.0);
+    margin_steps_.assign(members, 0.0);
     ends_.assign(members, 0.0);
     order_.resize(members);
     std::iota(order_.begin(), order_.end(), 0);
@@ -98,13 +101,16 @@ void loop_model::learn_margins(double elapsed) noexcept {
         double& margin = margins_[rank];
         if (share_speeds_[rank] > slow * fastest) {
             margin = 0;
+            margin_steps_[rank] = 0;
             continue;
         }
         double others = 0;
         for (std::size_t other = 0; other < ends_.size(); ++other)
             if (other != rank) others = std::max(others, ends_[other]);
         const double part = share_speeds_[rank] / speeds;
-        const double step = std::max(microsecond_, margin / 8);
+        // Large at first and after a change of speed, so that some ten loops do; then small and steady.
+        const double eager = first_step * elapsed / (1 + 0.25 * margin_steps_[rank]++);
+        const double step = std::max({microsecond_, margin / 8, eager});
         const bool late = others > 0 && ends_[rank] > others + late_part * elapsed;
         margin = std::clamp(margin + step * (late ? 1 - part : -part), 0.0, elapsed / 4);
     }
@@ -132,6 +138,7 @@ void loop_model::fold_speeds() noexcept {
         const bool far = std::abs((now / rates) / (speeds_[rank] / known) - 1) > change;
         const bool replace = folds_ == 0 || (far && jumped_[rank]);
         speeds_[rank] = replace ? now : 0.5 * (speeds_[rank] + now);
+        if (replace) margin_steps_[rank] = 0;
         jumped_[rank] = far && !replace;
         settled = settled && !far;
         fold_iterations_[rank] = fold_ticks_[rank] = 0;

@@ -1,6 +1,7 @@
 # Sourced by the build scripts, at the root of the tree. The wheel, the presets and the tests' consumers compile
-# the same sources: with ccache each object is made once.
+# the same sources: with ccache each object is made once. It tells compilers apart by their names, so the name is
+# the same everywhere; paths stay absolute, because the build folders lie at different depths.
 if command -v ccache >/dev/null 2>&1; then
-    : "${CCACHE_DIR:=$(pwd -P)/build/ccache}" "${CCACHE_BASEDIR:=$(pwd -P)}"
-    export CCACHE_DIR CCACHE_BASEDIR CMAKE_CXX_COMPILER_LAUNCHER=ccache
+    : "${CCACHE_DIR:=$(pwd -P)/build/ccache}" "${CXX:=c++}"
+    export CCACHE_DIR CXX CMAKE_CXX_COMPILER_LAUNCHER=ccache
 fi

@@ -122,7 +122,8 @@ class loop_model {
     std::vector<double> fold_ticks_;
     std::vector<bool> jumped_;
     std::vector<double> margins_;
-    std::vector<double> ends_;  // of the members in the call that ends now; 0: took no part
+    std::vector<double> margin_steps_;  // taken since the member's speed changed
+    std::vector<double> ends_;          // of the members in the call that ends now; 0: took no part
     std::vector<int> order_;
     double fold_elapsed_ = 0;
     int folds_ = 0;

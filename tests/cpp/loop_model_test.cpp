@@ -250,6 +250,8 @@ TEST_CASE("a slow member that ends late more often than its part of the work lea
     CHECK(margin > 0.6 * late);
     CHECK(margin < 1.4 * late);
     CHECK(margin_after(0.125, 0.02, late, 2000) < 10 * microsecond);
+    // It does not take long.
+    CHECK(margin_after(0.125, 0.5, late, 20) > 0.4 * late);
 }
 
 TEST_CASE("members of about the same speed never leave early, however late one is") {

@@ -1,5 +1,5 @@
 tauto_test(schedule_test schedule_test.cpp LIBRARIES tautochrone)
-tauto_test(loop_model_test loop_model_test.cpp LIBRARIES tautochrone)
+tauto_test(loop_model_test loop_model_test.cpp LIBRARIES tautochrone ONE_THREAD)
 tauto_test(team_test team_test.cpp LIBRARIES tautochrone TIMEOUT 240)
 tauto_test(team_limits_test team_limits_test.cpp LIBRARIES tautochrone TIMEOUT 240)
 tauto_test(trace_test trace_test.cpp LIBRARIES tautochrone)
