@@ -242,7 +242,7 @@ class collective_run {
     // reading.
     double clock_seconds() {
         std::vector<std::int64_t> found;
-        for (int i = 0; i < 101; ++i) {
+        for (int i = 0; i < 31; ++i) {
             bool late = false;
             const std::int64_t begin = line_.wait_to_begin(late);
             found.push_back(monotonic_nanoseconds() - begin);
