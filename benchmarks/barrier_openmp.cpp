@@ -59,7 +59,7 @@ json run(const options& asked) {
 
 int main(int argc, char** argv) {
     return run_program(
-        argc, argv, "tauto-bench-barrier-openmp", "Time of an OpenMP barrier.", [](CLI::App&) {},
+        argc, argv, "tauto-bench-barrier-openmp", "Time of an OpenMP barrier.", [](arguments&) {},
         [argv](const options& asked) {
             if (!runner::restarted())
                 runner::restart_with(runner::openmp_environment(asked.cpus, asked.wait), asked.cpus, argv);

@@ -24,21 +24,13 @@ struct collective_options {
     int calls = 20;
 };
 
-inline void add_collective_options(CLI::App& app, collective_options& wanted) {
-    app.add_option("--operation", wanted.operation, "What to time")
-        ->check(CLI::IsMember({"barrier", "all_reduce", "all_gather"}))
-        ->capture_default_str();
-    app.add_option("--words", wanted.words,
-                   "Lengths in doubles, separated by commas: of all_reduce's data, of all_gather's part")
-        ->delimiter(',')
-        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24))
-        ->capture_default_str();
-    app.add_option("--rounds", wanted.rounds, "Rounds over all lengths, each in an order of its own")
-        ->check(CLI::Range(1, 100'000))
-        ->capture_default_str();
-    app.add_option("--calls", wanted.calls, "Timed calls of a length in a round")
-        ->check(CLI::Range(1, 100'000))
-        ->capture_default_str();
+inline void add_collective_options(arguments& app, collective_options& wanted) {
+    app.word("--operation", wanted.operation, "What to time", {"barrier", "all_reduce", "all_gather"});
+    app.numbers("--words", wanted.words,
+                "Lengths in doubles, separated by commas: of all_reduce's data, of all_gather's part",
+                std::int64_t{1}, std::int64_t{1} << 24);
+    app.number("--rounds", wanted.rounds, "Rounds over all lengths, each in an order of its own", 1, 100'000);
+    app.number("--calls", wanted.calls, "Timed calls of a length in a round", 1, 100'000);
 }
 
 /// What a member brings to a call: small whole numbers, whose sums are exact in every order.

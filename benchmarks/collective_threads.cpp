@@ -28,6 +28,6 @@ int main(int argc, char** argv) {
     collective_options wanted;
     return run_program(
         argc, argv, "tauto-bench-collective-threads", "Time of collectives between threads, on fresh data.",
-        [&](CLI::App& app) { add_collective_options(app, wanted); },
+        [&](arguments& app) { add_collective_options(app, wanted); },
         [&](const options& asked) { return run(asked, wanted); });
 }

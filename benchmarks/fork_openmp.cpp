@@ -41,7 +41,7 @@ json run(const options& asked) {
 
 int main(int argc, char** argv) {
     return run_program(
-        argc, argv, "tauto-bench-fork-openmp", "Time of an empty OpenMP parallel region.", [](CLI::App&) {},
+        argc, argv, "tauto-bench-fork-openmp", "Time of an empty OpenMP parallel region.", [](arguments&) {},
         [argv](const options& asked) {
             if (!runner::restarted())
                 runner::restart_with(runner::openmp_environment(asked.cpus, asked.wait), asked.cpus, argv);

@@ -47,5 +47,5 @@ json run(const options& asked) {
 
 int main(int argc, char** argv) {
     return run_program(
-        argc, argv, "tauto-bench-fork-tautochrone", "Time of an empty parallel_for.", [](CLI::App&) {}, run);
+        argc, argv, "tauto-bench-fork-tautochrone", "Time of an empty parallel_for.", [](arguments&) {}, run);
 }

@@ -20,16 +20,12 @@ struct gap_options {
     int loops = 60;
 };
 
-inline void add_gap_options(CLI::App& app, gap_options& wanted) {
-    app.add_option("--gap-microseconds", wanted.gap_microseconds, "Pause before each loop; 0: none")
-        ->check(CLI::Range(std::int64_t{0}, std::int64_t{10'000'000}))
-        ->capture_default_str();
-    app.add_option("--floats", wanted.floats, "Floats that a loop works on")
-        ->check(CLI::Range(std::int64_t{1}, std::int64_t{100'000'000}))
-        ->capture_default_str();
-    app.add_option("--loops", wanted.loops, "Timed loops")
-        ->check(CLI::Range(3, 1'000'000))
-        ->capture_default_str();
+inline void add_gap_options(arguments& app, gap_options& wanted) {
+    app.number("--gap-microseconds", wanted.gap_microseconds, "Pause before each loop; 0: none",
+               std::int64_t{0}, std::int64_t{10'000'000});
+    app.number("--floats", wanted.floats, "Floats that a loop works on", std::int64_t{1},
+               std::int64_t{100'000'000});
+    app.number("--loops", wanted.loops, "Timed loops", 3, 1'000'000);
 }
 
 inline double cpu_seconds() {

@@ -29,7 +29,7 @@ int main(int argc, char** argv) {
     gap_options wanted;
     return run_program(
         argc, argv, "tauto-bench-gap-openmp", "Loops with pauses between them through OpenMP.",
-        [&](CLI::App& app) { add_gap_options(app, wanted); },
+        [&](arguments& app) { add_gap_options(app, wanted); },
         [&](const options& asked) {
             if (!runner::restarted())
                 runner::restart_with(runner::openmp_environment(asked.cpus, asked.wait), asked.cpus, argv);

@@ -37,9 +37,9 @@ int main(int argc, char** argv) {
     return run_program(
         argc, argv, "tauto-bench-gap-tautochrone",
         "Loops with pauses between them through tauto::parallel_for.",
-        [&](CLI::App& app) {
+        [&](arguments& app) {
             add_gap_options(app, wanted);
-            app.add_flag("--plain", plain, "The plain loop on the first CPU");
+            app.flag("--plain", plain, "The plain loop on the first CPU");
         },
         [&](const options& asked) { return run(asked, wanted, plain); });
 }

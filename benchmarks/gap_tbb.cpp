@@ -28,6 +28,6 @@ int main(int argc, char** argv) {
     gap_options wanted;
     return run_program(
         argc, argv, "tauto-bench-gap-tbb", "Loops with pauses between them through tbb::parallel_for.",
-        [&](CLI::App& app) { add_gap_options(app, wanted); },
+        [&](arguments& app) { add_gap_options(app, wanted); },
         [&](const options& asked) { return run(asked, wanted); });
 }

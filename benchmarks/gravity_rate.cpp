@@ -115,14 +115,12 @@ int main(int argc, char** argv) {
     return run_program(
         argc, argv, "tauto-bench-gravity-rate",
         "Pair interactions a second of the gravity kernel on one core.",
-        [&](CLI::App& app) {
-            app.add_option("--particles", given.particles, "Sources")->capture_default_str();
-            app.add_option("--active", given.active, "Targets")->capture_default_str();
-            app.add_option("--order", given.order, "4: acceleration and jerk; 6: snap too")
-                ->capture_default_str();
-            app.add_option("--softening", given.softening, "Softening length")->capture_default_str();
-            app.add_option("--instructions", given.instructions, "generic, avx2, avx512 or best")
-                ->capture_default_str();
+        [&](arguments& app) {
+            app.number("--particles", given.particles, "Sources");
+            app.number("--active", given.active, "Targets");
+            app.number("--order", given.order, "4: acceleration and jerk; 6: snap too");
+            app.number("--softening", given.softening, "Softening length");
+            app.word("--instructions", given.instructions, "generic, avx2, avx512 or best");
         },
         [&](const options& asked) { return run(asked, given); });
 }

@@ -89,17 +89,11 @@ int main(int argc, char** argv) {
     request what;
     return run_program(
         argc, argv, "tauto-bench-oversubscribed", "Many small loops on more members than CPUs.",
-        [&](CLI::App& app) {
-            app.add_flag("--serial", what.serial, "By one thread, without a team");
-            app.add_option("--members", what.members, "Size of the team")
-                ->check(CLI::PositiveNumber)
-                ->capture_default_str();
-            app.add_option("--loops", what.loops, "How many loops")
-                ->check(CLI::PositiveNumber)
-                ->capture_default_str();
-            app.add_option("--floats", what.floats, "Floats that each loop scales")
-                ->check(CLI::PositiveNumber)
-                ->capture_default_str();
+        [&](arguments& app) {
+            app.flag("--serial", what.serial, "By one thread, without a team");
+            app.number("--members", what.members, "Size of the team");
+            app.number("--loops", what.loops, "How many loops");
+            app.number("--floats", what.floats, "Floats that each loop scales");
         },
         [&](const options& asked) { return run(asked, what); });
 }

@@ -2,11 +2,10 @@
 // What every program of the suite does: read its options, time in short batches, print one line of JSON that
 // the lab reads like a runner's.
 
-#include <CLI/CLI.hpp>
 #include <chrono>
-#include <exception>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
-#include <iostream>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
@@ -15,6 +14,10 @@
 #include "runners/common/cpus.hpp"
 #include "runners/common/error.hpp"
 #include "runners/common/timing.hpp"
+
+namespace CLI {
+class App;
+}
 
 namespace tauto::bench {
 
@@ -62,47 +65,29 @@ std::vector<double> batch_seconds(const options& asked, int calls, Work&& work) 
 }
 
 /// The fields of a timed program: the figure of merit is the median over batches.
-inline json timed(const std::vector<double>& batches) {
-    json row;
-    row["schema"] = schema;
-    row["seconds"] = runner::median(batches);
-    row["batches"] = batches.size();
-    row["batch_seconds"] = runner::condensed(batches, 32);
-    return row;
-}
+json timed(const std::vector<double>& batches);
+
+/// What adds options to the command line. The library behind it is compiled once, in program.cpp: including
+/// it takes the compiler longer than all that is timed. Numbers outside least … most are refused.
+class arguments {
+  public:
+    explicit arguments(CLI::App& app) : app_(app) {}
+    void flag(const char* name, bool& value, const char* help);
+    void number(const char* name, int& value, const char* help, int least = 1, int most = 1'000'000'000);
+    void number(const char* name, std::int64_t& value, const char* help, std::int64_t least = 1,
+                std::int64_t most = 100'000'000);
+    void number(const char* name, std::size_t& value, const char* help);
+    void number(const char* name, double& value, const char* help);
+    void numbers(const char* name, std::vector<std::int64_t>& values, const char* help, std::int64_t least,
+                 std::int64_t most);
+    void word(const char* name, std::string& value, const char* help, std::vector<std::string> allowed = {});
+
+  private:
+    CLI::App& app_;
+};
 
 /// The main function: `add` adds options of the program's own, `body` runs it and returns what is printed.
-inline int run_program(int argc, char** argv, const char* name, const char* what,
-                       const std::function<void(CLI::App&)>& add, const std::function<json(options&)>& body) {
-    options asked;
-    CLI::App app{what, name};
-    app.add_option("--cpus", asked.cpus_text, "CPUs to pin to, one member each")->capture_default_str();
-    app.add_option("--warmup-seconds", asked.warmup_seconds, "Untimed start")
-        ->check(CLI::NonNegativeNumber)
-        ->capture_default_str();
-    app.add_option("--min-seconds", asked.min_seconds, "Least length of the timed part")
-        ->check(CLI::PositiveNumber)
-        ->capture_default_str();
-    app.add_option("--wait", asked.wait, "How idle members wait")
-        ->check(CLI::IsMember({"default", "active", "passive"}))
-        ->capture_default_str();
-    add(app);
-    try {
-        app.parse(argc, argv);
-        asked.cpus = runner::parse_cpus(asked.cpus_text);
-        std::cout << body(asked).dump() << std::endl;
-        return runner::exit_ok;
-    } catch (const CLI::CallForHelp& help) {
-        return app.exit(help);
-    } catch (const CLI::ParseError& error) {
-        std::cerr << name << ": error: " << error.what() << "; see --help\n";
-    } catch (const missing_worker& error) {
-        std::cerr << name << ": error: " << error.what() << '\n';
-        return runner::exit_missing_worker;
-    } catch (const std::exception& error) {
-        std::cerr << name << ": error: " << error.what() << '\n';
-    }
-    return runner::exit_bad_input;
-}
+int run_program(int argc, char** argv, const char* name, const char* what,
+                const std::function<void(arguments&)>& add, const std::function<json(options&)>& body);
 
 }  // namespace tauto::bench

@@ -75,7 +75,7 @@ int main(int argc, char** argv) {
     bool pause = false;
     return run_program(
         argc, argv, "tauto-bench-round-trip", "Time of a round trip between two pinned threads.",
-        [&](CLI::App& app) { app.add_flag("--pause", pause, "PAUSE between two looks at the line"); },
+        [&](arguments& app) { app.flag("--pause", pause, "PAUSE between two looks at the line"); },
         [&](const options& asked) {
             if (asked.cpus.size() != 2) throw input_error("a round trip needs two CPUs, such as --cpus 0,1");
             json row = timed(pause ? round_trips<true>(asked) : round_trips<false>(asked));

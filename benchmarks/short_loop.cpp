@@ -68,9 +68,9 @@ int main(int argc, char** argv) {
     tauto::index n = 64;
     return run_program(
         argc, argv, "tauto-bench-short-loop", "Time of the sum of a few floats.",
-        [&](CLI::App& app) {
-            app.add_flag("--plain", plain, "As a plain loop in place of parallel_for");
-            app.add_option("--floats", n, "How many")->check(CLI::PositiveNumber)->capture_default_str();
+        [&](arguments& app) {
+            app.flag("--plain", plain, "As a plain loop in place of parallel_for");
+            app.number("--floats", n, "How many");
         },
         [&](const options& asked) {
             if (plain)

@@ -15,10 +15,8 @@ struct sum_options {
     std::int64_t values = 1000;
 };
 
-inline void add_sum_options(CLI::App& app, sum_options& wanted) {
-    app.add_option("--values", wanted.values, "Doubles to add up")
-        ->check(CLI::Range(std::int64_t{1}, std::int64_t{100'000'000}))
-        ->capture_default_str();
+inline void add_sum_options(arguments& app, sum_options& wanted) {
+    app.number("--values", wanted.values, "Doubles to add up", std::int64_t{1}, std::int64_t{100'000'000});
 }
 
 /// The row of `sum(values)`, which is timed and held against the exact sum of small fractions.

@@ -31,7 +31,7 @@ int main(int argc, char** argv) {
     sum_options wanted;
     return run_program(
         argc, argv, "tauto-bench-sum-openmp", "Time of a sum of doubles through an OpenMP reduction.",
-        [&](CLI::App& app) { add_sum_options(app, wanted); },
+        [&](arguments& app) { add_sum_options(app, wanted); },
         [&](const options& asked) {
             if (!runner::restarted())
                 runner::restart_with(runner::openmp_environment(asked.cpus, asked.wait), asked.cpus, argv);

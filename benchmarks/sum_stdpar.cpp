@@ -24,6 +24,6 @@ int main(int argc, char** argv) {
     sum_options wanted;
     return run_program(
         argc, argv, "tauto-bench-sum-stdpar", "Time of a sum of doubles through std::reduce(par_unseq).",
-        [&](CLI::App& app) { add_sum_options(app, wanted); },
+        [&](arguments& app) { add_sum_options(app, wanted); },
         [&](const options& asked) { return run(asked, wanted); });
 }

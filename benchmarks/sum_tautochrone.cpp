@@ -43,10 +43,10 @@ int main(int argc, char** argv) {
     ways way;
     return run_program(
         argc, argv, "tauto-bench-sum-tautochrone", "Time of a sum of doubles through tauto::parallel_reduce.",
-        [&](CLI::App& app) {
+        [&](arguments& app) {
             add_sum_options(app, way.wanted);
-            app.add_flag("--unordered", way.unordered, "Add in any order");
-            app.add_flag("--plain", way.plain, "The plain loop on the first CPU");
+            app.flag("--unordered", way.unordered, "Add in any order");
+            app.flag("--plain", way.plain, "The plain loop on the first CPU");
         },
         [&](const options& asked) { return run(asked, way); });
 }

@@ -49,11 +49,10 @@ int main(int argc, char** argv) {
     ways way;
     return run_program(
         argc, argv, "tauto-bench-sum-tbb", "Time of a sum of doubles through tbb::parallel_reduce.",
-        [&](CLI::App& app) {
+        [&](arguments& app) {
             add_sum_options(app, way.wanted);
-            app.add_option("--partitioner", way.partitioner, "How the range is cut")
-                ->check(CLI::IsMember({"auto", "simple", "static"}));
-            app.add_option("--grain", way.grain, "Doubles of the smallest part")->check(CLI::PositiveNumber);
+            app.word("--partitioner", way.partitioner, "How the range is cut", {"auto", "simple", "static"});
+            app.number("--grain", way.grain, "Doubles of the smallest part");
         },
         [&](const options& asked) { return run(asked, way); });
 }

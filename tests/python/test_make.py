@@ -265,7 +265,8 @@ class Tree:
         self.python.write_text(FAKE_PYTHON)
         self.python.chmod(0o755)
         (self.root / "tools").mkdir(parents=True)
-        shutil.copy(ROOT / "tools" / "venv.sh", self.root / "tools")
+        for script in ("venv.sh", "compiler_cache.sh"):
+            shutil.copy(ROOT / "tools" / script, self.root / "tools")
         for name in ("CMakeLists.txt", "pyproject.toml", "LICENSE", "README.md"):
             (self.root / name).write_text(name)
         for name in ("cmake", "include", "runtime", "kernels", "runners", "lab"):
