@@ -245,7 +245,7 @@ STAGES = (
     Stage("cpp", "C++ tests, Release", 8, cpp("default")),
     Stage("python", "Python tests", 9, pytest("tests/python", needs_build=True)),
     Stage("browser", "the report in a real browser", 3, pytest("tests/browser")),
-    Stage("docs", "every code block of the docs", 3, pytest("tests/docs", needs_build=True)),
+    Stage("docs", "every code block of the docs", 5, pytest("tests/docs", needs_build=True)),
     Stage("consumers", "programs that use the installed packages", 4, pytest("tests/consumers")),
     Stage("verify", "the protocols' models, with spin", 4, verify),
     Stage("tsan", "C++ tests under ThreadSanitizer", 8, cpp("tsan")),
