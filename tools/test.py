@@ -267,6 +267,14 @@ def chosen(only: str, skip: str) -> Sequence[Stage]:
     return [stage for stage in STAGES if stage.name in wanted and stage.name not in unwanted]
 
 
+def share_compiler_cache() -> None:
+    """As tools/compiler_cache.sh: the consumers build what the wheel and the presets have built before."""
+    if shutil.which("ccache") is not None:
+        os.environ.setdefault("CCACHE_DIR", str(ROOT / "build" / "ccache"))
+        os.environ.setdefault("CXX", "c++")
+        os.environ["CMAKE_CXX_COMPILER_LAUNCHER"] = "ccache"
+
+
 def main() -> int:
     """Run the stages and print the summary."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -277,6 +285,7 @@ def main() -> int:
     # A shell starts background jobs with SIGINT ignored, and that is inherited: the tests that press
     # Ctrl-C would wait for ever. A handled signal is back at its default in every program started from here.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    share_compiler_cache()
     for stage in stages:
         stage.run()
 
