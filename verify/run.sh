@@ -126,33 +126,54 @@ search() {
         timeout $time_limit_seconds ./pan -m200000 "${run[@]}"
 }
 
-passed=0
-failed=0
-while read -r model search must definitions; do
-    [[ -n $model ]] || continue
-    if (($# > 0)) && [[ " $* " != *" $model "* ]]; then continue; fi
-    rm -rf "${folder:?}/now" && mkdir "$folder/now" && cd "$folder/now" || die "no temporary folder in $folder"
+# One line of the list, in a folder of its own: its line, and what went wrong, into the file `report` there.
+run_one() {
+    local folder=$1 model=$2 search=$3 must=$4
+    shift 4
+    mkdir "$folder" && cd "$folder" || die "no temporary folder could be made: $folder"
+    local start verdict seconds states outcome=FAILED
     start=$(date +%s.%N)
-    # shellcheck disable=SC2086  # the definitions are words
-    search "$model" "$search" "$must" $definitions >output 2>&1
+    search "$model" "$search" "$must" "$@" >output 2>&1
     verdict=$(verdict_of output)
     seconds=$(echo "$start $(date +%s.%N)" | awk '{ printf "%.1f", $2 - $1 }')
     states=$(awk '/states, stored/ { print $1; exit }' output)
-    if [[ $verdict == "$must" ]]; then
-        outcome=passed
-        passed=$((passed + 1))
-    else
-        outcome=FAILED
-        failed=$((failed + 1))
-    fi
-    printf '%s  %-13s %-6s must: %-9s found: %-9s %9s states %5s s  %s\n' "$outcome" "$model" "$search" \
-        "$must" "$verdict" "${states:-no}" "$seconds" "$definitions"
-    if [[ $outcome == FAILED ]]; then
-        tail -n 25 output
-        # The last steps on the way to the error.
-        if [[ -f $model.pml.trail ]]; then spin -t -p -g "$model.pml" 2>/dev/null | tail -n 60; fi
-    fi
+    if [[ $verdict == "$must" ]]; then outcome=passed; fi
+    {
+        printf '%s  %-13s %-6s must: %-9s found: %-9s %9s states %5s s  %s\n' "$outcome" "$model" "$search" \
+            "$must" "$verdict" "${states:-no}" "$seconds" "$*"
+        if [[ $outcome == FAILED ]]; then
+            tail -n 25 output
+            # The last steps on the way to the error.
+            if [[ -f $model.pml.trail ]]; then spin -t -p -g "$model.pml" 2>/dev/null | tail -n 60; fi
+        fi
+    } >report
+    rm -f pan pan.* output "$model.pml"*
+}
+
+# One search a CPU, within the memory that there is.
+at_once=$(nproc)
+available_mb=$(awk '/MemAvailable/ { print int($2 / 1024) }' /proc/meminfo 2>/dev/null)
+if ((at_once > ${available_mb:-0} / memory_limit_mb)); then at_once=$((${available_mb:-0} / memory_limit_mb)); fi
+if ((at_once < 1)); then at_once=1; fi
+
+started=0
+while read -r model search must definitions; do
+    [[ -n $model ]] || continue
+    if (($# > 0)) && [[ " $* " != *" $model "* ]]; then continue; fi
+    while (($(jobs -rp | wc -l) >= at_once)); do wait -n; done
+    # shellcheck disable=SC2086  # the definitions are words
+    run_one "$folder/$started" "$model" "$search" "$must" $definitions &
+    started=$((started + 1))
 done <<<"$models"
+wait
+
+# In the order of the list; a search that left no report has failed.
+passed=0
+failed=0
+for ((number = 0; number < started; number++)); do
+    if [[ -s $folder/$number/report ]]; then cat "$folder/$number/report"; else echo "FAILED  search $number ended without a report"; fi
+    if grep -q '^passed ' "$folder/$number/report" 2>/dev/null; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
+done
 
 ((passed + failed > 0)) || die "no model ran; '$*' names none of launch, store_buffers, adaptive, exception, collectives"
 echo "$passed passed, $failed failed"
