@@ -279,15 +279,21 @@ TEST_CASE("a shared counter limits short chunks: longer ones are faster") {
 }
 
 TEST_CASE("a hundred thousand cores") {
+    // A tenth of them where nothing is optimised: sanitizers and the second compiler.
+#ifdef __OPTIMIZE__
+    constexpr int cores = 100'000;
+#else
+    constexpr int cores = 10'000;
+#endif
     json source = machine_json();
-    source["kinds"] = {kind_json("core", 100'000, 3e9, 0.25)};
+    source["kinds"] = {kind_json("core", cores, 3e9, 0.25)};
     const machine on = read_machine(source);
     for (const char* schedule : {"static", "dynamic"}) {
-        loop_request asked = loop_of(100'000, schedule);
+        loop_request asked = loop_of(cores, schedule);
         asked.repetitions = 1;
         const loop_result found = simulate_loop(on, asked);
-        CHECK(found.members == 100'000);
-        CHECK(found.events >= 100'000);
+        CHECK(found.members == cores);
+        CHECK(found.events >= cores);
     }
 }
 
