@@ -73,7 +73,7 @@ std::vector<std::int64_t> parse_lengths(const std::string& text) {
         found.push_back(length);
     }
     std::ranges::sort(found);
-    found.erase(std::ranges::unique(found).begin(), found.end());
+    found.erase(std::unique(found.begin(), found.end()), found.end());
     return found;
 }
 
