@@ -286,7 +286,7 @@ TEST_CASE("a hundred thousand cores") {
     constexpr int cores = 10'000;
 #endif
     json source = machine_json();
-    source["kinds"] = {kind_json("core", cores, 3e9, 0.25)};
+    source["kinds"] = json::array({kind_json("core", cores, 3e9, 0.25)});
     const machine on = read_machine(source);
     for (const char* schedule : {"static", "dynamic"}) {
         loop_request asked = loop_of(cores, schedule);
@@ -299,7 +299,7 @@ TEST_CASE("a hundred thousand cores") {
 
 TEST_CASE("whole tasks on equal cores take as many rounds as the law says") {
     json source = machine_json();
-    source["kinds"] = {kind_json("core", 16, 4e9, 0.25)};
+    source["kinds"] = json::array({kind_json("core", 16, 4e9, 0.25)});
     const machine on = read_machine(source);
     for (const char* runtime : {"tbb", "openmp", "tautochrone"}) {
         for (const int threads : {1, 7, 10, 16}) {
@@ -320,7 +320,7 @@ TEST_CASE("QtConcurrent ends on any machine, sleeps, and is not faster than the 
     std::mt19937 random(13);
     for (int trial = 0; trial < 12; ++trial) {
         json source = machine_json();
-        source["kinds"] = {kind_json("core", 1 + static_cast<int>(random() % 24), 3e9, 0.25)};
+        source["kinds"] = json::array({kind_json("core", 1 + static_cast<int>(random() % 24), 3e9, 0.25)});
         source["governor"] = {{"policy", "proportional"}, {"scope", "core"}, {"sampling_seconds", 0.01}};
         source["deep_idle_exit_seconds"] = 1e-4;
         source["deep_idle_after_seconds"] = 5e-4;
@@ -340,7 +340,7 @@ TEST_CASE("QtConcurrent ends on any machine, sleeps, and is not faster than the 
 
 TEST_CASE("a lone thread that is moved about looks half busy, and only a package governor sees through it") {
     json source = machine_json();
-    source["kinds"] = {kind_json("core", 2, 2e9, 1)};
+    source["kinds"] = json::array({kind_json("core", 2, 2e9, 1)});
     source["kinds"][0]["state_hertz"] = {1e9, 2e9};
     source["migration_seconds"] = 0.02;
     source["governor"] = {{"policy", "thresholds"},
