@@ -125,8 +125,8 @@ def _p2(machine: Machine, serial: Row, balanced: Row) -> Verdict:
     )
     holds = _within(one, 150, 0.05) and _within(two, 110, 0.05) and platform[1] < platform[0]
     note = (
-        "no independent prediction: the scale (10.8 W with one thread at work) is the study's own, and how it is "
-        "split between core and rest was chosen knowing the 110 mWh"
+        "no independent prediction: the scale (10.8 W with one thread at work) is the study's own, and "
+        "how it is split between core and rest was chosen knowing the 110 mWh"
     )
     return _verdict("P2", ours, holds, note)
 
