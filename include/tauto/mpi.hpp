@@ -126,9 +126,7 @@ class mpi_member {
     template <class T>
     void broadcast(std::span<T> data, int root = 0) {
         require_copyable<T>();
-        if (root < 0 || root >= size_)
-            fail("broadcast",
-                 "root is " + std::to_string(root) + ", expected 0 to " + std::to_string(size_ - 1));
+        detail::check_root(rank_, root, size_);
         check("broadcast",
               MPI_Bcast(data.data(), bytes_of<T>("broadcast", data.size()), MPI_BYTE, root, processes_));
     }
@@ -155,11 +153,7 @@ class mpi_member {
     template <class T>
     void all_gather(std::span<const T> part, std::span<T> whole) {
         require_copyable<T>();
-        const std::size_t expected = part.size() * static_cast<std::size_t>(size_);
-        if (whole.size() != expected)
-            fail("all_gather", "whole has " + std::to_string(whole.size()) + " elements, expected " +
-                                   std::to_string(expected) + " (" + std::to_string(size_) + " parts of " +
-                                   std::to_string(part.size()) + ")");
+        detail::check_equal_parts(rank_, size_, part.size(), whole.size());
         bytes_of<T>("all_gather", whole.size());
         const int bytes = bytes_of<T>("all_gather", part.size());
         put(part, whole.subspan(part.size() * static_cast<std::size_t>(rank_), part.size()));
@@ -171,24 +165,14 @@ class mpi_member {
     template <class T>
     void all_gather(std::span<const T> part, std::span<T> whole, std::span<const index> bounds) {
         require_copyable<T>();
-        require_bounds("all_gather", bounds, whole.size());
-        const auto begin = static_cast<std::size_t>(bounds[static_cast<std::size_t>(rank_)]);
-        const auto end = static_cast<std::size_t>(bounds[static_cast<std::size_t>(rank_) + 1]);
-        if (part.size() != end - begin)
-            fail("all_gather", "part has " + std::to_string(part.size()) + " elements, expected " +
-                                   std::to_string(end - begin) + " (bounds " + std::to_string(begin) +
-                                   " to " + std::to_string(end) + ")");
+        detail::check_bounds(rank_, size_, part.size(), whole.size(), bounds);
         gather_by_bounds("all_gather", part, whole, bounds);
     }
 
     // Folds `whole` of all members in the order of ranks; `part` receives the equal_share of this rank.
     template <class T, class Op>
     void reduce_scatter(std::span<const T> whole, std::span<T> part, Op combine) {
-        const range share = equal_share(static_cast<index>(whole.size()), size_, rank_);
-        if (part.size() != static_cast<std::size_t>(share.size()))
-            fail("reduce_scatter", "part has " + std::to_string(part.size()) + " elements, expected " +
-                                       std::to_string(share.size()) + ", the equal share of " +
-                                       std::to_string(whole.size()));
+        detail::check_share(rank_, size_, whole.size(), part.size());
         const std::vector<index> bounds = equal_bounds(whole.size());
         reduce_scatter(whole, part, std::span<const index>{bounds}, combine);
     }
@@ -473,9 +457,7 @@ class basic_hybrid_member {
 
     template <class T>
     void broadcast(std::span<T> data, int root = 0) {
-        if (root < 0 || root >= size())
-            fail("broadcast",
-                 "root is " + std::to_string(root) + ", expected 0 to " + std::to_string(size() - 1));
+        detail::check_root(rank(), root, size());
         const int process = layout_->process_of(root);
         const bool here = process == processes_->rank();
         if (here) inner_->broadcast(data, root - layout_->first(process));
@@ -500,11 +482,7 @@ class basic_hybrid_member {
 
     template <class T>
     void all_gather(std::span<const T> part, std::span<T> whole) {
-        const std::size_t expected = part.size() * static_cast<std::size_t>(size());
-        if (whole.size() != expected)
-            fail("all_gather", "whole has " + std::to_string(whole.size()) + " elements, expected " +
-                                   std::to_string(expected) + " (" + std::to_string(size()) + " parts of " +
-                                   std::to_string(part.size()) + ")");
+        detail::check_equal_parts(rank(), size(), part.size(), whole.size());
         std::vector<index> bounds(static_cast<std::size_t>(size()) + 1);
         for (std::size_t r = 0; r < bounds.size(); ++r) bounds[r] = static_cast<index>(r * part.size());
         gather(part, whole, std::span<const index>{bounds});
@@ -512,27 +490,13 @@ class basic_hybrid_member {
 
     template <class T>
     void all_gather(std::span<const T> part, std::span<T> whole, std::span<const index> bounds) {
-        if (bounds.size() != static_cast<std::size_t>(size()) + 1)
-            fail("all_gather", std::to_string(bounds.size()) + " bounds were given, expected " +
-                                   std::to_string(size() + 1));
-        if (!std::ranges::is_sorted(bounds) || bounds.front() < 0 ||
-            bounds.back() > static_cast<index>(whole.size()))
-            fail("all_gather", "bounds must ascend within 0 to " + std::to_string(whole.size()) +
-                                   ", the length of the whole");
-        const auto me = static_cast<std::size_t>(rank());
-        if (static_cast<index>(part.size()) != bounds[me + 1] - bounds[me])
-            fail("all_gather", "part has " + std::to_string(part.size()) + " elements, expected " +
-                                   std::to_string(bounds[me + 1] - bounds[me]));
+        detail::check_bounds(rank(), size(), part.size(), whole.size(), bounds);
         gather(part, whole, bounds);
     }
 
     template <class T, class Op>
     void reduce_scatter(std::span<const T> whole, std::span<T> part, Op combine) {
-        const range mine = equal_share(static_cast<index>(whole.size()), size(), rank());
-        if (static_cast<index>(part.size()) != mine.size())
-            fail("reduce_scatter", "part has " + std::to_string(part.size()) + " elements, expected " +
-                                       std::to_string(mine.size()) + ", the equal share of " +
-                                       std::to_string(whole.size()));
+        const range mine = detail::check_share(rank(), size(), whole.size(), part.size());
         std::vector<T> folded(whole.begin(), whole.end());
         inner_->all_reduce(std::span<T>{folded}, combine);
         const std::vector<index> bounds = shares_of_processes(whole.size());
@@ -575,10 +539,6 @@ class basic_hybrid_member {
   private:
     // The one that speaks for its process.
     [[nodiscard]] bool leads() const noexcept { return inner_->rank() == 0; }
-
-    [[noreturn]] void fail(const char* operation, const std::string& what) const {
-        throw error(std::string{operation} + " on rank " + std::to_string(rank()) + ": " + what);
-    }
 
     std::vector<index> shares_of_processes(std::size_t length) const {
         std::vector<index> bounds{0};
