@@ -4,16 +4,12 @@
 #include <omp.h>
 #include <sched.h>
 
-#include <set>
-
 #include "benchmarks/collective.hpp"
-#include "runners/common/environment.hpp"
-#include "runners/openmp_library.hpp"
+#include "benchmarks/openmp_program.hpp"
 
 namespace {
 
 using namespace tauto::bench;
-namespace runner = tauto::runner;
 
 // A thread of the region, with what the loop of collective.hpp calls.
 struct openmp_member {
@@ -31,7 +27,6 @@ struct openmp_member {
 };
 
 json run(const options& asked) {
-    runner::use_openmp_threads(static_cast<int>(asked.cpus.size()));
     std::vector<int> ran_on(asked.cpus.size(), -1);
     std::vector<double> batches;
     double shared = 0;
@@ -43,15 +38,11 @@ json run(const options& asked) {
         std::vector<double> mine = barrier_seconds(me, asked);
         if (rank == 0) batches = std::move(mine);
     }
-    if (std::set<int>(ran_on.begin(), ran_on.end()) != std::set<int>(asked.cpus.begin(), asked.cpus.end()))
-        throw missing_worker("not every CPU of " + asked.cpus_text + " took part; the library sees " +
-                             std::to_string(omp_get_num_procs()) + " CPUs");
+    require_every_cpu(asked, ran_on);
     json row = timed(batches);
     row["operation"] = "barrier";
     row["members"] = ran_on.size();
-    row["library"] = runner::openmp_description().library;
-    row["wait"] = asked.wait;
-    row["cpus"] = ran_on;
+    add_openmp(row, asked, ran_on);
     return row;
 }
 
@@ -61,8 +52,7 @@ int main(int argc, char** argv) {
     return run_program(
         argc, argv, "tauto-bench-barrier-openmp", "Time of an OpenMP barrier.", [](arguments&) {},
         [argv](const options& asked) {
-            if (!runner::restarted())
-                runner::restart_with(runner::openmp_environment(asked.cpus, asked.wait), asked.cpus, argv);
+            start_with_openmp(asked, argv);
             return run(asked);
         });
 }

@@ -3,8 +3,7 @@
 #include <omp.h>
 
 #include "benchmarks/gap.hpp"
-#include "runners/common/environment.hpp"
-#include "runners/openmp_library.hpp"
+#include "benchmarks/openmp_program.hpp"
 
 namespace {
 
@@ -12,7 +11,6 @@ using namespace tauto::bench;
 namespace runner = tauto::runner;
 
 json run(const options& asked, const gap_options& wanted) {
-    runner::use_openmp_threads(static_cast<int>(asked.cpus.size()));
     json row = timed_gaps(asked, wanted, [](std::vector<float>& values) {
         float* const data = values.data();
         const auto n = static_cast<std::ptrdiff_t>(values.size());
@@ -31,8 +29,7 @@ int main(int argc, char** argv) {
         argc, argv, "tauto-bench-gap-openmp", "Loops with pauses between them through OpenMP.",
         [&](arguments& app) { add_gap_options(app, wanted); },
         [&](const options& asked) {
-            if (!runner::restarted())
-                runner::restart_with(runner::openmp_environment(asked.cpus, asked.wait), asked.cpus, argv);
+            start_with_openmp(asked, argv);
             return run(asked, wanted);
         });
 }

@@ -2,9 +2,8 @@
 
 #include <omp.h>
 
+#include "benchmarks/openmp_program.hpp"
 #include "benchmarks/sum.hpp"
-#include "runners/common/environment.hpp"
-#include "runners/openmp_library.hpp"
 
 namespace {
 
@@ -12,7 +11,6 @@ using namespace tauto::bench;
 namespace runner = tauto::runner;
 
 json run(const options& asked, const sum_options& wanted) {
-    runner::use_openmp_threads(static_cast<int>(asked.cpus.size()));
     json row = timed_sum(asked, wanted, [](const std::vector<double>& values) {
         const double* const data = values.data();
         const auto n = static_cast<std::ptrdiff_t>(values.size());
@@ -33,8 +31,7 @@ int main(int argc, char** argv) {
         argc, argv, "tauto-bench-sum-openmp", "Time of a sum of doubles through an OpenMP reduction.",
         [&](arguments& app) { add_sum_options(app, wanted); },
         [&](const options& asked) {
-            if (!runner::restarted())
-                runner::restart_with(runner::openmp_environment(asked.cpus, asked.wait), asked.cpus, argv);
+            start_with_openmp(asked, argv);
             return run(asked, wanted);
         });
 }
