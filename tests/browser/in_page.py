@@ -75,3 +75,12 @@ def small_texts(driver: Any) -> list[Any]:
         }
         return small;"""
     )
+
+
+def marks_by_choice(driver: Any, chart: str) -> tuple[str, str]:
+    """The marks of a chart as drawn at first, and after the last button of its choice was pressed."""
+    places = f"return document.querySelector('[data-chart={chart}] .mark-symbol').innerHTML"
+    before = driver.execute_script(places)
+    driver.execute_script(f"document.querySelector('#chart-{chart} .choice button:last-child').click()")
+    driver.execute_async_script("setTimeout(arguments[0], 400)")
+    return before, driver.execute_script(places)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from in_page import chart_marks, hover_over_a_mark, requests_beside, small_texts
+from in_page import chart_marks, hover_over_a_mark, marks_by_choice, requests_beside, small_texts
 from study_collective_fakes import laboratory, request
 from tautochrone.studies.collective.study import run_study
 
@@ -47,12 +47,8 @@ def test_tooltip_appears_with_its_text(show: Show, page: Path, chart: str) -> No
 
 
 def test_choice_of_the_operation_changes_the_chart(show: Show, page: Path) -> None:
-    driver = show(page)
-    places = "return document.querySelector('[data-chart=ratio] .mark-symbol').innerHTML"
-    before = driver.execute_script(places)
-    driver.execute_script("document.querySelector('#chart-ratio .choice button:last-child').click()")
-    driver.execute_async_script("setTimeout(arguments[0], 400)")
-    assert driver.execute_script(places) != before
+    before, after = marks_by_choice(show(page), "ratio")
+    assert after != before
 
 
 def test_table_shows_one_length_at_first_and_filters(show: Show, page: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from in_page import chart_marks, hover_over_a_mark, requests_beside, small_texts
+from in_page import chart_marks, hover_over_a_mark, marks_by_choice, requests_beside, small_texts
 from study_mapreduce_fakes import laboratory, request
 from tautochrone.studies.mapreduce.study import run_study
 
@@ -43,12 +43,8 @@ def test_tooltip_appears_with_its_text(show: Show, page: Path, chart: str) -> No
 
 
 def test_choice_of_the_series_changes_the_chart(show: Show, page: Path) -> None:
-    driver = show(page)
-    places = "return document.querySelector('[data-chart=pays] .mark-symbol').innerHTML"
-    before = driver.execute_script(places)
-    driver.execute_script("document.querySelector('#chart-pays .choice button:last-child').click()")
-    driver.execute_async_script("setTimeout(arguments[0], 400)")
-    assert driver.execute_script(places) != before
+    before, after = marks_by_choice(show(page), "pays")
+    assert after != before
 
 
 def test_table_filters_by_tasks_and_sorts(show: Show, page: Path) -> None:

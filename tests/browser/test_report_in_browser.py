@@ -10,7 +10,7 @@ import pytest
 from selenium.webdriver.common.by import By
 
 import sample_rows
-from in_page import chart_marks, hover_over_a_mark, requests_beside, small_texts
+from in_page import chart_marks, hover_over_a_mark, marks_by_choice, requests_beside, small_texts
 from tautochrone import report
 
 Show = Callable[..., Any]
@@ -133,12 +133,8 @@ def test_legend_hides_a_runtime_in_all_charts_and_in_the_table(show: Show, repor
 
 
 def test_choice_of_the_peer_settings_changes_the_ratios(show: Show, reports: dict[str, Path]) -> None:
-    driver = show(reports["two_cpus"])
-    places = "return document.querySelector('[data-chart=ratio] .mark-symbol').innerHTML"
-    before = driver.execute_script(places)
-    driver.execute_script("document.querySelector('#chart-ratio .choice button:last-child').click()")
-    driver.execute_async_script("setTimeout(arguments[0], 400)")
-    assert driver.execute_script(places) != before
+    before, after = marks_by_choice(show(reports["two_cpus"]), "ratio")
+    assert after != before
 
 
 def test_table_sorts_by_every_heading_and_filters(show: Show, reports: dict[str, Path]) -> None:
