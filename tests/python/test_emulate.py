@@ -7,7 +7,6 @@ import json
 import os
 import resource
 import signal
-import statistics
 import subprocess
 import sys
 import threading
@@ -450,21 +449,22 @@ def test_signal_while_calibrating_leaves_nothing(emulator: Path) -> None:
 
 
 def test_held_cpu_is_slower_by_the_factor_and_free_while_paused(emulator: Path) -> None:
-    ratios = []
+    slowed, free = [], []
     with emulated({CPU: 4.0}) as slow:
         for _ in range(3):
-            slowed = speed(CPU)
+            slowed.append(speed(CPU))
             slow.pause()
-            ratios.append(speed(CPU) / slowed)
+            free.append(speed(CPU))
             slow.resume()
         report = slow.report()
         assert slow.factors[CPU] == pytest.approx(4.0, rel=0.05)
         assert slow.environment == {"TAUTO_EMULATED": f"{CPU}:4"}
         slow.pause()
-        free = speed(CPU)
-    assert statistics.median(ratios) == pytest.approx(4.0, rel=0.25)
+        free.append(speed(CPU))
+    # Other programs on that CPU can only make a speed smaller.
+    assert max(free) / max(slowed) == pytest.approx(4.0, rel=0.25)
     assert len(report["slow"][0]["windows"]) == 4
-    assert speed(CPU) > 0.5 * free
+    assert speed(CPU) > 0.5 * max(free)
 
 
 def test_two_may_be_held_for_one_cpu_while_one_is_paused(emulator: Path) -> None:

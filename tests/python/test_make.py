@@ -422,6 +422,20 @@ def test_stages_that_need_the_cpp_build_make_it_once_between_them(
     assert diary.read_text().splitlines() == ["default"]
 
 
+@pytest.mark.parametrize(("status", "builds"), [(0, 1), (1, 2)])
+def test_what_was_built_ahead_is_not_built_again_unless_that_failed(
+    suite: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, status: int, builds: int
+) -> None:
+    diary = with_a_build(tmp_path, status)
+
+    def body(running: object) -> None:
+        running.count.add(running.build("tsan"))  # type: ignore[attr-defined]
+
+    monkeypatch.setattr(suite, "STAGES", [suite.Stage("tsan", "a test", 1, body)])
+    assert suite.main() == status
+    assert diary.read_text().splitlines() == ["tsan"] * builds
+
+
 def test_without_a_build_a_stage_says_what_to_run_instead_of_failing_in_every_test(
     suite: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
