@@ -130,7 +130,8 @@ void team_state::worker_loop(int rank) noexcept {
     std::uint32_t last = report.done.load(std::memory_order_relaxed) & ~1U;
     for (;;) {
         std::uint32_t ticket = spin_while_equal(box.ticket, last, budget.ticks());
-        if (ticket == last) {
+        const bool slept = ticket == last;
+        if (slept) {
             const std::int64_t parked_at = ticks();
             box.parked.store(1, std::memory_order_relaxed);
             std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -138,8 +139,6 @@ void team_state::worker_loop(int rank) noexcept {
                 futex_wait(box.ticket, last);
             box.parked.store(0, std::memory_order_relaxed);
             budget.learn(budget.ticks() + ticks() - parked_at);
-        } else {
-            budget.note_short_wait();
         }
         last = ticket;
         if (box.mode == launch_mode::end) return;
@@ -147,6 +146,7 @@ void team_state::worker_loop(int rank) noexcept {
         // Releases all that this member wrote; pairs with the acquire load in join. An exchange and not a
         // store, because bit 0 tells that the caller sleeps.
         if ((report.done.exchange(ticket, std::memory_order_acq_rel) & 1U) != 0) futex_wake(report.done);
+        if (!slept) budget.note_short_wait();  // here, where nobody waits for it
     }
 }
 

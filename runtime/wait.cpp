@@ -82,31 +82,24 @@ std::uint32_t spin_while_equal(const std::atomic<std::uint32_t>& word, std::uint
     std::uint32_t seen = word.load(std::memory_order_acquire);
     if (seen != current || budget_ticks <= 0) return seen;
     const std::int64_t start = ticks();
-    // Answers within a few round trips are the common case in a chain of short loops: poll for those
-    // without PAUSE, whose length would be a tenth of the round trip.
-    static const std::int64_t eager = to_ticks(std::chrono::microseconds(3));
 #if defined(__x86_64__)
+    // Answers within a few round trips are the common case in a chain of short loops.
+    static const std::int64_t eager = to_ticks(std::chrono::microseconds(3));
     static const bool waitpkg = cpu_has_waitpkg();
 #endif
     for (;;) {
         for (int poll = 0; poll < 32; ++poll) {
+            // Without a pause, loads of the word are in flight when it changes and have to be thrown away: an
+            // empty loop over two members takes 400 instead of 340 ns.
+            relax();
             seen = word.load(std::memory_order_acquire);
             if (seen != current) return seen;
         }
         const std::int64_t waited = ticks() - start;
         if (waited > budget_ticks) return seen;
-        if (waited < eager) continue;
 #if defined(__x86_64__)
-        if (waitpkg) {
-            monitor_wait(word, current, start + budget_ticks);
-            continue;
-        }
+        if (waitpkg && waited >= eager) monitor_wait(word, current, start + budget_ticks);
 #endif
-        for (int poll = 0; poll < 16; ++poll) {
-            relax();
-            seen = word.load(std::memory_order_acquire);
-            if (seen != current) return seen;
-        }
     }
 }
 

@@ -21,8 +21,7 @@ wait_policy wait_policy_from(std::string_view text);
 
 namespace detail {
 
-// What one turn of a spin loop does. PAUSE takes 140 cycles on current Intel server cores, so it is kept
-// for waits that are long already or that a hardware-thread sibling would feel.
+// What one turn of a spin loop does.
 inline void relax() noexcept {
 #if defined(__x86_64__)
     _mm_pause();
