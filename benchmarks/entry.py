@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -117,6 +117,25 @@ def worst(identifier: str, what: str, cells: list[Entry], target: float) -> Entr
         met=False if missed else None if unknown else True,
         note=note,
     )
+
+
+def farthest(identifier: str, what: str, cells: Sequence[Entry], missing: str = "") -> Entry:
+    """The cell that is farthest above its own target, as the row of all of them."""
+    known = [one for one in cells if one.ratio is not None]
+    if not known:
+        notes = dict.fromkeys(one.note for one in cells)
+        return not_measured(identifier, what, "", 1.0, joined(*notes))
+    far = max(known, key=lambda one: (one.ratio or 0.0) / one.target)
+    verdicts = [one.met for one in cells]
+    met = False if False in verdicts else None if None in verdicts else True
+    missed = ", ".join(str(one.cell) for one in cells if one.met is False)
+    note = joined(f"farthest from its target: {far.cell}", f"missed: {missed}" if missed else "", missing)
+    return replace(far, id=identifier, what=what, met=met, note=note, cell="")
+
+
+def joined(*notes: str) -> str:
+    """Notes in one line, the empty ones left out."""
+    return "; ".join(note for note in notes if note)
 
 
 class Results:

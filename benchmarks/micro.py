@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from statistics import median
 
 from benchmarks.context import Bench, Context
-from benchmarks.entry import Entry, not_measured, of_comparison, of_interval, worst
+from benchmarks.entry import Entry, joined, not_measured, of_comparison, of_interval, worst
 from tautochrone.configuration import Configuration
 from tautochrone.row import Row
 from tautochrone.statistics import VERDICT_CONFIDENCE, compare, median_interval
@@ -54,7 +54,7 @@ def _regions(context: Context) -> list[Configuration]:
     return found
 
 
-def _contest(
+def against_fastest(
     bench: Bench, ours: Configuration, rivals: Sequence[Configuration], seconds: float
 ) -> Configuration:
     """Choose the fastest rival in rounds of its own, then measure ours against it. Returns the rival."""
@@ -72,7 +72,7 @@ def fork(context: Context) -> list[Entry]:
     if not rivals:
         return [context.add(not_measured("B1", what, "OpenMP", target, "; ".join(context.absent())))]
     with context.bench("B1") as bench:
-        best = _contest(bench, ours, rivals, min(_MICRO_SECONDS, context.budget().left))
+        best = against_fastest(bench, ours, rivals, min(_MICRO_SECONDS, context.budget().left))
         found = compare(bench.pairs(ours, best))
         note = joined(times_note(bench, ours, best), context.without(("libgomp", "libomp")))
         return [
@@ -91,7 +91,7 @@ def round_trip(context: Context) -> list[Entry]:
         Configuration(one.name, one.command, one.environment, one.settings, "fork") for one in rivals
     ]
     with context.bench("B2") as bench:
-        best = _contest(bench, ours, one_group, min(_MICRO_SECONDS, context.budget().left))
+        best = against_fastest(bench, ours, one_group, min(_MICRO_SECONDS, context.budget().left))
         found = compare(bench.pairs(ours, best))
         what = "the same against the core-to-core round trip"
         note = times_note(bench, ours, best)
@@ -169,11 +169,6 @@ def times_note(bench: Bench, ours: Configuration, peer: Configuration) -> str:
         return "; ".join(bench.errors())
     mine, theirs = (median(column) for column in zip(*pairs, strict=True))
     return f"ours {engineering(mine)}, peer {engineering(theirs)}"
-
-
-def joined(*notes: str) -> str:
-    """Notes in one line, the empty ones left out."""
-    return "; ".join(note for note in notes if note)
 
 
 def engineering(seconds: float) -> str:

@@ -9,8 +9,8 @@ from typing import Any
 
 from benchmarks.choosing import fastest
 from benchmarks.context import Bench, Budget, Context
-from benchmarks.entry import Entry, not_measured, of_comparison, worst
-from benchmarks.micro import joined, program_configuration, times_note
+from benchmarks.entry import Entry, farthest, joined, not_measured, of_comparison, worst
+from benchmarks.micro import program_configuration, times_note
 from benchmarks.task_contest import RIVALS, STUDY, Tasks, alone, best_way, few_alone, ours, ways
 from tautochrone.configuration import Configuration
 from tautochrone.emulate import emulated
@@ -82,7 +82,7 @@ def short_tasks(context: Context) -> list[Entry]:
         bound, qt_target = ((1.02, 0.90), (1.06, 0.5))[place]
         cells += _short_cell(context, tasks, seconds, bound, qt_target)
     what = "1,000 tasks of 1 µs and 10,000 of 0.1 µs: work/2, Qt, the best peer"
-    own = _farthest("B10", what, cells, context.without(RIVALS, STUDY))
+    own = farthest("B10", what, cells, context.without(RIVALS, STUDY))
     return [context.add(own), *cells]
 
 
@@ -142,20 +142,6 @@ def _against(
     return of_comparison(identifier, what, peer.name, compare(bench.pairs(mine, peer)), target, note=note)
 
 
-def _farthest(id_: str, what: str, cells: Sequence[Entry], missing: str = "") -> Entry:
-    """The cell that is farthest above its own target, as the row of all of them."""
-    known = [one for one in cells if one.ratio is not None]
-    if not known:
-        notes = dict.fromkeys(one.note for one in cells)
-        return not_measured(id_, what, "", 1.0, joined(*notes))
-    far = max(known, key=lambda one: (one.ratio or 0.0) / one.target)
-    verdicts = [one.met for one in cells]
-    met = False if False in verdicts else None if None in verdicts else True
-    missed = ", ".join(str(one.cell) for one in cells if one.met is False)
-    note = joined(f"farthest from its target: {far.cell}", f"missed: {missed}" if missed else "", missing)
-    return replace(far, id=id_, what=what, met=met, note=note, cell="")
-
-
 def _sum(context: Context, name: str, program: str, values: int, *words: str, **more: Any) -> Configuration:
     return program_configuration(
         context,
@@ -200,7 +186,7 @@ def sums(context: Context) -> list[Entry]:
     for place, values in enumerate(SUMS):
         cells.append(_sum_cell(context, values, (0.7, 1.02)[place], budget.left / (len(SUMS) - place)))
     what = "deterministic sums against the best peer's in any order"
-    return [context.add(_farthest("B11", what, cells, missing)), *cells]
+    return [context.add(farthest("B11", what, cells, missing)), *cells]
 
 
 def _sum_cell(context: Context, values: int, target: float, seconds: float) -> Entry:
@@ -277,7 +263,7 @@ def slowed_tasks(context: Context) -> list[Entry]:
     finally:
         emulation.__exit__(None, None, None)
     what = f"core {context.cpus[1]} slowed by {FACTOR:g}: the bound, and the best peer"
-    own = _farthest("B13", what, cells, context.without(RIVALS, STUDY))
+    own = farthest("B13", what, cells, context.without(RIVALS, STUDY))
     return [context.add(own), *cells]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from benchmarks import change, gaps, loops, metering, micro, reduce
+from benchmarks import bodies, change, gaps, loops, members, metering, micro, reduce
 from benchmarks.context import Context, Interrupted
 from benchmarks.entry import Entry, not_measured
 from benchmarks.load import LoadWatch, sentence
@@ -100,6 +100,69 @@ BENCHMARKS: tuple[Benchmark, ...] = (
         "≤ 0.3; ≤ 1.0",
         gaps.CPU_TARGET,
         gaps.waiting,
+    ),
+    Benchmark(
+        "B15",
+        "barrier of 2 members against the better of libgomp's and libomp's; against a one-way transfer",
+        "≤ 0.55; ≤ 1.4",
+        0.55,
+        members.barrier,
+    ),
+    Benchmark(
+        "B16",
+        "all_reduce of 1 and 7 doubles against the better MPI",
+        "≤ 0.30",
+        0.30,
+        members.short_reductions,
+    ),
+    Benchmark(
+        "B17",
+        "all_reduce and all_gather, fresh data, 8 … 65,536 words, against the better MPI at each length",
+        "≤ 0.6 each; geometric mean ≤ 0.4",
+        0.6,
+        members.every_length,
+    ),
+    Benchmark(
+        "B18",
+        "the same curves: a length cheaper than a shorter one, a jump between neighbours 5 % apart",
+        "none below 0.97 of a shorter one's time; none above 1.25",
+        members.JUMP_TARGET,
+        members.smooth,
+    ),
+    Benchmark(
+        "B19",
+        "acceleration and jerk, 53 active of 1024, one core, double",
+        "≤ 1.0 ns a pair (AVX-512, about 3 GHz); relative force error ≤ 1e-14",
+        bodies.RATE_TARGET_NANOSECONDS,
+        bodies.gravity,
+    ),
+    Benchmark(
+        "B20",
+        "N-body, N = 1024, 4th order, a block: 2 members against 1",
+        "≥ 1.85 times as fast",
+        bodies.SPEEDUP_TARGET,
+        bodies.speed_up,
+    ),
+    Benchmark(
+        "B21",
+        "the same against OpenMP loops, OpenMP in one region, Open MPI, MPICH, all with our kernel",
+        "≤ 0.9 of the best",
+        bodies.RIVAL_TARGET,
+        bodies.rivals,
+    ),
+    Benchmark(
+        "B22",
+        "the scheme chosen for each block against the best fixed one, in each class of active counts",
+        "≤ 1.05 everywhere",
+        bodies.AUTO_TARGET,
+        bodies.chosen_schemes,
+    ),
+    Benchmark(
+        "B23",
+        "with another busy process on the machine: 2 members against 1",
+        "≤ 1.15",
+        bodies.LOADED_TARGET,
+        bodies.beside_another,
     ),
     Benchmark(
         "B24",

@@ -5,7 +5,6 @@
 
 #include <tauto/mpi.hpp>
 
-#include <cctype>
 #include <cstdint>
 #include <cstring>
 #include <exception>
@@ -18,6 +17,7 @@
 #include "runners/common/run_collective.hpp"
 #include "runners/common/start_runner.hpp"
 #include "runners/mpi_launch.hpp"
+#include "runners/mpi_library.hpp"
 
 namespace {
 
@@ -73,23 +73,9 @@ class native_engine {
     MPI_Comm world = world_of();
 };
 
-// "Open MPI v4.1.4, package: …", "MPICH Version:\t4.0.2\nMPICH …", "Intel(R) MPI Library 2021.10 for …"
 description describe() {
-    char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
-    int length = 0;
-    MPI_Get_library_version(text, &length);
-    const std::string whole{text};
-    description mpi;
-    mpi.runtime = TAUTO_MPI_NAME;
-    mpi.library = whole.starts_with("Open MPI") ? "openmpi"
-                  : whole.starts_with("Intel")  ? "intelmpi"
-                                                : "mpich";
-    const auto begin = std::ranges::find_if(whole, [](unsigned char one) { return std::isdigit(one) != 0; });
-    const auto end = std::find_if(begin, whole.end(),
-                                  [](unsigned char one) { return std::isdigit(one) == 0 && one != '.'; });
-    mpi.library_version = {begin, end};
+    description mpi = mpi_description();
     mpi.schedules = {{"native", false}, {"member", false}};
-    mpi.most_threads = 1024;
     return mpi;
 }
 
@@ -161,10 +147,7 @@ int run_rank(const collective_request& asked, int rank, int ranks) {
 // As one of the processes that the launcher started.
 int be_a_rank(const collective_request& asked) {
     end_with_parent();
-    const char* place = std::getenv("OMPI_COMM_WORLD_RANK");
-    if (place == nullptr) place = std::getenv("PMI_RANK");
-    if (place == nullptr) place = std::getenv("PMIX_RANK");
-    const int cpu = asked.cpu_of(std::atoi(place));
+    const int cpu = asked.cpu_of(place_of_rank().rank);
     pin_to(std::span<const int>{&cpu, 1});  // before MPI makes its threads and its memory
     int provided = MPI_THREAD_SINGLE;
     MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided);
@@ -198,8 +181,7 @@ int main(int argc, char** argv) {
         }
         if (asked.schedule == "member") require_operations<member_engine<tauto::mpi_member>>(asked);
         if (launched_by_mpi()) return be_a_rank(asked);
-        launch_ranks({TAUTO_MPI_LAUNCHER, std::string_view{TAUTO_MPI_NAME} == "openmpi"}, asked.threads,
-                     argv);
+        launch_ranks(this_launcher(), asked.threads, argv);
     } catch (const std::exception& error) {
         complain<adapter>(error.what());
     }

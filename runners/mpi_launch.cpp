@@ -3,6 +3,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -16,11 +17,46 @@
 
 namespace tauto::runner {
 
+namespace {
+
+// What a launcher calls them: Open MPI's own, Hydra's (MPICH, Intel MPI), Slurm's with PMIx.
+struct place_names {
+    const char* rank;
+    const char* ranks;
+    const char* local_rank;
+    const char* local_ranks;
+};
+
+constexpr std::array launchers{
+    place_names{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
+                "OMPI_COMM_WORLD_LOCAL_SIZE"},
+    place_names{"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"},
+    place_names{"PMIX_RANK", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_NTASKS_PER_NODE"},
+};
+
+int number_in(const char* name, int otherwise) {
+    const char* text = std::getenv(name);
+    return text == nullptr ? otherwise : std::atoi(text);
+}
+
+}  // namespace
+
 bool launched_by_mpi() {
-    constexpr std::array names{"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"};
-    for (const char* name : names)
-        if (std::getenv(name) != nullptr) return true;
-    return false;
+    return std::ranges::any_of(launchers,
+                               [](const auto& one) { return std::getenv(one.rank) != nullptr; });
+}
+
+rank_place place_of_rank() {
+    rank_place place;
+    for (const auto& one : launchers) {
+        if (std::getenv(one.rank) == nullptr) continue;
+        place.rank = number_in(one.rank, 0);
+        place.ranks = number_in(one.ranks, 1);
+        place.local_rank = number_in(one.local_rank, place.rank);
+        place.local_ranks = number_in(one.local_ranks, place.ranks);
+        break;
+    }
+    return place;
 }
 
 void launch_ranks(const mpi_launcher& launcher, int ranks, char** argv) {

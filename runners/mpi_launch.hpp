@@ -8,6 +8,17 @@ namespace tauto::runner {
 /// True in a process that an MPI launcher started.
 bool launched_by_mpi();
 
+/// Where the launcher put this process; its environment says so before MPI has started.
+struct rank_place {
+    int rank = 0;
+    int ranks = 1;
+    int local_rank = 0;  ///< among those on this machine
+    int local_ranks = 1;
+};
+
+/// The only one of all where no launcher started it.
+rank_place place_of_rank();
+
 /// An MPI and the program that starts its processes.
 struct mpi_launcher {
     std::string program;  ///< "mpirun.openmpi"; TAUTO_MPIEXEC names another one

@@ -1,4 +1,5 @@
 # The nbody study's runners. A peer that is not installed is left out with one line.
+include(${CMAKE_CURRENT_LIST_DIR}/mpi.cmake)
 add_library(tauto_nbody_common STATIC
     common/nbody_request.cpp
     common/nbody_row.cpp
@@ -17,5 +18,13 @@ tauto_tautochrone_runner(nbody member.hpp)
 if(OpenMP_CXX_FOUND)
     tauto_runner(nbody openmp OpenMP::OpenMP_CXX)
 else()
-    message(STATUS "tauto-nbody-openmp left out: ${tauto_no_openmp}")
+    message(STATUS "tauto-nbody-openmp left out: ${CMAKE_CXX_COMPILER_ID} finds no OpenMP here")
 endif()
+
+tauto_mpi_runners(nbody)
+
+# The front end, which becomes one of these.
+add_executable(tauto-nbody nbody.cpp mpi_launch.cpp)
+target_include_directories(tauto-nbody PRIVATE ${PROJECT_SOURCE_DIR})
+target_link_libraries(tauto-nbody PRIVATE tauto_warnings)
+install(TARGETS tauto-nbody RUNTIME DESTINATION ${TAUTO_BIN_DIR})

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -36,6 +38,29 @@ inline std::optional<scheme> scheme_named(const std::string& name, int members) 
     return best;
 }
 
+inline json curve_json(const length_curve& curve) {
+    json points = json::array();
+    for (std::size_t k = 0; k < curve.words().size(); ++k)
+        points.push_back(json::array({curve.words()[k], curve.seconds()[k]}));
+    return points;
+}
+
+/// The model's constants, for whoever wants to predict other machines with it.
+inline json model_json(const cost_model& model, int members) {
+    return {{"members", members},
+            {"pair_seconds", model.pair},
+            {"target_force_seconds", model.target_force},
+            {"source_seconds", model.source},
+            {"target_seconds", model.target},
+            {"put_seconds", model.put},
+            {"scan_seconds", model.scan},
+            {"block_seconds", model.block},
+            {"changed_words", model.changed_words},
+            {"force_words", model.force_words},
+            {"gather", curve_json(model.gather)},
+            {"reduce", curve_json(model.reduce)}};
+}
+
 /// Every member calls it; rank 0's answer is the one to keep.
 template <spmd_member Member>
 nbody_pass member_pass(Member& me, const nbody_start& start, const nbody_request& asked,
@@ -55,8 +80,20 @@ nbody_pass member_pass(Member& me, const nbody_start& start, const nbody_request
     pass.start_seconds = monotonic_seconds() - begin;
     std::vector<block_record> records;
     records.reserve(4096);
+    const auto samples_from = [&](std::size_t first) {
+        const double seconds = tick.seconds();
+        std::vector<block_sample> samples;
+        for (const auto& record : std::span{records}.subspan(first))
+            samples.push_back({record.time, record.active, name_of(record.how),
+                               static_cast<double>(record.ticks) * seconds,
+                               static_cast<double>(record.collective_ticks) * seconds,
+                               record.predicted_seconds});
+        return samples;
+    };
+    growing_log log{me.rank() == 0 ? asked.log_file : std::nullopt};
     me.barrier();
     stepper.run(records, [&](double time, std::int64_t blocks) {
+        log.grow(records.size(), samples_from);
         return is_over(asked, start.time, time, static_cast<std::size_t>(blocks));
     });
     account.add(stepper.blocks());
@@ -67,11 +104,9 @@ nbody_pass member_pass(Member& me, const nbody_start& start, const nbody_request
     if (me.all_reduce(hash, smaller) != me.all_reduce(hash, larger))
         throw std::runtime_error("the members' particles ended with different bits; are all of one build?");
     if (me.rank() != 0) return pass;
-    const double seconds = tick.seconds();
-    for (const auto& record : records)
-        pass.blocks.push_back(
-            {record.time, record.active, name_of(record.how), static_cast<double>(record.ticks) * seconds,
-             static_cast<double>(record.collective_ticks) * seconds, record.predicted_seconds});
+    pass.blocks = samples_from(0);
+    pass.model = model_json(stepper.model(), me.size());
+    pass.logged = log.end(records.size(), samples_from);
     finish_pass(pass, system, asked);
     return pass;
 }

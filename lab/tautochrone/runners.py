@@ -77,10 +77,20 @@ COLLECTIVE_PEERS: tuple[Peer, ...] = (
     Peer("intelmpi", "mpich", "Intel MPI", "", "native", "collective"),
     Peer("tautochrone", "threads", "tautochrone", "", "member", "collective"),
 )
+NBODY_PEERS: tuple[Peer, ...] = (
+    Peer("serial", "serial", "one core alone", "", "serial", "nbody"),
+    Peer("libgomp", "openmp", "OpenMP on GCC's libgomp", "libgomp1", "loops-i", "nbody"),
+    Peer("libomp", "openmp", "OpenMP on LLVM's libomp", "libomp5", "loops-i", "nbody"),
+    Peer("openmpi", "openmpi", "Open MPI", "libopenmpi-dev", "auto", "nbody"),
+    Peer("mpich", "mpich", "MPICH", "libmpich-dev", "auto", "nbody"),
+    Peer("intelmpi", "mpich", "Intel MPI", "", "auto", "nbody"),
+    Peer("tautochrone", "tautochrone", "tautochrone", "", "auto", "nbody"),
+)
 PEERS_OF_STUDY: Mapping[str, tuple[Peer, ...]] = {
     "loop": PEERS,
     "mapreduce": MAPREDUCE_PEERS,
     "collective": COLLECTIVE_PEERS,
+    "nbody": NBODY_PEERS,
 }
 
 

@@ -41,6 +41,10 @@ command_line::command_line(const std::string& purpose, const std::string& pieces
       app_{purpose + ", run by " + runtime.runtime + ".", std::string{executable}} {
     app_.add_flag("--describe", chosen_.describe, "Print what this runtime is and has as JSON, and exit");
     app_.add_option("--threads", threads_, "Workers (default: one for each CPU)");
+    if (runtime.has_ranks)
+        app_.add_option("--threads-per-rank", chosen_.threads_per_rank,
+                        "Of the workers, those that are threads of one process")
+            ->capture_default_str();
     app_.add_option("--cpus", cpus_, "CPUs to pin the workers to, such as 0,1 (default: all allowed)");
     app_.add_option("--schedule", chosen_.schedule, "One of " + schedules_of(runtime));
     app_.add_option("--chunk", chosen_.chunk, pieces + " that a worker takes at a time");
@@ -90,6 +94,26 @@ void command_line::choose_schedule() {
     if (found->has_chunk && !chosen_.chunk) chosen_.chunk = runtime_.default_chunk;
 }
 
+int command_line::usual_threads() const {
+    if (runtime_.ranks > 0) return runtime_.ranks * chosen_.threads_per_rank;
+    const int cpus = std::min(static_cast<int>(chosen_.cpus.size()), runtime_.most_threads);
+    const int each = std::max(1, chosen_.threads_per_rank);
+    return std::max(each, cpus / each * each);
+}
+
+void command_line::require_whole_ranks() const {
+    const int each = chosen_.threads_per_rank;
+    require_from_one("--threads-per-rank", each);
+    if (chosen_.threads % each != 0)
+        throw input_error("--threads is " + std::to_string(chosen_.threads) + " and --threads-per-rank is " +
+                          std::to_string(each) + "; the first must be a multiple of the second");
+    if (runtime_.ranks > 0 && chosen_.threads != runtime_.ranks * each)
+        throw input_error("the launcher started " + std::to_string(runtime_.ranks) + " ranks of " +
+                          std::to_string(each) + " threads and --threads is " +
+                          std::to_string(chosen_.threads) + "; leave --threads out, or give " +
+                          std::to_string(runtime_.ranks * each));
+}
+
 void command_line::choose_workers() {
     const std::vector<int> allowed = cpus_at_start();
     chosen_.cpus = cpus_ ? parse_cpus(*cpus_) : allowed;
@@ -98,8 +122,8 @@ void command_line::choose_workers() {
             throw input_error("CPU " + std::to_string(cpu) +
                               " does not exist or is not allowed; this process may use " +
                               cpus_text(allowed));
-    chosen_.threads =
-        threads_.value_or(std::min(static_cast<int>(chosen_.cpus.size()), runtime_.most_threads));
+    chosen_.threads = threads_.value_or(usual_threads());
+    if (runtime_.has_ranks) require_whole_ranks();
     if (chosen_.threads < 1 || chosen_.threads > runtime_.most_threads)
         throw input_error("--threads is " + std::to_string(chosen_.threads) + "; " + runtime_.runtime +
                           " takes from 1 to " + std::to_string(runtime_.most_threads));

@@ -33,6 +33,8 @@ class command_line {
   private:
     void choose_schedule();
     void choose_workers();
+    int usual_threads() const;
+    void require_whole_ranks() const;
 
     const description& runtime_;
     options& chosen_;

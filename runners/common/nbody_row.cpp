@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <fstream>
 #include <map>
 #include <sstream>
 
 #include "kernels/fnv1a.hpp"
+#include "runners/common/error.hpp"
 
 namespace tauto::runner {
 
@@ -19,6 +21,7 @@ json nullable(double value) {
 struct active_class {
     std::vector<double> seconds;
     std::vector<double> predicted;
+    std::vector<double> active;
     double total = 0.0;
     double shared = 0.0;
     std::map<std::string, std::int64_t> schemes;
@@ -30,6 +33,7 @@ json classes_json(const std::vector<block_sample>& blocks) {
     for (const auto& block : blocks) {
         auto& one = classes[std::bit_floor(block.active)];
         one.seconds.push_back(block.seconds);
+        one.active.push_back(static_cast<double>(block.active));
         if (block.predicted_seconds > 0.0) one.predicted.push_back(block.predicted_seconds);
         one.total += block.seconds;
         one.shared += block.shared_seconds;
@@ -41,7 +45,9 @@ json classes_json(const std::vector<block_sample>& blocks) {
             {{"active_from", from},
              {"active_below", 2 * from},
              {"blocks", one.seconds.size()},
+             {"median_active", median(one.active)},
              {"median_seconds", median(one.seconds)},
+             {"total_seconds", one.total},
              {"predicted_median_seconds", one.predicted.empty() ? json{} : json(median(one.predicted))},
              {"shared_share", one.shared / one.total},
              {"schemes", one.schemes}});
@@ -107,6 +113,7 @@ json nbody_row(const description& runtime, const nbody_request& asked, const nbo
                                   ? json(false)
                                   : json(true)},
                 {"classes", classes_json(blocks)},
+                {"model", seen.last.model},
                 {"width", threads_of(seen.workers).size()},
                 {"dropped", false}});
     row["check"] = {
@@ -121,16 +128,31 @@ json nbody_row(const description& runtime, const nbody_request& asked, const nbo
     return row;
 }
 
-std::string block_log(const std::vector<block_sample>& blocks) {
+namespace {
+
+std::string block_lines(std::span<const block_sample> blocks) {
     std::ostringstream text;
     text.precision(17);
-    text << "time,active,scheme,predicted_seconds,seconds,shared_seconds\n";
     for (const auto& block : blocks) {
         text << block.time << ',' << block.active << ',' << block.scheme << ',';
         if (block.predicted_seconds > 0.0) text << block.predicted_seconds;
         text << ',' << block.seconds << ',' << block.shared_seconds << '\n';
     }
     return text.str();
+}
+
+}  // namespace
+
+std::string block_log(std::span<const block_sample> blocks) {
+    return "time,active,scheme,predicted_seconds,seconds,shared_seconds\n" + block_lines(blocks);
+}
+
+void growing_log::write(std::size_t blocks, const std::vector<block_sample>& samples) {
+    std::ofstream stream{*file_, written_ == 0 ? std::ios::trunc : std::ios::app};
+    stream << (written_ == 0 ? block_log(samples) : block_lines(samples));
+    if (!stream.flush()) throw input_error("cannot write the log to '" + *file_ + "'");
+    written_ = blocks;
+    written_at_ = monotonic_seconds();
 }
 
 }  // namespace tauto::runner

@@ -3,7 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kernels/nbody/invariants.hpp"
@@ -31,6 +34,8 @@ struct nbody_pass {
     double seconds = 0.0;        ///< of all blocks
     kernels::nbody::invariants after{};
     std::uint64_t state_hash = 0;  ///< of positions and velocities
+    bool logged = false;           ///< its blocks are in the log already
+    json model;                    ///< the constants that the predictions were made of; null without
 };
 
 struct nbody_result {
@@ -50,6 +55,32 @@ json nbody_row(const description& runtime, const nbody_request& asked, const nbo
 
 /// CSV with a header: time, active, scheme, predicted_seconds (empty where nothing was predicted), seconds,
 /// shared_seconds.
-std::string block_log(const std::vector<block_sample>& blocks);
+std::string block_log(std::span<const block_sample> blocks);
+
+/// A log that grows while its run goes on, a few whole lines a second: a run that is killed leaves what it did
+/// until then. Nothing is written of a run that is shorter than a second.
+class growing_log {
+  public:
+    explicit growing_log(std::optional<std::string> file) : file_{std::move(file)} {}
+
+    /// `blocks` are done by now; samples_from(first) gives those from `first` on. Throws input_error.
+    template <class SamplesFrom>
+    void grow(std::size_t blocks, SamplesFrom&& samples_from) {
+        if (file_ && monotonic_seconds() - written_at_ > 1.0) write(blocks, samples_from(written_));
+    }
+    /// The run is over. Returns whether the log has all of it.
+    template <class SamplesFrom>
+    bool end(std::size_t blocks, SamplesFrom&& samples_from) {
+        if (written_ > 0) write(blocks, samples_from(written_));
+        return written_ > 0;
+    }
+
+  private:
+    void write(std::size_t blocks, const std::vector<block_sample>& samples);
+
+    std::optional<std::string> file_;
+    std::size_t written_ = 0;
+    double written_at_ = monotonic_seconds();
+};
 
 }  // namespace tauto::runner

@@ -22,11 +22,14 @@ struct description {
     std::vector<std::string> wait_policies{"default"};
     std::int64_t default_chunk = 1;
     int most_threads = 4096;
+    bool has_ranks = false;  ///< its workers are processes, or threads of several
+    int ranks = 0;           ///< processes that a launcher has started; 0: none did
 };
 
 struct options {
     int threads = 0;
-    std::vector<int> cpus;  ///< no more than threads; worker i belongs on cpus[i % cpus.size()]
+    int threads_per_rank = 1;  ///< of each process, where there are several
+    std::vector<int> cpus;     ///< no more than threads; worker i belongs on cpus[i % cpus.size()]
     std::string schedule;
     std::optional<std::int64_t> chunk;  ///< none for a schedule without chunks
     std::string wait = "default";

@@ -11,6 +11,10 @@
 //   nbody_pass run(const nbody_start&, const nbody_request&, work_account&);   one run from start to end
 //   bool repeats_bits() const;                                  every run ends with the same bits
 //   std::string diagnosis() const;                              how many CPUs and threads the library sees
+// and, where it is one of several processes that all do the same,
+//   bool leads() const;                                         this one keeps times and speaks
+//   bool agreed(bool);                                          the leading one's value, on all
+//   std::vector<worker_share> workers(const work_account&);     those of all of them
 
 #include <algorithm>
 #include <bit>
@@ -62,6 +66,25 @@ inline void finish_pass(nbody_pass& pass, kernels::nbody::hermite& system, const
 }
 
 template <class Adapter>
+bool leads(const Adapter& adapter) {
+    if constexpr (requires { adapter.leads(); }) return adapter.leads();
+    return true;
+}
+
+/// Processes decide by one clock, or some would go on while others end.
+template <class Adapter>
+bool agreed(Adapter& adapter, bool mine) {
+    if constexpr (requires { adapter.agreed(mine); }) return adapter.agreed(mine);
+    return mine;
+}
+
+template <class Adapter>
+std::vector<worker_share> workers_of(Adapter& adapter, const work_account& account) {
+    if constexpr (requires { adapter.workers(account); }) return adapter.workers(account);
+    return account.workers();
+}
+
+template <class Adapter>
 class nbody_run {
   public:
     explicit nbody_run(nbody_request asked) : asked_{std::move(asked)}, start_{start_of(asked_)} {
@@ -70,12 +93,17 @@ class nbody_run {
         seen_.before = kernels::nbody::invariants_of(start_.bodies, asked_.hermite.softening);
     }
 
+    const nbody_request& asked() const { return asked_; }
+    const nbody_start& start() const { return start_; }
+
     /// Prints the row. Returns the exit code.
     int run() {
         Adapter adapter{asked_};
         warm_up(adapter);
         measure(adapter);
-        if (asked_.log_file) write_trace_file(*asked_.log_file, block_log(seen_.last.blocks));
+        if (!leads(adapter)) return exit_ok;
+        if (asked_.log_file && !seen_.last.logged)
+            write_trace_file(*asked_.log_file, block_log(seen_.last.blocks));
         return report(adapter);
     }
 
@@ -83,10 +111,11 @@ class nbody_run {
     void warm_up(Adapter& adapter) {
         nbody_request few = asked_;
         few.snapshot_to_write.reset();
+        few.log_file.reset();
         few.blocks = std::min<std::int64_t>(64, asked_.blocks.value_or(64));
         work_account ignored;
         const double begin = monotonic_seconds();
-        while (monotonic_seconds() - begin < asked_.warmup_seconds) {
+        while (agreed(adapter, monotonic_seconds() - begin < asked_.warmup_seconds)) {
             const nbody_pass pass = adapter.run(start_, few, ignored);
             seen_.timed.warmup_iterations += static_cast<std::int64_t>(pass.blocks.size());
         }
@@ -99,6 +128,7 @@ class nbody_run {
         const std::int64_t most = asked_.max_iterations.value_or(std::numeric_limits<std::int64_t>::max());
         do {
             seen_.last = adapter.run(start_, asked_, account);
+            if (!leads(adapter)) continue;
             const auto blocks = static_cast<std::int64_t>(seen_.last.blocks.size());
             timed.batch_seconds.push_back(seen_.last.seconds / static_cast<double>(blocks));
             timed.batch_iterations = blocks;
@@ -106,8 +136,8 @@ class nbody_run {
             timed.timed_seconds += seen_.last.seconds;
             if (!first) first = seen_.last.state_hash;
             if (adapter.repeats_bits() && *first != seen_.last.state_hash) ++seen_.different_runs;
-        } while (timed.timed_seconds < asked_.min_seconds && timed.iterations < most);
-        seen_.workers = account.workers();
+        } while (agreed(adapter, timed.timed_seconds < asked_.min_seconds && timed.iterations < most));
+        seen_.workers = workers_of(adapter, account);
     }
 
     int report(const Adapter& adapter) {

@@ -52,6 +52,9 @@ class Runners:
             pytest.skip(f"{path.name} was not built: its library is missing")
         return path
 
+    def is_built(self, runtime: str) -> bool:
+        return (Path(FOLDER or "") / f"tauto-{self.study}-{runtime}").exists()
+
     def start(
         self, runtime: str, *arguments: object, environment: Mapping[str, str] | None = None
     ) -> Finished:
@@ -85,3 +88,17 @@ def preloading(library: str) -> dict[str, str]:
 
 def cpu_list(cpus: Sequence[int]) -> str:
     return ",".join(map(str, cpus))
+
+
+def children_of(pid: int) -> set[int]:
+    """All descendants of a process."""
+    found: set[int] = set()
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[1]) == pid:
+            child = int(path.parent.name)
+            found |= {child} | children_of(child)
+    return found

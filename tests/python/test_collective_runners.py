@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from runner_processes import CPUS, Runners, cpu_list, needs_runners, two_cpus
+from runner_processes import CPUS, Runners, children_of, cpu_list, needs_runners, two_cpus
 
 pytestmark = needs_runners
 
@@ -125,20 +125,6 @@ def test_missing_launcher_is_named_with_a_remedy(mpi: str) -> None:
     assert done.code == 2
     assert "could not start the launcher no-such-launcher" in done.err
     assert "TAUTO_MPIEXEC" in done.err
-
-
-def children_of(pid: int) -> set[int]:
-    """All descendants of a process."""
-    found: set[int] = set()
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = path.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        if int(fields[1]) == pid:
-            child = int(path.parent.name)
-            found |= {child} | children_of(child)
-    return found
 
 
 @two_cpus

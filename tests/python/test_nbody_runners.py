@@ -1,0 +1,218 @@
+"""The nbody runners as a user meets them: one trajectory on every engine, one clear error, no process left."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from runner_processes import CPUS, Finished, Runners, children_of, cpu_list, needs_runners, two_cpus
+
+pytestmark = needs_runners
+
+RUNNERS = Runners("nbody", always_built=("serial", "tautochrone"))
+MPI = ["openmpi", "mpich"]
+LAUNCHER = {
+    "openmpi": ["mpirun.openmpi", "--quiet", "--oversubscribe", "--bind-to", "none", "--allow-run-as-root"],
+    "mpich": ["mpiexec.mpich"],
+}
+SHORT = ("--particles", 67, "--blocks", 40, "--warmup-seconds", 0, "--min-seconds", 1e-6)
+
+
+def workers(count: int) -> tuple[object, ...]:
+    return ("--threads", count, "--cpus", cpu_list(CPUS[:2] if count > 1 else CPUS[:1]))
+
+
+def bits(runtime: str, scheme: str, count: int, *more: object) -> str:
+    done = RUNNERS.start(runtime, *SHORT, *workers(count), "--scheme", scheme, *more)
+    assert done.code == 0, done.err
+    assert done.row["check"]["passed"]
+    assert done.row["width"] == count
+    return str(done.row["check"]["state_fnv1a"])
+
+
+def launched(mpi: str, *words: object, ranks: int = 2) -> Finished:
+    """The front end under an MPI's launcher."""
+    front = RUNNERS.path(mpi).with_name("tauto-nbody")
+    command = [*LAUNCHER[mpi], "-n", str(ranks), front, *words]
+    done = subprocess.run(
+        list(map(str, command)), capture_output=True, text=True, timeout=60, check=False
+    )
+    return Finished(done.returncode, done.stdout, done.stderr)
+
+
+def refusal(done: Finished, executable: str) -> str:
+    """The one line of a runner that could not do what was asked; launchers add lines of their own."""
+    assert (done.code, done.out) == (2, ""), done
+    mine = [line for line in done.err.splitlines() if line.startswith(f"{executable}: error: ")]
+    assert len(mine) == 1, done.err
+    return mine[0]
+
+
+# -- one trajectory --
+
+
+@two_cpus
+@pytest.mark.parametrize("order", [4, 6])
+def test_members_that_share_the_targets_end_with_the_serial_bits_on_every_engine(order: int) -> None:
+    right = bits("serial", "serial", 1, "--order", order)
+    ways = [("tautochrone", "serial"), ("tautochrone", "i"), ("openmp", "loops-i"), ("openmp", "region-i")]
+    ways += [("openmpi", "i"), ("mpich", "i")]
+    built = [way for way in ways if RUNNERS.is_built(way[0])]
+    assert {way: bits(*way, 2, "--order", order) for way in built} == dict.fromkeys(built, right)
+
+
+@two_cpus
+def test_members_that_share_the_sources_end_with_the_same_bits_on_every_engine() -> None:
+    right = bits("tautochrone", "j", 2)
+    ways = [("openmp", "loops-j"), ("openmp", "region-j"), ("openmpi", "j"), ("mpich", "j")]
+    built = [way for way in ways if RUNNERS.is_built(way[0])]
+    assert {way: bits(*way, 2) for way in built} == dict.fromkeys(built, right)
+
+
+@two_cpus
+@pytest.mark.parametrize("mpi", MPI)
+def test_threads_inside_processes_go_the_same_way(mpi: str) -> None:
+    hybrid = ("--threads-per-rank", 2)
+    # One process has the order of summation of its team.
+    assert bits(mpi, "j", 2, *hybrid) == bits("tautochrone", "j", 2)
+    assert bits(mpi, "i", 4, *hybrid) == bits("serial", "serial", 1)
+
+
+@two_cpus
+def test_row_of_processes_says_how_many_and_where_they_were() -> None:
+    done = RUNNERS.start("openmpi", *SHORT, *workers(2))
+    row = done.row
+    assert (row["runtime"], row["library"], row["ranks"], row["threads_per_rank"]) == (
+        "openmpi", "openmpi", 2, 1,
+    )  # fmt: skip
+    assert (row["threads"], row["cpus"], row["width"]) == (2, CPUS[:2], 2)
+    assert row["predicted"] is True
+
+
+# -- the front end --
+
+
+@two_cpus
+@pytest.mark.parametrize("mpi", MPI)
+def test_front_end_is_a_rank_of_the_mpi_that_launches_it(mpi: str) -> None:
+    RUNNERS.path(mpi)
+    done = launched(mpi, *SHORT, "--scheme", "i")
+    assert done.code == 0, done.err
+    assert (done.row["runtime"], done.row["ranks"], done.row["threads"]) == (mpi, 2, 2)
+    assert done.row["check"]["state_fnv1a"] == bits("serial", "serial", 1)
+
+
+def test_front_end_takes_the_engine_that_is_asked_for() -> None:
+    front = RUNNERS.path("serial").with_name("tauto-nbody")
+    words = [front, *SHORT, "--threads", 1]
+
+    def start(*more: str) -> Finished:
+        done = subprocess.run(
+            [*map(str, words), *more], capture_output=True, text=True, timeout=60, check=False
+        )
+        return Finished(done.returncode, done.stdout, done.stderr)
+
+    assert start().row["runtime"] == "tautochrone"
+    assert start("--engine", "serial").row["runtime"] == "serial"
+    assert start("--engine=serial").row["runtime"] == "serial"
+    expected = "there is no engine 'magic'; there are serial, threads, openmp, openmpi, mpich"
+    assert expected in refusal(start("--engine", "magic"), "tauto-nbody")
+    assert "--engine has no value" in refusal(start("--engine"), "tauto-nbody")
+
+
+# -- bad input --
+
+
+def snapshot(folder: Path, *bodies: str) -> Path:
+    file = folder / "snapshot.txt"
+    file.write_text("\n".join(["tautochrone-snapshot 1", f"particles {len(bodies)}", "time 0", *bodies, ""]))
+    return file
+
+
+@pytest.mark.parametrize("runtime", ["serial", "tautochrone", "openmp", *MPI])
+def test_what_no_engine_can_do_is_refused_in_one_line(runtime: str, tmp_path: Path) -> None:
+    broken = snapshot(tmp_path, "0.5 0.75 0 0 0 0.25 0", "0.5 nan 0 0 0 -0.25 0")
+    for words, message in [
+        (["--particles", 0], "--particles is 0; it must be 1 or more"),
+        (["--softening", -0.5], "the softening is -0.5"),
+        (["--snapshot", broken], "snapshot.txt', line 5"),
+        (["--scheme", "magic"], "has no schedule 'magic'"),
+    ]:
+        assert message in refusal(RUNNERS.start(runtime, *words), f"tauto-nbody-{runtime}")
+
+
+@pytest.mark.parametrize("mpi", MPI)
+def test_fewer_particles_than_ranks_and_ranks_that_do_not_divide_are_refused(mpi: str) -> None:
+    name = f"tauto-nbody-{mpi}"
+    done = RUNNERS.start(mpi, "--particles", 1, "--threads", 2)
+    assert "1 particles for 2 threads" in refusal(done, name)
+    done = RUNNERS.start(mpi, "--threads", 3, "--threads-per-rank", 2)
+    assert "the first must be a multiple of the second" in refusal(done, name)
+    done = launched(mpi, "--particles", 1)
+    assert "1 particles for 2 threads" in refusal(done, name)
+
+
+@two_cpus
+@pytest.mark.parametrize("runtime", ["tautochrone", *MPI])
+def test_particles_that_coincide_without_softening_are_named_once(runtime: str, tmp_path: Path) -> None:
+    twins = snapshot(tmp_path, *["0.25 0.5 0 0 0 0.25 0"] * 2, "0.5 -0.5 0 0 0 -0.25 0")
+    done = RUNNERS.start(runtime, "--snapshot", twins, "--softening", 0, *workers(2))
+    assert "particles 0 and 1 coincide" in refusal(done, f"tauto-nbody-{runtime}")
+
+
+@two_cpus
+@pytest.mark.parametrize("mpi", MPI)
+def test_ranks_of_different_builds_are_refused(mpi: str, tmp_path: Path) -> None:
+    here = RUNNERS.path(mpi)
+    other = tmp_path / here.name
+    shutil.copy(here, other)
+    with other.open("ab") as file:
+        file.write(b"another build")
+    words = ["-n", "1", str(here), *map(str, SHORT), ":", "-n", "1", str(other), *map(str, SHORT)]
+    done = subprocess.run(
+        [*LAUNCHER[mpi], *words], capture_output=True, text=True, timeout=60, check=False
+    )
+    finished = Finished(done.returncode, done.stdout, done.stderr)
+    assert f"rank 1 runs another build of {here.name} than rank 0" in refusal(finished, here.name)
+
+
+@two_cpus
+@pytest.mark.parametrize("mpi", MPI)
+def test_killed_rank_ends_the_others_and_leaves_whole_lines(mpi: str, tmp_path: Path) -> None:
+    log = tmp_path / "blocks.csv"
+    words: Sequence[object] = ("--particles", 300, "--end-time", 1000, "--log", log, *workers(2))
+    process = subprocess.Popen(
+        [RUNNERS.path(mpi), *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        deadline = time.monotonic() + 30
+        while not log.exists() or log.stat().st_size < 1000:
+            assert time.monotonic() < deadline, "no block was logged"
+            time.sleep(0.05)
+        ranks = [child for child in children_of(process.pid) if is_runner(child, RUNNERS.path(mpi).name)]
+        assert len(ranks) == 2
+        os.kill(max(ranks), signal.SIGKILL)
+        out, err = process.communicate(timeout=10)
+    finally:
+        process.kill()
+        process.wait()
+    assert process.returncode != 0
+    assert out == ""
+    assert "signal 9" in err or "EXIT CODE: 9" in err, err
+    text = log.read_text()
+    assert text.endswith("\n")
+    assert {line.count(",") for line in text.splitlines()} == {5}
+
+
+def is_runner(pid: int, name: str) -> bool:
+    try:
+        return Path(f"/proc/{pid}/exe").resolve().name == name
+    except OSError:
+        return False
