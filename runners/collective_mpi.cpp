@@ -181,7 +181,7 @@ int main(int argc, char** argv) {
         }
         if (asked.schedule == "member") require_operations<member_engine<tauto::mpi_member>>(asked);
         if (launched_by_mpi()) return be_a_rank(asked);
-        launch_ranks(this_launcher(), asked.threads, argv);
+        return launch_ranks(this_launcher(), asked.threads, argv, executable_name);
     } catch (const std::exception& error) {
         complain<adapter>(error.what());
     }

@@ -1,7 +1,8 @@
 #pragma once
-// Starting an MPI program by itself: called plainly, it becomes its own launcher.
+// Starting an MPI program by itself: called plainly, it calls its own launcher.
 
 #include <string>
+#include <string_view>
 
 namespace tauto::runner {
 
@@ -25,9 +26,10 @@ struct mpi_launcher {
     bool is_openmpi;
 };
 
-/// Replaces this process by the launcher, which starts `ranks` of this program with the same arguments.
-/// Binding is left to them. Returns only by throwing input_error: the launcher is not there.
-[[noreturn]] void launch_ranks(const mpi_launcher& launcher, int ranks, char** argv);
+/// Starts the launcher with `ranks` of this program and the same arguments, and waits for it. Binding is left
+/// to them. Returns their exit code; where that is none of theirs, `executable` says how they ended. Throws
+/// input_error: the launcher is not there.
+int launch_ranks(const mpi_launcher& launcher, int ranks, char** argv, std::string_view executable);
 
 /// This process ends when whoever started it does: a launcher that was killed leaves no rank behind that
 /// spins for ever.

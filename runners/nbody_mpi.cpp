@@ -263,7 +263,8 @@ int main(int argc, char** argv) {
             return exit_ok;
         }
         start_of(asked);  // refused here, and not by every rank
-        launch_ranks(this_launcher(), asked.threads / asked.threads_per_rank, argv);
+        return launch_ranks(this_launcher(), asked.threads / asked.threads_per_rank, argv,
+                            mpi_adapter::executable);
     } catch (const std::exception& error) {
         complain<mpi_adapter>(error.what());
     }

@@ -203,9 +203,12 @@ def test_killed_rank_ends_the_others_and_leaves_whole_lines(mpi: str, tmp_path: 
     finally:
         process.kill()
         process.wait()
-    assert process.returncode != 0
-    assert out == ""
-    assert "signal 9" in err or "EXIT CODE: 9" in err, err
+    assert process.returncode not in (0, 2)
+    assert not any(line.startswith("{") for line in out.splitlines())  # MPICH's launcher speaks here
+    assert err == (
+        f"tauto-nbody-{mpi}: error: a rank was ended by signal 9 (Killed) before the run was over, and all "
+        "ranks with it; nothing was measured\n"
+    )
     text = log.read_text()
     assert text.endswith("\n")
     assert {line.count(",") for line in text.splitlines()} == {5}

@@ -1,0 +1,149 @@
+"""What a block costs on so many members, from the constants that a runner measured at its start.
+
+The same formula as in the runners (nbody_cost.hpp), with n targets, N sources and p = a·b members in a groups
+of targets and b slices of sources:
+
+    T = block + N·scan + n·put + N/b·source + n/a·(force + N/b·pair) + targets handled + one collective
+
+On more members than were measured only the collective changes by an assumption: its latency grows with the
+levels of a tree, log2 p, and its transfer with what a member has to fetch from others, (p - 1)/p. Cores are
+taken to be as fast side by side as two of them are here.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Curve = Sequence[tuple[float, float]]
+"""(words, seconds), ascending."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scheme:
+    """A rectangle of members: ``groups`` of targets by ``slices`` of sources."""
+
+    groups: int
+    slices: int
+
+    @property
+    def name(self) -> str:
+        """``serial``, ``i``, ``j``, or ``2x4``."""
+        if self.groups == self.slices == 1:
+            return "serial"
+        if self.slices == 1:
+            return "i"
+        return "j" if self.groups == 1 else f"{self.groups}x{self.slices}"
+
+
+ALONE = Scheme(1, 1)
+
+
+def schemes_of(members: int) -> list[Scheme]:
+    """All rectangles, one core first."""
+    if members == 1:
+        return [ALONE]
+    shapes = [Scheme(side, members // side) for side in range(members, 0, -1) if members % side == 0]
+    return [ALONE, *shapes]
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """Seconds of each part on one member, and of the collectives between ``members``."""
+
+    particles: float
+    members: int
+    pair: float
+    target_force: float
+    source: float
+    target: float
+    put: float
+    scan: float
+    block: float
+    changed_words: float
+    force_words: float
+    gather: Curve
+    reduce: Curve
+
+    def seconds(self, targets: float, scheme: Scheme, members: int | None = None) -> float:
+        """What a block of so many targets takes. O(log of the curve's points)."""
+        members = members or scheme.groups * scheme.slices
+        mine = math.ceil(targets / scheme.groups)
+        sources = math.ceil(self.particles / scheme.slices)
+        time = self.block + self.particles * self.scan + targets * self.put + sources * self.source
+        time += mine * (self.target_force + sources * self.pair)
+        if scheme == ALONE:
+            return time + targets * self.target
+        if scheme.slices == 1:
+            words = self.changed_words * targets
+            return time + mine * self.target + self.collective(self.gather, words, members)
+        if scheme.groups == 1:
+            words = self.force_words * targets
+            return time + targets * self.target + self.collective(self.reduce, words, members)
+        words = self.force_words * targets * scheme.slices
+        return time + (mine + targets) * self.target + self.collective(self.gather, words, members)
+
+    def collective(self, curve: Curve, words: float, members: int) -> float:
+        """Seconds of a collective; see the top of this file for other numbers of members than measured."""
+        if not curve:
+            return math.inf
+        latency = curve[0][1]
+        transfer = max(0.0, at(curve, words) - latency)
+        if members == self.members:
+            return latency + transfer
+        levels = math.log2(members) / math.log2(self.members)
+        return latency * levels + transfer * ((members - 1) / members) / ((self.members - 1) / self.members)
+
+    def cheapest(self, targets: float, members: int) -> tuple[Scheme, float]:
+        """The scheme that ``auto`` would choose, and its seconds."""
+        found = [(self.seconds(targets, one, members), place) for place, one in enumerate(schemes_of(members))]
+        seconds, place = min(found)
+        return schemes_of(members)[place], seconds
+
+    def speed_up(self, blocks: Iterable[tuple[float, int]], members: int) -> float:
+        """Of many blocks, given as (active count, how many): time on one core by that of the cheapest."""
+        alone = together = 0.0
+        for active, count in blocks:
+            alone += count * self.seconds(active, ALONE)
+            together += count * self.cheapest(active, members)[1]
+        return alone / together if together else math.nan
+
+    def crossing(self, members: int) -> float | None:
+        """The active count from which on sharing the targets beats sharing the sources; None: never."""
+        by_targets, by_sources = Scheme(members, 1), Scheme(1, members)
+        last = 0
+        for targets in range(1, int(self.particles) + 1):
+            if self.seconds(targets, by_sources) < self.seconds(targets, by_targets):
+                last = targets
+        return None if last >= self.particles else float(last + 1)
+
+
+def at(curve: Curve, words: float) -> float:
+    """Linear between the points of a curve, level before the first, straight on behind the last."""
+    if len(curve) < 2:
+        return curve[0][1]
+    right = min(max(bisect_right([one[0] for one in curve], words), 1), len(curve) - 1)
+    (low, low_seconds), (high, high_seconds) = curve[right - 1], curve[right]
+    share = max(0.0, (words - low) / (high - low))
+    return low_seconds + share * (high_seconds - low_seconds)
+
+
+def from_record(record: Mapping[str, Any], particles: int) -> Model:
+    """The model of a runner's row (its field ``model``)."""
+    names = ("pair", "target_force", "source", "target", "put", "scan", "block")
+    return Model(
+        particles=float(particles),
+        members=int(record["members"]),
+        **{name: float(record[f"{name}_seconds"]) for name in names},
+        changed_words=float(record["changed_words"]),
+        force_words=float(record["force_words"]),
+        gather=_curve(record["gather"]),
+        reduce=_curve(record["reduce"]),
+    )
+
+
+def _curve(points: Iterable[Sequence[float]]) -> Curve:
+    return tuple((float(words), float(seconds)) for words, seconds in points)
