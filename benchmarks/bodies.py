@@ -207,7 +207,7 @@ def _classes(row: Row) -> Classes:
 
 
 def classes_by_round(rows: Sequence[Row]) -> dict[int, dict[str, Classes]]:
-    """round → config_id → classes."""
+    """Round → config_id → classes."""
     found: dict[int, dict[str, Classes]] = {}
     for row in rows:
         found.setdefault(row["round"], {})[row["config_id"]] = _classes(row)
@@ -267,4 +267,3 @@ def beside_another(context: Context) -> list[Entry]:
         slowest = f"slowest round {max(a / b for a, b in pairs):.2f}" if pairs else ""
         note = joined(times_note(bench, ours, alone), slowest)
     return [context.add(of_comparison("B23", what, alone.name, compare(pairs), LOADED_TARGET, note=note))]
-

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from statistics import median
 
 from benchmarks.context import Bench, Budget, Context
@@ -223,9 +224,7 @@ def _length_cells(
     for words, (peer, found) in pairs.items():
         cell = f"{operation}/{words}"
         what = f"{operation} of {words:,} words against the better MPI"
-        yield context.add(
-            of_comparison(f"{benchmark}/{cell}", what, peer, compare(found), target, cell=cell)
-        )
+        yield context.add(of_comparison(f"{benchmark}/{cell}", what, peer, compare(found), target, cell=cell))
 
 
 def _mean_cell(
@@ -238,9 +237,7 @@ def _mean_cell(
     cell = f"{operation}/mean"
     found = geometric_mean([each for _, each in pairs.values()]) if pairs else compare([])
     what = f"{operation}, geometric mean over {len(pairs)} lengths, against the better MPI"
-    return context.add(
-        of_comparison(f"{benchmark}/{cell}", what, "the better MPI", found, target, cell=cell)
-    )
+    return context.add(of_comparison(f"{benchmark}/{cell}", what, "the better MPI", found, target, cell=cell))
 
 
 # -- B18: no step and no length that is cheaper than a shorter one --
@@ -283,7 +280,7 @@ def shorter_is_dearer(curve: Times) -> dict[Suspect, float]:
 def neighbours_jump(curve: Times) -> dict[Suspect, float]:
     """time(w') / time(w) of neighbouring lengths."""
     words = sorted(curve)
-    return {(a, b): curve[b] / curve[a] for a, b in zip(words, words[1:], strict=False)}
+    return {(a, b): curve[b] / curve[a] for a, b in pairwise(words)}
 
 
 def _smooth_cells(

@@ -45,8 +45,7 @@ int number_in(const char* name, int otherwise) {
 }  // namespace
 
 bool launched_by_mpi() {
-    return std::ranges::any_of(launchers,
-                               [](const auto& one) { return std::getenv(one.rank) != nullptr; });
+    return std::ranges::any_of(launchers, [](const auto& one) { return std::getenv(one.rank) != nullptr; });
 }
 
 rank_place place_of_rank() {
@@ -97,10 +96,9 @@ std::string story_of(int status, const std::string& launcher) {
     const int signal = status > 128 ? status - 128 : status;
     const bool is_signal = status > 128 || signal == SIGABRT || signal == SIGKILL || signal == SIGSEGV ||
                            signal == SIGBUS || signal == SIGTERM;
-    const std::string end = is_signal ? "a rank was ended by signal " + std::to_string(signal) + " (" +
-                                            ::strsignal(signal) + ")"
-                                      : "the launcher " + launcher + " ended with status " +
-                                            std::to_string(status);
+    const std::string end =
+        is_signal ? "a rank was ended by signal " + std::to_string(signal) + " (" + ::strsignal(signal) + ")"
+                  : "the launcher " + launcher + " ended with status " + std::to_string(status);
     return end + " before the run was over, and all ranks with it; nothing was measured";
 }
 

@@ -14,6 +14,7 @@ if(EXISTS ${PROJECT_SOURCE_DIR}/include/tauto/member.hpp)
     tauto_runner(nbody serial tautochrone::tautochrone)
 endif()
 tauto_tautochrone_runner(nbody member.hpp)
+tauto_runner(nbody frames)
 
 if(OpenMP_CXX_FOUND)
     tauto_runner(nbody openmp OpenMP::OpenMP_CXX)

@@ -84,10 +84,9 @@ nbody_pass member_pass(Member& me, const nbody_start& start, const nbody_request
         const double seconds = tick.seconds();
         std::vector<block_sample> samples;
         for (const auto& record : std::span{records}.subspan(first))
-            samples.push_back({record.time, record.active, name_of(record.how),
-                               static_cast<double>(record.ticks) * seconds,
-                               static_cast<double>(record.collective_ticks) * seconds,
-                               record.predicted_seconds});
+            samples.push_back(
+                {record.time, record.active, name_of(record.how), static_cast<double>(record.ticks) * seconds,
+                 static_cast<double>(record.collective_ticks) * seconds, record.predicted_seconds});
         return samples;
     };
     growing_log log{me.rank() == 0 ? asked.log_file : std::nullopt};

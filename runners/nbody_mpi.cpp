@@ -116,8 +116,8 @@ void require_alike(tauto::mpi_member& me, std::uint64_t mine, const std::string&
     me.all_gather(std::span<const std::uint64_t>{&mine, 1}, std::span<std::uint64_t>{all});
     const auto other = std::ranges::find_if(all, [&](std::uint64_t one) { return one != all[0]; });
     if (other != all.end())
-        throw input_error("rank " + std::to_string(other - all.begin()) + " " + complaint +
-                          " than rank 0; " + remedy);
+        throw input_error("rank " + std::to_string(other - all.begin()) + " " + complaint + " than rank 0; " +
+                          remedy);
 }
 
 std::uint64_t hash_of_this_program() {
@@ -128,15 +128,15 @@ std::uint64_t hash_of_this_program() {
 
 std::uint64_t hash_of_words(char** argv) {
     std::uint64_t hash = tauto::fnv1a_offset_basis;
-    for (char** word = argv + 1; *word != nullptr; ++word) hash = tauto::fnv1a(std::string{*word} + '\n', hash);
+    for (char** word = argv + 1; *word != nullptr; ++word)
+        hash = tauto::fnv1a(std::string{*word} + '\n', hash);
     return hash;
 }
 
 // What one rank does otherwise than another would make other bits, or wait for ever.
 void require_one_program(char** argv) {
     tauto::mpi_member me{MPI_COMM_WORLD};
-    require_alike(me, hash_of_this_program(),
-                  "runs another build of " + std::string{mpi_adapter::executable},
+    require_alike(me, hash_of_this_program(), "runs another build of " + std::string{mpi_adapter::executable},
                   "put the same file on every machine");
     require_alike(me, hash_of_words(argv), "was given other options", "give all ranks the same ones");
 }
@@ -165,7 +165,8 @@ bool refused(const std::string& reason) {
     const int mine = reason.empty() ? ranks : rank;
     int first = ranks;
     MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-    if (first == rank) complain<mpi_adapter>((rank == 0 ? "" : "rank " + std::to_string(rank) + ": ") + reason);
+    if (first == rank)
+        complain<mpi_adapter>((rank == 0 ? "" : "rank " + std::to_string(rank) + ": ") + reason);
     MPI_Barrier(MPI_COMM_WORLD);
     return first < ranks;
 }
@@ -211,9 +212,9 @@ void require_the_launcher_of_this_mpi() {
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     const int expected = place_of_rank().ranks;
     if (ranks != expected)
-        throw input_error("the launcher started " + std::to_string(expected) + " ranks and " TAUTO_MPI_NAME
-                          " sees " +
-                          std::to_string(ranks) + ": it belongs to another MPI; use " TAUTO_MPI_LAUNCHER);
+        throw input_error("the launcher started " + std::to_string(expected) +
+                          " ranks and " TAUTO_MPI_NAME " sees " + std::to_string(ranks) +
+                          ": it belongs to another MPI; use " TAUTO_MPI_LAUNCHER);
 }
 
 // Where MPI cannot bring the ranks together: the others let the first one speak.

@@ -98,6 +98,7 @@ def _study(context: typer.Context) -> None:
       loop        parallel loops on equal and unequal cores
       mapreduce   map/reduce of short tasks
       collective  all_reduce and all_gather, threads and MPI
+      nbody       gravitating particles with block timesteps: threads, OpenMP and MPI
     """  # noqa: D301
 
 
@@ -263,6 +264,64 @@ def study_collective(
     request = CollectiveRequest(
         lengths=parse_lengths(lengths) if lengths is not None else None,
         ranks=ranks,
+        **_common(context),
+    )
+    _run(context, run_study, request)
+
+
+@study_app.command("nbody")
+def study_nbody(
+    context: typer.Context,
+    quick: Quick = False,
+    particles: Annotated[
+        str | None, typer.Option("--particles", metavar="N,N,…", help="Default: 256 … 16384.")
+    ] = None,
+    threads: Annotated[
+        int | None, typer.Option("--threads", help="Members. Default: one on each core.")
+    ] = None,
+    peers: Annotated[
+        str | None,
+        typer.Option(
+            "--peers", metavar="NAME,…", help="libgomp, libomp, openmpi, mpich, intelmpi; none for only ours."
+        ),
+    ] = None,
+    animate: Annotated[
+        Path | None,
+        typer.Option(
+            "--animate",
+            metavar="FILE",
+            help="Also draw a cluster, its active particles lit, as one HTML file.",
+        ),
+    ] = None,
+    rounds: Rounds = None,
+    output: Output = Path("tautochrone-results/nbody"),
+    fresh: Fresh = False,
+    report: Report = True,
+    json: Json = False,
+    seed: Seed = 1,
+    time_limit: TimeLimit = None,
+    policies: Policies = False,
+) -> None:
+    """Measure N-body with block timesteps: what a block takes by how many particles move in it.
+
+    Compares one core, tautochrone (sharing the targets, the sources, or what is cheapest for each block),
+    OpenMP as parallel loops and as one region, and MPI, with the same kernels, in shuffled rounds. Fits a
+    model and says what it expects of 4, 8, 16 and 32 cores. Writes every run as it ends: interrupt it when
+    you like, start it again, and it goes on.
+
+    \b
+    Examples:
+      tauto study nbody --quick
+      tauto study nbody --particles 1024,4096 --peers libgomp,openmpi --rounds 20
+      tauto study nbody --quick --animate cluster.html
+    """  # noqa: D301
+    from tautochrone.studies.nbody.request import NbodyRequest, parse_particles
+    from tautochrone.studies.nbody.study import run_study
+
+    request = NbodyRequest(
+        particles=parse_particles(particles) if particles is not None else None,
+        threads=threads,
+        animation=animate,
         **_common(context),
     )
     _run(context, run_study, request)

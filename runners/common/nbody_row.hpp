@@ -57,8 +57,8 @@ json nbody_row(const description& runtime, const nbody_request& asked, const nbo
 /// shared_seconds.
 std::string block_log(std::span<const block_sample> blocks);
 
-/// A log that grows while its run goes on, a few whole lines a second: a run that is killed leaves what it did
-/// until then. Nothing is written of a run that is shorter than a second.
+/// A log that grows while its run goes on, a few whole lines a second: a run that is killed leaves what it
+/// did until then. Nothing is written of a run that is shorter than a second.
 class growing_log {
   public:
     explicit growing_log(std::optional<std::string> file) : file_{std::move(file)} {}

@@ -23,12 +23,19 @@ description a_runtime() {
     return runtime;
 }
 
-nbody_request parsed(std::vector<std::string> words) {
+nbody_request parsed(std::vector<std::string> words, const description& runtime = a_runtime()) {
     words.insert(words.begin(), "tauto-nbody-rival");
     std::vector<char*> arguments;
     for (auto& word : words) arguments.push_back(word.data());
-    return parse_nbody(static_cast<int>(arguments.size()), arguments.data(), "tauto-nbody-rival",
-                       a_runtime());
+    return parse_nbody(static_cast<int>(arguments.size()), arguments.data(), "tauto-nbody-rival", runtime);
+}
+
+// Of processes, `ranks` of them started by a launcher; 0: not started yet.
+description processes(int ranks) {
+    description runtime = a_runtime();
+    runtime.has_ranks = true;
+    runtime.ranks = ranks;
+    return runtime;
 }
 
 std::string refusal_of(const std::vector<std::string>& words) {
@@ -106,6 +113,20 @@ TEST_CASE("what_no_run_can_do_is_refused_with_the_reason") {
     CHECK(mentions(refusal_of({"--particles", "900000000000"}), "particles on"));
 }
 
+TEST_CASE("workers_of_processes_are_ranks_times_threads") {
+    CHECK(parsed({}, processes(3)).threads == 3);
+    CHECK(parsed({"--threads-per-rank", "4"}, processes(3)).threads == 12);
+    CHECK(parsed({"--threads-per-rank", "4", "--threads", "8"}, processes(0)).threads == 8);
+    CHECK(parsed({"--threads-per-rank", "4", "--cpus", "0"}, processes(0)).threads == 4);
+    const auto refusal = [](std::vector<std::string> words, int ranks) {
+        return message_of([&] { parsed(std::move(words), processes(ranks)); });
+    };
+    CHECK(mentions(refusal({"--threads", "2"}, 3), "leave --threads out, or give 3"));
+    CHECK(mentions(refusal({"--threads", "3", "--threads-per-rank", "2"}, 0), "must be a multiple"));
+    CHECK(mentions(refusal({"--threads-per-rank", "0"}, 0), "--threads-per-rank is 0"));
+    CHECK(mentions(refusal_of({"--threads-per-rank", "2"}), "--threads-per-rank"));
+}
+
 TEST_CASE("row_has_the_classes_of_active_counts") {
     const json row = nbody_row(a_runtime(), asked_for_two(), two_blocks());
     CHECK(row["schema"] == "tautochrone.runner/1");
@@ -120,7 +141,9 @@ TEST_CASE("row_has_the_classes_of_active_counts") {
     CHECK(one["active_from"] == 2);
     CHECK(one["active_below"] == 4);
     CHECK(one["blocks"] == 2);
+    CHECK(one["median_active"] == 2.5);
     CHECK(one["median_seconds"] == 2.0);
+    CHECK(one["total_seconds"] == 4.0);
     CHECK(one["predicted_median_seconds"] == 1.5);
     CHECK(one["shared_share"] == 0.25);
     CHECK(one["schemes"] == json::parse(R"({"i":1,"j":1})"));

@@ -1,4 +1,4 @@
-"""The nbody runners as a user meets them: one trajectory on every engine, one clear error, no process left."""
+"""The nbody runners as a user meets them: one trajectory on every engine, one clear error, no rank left."""
 
 from __future__ import annotations
 
@@ -41,9 +41,7 @@ def launched(mpi: str, *words: object, ranks: int = 2) -> Finished:
     """The front end under an MPI's launcher."""
     front = RUNNERS.path(mpi).with_name("tauto-nbody")
     command = [*LAUNCHER[mpi], "-n", str(ranks), front, *words]
-    done = subprocess.run(
-        list(map(str, command)), capture_output=True, text=True, timeout=60, check=False
-    )
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=60, check=False)
     return Finished(done.returncode, done.stdout, done.stderr)
 
 
@@ -176,9 +174,7 @@ def test_ranks_of_different_builds_are_refused(mpi: str, tmp_path: Path) -> None
     with other.open("ab") as file:
         file.write(b"another build")
     words = ["-n", "1", str(here), *map(str, SHORT), ":", "-n", "1", str(other), *map(str, SHORT)]
-    done = subprocess.run(
-        [*LAUNCHER[mpi], *words], capture_output=True, text=True, timeout=60, check=False
-    )
+    done = subprocess.run([*LAUNCHER[mpi], *words], capture_output=True, text=True, timeout=60, check=False)
     finished = Finished(done.returncode, done.stdout, done.stderr)
     assert f"rank 1 runs another build of {here.name} than rank 0" in refusal(finished, here.name)
 

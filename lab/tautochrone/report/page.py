@@ -26,6 +26,8 @@ from tautochrone.report.loop import page as loop_page
 from tautochrone.report.loop.analysis_types import LoopAnalysis
 from tautochrone.report.mapreduce import page as mapreduce_page
 from tautochrone.report.mapreduce.analysis_types import MapReduceAnalysis
+from tautochrone.report.nbody import page as nbody_page
+from tautochrone.report.nbody.analysis_types import NbodyAnalysis
 from tautochrone.report.palette import RuntimeStyle, runtime_key, styles
 from tautochrone.report.parts import Parts
 from tautochrone.report.simulated import page as simulated_page
@@ -92,6 +94,8 @@ def _parts(analysis: Analysis) -> Parts:
         return mapreduce_page.parts(analysis)
     if isinstance(analysis, CollectiveAnalysis):
         return collective_page.parts(analysis)
+    if isinstance(analysis, NbodyAnalysis):
+        return nbody_page.parts(analysis)
     if isinstance(analysis, SimulatedAnalysis):
         return simulated_page.parts(analysis)
     raise TypeError(f"there is no page for a {type(analysis).__name__}")

@@ -8,6 +8,7 @@ STUDIES: dict[str, str] = {
     "loop": "parallel loops on equal and unequal cores: conjugate gradients on a dense system",
     "mapreduce": "map/reduce of short tasks: from which task length on each library pays",
     "collective": "all_reduce and all_gather against their length: threads, Open MPI, MPICH",
+    "nbody": "gravitating particles with block timesteps: threads, OpenMP and MPI from one algorithm",
 }
 """The name of each study, as in ``tauto study NAME``, and what it measures."""
 

@@ -76,4 +76,8 @@ def _analyser(study: str) -> Callable[[Store], Analysis] | None:
         from tautochrone.studies.collective.study import stored_analysis as of_collective
 
         return of_collective
+    if study == "nbody":
+        from tautochrone.studies.nbody.study import stored_analysis as of_nbody
+
+        return of_nbody
     return None

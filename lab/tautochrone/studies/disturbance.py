@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from tautochrone.report import text
 from tautochrone.row import Row
+
+RESTLESS = 0.05
+"""Share of the CPU time that others may take before a verdict on who waits for whom is doubted."""
 
 
 def others_share(rows: Iterable[Row], machine: Mapping[str, Any]) -> float | None:
@@ -22,3 +26,13 @@ def others_share(rows: Iterable[Row], machine: Mapping[str, Any]) -> float | Non
         taken += float(row["others_cpu_seconds"]) + float(row.get("steal_seconds") or 0.0)
         there += cpus * float(row["elapsed_seconds"] or 0.0)
     return taken / there if there else None
+
+
+def restless(share: float | None, who: str) -> tuple[str, ...]:
+    """The sentence for a machine that others used too much; ``who`` wait for each other in the study."""
+    if share is None or share <= RESTLESS:
+        return ()
+    return (
+        f"Other programs took {text.percent(share)} of the CPU time during this study: {who} that "
+        "wait for each other cannot be judged so. Close them and measure again with --fresh.",
+    )

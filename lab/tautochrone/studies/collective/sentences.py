@@ -10,14 +10,12 @@ from tautochrone.report.collective.analysis_types import Guideline, OperationCur
 from tautochrone.report.palette import styles
 from tautochrone.studies.collective.lengths import WORD_BYTES
 from tautochrone.studies.contenders import OURS
+from tautochrone.studies.disturbance import restless
 from tautochrone.studies.wording import less_time, unresolved
 
 BETTER_MPI = "the better MPI"
 CHEAPER = "larger is cheaper"
 _MOST_RANGES = 4
-
-RESTLESS = 0.05
-"""Share of the CPU time that others may take before the verdict is called into question."""
 
 
 def verdict_sentences(
@@ -33,18 +31,10 @@ def verdict_sentences(
     if not shown:
         return (f"On this machine nothing can be said yet: no library was measured with {where}.",)
     sentences = [f"On this machine, with {where}, {_against_mpi(overall, shown)}."]
-    if others_share is not None and others_share > RESTLESS:
-        sentences.append(_restless(others_share))
+    sentences += restless(others_share, "ranks")
     sentences += _of_libraries(shown)
     sentences += _ours_at_worst(shown)
     return tuple(sentences)
-
-
-def _restless(others_share: float) -> str:
-    return (
-        f"Other programs took {text.percent(others_share)} of the CPU time during this study: ranks that "
-        "wait for each other cannot be judged so. Close them and measure again with --fresh."
-    )
 
 
 def _against_mpi(overall: Sequence[Overall], shown: Sequence[OperationCurve]) -> str:

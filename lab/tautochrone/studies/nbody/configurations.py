@@ -34,7 +34,14 @@ class Candidate(RunnerSetup):
 
     def arguments(self, times: Times, end_time: float) -> list[str]:
         """The runner's command line without its path."""
-        words = ["--particles", str(self.particles), "--order", str(self.order), "--end-time", f"{end_time:g}"]
+        words = [
+            "--particles",
+            str(self.particles),
+            "--order",
+            str(self.order),
+            "--end-time",
+            f"{end_time:g}",
+        ]
         return [*words, *self.common_arguments(times)]
 
     def settings(self, end_time: float) -> dict[str, object]:
@@ -49,23 +56,24 @@ def label(peer: str, scheme: str, order: int = 4, wait: str = "default") -> str:
 
 
 def candidates(
-    states: Sequence[PeerState], everyone: Placement, alone: Placement, particles: Sequence[int], *, quick: bool
+    states: Sequence[PeerState],
+    everyone: Placement,
+    alone: Placement,
+    particles: Sequence[int],
+    *,
+    quick: bool,
 ) -> Iterator[Candidate]:
     """Each engine with each of its schemes; the 6th order for one core and for ours."""
     for count in particles:
         for state in states:
             for scheme, wait in _ways(state, len(everyone.cpus), quick=quick):
                 placement = alone if state.peer.name == SERIAL else everyone
-                yield Candidate(
-                    state=state, schedule=scheme, wait=wait, placement=placement, particles=count
-                )
+                yield Candidate(state=state, schedule=scheme, wait=wait, placement=placement, particles=count)
         for state in states:
             if state.peer.name in (SERIAL, OURS):
                 placement = alone if state.peer.name == SERIAL else everyone
                 scheme = state.peer.default_schedule
-                yield Candidate(
-                    state=state, schedule=scheme, placement=placement, particles=count, order=6
-                )
+                yield Candidate(state=state, schedule=scheme, placement=placement, particles=count, order=6)
 
 
 def _ways(state: PeerState, members: int, *, quick: bool) -> Iterator[tuple[str, str]]:

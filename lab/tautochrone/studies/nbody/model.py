@@ -99,7 +99,9 @@ class Model:
 
     def cheapest(self, targets: float, members: int) -> tuple[Scheme, float]:
         """The scheme that ``auto`` would choose, and its seconds."""
-        found = [(self.seconds(targets, one, members), place) for place, one in enumerate(schemes_of(members))]
+        found = [
+            (self.seconds(targets, one, members), place) for place, one in enumerate(schemes_of(members))
+        ]
         seconds, place = min(found)
         return schemes_of(members)[place], seconds
 

@@ -1,0 +1,90 @@
+"""What an analysis of the nbody study hands to the report.
+
+A block moves the particles whose steps end at one time; its active count is how many those are. Times are in
+seconds of a block; medians over the rounds.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from tautochrone.report.analysis_types import Analysis, Ratio
+
+
+class BlockPoint(msgspec.Struct, frozen=True, kw_only=True):
+    """The blocks of one configuration whose active count lies between two powers of two."""
+
+    active: float  # their median count
+    blocks: int  # in a run
+    seconds: float
+    low: float | None
+    high: float | None
+    predicted: float | None  # by the model that was fitted before the run
+    shared_share: float  # of the time in collectives, or in starting, joining and waiting
+    rounds: int
+
+
+class BlockCurve(msgspec.Struct, frozen=True, kw_only=True):
+    """One configuration with one number of particles."""
+
+    runtime: str  # the key of the colour
+    label: str
+    scheme: str
+    kind: str  # what is shared: serial, targets, sources, both, chosen
+    wait: str
+    is_ordinary: bool  # the first thing that one writes with that engine
+    particles: int
+    order: int
+    members: int
+    points: tuple[BlockPoint, ...]
+    seconds: float | None  # of a mean block
+    low: float | None
+    high: float | None
+    to_serial: Ratio | None  # its time by that of one core; None for one core
+    unit_seconds: float | None  # for one N-body unit of time
+    energy_error: float | None  # relative, over a run
+    pairs_per_second: float | None
+    shared_share: float | None
+
+
+class Crossing(msgspec.Struct, frozen=True, kw_only=True):
+    """From how many active particles on sharing the targets is faster than sharing the sources."""
+
+    runtime: str
+    particles: int
+    members: int
+    active: float | None  # None: it never is
+    low: float | None
+    high: float | None
+    rounds: int
+
+
+class Forecast(msgspec.Struct, frozen=True, kw_only=True):
+    """What the model says of more cores like these."""
+
+    particles: int
+    members: int
+    speed_up: float
+    crossing: float | None  # active count from which on sharing the targets is faster
+    speed_up_of_many: float  # of a block in which all move
+
+
+class BlockCount(msgspec.Struct, frozen=True, kw_only=True):
+    """How often a block moves so many, on one core."""
+
+    particles: int
+    active: float
+    share_of_blocks: float
+    share_of_time: float
+
+
+class NbodyAnalysis(Analysis, frozen=True, kw_only=True):
+    """The nbody study's findings."""
+
+    members: int
+    curves: tuple[BlockCurve, ...]
+    crossings: tuple[Crossing, ...] = ()
+    forecasts: tuple[Forecast, ...] = ()
+    measured_speed_ups: tuple[tuple[int, Ratio], ...] = ()  # particles, ours by one core
+    counts: tuple[BlockCount, ...] = ()
+    failed: tuple[str, ...] = ()

@@ -1,0 +1,259 @@
+"""The nbody study end to end on blocks that follow the model: sentences, crossings, forecasts, report."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from pathlib import Path
+
+import pytest
+
+from page_content import embedded, visible
+from study_fakes import machine, refused
+from study_nbody_fakes import laboratory, model_of, model_record, request
+from tautochrone.errors import TautoError
+from tautochrone.report.nbody.analysis_types import NbodyAnalysis
+from tautochrone.store import Store
+from tautochrone.studies.concluding import report_again
+from tautochrone.studies.nbody import animation
+from tautochrone.studies.nbody.crossings import crossing_of_round
+from tautochrone.studies.nbody.measuring import end_time
+from tautochrone.studies.nbody.model import ALONE, Scheme, at, from_record, schemes_of
+from tautochrone.studies.nbody.request import check_threads, parse_particles
+from tautochrone.studies.nbody.study import prepare, run_study
+
+
+def test_verdict_comes_first_with_the_speed_up_and_the_best_other_engine(tmp_path: Path) -> None:
+    analysis = run_study(request(tmp_path), laboratory().services)
+    first, *others = analysis.verdict_sentences
+    assert re.match(r"On this machine, 2 members move 1,024 particles \(.* a block\) 1\.\d\d times", first)
+    assert "one core with tautochrone" in first
+    assert any(
+        one.startswith("Against the fastest way of all other engines, 256 particles:") for one in others
+    )
+    assert any("less time" in one and "1,024 particles" in one for one in others)
+
+
+def test_every_engine_and_scheme_is_measured_once_a_round(tmp_path: Path) -> None:
+    lab = laboratory()
+    run_study(request(tmp_path, particles=(256,)), lab.services)
+    wanted = {
+        "serial", "serial, order 6", "tautochrone auto", "tautochrone auto, order 6", "tautochrone i",
+        "tautochrone j", "libgomp loops-i", "libgomp loops-j", "libgomp region-i", "libgomp region-j",
+        "openmpi i", "openmpi j", "mpich i", "mpich j",
+    }  # fmt: skip
+    names = {name.removesuffix(", 256 particles") for name in lab.executor.ran}
+    assert wanted < names
+    assert all(lab.executor.ran.count(name) == 8 for name in set(lab.executor.ran))
+    # Two members form no rectangle; nobody shares when all do all.
+    assert not any("grid" in name or "tautochrone serial" in name for name in names)
+    command = next(one for one in lab.executor.commands if "region-j" in one)
+    assert command[command.index("--particles") + 1] == "256"
+    assert command[command.index("--cpus") + 1] == "0,1"
+
+
+def test_four_members_try_the_rectangle(tmp_path: Path) -> None:
+    lab = laboratory(machine=machine(4))
+    prepared = prepare(request(tmp_path, particles=(256,)), lab.services)
+    assert {one.schedule for one in prepared.candidates if one.peer == "tautochrone"} == {
+        "auto",
+        "i",
+        "j",
+        "grid",
+    }
+    assert {len(one.placement.cpus) for one in prepared.candidates} == {1, 4}
+
+
+def test_crossing_lies_where_the_model_puts_it(tmp_path: Path) -> None:
+    analysis = run_study(request(tmp_path, particles=(1024,)), laboratory().services)
+    (ours,) = (one for one in analysis.crossings if one.runtime == "tautochrone")
+    expected = model_of("tautochrone", 1024).crossing(2)
+    assert expected is not None
+    assert ours.active is not None
+    assert ours.low is not None
+    assert ours.low <= ours.active <= (ours.high or 0)
+    assert abs(math.log(ours.active / expected)) < math.log(2)
+    assert {one.runtime for one in analysis.crossings} >= {"tautochrone", "libgomp", "openmpi", "mpich"}
+
+
+def test_forecast_is_the_models_and_grows_with_the_cores(tmp_path: Path) -> None:
+    analysis = run_study(request(tmp_path, particles=(1024,)), laboratory().services)
+    found = {one.members: one for one in analysis.forecasts}
+    assert list(found) == [2, 4, 8, 16, 32]
+    speeds = [one.speed_up_of_many for one in found.values()]
+    assert speeds == sorted(speeds)
+    ((_, measured),) = analysis.measured_speed_ups
+    assert measured.value is not None
+    assert found[2].speed_up == pytest.approx(1 / measured.value, rel=0.03)
+    assert any("The model, fitted here, expects" in one for one in analysis.verdict_sentences)
+
+
+def test_claims_are_measured_or_modelled_and_never_invented(tmp_path: Path) -> None:
+    analysis = run_study(request(tmp_path), laboratory().services)
+    found = {one.id: one for one in analysis.claims}
+    assert list(found) == ["N1", "N2", "N3", "N5", "N6", "N9"]
+    assert found["N1"].holds is True
+    assert found["N2"].holds is True
+    assert found["N3"].holds is True
+    assert found["N5"].holds is None
+    alone = run_study(request(tmp_path / "alone", peers=("none",)), laboratory().services)
+    assert [one.id for one in alone.claims] == ["N3", "N5", "N6", "N9"]
+
+
+def test_run_that_ends_with_other_bits_is_an_error_and_its_claim_fails(tmp_path: Path) -> None:
+    lab = laboratory(bits={"libgomp region-i, 256": "f" * 16, "mpich j, 256": "e" * 16})
+    analysis = run_study(request(tmp_path, particles=(256,), report=True), lab.services)
+    assert not any(one.label in ("libgomp region-i", "mpich j") and one.points for one in analysis.curves)
+    assert any("ended with other bits than one core" in one for one in analysis.failed)
+    found = {one.id: one for one in analysis.claims}
+    assert found["N2"].holds is False or "N2" not in found
+    assert found["N3"].holds is False
+    assert "ended with other bits" in visible((tmp_path / "report.html").read_text())
+
+
+def test_engine_that_fails_is_named_and_the_others_are_judged(tmp_path: Path) -> None:
+    analysis = run_study(request(tmp_path), laboratory(errors={"openmpi": "failed"}).services)
+    assert any("openmpi i" in one and "it was told to end" in one for one in analysis.failed)
+    assert not any(one.runtime == "openmpi" for one in analysis.curves)
+
+
+def test_restless_machine_is_said_before_anything_is_believed(tmp_path: Path) -> None:
+    analysis = run_study(request(tmp_path), laboratory(others=0.4).services)
+    assert "Other programs took" in analysis.verdict_sentences[1]
+
+
+def test_interrupted_study_goes_on(tmp_path: Path) -> None:
+    lab = laboratory(interrupt_at=30)
+    with pytest.raises(KeyboardInterrupt):
+        run_study(request(tmp_path, particles=(256,)), lab.services)
+    first = len(lab.executor.ran)
+    again = laboratory()
+    analysis = run_study(request(tmp_path, particles=(256,)), again.services)
+    with Store.read(tmp_path) as store:
+        assert len(store.rows(None)) == first + len(again.executor.ran)
+    assert "8 rounds" not in analysis.verdict_sentences[0]
+
+
+def test_report_has_every_figure_and_is_the_same_from_the_rows(tmp_path: Path) -> None:
+    run_study(request(tmp_path, report=True), laboratory().services)
+    page = (tmp_path / "report.html").read_text()
+    assert len(page) < 1_500_000
+    data = embedded(page)
+    assert set(data["charts"]) >= {
+        "blocks", "sharing", "schemes", "speedup", "forecast", "counts", "accuracy",
+    }  # fmt: skip
+    words = visible(page)
+    assert "Sixteen such cores would give" in words
+    assert "sharing the targets (i)" in words
+    assert "never" in words or "active" in words
+    report_again(tmp_path, tmp_path / "again.html")
+    assert (tmp_path / "again.html").read_text() == page
+
+
+def test_json_is_the_analysis(tmp_path: Path) -> None:
+    lab = laboratory()
+    run_study(request(tmp_path, json=True, particles=(256,)), lab.services)
+    import msgspec
+
+    assert msgspec.json.decode(lab.text.getvalue(), type=NbodyAnalysis).members == 2
+
+
+# -- the model --
+
+
+def test_model_is_that_of_the_runners() -> None:
+    model = from_record(model_record(1e-6), 1000)
+    seconds = 2e-7 + 1000 * 1e-9 + 10 * 8e-9 + 1000 * 3e-9 + 10 * (2e-8 + 1000 * 1e-9) + 10 * 3e-8
+    assert model.seconds(10, ALONE) == pytest.approx(seconds)
+    words = 13 * 10
+    gather = 1e-6 + 1e-5 * (words - 2) / (20_000 - 2)
+    half = 2e-7 + 1000 * 1e-9 + 10 * 8e-9 + 1000 * 3e-9 + 5 * (2e-8 + 1000 * 1e-9) + 5 * 3e-8
+    assert model.seconds(10, Scheme(2, 1)) == pytest.approx(half + gather)
+
+
+def test_collectives_on_more_members_have_more_levels_and_fetch_more() -> None:
+    model = from_record(model_record(1e-6), 1000)
+    assert model.collective(model.gather, 2, 16) == pytest.approx(4e-6)
+    transfer = at(model.gather, 20_000) - 1e-6
+    assert model.collective(model.gather, 20_000, 16) == pytest.approx(4e-6 + transfer * (15 / 16) / (1 / 2))
+
+
+def test_one_core_has_no_collective_to_predict_with() -> None:
+    model = from_record(model_record(1e-6, members=1), 100)
+    assert model.seconds(5, ALONE) < 1.0
+    assert model.collective(model.gather, 10, 2) == math.inf
+
+
+def test_rectangles_of_members() -> None:
+    assert [one.name for one in schemes_of(1)] == ["serial"]
+    assert [one.name for one in schemes_of(4)] == ["serial", "i", "2x2", "j"]
+    assert [one.name for one in schemes_of(6)] == ["serial", "i", "3x2", "2x3", "j"]
+
+
+@pytest.mark.parametrize(
+    ("points", "expected"),
+    [
+        ([], None),
+        ([(10.0, 0.1), (100.0, 0.2)], None),
+        ([(10.0, -0.1), (100.0, -0.2)], 10.0),
+        ([(10.0, 0.1), (100.0, -0.1)], math.sqrt(1000)),
+        ([(1.0, 0.1), (10.0, -0.1), (100.0, 0.1), (1000.0, -0.3)], 100 * 10**0.25),
+    ],
+)
+def test_crossing_is_the_last_one(points: list[tuple[float, float]], expected: float | None) -> None:
+    assert crossing_of_round(points) == (None if expected is None else pytest.approx(expected))
+
+
+def test_larger_clusters_are_followed_for_shorter_but_never_too_short() -> None:
+    times = [end_time(count, quick=False) for count in (256, 1024, 4096, 16384)]
+    assert times == sorted(times, reverse=True)
+    assert times[0] == 0.5
+    assert times[-1] == 1 / 32
+
+
+# -- bad input --
+
+
+def test_particles_are_parsed_and_refused_in_words() -> None:
+    assert parse_particles("1024,256") == (256, 1024)
+    for text in ("0", "many", "10", "1000000", "256,,512"):
+        with pytest.raises(TautoError):
+            parse_particles(text)
+
+
+def test_more_members_than_cpus_are_refused() -> None:
+    assert check_threads(None, 2) == 2
+    with pytest.raises(TautoError, match="cannot have a CPU each"):
+        check_threads(3, 2)
+    with pytest.raises(TautoError, match="cannot have a CPU each"):
+        check_threads(0, 2)
+
+
+def test_command_refuses_what_it_cannot_do(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    said = refused(capsys, "study", "nbody", "--particles", "7", "--output", str(tmp_path))
+    assert "'7' is not a number of particles" in said
+    said = refused(capsys, "study", "nbody", "--peers", "tbb", "--output", str(tmp_path))
+    assert "there is no peer called 'tbb' in study nbody" in said
+
+
+def test_picture_that_cannot_be_written_is_refused_before_the_first_run(tmp_path: Path) -> None:
+    lab = laboratory()
+    with pytest.raises(TautoError, match="no folder that can be written to"):
+        run_study(request(tmp_path, animation=tmp_path / "nowhere" / "cluster.html"), lab.services)
+    assert lab.executor.ran == []
+
+
+# -- the picture --
+
+
+def test_picture_holds_every_frame_and_nothing_from_elsewhere(tmp_path: Path) -> None:
+    frames = [
+        {"time": 0.0, "x": [0.0, 1.0], "y": [0.0, -9.0], "steps": [0, 0]},
+        {"time": 0.5, "x": [0.1, 0.9], "y": [0.0, 0.0], "steps": [300, 1]},
+    ]
+    page = animation.render({"particles": 2, "blocks": 1234, "frames": frames})
+    assert "1,234 blocks" in page
+    assert "://" not in page
+    assert json.loads(re.findall(r"times = (\[.*?\])", page)[0]) == [0.0, 0.5]
+    assert len(page) < 10_000
