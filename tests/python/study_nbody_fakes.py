@@ -1,4 +1,4 @@
-"""Runs of the nbody study that cost no time: blocks that follow the model, each engine's collective its own."""
+"""Runs of the nbody study that cost no time: blocks by the model, a collective for each engine."""
 
 from __future__ import annotations
 

@@ -137,13 +137,13 @@ def snapshot(folder: Path, *bodies: str) -> Path:
 @pytest.mark.parametrize("runtime", ["serial", "tautochrone", "openmp", *MPI])
 def test_what_no_engine_can_do_is_refused_in_one_line(runtime: str, tmp_path: Path) -> None:
     broken = snapshot(tmp_path, "0.5 0.75 0 0 0 0.25 0", "0.5 nan 0 0 0 -0.25 0")
-    for words, message in [
-        (["--particles", 0], "--particles is 0; it must be 1 or more"),
-        (["--softening", -0.5], "the softening is -0.5"),
-        (["--snapshot", broken], "snapshot.txt', line 5"),
-        (["--scheme", "magic"], "has no schedule 'magic'"),
+    for option, value, message in [
+        ("--particles", 0, "--particles is 0; it must be 1 or more"),
+        ("--softening", -0.5, "the softening is -0.5"),
+        ("--snapshot", broken, "snapshot.txt', line 5"),
+        ("--scheme", "magic", "has no schedule 'magic'"),
     ]:
-        assert message in refusal(RUNNERS.start(runtime, *words), f"tauto-nbody-{runtime}")
+        assert message in refusal(RUNNERS.start(runtime, option, value), f"tauto-nbody-{runtime}")
 
 
 @pytest.mark.parametrize("mpi", MPI)

@@ -224,10 +224,11 @@ def test_particles_are_parsed_and_refused_in_words() -> None:
 
 def test_more_members_than_cpus_are_refused() -> None:
     assert check_threads(None, 2) == 2
-    with pytest.raises(TautoError, match="cannot have a CPU each"):
-        check_threads(3, 2)
-    with pytest.raises(TautoError, match="cannot have a CPU each"):
-        check_threads(0, 2)
+    for threads in (3, 1, 0):
+        with pytest.raises(TautoError, match="two members or more share a block, each with a CPU"):
+            check_threads(threads, 2)
+    with pytest.raises(TautoError, match="only 1 CPU may be used here"):
+        check_threads(None, 1)
 
 
 def test_command_refuses_what_it_cannot_do(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -38,9 +38,9 @@ _KNOWN = {
         _style("openblas", "OpenBLAS", "#a0306f", "#ee8fc2", "cross"),
         _style("qt", "QtConcurrent", "#5b4fc4", "#aaa2ff", "triangle-left"),
         _style("async", "std::async", "#7a5a3a", "#d0a67c", "cross"),
-        _style("openmpi", "Open MPI", "#2f66b0", "#7fb0f0", "square"),
+        _style("openmpi", "Open MPI", "#5b4fc4", "#aaa2ff", "triangle-left"),
         _style("mpich", "MPICH", "#228833", "#6fcf7c", "triangle-up"),
-        _style("intelmpi", "Intel MPI", "#0e8aa8", "#5fd0e8", "diamond"),
+        _style("intelmpi", "Intel MPI", "#94790a", "#dcc451", "triangle-down"),
         _style("serial", "serial", "#6a6f78", "#a4abb6", "triangle-right"),
     )
 }

@@ -181,7 +181,7 @@ def _forecast(data: Datasets, look: list[RuntimeStyle]) -> Layers:
     """What the model expects of more cores, one line for each number of particles; a ring is measured."""
     records = data.tables["forecasts"]
     x = _powers_axis(records, "members", "cores")
-    every = numbers(records, "speed_up", "members")
+    every = [*numbers(records, "speed_up", "members"), *numbers(data.tables["measured"], "speed_up")]
     y = alt.Y(
         "speed_up:Q",
         scale=alt.Scale(type="log", domain=padded(every, 1.2), nice=False),

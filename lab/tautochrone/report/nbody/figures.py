@@ -76,9 +76,9 @@ def _blocks(analysis: NbodyAnalysis, data: Datasets) -> Figure:
         heading=heading,
         explanation=(
             "A point is the median block of its class of active counts, from power of two to power of two; "
-            "the bar is its interval over the rounds. The broad lines are what the model expected of one core "
-            "and of tautochrone before the run. As one would begin: parallel loops in OpenMP, sharing the "
-            "targets in MPI, tautochrone left to choose. Where all share the same: OpenMP in one region."
+            "the bar is its interval over the rounds. The broad lines are what the model expected of one "
+            "core and of tautochrone before the run. As one would begin: parallel loops in OpenMP, sharing "
+            "the targets in MPI, tautochrone left to choose. Where all share the same: OpenMP in one region."
         ),
         views=_views(data, "blocks", "Time of a block against the number of active particles"),
         legend=_legend(records),
@@ -201,8 +201,8 @@ def _accuracy(analysis: NbodyAnalysis, data: Datasets) -> Figure:
         heading="How right each of them is",
         explanation=(
             "The relative change of the total energy over the run against the time for a unit of time: left "
-            "is fast, low is right. Large marks are of the 6th order. Engines of one scheme end with the same "
-            "bits, so they differ in their time alone."
+            "is fast, low is right. Large marks are of the 6th order. Engines of one scheme end with the "
+            "same bits, so they differ in their time alone."
         ),
         views=_views(data, "accuracy", "Energy error against the time for a unit of time"),
         legend=_legend(data.tables["accuracy"]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from tautochrone.configuration import Configuration
@@ -27,8 +28,8 @@ def times_of(request: NbodyRequest) -> Times:
 
 def pairs_in(particles: int, time: float) -> float:
     """How many pairs a run of that length sums, roughly: about 1.7 root N particles move in a block."""
-    blocks = _BLOCKS_A_UNIT_TIME * (particles / 1024) ** 0.5
-    return time * blocks * particles * 1.7 * particles**0.5
+    blocks = _BLOCKS_A_UNIT_TIME * math.sqrt(particles / 1024)
+    return time * blocks * particles * 1.7 * math.sqrt(particles)
 
 
 def end_time(particles: int, *, quick: bool) -> float:

@@ -43,12 +43,21 @@ def parse_particles(text: str) -> tuple[int, ...]:
 
 
 def check_threads(threads: int | None, cpus: int) -> int:
-    """How many members share the particles: one a CPU unless asked. TautoError for more than the CPUs."""
+    """How many members share the particles: one a CPU unless asked.
+
+    TautoError for fewer than two, and for more than there are CPUs.
+    """
+    if cpus < 2:
+        raise TautoError(
+            "sharing a block needs two members with a CPU each, and only 1 CPU may be used here",
+            "Start without taskset, or widen the container's cpuset; tauto-nbody runs on one",
+        )
     if threads is None:
         return cpus
-    if not 1 <= threads <= cpus:
+    if not 2 <= threads <= cpus:
         raise TautoError(
-            f"--threads {threads} members cannot have a CPU each: {cpus} may be used here",
-            f"Ask for 1 to {cpus}",
+            f"--threads {threads}: two members or more share a block, each with a CPU, and {cpus} may be "
+            "used here",
+            f"Ask for 2 to {cpus}" if cpus > 2 else "Leave it out, or ask for 2",
         )
     return threads
