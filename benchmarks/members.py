@@ -190,14 +190,18 @@ def _pairs_at_each_length(
     lengths = sorted({words for times in mine.values() for words in times})
     found: dict[int, tuple[str, Pairs]] = {}
     for words in lengths:
-        at = {
-            one: median(times[words] for times in chosen[one.config_id].values() if words in times)
-            for one in rivals
-            if any(words in times for times in chosen.get(one.config_id, {}).values())
-        }
+        at = [
+            (median(seconds), place)
+            for place, one in enumerate(rivals)
+            if (
+                seconds := [
+                    times[words] for times in chosen.get(one.config_id, {}).values() if words in times
+                ]
+            )
+        ]
         if not at:
             continue
-        best = min(at, key=lambda one: at[one])
+        best = rivals[min(at)[1]]
         theirs = fresh.get(best.config_id, {})
         pairs = [
             (mine[number][words], theirs[number][words])

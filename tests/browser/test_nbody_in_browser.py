@@ -79,7 +79,7 @@ def test_picture_moves_and_stops_when_told(driver: Any, tmp_path: Path) -> None:
     driver.execute_script("document.querySelector('button').click()")
     stopped = driver.execute_script(said)
     driver.execute_script(
-        "const time = document.querySelector('input'); time.value = 90; time.dispatchEvent(new Event('input'))"
+        "const time = document.querySelector('input'); time.value = 90;time.dispatchEvent(new Event('input'))"
     )
     assert driver.execute_script(said) != stopped
     assert "time 9.00" in driver.execute_script(said)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,9 @@ from tautochrone.configuration import Configuration
 from tautochrone.executor import RunResult
 from test_benchmarks import ActingExecutor, context, without
 
-from benchmarks import bodies, members  # the suite's folder: test_benchmarks has put it on the path
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from benchmarks import bodies, members
 
 
 class CollectiveExecutor(ActingExecutor):
@@ -156,7 +160,7 @@ def test_a_peak_and_a_jump_are_found_and_named(tmp_path: Path) -> None:
 def test_fine_lengths_are_five_per_cent_apart() -> None:
     lengths = members.fine_lengths()
     assert (lengths[0], lengths[-1]) == (8, 65_536)
-    assert all(b <= max(a + 1, 1.05 * a) for a, b in zip(lengths, lengths[1:], strict=False))
+    assert all(b <= max(a + 1, 1.05 * a) for a, b in pairwise(lengths))
 
 
 # -- B19 to B23 --

@@ -196,6 +196,10 @@ def _forecast(data: Datasets, look: list[RuntimeStyle]) -> Layers:
         alt.Tooltip("many:N", title="where all move"),
         alt.Tooltip("crossing:N", title="targets win"),
     ]
+    measured = [
+        alt.Tooltip("name:N", title="particles"),
+        alt.Tooltip("speed_up:Q", title="measured here", format=".2f"),
+    ]
     ours = f"var({styles(['tautochrone'])[0].variable})"
     here = shown("forecasts")
     ends = max(numbers(records, "members"))
@@ -205,8 +209,10 @@ def _forecast(data: Datasets, look: list[RuntimeStyle]) -> Layers:
         ideal.mark_line(stroke=QUIET, strokeDash=[4, 4]).encode(x=x, y=y),
         here.mark_line(stroke=ours, strokeWidth=2.4).encode(x=x, y=y, detail="name:N", opacity=opacity),
         here.mark_point(filled=True, size=80, fill=ours).encode(x=x, y=y, opacity=opacity, tooltip=tooltip),
-        labels.mark_text(align="left", dx=9, fontSize=13, fill=QUIET).encode(x=x, y=y, text="name:N"),
-        shown("measured").mark_point(size=190, filled=False, strokeWidth=2, stroke=INK).encode(x=x, y=y),
+        labels.mark_text(align="left", dx=9, fontSize=14, fill=QUIET).encode(x=x, y=y, text="name:N"),
+        shown("measured")
+        .mark_point(size=190, filled=False, strokeWidth=2, stroke=INK)
+        .encode(x=x, y=y, tooltip=measured),
     ]
     return alt.layer(*layers).properties(height=340).add_params(*parameters())
 
