@@ -1,32 +1,27 @@
 // Frames of a cluster for a picture: where the particles are, and how often each of them moved since the
 // frame before. One thread; prints one line of JSON.
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <iostream>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "runners/common/nbody_request.hpp"
 #include "runners/common/row.hpp"
 #include "runners/common/start_runner.hpp"
+#include "runners/one_thread.hpp"
 
 namespace {
 
 using namespace tauto::runner;
 namespace nbody = tauto::kernels::nbody;
 
-struct adapter {
+struct adapter : one_thread {
     static constexpr std::string_view executable = "tauto-nbody-frames";
-
-    static description describe() {
-        description frames;
-        frames.runtime = "frames";
-        frames.schedules = {{"serial", false}};
-        frames.most_threads = 1;
-        return frames;
-    }
-    static environment_changes environment(const options&) { return {}; }
 };
 
 constexpr int frames_of_a_run = 256;

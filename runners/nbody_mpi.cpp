@@ -37,6 +37,18 @@ std::vector<int> own_cpus(const nbody_request& asked) {
     return own;
 }
 
+// The items of all ranks, one rank's behind the other's.
+template <class Item>
+std::vector<Item> gathered(tauto::mpi_member& me, const std::vector<Item>& own) {
+    std::vector<tauto::index> bounds(static_cast<std::size_t>(me.size()) + 1);
+    const auto count = static_cast<tauto::index>(own.size());
+    me.all_gather(std::span<const tauto::index>{&count, 1}, std::span<tauto::index>{bounds}.subspan(1));
+    for (std::size_t r = 1; r < bounds.size(); ++r) bounds[r] += bounds[r - 1];
+    std::vector<Item> all(static_cast<std::size_t>(bounds.back()));
+    me.all_gather(std::span<const Item>{own}, std::span<Item>{all}, std::span<const tauto::index>{bounds});
+    return all;
+}
+
 class mpi_adapter {
   public:
     static constexpr std::string_view executable = "tauto-nbody-" TAUTO_MPI_NAME;
@@ -54,7 +66,7 @@ class mpi_adapter {
           threads_per_rank_{asked.threads_per_rank} {
         if (threads_per_rank_ == 1) return;
         options mine = asked;
-        mine.cpus = own_cpus(asked);
+        mine.cpus = asked.own_cpus;
         mine.threads = threads_per_rank_;
         team_.emplace(team_options_of(mine));
     }
@@ -80,15 +92,7 @@ class mpi_adapter {
     std::vector<worker_share> workers(const work_account& account) {
         std::vector<worker_share> own = account.workers();
         for (auto& one : own) one.thread += processes_.rank() * max_workers;
-        std::vector<tauto::index> bounds(static_cast<std::size_t>(processes_.size()) + 1);
-        const auto count = static_cast<tauto::index>(own.size());
-        processes_.all_gather(std::span<const tauto::index>{&count, 1},
-                              std::span<tauto::index>{bounds}.subspan(1));
-        for (std::size_t r = 1; r < bounds.size(); ++r) bounds[r] += bounds[r - 1];
-        std::vector<worker_share> all(static_cast<std::size_t>(bounds.back()));
-        processes_.all_gather(std::span<const worker_share>{own}, std::span<worker_share>{all},
-                              std::span<const tauto::index>{bounds});
-        return all;
+        return gathered(processes_, own);
     }
 
     void complete(json& row) const {
@@ -141,12 +145,15 @@ void require_one_program(char** argv) {
     require_alike(me, hash_of_words(argv), "was given other options", "give all ranks the same ones");
 }
 
-// Where machines differ, all use the instructions that the least of them has.
-void settle_instructions(nbody_request& asked) {
+// Where machines differ, all use the instructions that the least of them has; and all know all CPUs.
+void settle(nbody_request& asked) {
     tauto::mpi_member me{MPI_COMM_WORLD};
     const auto smaller = [](int a, int b) { return std::min(a, b); };
     auto& chosen = asked.hermite.instructions;
     chosen = static_cast<tauto::instruction_set>(me.all_reduce(static_cast<int>(chosen), smaller));
+    asked.cpus = gathered(me, asked.own_cpus);
+    std::ranges::sort(asked.cpus);
+    asked.cpus.erase(std::unique(asked.cpus.begin(), asked.cpus.end()), asked.cpus.end());
 }
 
 void require_one_start(const nbody_start& start) {
@@ -196,7 +203,7 @@ std::string reason_of(Action&& action) {
 int run_together(nbody_request& asked, char** argv, const std::string& reason) {
     const std::string unlike = reason_of([&] { require_one_program(argv); });
     if (refused(unlike.empty() ? reason : unlike)) return exit_bad_input;
-    settle_instructions(asked);
+    settle(asked);
     std::optional<mpi_run> run;
     if (refused(reason_of([&] { run.emplace(asked); }))) return exit_bad_input;
     if (refused(reason_of([&] { require_one_start(run->start()); }))) return exit_bad_input;
@@ -234,7 +241,8 @@ int be_a_rank(int argc, char** argv, const description& mpi) {
         if (asked.describe) return;
         const auto here = static_cast<std::size_t>(place_of_rank().local_ranks * asked.threads_per_rank);
         asked.cpus.resize(std::min(asked.cpus.size(), here));
-        pin_to(own_cpus(asked));  // before MPI makes its threads and its memory
+        asked.own_cpus = own_cpus(asked);
+        pin_to(asked.own_cpus);  // before MPI makes its threads and its memory
     });
     if (asked.describe) {
         if (place_of_rank().rank == 0) std::cout << describe(mpi).dump() << std::endl;

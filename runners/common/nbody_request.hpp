@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "kernels/nbody/hermite.hpp"
 #include "runners/common/options.hpp"
@@ -20,6 +21,7 @@ struct nbody_request : options {
     std::optional<std::string> snapshot;  ///< start from this file, not from a Plummer sphere
     std::optional<std::string> snapshot_to_write;
     std::optional<std::string> log_file;
+    std::vector<int> own_cpus;  ///< of this process' members, where there are several processes
 };
 
 /// Where a run starts.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -215,3 +216,25 @@ def is_runner(pid: int, name: str) -> bool:
         return Path(f"/proc/{pid}/exe").resolve().name == name
     except OSError:
         return False
+
+
+# -- several machines --
+
+
+@two_cpus
+def test_two_hosts_with_a_wire_between_them_go_the_same_way() -> None:
+    script = Path(__file__).resolve().parents[2] / "tools" / "two_hosts.sh"
+    front = RUNNERS.path("openmpi").with_name("tauto-nbody")
+    words = [*map(str, SHORT), "--scheme", "i"]
+    done = subprocess.run(
+        ["sh", script, front, *words], capture_output=True, text=True, timeout=60, check=False
+    )
+    if done.returncode == 77:
+        pytest.skip(done.stderr.strip())
+    assert done.returncode == 0, done.stderr
+    row = Finished(done.returncode, done.stdout, done.stderr).row
+    assert row["ranks"] == 2
+    assert row["check"]["state_fnv1a"] == bits("serial", "serial", 1)
+    wire = re.search(r"(\d+) bytes went from the first host to the second", done.stderr)
+    assert wire is not None
+    assert int(wire.group(1)) > 40 * 13 * 8  # at least a particle's new state in each block
