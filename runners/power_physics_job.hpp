@@ -62,6 +62,7 @@ class physics_job : public power_job {
     physics_request asked_;
     kernels::physics::world start_;
     kernels::physics::world now_;
+    kernels::physics::world right_end_;  // by one thread
     kernels::physics::frame picture_;
     // What members found, by rank, and the same again of passes that are not needed.
     std::vector<std::vector<kernels::physics::contact>> found_;
@@ -69,7 +70,6 @@ class physics_job : public power_job {
     std::vector<const std::vector<kernels::physics::contact>*> lists_;
     std::vector<account> accounts_;
     std::optional<tauto::team> team_;
-    std::uint64_t right_end_ = 0;     // of the bodies
     std::uint64_t right_answer_ = 0;  // of the bodies and the last frame
     std::int64_t wrong_repetitions_ = 0;
 };

@@ -82,9 +82,11 @@ void frame::draw(const world& scene, part of_rows) {
                     to_byte(shade));
     }
     for (std::size_t i = 0; i < scene.bodies().size(); ++i) {
+        const double top = rows * seen.scale - scene.heights()[i];
+        const double radius = scene.radii()[i];
+        const part over_rows = seen.pixels(top - radius, top + radius, of_rows);
+        if (over_rows.begin >= over_rows.end) continue;
         const body& one = scene.bodies()[i];
-        const double top = rows * seen.scale - one.position.y;
-        const part over_rows = seen.pixels(top - one.radius, top + one.radius, of_rows);
         const part over_columns =
             seen.pixels(one.position.x - one.radius, one.position.x + one.radius, {0, width_});
         const colour paint = colour_of(one, i);

@@ -116,7 +116,11 @@ world::world(const scene& wanted, std::vector<body> bodies, vector2 size)
     scene_.bodies = bodies_.size();
     require_valid(scene_);
     double widest = 0.0;
-    for (const auto& one : bodies_) widest = std::max(widest, 2.0 * one.radius);
+    for (const auto& one : bodies_) {
+        widest = std::max(widest, 2.0 * one.radius);
+        heights_.push_back(one.position.y);
+        radii_.push_back(one.radius);
+    }
     // Bodies that touch are in one cell or in neighbours.
     cell_size_ = widest;
     columns_ = static_cast<std::size_t>(std::max(1.0, std::floor(size_.x / cell_size_)));
@@ -243,6 +247,7 @@ void world::move(part of_bodies, std::span<const std::vector<contact>* const> li
         one.velocity += scene_.step * scene_.gravity;
         one.position += scene_.step * one.velocity;
         one.axis = turned(one.axis, scene_.step * one.spin);
+        heights_[i] = one.position.y;
     }
 }
 
@@ -258,6 +263,14 @@ void world::advance() {
         rebound(all, {&list, 1});
     }
     move(all, {&list, 1});
+}
+
+bool world::moves_like(const world& other) const {
+    return std::equal(bodies_.begin(), bodies_.end(), other.bodies_.begin(), other.bodies_.end(),
+                      [](const body& a, const body& b) {
+                          return a.position == b.position && a.velocity == b.velocity && a.axis == b.axis &&
+                                 a.spin == b.spin;
+                      });
 }
 
 std::uint64_t world::hash() const {

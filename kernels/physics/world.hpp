@@ -47,6 +47,9 @@ class world {
     world(const scene& wanted, std::vector<body> bodies, vector2 size);
 
     std::span<const body> bodies() const noexcept { return bodies_; }
+    /// Of the bodies' centres; apart from them, so that whoever looks for some of them need not read all.
+    std::span<const double> heights() const noexcept { return heights_; }
+    std::span<const double> radii() const noexcept { return radii_; }
     vector2 size() const noexcept { return size_; }
     std::size_t cells() const noexcept { return columns_ * rows_; }
 
@@ -70,6 +73,8 @@ class world {
     /// The whole step on one thread.
     void advance();
 
+    /// Are all bodies where they are in `other`, and do they move so? O(bodies).
+    bool moves_like(const world& other) const;
     /// Of every bit of all bodies' motion.
     std::uint64_t hash() const;
 
@@ -85,6 +90,8 @@ class world {
     double cell_size_ = 1.0;
     std::size_t columns_ = 1;
     std::size_t rows_ = 1;
+    std::vector<double> heights_;
+    std::vector<double> radii_;
     std::vector<std::uint32_t> cell_;      // of each body
     std::vector<std::uint32_t> begin_;     // of each cell in members_, and one more for its end
     std::vector<std::uint32_t> end_;       // likewise

@@ -286,6 +286,9 @@ TEST_CASE("a_shared_step_has_the_same_bits") {
         world shared{wanted};
         for (int step = 0; step < 60; ++step) advance_shared(shared, members);
         CHECK(shared.hash() == alone.hash());
+        CHECK(shared.moves_like(alone));
+        shared.advance();
+        CHECK_FALSE(shared.moves_like(alone));
     }
     wanted.seed = 2;
     CHECK(world{wanted}.hash() != world{scene{.bodies = 250}}.hash());

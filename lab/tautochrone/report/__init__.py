@@ -1,8 +1,8 @@
 """The report: one HTML file that opens offline, with the verdict first and the machine last.
 
 ``write`` is all that the rest of the lab needs; a study fills the structures in
-:mod:`tautochrone.report.loop.analysis_types`, :mod:`tautochrone.report.mapreduce.analysis_types` or
-:mod:`tautochrone.report.collective.analysis_types`.
+:mod:`tautochrone.report.loop.analysis_types`, :mod:`tautochrone.report.mapreduce.analysis_types`,
+:mod:`tautochrone.report.collective.analysis_types` or :mod:`tautochrone.report.power.analysis_types`.
 """
 
 from __future__ import annotations

@@ -76,4 +76,8 @@ def _analyser(study: str) -> Callable[[Store], Analysis] | None:
         from tautochrone.studies.collective.study import stored_analysis as of_collective
 
         return of_collective
+    if study == "power":
+        from tautochrone.studies.power.study import stored_analysis as of_power
+
+        return of_power
     return None
