@@ -114,7 +114,7 @@ void physics_job::step_by_data(Member& me, account& mine) {
     now_.count(bodies, lists_);
     meet(colliding);
     for (int pass = 0; pass < now_.passes(); ++pass) {
-        now_.resolve(found_[static_cast<std::size_t>(me.rank())]);
+        now_.resolve(found_[static_cast<std::size_t>(me.rank())].all);
         meet(colliding);
         now_.rebound(bodies, lists_);
         if (pass + 1 < now_.passes()) meet(colliding);
@@ -134,7 +134,7 @@ void physics_job::step_by_function(Member& me, account& mine) {
         collide(bodies, 0);
         now_.count(bodies, lists_);
         for (int pass = 0; pass < now_.passes(); ++pass) {
-            now_.resolve(found_[0]);
+            now_.resolve(found_[0].all);
             now_.rebound(bodies, lists_);
         }
         mine.end(colliding);

@@ -65,9 +65,9 @@ class physics_job : public power_job {
     kernels::physics::world right_end_;  // by one thread
     kernels::physics::frame picture_;
     // What members found, by rank, and the same again of passes that are not needed.
-    std::vector<std::vector<kernels::physics::contact>> found_;
-    std::vector<std::vector<kernels::physics::contact>> again_;
-    std::vector<const std::vector<kernels::physics::contact>*> lists_;
+    std::vector<kernels::physics::contact_list> found_;
+    std::vector<kernels::physics::contact_list> again_;
+    std::vector<const kernels::physics::contact_list*> lists_;
     std::vector<account> accounts_;
     std::optional<tauto::team> team_;
     std::uint64_t right_answer_ = 0;  // of the bodies and the last frame

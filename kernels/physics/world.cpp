@@ -16,7 +16,7 @@ namespace {
 
 constexpr double smallest_radius = 0.4;
 constexpr double largest_radius = 1.0;
-constexpr double spacing = 2.3;         // of the places at the start; more than two radii: none overlap
+constexpr double spacing = 2.05;        // of the places at the start; more than two radii: none overlap
 constexpr double depth_left = 0.01;     // an overlap that is not undone, so that resting bodies stay in touch
 constexpr double depth_undone = 0.3;    // of the rest, in a step
 constexpr double resting_speed = 0.05;  // approaches slower than this do not bounce
@@ -92,13 +92,18 @@ vector2 turned(vector2 axis, double angle) {
 // Calls apply(body, contact, sign) for the bodies in `mine`, in the order of the contacts: -1 for the first
 // of a contact, 1 for the second.
 template <class Apply>
-void for_bodies_of(part mine, std::span<const std::vector<contact>* const> lists, Apply&& apply) {
+void for_bodies_of(part mine, std::span<const contact_list* const> lists, Apply&& apply) {
     const auto is_mine = [&](std::uint32_t i) { return i >= mine.begin && i < mine.end; };
-    for (const auto* list : lists)
-        for (const auto& one : *list) {
-            if (is_mine(one.first)) apply(one.first, one, -1.0);
-            if (is_mine(one.second)) apply(one.second, one, 1.0);
-        }
+    const auto see = [&](const contact& one) {
+        if (is_mine(one.first)) apply(one.first, one, -1.0);
+        if (is_mine(one.second)) apply(one.second, one, 1.0);
+    };
+    for (const auto* list : lists) {
+        if (list->owners.begin < mine.end && mine.begin < list->owners.end)
+            for (const auto& one : list->all) see(one);
+        else
+            for (const std::uint32_t number : list->outward) see(list->all[number]);
+    }
 }
 
 std::uint64_t hash_of(double value, std::uint64_t seed) {
@@ -183,8 +188,11 @@ void world::collide_with(std::size_t first, std::size_t cell, bool same_cell,
     }
 }
 
-void world::collide(part of_bodies, std::vector<contact>& found) const {
+void world::collide(part of_bodies, contact_list& list) const {
+    auto& found = list.all;
     found.clear();
+    list.outward.clear();
+    list.owners = of_bodies;
     for (std::size_t i = of_bodies.begin; i < of_bodies.end; ++i) {
         const std::size_t cell = cell_[i];
         const std::size_t column = cell % columns_;
@@ -198,9 +206,14 @@ void world::collide(part of_bodies, std::vector<contact>& found) const {
             if (column + 1 < columns_) collide_with(i, cell + columns_ + 1, false, found);
         }
     }
+    const auto is_owner = [&](std::uint32_t i) {
+        return i == wall || (i >= of_bodies.begin && i < of_bodies.end);
+    };
+    for (std::uint32_t number = 0; number < found.size(); ++number)
+        if (!is_owner(found[number].first) || !is_owner(found[number].second)) list.outward.push_back(number);
 }
 
-void world::count(part of_bodies, std::span<const std::vector<contact>* const> lists) {
+void world::count(part of_bodies, std::span<const contact_list* const> lists) {
     std::fill(touching_.begin() + static_cast<std::ptrdiff_t>(of_bodies.begin),
               touching_.begin() + static_cast<std::ptrdiff_t>(of_bodies.end), 0U);
     for_bodies_of(of_bodies, lists, [this](std::uint32_t i, const contact&, double) { ++touching_[i]; });
@@ -229,7 +242,7 @@ void world::resolve(std::span<contact> some) const {
     }
 }
 
-void world::rebound(part of_bodies, std::span<const std::vector<contact>* const> lists) {
+void world::rebound(part of_bodies, std::span<const contact_list* const> lists) {
     for_bodies_of(of_bodies, lists, [this](std::uint32_t i, const contact& one, double sign) {
         body& hit = bodies_[i];
         const double impulse = sign * one.impulse;
@@ -238,7 +251,7 @@ void world::rebound(part of_bodies, std::span<const std::vector<contact>* const>
     });
 }
 
-void world::move(part of_bodies, std::span<const std::vector<contact>* const> lists) {
+void world::move(part of_bodies, std::span<const contact_list* const> lists) {
     for_bodies_of(of_bodies, lists, [this](std::uint32_t i, const contact& one, double sign) {
         bodies_[i].position += (sign * one.push * bodies_[i].inverse_mass) * one.normal;
     });
@@ -256,10 +269,10 @@ void world::advance() {
     place(all);
     fill({0, cells()});
     collide(all, own_);
-    const std::vector<contact>* list = &own_;
+    const contact_list* list = &own_;
     count(all, {&list, 1});
     for (int pass = 0; pass < scene_.passes; ++pass) {
-        resolve(own_);
+        resolve(own_.all);
         rebound(all, {&list, 1});
     }
     move(all, {&list, 1});

@@ -38,6 +38,13 @@ struct part {
     std::size_t end;
 };
 
+/// The contacts that some bodies own, in the order of those bodies.
+struct contact_list {
+    part owners{};
+    std::vector<contact> all;
+    std::vector<std::uint32_t> outward;  ///< those with a body that is none of the owners; few
+};
+
 class world {
   public:
     /// Every second body a box; sizes, places, directions and velocities from the seed; no two overlap.
@@ -60,15 +67,16 @@ class world {
     /// Lists the bodies of each cell. Reads the cells of all bodies. O(all bodies + cells in the part).
     void fill(part of_cells);
     /// Clears `found` and lists the contacts that these bodies own: of two bodies one does.
-    void collide(part of_bodies, std::vector<contact>& found) const;
-    /// Counts the contacts of each body. `lists` are all that were found, in the order of their parts.
-    void count(part of_bodies, std::span<const std::vector<contact>* const> lists);
+    void collide(part of_bodies, contact_list& found) const;
+    /// Counts the contacts of each body. `lists` are all that were found, in the order of their parts. Of the
+    /// lists of others only what reaches outward is read.
+    void count(part of_bodies, std::span<const contact_list* const> lists);
     int passes() const noexcept { return scene_.passes; }
     /// So many times: the impulses of some contacts, then what they do to the bodies' velocities.
     void resolve(std::span<contact> some) const;
-    void rebound(part of_bodies, std::span<const std::vector<contact>* const> lists);
+    void rebound(part of_bodies, std::span<const contact_list* const> lists);
     /// Moves the bodies.
-    void move(part of_bodies, std::span<const std::vector<contact>* const> lists);
+    void move(part of_bodies, std::span<const contact_list* const> lists);
 
     /// The whole step on one thread.
     void advance();
@@ -97,7 +105,7 @@ class world {
     std::vector<std::uint32_t> end_;       // likewise
     std::vector<std::uint32_t> members_;   // bodies, cell by cell
     std::vector<std::uint32_t> touching_;  // contacts of each body
-    std::vector<contact> own_;             // of advance()
+    contact_list own_;                     // of advance()
 };
 
 }  // namespace tauto::kernels::physics

@@ -24,8 +24,8 @@ struct compression_request : options {
 };
 
 struct physics_request : options {
-    kernels::physics::scene scene{.bodies = 6000};
-    std::int64_t steps = 40;  ///< frames of one repetition
+    kernels::physics::scene scene{.bodies = 12000};
+    std::int64_t steps = 20;  ///< frames of one repetition
     std::int64_t width = 240;
     std::int64_t height = 180;
     double collide_passes = 1.0;  ///< how often contacts are looked for, to make that function dearer

@@ -226,7 +226,7 @@ TEST_CASE("the_grid_finds_every_pair_once") {
     scene wanted;
     wanted.bodies = 400;
     world many{wanted};
-    std::vector<contact> found;
+    contact_list found;
     bool some = false;
     for (int step = 0; step < 50; ++step) {
         const part all{0, many.bodies().size()};
@@ -234,7 +234,7 @@ TEST_CASE("the_grid_finds_every_pair_once") {
         many.fill({0, many.cells()});
         many.collide(all, found);
         std::multiset<std::pair<std::uint32_t, std::uint32_t>> seen;
-        for (const auto& one : found)
+        for (const auto& one : found.all)
             if (one.second != wall) seen.insert(std::minmax(one.first, one.second));
         std::multiset<std::pair<std::uint32_t, std::uint32_t>> wanted_pairs;
         std::vector<contact> alone;
@@ -257,8 +257,8 @@ part share(std::size_t count, std::size_t members, std::size_t rank) {
 
 // A step as `members` would share it, one after the other.
 void advance_shared(world& many, std::size_t members) {
-    std::vector<std::vector<contact>> own(members);
-    std::vector<const std::vector<contact>*> lists;
+    std::vector<contact_list> own(members);
+    std::vector<const contact_list*> lists;
     for (const auto& one : own) lists.push_back(&one);
     const auto each = [&](auto&& function) {
         for (std::size_t rank = 0; rank < members; ++rank) function(rank);
@@ -269,10 +269,26 @@ void advance_shared(world& many, std::size_t members) {
     each([&](std::size_t rank) { many.collide(bodies(rank), own[rank]); });
     each([&](std::size_t rank) { many.count(bodies(rank), lists); });
     for (int pass = 0; pass < many.passes(); ++pass) {
-        each([&](std::size_t rank) { many.resolve(own[rank]); });
+        each([&](std::size_t rank) { many.resolve(own[rank].all); });
         each([&](std::size_t rank) { many.rebound(bodies(rank), lists); });
     }
     each([&](std::size_t rank) { many.move(bodies(rank), lists); });
+}
+
+TEST_CASE("few_contacts_reach_out_of_a_part") {
+    world many{scene{.bodies = 900}};
+    for (int step = 0; step < 100; ++step) many.advance();
+    many.place({0, 900});
+    many.fill({0, many.cells()});
+    contact_list half;
+    many.collide({0, 450}, half);
+    REQUIRE_FALSE(half.all.empty());
+    CHECK(half.outward.size() < half.all.size() / 4);
+    for (std::uint32_t number = 0; number < half.all.size(); ++number) {
+        const contact& one = half.all[number];
+        const bool reaches_out = one.first >= 450 || (one.second != wall && one.second >= 450);
+        CHECK(reaches_out == (std::ranges::count(half.outward, number) == 1));
+    }
 }
 
 TEST_CASE("a_shared_step_has_the_same_bits") {
