@@ -39,7 +39,7 @@ checksum() {
             -type f ! -name '*.pyc' -exec cksum {} + | LC_ALL=C sort
         # A peer that came or went since then changes the wheel, too.
         find /usr/include /usr/lib -maxdepth 2 \( -name 'tbb' -o -name 'cblas*.h' -o -name 'libopenblas*' \
-            -o -name 'libtbb*' -o -name 'libmpi*' \) 2>/dev/null | LC_ALL=C sort
+            -o -name 'libtbb*' -o -name 'libmpi*' -o -name 'openssl' -o -name 'zstd.h' \) 2>/dev/null | LC_ALL=C sort
     } | cksum
 }
 now=$(checksum)

@@ -97,6 +97,7 @@ def _study(context: typer.Context) -> None:
     Studies:
       loop        parallel loops on equal and unequal cores
       mapreduce   map/reduce of short tasks
+      power       balanced and unbalanced threads, two programs at once, energy
       collective  all_reduce and all_gather, threads and MPI
       nbody       gravitating particles with block timesteps: threads, OpenMP and MPI
     """  # noqa: D301
@@ -219,6 +220,51 @@ def study_mapreduce(
         threads=parse_threads(threads) if threads is not None else None,
         **_common(context),
     )
+    _run(context, run_study, request)
+
+
+@study_app.command("power")
+def study_power(
+    context: typer.Context,
+    quick: Quick = False,
+    ratios: Annotated[
+        str | None,
+        typer.Option(
+            "--ratios",
+            metavar="N,N,…",
+            help="What the physics' first function costs by its second. Default: 1, 2, 4 and 8.",
+        ),
+    ] = None,
+    peers: Annotated[
+        str | None,
+        typer.Option("--jobs", metavar="NAME,…", help="encryption, compression, physics, together."),
+    ] = None,
+    rounds: Rounds = None,
+    output: Output = Path("tautochrone-results/power"),
+    fresh: Fresh = False,
+    report: Report = True,
+    json: Json = False,
+    seed: Seed = 1,
+    time_limit: TimeLimit = None,
+    policies: Policies = False,
+) -> None:
+    """Measure what threads cost and gain: time, imbalance and, where there is a meter, energy.
+
+    Compares one thread with encryption by blocks and by files (OpenSSL), compression (zstd's own workers),
+    and a small physics engine shared by its bodies and by its functions, balanced and not; then two programs
+    at once, free and pinned. Writes every run as it ends: interrupt it when you like, start it again, and it
+    goes on.
+
+    \b
+    Examples:
+      tauto study power --quick
+      tauto study power --jobs physics --ratios 1,4,16
+      tauto study power --quick --policies            once under each frequency policy (root)
+    """  # noqa: D301
+    from tautochrone.studies.power.request import PowerRequest, parse_ratios
+    from tautochrone.studies.power.study import run_study
+
+    request = PowerRequest(ratios=parse_ratios(ratios) if ratios is not None else None, **_common(context))
     _run(context, run_study, request)
 
 

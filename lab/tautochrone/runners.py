@@ -86,11 +86,20 @@ NBODY_PEERS: tuple[Peer, ...] = (
     Peer("intelmpi", "mpich", "Intel MPI", "", "auto", "nbody"),
     Peer("tautochrone", "tautochrone", "tautochrone", "", "auto", "nbody"),
 )
+POWER_JOBS: tuple[Peer, ...] = (
+    Peer("encryption", "encryption", "encryption with OpenSSL", "libssl-dev", "serial", "power"),
+    Peer("compression", "compression", "compression with zstd", "libzstd-dev", "serial", "power"),
+    Peer("physics", "physics", "two-dimensional physics", "", "serial", "power"),
+    Peer("together", "together", "two programs at once", "", "free", "power"),
+)
+"""What the power study runs: jobs in the place of peers, each on its own library."""
+
 PEERS_OF_STUDY: Mapping[str, tuple[Peer, ...]] = {
     "loop": PEERS,
     "mapreduce": MAPREDUCE_PEERS,
     "collective": COLLECTIVE_PEERS,
     "nbody": NBODY_PEERS,
+    "power": POWER_JOBS,
 }
 
 

@@ -1,10 +1,10 @@
 #include "runners/common/hash_tasks.hpp"
 
 #include <algorithm>
-#include <random>
 #include <string_view>
 
 #include "kernels/fnv1a.hpp"
+#include "runners/common/random_bytes.hpp"
 
 namespace tauto::runner {
 
@@ -13,17 +13,6 @@ namespace {
 double buffer_bytes(std::int64_t tasks, std::int64_t bytes) {
     return std::min(static_cast<double>(max_buffer_bytes),
                     static_cast<double>(tasks) * static_cast<double>(bytes));
-}
-
-std::string random_bytes(std::size_t count) {
-    std::mt19937_64 generator;  // default seed; its numbers are fixed by the standard
-    std::string bytes(count, '\0');
-    for (std::size_t i = 0; i < count; i += 8) {
-        const std::uint64_t word = generator();
-        for (std::size_t j = i; j < std::min(i + 8, count); ++j)
-            bytes[j] = static_cast<char>(word >> (8 * (j - i)) & 0xffU);
-    }
-    return bytes;
 }
 
 }  // namespace

@@ -2,7 +2,8 @@
 
 ``write`` is all that the rest of the lab needs; a study fills the structures in
 :mod:`tautochrone.report.loop.analysis_types`, :mod:`tautochrone.report.mapreduce.analysis_types`,
-:mod:`tautochrone.report.collective.analysis_types` or :mod:`tautochrone.report.nbody.analysis_types`.
+:mod:`tautochrone.report.collective.analysis_types`, :mod:`tautochrone.report.nbody.analysis_types` or
+:mod:`tautochrone.report.power.analysis_types`.
 """
 
 from __future__ import annotations

@@ -30,6 +30,8 @@ from tautochrone.report.nbody import page as nbody_page
 from tautochrone.report.nbody.analysis_types import NbodyAnalysis
 from tautochrone.report.palette import RuntimeStyle, runtime_key, styles
 from tautochrone.report.parts import Parts
+from tautochrone.report.power import page as power_page
+from tautochrone.report.power.analysis_types import PowerAnalysis
 from tautochrone.report.simulated import page as simulated_page
 from tautochrone.report.simulated.analysis_types import SimulatedAnalysis
 
@@ -96,6 +98,8 @@ def _parts(analysis: Analysis) -> Parts:
         return collective_page.parts(analysis)
     if isinstance(analysis, NbodyAnalysis):
         return nbody_page.parts(analysis)
+    if isinstance(analysis, PowerAnalysis):
+        return power_page.parts(analysis)
     if isinstance(analysis, SimulatedAnalysis):
         return simulated_page.parts(analysis)
     raise TypeError(f"there is no page for a {type(analysis).__name__}")

@@ -41,6 +41,12 @@ _KNOWN = {
         _style("openmpi", "Open MPI", "#5b4fc4", "#aaa2ff", "triangle-left"),
         _style("mpich", "MPICH", "#228833", "#6fcf7c", "triangle-up"),
         _style("intelmpi", "Intel MPI", "#94790a", "#dcc451", "triangle-down"),
+        _style("blocks", "by blocks", "#2f66b0", "#7fb0f0", "square"),
+        _style("files", "by files", "#228833", "#6fcf7c", "triangle-up"),
+        _style("workers", "zstd’s own workers", "#5b4fc4", "#aaa2ff", "triangle-left"),
+        _style("domain", "by bodies", "#d1420a", "#ff8a55", "circle"),
+        _style("functional", "by functions", "#a0306f", "#ee8fc2", "cross"),
+        _style("functional_free", "by functions, not pinned", "#94790a", "#dcc451", "triangle-down"),
         _style("serial", "serial", "#6a6f78", "#a4abb6", "triangle-right"),
     )
 }

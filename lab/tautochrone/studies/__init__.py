@@ -7,6 +7,7 @@ from tautochrone.errors import TautoError
 STUDIES: dict[str, str] = {
     "loop": "parallel loops on equal and unequal cores: conjugate gradients on a dense system",
     "mapreduce": "map/reduce of short tasks: from which task length on each library pays",
+    "power": "what threads cost and gain: balanced and unbalanced jobs, two programs at once, energy",
     "collective": "all_reduce and all_gather against their length: threads, Open MPI, MPICH",
     "nbody": "gravitating particles with block timesteps: threads, OpenMP and MPI from one algorithm",
 }

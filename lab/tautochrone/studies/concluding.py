@@ -80,4 +80,8 @@ def _analyser(study: str) -> Callable[[Store], Analysis] | None:
         from tautochrone.studies.nbody.study import stored_analysis as of_nbody
 
         return of_nbody
+    if study == "power":
+        from tautochrone.studies.power.study import stored_analysis as of_power
+
+        return of_power
     return None

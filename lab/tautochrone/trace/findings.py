@@ -60,7 +60,10 @@ def name_of(track: ThreadTrack) -> str:
 def _odd_one(workers: Sequence[ThreadTrack]) -> ThreadTrack:
     """The thread farthest from the usual amount of work; of two threads the busier one."""
     usual = median(track.run_seconds for track in workers)
-    return max(workers, key=lambda track: (abs(track.run_seconds - usual), track.run_seconds))
+    # Rounded: of two threads both are equally far from the middle, up to the last bits.
+    return max(
+        workers, key=lambda track: (round(abs(track.run_seconds - usual) / usual, 9), track.run_seconds)
+    )
 
 
 def _advice(

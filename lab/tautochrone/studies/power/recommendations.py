@@ -1,0 +1,211 @@
+"""The published study's four recommendations, each held against this study's own rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from tautochrone import statistics
+from tautochrone.report import text
+from tautochrone.report.analysis_types import Ratio
+from tautochrone.report.power.analysis_types import Recommendation
+from tautochrone.studies.contenders import as_ratio, ratio
+from tautochrone.studies.power.cells import CellRuns, Contender, jobs_of, joules_of, pair_of
+from tautochrone.studies.power.configurations import label
+from tautochrone.studies.power.works import (
+    BLOCKS,
+    DOMAIN,
+    FILES,
+    FREE,
+    FUNCTIONAL,
+    FUNCTIONAL_FREE,
+    ONE_PINNED,
+    PINNED,
+    SAME,
+    WORKERS,
+)
+from tautochrone.studies.wording import less_time, unresolved
+
+BALANCED = (BLOCKS, FILES, WORKERS, DOMAIN)
+MATTERS = 0.03
+"""Differences in time below this are none that one would act on (claim P5)."""
+
+PUBLISHED = (
+    "Thread in balance, with as few points of synchronisation as can be: it saves time and energy.",
+    "Unbalanced threads gain less than balanced ones, and may cost energy.",
+    "Where a busy thread migrates and the clock drops, make the governor look at the whole package.",
+    "Leave placement to the system unless there is a reason.",
+)
+
+
+def recommendations(cells: Sequence[CellRuns], knobs: Mapping[str, str]) -> tuple[Recommendation, ...]:
+    """All four. ``knobs`` is the frequency policy that the machine shows."""
+    jobs = jobs_of(cells)
+    return (_balance(jobs), _imbalance(jobs), _governor(jobs, knobs), _placement(pair_of(cells)))
+
+
+def balanced_ways(jobs: Sequence[CellRuns]) -> Iterator[tuple[CellRuns, Contender]]:
+    """Every balanced way on all CPUs that was measured."""
+    for cell in jobs:
+        for way in BALANCED:
+            one = cell.find(way)
+            if one is not None and one.threads > 1:
+                yield cell, one
+
+
+def times_as_fast(found: Ratio) -> str:
+    """In words: "1.96 times as fast as one thread (1.94 to 1.98)"."""
+    if found.value is None:
+        return "not measured"
+    speedup = f"{1 / found.value:.2f} times as fast as one thread"
+    if found.low is None or found.high is None:
+        return speedup
+    return f"{speedup} ({1 / found.high:.2f} to {1 / found.low:.2f})"
+
+
+def compared(found: Ratio) -> str:
+    """A comparison in words: "12 % less time (10 to 14 %)", "no difference resolved (…)"."""
+    if found.verdict == statistics.NOT_MEASURED or found.low is None:
+        return "not measured in enough rounds"
+    if found.verdict == statistics.NO_DIFFERENCE:
+        return f"no difference resolved ({unresolved(found)})"
+    return f"{less_time(found)})"
+
+
+def _balance(jobs: Sequence[CellRuns]) -> Recommendation:
+    found = [(cell, one, ratio(one, cell.serial)) for cell, one in balanced_ways(jobs)]
+    judged = [(cell, one, each) for cell, one, each in found if each.value is not None]
+    rows = tuple(f"{cell.title}, {_named(one)}: {times_as_fast(each)}" for cell, one, each in judged)
+    if not judged:
+        return _open(PUBLISHED[0], "no balanced way was measured in enough rounds", rows)
+    faster = [each for _, _, each in judged if each.verdict == statistics.FASTER]
+    least = min(1 / (each.value or 1.0) for _, _, each in judged)
+    here = (
+        f"{len(faster)} of {text.count(len(judged), 'balanced way')} are faster than one thread; the least "
+    )
+    here += f"gains {least:.2f} times. {_energy_of_balance(judged)}"
+    return Recommendation(published=PUBLISHED[0], here=here, supported=len(faster) == len(judged), rows=rows)
+
+
+def _energy_of_balance(judged: Sequence[tuple[CellRuns, Contender, Ratio]]) -> str:
+    saved = total = 0
+    for cell, one, _ in judged:
+        if cell.serial is None:
+            continue
+        mine, alone = (joules_of(each, cell.longest_seconds) for each in (one, cell.serial))
+        if mine is None or alone is None or mine.common is None or alone.common is None:
+            continue
+        total += 1
+        saved += mine.common < alone.common
+    if not total:
+        return "Energy was not measured, so nothing is said of it."
+    return f"Brought to one length, {saved} of {total} take less energy than one thread."
+
+
+def _named(one: Contender) -> str:
+    return label(one.way, one.threads)
+
+
+def _most_unequal(jobs: Sequence[CellRuns]) -> CellRuns | None:
+    """The physics with the largest ratio of costs."""
+    unequal = [cell for cell in jobs if cell.ratio is not None and cell.ratio > 1.0]
+    return max(unequal, key=lambda cell: cell.ratio or 0.0, default=None)
+
+
+def _imbalance(jobs: Sequence[CellRuns]) -> Recommendation:
+    cell = _most_unequal(jobs)
+    functional = cell.find(FUNCTIONAL) if cell is not None else None
+    domain = cell.find(DOMAIN, 2) if cell is not None else None
+    found = ratio(functional, domain)
+    if cell is None or functional is None or domain is None or found.value is None:
+        return _open(PUBLISHED[1], "the physics was not shared in both ways in enough rounds", ())
+    rows = tuple(
+        f"{cell.title}, {_named(one)}: {times_as_fast(ratio(one, cell.serial))}, imbalance "
+        f"{one.median('imbalance') or 1.0:.2f}"
+        for one in (functional, domain)
+    )
+    supported = {statistics.SLOWER: True, statistics.FASTER: False}.get(found.verdict)
+    here = f"Shared by its functions the physics takes {compared(found)} than shared by its bodies."
+    if supported is None:
+        here = f"The physics shared by functions against by bodies: {compared(found)}."
+    return Recommendation(published=PUBLISHED[1], here=here, supported=supported, rows=rows)
+
+
+def stretch(cell: CellRuns, way: str) -> Ratio:
+    """CPU time of the dear function in a shared run by that of one thread alone, paired by rounds."""
+    shared, serial = cell.find(way), cell.serial
+    if shared is None or serial is None:
+        return as_ratio(statistics.compare([]))
+    mine, alone = (
+        {int(row["round"]): row["detail"].get("collide_seconds") for row in one.rows}
+        for one in (shared, serial)
+    )
+    both = [
+        (float(mine[number]), float(alone[number]))
+        for number in sorted(mine.keys() & alone.keys())
+        if mine[number] and alone[number]
+    ]
+    return as_ratio(statistics.compare(both))
+
+
+def _governor(jobs: Sequence[CellRuns], knobs: Mapping[str, str]) -> Recommendation:
+    cell = _most_unequal(jobs)
+    found = stretch(cell, FUNCTIONAL_FREE) if cell is not None else as_ratio(statistics.compare([]))
+    policy = ", ".join(f"{knob} {value}" for knob, value in knobs.items())
+    if cell is None or found.value is None:
+        return _open(PUBLISHED[2], "the unbalanced physics was not measured unpinned in enough rounds", ())
+    free = cell.find(FUNCTIONAL_FREE)
+    moved = [
+        float(row["migrations"]) for row in (free.rows if free else ()) if row.get("migrations") is not None
+    ]
+    rows = [f"{cell.title}: the busy thread’s work against one thread alone, not pinned: {compared(found)}"]
+    if moved:
+        rows.append(f"migrations of a run: {sum(moved) / len(moved):.1f}")
+    rows.append(f"frequency policy: {policy or 'none is shown by this machine'}")
+    if found.verdict == statistics.SLOWER and (found.low or 0.0) > 1 + MATTERS:
+        here = "The busy thread’s work takes longer than alone: "
+        if not knobs:
+            here += (
+                "the machine shows no frequency policy, so whether a governor does it cannot be told here."
+            )
+            return Recommendation(published=PUBLISHED[2], here=here, supported=None, rows=tuple(rows))
+        here += "its clock drops or it loses its caches; measure with --policies to see which policy helps."
+        return Recommendation(published=PUBLISHED[2], here=here, supported=True, rows=tuple(rows))
+    if not knobs:
+        here = (
+            "This machine does not support it: it shows no frequency policy, and the busy thread’s work "
+            "does not take longer than alone."
+        )
+        return Recommendation(published=PUBLISHED[2], here=here, supported=None, rows=tuple(rows))
+    here = "Not needed here: the busy thread’s work takes no longer than alone under this policy."
+    return Recommendation(published=PUBLISHED[2], here=here, supported=False, rows=tuple(rows))
+
+
+def _placement(pair: CellRuns | None) -> Recommendation:
+    free = pair.find(FREE) if pair is not None else None
+    pinned = {way: pair.find(way) if pair is not None else None for way in (PINNED, ONE_PINNED, SAME)}
+    against = {way: ratio(one, free) for way, one in pinned.items()}
+    rows = tuple(
+        f"{_named(one)} against no affinity: {compared(against[way])}"
+        for way, one in pinned.items()
+        if one is not None
+    )
+    judged = [against[way] for way in (PINNED, ONE_PINNED)]
+    if any(one.value is None for one in judged):
+        return _open(PUBLISHED[3], "two programs at once were not measured in enough rounds", rows)
+    if any(one.high is not None and one.high < 1 - MATTERS for one in judged):
+        here = "This machine does not support it: pinning two programs apart saves time."
+        return Recommendation(published=PUBLISHED[3], here=here, supported=False, rows=rows)
+    if any(one.low is not None and one.low < 1 - MATTERS for one in judged):
+        here = f"The intervals leave open whether pinning saves more than {text.percent(MATTERS)}."
+        return Recommendation(published=PUBLISHED[3], here=here, supported=None, rows=rows)
+    here = f"Pinning saves nothing above {text.percent(MATTERS)} of the time"
+    wrong = against[SAME]
+    if wrong.verdict == statistics.SLOWER and wrong.value is not None:
+        here += f", and pinned to the wrong CPU the two programs take {wrong.value:.2f} times as long"
+    return Recommendation(published=PUBLISHED[3], here=f"{here}.", supported=True, rows=rows)
+
+
+def _open(published: str, why: str, rows: tuple[str, ...]) -> Recommendation:
+    return Recommendation(
+        published=published, here=text.sentence(f"Not told by these rows: {why}"), supported=None, rows=rows
+    )

@@ -1,0 +1,177 @@
+"""``tauto study power`` from the request to the report, one step after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from tautochrone import measure
+from tautochrone.errors import TautoError
+from tautochrone.executor import Executor
+from tautochrone.plan import Plan
+from tautochrone.policy.knobs import Knobs
+from tautochrone.report.analysis_types import NotMeasured
+from tautochrone.report.power.analysis_types import PowerAnalysis
+from tautochrone.runners import PeerState
+from tautochrone.store import Store
+from tautochrone.studies import context as contexts
+from tautochrone.studies.concluding import conclude
+from tautochrone.studies.options import Times
+from tautochrone.studies.placements import Layout, layout
+from tautochrone.studies.power.analysis import analyse
+from tautochrone.studies.power.configurations import Candidate
+from tautochrone.studies.power.context import PowerContext, Probe
+from tautochrone.studies.power.measuring import (
+    all_candidates,
+    configuration,
+    estimated_run_seconds,
+    probe,
+    times_of,
+)
+from tautochrone.studies.power.request import PowerRequest
+from tautochrone.studies.power.works import TOGETHER, WEIGHTED
+from tautochrone.studies.preparing import (
+    Checked,
+    announcement,
+    checked_cpus,
+    peers_here,
+    time_limit_seconds,
+    usable_members,
+)
+from tautochrone.studies.running import is_serial, run_part
+from tautochrone.studies.services import Services
+
+STUDY = "power"
+_ANSWER = "answer"
+_SETTINGS = "threads pinned one to a CPU unless it is said; zstd’s own threads go where the system puts them"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared(Checked):
+    """A request that was checked against this machine, ready to be measured."""
+
+    request: PowerRequest
+    layout: Layout
+
+    @property
+    def times(self) -> Times:
+        """Seconds and rounds of the runs."""
+        return times_of(self.request)
+
+    @property
+    def jobs(self) -> Mapping[str, PeerState]:
+        """Each runner that is here by its job."""
+        return {state.peer.name: state for state in self.states}
+
+
+def run_study(request: PowerRequest, services: Services | None = None) -> PowerAnalysis:
+    """Measure what is missing in the output folder, analyse all, write the report, print the verdict.
+
+    Raises TautoError for everything that cannot be done here, before the first run; KeyboardInterrupt after
+    an interrupted study has been reported.
+    """
+    services = services or Services()
+    prepared = prepare(request, services)
+    with ExitStack() as stack:
+        executor = stack.enter_context(services.executor(request.seed))
+        probed = _probe(prepared, executor)
+        found = all_candidates(prepared.jobs, prepared.layout, probed, request)
+        plan = plan_of(found, probed, prepared)
+        store = stack.enter_context(
+            Store.open(request.output, STUDY, plan.plan_id, prepared.machine, request.fresh, services.clock)
+        )
+        services.say(_announcement(found, probed, prepared))
+        context = _context(prepared, found, probed)
+        contexts.save(context, request.output)
+        check = measure.equal_answers(is_serial, field_name=_ANSWER)
+        interrupted = run_part(plan, "measuring", store, executor, services, context, check)
+        contexts.save(context, request.output)
+    analysis = analyse(store.rows(None), prepared.machine, context)
+    conclude(store, prepared.machine, request, analysis, services, interrupted)
+    return analysis
+
+
+def stored_analysis(store: Store) -> PowerAnalysis:
+    """The analysis of a folder's rows, as the study that measured them gave it."""
+    context = contexts.load(PowerContext(folder=str(store.folder)), store.folder)
+    return analyse(store.rows(None), store.machine, context)
+
+
+# -- before the first run --
+
+
+def prepare(request: PowerRequest, services: Services) -> Prepared:
+    """Check the request against this machine. Raises TautoError for the first thing that cannot be done."""
+    states, absent = peers_here(request, services, STUDY)
+    if not any(state.peer.name != TOGETHER for state in states):
+        raise TautoError("no job can be measured here", "Build the runners (make), or name a job with --jobs")
+    machine = services.machine()
+    cpus, _ = checked_cpus(request, machine)
+    seen = layout(cpus, {}, usable_members(machine))
+    left_out = (*absent, *_refused(states, len(seen.placement("all").cpus)))
+    return Prepared(
+        request=request, machine=machine, states=states, cpus=cpus, left_out=left_out, layout=seen
+    )
+
+
+def _refused(states: Sequence[PeerState], cpus: int) -> list[NotMeasured]:
+    """What the machine does not let us do with two programs, or with one CPU."""
+    found: list[NotMeasured] = []
+    if cpus < 2:
+        found.append(
+            NotMeasured(
+                what="threads that share a job, and two programs at once",
+                why="only 1 CPU may be used here",
+                remedy="Start without taskset, or widen the container's cpuset",
+            )
+        )
+    for state in states:
+        known = state.description.schedules if state.description is not None else ()
+        if state.peer.name == TOGETHER and not set(WEIGHTED) <= set(known):
+            found.append(
+                NotMeasured(
+                    what="two programs in control groups of different weight",
+                    why="this process may make no control group with a share of the CPU time",
+                    remedy="Start it as root, or under systemd-run --user --scope -p Delegate=yes",
+                )
+            )
+    return found
+
+
+def _probe(prepared: Prepared, executor: Executor) -> Probe:
+    """From the folder where the study goes on, so that its work stays the same; else from runs."""
+    if not prepared.request.fresh:
+        try:
+            known = contexts.load(PowerContext(), prepared.request.output).probe
+        except TautoError:
+            known = None  # another study's folder: opening its rows says so
+        if known is not None and set(prepared.jobs) - {TOGETHER} <= set(known.job_seconds):
+            return known
+    return probe(prepared.jobs, prepared.layout, executor)
+
+
+def plan_of(found: Sequence[Candidate], probed: Probe, prepared: Prepared) -> Plan:
+    """Everything that runs, as one plan: it gives the study its identity."""
+    times = prepared.times
+    longest = max(estimated_run_seconds(one, probed, times) for one in found)
+    return Plan(
+        STUDY,
+        [configuration(one, times) for one in found],
+        rounds=times.rounds,
+        seed=prepared.request.seed,
+        time_limit_seconds=time_limit_seconds(prepared.request, longest),
+        machine=prepared.machine,
+    )
+
+
+def _announcement(found: Sequence[Candidate], probed: Probe, prepared: Prepared) -> str:
+    times = prepared.times
+    seconds = times.rounds * sum(estimated_run_seconds(one, probed, times) for one in found)
+    what = "; ".join(dict.fromkeys(one.work.title for one in found))
+    return announcement(STUDY, what, (), seconds, prepared.request)
+
+
+def _context(prepared: Prepared, found: Sequence[Candidate], probed: Probe) -> PowerContext:
+    shown = {knob: value for knob, value in Knobs().now().items() if value is not None}
+    return PowerContext(**prepared.known(STUDY, found, _SETTINGS, ()), probe=probed, knobs=shown)

@@ -1,0 +1,36 @@
+// The power study's encryption: OpenSSL on the members of a team.
+
+#include "runners/common/run_power.hpp"
+#include "runners/power_encryption_job.hpp"
+#include "runners/tautochrone_team.hpp"
+
+namespace {
+
+using namespace tauto::runner;
+
+struct encryption_adapter {
+    static constexpr std::string_view executable = "tauto-power-encryption";
+
+    static description describe() {
+        description encryption = tautochrone_description();
+        encryption.schedules = {{"serial", false}, {"blocks", false}, {"files", false}};
+        return encryption;
+    }
+
+    static environment_changes environment(const options&) { return {}; }
+
+    static encryption_request parse(int argc, char** argv, std::string_view name,
+                                    const description& runtime) {
+        return parse_encryption(argc, argv, name, runtime);
+    }
+
+    static std::unique_ptr<power_job> make(const encryption_request& asked) {
+        return std::make_unique<encryption_job>(asked);
+    }
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    return run_power<encryption_adapter>(argc, argv);
+}

@@ -1,0 +1,224 @@
+#include "runners/power_physics_job.hpp"
+
+#include <sched.h>
+
+#include <cmath>
+#include <fstream>
+
+#include "kernels/fnv1a.hpp"
+#include "runners/common/error.hpp"
+#include "runners/tautochrone_team.hpp"
+
+namespace tauto::runner {
+
+namespace {
+
+using kernels::physics::part;
+
+part share_of(std::size_t count, int members, int rank) {
+    const range share = equal_share(static_cast<index>(count), members, rank);
+    return {static_cast<std::size_t>(share.begin), static_cast<std::size_t>(share.end)};
+}
+
+// Calls `pass` with the whole part once, and again for what `passes` has beyond 1: whole, then a fraction.
+template <class Pass>
+void repeat_passes(double passes, part all, Pass&& pass) {
+    pass(all, true);
+    for (double left = passes - 1.0; left > 0.0; left -= 1.0) {
+        const double share = std::min(1.0, left) * static_cast<double>(all.end - all.begin);
+        pass({all.begin, all.begin + static_cast<std::size_t>(std::lround(share))}, false);
+    }
+}
+
+}  // namespace
+
+physics_job::physics_job(const physics_request& asked)
+    : asked_{asked},
+      start_{asked.scene},
+      now_{start_},
+      right_end_{start_},
+      picture_{static_cast<std::size_t>(asked.width), static_cast<std::size_t>(asked.height)} {
+    const auto members = static_cast<std::size_t>(asked_.threads);
+    found_.resize(members);
+    again_.resize(members);
+    accounts_.resize(members);
+    // The right answer, by one thread and without what makes a function dearer.
+    kernels::physics::world alone{start_};
+    for (std::int64_t step = 0; step < asked_.steps; ++step) {
+        if (step + 1 == asked_.steps) picture_.draw(alone, {0, picture_.height()});
+        alone.advance();
+    }
+    std::swap(now_, alone);
+    right_end_ = now_;
+    right_answer_ = answer();
+    const std::size_t lists = asked_.schedule == "functional" ? 1 : members;
+    for (std::size_t rank = 0; rank < lists; ++rank) lists_.push_back(&found_[rank]);
+    if (asked_.schedule == "serial") return;
+    tauto::team_options options = team_options_of(asked_);
+    options.pin = !asked_.free;
+    team_.emplace(options);
+}
+
+void physics_job::repeat() {
+    now_ = start_;
+    if (team_) {
+        team_->run([this](tauto::member& me) { steps(me); });
+    } else {
+        tauto::solo me;
+        steps(me);
+    }
+    // A hash would take one thread as long as a third of a step; the picture is looked at in the end.
+    wrong_repetitions_ += !now_.moves_like(right_end_);
+}
+
+template <class Member>
+void physics_job::steps(Member& me) {
+    account& mine = accounts_[static_cast<std::size_t>(me.rank())];
+    for (std::int64_t step = 0; step < asked_.steps; ++step) {
+        if (asked_.schedule == "functional")
+            step_by_function(me, mine);
+        else
+            step_by_data(me, mine);
+    }
+    mine.cpu = sched_getcpu();
+}
+
+void physics_job::collide(part bodies, int rank) {
+    const auto mine = static_cast<std::size_t>(rank);
+    repeat_passes(asked_.collide_passes, bodies,
+                  [&](part some, bool first) { now_.collide(some, first ? found_[mine] : again_[mine]); });
+}
+
+void physics_job::draw(part rows) {
+    repeat_passes(asked_.draw_passes, rows, [&](part some, bool) { picture_.draw(now_, some); });
+}
+
+template <class Member>
+void physics_job::step_by_data(Member& me, account& mine) {
+    const part bodies = share_of(now_.bodies().size(), me.size(), me.rank());
+    const auto meet = [&](function done) {
+        mine.end(done);
+        me.barrier();
+        mine.begin();
+    };
+    mine.begin();
+    now_.place(bodies);
+    meet(colliding);
+    now_.fill(share_of(now_.cells(), me.size(), me.rank()));
+    meet(colliding);
+    collide(bodies, me.rank());
+    mine.end(colliding);
+    // Bodies are numbered upwards at the start, rows downwards: so a member draws mostly its own.
+    draw(share_of(picture_.height(), me.size(), me.size() - 1 - me.rank()));
+    meet(drawing);
+    now_.count(bodies, lists_);
+    meet(colliding);
+    for (int pass = 0; pass < now_.passes(); ++pass) {
+        now_.resolve(found_[static_cast<std::size_t>(me.rank())].all);
+        meet(colliding);
+        now_.rebound(bodies, lists_);
+        if (pass + 1 < now_.passes()) meet(colliding);
+    }
+    mine.end(colliding);
+    now_.move(bodies, lists_);
+    meet(moving);
+}
+
+template <class Member>
+void physics_job::step_by_function(Member& me, account& mine) {
+    const part bodies{0, now_.bodies().size()};
+    mine.begin();
+    if (me.rank() == 0) {
+        now_.place(bodies);
+        now_.fill({0, now_.cells()});
+        collide(bodies, 0);
+        now_.count(bodies, lists_);
+        for (int pass = 0; pass < now_.passes(); ++pass) {
+            now_.resolve(found_[0].all);
+            now_.rebound(bodies, lists_);
+        }
+        mine.end(colliding);
+    } else {
+        draw({0, picture_.height()});
+        mine.end(drawing);
+    }
+    me.barrier();
+    mine.begin();
+    if (me.rank() == 1) {
+        now_.move(bodies, lists_);
+        mine.end(moving);
+    }
+    me.barrier();
+}
+
+std::uint64_t physics_job::answer() const {
+    const std::string both = fnv1a_text(now_.hash()) + fnv1a_text(picture_.hash());
+    return fnv1a(both);
+}
+
+void physics_job::forget_account() {
+    for (account& one : accounts_) one = {};
+}
+
+std::vector<busy_worker> physics_job::workers() const {
+    std::vector<busy_worker> found;
+    for (std::size_t rank = 0; rank < accounts_.size(); ++rank) {
+        const char* does = "works on its part of the bodies";
+        if (asked_.schedule == "serial") does = "does all";
+        if (asked_.schedule == "functional") does = rank == 0 ? "collides" : "moves and draws";
+        found.push_back({static_cast<int>(rank), accounts_[rank].cpu, does, accounts_[rank].all()});
+    }
+    return found;
+}
+
+job_answer physics_job::check() {
+    if (asked_.animation_file) write_animation();
+    const auto before = start_.conserved_now();
+    const auto after = now_.conserved_now();
+    // Pushing overlapping bodies apart may lift them.
+    const bool has_grown =
+        dot(asked_.scene.gravity, asked_.scene.gravity) == 0.0 && after.energy > before.energy * (1.0 + 1e-9);
+    const std::uint64_t seen = answer();
+    job_answer found{wrong_repetitions_ == 0 && !has_grown && seen == right_answer_, fnv1a_text(seen), ""};
+    if (seen != right_answer_) found.reason = "the last frame differs from that of one thread alone";
+    if (has_grown) found.reason = "the bodies have more energy than at the start";
+    if (wrong_repetitions_ > 0)
+        found.reason =
+            std::to_string(wrong_repetitions_) + " repetitions ended in another state than one thread alone";
+    return found;
+}
+
+json physics_job::detail(double repetitions) const {
+    double seconds[functions] = {};
+    for (const account& one : accounts_)
+        for (int i = 0; i < functions; ++i) seconds[i] += one.seconds[i] / repetitions;
+    return {{"bodies", now_.bodies().size()},
+            {"steps", asked_.steps},
+            {"collide_passes", asked_.collide_passes},
+            {"draw_passes", asked_.draw_passes},
+            {"collide_seconds", seconds[colliding]},
+            {"draw_seconds", seconds[drawing]},
+            {"move_seconds", seconds[moving]},
+            {"energy_left", now_.conserved_now().energy / start_.conserved_now().energy}};
+}
+
+std::string physics_job::diagnosis() const {
+    return team_ ? diagnosis_of(*team_) : "it has the calling thread only";
+}
+
+void physics_job::write_animation() {
+    std::ofstream stream{*asked_.animation_file, std::ios::binary};
+    kernels::physics::animation film{stream, picture_.width(), picture_.height()};
+    kernels::physics::world scene{start_};
+    kernels::physics::frame picture{picture_.width(), picture_.height()};
+    for (std::int64_t step = 0; step < asked_.steps; ++step) {
+        picture.draw(scene, {0, picture.height()});
+        film.add(picture);
+        scene.advance();
+    }
+    if (!stream.flush())
+        throw input_error("the animation cannot be written to '" + *asked_.animation_file +
+                          "'; name a file in a folder that can be written");
+}
+
+}  // namespace tauto::runner

@@ -1,0 +1,205 @@
+// Two programs at once: each a job on one thread of a process of its own, started together. How they are put
+// on the CPUs, and which is preferred, is the schedule.
+
+#include <sched.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "control_group.hpp"
+#include "runners/common/power_request.hpp"
+#include "runners/common/start_runner.hpp"
+#include "runners/common/timing.hpp"
+#include "runners/power_job.hpp"
+
+namespace {
+
+using namespace tauto::runner;
+
+constexpr int less_wanted = 10;  // nice of the second program, and its weight relative to 100
+constexpr std::size_t batches = 3;
+
+struct together_adapter {
+    static constexpr std::string_view executable = "tauto-power-together";
+
+    static description describe() {
+        description together;
+        together.runtime = "together";
+        together.schedules = {{"free", false}, {"pinned", false}, {"one_pinned", false},
+                              {"nice", false}, {"same", false},   {"same_nice", false}};
+        // The study says why it is missing.
+        try {
+            weighable_folder();
+            together.schedules.push_back({"weight", false});
+            together.schedules.push_back({"same_weight", false});
+        } catch (const input_error&) {
+        }
+        return together;
+    }
+
+    static environment_changes environment(const options&) { return {}; }
+};
+
+/// What a program says when it is over.
+struct program_result {
+    std::array<double, batches> seconds{};
+    double cpu_seconds = 0.0;
+    long long migrations = -1;  // -1: the kernel does not tell
+    bool passed = false;
+};
+
+// Of the calling thread, since it began.
+long long migrations_now() {
+    std::ifstream lines{"/proc/thread-self/sched"};
+    for (std::string line; std::getline(lines, line);)
+        if (line.find("nr_migrations") != std::string::npos)
+            return std::stoll(line.substr(line.find(':') + 1));
+    return -1;
+}
+
+bool ends_with(const std::string& text, std::string_view end) {
+    return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+// One of the two processes, seen from the one that started both.
+class program {
+  public:
+    program(const together_request& asked, int number, const control_group* group) {
+        int to_program[2];
+        int from_program[2];
+        if (pipe(to_program) != 0 || pipe(from_program) != 0)
+            throw input_error("no pipe can be had; close other programs");
+        process_ = fork();
+        if (process_ < 0) throw input_error("no process can be started; close other programs");
+        if (process_ == 0) {
+            close(to_program[1]);
+            close(from_program[0]);
+            _exit(run(asked, number, group, to_program[0], from_program[1]));
+        }
+        close(to_program[0]);
+        close(from_program[1]);
+        tell_ = to_program[1];
+        hear_ = from_program[0];
+    }
+    ~program() {
+        close(tell_);
+        close(hear_);
+        if (process_ > 0) waitpid(process_, nullptr, 0);
+    }
+    program(const program&) = delete;
+    program& operator=(const program&) = delete;
+
+    void go() const {
+        if (write(tell_, "g", 1) != 1) throw input_error("a program has ended before its time");
+    }
+    /// Waits for a word of the program. Throws input_error if it has died.
+    template <class Word>
+    Word hear() const {
+        Word word;
+        if (read(hear_, &word, sizeof word) != static_cast<ssize_t>(sizeof word))
+            throw input_error("a program has ended before its time; its reason stands above");
+        return word;
+    }
+
+  private:
+    static int run(const together_request& asked, int number, const control_group* group, int hear,
+                   int tell) {
+        try {
+            place(asked, number);
+            if (group != nullptr) group->enter();
+            const auto job = serial_job(number == 0 ? asked.first : asked.second, {asked.cpus.front()});
+            const std::int64_t times = number == 0 ? asked.first_repetitions : asked.second_repetitions;
+            job->repeat();  // to be warm
+            job->forget_account();
+            program_result seen;
+            char word = 'r';
+            const long long before = migrations_now();
+            for (double& seconds : seen.seconds) {
+                if (write(tell, &word, 1) != 1 || read(hear, &word, 1) != 1) return exit_bad_input;
+                const double begin = monotonic_seconds();
+                for (std::int64_t i = 0; i < times; ++i) job->repeat();
+                seconds = monotonic_seconds() - begin;
+                if (write(tell, &seconds, sizeof seconds) != sizeof seconds) return exit_bad_input;
+            }
+            if (before >= 0) seen.migrations = migrations_now() - before;
+            for (const auto& one : job->workers()) seen.cpu_seconds += one.busy_seconds;
+            seen.passed = job->check().passed;
+            return write(tell, &seen, sizeof seen) == sizeof seen ? exit_ok : exit_bad_input;
+        } catch (const std::exception& error) {
+            complain<together_adapter>(error.what());
+        }
+        return exit_bad_input;
+    }
+
+    static void place(const together_request& asked, int number) {
+        const std::string& how = asked.schedule;
+        if (how.rfind("same", 0) == 0)
+            pin_to({asked.cpus.data(), 1});
+        else if (how == "pinned" || (how == "one_pinned" && number == 0))
+            pin_to({&asked.cpus[static_cast<std::size_t>(number)], 1});
+        if (ends_with(how, "nice") && number == 1 && setpriority(PRIO_PROCESS, 0, less_wanted) != 0)
+            throw input_error("the second program cannot be made less urgent (nice)");
+    }
+
+    pid_t process_ = -1;
+    int tell_ = -1;
+    int hear_ = -1;
+};
+
+json program_json(const std::string& job, std::int64_t repetitions, const program_result& seen) {
+    return {{"job", job},
+            {"repetitions", repetitions},
+            {"seconds", median({seen.seconds.begin(), seen.seconds.end()})},
+            {"cpu_seconds", seen.cpu_seconds / static_cast<double>(batches)},
+            {"migrations", seen.migrations < 0 ? json{} : json(seen.migrations)}};
+}
+
+int run_together(const together_request& asked) {
+    std::optional<control_group> wanted;
+    std::optional<control_group> other;
+    if (ends_with(asked.schedule, "weight")) {
+        const std::string folder = weighable_folder();
+        wanted.emplace(folder, "first", 100);
+        other.emplace(folder, "second", less_wanted);
+    }
+    timing timed;
+    std::array<program_result, 2> seen;
+    {
+        const program first{asked, 0, wanted ? &*wanted : nullptr};
+        const program second{asked, 1, other ? &*other : nullptr};
+        for (std::size_t batch = 0; batch < batches; ++batch) {
+            first.hear<char>();
+            second.hear<char>();
+            first.go();
+            second.go();
+            const double longest = std::max(first.hear<double>(), second.hear<double>());
+            timed.batch_seconds.push_back(longest);
+            timed.timed_seconds += longest;
+        }
+        seen = {first.hear<program_result>(), second.hear<program_result>()};
+    }
+    timed.iterations = batches;
+    timed.batch_iterations = 1;
+    json row = row_of(together_adapter::describe(), asked, timed);
+    row["programs"] = json::array({program_json(asked.first, asked.first_repetitions, seen[0]),
+                                   program_json(asked.second, asked.second_repetitions, seen[1])});
+    const bool passed = seen[0].passed && seen[1].passed;
+    row["check"] = {{"passed", passed}};
+    std::cout << row.dump() << std::endl;
+    if (passed) return exit_ok;
+    complain<together_adapter>("wrong answer: a program's result is not what it is alone");
+    return exit_wrong_answer;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    return start_runner<together_adapter>(argc, argv, parse_together, run_together);
+}

@@ -1,0 +1,245 @@
+"""The power study from the request to the report, on a model of a machine that takes no time."""
+
+from __future__ import annotations
+
+import json
+from html import unescape
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from page_content import embedded, visible
+from study_fakes import machine, refused
+from study_power_fakes import (
+    BUSY_WATTS,
+    DRAW_SECONDS,
+    EXTRA,
+    IDLE_WATTS,
+    JOB_SECONDS,
+    MOVE_SECONDS,
+    laboratory,
+    request,
+)
+from tautochrone.errors import TautoError
+from tautochrone.report.power.analysis_types import JobCell, PowerAnalysis, SharedJob
+from tautochrone.store import Store
+from tautochrone.studies.concluding import report_again
+from tautochrone.studies.power import study as power_study
+from tautochrone.studies.power.request import parse_ratios
+from tautochrone.studies.power.study import run_study
+from tautochrone.studies.power.works import balanced_passes
+
+
+def job(analysis: PowerAnalysis, title: str) -> JobCell:
+    """The cell of that title."""
+    return next(one for one in analysis.jobs if one.title == title)
+
+
+def shared(analysis: PowerAnalysis, title: str, way: str) -> SharedJob:
+    """One way to share it."""
+    return next(one for one in job(analysis, title).shared if one.way == way)
+
+
+def claim(analysis: PowerAnalysis, id: str) -> bool | None:
+    """Whether a claim holds."""
+    return next(one.holds for one in analysis.claims if one.id == id)
+
+
+def test_balanced_threads_gain_and_the_split_by_functions_loses_its_balance(tmp_path: Path) -> None:
+    lab = laboratory()
+    analysis = run_study(request(tmp_path), lab.services)
+    for way in ("blocks", "files"):
+        found = shared(analysis, "encryption, AES-256-GCM", way)
+        assert found.speedup == pytest.approx(2 / (1 + EXTRA), rel=0.01)
+        assert found.to_serial.verdict == "faster"
+    unequal = shared(analysis, "physics, cost 4:1", "functional")
+    assert unequal.speedup == pytest.approx(
+        (5 * DRAW_SECONDS + MOVE_SECONDS) / (4 * DRAW_SECONDS + MOVE_SECONDS), rel=0.01
+    )
+    assert unequal.imbalance == pytest.approx(8 / 5, rel=0.02)
+    assert shared(analysis, "physics, cost 4:1", "domain").speedup == pytest.approx(2 / (1 + EXTRA), rel=0.01)
+    first, second, third = analysis.verdict_sentences[:3]
+    assert first.startswith("On this machine 2 balanced threads make")
+    assert "With both functions equally dear" in second
+    assert "4 times as dear" in third
+    assert lab.text.getvalue().startswith(first)
+
+
+def test_advice_names_the_thread_that_the_other_waits_for(tmp_path: Path) -> None:
+    analysis = run_study(request(tmp_path), laboratory().services)
+    (advice,) = analysis.imbalance_advice
+    assert advice.startswith("physics, cost 4:1: Thread 0 (collides) worked 80")
+    assert "imbalance 1.5" in advice or "imbalance 1.6" in advice
+    assert any("Thread 0 (collides)" in one for one in analysis.verdict_sentences)
+
+
+def test_each_affinity_has_an_interval_and_a_verdict(tmp_path: Path) -> None:
+    pinning = {"pinned": 1.0, "one_pinned": 1.0, "same": 2.0}
+    analysis = run_study(request(tmp_path), laboratory(pinning=pinning).services)
+    setups = {one.name: one for one in analysis.setups}
+    assert list(setups)[:3] == ["free", "pinned", "one_pinned"]
+    for name in ("pinned", "one_pinned"):
+        assert setups[name].to_free.verdict == "no difference resolved"
+        assert setups[name].to_free.low is not None
+    assert setups["same"].to_free.verdict == "slower"
+    assert [one.job for one in setups["free"].programs] == ["encryption", "physics"]
+    assert claim(analysis, "P5") is True
+    assert analysis.recommendations[3].supported is True
+    assert "2.00 times as long" in analysis.recommendations[3].here
+    moved = run_study(request(tmp_path / "b"), laboratory(pinning={"pinned": 0.9}).services)
+    assert claim(moved, "P5") is False
+    assert moved.recommendations[3].supported is False
+
+
+def test_claims_and_recommendations_follow_from_the_rows(tmp_path: Path) -> None:
+    analysis = run_study(request(tmp_path), laboratory().services)
+    assert {id: claim(analysis, id) for id in ("P1", "P2", "P3", "P4", "P7")} == {
+        "P1": True,
+        "P2": None,
+        "P3": None,
+        "P4": None,
+        "P7": True,
+    }
+    assert [one.supported for one in analysis.recommendations] == [True, True, None, True]
+    assert all(one.rows for one in analysis.recommendations)
+    assert "shows no frequency policy" in analysis.recommendations[2].here
+
+
+def test_a_clock_that_drops_is_laid_to_the_governor_only_where_there_is_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without = run_study(request(tmp_path / "a"), laboratory(stretch=1.3).services)
+    assert without.recommendations[2].supported is None
+    assert "cannot be told here" in without.recommendations[2].here
+
+    class Shown:
+        def now(self) -> dict[str, str | None]:
+            return {"governor": "powersave", "turbo": None}
+
+    monkeypatch.setattr(power_study, "Knobs", Shown)
+    dropping = run_study(request(tmp_path / "b"), laboratory(stretch=1.3).services)
+    assert dropping.recommendations[2].supported is True
+    assert any("governor powersave" in row for row in dropping.recommendations[2].rows)
+    steady = run_study(request(tmp_path / "c"), laboratory().services)
+    assert steady.recommendations[2].supported is False
+
+
+def test_without_a_meter_not_one_joule_is_shown(tmp_path: Path) -> None:
+    lab = laboratory()
+    analysis = run_study(request(tmp_path, report=True), lab.services)
+    assert all(one.energy is None for cell in analysis.jobs for one in cell.shared)
+    assert "Energy was not measured: a virtual machine. Use the host." in analysis.verdict_sentences[-1]
+    html = (tmp_path / "report.html").read_text()
+    assert "chart-energy" not in html
+    assert not any(column[0] in ("joules", "common") for column in embedded(html)["columns"])
+    assert " J " not in visible(html).replace("E run, J", "")
+    found = shared(analysis, "encryption, AES-256-GCM", "blocks")
+    assert found.core_seconds == pytest.approx(2 * (found.seconds or 0))
+    assert found.cpu_seconds == pytest.approx(JOB_SECONDS["encryption"] * (1 + EXTRA), rel=0.01)
+
+
+def test_energies_are_brought_to_the_longest_time(tmp_path: Path) -> None:
+    analysis = run_study(request(tmp_path, report=True), laboratory(joules=True).services)
+    one = shared(analysis, "encryption, AES-256-GCM", "serial")
+    two = shared(analysis, "encryption, AES-256-GCM", "blocks")
+    assert one.energy is not None
+    assert two.energy is not None
+    long = JOB_SECONDS["encryption"]
+    assert one.energy.run == pytest.approx(long * (IDLE_WATTS + BUSY_WATTS), rel=0.01)
+    # the same work by two, and idle for the other half
+    assert two.energy.common == pytest.approx(long * (IDLE_WATTS + BUSY_WATTS * (1 + EXTRA)), rel=0.02)
+    assert two.energy.run < one.energy.run
+    assert analysis.no_energy == ""
+    html = (tmp_path / "report.html").read_text()
+    assert "chart-energy" in html
+    assert claim(analysis, "P2") is False  # this model has no power that two threads would save
+
+
+def test_a_missing_library_leaves_its_job_out_by_name(tmp_path: Path) -> None:
+    analysis = run_study(request(tmp_path), laboratory(absent=("encryption", "compression")).services)
+    assert {one.job for one in analysis.jobs} == {"physics"}
+    assert [one.what for one in analysis.not_measured] == ["encryption with OpenSSL", "compression with zstd"]
+    assert analysis.not_measured[0].remedy == "apt install libssl-dev"
+    assert analysis.pair == "physics and physics"
+    assert claim(analysis, "P1") is None
+
+
+def test_one_cpu_measures_single_threads_and_says_so(tmp_path: Path) -> None:
+    analysis = run_study(request(tmp_path), laboratory(machine=machine(1)).services)
+    assert not analysis.setups
+    assert {one.way for cell in analysis.jobs for one in cell.shared} == {"serial"}
+    assert "only 1 CPU" in analysis.not_measured[0].why
+    assert "nothing can be said yet" in analysis.verdict_sentences[0]
+
+
+def test_a_wrong_answer_is_an_error_and_no_time(tmp_path: Path) -> None:
+    lab = laboratory(wrong={"by functions, 2": "b" * 16}, errors={"by files": "failed"})
+    analysis = run_study(request(tmp_path), lab.services)
+    bad = shared(analysis, "physics, cost 4:1", "functional")
+    assert bad.seconds is None
+    assert "answer is bbbb" in (bad.error or "")
+    assert shared(analysis, "encryption, AES-256-GCM", "files").error == "it was told to end with failed"
+    assert shared(analysis, "physics, cost 4:1", "domain").speedup is not None
+
+
+def test_a_study_goes_on_with_the_work_that_it_began(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        run_study(request(tmp_path), laboratory(interrupt_at=30).services)
+    lab = laboratory()
+    analysis = run_study(request(tmp_path), lab.services)
+    assert lab.executor.probes == 0
+    with Store.read(tmp_path) as store:
+        assert len({(row["config_id"], row["round"]) for row in store.rows(None)}) == len(store.rows(None))
+        assert len(store.rows(None)) == 30 + len(lab.executor.ran)
+    assert all(one.rounds == 8 for cell in analysis.jobs for one in cell.shared)
+
+
+def test_the_report_stands_for_itself_and_can_be_written_again(tmp_path: Path) -> None:
+    analysis = run_study(request(tmp_path, report=True), laboratory().services)
+    html = (tmp_path / "report.html").read_text()
+    text = unescape(visible(html))
+    for sentence in (*analysis.verdict_sentences, *(one.published for one in analysis.recommendations)):
+        assert sentence in text
+    for name in ("speedup", "cost", "busy", "together"):
+        assert f"chart-{name}" in html
+    assert len(html) < 1_500_000
+    assert "http://" not in html.split("<script")[0]
+    (tmp_path / "report.html").unlink()
+    assert report_again(tmp_path).read_text() == html
+
+
+def test_json_holds_the_analysis(tmp_path: Path) -> None:
+    lab = laboratory()
+    run_study(request(tmp_path, json=True), lab.services)
+    found = msgspec.convert(json.loads(lab.text.getvalue()), PowerAnalysis)
+    assert len(found.recommendations) == 4
+
+
+def test_passes_make_one_function_so_many_times_as_dear() -> None:
+    assert balanced_passes(1.0, 2.0, 1.0) == (2.0, 1.0)
+    assert balanced_passes(1.0, 2.0, 4.0) == (8.0, 1.0)
+    assert balanced_passes(2.0, 1.0, 1.0) == (1.0, 2.0)
+    assert balanced_passes(2.0, 1.0, 4.0) == (2.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--ratios", "1,x"), "'x' is not a ratio of costs"),
+        (("--ratios", "0.5"), "numbers from 1 to 64"),
+        (("--rounds", "3"), "no verdict is made"),
+        (("--jobs", "baking"), "no peer called 'baking' in study power"),
+    ],
+)
+def test_bad_input_is_refused(
+    words: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert said in refused(capsys, "study", "power", "--output", str(tmp_path / "out"), *words)
+    assert not (tmp_path / "out").exists()
+
+
+def test_ratios_are_sorted_once() -> None:
+    assert parse_ratios("4,1,4") == (1.0, 4.0)
+    with pytest.raises(TautoError):
+        parse_ratios("1,,2")
