@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import re
+import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,7 +14,7 @@ from typing import Any
 from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 
-_OPENMP = re.compile(rb"(?<=\x00)(?:GOMP_|__kmpc_|omp_)\w+")
+_PREFIXES = (b"GOMP_", b"__kmpc_", b"omp_")
 # schedule(runtime), plain and ordered, as the compiler writes it into the third argument of
 # __kmpc_dispatch_init_*: mov $0x25 (or $0x45), %edx, with or without the bit that says "nonmonotonic".
 _X86_RUNTIME_SCHEDULE = re.compile(rb"\xba[\x25\x45]\x00\x00[\x00\x40]")
@@ -90,12 +91,20 @@ def _read(path: Path, elf: ELFFile) -> Elf:
 
 
 def _openmp_names(elf: ELFFile) -> frozenset[str]:
-    """Names of OpenMP's entry points in the string tables: called there or, if static, linked in."""
+    """Names of OpenMP's entry points among the symbols: called there or, if static, linked in.
+
+    By their offsets: a string table may keep a name as the end of a longer one.
+    """
     found: set[str] = set()
-    for table in (".dynstr", ".strtab"):
-        section = elf.get_section_by_name(table)
-        if section is not None:
-            found |= {name.decode() for name in _OPENMP.findall(section.data())}
+    for table in (".dynsym", ".symtab"):
+        symbols = elf.get_section_by_name(table)
+        if symbols is None:
+            continue
+        names: bytes = elf.get_section(symbols["sh_link"]).data()
+        layout = f"{'<' if elf.little_endian else '>'}I{symbols['sh_entsize'] - 4}x"
+        for (offset,) in struct.iter_unpack(layout, symbols.data()):
+            if names.startswith(_PREFIXES, offset):
+                found.add(names[offset : names.index(b"\0", offset)].decode())
     return frozenset(found)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import subprocess
@@ -17,6 +18,7 @@ from tautochrone.errors import TautoError
 
 _FIRST_LOOKS_SECONDS = 0.01  # a library is loaded in the first moments, as a rule
 _LATER_LOOKS_SECONDS = 0.1
+_SET_CHILD_SUBREAPER = 36
 _OUTPUT_KEPT_BYTES = 4 << 20
 _ERRORS_KEPT_BYTES = 16 << 10
 
@@ -42,6 +44,8 @@ def watch(
     folder: Path | None = None,
 ) -> Watched:
     """Run with no terminal and no input, and look at it now and then. TautoError where it cannot start."""
+    ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # what a daemon leaves becomes our child
+    before = _children()
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         try:
             process = subprocess.Popen(
@@ -69,10 +73,11 @@ def watch(
         finally:
             seconds = time.monotonic() - begun
             looker.end()
-            left = () if stopped else _members(process.pid)
             with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+                if stopped:
+                    os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+            left = _end_strays(before | {process.pid})
         output.seek(max(0, output.seek(0, os.SEEK_END) - _OUTPUT_KEPT_BYTES))
         errors.seek(max(0, errors.seek(0, os.SEEK_END) - _ERRORS_KEPT_BYTES))
         return Watched(
@@ -83,7 +88,7 @@ def watch(
             errors=errors.read().decode(errors="replace"),
             files=frozenset(looker.files),
             most_threads=looker.most_threads,
-            left_running=left,
+            left_running=() if stopped else left,
         )
 
 
@@ -132,10 +137,26 @@ def _processes(session: int) -> list[int]:
     return found
 
 
-def _members(session: int) -> tuple[str, ...]:
-    names = []
-    for pid in _processes(session):
-        if pid != session:
+def _children() -> set[int]:
+    """The processes whose parent this one is."""
+    found: set[int] = set()
+    for task in os.listdir("/proc/self/task"):  # noqa: PTH208
+        with suppress(OSError):
+            found |= {int(word) for word in Path(f"/proc/self/task/{task}/children").read_text().split()}
+    return found
+
+
+def _end_strays(known: set[int]) -> tuple[str, ...]:
+    """End what a command has left behind, and its children in turn; the names of what was still running."""
+    names: list[str] = []
+    while strays := _children() - known:
+        for pid in strays:
             with suppress(OSError):
-                names.append(Path(f"/proc/{pid}/comm").read_text().strip())
+                state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+                if state != "Z":
+                    names.append(Path(f"/proc/{pid}/comm").read_text().strip())
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+            with suppress(ChildProcessError):
+                os.waitpid(pid, 0)
     return tuple(names)

@@ -76,4 +76,8 @@ def _analyser(study: str) -> Callable[[Store], Analysis] | None:
         from tautochrone.studies.collective.study import stored_analysis as of_collective
 
         return of_collective
+    if study == "tune":
+        from tautochrone.tune.tuning import stored_analysis as of_tune
+
+        return of_tune
     return None

@@ -29,6 +29,7 @@ class Knob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     kind: Kind
     values: str | tuple[str, ...]
     explain: str
+    words: str = ""
     needs: tuple[str, ...] = ()
     requires: tuple[str, ...] = ()
     tried: Literal["always", "asked"] = "always"
@@ -37,8 +38,8 @@ class Knob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     check: Check = "none"
 
     @property
-    def words(self) -> str:
-        """The explanation as one paragraph."""
+    def paragraph(self) -> str:
+        """The explanation on one line."""
         return " ".join(self.explain.split())
 
 
@@ -57,6 +58,15 @@ def knob(name: str) -> Knob:
         f"there is no knob {name!r}",
         f"There are {', '.join(knobs())}; any other variable is added with --env NAME=a,b",
     )
+
+
+def in_words(settings: Settings) -> str:
+    """Settings as a person says them: "4 OpenMP threads, passive waiting"."""
+    said = []
+    for name, value in settings.items():
+        words = knobs()[name].words if name in knobs() else ""
+        said.append(words.replace("{}", value) if words else f"{name}={value}")
+    return " and ".join([", ".join(said[:-1]), said[-1]] if len(said) > 1 else said)
 
 
 def missing(one: Knob, found: Findings, machine_facts: Mapping[str, bool]) -> str:
@@ -86,7 +96,7 @@ def explain(name: str) -> str:
     one = knob(name)
     values = one.values if isinstance(one.values, str) else ", ".join(one.values)
     made = "made from the machine" if isinstance(one.values, str) else values
-    lines = [f"{one.name}: {one.title}", "", textwrap.fill(one.words, 100), "", f"Values: {made}."]
+    lines = [f"{one.name}: {one.title}", "", textwrap.fill(one.paragraph, 100), "", f"Values: {made}."]
     if one.needs:
         lines.append(f"For programs with {' or '.join(one.needs)}.")
     if one.conflicts:

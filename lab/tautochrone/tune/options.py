@@ -104,3 +104,8 @@ def parse_arguments(texts: Sequence[str]) -> tuple[tuple[str, ...], ...]:
 def placeholders(words: Sequence[str]) -> tuple[str, ...]:
     """The names in braces: ("-t", "{threads}") → ("threads",)."""
     return tuple(dict.fromkeys(name for word in words for name in re.findall(r"\{([a-z_]+)\}", word)))
+
+
+def parse_launcher(text: str) -> tuple[str, ...]:
+    """ "srun -N1" → ("srun", "-N1")."""
+    return tuple(shlex.split(text))
