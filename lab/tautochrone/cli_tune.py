@@ -87,6 +87,7 @@ def tune(
     launcher: Annotated[
         str, typer.Option(metavar="WORDS", help="Put in front of each run: 'srun -N1 --exclusive'.")
     ] = "",
+    nodes: Annotated[int, typer.Option(help="With --launcher: so many equal nodes at a time.")] = 1,
     time_limit: Annotated[
         float | None, typer.Option("--time-limit", metavar="SECONDS", help="For each run. Default: ten times now.")
     ] = None,
@@ -158,6 +159,7 @@ def tune(
             scratch=scratch,
             repeat=repeat,
             launcher=parse_launcher(launcher),
+            nodes=nodes,
             time_limit_seconds=time_limit,
             output=output,
             seed=seed,

@@ -207,6 +207,7 @@ def _run_rounds(session: Session, max_seconds: float | None) -> bool:
 
 def _run_group(session: Session, agenda: _Agenda, members: Sequence[Configuration], number: int) -> None:
     wanted = [(place, one) for place, one in enumerate(members) if agenda.wants(one, number)]
+    session.expect([(one, None) for _, one in wanted if one.config_id not in session.dropped])
     for position, one in wanted:
         if one.config_id not in session.dropped:
             session.measure(one, number, position)

@@ -136,6 +136,11 @@ def test_objectives_that_are_none(words: str, said: str) -> None:
         parse_objective(words)
 
 
+def test_several_nodes_need_a_launcher() -> None:
+    with pytest.raises(TautoError, match="--nodes 4 without --launcher.*srun"):
+        check("true", nodes=4)
+
+
 def test_the_command_line_ends_with_code_2(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["tune", "--budget", "soon", "--", "true"]) == 2
     assert "--budget 'soon' is no length of time. Write it like 90s" in capsys.readouterr().err

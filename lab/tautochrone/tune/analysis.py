@@ -122,10 +122,10 @@ def _result(
     interval = statistics.median_interval(figures) if figures else None
     settings = {name: str(value) for name, value in own[0]["config"].items()}
     changed = {name: value for name, value in settings.items() if context.base.get(name) != value}
-    errors = [row["error"]["message"] for row in own if row["error"] is not None]
+    errors = [row["error"] for row in own if row["error"] is not None]
     remark = context.eliminated.get(own[0]["config_id"], "")
-    if errors and not figures:
-        remark = errors[-1]
+    if errors and not figures and errors[-1]["kind"] != "timeout":
+        remark = errors[-1]["message"]
     return CandidateResult(
         name=own[0]["name"],
         words=in_words(changed) if changed else "as it is",
@@ -138,6 +138,7 @@ def _result(
         high=interval.high if interval and in_final else None,
         rounds=len(figures) if in_final else 0,
         ratio=_ratio(compared) if compared is not None else None,
+        stopped=not figures and all(row["error"]["kind"] == "timeout" for row in own),
         remark=remark,
     )
 

@@ -36,6 +36,7 @@ class TuneRequest:
     scratch: bool = False
     repeat: int = 1
     launcher: tuple[str, ...] = ()
+    nodes: int = 1
     time_limit_seconds: float | None = None
     output: Path | None = None
     seed: int = 1

@@ -259,6 +259,8 @@ class _Counting:
     def __init__(self, inner: Executor) -> None:
         self._inner = inner
         self.runs = 0
+        if expect := getattr(inner, "expect", None):
+            self.expect = expect
 
     def run(self, configuration: Configuration, time_limit: float) -> RunResult:
         """Count, and run."""

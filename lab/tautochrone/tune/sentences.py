@@ -29,11 +29,10 @@ def sentences(analysis: TuneAnalysis, objective: Objective) -> tuple[str, ...]:
         else _leave(default, analysis, objective)
     )
     said = [first, _race(analysis), _matters(analysis)]
-    failed = [one for one in analysis.candidates if one.figure is None]
+    failed = [one for one in analysis.candidates if one.figure is None and not one.stopped]
     if failed:
         said.append(
-            f"{count(len(failed), 'candidate')} failed or took too long, and cannot win: "
-            f"{failed[0].name} ({failed[0].remark})."
+            f"{count(len(failed), 'candidate')} failed and cannot win: {failed[0].name} ({failed[0].remark})."
         )
     return tuple(one for one in [*said, *(f"{one[:1].upper()}{one[1:]}." for one in analysis.notices)] if one)
 
@@ -93,8 +92,10 @@ def _race(analysis: TuneAnalysis) -> str:
     rule = ""
     if expert is not None and not expert.rounds and expert.figure is not None:
         rule = f" The expert rule ({expert.words}) did not reach the final: {expert.remark}."
+    stopped = sum(1 for one in analysis.candidates if one.stopped)
+    slow = f" ({stopped} were stopped at 1.3 times the best time)" if stopped else ""
     return (
-        f"{count(len(analysis.candidates), 'candidate')} were in the race and {finalists} in the final of "
+        f"{count(len(analysis.candidates), 'candidate')} were in the race{slow} and {finalists} in the final of "
         f"{count(analysis.rounds, 'round')}, which ended because {_ENDED.get(analysis.ended, 'it was stopped')}."
         f"{rule}"
     )

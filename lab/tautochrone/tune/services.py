@@ -16,12 +16,17 @@ from tautochrone.progress import Progress, progress_for
 from tautochrone.subprocess_executor import SubprocessExecutor
 from tautochrone.tune.judging import Judging, scratch_folder
 from tautochrone.tune.options import TuneRequest
+from tautochrone.tune.spreading import SpreadExecutor
 
 
 def _executor(request: TuneRequest, judging: Judging, meter: Found | None) -> ClosingExecutor:
-    folders = {"folders": scratch_folder} if request.scratch else {}
-    inner = SubprocessExecutor(reads="elapsed", seed=request.seed, judge=judging, **folders)
-    return MeteredExecutor(inner, meter) if meter is not None else inner
+    def one() -> ClosingExecutor:
+        folders = {"folders": scratch_folder} if request.scratch else {}
+        return SubprocessExecutor(reads="elapsed", seed=request.seed, judge=judging, **folders)
+
+    if request.nodes > 1:
+        return SpreadExecutor(one, request.nodes)
+    return MeteredExecutor(one(), meter) if meter is not None else one()
 
 
 @dataclass(frozen=True, slots=True)

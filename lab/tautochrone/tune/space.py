@@ -59,7 +59,7 @@ def build_space(request: TuneRequest, found: Findings, place: Place) -> Space:
     base = _base(request, tried)
     combined: list[dict[str, str]] = []
     for settings in _combinations(tried, request.seed):
-        together = {**settings, **request.fixed}
+        together = {**base, **settings, **request.fixed}
         if together != base and not invalid(together, place) and not _excluded(together, request.excluded):
             combined.append(together)
     unique = list({tuple(sorted(one.items())): one for one in combined}.values())
@@ -184,11 +184,11 @@ def _why_not(one: Knob, request: TuneRequest, found: Findings, place: Place) -> 
 
 def _values(one: Knob, request: TuneRequest, place: Place) -> tuple[str, ...]:
     values = values_of(one.values, place)
+    gone = {text.partition("=")[2] for text in request.excluded if text.startswith(f"{one.name}=")}
     if one.values == THREADS and THREADS in request.values:
         values = request.values[THREADS]
-    gone = {text.partition("=")[2] for text in request.excluded if text.startswith(f"{one.name}=")}
-    if one.values == THREADS and len(values) == 1 and values[0] == str(place.usable):
-        return ()
+    elif one.values == THREADS and place.usable == len(place.numbers):
+        gone.add(str(place.usable))  # what every runtime takes by itself
     return tuple(value for value in values if value not in gone)
 
 

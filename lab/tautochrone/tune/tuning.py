@@ -37,6 +37,7 @@ from tautochrone.tune.search import Limits, search
 from tautochrone.tune.services import Services
 from tautochrone.tune.showing import announce, show
 from tautochrone.tune.space import DEFAULT, Space, build_space
+from tautochrone.tune.spreading import check_spreading
 from tautochrone.tune.trial import check_budget, summary, try_out
 from tautochrone.tune.values import place_of
 
@@ -105,7 +106,7 @@ def run_tune(request: TuneRequest, services: Services | None = None) -> TuneAnal
         )
         context.ended = decision.ended
         context.eliminated = dict(decision.eliminated)
-        context.notices = tuple(decision.notices)
+        context.notices = tuple(store.notices)
         if decision.winner.name != DEFAULT:
             context.effect_checked = took_effect(decision.winner, prepared.found)
             context.notices = (*context.notices, *context.effect_checked)
@@ -122,6 +123,7 @@ def prepare(request: TuneRequest, services: Services) -> Prepared:
     """Everything before the first measured run. TautoError for the first thing that stands in the way."""
     if not request.command:
         raise TautoError("no command was given", "Write it behind two dashes: tauto tune -- ./solver case")
+    check_spreading(request.nodes, request.launcher)
     objective = parse_objective(request.objective)
     judging = Judging(objective, request.check, request.same_output)
     machine = services.machine("none")

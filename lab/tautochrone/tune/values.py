@@ -13,8 +13,9 @@ UNEQUAL_FACTOR = 1.15
 """CPUs are unequal if the fastest is faster than the slowest by this factor: below it noise decides."""
 
 _MOST_THREADS_A_CPU = 4
-_WEIGHTINGS = 3
 _CLOSE_TO_BEST = 0.02
+_LADDER = (2, 3, 4, 6, 8)
+_WIDEST_LADDER = 2.0
 _CHUNKS = (1, 4, 16, 64)
 
 
@@ -144,27 +145,31 @@ def ranks(place: Place) -> tuple[str, ...]:
 
 
 def multiplicities(place: Place) -> tuple[str, ...]:
-    """Weighted places: "0:4,1:1", the best few that need at most four threads a CPU.
+    """Weighted places: "0:4,1:1", made from the measured speeds, and their neighbours.
 
     Equal shares of n threads take max(m_i / s_i) / n of the whole, which is never below 1 / sum(s). The first
-    is the one with the fewest threads within 2 % of the best.
+    is the one with the fewest threads within 2 % of the best. The others are whole ratios of fast to slow CPUs
+    up to twice the measured one: a probe may be disturbed, and a loop that waits for memory has a ratio of its own.
     """
     if not place.speeds or not place.unequal:
         return ()
     speeds = {cpu: place.speeds[cpu] for cpu in place.numbers if place.speeds.get(cpu, 0.0) > 0.0}
-    most = max(_MOST_THREADS_A_CPU * len(speeds), round(1 / min(speeds.values())) + len(speeds))
+    ratio = max(speeds.values()) / min(speeds.values())
+    most = max(_MOST_THREADS_A_CPU * len(speeds), round(ratio) + len(speeds))
     found: dict[tuple[int, ...], float] = {}
-    for count in range(len(speeds), most + 1):
+    for count in range(len(speeds) + 1, most + 1):
         shares = _dealt(list(speeds.values()), count)
-        if min(shares) == max(shares):
-            continue  # that is the default
-        found.setdefault(shares, _share_time(shares, list(speeds.values())))
-    ranked = sorted(found, key=lambda shares: (found[shares], sum(shares)))
-    if not ranked:
-        return ()
-    good = [one for one in found if found[one] <= found[ranked[0]] * (1 + _CLOSE_TO_BEST)]
-    chosen = [min(good, key=sum), *ranked][: _WEIGHTINGS + 1]
-    return tuple(dict.fromkeys(_text(list(speeds), one) for one in chosen))[:_WEIGHTINGS]
+        if 0 < min(shares) < max(shares):
+            found.setdefault(shares, _share_time(shares, list(speeds.values())))
+    chosen: list[tuple[int, ...]] = []
+    if found:
+        best = min(found.values())
+        chosen = [min((one for one in found if found[one] <= best * (1 + _CLOSE_TO_BEST)), key=sum)]
+    fast = set(place.fast)
+    for step in _LADDER:
+        if step <= max(2.0, _WIDEST_LADDER * ratio):
+            chosen.append(tuple(step if cpu in fast else 1 for cpu in speeds))
+    return tuple(dict.fromkeys(_text(list(speeds), one) for one in chosen))
 
 
 def _dealt(speeds: Sequence[float], count: int) -> tuple[int, ...]:

@@ -29,6 +29,7 @@ class CandidateResult(msgspec.Struct, frozen=True, kw_only=True):
     high: float | None
     rounds: int
     ratio: Ratio | None
+    stopped: bool = False  # it took longer than 1.3 times the best, and no run of it was finished
     remark: str = ""  # why it left the race, or how it failed
 
 

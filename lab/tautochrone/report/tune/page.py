@@ -88,7 +88,7 @@ def _rows(analysis: TuneAnalysis) -> list[Record]:
             "high": one.high,
             "relative": one.figure / now if one.figure is not None and now else None,
             "rounds": one.rounds or None,
-            "status": f"failed: {one.remark}" if one.figure is None else one.remark,
+            "status": f"failed: {one.remark}" if one.figure is None and not one.stopped else one.remark,
         }
         for one in analysis.candidates
     ]
