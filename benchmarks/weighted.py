@@ -1,7 +1,8 @@
-"""B27: a static OpenMP loop that GCC built, on unequal cores: what `tauto tune` finds, alone, without a compiler.
+"""B27: a static OpenMP loop that GCC built, on unequal cores, with what `tauto tune` finds by itself.
 
 The search runs in a process of its own under `tauto-emulate`. Then the program as it is, the program with the
-answer, and the program alone on each of the two CPUs run in fresh rounds; W/Σs of a round is 1 / (1/t_fast + 1/t_slow).
+answer, and the program alone on each of the two CPUs run in fresh rounds; W/Σs of a round is
+1 / (1/t_fast + 1/t_slow).
 """
 
 from __future__ import annotations
@@ -61,11 +62,11 @@ def unequal_cores(context: Context) -> list[Entry]:
     default = compare([(one["tuned"], one["default"]) for one in rounds])
     note = f"{found.sentence} ({found.settings})"
     cells = [
+        context.add(of_comparison("B27/bound", _WHAT, "W/Σs", bound, BOUND_TARGET, cell="bound", note=note)),
         context.add(
-            of_comparison("B27/bound", _WHAT, "W/Σs", bound, BOUND_TARGET, cell="bound", note=note)
-        ),
-        context.add(
-            of_comparison("B27/default", _WHAT, "as it is", default, DEFAULT_TARGET, cell="default", note=note)
+            of_comparison(
+                "B27/default", _WHAT, "as it is", default, DEFAULT_TARGET, cell="default", note=note
+            )
         ),
     ]
     return [context.add(worst("B27", _WHAT, cells, BOUND_TARGET)), *cells]
@@ -74,7 +75,9 @@ def unequal_cores(context: Context) -> list[Entry]:
 def _work(program: Path) -> int:
     """Steps that make a run on one CPU last long enough for weighing."""
     begun = time.perf_counter()
-    subprocess.run([str(program), "1", "20000"], env={"OMP_NUM_THREADS": "1"}, check=True, capture_output=True)
+    subprocess.run(
+        [str(program), "1", "20000"], env={"OMP_NUM_THREADS": "1"}, check=True, capture_output=True
+    )
     return max(100, round(20000 * _RUN_SECONDS / 20 / (time.perf_counter() - begun)))
 
 

@@ -18,13 +18,13 @@ def add_commands(app: typer.Typer) -> None:
 
 
 def inspect(
-    command: Annotated[list[str] | None, typer.Argument(metavar="-- COMMAND…", help="What to look at.")] = None,
+    command: Annotated[
+        list[str] | None, typer.Argument(metavar="-- COMMAND…", help="What to look at.")
+    ] = None,
     run: Annotated[
         bool, typer.Option("--run", help="Run it once too, and see what it loads then: for scripts.")
     ] = False,
-    time_limit: Annotated[
-        float, typer.Option("--time-limit", metavar="SECONDS", help="Of that run.")
-    ] = 60.0,
+    time_limit: Annotated[float, typer.Option("--time-limit", metavar="SECONDS", help="Of that run.")] = 60.0,
     json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
 ) -> None:
     """Say what a program links and loads, whether its loops ask for their schedule, and what it may use.
@@ -46,7 +46,9 @@ def tune(
     command: Annotated[list[str] | None, typer.Argument(metavar="-- COMMAND…", help="What to tune.")] = None,
     objective: Annotated[
         str,
-        typer.Option(help="time, energy, edp, memory, 'regex:PATTERN' (small) or 'regex-max:PATTERN' (large)."),
+        typer.Option(
+            help="time, energy, edp, memory, 'regex:PATTERN' (small) or 'regex-max:PATTERN' (large)."
+        ),
     ] = "time",
     budget: Annotated[str, typer.Option(help="How long to search: 90s, 5m, 1h.")] = "5m",
     env: Annotated[
@@ -55,17 +57,22 @@ def tune(
     ] = None,
     arg: Annotated[
         list[str] | None,
-        typer.Option("--arg", metavar="WORDS", help="Words for the end of the command, such as '-t {threads}'."),
+        typer.Option(
+            "--arg", metavar="WORDS", help="Words for the end of the command, such as '-t {threads}'."
+        ),
     ] = None,
     threads: Annotated[
         str | None, typer.Option(metavar="RANGE", help="Thread counts, also for {threads}: 1..16 or 1,2,4.")
     ] = None,
     value: Annotated[
         list[str] | None,
-        typer.Option("--value", metavar="NAME=A,B", help="What {NAME} in the command stands for; the first is now."),
+        typer.Option(
+            "--value", metavar="NAME=A,B", help="What {NAME} in the command stands for; the first is now."
+        ),
     ] = None,
     fix: Annotated[
-        list[str] | None, typer.Option("--fix", metavar="NAME=VALUE", help="Set in every candidate but the default.")
+        list[str] | None,
+        typer.Option("--fix", metavar="NAME=VALUE", help="Set in every candidate but the default."),
     ] = None,
     exclude: Annotated[
         list[str] | None, typer.Option("--exclude", metavar="KNOB[=VALUE]", help="Do not try this.")
@@ -75,10 +82,12 @@ def tune(
     ] = None,
     candidates: Annotated[int, typer.Option(help="At most so many candidates.")] = 48,
     check: Annotated[
-        str | None, typer.Option(metavar="COMMAND", help="Reads the output; a failure makes the answer a wrong one.")
+        str | None,
+        typer.Option(metavar="COMMAND", help="Reads the output; a failure makes the answer a wrong one."),
     ] = None,
     same_output: Annotated[
-        bool, typer.Option("--same-output", help="An output that differs from the default's is a wrong answer.")
+        bool,
+        typer.Option("--same-output", help="An output that differs from the default's is a wrong answer."),
     ] = False,
     scratch: Annotated[
         bool, typer.Option("--scratch", help="Each run in a folder of its own, with links to what is here.")
@@ -89,7 +98,8 @@ def tune(
     ] = "",
     nodes: Annotated[int, typer.Option(help="With --launcher: so many equal nodes at a time.")] = 1,
     time_limit: Annotated[
-        float | None, typer.Option("--time-limit", metavar="SECONDS", help="For each run. Default: ten times now.")
+        float | None,
+        typer.Option("--time-limit", metavar="SECONDS", help="For each run. Default: ten times now."),
     ] = None,
     output: Annotated[
         Path | None,
@@ -97,21 +107,25 @@ def tune(
     ] = None,
     seed: Annotated[int, typer.Option(help="Of the order of the runs.")] = 1,
     fresh: Annotated[bool, typer.Option("--fresh", help="Start anew instead of going on.")] = False,
-    report: Annotated[bool, typer.Option("--report/--no-report", help="Write report.html at the end.")] = True,
+    report: Annotated[
+        bool, typer.Option("--report/--no-report", help="Write report.html at the end.")
+    ] = True,
     json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False,
     explain: Annotated[
         str | None, typer.Option(metavar="KNOB", help="Say what a knob does, and run nothing.")
     ] = None,
     record: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Search nothing: run all candidates in all rounds and keep the space."),
+        typer.Option(
+            metavar="FILE", help="Search nothing: run all candidates in all rounds and keep the space."
+        ),
     ] = None,
     record_rounds: Annotated[int, typer.Option(help="Rounds of --record.")] = 12,
 ) -> None:
     """Find the best settings for a program as it is: threads, places, schedules, binding, waiting.
 
-    Looks what the program links, tries what can matter, and answers in words: what to set and what it brings, or
-    to leave it as it is. Nothing is compiled anew, and nothing is changed in the system.
+    Looks what the program links, tries what can matter, and answers in words: what to set and what it
+    brings, or to leave it as it is. Nothing is compiled anew, and nothing is changed in the system.
 
     \b
     Examples:
@@ -178,7 +192,8 @@ def run(
 ) -> None:
     """Run a command with the settings of a profile, and say where the kernel gave something else.
 
-    The command takes the place of tauto: nothing of it is left while it runs, and the exit status is the command's.
+    The command takes the place of tauto: nothing of it is left while it runs, and the exit status is the
+    command's.
 
     \b
     Examples:

@@ -168,7 +168,9 @@ class _Screen:
             name = members[0].group
             if not self._too_many(alive[name]):
                 continue
-            going = [one for one in members if one in alive[name] and one.config_id not in self.session.dropped]
+            going = [
+                one for one in members if one in alive[name] and one.config_id not in self.session.dropped
+            ]
             unknown = [one for one in going if (one.config_id, number) not in self._stored]
             self.session.expect([(one, self._cap(one)) for one in unknown])
             for position, one in enumerate(members):

@@ -1,7 +1,7 @@
 """``tauto run PROFILE -- COMMAND``: apply a profile, look what the kernel gave, and become the command.
 
-The command takes the place of this process, so nothing of ours is left while it runs. Only the standard library
-is loaded, and as little of it as can be: this is a delay at the start of every run (benchmark B26).
+The command takes the place of this process, so nothing of ours is left while it runs. Only the standard
+library is loaded, and as little of it as can be: this is a delay at the start of every run (benchmark B26).
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def command_of(profile: Mapping[str, Any], command: list[str], name: str) -> lis
 
 
 def apply(profile: Mapping[str, Any]) -> list[str]:
-    """Set what the profile says for this process. Returns a warning for each thing that came out otherwise."""
+    """Set what the profile says for this process; a warning for each thing that came out otherwise."""
     warnings: list[str] = []
     os.environ.update(profile["environment"])
     allowed = os.sched_getaffinity(0)
@@ -128,7 +128,9 @@ def _looked_at(environment: Mapping[str, str], allowed: set[int]) -> list[str]:
     warnings = []
     places = environment.get("OMP_PLACES", "")
     if places.startswith("{"):
-        named = {int(word) for word in places.replace("{", "").replace("}", "").split(",") if word.isdecimal()}
+        named = {
+            int(word) for word in places.replace("{", "").replace("}", "").split(",") if word.isdecimal()
+        }
         if named - allowed:
             warnings.append(
                 f"OMP_PLACES names CPU {_listed(named - allowed)}, which may not be used here: "

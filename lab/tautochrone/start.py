@@ -1,4 +1,4 @@
-"""Where ``tauto`` begins. ``tauto run`` goes its own short way: what it starts should not wait for a command line.
+"""Where ``tauto`` begins. ``tauto run`` goes its own short way: what it starts should not wait.
 
 Typer and what it brings take longer to load than everything that ``tauto run`` does.
 """

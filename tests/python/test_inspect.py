@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -42,13 +43,15 @@ def test_the_program_behind_an_mpi_launcher_and_its_options(
 ) -> None:
     executable(tmp_path / "mpirun", "#!/bin/sh\n")
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    found = behind("mpirun -n 4 --bind-to core --mca btl self -x OMP_NUM_THREADS=2 sleep 1".split())
+    found = behind(shlex.split("mpirun -n 4 --bind-to core --mca btl self -x OMP_NUM_THREADS=2 sleep 1"))
     assert [path.name for path in found.programs] == ["sleep"]
     assert found.mpi_launcher == "mpirun"
 
 
 def test_the_programs_that_a_script_names(tmp_path: Path) -> None:
-    script = executable(tmp_path / "job", "#!/bin/sh\n# a job\nexport A=1\nA=2 sleep 0 && sort -n /dev/null\n")
+    script = executable(
+        tmp_path / "job", "#!/bin/sh\n# a job\nexport A=1\nA=2 sleep 0 && sort -n /dev/null\n"
+    )
     found = behind([str(script)])
     assert [path.name for path in found.programs] == ["sleep", "sort"]
     assert found.is_script
@@ -61,7 +64,7 @@ def test_a_command_that_is_not_there_says_how_to_write_it() -> None:
 
 def test_a_file_that_is_not_executable_says_so(tmp_path: Path) -> None:
     (tmp_path / "data").write_text("1")
-    with pytest.raises(TautoError, match="not executable.*chmod"):
+    with pytest.raises(TautoError, match=r"not executable.*chmod"):
         behind([str(tmp_path / "data")])
 
 
@@ -81,7 +84,9 @@ def test_loops_with_schedule_runtime_ask_the_environment(tmp_path: Path) -> None
 @pytest.mark.parametrize(("source", "asks"), [("static_loop.c", False), ("runtime_loop.c", True)])
 def test_clang_passes_the_schedule_as_an_argument(tmp_path: Path, source: str, asks: bool) -> None:
     library = "-Wl,-l:libomp.so.5"
-    program = compiled(source, tmp_path, "-fopenmp", "-nodefaultlibs", library, "-lc", "-lm", compiler="clang")
+    program = compiled(
+        source, tmp_path, "-fopenmp", "-nodefaultlibs", library, "-lc", "-lm", compiler="clang"
+    )
     found = inspect([str(program)], here())
     assert found.has("libomp")
     assert not found.has("libgomp")

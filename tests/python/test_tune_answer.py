@@ -25,7 +25,12 @@ FASTER = {"OMP_NUM_THREADS": "8", "OMP_SCHEDULE": "dynamic,2"}
 
 
 def rows_of(
-    name: str, settings: dict[str, str], seconds: float, rounds: int = 12, source: str = "measured", **fields: object
+    name: str,
+    settings: dict[str, str],
+    seconds: float,
+    rounds: int = 12,
+    source: str = "measured",
+    **fields: object,
 ) -> list[Row]:
     """Rows with a little noise that is the same for all names in a round."""
     return [
@@ -116,7 +121,10 @@ def test_memory_and_energy_have_their_own_figures() -> None:
 
 def test_main_effects_are_found_again() -> None:
     grid = [
-        ({**({"T": t} if t else {}), **({"S": s} if s else {})}, base * (0.5 if t == "8" else 1) * (1.2 if s else 1))
+        (
+            {**({"T": t} if t else {}), **({"S": s} if s else {})},
+            base * (0.5 if t == "8" else 1) * (1.2 if s else 1),
+        )
         for t in ("", "4", "8")
         for s in ("", "x")
         for base in (1.0,)

@@ -43,42 +43,42 @@ def test_what_can_be_tuned_passes() -> None:
 
 
 def test_no_command() -> None:
-    with pytest.raises(TautoError, match="no command was given.*tauto tune -- "):
+    with pytest.raises(TautoError, match=r"no command was given.*tauto tune -- "):
         check(())
 
 
 def test_a_command_that_does_not_exist() -> None:
-    with pytest.raises(TautoError, match="there is no command './solver'.*as the shell would find it"):
+    with pytest.raises(TautoError, match=r"there is no command './solver'.*as the shell would find it"):
         check(("./solver",))
 
 
 def test_a_command_that_fails_as_it_is() -> None:
-    with pytest.raises(TautoError, match="fails as it is, with exit code 3: no such case.*Put that right"):
+    with pytest.raises(TautoError, match=r"fails as it is, with exit code 3: no such case.*Put that right"):
         check("echo no such case >&2; exit 3")
 
 
 def test_a_command_that_is_killed() -> None:
-    with pytest.raises(TautoError, match="fails as it is, with signal 11"):
+    with pytest.raises(TautoError, match=r"fails as it is, with signal 11"):
         check("kill -SEGV $$")
 
 
 def test_a_command_that_needs_a_terminal() -> None:
-    with pytest.raises(TautoError, match="needs a terminal.*batch mode"):
+    with pytest.raises(TautoError, match=r"needs a terminal.*batch mode"):
         check("test -t 0 || { echo 'stdin is not a terminal' >&2; exit 1; }")
 
 
 def test_a_command_that_opens_the_terminal_itself() -> None:
-    with pytest.raises(TautoError, match="needs a terminal"):
+    with pytest.raises(TautoError, match=r"needs a terminal"):
         check("read answer </dev/tty")
 
 
 def test_an_output_without_the_number() -> None:
-    with pytest.raises(TautoError, match="nothing that matches.*in its default run.*in brackets"):
+    with pytest.raises(TautoError, match=r"nothing that matches.*in its default run.*in brackets"):
         check("echo speed: fast", objective="regex:speed: ([0-9.]+)")
 
 
 def test_a_number_that_is_not_positive() -> None:
-    with pytest.raises(TautoError, match="0, which is not positive"):
+    with pytest.raises(TautoError, match=r"0, which is not positive"):
         check("echo speed: 0", objective="regex:speed: ([0-9.]+)")
 
 
@@ -112,13 +112,13 @@ def test_a_command_that_does_not_end() -> None:
 
 
 def test_a_check_that_the_default_does_not_pass() -> None:
-    with pytest.raises(TautoError, match="default run does not pass --check.*exit code 1"):
+    with pytest.raises(TautoError, match=r"default run does not pass --check.*exit code 1"):
         check("echo 1", check="grep -q 2")
     check("echo 2", check="grep -q 2")
 
 
 def test_energy_without_a_meter() -> None:
-    with pytest.raises(TautoError, match="no energy meter: there is no meter in a virtual machine"):
+    with pytest.raises(TautoError, match=r"no energy meter: there is no meter in a virtual machine"):
         check("true", objective="energy")
 
 
@@ -137,7 +137,7 @@ def test_objectives_that_are_none(words: str, said: str) -> None:
 
 
 def test_several_nodes_need_a_launcher() -> None:
-    with pytest.raises(TautoError, match="--nodes 4 without --launcher.*srun"):
+    with pytest.raises(TautoError, match=r"--nodes 4 without --launcher.*srun"):
         check("true", nodes=4)
 
 

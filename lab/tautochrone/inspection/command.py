@@ -50,7 +50,9 @@ def render(found: Findings, console: Console) -> None:
     if not found.runtimes:
         grid.add_row("runtimes", "none that is known")
     schedules = found.schedules
-    grid.add_row("loops ask for their schedule", f"{_WORDS[schedules.asks_environment]}: {schedules.evidence}")
+    grid.add_row(
+        "loops ask for their schedule", f"{_WORDS[schedules.asks_environment]}: {schedules.evidence}"
+    )
     grid.add_row("static OpenMP loops", _WORDS[schedules.has_static_loops])
     if found.most_threads is not None:
         grid.add_row("threads seen", str(found.most_threads))

@@ -77,9 +77,7 @@ def behind(command: Sequence[str]) -> Behind:
         inner = _after_mpi_options(rest)
         if inner:
             launched = _joined(behind(inner), name, {})
-            return Behind(
-                launched.programs, launched.through, launched.environment, launched.is_script, name
-            )
+            return Behind(launched.programs, launched.through, launched.environment, launched.is_script, name)
     if name in _SHELLS:
         return _of_shell(found, rest)
     return _of_file(found)

@@ -76,7 +76,7 @@ def _read(path: Path, elf: ELFFile) -> Elf:
             ]
     interpreter = None
     for segment in elf.iter_segments("PT_INTERP"):
-        interpreter = str(segment.get_interp_name())  # type: ignore[no-untyped-call, unused-ignore]
+        interpreter = segment.data().rstrip(b"\0").decode()
     names = _openmp_names(elf)
     return Elf(
         path=path,

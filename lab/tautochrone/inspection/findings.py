@@ -150,7 +150,7 @@ def _add(found: dict[str, RuntimeFound], paths: Iterable[Path], how: str) -> Non
 
 
 def _add_inside(found: dict[str, RuntimeFound], program: Elf, libraries: Sequence[Elf]) -> None:
-    """Runtimes inside the executable itself. A mark may also be a program's own look at a library's setting."""
+    """Runtimes inside the executable, by marks that a program may also have for reasons of its own."""
     if program.path.name.startswith("python"):
         return
     for one in known_runtimes():
@@ -188,7 +188,7 @@ def _schedules(files: Sequence[Elf]) -> Schedules:
         )
     asking = sorted(name for name in names if _ASKS.match(name))
     if asking:
-        static = _GCC_STATIC <= names or any(name.startswith("__kmpc_for_static") for name in names)
+        static = names >= _GCC_STATIC or any(name.startswith("__kmpc_for_static") for name in names)
         return Schedules(asks_environment=True, has_static_loops=static, evidence=f"it calls {asking[0]}")
     dispatch = [one for one in own if any(n.startswith("__kmpc_dispatch_init") for n in one.openmp_names)]
     if dispatch:
@@ -204,7 +204,7 @@ def _schedules(files: Sequence[Elf]) -> Schedules:
         return Schedules(
             asks_environment=False, has_static_loops=True, evidence="it calls __kmpc_for_static_init"
         )
-    if _GCC_STATIC <= names:
+    if names >= _GCC_STATIC:
         fixed = any(_FIXED_DYNAMIC.match(name) for name in names)
         also = ", and loops of a fixed other schedule" if fixed else ""
         return Schedules(

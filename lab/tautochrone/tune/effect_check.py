@@ -10,7 +10,9 @@ from tautochrone.inspection.watching import watch
 
 _LIMIT_SECONDS = 600.0
 # libgomp:  OMP_NUM_THREADS = '2'     libomp:   [host] OMP_NUM_THREADS='2'
-_LINE = re.compile(r"^\s*(?:\[\w+\]\s*)?(?P<name>(?:OMP|GOMP|KMP)_\w+)\s*=\s*'(?P<value>[^']*)'", re.MULTILINE)
+_LINE = re.compile(
+    r"^\s*(?:\[\w+\]\s*)?(?P<name>(?:OMP|GOMP|KMP)_\w+)\s*=\s*'(?P<value>[^']*)'", re.MULTILINE
+)
 
 
 def took_effect(winner: Configuration, found: Findings) -> tuple[str, ...]:
@@ -42,7 +44,7 @@ def displayed(text: str) -> dict[str, str]:
 
 
 def same(wanted: str, shown: str) -> bool:
-    """Whether two ways of writing a value mean the same: case, blanks, {0} for {0:1}, the places of a word."""
+    """Whether two ways of writing a value mean the same: case, blanks, {0} for {0:1}, words for places."""
     left, right = (re.sub(r"\s", "", word).lower() for word in (wanted, shown))
     if left == right or re.sub(r":1(?=\})", "", right) == left:
         return True

@@ -1,4 +1,4 @@
-"""Whether a run's answer counts: the objective's number, the user's check, the same output as the default's."""
+"""Whether a run's answer counts: the objective's number, the user's check, the default's output."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _checked(check: str, output: str, folder: Path | None) -> str:
 
 @contextmanager
 def scratch_folder() -> Iterator[Path | None]:
-    """A folder for one run, with links to all that is in the present one; what a run writes anew goes there."""
+    """A folder for one run, with links to all that is in the present one; new files go there."""
     here = Path.cwd()
     folder = Path(tempfile.mkdtemp(prefix="tauto-scratch-"))
     try:

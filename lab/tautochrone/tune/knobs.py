@@ -1,4 +1,4 @@
-"""The table of knobs, read from knobs.toml: what can be set from outside, when it matters, what it excludes."""
+"""The table of knobs, read from knobs.toml: what can be set from outside, and when it matters."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ class Objective:
 
 
 def parse_objective(words: str) -> Objective:
-    """ "time", "energy", "edp", "memory", "regex:PATTERN", "regex-max:PATTERN". TautoError for the rest."""
+    """Read "time", "energy", "edp", "memory", "regex:…" or "regex-max:…". TautoError for the rest."""
     kind, colon, pattern = words.partition(":")
     if kind in KINDS and not colon:
         return Objective(kind)  # type: ignore[arg-type]

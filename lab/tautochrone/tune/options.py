@@ -53,7 +53,7 @@ class TuneRequest:
 
 
 def parse_budget(text: str) -> float:
-    """ "90", "90s", "5m", "1h" → seconds. TautoError for anything else and for nothing."""
+    """Read "90", "90s", "5m" or "1h" as seconds. TautoError for anything else and for nothing."""
     found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*(s|m|min|h|)", text.strip())
     if found is None or float(found[1]) <= 0:
         raise TautoError(f"--budget {text!r} is no length of time", "Write it like 90s, 5m or 1h")
@@ -61,19 +61,21 @@ def parse_budget(text: str) -> float:
 
 
 def parse_environment(texts: Sequence[str], option: str = "--env") -> dict[str, tuple[str, ...]]:
-    """ ["X=a,b"] → {"X": ("a", "b")}. A value with commas stands alone behind ``X=:``: ``X=:{0},{1}``."""
+    """["X=a,b"] → {"X": ("a", "b")}. A value with commas stands alone behind ``X=:``: ``X=:{0},{1}``."""
     found: dict[str, tuple[str, ...]] = {}
     for text in texts:
         name, equals, words = text.partition("=")
         if not equals or not re.fullmatch(r"[A-Za-z_]\w*", name):
-            raise TautoError(f"{option} {text!r} is not NAME=VALUE,VALUE", "Write it like --env OMP_DYNAMIC=true")
+            raise TautoError(
+                f"{option} {text!r} is not NAME=VALUE,VALUE", "Write it like --env OMP_DYNAMIC=true"
+            )
         new = (words[1:],) if words.startswith(":") else parse_range(words, f"{option} {name}")
         found[name] = (*found.get(name, ()), *new)
     return found
 
 
 def parse_range(text: str, option: str) -> tuple[str, ...]:
-    """ "1..4" → ("1", "2", "3", "4"), "1,2,8" → ("1", "2", "8"). TautoError for an empty or endless one."""
+    """Read "1..4" as ("1", "2", "3", "4"), "1,2,8" as its items. TautoError for an empty or endless one."""
     found = re.fullmatch(r"([0-9]+)\.\.([0-9]+)", text.strip())
     if found is None:
         return parse_names(text, option)
@@ -87,7 +89,7 @@ def parse_range(text: str, option: str) -> tuple[str, ...]:
 
 
 def parse_fixed(texts: Sequence[str]) -> dict[str, str]:
-    """ ["OMP_PROC_BIND=close"] → {"OMP_PROC_BIND": "close"}."""
+    """["OMP_PROC_BIND=close"] → {"OMP_PROC_BIND": "close"}."""
     found: dict[str, str] = {}
     for text in texts:
         name, equals, value = text.partition("=")
@@ -98,7 +100,7 @@ def parse_fixed(texts: Sequence[str]) -> dict[str, str]:
 
 
 def parse_arguments(texts: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-    """ ["-t {threads}"] → (("-t", "{threads}"),)."""
+    """["-t {threads}"] → (("-t", "{threads}"),)."""
     return tuple(tuple(shlex.split(text)) for text in texts)
 
 
@@ -108,5 +110,5 @@ def placeholders(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def parse_launcher(text: str) -> tuple[str, ...]:
-    """ "srun -N1" → ("srun", "-N1")."""
+    """Read "srun -N1" as ("srun", "-N1")."""
     return tuple(shlex.split(text))

@@ -1,4 +1,4 @@
-"""The answer to paste: a shell, a systemd unit, a Slurm script, a Dockerfile; and the profile for tauto run."""
+"""The answer to paste: for a shell, systemd, Slurm, a Dockerfile; and the profile for tauto run."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _docker(made: Applied) -> str:
 
 
 def write_profile(folder: Path, context: TuneContext, settings: Mapping[str, str], verdict: str) -> Path:
-    """Write the profile that tauto run applies; settings that live in the command's words stand in ``words``."""
+    """Write the profile that tauto run applies. TautoError where it cannot be written."""
     made = applied(context.program, context.arguments, settings, context.has_openmp)
     profile = {
         "schema": PROFILE_SCHEMA,

@@ -106,7 +106,9 @@ def read_space(path: Path) -> RecordedSpace:
     try:
         space = msgspec.json.decode(path.read_bytes(), type=RecordedSpace)
     except (OSError, msgspec.DecodeError) as error:
-        raise TautoError(f"{path} is no recorded space: {error}", "Write one with tauto tune --record") from error
+        raise TautoError(
+            f"{path} is no recorded space: {error}", "Write one with tauto tune --record"
+        ) from error
     if space.schema != SCHEMA:
         raise TautoError(f"{path} has the schema {space.schema!r}, expected {SCHEMA!r}", "Record it again")
     return space

@@ -3,8 +3,8 @@
 No processes, files or clocks of its own: everything runs through the executor and the clock it is given.
 
 The looks at the final are planned before its first run (statistics.py says why): their number and the
-number of rivals divide the error that a claim may have, so that all claims of a search together err in at most
-1 % of searches. The final ends at the first look at which the lead is known within 1 %.
+number of rivals divide the error that a claim may have, so that all claims of a search together err in at
+most 1 % of searches. The final ends at the first look at which the lead is known within 1 %.
 """
 
 from __future__ import annotations
@@ -134,7 +134,9 @@ def search(
             break
         if look == looks[-1] and look < MOST_ROUNDS:
             ended = "budget"
-    return _decide(store, finalists, default, figure, looks, screened.eliminated, outcome, ended, counted.runs)
+    return _decide(
+        store, finalists, default, figure, looks, screened.eliminated, outcome, ended, counted.runs
+    )
 
 
 def planned_looks(left: Limits, finalists: Sequence[Configuration], round_seconds: float | None) -> list[int]:

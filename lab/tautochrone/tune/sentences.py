@@ -1,4 +1,4 @@
-"""The answer in words: what to set and what it brings, or to leave it as it is; and what the rest is worth."""
+"""The answer in words: what to set and what it brings, or to leave it as it is; and which knobs matter."""
 
 from __future__ import annotations
 
@@ -23,11 +23,7 @@ def sentences(analysis: TuneAnalysis, objective: Objective) -> tuple[str, ...]:
     winner = next((one for one in analysis.candidates if one.role == "winner"), None)
     if default is None or default.figure is None:
         return ("Nothing can be said: the program as it is gave no result. The reasons are below.",)
-    first = (
-        _use(winner, analysis, objective)
-        if winner is not None
-        else _leave(default, analysis, objective)
-    )
+    first = _use(winner, analysis, objective) if winner is not None else _leave(default, analysis, objective)
     said = [first, _race(analysis), _matters(analysis)]
     failed = [one for one in analysis.candidates if one.figure is None and not one.stopped]
     if failed:
@@ -95,8 +91,9 @@ def _race(analysis: TuneAnalysis) -> str:
     stopped = sum(1 for one in analysis.candidates if one.stopped)
     slow = f" ({stopped} were stopped at 1.3 times the best time)" if stopped else ""
     return (
-        f"{count(len(analysis.candidates), 'candidate')} were in the race{slow} and {finalists} in the final of "
-        f"{count(analysis.rounds, 'round')}, which ended because {_ENDED.get(analysis.ended, 'it was stopped')}."
+        f"{count(len(analysis.candidates), 'candidate')} were in the race{slow} and {finalists} in the final "
+        f"of {count(analysis.rounds, 'round')}, which ended because "
+        f"{_ENDED.get(analysis.ended, 'it was stopped')}."
         f"{rule}"
     )
 

@@ -1,4 +1,4 @@
-"""The candidates of a search: which settings are tried, on which finding each rests, and what is never started."""
+"""The candidates of a search: what is tried, on which finding each rests, and what is never started."""
 
 from __future__ import annotations
 
@@ -141,9 +141,7 @@ def _check_names(request: TuneRequest) -> None:
             raise TautoError(f"nothing says what {{{name}}} stands for", f"Add {option}")
 
 
-def _tried(
-    request: TuneRequest, found: Findings, place: Place
-) -> tuple[list[Tried], list[tuple[str, str]]]:
+def _tried(request: TuneRequest, found: Findings, place: Place) -> tuple[list[Tried], list[tuple[str, str]]]:
     """The knobs with more than the default to try, and the others with the reason."""
     tried: list[Tried] = []
     left_out: list[tuple[str, str]] = []

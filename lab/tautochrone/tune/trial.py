@@ -51,11 +51,13 @@ def check_budget(request: TuneRequest, seconds: float, candidates: int) -> None:
     """TautoError where the budget does not hold two rounds of all candidates."""
     one_round = round_seconds_at_first(seconds * request.repeat, candidates)
     if _LEAST_ROUNDS * one_round > request.budget_seconds:
-        most = int(request.budget_seconds / round_seconds_at_first(seconds * request.repeat, 1) / _LEAST_ROUNDS)
+        most = int(
+            request.budget_seconds / round_seconds_at_first(seconds * request.repeat, 1) / _LEAST_ROUNDS
+        )
         fewer = f", or try fewer: --candidates {most}" if most >= 2 else ", or give the program less work"
         raise TautoError(
-            f"a budget of {request.budget_seconds:g} s is too small for {_LEAST_ROUNDS} rounds of {candidates} "
-            f"candidates, of which one round takes about {one_round:.3g} s",
+            f"a budget of {request.budget_seconds:g} s is too small for {_LEAST_ROUNDS} rounds of "
+            f"{candidates} candidates, of which one round takes about {one_round:.3g} s",
             f"Add --budget {_budget(4 * one_round)}{fewer}",
         )
 
@@ -102,7 +104,8 @@ def _refuse_answer(watched: Watched, judging: Judging, folder: Path | None) -> N
     if error.kind == "failed":
         raise TautoError(
             f"{error.message} in its default run",
-            "Look at what it prints on standard output, and put the number in brackets: 'regex:time: ([0-9.]+)'",
+            "Look at what it prints on standard output, and put the number in brackets: "
+            "'regex:time: ([0-9.]+)'",
         )
     raise TautoError(f"the default run does not pass --check: {error.message}", "Put the check right first")
 

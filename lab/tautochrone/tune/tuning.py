@@ -82,7 +82,8 @@ def run_tune(request: TuneRequest, services: Services | None = None) -> TuneAnal
         )
         announce(prepared.space, prepared.found, summary(prepared.watched, request), services)
         if request.record is not None:
-            return _record(prepared, plan, store, executor, services)
+            _record(prepared, plan, store, executor, services)
+            return None
         context = _context(prepared, store)
         contexts.save(context, request.folder)
 
@@ -112,9 +113,7 @@ def run_tune(request: TuneRequest, services: Services | None = None) -> TuneAnal
             context.notices = (*context.notices, *context.effect_checked)
         contexts.save(context, request.folder)
         analysis = analyse(store.rows(None), record, context)
-        profile = write_profile(
-            request.folder, context, analysis.settings, analysis.verdict_sentences[0]
-        )
+        profile = write_profile(request.folder, context, analysis.settings, analysis.verdict_sentences[0])
         show(analysis, store, record, profile, request, services)
     return analysis
 
@@ -231,9 +230,7 @@ def _record(prepared: Prepared, plan: Plan, store: Store, executor: Any, service
     )
     if outcome.interrupted:
         raise KeyboardInterrupt
-    space = space_of(
-        shlex.join(request.command), plan.machine, iso(services.clock.now())[:10], store.rows()
-    )
+    space = space_of(shlex.join(request.command), plan.machine, iso(services.clock.now())[:10], store.rows())
     write_space(space, request.record)
     services.say(f"{len(space.candidates)} candidates in {outcome.rounds} rounds: {request.record}")
 

@@ -122,7 +122,7 @@ def cpu_sets(place: Place) -> tuple[str, ...]:
 
 
 def hw_subset(place: Place) -> tuple[str, ...]:
-    """libomp's words for one hardware thread a core, and for the fast kind."""
+    """Libomp's words for one hardware thread a core, and for the fast kind."""
     found = []
     if place.layout.has_smt:
         found.append("1t")
@@ -148,8 +148,9 @@ def multiplicities(place: Place) -> tuple[str, ...]:
     """Weighted places: "0:4,1:1", made from the measured speeds, and their neighbours.
 
     Equal shares of n threads take max(m_i / s_i) / n of the whole, which is never below 1 / sum(s). The first
-    is the one with the fewest threads within 2 % of the best. The others are whole ratios of fast to slow CPUs
-    up to twice the measured one: a probe may be disturbed, and a loop that waits for memory has a ratio of its own.
+    is the one with the fewest threads within 2 % of the best. The others are whole ratios of fast to slow
+    CPUs up to twice the measured one: a probe may be disturbed, and a loop that waits for memory has a ratio
+    of its own.
     """
     if not place.speeds or not place.unequal:
         return ()
@@ -190,7 +191,7 @@ def _text(cpus: Sequence[int], dealt: Sequence[int]) -> str:
 
 
 def weights_of(text: str) -> dict[int, int]:
-    """ "0:4,1:1" → {0: 4, 1: 1}."""
+    """Read "0:4,1:1" as {0: 4, 1: 1}."""
     pairs = (one.split(":") for one in text.split(","))
     return {int(cpu): int(shares) for cpu, shares in pairs}
 

@@ -13,7 +13,7 @@ Role = Literal["default", "winner", "finalist", "screened"]
 
 
 class CandidateResult(msgspec.Struct, frozen=True, kw_only=True):
-    """One candidate. ``figure``: the median, in ``unit`` of the analysis, of the final's rounds if it was there.
+    """One candidate. ``figure``: the median, of the final's rounds if it was there.
 
     ``ratio`` is its figure by the default's in the same rounds, below 1 if better; None outside the final.
     """

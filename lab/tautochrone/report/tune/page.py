@@ -102,16 +102,16 @@ def _figure(name: str, analysis: TuneAnalysis, records: Sequence[Record]) -> Fig
     }
     explanations = {
         "final": (
-            "The ratio of the two runs of a round, its median over the rounds and the interval of the exact sign "
-            "test. Left of 1 is better than now; where the bar crosses 1, no difference is resolved."
+            "The ratio of the two runs of a round, its median over the rounds and the interval of the exact "
+            "sign test. Left of 1 is better than now; where the bar crosses 1, no difference is resolved."
         ),
         "candidates": (
-            "Medians. Those of the screening rest on few runs and only chose the finalists: a lucky one among them "
-            "means nothing. What was stopped because it took longer than 1.3 times the best is not drawn."
+            "Medians. Those of the screening rest on few runs and only chose the finalists: a lucky one "
+            "among them means nothing. What was stopped at 1.3 times the best time is not drawn."
         ),
         "effects": (
-            "What each value does against leaving its knob alone, all else alike: a fit over all candidates, with "
-            "two standard errors. A description of the whole space, not a verdict on one candidate."
+            "What each value does against leaving its knob alone, all else alike: a fit over all candidates, "
+            "with two standard errors. A description of the whole space, not a verdict on one candidate."
         ),
     }
     return Figure(
