@@ -9,10 +9,11 @@ from typing import Any
 
 from tautochrone import statistics
 from tautochrone.measure import pair_rows
-from tautochrone.report.analysis_types import Command, Ratio
+from tautochrone.report.analysis_types import Command
 from tautochrone.report.tune.analysis_types import CandidateResult, Role, TuneAnalysis
 from tautochrone.row import MEASURED, Row
 from tautochrone.session import LOAD_NOTICED
+from tautochrone.studies.contenders import as_ratio
 from tautochrone.tune.context import TuneContext
 from tautochrone.tune.effects import main_effects
 from tautochrone.tune.knobs import in_words
@@ -137,20 +138,9 @@ def _result(
         low=interval.low if interval and in_final else None,
         high=interval.high if interval and in_final else None,
         rounds=len(figures) if in_final else 0,
-        ratio=_ratio(compared) if compared is not None else None,
+        ratio=as_ratio(compared) if compared is not None else None,
         stopped=not figures and all(row["error"]["kind"] == "timeout" for row in own),
         remark=remark,
-    )
-
-
-def _ratio(found: statistics.Comparison) -> Ratio:
-    return Ratio(
-        value=found.ratio,
-        low=found.low,
-        high=found.high,
-        confidence=found.coverage,
-        rounds=found.rounds,
-        verdict=found.verdict,
     )
 
 

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -230,7 +231,8 @@ def _record(prepared: Prepared, plan: Plan, store: Store, executor: Any, service
     )
     if outcome.interrupted:
         raise KeyboardInterrupt
-    space = space_of(shlex.join(request.command), plan.machine, iso(services.clock.now())[:10], store.rows())
+    words = shlex.join([Path(request.command[0]).name, *request.command[1:]])
+    space = space_of(words, plan.machine, iso(services.clock.now())[:10], store.rows())
     write_space(space, request.record)
     services.say(f"{len(space.candidates)} candidates in {outcome.rounds} rounds: {request.record}")
 

@@ -34,6 +34,7 @@ _ROLES = {
 }
 _MOST_EFFECTS = 16
 _ROW_HEIGHT = 26
+_WIDE = 2.5  # beyond it the ticks of a logarithmic axis are dense enough to read
 
 
 def parts(analysis: TuneAnalysis) -> Parts:
@@ -183,7 +184,7 @@ def _labels(records: Sequence[Record]) -> alt.Y:
     return alt.Y(
         "label:N",
         sort=[str(record["label"]) for record in records],
-        axis=alt.Axis(title=None, domain=False, ticks=False, labelLimit=420),
+        axis=alt.Axis(title=None, domain=False, ticks=False, labelLimit=520, labelOverlap=False),
     )
 
 
@@ -192,7 +193,8 @@ def _interval_chart(
 ) -> Layers:
     """A line a record: its interval as a bar, its value as a dot, and the line at 1."""
     every = [*numbers(records, field, "low", "high"), 1.0]
-    scale = alt.Scale(type="log", domain=padded(every, 1.04), nice=False)
+    wide = max(every) > _WIDE * min(every)
+    scale = alt.Scale(type="log" if wide else "linear", domain=padded(every, 1.02), nice=False)
     axis = alt.Axis(title=title, format="~g", grid=True)
     y = _labels(records)
     here = shown(name)
