@@ -48,7 +48,7 @@ time.sleep(1000)
 """
 
 # A fixed amount of work in two threads that need no lock of Python's; its own seconds are the result.
-_WORK = """
+WORK = """
 import json, sys, threading, time, zlib
 data = bytes(1 << 20)
 def work():
@@ -164,8 +164,8 @@ def around_a_run(context: Context) -> list[Entry]:
     budget = context.budget()
     # Two runs a round, a second of starting and ending for each.
     seconds = max(0.3, min(LONGEST_RUN_SECONDS, budget.left / (2 * ROUNDS + 1) - 1.0))
-    passes = str(max(1, round(seconds / _seconds_of_one_pass())))
-    plain = [sys.executable, "-S", "-c", _WORK, passes]
+    passes = str(max(1, round(seconds / seconds_of_one_pass())))
+    plain = [sys.executable, "-S", "-c", WORK, passes]
     wrapper = Path(__file__).with_name("metered_run.py")
     folder = context.folder / "B25-meter"
     metered = [sys.executable, str(wrapper), str(folder), *plain]
@@ -188,9 +188,9 @@ def around_a_run(context: Context) -> list[Entry]:
         return [context.add(of_comparison("B25", what, peer.name, compare(pairs), RUN_TARGET, note=note))]
 
 
-def _seconds_of_one_pass() -> float:
+def seconds_of_one_pass() -> float:
     """How long both threads take for one pass over their data, while both work."""
     done = subprocess.run(
-        [sys.executable, "-S", "-c", _WORK, "200"], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-S", "-c", WORK, "200"], capture_output=True, text=True, check=True, timeout=60
     )
     return float(done.stdout.partition('"seconds": ')[2].partition(",")[0]) / 200

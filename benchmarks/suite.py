@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from benchmarks import bodies, change, gaps, loops, members, metering, micro, reduce
+from benchmarks import applying, bodies, change, gaps, loops, members, metering, micro, reduce, weighted
 from benchmarks.context import Context, Interrupted
 from benchmarks.entry import Entry, not_measured
 from benchmarks.load import LoadWatch, sentence
@@ -177,6 +177,20 @@ BENCHMARKS: tuple[Benchmark, ...] = (
         "≤ 1.01",
         metering.RUN_TARGET,
         metering.around_a_run,
+    ),
+    Benchmark(
+        "B26",
+        "`tauto run PROFILE -- true`: what it adds at the start; nothing after it",
+        "≤ 30 ms",
+        applying.START_TARGET_MILLISECONDS,
+        applying.starting,
+    ),
+    Benchmark(
+        "B27",
+        "a static OpenMP loop on libgomp, core 1 slowed by 4, with what `tauto tune` finds alone",
+        "≤ 1.11 of W/Σs; ≤ 0.556 of the default",
+        weighted.BOUND_TARGET,
+        weighted.unequal_cores,
     ),
 )
 BY_ID = {one.id: one for one in BENCHMARKS}

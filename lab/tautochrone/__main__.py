@@ -1,6 +1,6 @@
 """``python -m tautochrone`` is the same as ``tauto``."""
 
-from tautochrone.cli import main
+from tautochrone.start import main
 
 if __name__ == "__main__":
     raise SystemExit(main())

@@ -16,6 +16,7 @@ import typer
 
 from tautochrone import __version__
 from tautochrone.cli_study import study_app
+from tautochrone.cli_tune import add_commands
 from tautochrone.errors import TautoError
 
 BAD_INPUT = 2
@@ -35,6 +36,7 @@ app = typer.Typer(
 
     \b
     tauto machine                                  what is this machine
+    tauto tune -- ./solver case.in                 the best settings for a program as it is
     tauto study loop --quick                       parallel loops here, every runtime beside the others
     tauto study loop --emulate 1:4                 the same with CPU 1 made four times slower
     tauto study mapreduce --quick                  short tasks: from which length on each library pays
@@ -47,6 +49,7 @@ app = typer.Typer(
     """,
 )
 app.add_typer(study_app, name="study")
+add_commands(app)
 
 
 class Measure(StrEnum):
@@ -399,7 +402,7 @@ def _check_study(words: Sequence[str]) -> None:
 
 def _interrupted(words: Sequence[str]) -> int:
     """Say what became of the work; what runs a command says nothing: that was interrupted, not it."""
-    if words[:1] == ["study"]:
+    if words[:1] in (["study"], ["tune"]):
         typer.echo(
             "tauto: interrupted; what was measured is kept: the same command goes on from there", err=True
         )

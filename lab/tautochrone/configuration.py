@@ -15,7 +15,8 @@ class Configuration:
 
     `name` is what people read; `command` is the argument vector (no shell); `environment` is laid over the
     lab's own environment; `settings` become the row's `config` and, hashed, its `config_id`; `group` is the
-    cell in which configurations are compared (for instance ``size=2000,emulated=1:4``).
+    cell in which configurations are compared (for instance ``size=2000,emulated=1:4``). `start` says how the
+    process is started: ``cpus`` that it may use, ``nice`` to add, both as the lab's own without.
     """
 
     name: str
@@ -23,6 +24,7 @@ class Configuration:
     environment: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, object] = field(default_factory=dict)
     group: str = ""
+    start: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def config_id(self) -> str:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import ceil
 from statistics import median
 
 from tautochrone.clock import Clock, SystemClock
 from tautochrone.configuration import Configuration
 from tautochrone.executor import Executor
 from tautochrone.interrupt import Interrupt
-from tautochrone.measure import Outcome, run_plan
+from tautochrone.measure import Outcome, run_plan, seconds_of
 from tautochrone.plan import Plan
 from tautochrone.progress import Progress, SilentProgress
 from tautochrone.row import SCREENING, Row
@@ -34,9 +35,10 @@ class Rules:
     what is slower than `kill_factor` times the best goes, and of the others the better half stays, until
     at most `finalists` are left. `must_keep` names configurations that reach the final in any case (the
     default, an expert's rule) and count among the `finalists`. With `cap_runs` a screening run is stopped
-    at `kill_factor` times the shortest run of its group: right where the figure of merit is the time of
-    the whole process, wrong for runners that measure for a fixed time. A group of no more than `finalists`
-    goes to the final as it is.
+    at `kill_factor` times the shortest run of its group (those of `must_keep` are not): right where the
+    figure of merit is the time of the whole process, wrong for runners that measure for a fixed time. A group
+    of no more than `finalists` goes to the final as it is. `kept_share` is the part that a stage leaves in.
+    `figure` is what is to be small in a good row.
     """
 
     finalists: int = 4
@@ -44,6 +46,8 @@ class Rules:
     stage_rounds: Sequence[int] = (1, 2, 3)
     kill_factor: float = 1.3
     cap_runs: bool = False
+    kept_share: float = 0.5
+    figure: Callable[[Row], float] = seconds_of
 
     def __post_init__(self) -> None:
         if self.finalists < 1 or not self.stage_rounds or min(self.stage_rounds) < 1 or self.kill_factor <= 1:
@@ -75,9 +79,11 @@ def halving(
     rules: Rules | None = None,
     check_rows: CheckRows | None = None,
     max_seconds: float | None = None,
+    final: bool = True,
 ) -> HalvingOutcome:
     """Screen each group of `plan`, then run the finalists for `plan.rounds` fresh rounds.
 
+    Without `final` the screening is all: the caller measures the finalists in rounds of its own.
     The final is a Latin square over positions. What the store holds already is not run again, and
     the same rows lead to the same finalists. Screening takes about 3 runs for each
     configuration instead of `plan.rounds`.
@@ -98,12 +104,12 @@ def halving(
         finally:
             progress.finish()
     chosen = [one for members in finalists.values() for one in members]
-    if not chosen:
+    if not chosen or not final:
         return HalvingOutcome(finalists, screen.eliminated, session.measured + session.failed, False)
     left = None if max_seconds is None else max(0.0, max_seconds - (clock.monotonic() - begun))
-    final = replace(plan, configurations=chosen, order="latin")
+    fresh = replace(plan, configurations=chosen, order="latin")
     outcome = run_plan(
-        final, store, executor, clock, progress, on_row, check_rows=check_rows, max_seconds=left
+        fresh, store, executor, clock, progress, on_row, check_rows=check_rows, max_seconds=left
     )
     runs = session.measured + session.failed
     return HalvingOutcome(finalists, screen.eliminated, runs, outcome.interrupted, outcome)
@@ -162,6 +168,11 @@ class _Screen:
             name = members[0].group
             if not self._too_many(alive[name]):
                 continue
+            going = [
+                one for one in members if one in alive[name] and one.config_id not in self.session.dropped
+            ]
+            unknown = [one for one in going if (one.config_id, number) not in self._stored]
+            self.session.expect([(one, self._cap(one)) for one in unknown])
             for position, one in enumerate(members):
                 if one in alive[name] and one.config_id not in self.session.dropped:
                     self._note(one, self._row(one, number, position))
@@ -173,16 +184,17 @@ class _Screen:
         stored = self._stored.get((one.config_id, number))
         if stored is not None:
             return stored
-        return self.session.measure(one, number, position, self._cap(one.group))
+        return self.session.measure(one, number, position, self._cap(one))
 
-    def _cap(self, group: str) -> float | None:
-        if not self.rules.cap_runs or group not in self._shortest:
+    def _cap(self, one: Configuration) -> float | None:
+        shortest = self._shortest.get(one.group)
+        if not self.rules.cap_runs or shortest is None or one.name in self.rules.must_keep:
             return None
-        return min(self.rules.kill_factor * self._shortest[group], self.session.plan.time_limit_seconds)
+        return min(self.rules.kill_factor * shortest, self.session.plan.time_limit_seconds)
 
     def _note(self, one: Configuration, row: Row) -> None:
         if row["error"] is None:
-            self._seconds.setdefault(one.config_id, []).append(row["seconds"])
+            self._seconds.setdefault(one.config_id, []).append(self.rules.figure(row))
             shortest = self._shortest.get(one.group, row["elapsed_seconds"])
             self._shortest[one.group] = min(shortest, row["elapsed_seconds"])
         elif row["error"]["kind"] == "timeout":
@@ -194,7 +206,7 @@ class _Screen:
             return members
         ranked = self._ranked(members)
         kept = self._kept(members)
-        places = max(self.rules.finalists - len(kept), (len(members) + 1) // 2 - len(kept), 0)
+        places = max(self.rules.finalists - len(kept), self._places(len(members)) - len(kept), 0)
         rivals = [one for one in ranked if one not in kept]
         limit = self.rules.kill_factor * self._figure(ranked[0]) if ranked else 0.0
         stay = [one for one in rivals[:places] if self._figure(one) <= limit]
@@ -207,7 +219,14 @@ class _Screen:
         if one not in ranked:
             return self.session.dropped.get(one.config_id, "failed in the screening")
         slower = f"{self._figure(one) / self._figure(ranked[0]):.2f} times the best after stage {stage + 1}"
-        return f"killed: {slower}" if self._figure(one) > limit else f"not in the better half: {slower}"
+        if self._figure(one) > limit:
+            return f"killed: {slower}"
+        part = "half" if self.rules.kept_share == 0.5 else f"{100 * self.rules.kept_share:.0f} %"
+        return f"not in the better {part}: {slower}"
+
+    def _places(self, count: int) -> int:
+        """How many of so many a stage leaves in."""
+        return ceil(count * self.rules.kept_share)
 
     def _ranked(self, members: Sequence[Configuration]) -> list[Configuration]:
         """Those with a result and no mark against them, best first."""
@@ -243,7 +262,7 @@ class _Screen:
             count, later = len(members), stage
             while count > max(self.rules.finalists, len(self._kept(members))):
                 runs += count * self._rounds_of(later)
-                count = max(self.rules.finalists, len(self._kept(members)), (count + 1) // 2)
+                count = max(self.rules.finalists, len(self._kept(members)), self._places(count))
                 later += 1
         return runs
 

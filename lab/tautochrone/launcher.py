@@ -194,6 +194,12 @@ class Launcher:
             os.close(gate_write)
             if os.read(gate, 2) != b"go":  # the launcher has died
                 os._exit(1)
+            if request.get("folder"):
+                os.chdir(request["folder"])
+            if request.get("cpus"):
+                os.sched_setaffinity(0, request["cpus"])
+            if request.get("nice"):
+                os.nice(request["nice"])
             os.execvpe(request["command"][0], request["command"], request["environment"])
         except OSError as error:
             os.write(failed, str(error.errno).encode())

@@ -29,6 +29,7 @@ __all__ = [
     "equal_answers",
     "pair_rows",
     "run_plan",
+    "seconds_of",
 ]
 
 
@@ -96,12 +97,19 @@ def run_plan(
     )
 
 
-def pair_rows(rows: Iterable[Row], candidate: str, reference: str) -> list[tuple[float, float]]:
-    """(candidate seconds, reference seconds) of each round in which both config_ids have a good row."""
+def seconds_of(row: Row) -> float:
+    """The figure that most comparisons are about."""
+    return float(row["seconds"])
+
+
+def pair_rows(
+    rows: Iterable[Row], candidate: str, reference: str, figure: Callable[[Row], float] = seconds_of
+) -> list[tuple[float, float]]:
+    """(candidate, reference) figures of each round in which both config_ids have a good row."""
     seconds: dict[str, dict[int, float]] = {candidate: {}, reference: {}}
     for row in rows:
         if row["error"] is None and row["config_id"] in seconds:
-            seconds[row["config_id"]][row["round"]] = row["seconds"]
+            seconds[row["config_id"]][row["round"]] = figure(row)
     shared = sorted(seconds[candidate].keys() & seconds[reference].keys())
     return [(seconds[candidate][number], seconds[reference][number]) for number in shared]
 
@@ -199,6 +207,7 @@ def _run_rounds(session: Session, max_seconds: float | None) -> bool:
 
 def _run_group(session: Session, agenda: _Agenda, members: Sequence[Configuration], number: int) -> None:
     wanted = [(place, one) for place, one in enumerate(members) if agenda.wants(one, number)]
+    session.expect([(one, None) for _, one in wanted if one.config_id not in session.dropped])
     for position, one in wanted:
         if one.config_id not in session.dropped:
             session.measure(one, number, position)

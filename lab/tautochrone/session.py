@@ -64,6 +64,13 @@ class Session:
         """Seconds since this sitting began."""
         return self.clock.monotonic() - self._begun
 
+    def expect(self, coming: Sequence[tuple[Configuration, float | None]]) -> None:
+        """Tell an executor that can begin several runs at a time which ones come next, with their limits."""
+        begin = getattr(self.executor, "expect", None)
+        if begin is not None:
+            usual = self.plan.time_limit_seconds
+            begin([(one, usual if limit is None else limit) for one, limit in coming])
+
     def measure(
         self, configuration: Configuration, number: int, position: int, time_limit: float | None = None
     ) -> Row:

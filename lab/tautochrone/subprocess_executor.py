@@ -8,8 +8,10 @@ import random
 import signal
 import subprocess
 from collections import Counter
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import replace
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
@@ -26,6 +28,12 @@ _KINDS = {2: "failed", 3: "wrong_answer", 4: "missing_worker", 5: "not_installed
 
 Reads = Literal["runner", "elapsed"]
 
+Judge = Callable[[str, Path | None], tuple[Mapping[str, Any], RunError | None]]
+"""Given a program's standard output and the folder that it ran in: what to keep of it, and what is wrong."""
+
+Folders = Callable[[], AbstractContextManager[Path | None]]
+"""Where the next run takes place; None: in the lab's own folder."""
+
 
 class SubprocessExecutor:
     """Starts each configuration in a process group of its own; see `launcher` for how it is accounted.
@@ -34,29 +42,45 @@ class SubprocessExecutor:
     runner prints, ``elapsed`` the wall time of the process, for programs that know nothing of us.
     The environment's size differs from run to run (0 to 4095 bytes, from `seed`): it moves the stack,
     which alone can make one program some percent faster than another (T. Mytkowicz and others, ASPLOS
-    2009). Use it as a context, or `close` it.
+    2009). `judge` looks at what a run that ended well has printed. Use it as a context, or `close` it.
     """
 
-    def __init__(self, *, reads: Reads = "runner", seed: int = 1) -> None:
+    def __init__(
+        self,
+        *,
+        reads: Reads = "runner",
+        seed: int = 1,
+        judge: Judge | None = None,
+        folders: Folders = nullcontext,
+    ) -> None:
         self._reads = reads
         self._seed = seed
+        self._judge = judge
+        self._folders = folders
         self._runs: Counter[str] = Counter()
         self._process: subprocess.Popen[bytes] | None = None
 
     def run(self, configuration: Configuration, time_limit: float) -> RunResult:
         """Run to the end, or to the limit. KeyboardInterrupt ends the program and its group first."""
         process = self._launcher()
-        request = {
-            "command": [str(word) for word in configuration.command],
-            "environment": self._environment(configuration),
-            "time_limit": time_limit,
-        }
-        try:
-            answer = _ask(process, request)
-        except BaseException:
-            self._cancel()
-            raise
-        return _result(configuration, answer, self._reads, time_limit)
+        with self._folders() as folder:
+            request = {
+                "command": [str(word) for word in configuration.command],
+                "environment": self._environment(configuration),
+                "time_limit": time_limit,
+                "folder": str(folder) if folder is not None else None,
+                **configuration.start,
+            }
+            try:
+                answer = _ask(process, request)
+            except BaseException:
+                self._cancel()
+                raise
+            result = _result(configuration, answer, self._reads, time_limit)
+            if self._judge is None or result.error is not None:
+                return result
+            record, error = self._judge(answer["stdout"], folder)
+            return replace(result, record=record, error=error, seconds=None if error else result.seconds)
 
     def close(self) -> None:
         """End the launcher, and with it what may still run. Closing twice is allowed."""
@@ -128,7 +152,7 @@ def _result(configuration: Configuration, answer: Mapping[str, Any], reads: Read
         return RunResult(None, 0.0, error=RunError(kind, f"{program} cannot be started: {os.strerror(code)}"))
     record, unreadable = _record(answer["stdout"]) if reads == "runner" else ({}, None)
     seconds = record.get("seconds") if reads == "runner" else answer["elapsed_seconds"]
-    error = _error(answer, limit) or _complaint(record, seconds, unreadable, reads)
+    error = _error(answer, limit, reads) or _complaint(record, seconds, unreadable, reads)
     return RunResult(
         seconds=None if error else seconds,
         elapsed_seconds=answer["elapsed_seconds"],
@@ -148,7 +172,7 @@ def _result(configuration: Configuration, answer: Mapping[str, Any], reads: Read
     )
 
 
-def _error(answer: Mapping[str, Any], limit: float) -> RunError | None:
+def _error(answer: Mapping[str, Any], limit: float, reads: Reads) -> RunError | None:
     """What the way in which the process ended says."""
     said = _last_lines(answer["stderr"])
     if answer["stopped_for"] == "timeout":
@@ -160,7 +184,8 @@ def _error(answer: Mapping[str, Any], limit: float) -> RunError | None:
         with suppress(ValueError):
             return RunError("failed", f"it was killed by {signal.Signals(-code).name}{said}")
         return RunError("failed", f"it was killed by signal {-code}{said}")
-    return RunError(_KINDS.get(code, "failed"), said.removeprefix(": ") or f"it ended with exit code {code}")
+    kind = _KINDS.get(code, "failed") if reads == "runner" else "failed"
+    return RunError(kind, said.removeprefix(": ") or f"it ended with exit code {code}")
 
 
 def _complaint(

@@ -18,6 +18,7 @@ from tautochrone.errors import TautoError
 
 ROOT = Path(__file__).resolve().parents[2]
 VERBS = (
+    *("inspect", "tune", "run"),
     *("machine", "study", "simulate", "claims", "emulate", "energy", "trace", "compare", "report", "export"),
     "version",
 )

@@ -34,6 +34,8 @@ from tautochrone.report.power import page as power_page
 from tautochrone.report.power.analysis_types import PowerAnalysis
 from tautochrone.report.simulated import page as simulated_page
 from tautochrone.report.simulated.analysis_types import SimulatedAnalysis
+from tautochrone.report.tune import page as tune_page
+from tautochrone.report.tune.analysis_types import TuneAnalysis
 
 _VERDICT_SIGNS = {"faster": "▲", "slower": "▼", "no difference resolved": "", "not measured": "–"}
 
@@ -102,6 +104,8 @@ def _parts(analysis: Analysis) -> Parts:
         return power_page.parts(analysis)
     if isinstance(analysis, SimulatedAnalysis):
         return simulated_page.parts(analysis)
+    if isinstance(analysis, TuneAnalysis):
+        return tune_page.parts(analysis)
     raise TypeError(f"there is no page for a {type(analysis).__name__}")
 
 

@@ -84,4 +84,8 @@ def _analyser(study: str) -> Callable[[Store], Analysis] | None:
         from tautochrone.studies.power.study import stored_analysis as of_power
 
         return of_power
+    if study == "tune":
+        from tautochrone.tune.tuning import stored_analysis as of_tune
+
+        return of_tune
     return None

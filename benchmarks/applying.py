@@ -1,0 +1,90 @@
+"""B26: what `tauto run` adds to a command: at its start, and while it runs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.context import Context
+from benchmarks.entry import Entry, not_measured, of_comparison, of_interval, worst
+from benchmarks.metering import RUN_TARGET, WORK, seconds_of_one_pass
+from tautochrone.configuration import Configuration
+from tautochrone.run_profile import SCHEMA
+from tautochrone.statistics import VERDICT_CONFIDENCE, compare, median_interval
+
+START_TARGET_MILLISECONDS = 30.0
+_START_ROUNDS = 40
+_RUN_ROUNDS = 8
+_LONGEST_RUN_SECONDS = 3.0
+# What the installed script does, on any tree.
+_TAUTO = (sys.executable, "-c", "from tautochrone.start import main; raise SystemExit(main())")
+
+
+def _profile(context: Context) -> Path:
+    """A profile that sets everything that can be set: variables, CPUs, priority."""
+    folder = context.folder / "B26-profile"
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "profile.json"
+    profile = {
+        "schema": SCHEMA,
+        "environment": {"OMP_NUM_THREADS": str(len(context.cpus)), "OMP_WAIT_POLICY": "passive"},
+        "cpus": list(context.cpus),
+        "nice": None,
+        "command": [],
+        "tuned_command": [],
+    }
+    path.write_text(json.dumps(profile))
+    return path
+
+
+def starting(context: Context) -> list[Entry]:
+    """B26."""
+    budget = context.budget()
+    under = [*_TAUTO, "run", str(_profile(context)), "--"]
+    added = []
+    for _ in range(_START_ROUNDS):
+        alone = _seconds(["/bin/true"])
+        added.append(1000.0 * (_seconds([*under, "/bin/true"]) - alone))
+    python = min(_seconds([sys.executable, "-c", ""]) for _ in range(5))
+    start = context.add(
+        of_interval(
+            "B26/start",
+            "`tauto run PROFILE -- true`, what it adds",
+            "true",
+            median_interval(added, confidence=VERDICT_CONFIDENCE),
+            START_TARGET_MILLISECONDS,
+            "ms",
+            cell="start",
+            note=f"Python itself takes {1000.0 * python:.0f} ms",
+        )
+    )
+    after = _after(context, under, budget.left)
+    own = worst("B26", "`tauto run`: what it adds at the start, in ms", [start], START_TARGET_MILLISECONDS)
+    return [context.add(own), start, after]
+
+
+def _seconds(command: Sequence[str]) -> float:
+    begun = time.perf_counter()
+    subprocess.run(list(command), check=True)
+    return time.perf_counter() - begun
+
+
+def _after(context: Context, under: Sequence[str], left: float) -> Entry:
+    what = "two busy threads under `tauto run`, by the program's own clock"
+    seconds = max(0.3, min(_LONGEST_RUN_SECONDS, left / (2 * _RUN_ROUNDS + 1) - 0.5))
+    passes = str(max(1, round(seconds / seconds_of_one_pass())))
+    plain = [sys.executable, "-S", "-c", WORK, passes]
+    ours = Configuration("under tauto run", [*under, *plain], {}, {"label": "applied"}, "run")
+    peer = Configuration("alone", plain, {}, {"label": "plain"}, "run")
+    with context.bench("B26") as bench:
+        bench.run([ours, peer], _RUN_ROUNDS, left)
+        pairs = bench.pairs(ours, peer)
+        if not pairs:
+            why = "; ".join(bench.errors())
+            return context.add(not_measured("B26/run", what, peer.name, RUN_TARGET, why, cell="run"))
+        found = compare(pairs)
+        return context.add(of_comparison("B26/run", what, peer.name, found, RUN_TARGET, cell="run"))

@@ -1,0 +1,166 @@
+"""The program behind a command line: through ``env``, ``mpirun``, ``sh -c`` and the first line of scripts."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tautochrone.errors import TautoError
+
+MPI_LAUNCHERS = ("mpirun", "mpiexec", "orterun", "prterun", "srun", "aprun")
+# Commands that start another one, with those of their options that take a word of their own.
+_WRAPPERS: Mapping[str, tuple[str, ...]] = {
+    "env": ("-u", "--unset", "-C", "--chdir"),
+    "nice": ("-n", "--adjustment"),
+    "ionice": ("-c", "-n"),
+    "taskset": (),
+    "numactl": ("-N", "-C", "-m", "-i", "-p", "--cpunodebind", "--physcpubind", "--membind", "--interleave"),
+    "timeout": ("-s", "-k", "--signal", "--kill-after"),
+    "time": ("-f", "-o", "--format", "--output"),
+    "stdbuf": ("-i", "-o", "-e"),
+    "setsid": (),
+    "nohup": (),
+    "chrt": ("-T", "-P", "-D"),
+}
+_OPERANDS = {"taskset": 1, "timeout": 1, "chrt": 1}  # words of their own before the command
+_MPI_WITH_VALUE = re.compile(
+    r"^-{1,2}(n|np|c|N|host|H|hostfile|machinefile|bind-to|map-by|rank-by|ppn|wdir|x|"
+    r"cpu-set|cpu-bind|ntasks|nodes|cpus-per-task|iface|launcher)$"
+)
+_MPI_WITH_TWO = re.compile(r"^-{1,2}(mca|gmca|env|genv)$")
+_SHELLS = ("sh", "bash", "dash", "zsh", "ksh")
+_MOST_SCRIPT_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Behind:
+    """`programs`: the files that do the work, as far as reading can tell; `through`: what starts them."""
+
+    programs: tuple[Path, ...]
+    through: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    is_script: bool = False  # what it starts is decided when it runs
+    mpi_launcher: str | None = None
+
+
+def find_program(word: str) -> Path:
+    """The file that a command's first word names. TautoError where the shell would not find it either."""
+    found = shutil.which(word)
+    if found is not None:
+        return Path(found)
+    path = Path(word)
+    if "/" in word and path.is_file():
+        raise TautoError(f"{word} cannot be started: it is not executable", f"Type: chmod +x {word}")
+    if "/" in word and path.is_dir():
+        raise TautoError(f"{word} cannot be started: it is a folder", "Name a program in it")
+    raise TautoError(
+        f"there is no command {word!r}", "Write it as the shell would find it, or with its path: ./program"
+    )
+
+
+def behind(command: Sequence[str]) -> Behind:
+    """The programs of a command. TautoError where its first word cannot be found."""
+    found = find_program(command[0])
+    name = found.name
+    rest = list(command[1:])
+    if name in _WRAPPERS:
+        environment, inner = _without_options(name, rest)
+        if inner:
+            return _joined(behind(inner), name, environment)
+    if name.split(".")[0] in MPI_LAUNCHERS:
+        inner = _after_mpi_options(rest)
+        if inner:
+            launched = _joined(behind(inner), name, {})
+            return Behind(launched.programs, launched.through, launched.environment, launched.is_script, name)
+    if name in _SHELLS:
+        return _of_shell(found, rest)
+    return _of_file(found)
+
+
+def _joined(inner: Behind, name: str, environment: Mapping[str, str]) -> Behind:
+    merged = {**environment, **inner.environment}
+    return Behind(inner.programs, (name, *inner.through), merged, inner.is_script, inner.mpi_launcher)
+
+
+def _without_options(name: str, words: list[str]) -> tuple[dict[str, str], list[str]]:
+    """What a wrapper sets, and the command that it starts."""
+    environment: dict[str, str] = {}
+    operands = _OPERANDS.get(name, 0)
+    while words:
+        word = words[0]
+        if word == "--":
+            words = words[1:]
+            break
+        if word.startswith("-"):
+            words = words[2 if word in _WRAPPERS[name] else 1 :]
+        elif name == "env" and "=" in word:
+            key, _, value = word.partition("=")
+            environment[key] = value
+            words = words[1:]
+        elif operands:
+            operands -= 1
+            words = words[1:]
+        else:
+            break
+    return environment, words
+
+
+def _after_mpi_options(words: list[str]) -> list[str]:
+    while words and words[0].startswith("-"):
+        skip = 3 if _MPI_WITH_TWO.match(words[0]) else 2 if _MPI_WITH_VALUE.match(words[0]) else 1
+        words = words[skip:]
+    return words
+
+
+def _of_shell(shell: Path, words: list[str]) -> Behind:
+    if "-c" in words and words.index("-c") + 1 < len(words):
+        return _of_lines(words[words.index("-c") + 1], shell.name)
+    script = next((Path(word) for word in words if not word.startswith("-")), None)
+    return _of_file(script) if script is not None and script.is_file() else Behind((shell,))
+
+
+def _of_file(path: Path) -> Behind:
+    """A program, or the programs that a script names."""
+    with suppress(OSError), path.open("rb") as file:
+        head = file.read(_MOST_SCRIPT_BYTES)
+        if head[:2] != b"#!":
+            return Behind((path,))
+        lines = head.decode(errors="replace")
+        words = lines.partition("\n")[0][2:].split()
+        interpreter = _interpreter(words)
+        if interpreter is None:
+            return Behind((path,), is_script=True)
+        if interpreter.name in _SHELLS:
+            found = _of_lines(lines, path.name)
+            return Behind(found.programs or (interpreter,), (path.name,), {}, True, found.mpi_launcher)
+        return Behind((interpreter,), (path.name,), is_script=True)
+    return Behind((path,))
+
+
+def _interpreter(words: list[str]) -> Path | None:
+    if words and Path(words[0]).name == "env":
+        words = [word for word in words[1:] if not word.startswith("-") and "=" not in word]
+    found = shutil.which(words[0]) if words else None
+    return Path(found) if found else None
+
+
+def _of_lines(text: str, name: str) -> Behind:
+    """The commands that stand in the lines of a shell script, where they are programs that can be found."""
+    programs: dict[Path, None] = {}
+    launcher = None
+    for line in re.split(r"[\n;|&]+", text):
+        with suppress(ValueError, TautoError):
+            words = shlex.split(line, comments=True)
+            while words and re.fullmatch(r"\w+=.*|exec|then|do|else|if|!|time|\{|\(", words[0]):
+                words = words[1:]
+            if words and shutil.which(words[0]) and os.path.basename(words[0]) not in _SHELLS:  # noqa: PTH119
+                inner = behind(words)
+                launcher = launcher or inner.mpi_launcher
+                programs |= dict.fromkeys(inner.programs)
+    return Behind(tuple(programs), (name,), {}, True, launcher)

@@ -1,0 +1,74 @@
+"""What ``tauto tune`` hands to the report: candidates with their figures, and which knobs matter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+
+from tautochrone.report.analysis_types import Analysis, Ratio
+
+Role = Literal["default", "winner", "finalist", "screened"]
+
+
+class CandidateResult(msgspec.Struct, frozen=True, kw_only=True):
+    """One candidate. ``figure``: the median, of the final's rounds if it was there.
+
+    ``ratio`` is its figure by the default's in the same rounds, below 1 if better; None outside the final.
+    """
+
+    name: str
+    words: str
+    settings: Mapping[str, str]
+    role: Role
+    is_expert: bool
+    figure: float | None
+    written: str  # the figure for people
+    low: float | None
+    high: float | None
+    rounds: int
+    ratio: Ratio | None
+    stopped: bool = False  # it took longer than 1.3 times the best, and no run of it was finished
+    remark: str = ""  # why it left the race, or how it failed
+
+
+class Effect(msgspec.Struct, frozen=True, kw_only=True):
+    """What one value of a knob does to the figure, all else alike: a factor, from a fit over all candidates.
+
+    ``error`` is the standard error of the factor's logarithm; ``resolved`` where it is beyond two of them.
+    """
+
+    knob: str
+    value: str
+    factor: float
+    error: float
+    resolved: bool
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """A knob that was tried or not, and the reason."""
+
+    knob: str
+    values: tuple[str, ...]
+    because: str
+
+
+class TuneAnalysis(Analysis, frozen=True, kw_only=True):
+    """The answer of a search. ``settings`` of the winner; empty: leave it as it is."""
+
+    program: str
+    objective: str
+    better: str  # "faster": what a ratio below 1 is
+    unit: str  # heading of the figures: "time", "memory", …
+    winner: str
+    settings: Mapping[str, str]
+    candidates: tuple[CandidateResult, ...]
+    effects: tuple[Effect, ...] = ()
+    tried: tuple[Finding, ...] = ()
+    left_out: tuple[Finding, ...] = ()
+    looks: tuple[int, ...] = ()
+    rounds: int = 0
+    runs: int = 0
+    ended: str = ""
+    notices: tuple[str, ...] = ()

@@ -1,0 +1,158 @@
+"""From the rows of a search to its answer: who won, by how much, which knobs matter."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import Any
+
+from tautochrone import statistics
+from tautochrone.measure import pair_rows
+from tautochrone.report.analysis_types import Command
+from tautochrone.report.tune.analysis_types import CandidateResult, Role, TuneAnalysis
+from tautochrone.row import MEASURED, Row
+from tautochrone.session import LOAD_NOTICED
+from tautochrone.studies.contenders import as_ratio
+from tautochrone.tune.context import TuneContext
+from tautochrone.tune.effects import main_effects
+from tautochrone.tune.knobs import in_words
+from tautochrone.tune.objective import Objective, parse_objective
+from tautochrone.tune.paste import PROFILE_FILE, settings_to_paste
+from tautochrone.tune.sentences import sentences
+from tautochrone.tune.space import DEFAULT
+
+_UNITS = {"time": "time", "energy": "energy", "edp": "energy × time", "memory": "peak memory"}
+
+
+def analyse(rows: Sequence[Row], machine: Mapping[str, Any], context: TuneContext) -> TuneAnalysis:
+    """The answer. Everything in it can be computed again from the folder."""
+    objective = parse_objective(context.objective)
+    results = _results(rows, objective, context)
+    default = next((one for one in results if one.role == "default"), None)
+    winner = next((one for one in results if one.role == "winner"), default)
+    settings = dict(winner.settings) if winner is not None and winner is not default else {}
+    final = [row for row in rows if row.get("source", MEASURED) == MEASURED]
+    finalists = [one for one in results if one.rounds]
+    effects = main_effects([(one.settings, one.figure) for one in results if one.figure is not None])
+    outline = TuneAnalysis(
+        verdict_sentences=(),
+        program=shlex.join(context.program),
+        objective=context.objective,
+        better=objective.less[0],
+        unit=_UNITS.get(objective.kind, context.objective),
+        winner=winner.name if winner is not None else DEFAULT,
+        settings=settings,
+        candidates=tuple(results),
+        effects=effects,
+        tried=context.tried,
+        left_out=context.left_out,
+        looks=context.looks,
+        rounds=min((one.rounds for one in finalists), default=0),
+        runs=len(rows),
+        ended=context.ended,
+        notices=(*context.notices, *_disturbances(final)),
+        settings_to_paste=settings_to_paste(context, settings),
+        commands=_commands(context),
+        advice=context.machine_advice,
+    )
+    return TuneAnalysis(
+        **{name: getattr(outline, name) for name in outline.__struct_fields__ if name != "verdict_sentences"},
+        verdict_sentences=sentences(outline, objective),
+    )
+
+
+def _commands(context: TuneContext) -> tuple[Command, ...]:
+    apply = f"tauto run {context.folder}/{PROFILE_FILE} -- {shlex.join(context.program)}"
+    return (Command(label="Run it with this answer", text=apply), *context.commands)
+
+
+def _results(rows: Sequence[Row], objective: Objective, context: TuneContext) -> list[CandidateResult]:
+    """Each candidate once, best first; those of the final by the final's rounds alone."""
+    by_id: dict[str, list[Row]] = {}
+    for row in rows:
+        by_id.setdefault(row["config_id"], []).append(row)
+    final = [row for row in rows if row.get("source", MEASURED) == MEASURED]
+    in_final = {row["config_id"] for row in final}
+    default_id = next((row["config_id"] for row in rows if row["name"] == DEFAULT), None)
+    family = max(1, len(in_final) - 1) * max(1, len(context.looks))
+    ratios = {
+        config_id: statistics.compare(
+            pair_rows(final, config_id, default_id, objective.figure), comparisons=family
+        )
+        for config_id in in_final
+        if default_id is not None and config_id != default_id
+    }
+    better = [one for one, found in ratios.items() if found.verdict == statistics.FASTER]
+    winner = min(better, key=lambda one: _median(by_id[one], objective, True) or 0.0, default=default_id)
+    results = []
+    for config_id, own in by_id.items():
+        role: Role = "screened"
+        if config_id == default_id:
+            role = "default"
+        elif config_id == winner:
+            role = "winner"
+        elif config_id in in_final:
+            role = "finalist"
+        results.append(_result(own, role, config_id in in_final, ratios.get(config_id), objective, context))
+    return sorted(results, key=lambda one: (one.figure is None, not one.rounds, one.figure or 0.0))
+
+
+def _figures(rows: Sequence[Row], objective: Objective, final: bool) -> list[float]:
+    return [
+        objective.figure(row)
+        for row in rows
+        if row["error"] is None and (row.get("source", MEASURED) == MEASURED) == final
+    ]
+
+
+def _median(rows: Sequence[Row], objective: Objective, final: bool) -> float | None:
+    figures = _figures(rows, objective, final)
+    return median(figures) if figures else None
+
+
+def _result(
+    own: Sequence[Row],
+    role: Role,
+    in_final: bool,
+    compared: statistics.Comparison | None,
+    objective: Objective,
+    context: TuneContext,
+) -> CandidateResult:
+    figures = _figures(own, objective, in_final)
+    interval = statistics.median_interval(figures) if figures else None
+    settings = {name: str(value) for name, value in own[0]["config"].items()}
+    changed = {name: value for name, value in settings.items() if context.base.get(name) != value}
+    errors = [row["error"] for row in own if row["error"] is not None]
+    remark = context.eliminated.get(own[0]["config_id"], "")
+    if errors and not figures and errors[-1]["kind"] != "timeout":
+        remark = errors[-1]["message"]
+    return CandidateResult(
+        name=own[0]["name"],
+        words=in_words(changed) if changed else "as it is",
+        settings=settings,
+        role=role,
+        is_expert=own[0]["name"] == context.expert,
+        figure=interval.median if interval else None,
+        written=objective.written(interval.median) if interval else "",
+        low=interval.low if interval and in_final else None,
+        high=interval.high if interval and in_final else None,
+        rounds=len(figures) if in_final else 0,
+        ratio=as_ratio(compared) if compared is not None else None,
+        stopped=not figures and all(row["error"]["kind"] == "timeout" for row in own),
+        remark=remark,
+    )
+
+
+def _disturbances(rows: Sequence[Row]) -> list[str]:
+    """Runs of the final beside which others worked."""
+    disturbed = 0
+    for row in rows:
+        taken = (row.get("others_cpu_seconds") or 0.0) + (row.get("steal_seconds") or 0.0)
+        disturbed += taken > max(0.05, LOAD_NOTICED * (row.get("elapsed_seconds") or 0.0) * 2)
+    if not disturbed:
+        return []
+    return [
+        f"beside {disturbed} of the final's {len(rows)} runs other programs or the hypervisor took CPU time; "
+        "close them for narrower intervals"
+    ]

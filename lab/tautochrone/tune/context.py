@@ -1,0 +1,29 @@
+"""What a search knows beside its rows; kept in study.json next to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tautochrone.report.tune.analysis_types import Finding
+from tautochrone.studies.context import StudyContext
+
+SCHEMA = "tautochrone.tune/1"
+
+
+class TuneContext(StudyContext, kw_only=True):
+    """Everything about a search that its rows do not hold."""
+
+    schema: str = SCHEMA
+    command: str = "tauto tune"
+    program: tuple[str, ...] = ()
+    arguments: tuple[tuple[str, ...], ...] = ()
+    has_openmp: bool = False
+    objective: str = "time"
+    expert: str | None = None
+    base: Mapping[str, str] = {}
+    tried: tuple[Finding, ...] = ()
+    left_out: tuple[Finding, ...] = ()
+    looks: tuple[int, ...] = ()
+    eliminated: Mapping[str, str] = {}
+    ended: str = ""
+    effect_checked: tuple[str, ...] = ()

@@ -1,0 +1,93 @@
+"""Whether a run's answer counts: the objective's number, the user's check, the default's output."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tautochrone.executor import RunError
+from tautochrone.measure import equal_answers
+from tautochrone.row import Row
+from tautochrone.session import CheckRows
+from tautochrone.tune.objective import MATCHED, Objective
+from tautochrone.tune.space import DEFAULT
+
+OUTPUT = "output_sha256"
+_CHECK_LIMIT_SECONDS = 600.0
+
+
+@dataclass(frozen=True)
+class Judging:
+    """How a run's output is looked at; see `SubprocessExecutor`."""
+
+    objective: Objective
+    check: str | None = None
+    same_output: bool = False
+
+    def __call__(self, output: str, folder: Path | None) -> tuple[Mapping[str, Any], RunError | None]:
+        """What to keep of an output, and what is wrong with it."""
+        record: dict[str, Any] = {}
+        if self.objective.kind == "regex":
+            value = self.objective.matched(output)
+            if value is None or not value > 0:
+                what = "nothing that matches" if value is None else f"{value:g}, which is not positive, for"
+                assert self.objective.pattern is not None
+                pattern = self.objective.pattern.pattern
+                return record, RunError("failed", f"it printed {what} {pattern!r}")
+            record[MATCHED] = value
+        if self.same_output:
+            record["check"] = {"passed": True, OUTPUT: hashlib.sha256(output.encode()).hexdigest()[:16]}
+        if self.check is not None:
+            said = _checked(self.check, output, folder)
+            if said:
+                return record, RunError("wrong_answer", said)
+        return record, None
+
+    @property
+    def check_rows(self) -> CheckRows | None:
+        """The comparison of outputs with those of the default, where it was asked for."""
+        return equal_answers(_is_default, field_name=OUTPUT) if self.same_output else None
+
+
+def _is_default(row: Row) -> bool:
+    return bool(row["name"] == DEFAULT)
+
+
+def _checked(check: str, output: str, folder: Path | None) -> str:
+    """What the user's command says against an output; empty where it is content."""
+    try:
+        done = subprocess.run(
+            ["/bin/sh", "-c", check],
+            input=output,
+            capture_output=True,
+            text=True,
+            cwd=folder,
+            timeout=_CHECK_LIMIT_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return f"the check did not end within {_CHECK_LIMIT_SECONDS:g} s"
+    if done.returncode == 0:
+        return ""
+    said = (done.stderr or done.stdout).strip().splitlines()
+    return f"the check ended with exit code {done.returncode}{': ' + said[-1] if said else ''}"
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path | None]:
+    """A folder for one run, with links to all that is in the present one; new files go there."""
+    here = Path.cwd()
+    folder = Path(tempfile.mkdtemp(prefix="tauto-scratch-"))
+    try:
+        for one in here.iterdir():
+            (folder / one.name).symlink_to(one)
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

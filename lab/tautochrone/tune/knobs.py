@@ -1,0 +1,105 @@
+"""The table of knobs, read from knobs.toml: what can be set from outside, and when it matters."""
+
+from __future__ import annotations
+
+import textwrap
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from typing import Literal
+
+import msgspec
+
+from tautochrone.errors import TautoError
+from tautochrone.inspection.findings import Findings
+
+Kind = Literal["environment", "start", "mpi", "places", "argument"]
+Check = Literal["display_env", "affinity", "nice", "environment", "none"]
+
+Settings = Mapping[str, str]
+"""Knob → value; a knob that is absent is left as the program has it."""
+
+
+class Knob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A line of the table; see the head of knobs.toml for what the fields mean."""
+
+    name: str = ""
+    title: str
+    kind: Kind
+    values: str | tuple[str, ...]
+    explain: str
+    words: str = ""
+    needs: tuple[str, ...] = ()
+    requires: tuple[str, ...] = ()
+    tried: Literal["always", "asked"] = "always"
+    conflicts: tuple[str, ...] = ()
+    never: tuple[str, ...] = ()
+    check: Check = "none"
+
+    @property
+    def paragraph(self) -> str:
+        """The explanation on one line."""
+        return " ".join(self.explain.split())
+
+
+@cache
+def knobs() -> Mapping[str, Knob]:
+    """All knobs by name, in the table's order."""
+    text = (resources.files("tautochrone.tune") / "knobs.toml").read_text(encoding="utf-8")
+    return {name: msgspec.convert({**one, "name": name}, Knob) for name, one in tomllib.loads(text).items()}
+
+
+def knob(name: str) -> Knob:
+    """A knob of the table. TautoError for any other name."""
+    if name in knobs():
+        return knobs()[name]
+    raise TautoError(
+        f"there is no knob {name!r}",
+        f"There are {', '.join(knobs())}; any other variable is added with --env NAME=a,b",
+    )
+
+
+def in_words(settings: Settings) -> str:
+    """Settings as a person says them: "4 OpenMP threads, passive waiting"."""
+    said = []
+    for name, value in settings.items():
+        words = knobs()[name].words if name in knobs() else ""
+        said.append(words.replace("{}", value) if words else f"{name}={value}")
+    return " and ".join([", ".join(said[:-1]), said[-1]] if len(said) > 1 else said)
+
+
+def missing(one: Knob, found: Findings, machine_facts: Mapping[str, bool]) -> str:
+    """Why a knob cannot matter here; empty where it can."""
+    if one.needs and not found.has(*one.needs):
+        return f"the program has no {' or '.join(one.needs)}"
+    facts = {
+        "asks_schedule": (
+            found.schedules.asks_environment is not False,
+            "its loops do not ask the environment for a schedule",
+        ),
+        "static_loops": (
+            found.schedules.has_static_loops is not False,
+            "it has no static OpenMP loops",
+        ),
+        "unequal": (machine_facts.get("unequal", False), "the cores here are equally fast"),
+        "smt": (machine_facts.get("smt", False), "the cores here have one hardware thread each"),
+        "several_cpus": (len(found.cpus) > 1, "there is one CPU"),
+        "mpi_launcher": (found.mpi_launcher is not None, "the command starts no MPI launcher"),
+        "no_mpi": (found.mpi_launcher is None, "an MPI launcher places its ranks itself"),
+    }
+    return next((why for name in one.requires for holds, why in (facts[name],) if not holds), "")
+
+
+def explain(name: str) -> str:
+    """What ``tauto tune --explain KNOB`` prints."""
+    one = knob(name)
+    values = one.values if isinstance(one.values, str) else ", ".join(one.values)
+    made = "made from the machine" if isinstance(one.values, str) else values
+    lines = [f"{one.name}: {one.title}", "", textwrap.fill(one.paragraph, 100), "", f"Values: {made}."]
+    if one.needs:
+        lines.append(f"For programs with {' or '.join(one.needs)}.")
+    if one.conflicts:
+        lines.append(f"Not together with {', '.join(one.conflicts)}.")
+    lines.append("Tried by default." if one.tried == "always" else f"Tried with --try {one.name} only.")
+    return "\n".join(lines)

@@ -1,0 +1,103 @@
+"""What a search makes small (or large), as a positive figure of each row that is better when smaller."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from tautochrone.energy.record import measured_joules
+from tautochrone.errors import TautoError
+from tautochrone.report import text
+from tautochrone.row import Row
+
+MATCHED = "objective"
+"""The field of a row's ``detail`` that holds what the regular expression found."""
+
+Kind = Literal["time", "energy", "edp", "memory", "regex"]
+KINDS = ("time", "energy", "edp", "memory")
+
+
+@dataclass(frozen=True)
+class Objective:
+    """`figure` of a good row is positive; smaller is better. ``pattern`` and ``largest``: for regex alone."""
+
+    kind: Kind
+    pattern: re.Pattern[str] | None = None
+    largest: bool = False
+
+    @property
+    def needs_meter(self) -> bool:
+        """Whether it needs joules."""
+        return self.kind in ("energy", "edp")
+
+    @property
+    def caps_time(self) -> bool:
+        """Whether a run may be stopped once it has taken longer than the best."""
+        return self.kind == "time"
+
+    def figure(self, row: Row) -> float:
+        """The figure of a good row. KeyError or ValueError where the row has none."""
+        if self.kind == "time":
+            return float(row["seconds"])
+        if self.kind == "memory":
+            return float(row["max_rss_bytes"])
+        if self.kind == "regex":
+            value = float(row["detail"][MATCHED])
+            return 1.0 / value if self.largest else value
+        joules = measured_joules(row)
+        if joules is None:
+            raise ValueError("a run has no joules")
+        return joules if self.kind == "energy" else joules * float(row["elapsed_seconds"])
+
+    def written(self, figure: float) -> str:
+        """A figure for people, as the program or the meter would have it."""
+        if self.kind == "time":
+            return text.seconds(figure)
+        if self.kind == "memory":
+            return text.binary_bytes(figure)
+        if self.kind == "regex":
+            return text.significant(1.0 / figure if self.largest else figure, 4)
+        return text.quantity(figure, "J" if self.kind == "energy" else "Js")
+
+    @property
+    def less(self) -> tuple[str, str]:
+        """What to say of a ratio below and above 1: ("faster", "slower")."""
+        if self.kind == "time":
+            return "faster", "slower"
+        if self.kind == "regex":
+            return ("higher", "lower") if self.largest else ("lower", "higher")
+        noun = {"energy": "energy", "edp": "energy times time", "memory": "memory"}[self.kind]
+        return f"less {noun}", f"more {noun}"
+
+    def matched(self, output: str) -> float | None:
+        """The number that the pattern finds last in the output; None without a match."""
+        assert self.pattern is not None
+        found = None
+        for match in self.pattern.finditer(output):
+            found = match
+        if found is None:
+            return None
+        word = found.group(1) if self.pattern.groups else found.group(0)
+        try:
+            return float(word.replace(",", ""))
+        except (ValueError, AttributeError):
+            return None
+
+
+def parse_objective(words: str) -> Objective:
+    """Read "time", "energy", "edp", "memory", "regex:…" or "regex-max:…". TautoError for the rest."""
+    kind, colon, pattern = words.partition(":")
+    if kind in KINDS and not colon:
+        return Objective(kind)  # type: ignore[arg-type]
+    if kind in ("regex", "regex-min", "regex-max") and pattern:
+        try:
+            return Objective("regex", re.compile(pattern, re.MULTILINE), kind == "regex-max")
+        except re.error as error:
+            raise TautoError(
+                f"--objective {words!r} is no regular expression: {error}", "Put the number in brackets: (…)"
+            ) from error
+    raise TautoError(
+        f"there is no objective {words!r}",
+        f"Use {', '.join(KINDS)}, 'regex:PATTERN' (as small as can be) or 'regex-max:PATTERN'",
+    )

@@ -1,0 +1,270 @@
+"""The search: who is screened, who reaches the final, when it ends, and who may be called better.
+
+No processes, files or clocks of its own: everything runs through the executor and the clock it is given.
+
+The looks at the final are planned before its first run (statistics.py says why): their number and the
+number of rivals divide the error that a claim may have, so that all claims of a search together err in at
+most 1 % of searches. The final ends at the first look at which the lead is known within 1 %.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from statistics import median
+from typing import Literal
+
+from tautochrone import statistics
+from tautochrone.clock import Clock
+from tautochrone.configuration import Configuration
+from tautochrone.executor import Executor, RunResult
+from tautochrone.halving import Rules, halving
+from tautochrone.measure import Outcome, pair_rows, run_plan
+from tautochrone.plan import Plan
+from tautochrone.progress import Progress
+from tautochrone.row import SCREENING, Row
+from tautochrone.session import CheckRows
+from tautochrone.statistics import Comparison
+from tautochrone.store import Store
+from tautochrone.tune.space import DEFAULT
+
+FINALISTS = 4
+MOST_LOOKS = 3
+LEAD_KNOWN_WITHIN = 0.01
+KILL_FACTOR = 1.3
+KEPT_SHARE = 0.4
+MOST_ROUNDS = 60
+_FIRST_ROUND_FACTOR = 1.15  # a killed run costs 1.3 times the best one, a good one less
+
+Ended = Literal["lead", "budget", "rounds", "interrupted", "alone"]
+
+
+@dataclass(frozen=True)
+class Decision:
+    """How a search went. ``winner`` is the default unless another one was resolved as better.
+
+    ``comparisons``: each finalist but the default against the default, ``lead``: the best against the second
+    best. ``runs`` counts every run; ``ended``: why the final was over.
+    """
+
+    winner: Configuration
+    finalists: Sequence[Configuration]  # best first
+    comparisons: Mapping[str, Comparison]  # by config_id
+    lead: Comparison | None
+    eliminated: Mapping[str, str]
+    looks: Sequence[int]
+    rounds: int
+    runs: int
+    ended: Ended
+    failed: Mapping[str, str] = field(default_factory=dict)
+    notices: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a search may use: seconds, or runs (None: no such limit)."""
+
+    seconds: float | None
+    runs: int | None = None
+
+
+def search(
+    plan: Plan,
+    store: Store,
+    executor: Executor,
+    clock: Clock,
+    progress: Progress,
+    limits: Limits,
+    *,
+    figure: Callable[[Row], float],
+    cap_runs: bool = True,
+    check_rows: CheckRows | None = None,
+    looks_kept: Callable[[Sequence[int]], Sequence[int]] = list,
+) -> Decision:
+    """Screen the plan's configurations, of which one is called ``default``, and decide between the best.
+
+    What the store holds is not run again, and its seconds count. ``looks_kept`` is given the looks that were
+    planned and returns those that hold: a search that goes on keeps its first plan. KeyboardInterrupt passes
+    through once what was measured is kept.
+    """
+    limits = _left(limits, sum(row["elapsed_seconds"] for row in store.rows(None)), len(store.rows(None)))
+    begun = clock.monotonic()
+    default = next(one for one in plan.configurations if one.name == DEFAULT)
+    rules = Rules(
+        finalists=FINALISTS,
+        must_keep=(DEFAULT,),
+        stage_rounds=(1, 1, 2),
+        kill_factor=KILL_FACTOR,
+        cap_runs=cap_runs,
+        kept_share=KEPT_SHARE,
+        figure=figure,
+    )
+    counted = _Counting(executor)
+    # No round of the final yet: its looks are planned once the screening has shown what it leaves.
+    screened = halving(
+        replace(plan, rounds=1),
+        store,
+        counted,
+        clock,
+        progress,
+        rules=rules,
+        check_rows=check_rows,
+        max_seconds=limits.seconds,
+        final=False,
+    )
+    if screened.interrupted:
+        raise KeyboardInterrupt
+    finalists = [one for members in screened.finalists.values() for one in members]
+    if default not in finalists:
+        finalists = [default, *finalists]
+    left = _left(limits, clock.monotonic() - begun, counted.runs)
+    looks = looks_kept(planned_looks(left, finalists, _seconds_of_a_round(store, finalists)))
+    final = replace(plan, configurations=finalists, order="latin")
+    outcome: Outcome | None = None
+    ended: Ended = "alone" if len(finalists) < 2 else "rounds"
+    for look in looks if len(finalists) > 1 else ():
+        outcome = run_plan(
+            replace(final, rounds=look), store, counted, clock, progress, check_rows=check_rows
+        )
+        if outcome.interrupted:
+            raise KeyboardInterrupt
+        lead = _lead(store.rows(), finalists, figure, _family(finalists, looks))
+        if lead is not None and known(lead):
+            ended = "lead"
+            break
+        if look == looks[-1] and look < MOST_ROUNDS:
+            ended = "budget"
+    return _decide(
+        store, finalists, default, figure, looks, screened.eliminated, outcome, ended, counted.runs
+    )
+
+
+def planned_looks(left: Limits, finalists: Sequence[Configuration], round_seconds: float | None) -> list[int]:
+    """After how many rounds the final is looked at: at most three times, first as early as can be."""
+    rounds = MOST_ROUNDS
+    if left.runs is not None:
+        rounds = min(rounds, left.runs // max(1, len(finalists)))
+    if left.seconds is not None and round_seconds:
+        rounds = min(rounds, int(left.seconds / round_seconds))
+    for count in range(MOST_LOOKS, 0, -1):
+        first = statistics.rounds_needed(comparisons=max(1, len(finalists) - 1) * count)
+        first = max(first, rounds // 3) if count > 1 else rounds
+        looks = [first * 2**number for number in range(count - 1)] + [rounds]
+        if count == 1 or (looks[-2] * 1.3 <= rounds and first <= rounds):
+            return [max(1, look) for look in looks]
+    return [max(1, rounds)]
+
+
+def known(lead: Comparison) -> bool:
+    """Whether the interval of a comparison is narrow enough: 1 % from end to end of the ratio."""
+    if lead.low is None or lead.high is None or lead.ratio is None:
+        return False
+    return (lead.high - lead.low) / lead.ratio < LEAD_KNOWN_WITHIN
+
+
+def round_seconds_at_first(default_seconds: float, candidates: int) -> float:
+    """What one round of all candidates takes, roughly, before any was run."""
+    return _FIRST_ROUND_FACTOR * default_seconds * candidates
+
+
+def _left(limits: Limits, seconds: float, runs: int) -> Limits:
+    return Limits(
+        None if limits.seconds is None else max(0.0, limits.seconds - seconds),
+        None if limits.runs is None else max(0, limits.runs - runs),
+    )
+
+
+def _family(finalists: Sequence[Configuration], looks: Sequence[int]) -> int:
+    return max(1, len(finalists) - 1) * max(1, len(looks))
+
+
+def _seconds_of_a_round(store: Store, finalists: Sequence[Configuration]) -> float | None:
+    elapsed: dict[str, list[float]] = {}
+    for row in store.rows(SCREENING) + store.rows():
+        if row["error"] is None:
+            elapsed.setdefault(row["config_id"], []).append(row["elapsed_seconds"])
+    found = [median(elapsed[one.config_id]) for one in finalists if one.config_id in elapsed]
+    return sum(found) / len(found) * len(finalists) if found else None
+
+
+def _ranked(
+    rows: Sequence[Row], finalists: Sequence[Configuration], figure: Callable[[Row], float]
+) -> list[Configuration]:
+    """Best first by the median over the final's rounds; those without a good row last."""
+    figures: dict[str, list[float]] = {}
+    for row in rows:
+        if row["error"] is None:
+            figures.setdefault(row["config_id"], []).append(figure(row))
+    return sorted(
+        finalists,
+        key=lambda one: median(figures[one.config_id]) if one.config_id in figures else float("inf"),
+    )
+
+
+def _lead(
+    rows: Sequence[Row],
+    finalists: Sequence[Configuration],
+    figure: Callable[[Row], float],
+    comparisons: int,
+) -> Comparison | None:
+    ranked = _ranked(rows, finalists, figure)
+    if len(ranked) < 2:
+        return None
+    pairs = pair_rows(rows, ranked[0].config_id, ranked[1].config_id, figure)
+    return statistics.compare(pairs, comparisons=comparisons)
+
+
+def _decide(
+    store: Store,
+    finalists: Sequence[Configuration],
+    default: Configuration,
+    figure: Callable[[Row], float],
+    looks: Sequence[int],
+    eliminated: Mapping[str, str],
+    outcome: Outcome | None,
+    ended: Ended,
+    runs: int,
+) -> Decision:
+    rows = store.rows()
+    family = _family(finalists, looks)
+    ranked = _ranked(rows, finalists, figure)
+    comparisons = {
+        one.config_id: statistics.compare(
+            pair_rows(rows, one.config_id, default.config_id, figure), comparisons=family
+        )
+        for one in ranked
+        if one is not default
+    }
+    better = [
+        one
+        for one in ranked
+        if one is not default and comparisons[one.config_id].verdict == statistics.FASTER
+    ]
+    return Decision(
+        winner=better[0] if better else default,
+        finalists=ranked,
+        comparisons=comparisons,
+        lead=_lead(rows, finalists, figure, family),
+        eliminated=dict(eliminated),
+        looks=tuple(looks),
+        rounds=outcome.rounds if outcome is not None else 0,
+        runs=runs,
+        ended=ended,
+        failed=dict(outcome.dropped) if outcome is not None else {},
+        notices=tuple(outcome.notices) if outcome is not None else (),
+    )
+
+
+class _Counting:
+    """Counts the runs of an executor."""
+
+    def __init__(self, inner: Executor) -> None:
+        self._inner = inner
+        self.runs = 0
+        if expect := getattr(inner, "expect", None):
+            self.expect = expect
+
+    def run(self, configuration: Configuration, time_limit: float) -> RunResult:
+        """Count, and run."""
+        self.runs += 1
+        return self._inner.run(configuration, time_limit)

@@ -1,0 +1,122 @@
+"""The answer in words: what to set and what it brings, or to leave it as it is; and which knobs matter."""
+
+from __future__ import annotations
+
+from tautochrone import statistics
+from tautochrone.report.analysis_types import Ratio
+from tautochrone.report.text import count
+from tautochrone.report.tune.analysis_types import CandidateResult, TuneAnalysis
+from tautochrone.studies.wording import percent, signed
+from tautochrone.tune.objective import Objective
+
+_ENDED = {
+    "lead": "the lead was known within 1 %",
+    "budget": "the budget was used up",
+    "rounds": "the most rounds were run",
+    "alone": "nothing else was left in the race",
+}
+
+
+def sentences(analysis: TuneAnalysis, objective: Objective) -> tuple[str, ...]:
+    """The verdict first; then what else was in the final, which knobs matter, what disturbed."""
+    default = next((one for one in analysis.candidates if one.role == "default"), None)
+    winner = next((one for one in analysis.candidates if one.role == "winner"), None)
+    if default is None or default.figure is None:
+        return ("Nothing can be said: the program as it is gave no result. The reasons are below.",)
+    first = _use(winner, analysis, objective) if winner is not None else _leave(default, analysis, objective)
+    said = [first, _race(analysis), _matters(analysis)]
+    failed = [one for one in analysis.candidates if one.figure is None and not one.stopped]
+    if failed:
+        said.append(
+            f"{count(len(failed), 'candidate')} failed and cannot win: {failed[0].name} ({failed[0].remark})."
+        )
+    return tuple(one for one in [*said, *(f"{one[:1].upper()}{one[1:]}." for one in analysis.notices)] if one)
+
+
+def _use(winner: CandidateResult, analysis: TuneAnalysis, objective: Objective) -> str:
+    assert winner.ratio is not None
+    change = amount(winner.ratio, objective)
+    expert = " (the expert rule)" if winner.is_expert else ""
+    return f"Use {winner.words}{expert}: {change}, {count(analysis.runs, 'run')}."
+
+
+def amount(ratio: Ratio, objective: Objective) -> str:
+    """Ratio 0.77 (0.73 to 0.81) → "23 % less time than now (19 to 27 %)"."""
+    assert ratio.value is not None
+    assert ratio.low is not None
+    assert ratio.high is not None
+    if objective.largest:
+        ends = sorted((1 / ratio.low - 1, 1 / ratio.high - 1))
+        return (
+            f"{percent(100 * (1 / ratio.value - 1))} % higher than now "
+            f"({percent(100 * ends[0])} to {percent(100 * ends[1])} %)"
+        )
+    what = "less time" if objective.kind == "time" else objective.less[0]
+    return (
+        f"{percent(100 * (1 - ratio.value))} % {what} than now "
+        f"({percent(100 * (1 - ratio.high))} to {percent(100 * (1 - ratio.low))} %)"
+    )
+
+
+def _leave(default: CandidateResult, analysis: TuneAnalysis, objective: Objective) -> str:
+    rivals = [one for one in analysis.candidates if one.ratio is not None and one.ratio.low is not None]
+    runs = count(analysis.runs, "run")
+    if not rivals:
+        reason = (
+            "all others were slower in the screening"
+            if not any(one.role == "finalist" for one in analysis.candidates)
+            else f"the budget ended before {statistics.MINIMUM_ROUNDS} rounds of the final were run"
+        )
+        return f"Leave it as it is: {reason}, {runs}."
+    nearest = min(rivals, key=lambda one: one.ratio.value or 1.0 if one.ratio is not None else 1.0)
+    assert nearest.ratio is not None
+    assert nearest.ratio.low is not None
+    assert nearest.ratio.high is not None
+    noun = "time" if objective.kind == "time" else "of it"
+    return (
+        f"Leave it as it is: no other setting is better as far as {runs} can resolve; "
+        f"the nearest, {nearest.words}, takes between {signed(nearest.ratio.low)} and "
+        f"{signed(nearest.ratio.high)} {noun}."
+    )
+
+
+def _race(analysis: TuneAnalysis) -> str:
+    finalists = sum(1 for one in analysis.candidates if one.rounds)
+    if finalists < 2:
+        return ""
+    expert = next((one for one in analysis.candidates if one.is_expert), None)
+    rule = ""
+    if expert is not None and not expert.rounds and expert.figure is not None:
+        rule = f" The expert rule ({expert.words}) did not reach the final: {expert.remark}."
+    stopped = sum(1 for one in analysis.candidates if one.stopped)
+    slow = f" ({stopped} were stopped at 1.3 times the best time)" if stopped else ""
+    return (
+        f"{count(len(analysis.candidates), 'candidate')} were in the race{slow} and {finalists} in the final "
+        f"of {count(analysis.rounds, 'round')}, which ended because "
+        f"{_ENDED.get(analysis.ended, 'it was stopped')}."
+        f"{rule}"
+    )
+
+
+def _matters(analysis: TuneAnalysis) -> str:
+    knobs = list(dict.fromkeys(one.knob for one in analysis.effects))
+    strong = list(
+        dict.fromkeys(one.knob for one in analysis.effects if one.resolved and abs(one.factor - 1) > 0.01)
+    )
+    rest = [knob for knob in knobs if knob not in strong]
+    if not knobs:
+        return ""
+    if not strong:
+        return f"No knob by itself makes a difference that {count(analysis.runs, 'run')} can resolve."
+    tail = (
+        f"; {', '.join(rest)} {'makes' if len(rest) == 1 else 'make'} no difference that "
+        f"{count(analysis.runs, 'run')} can resolve"
+        if rest
+        else ""
+    )
+    parts = []
+    for knob in strong[:3]:
+        own = [one for one in analysis.effects if one.knob == knob and one.resolved]
+        far = max(own, key=lambda one: abs(one.factor - 1))
+        parts.append(f"{knob} ({far.value}: {signed(far.factor)})")
+    return f"What matters: {', '.join(parts)}{tail}."

@@ -1,0 +1,46 @@
+"""What a search needs from outside: the machine, processes, the meter. Tests put in others."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TextIO
+
+from tautochrone.clock import Clock, SystemClock
+from tautochrone.energy.find import Found, find_meter
+from tautochrone.energy.metered_executor import ClosingExecutor, MeteredExecutor
+from tautochrone.machine import read_machine
+from tautochrone.machine_record import Machine
+from tautochrone.progress import Progress, progress_for
+from tautochrone.subprocess_executor import SubprocessExecutor
+from tautochrone.tune.judging import Judging, scratch_folder
+from tautochrone.tune.options import TuneRequest
+from tautochrone.tune.spreading import SpreadExecutor
+
+
+def _executor(request: TuneRequest, judging: Judging, meter: Found | None) -> ClosingExecutor:
+    def one() -> ClosingExecutor:
+        folders = {"folders": scratch_folder} if request.scratch else {}
+        return SubprocessExecutor(reads="elapsed", seed=request.seed, judge=judging, **folders)
+
+    if request.nodes > 1:
+        return SpreadExecutor(one, request.nodes)
+    return MeteredExecutor(one(), meter) if meter is not None else one()
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """The real ones by default."""
+
+    machine: Callable[[str], Machine] = read_machine
+    meter: Callable[[], Found] = find_meter
+    executor: Callable[[TuneRequest, Judging, Found | None], ClosingExecutor] = _executor
+    progress: Callable[[str], Progress] = progress_for
+    clock: Clock = field(default_factory=SystemClock)
+    output: TextIO = field(default_factory=lambda: sys.stdout)
+    messages: TextIO = field(default_factory=lambda: sys.stderr)
+
+    def say(self, sentence: str) -> None:
+        """A line for the user that is no result."""
+        print(sentence, file=self.messages, flush=True)

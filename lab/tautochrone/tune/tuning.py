@@ -1,0 +1,243 @@
+"""``tauto tune`` from the request to the answer, one step after the other."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tautochrone.clock import iso
+from tautochrone.energy.find import Found
+from tautochrone.energy.objective import check_objective
+from tautochrone.errors import TautoError
+from tautochrone.inspection.findings import Findings, inspect
+from tautochrone.inspection.watching import Watched
+from tautochrone.machine_record import Machine
+from tautochrone.measure import run_plan
+from tautochrone.plan import Plan
+from tautochrone.report.tune.analysis_types import Finding, TuneAnalysis
+from tautochrone.store import ROWS_FILE, Store
+from tautochrone.studies import context as contexts
+from tautochrone.studies.preparing import machine_advice
+from tautochrone.tune.analysis import analyse
+from tautochrone.tune.applying import applied, configuration
+from tautochrone.tune.context import TuneContext
+from tautochrone.tune.effect_check import took_effect
+from tautochrone.tune.judging import Judging
+from tautochrone.tune.objective import Objective, parse_objective
+from tautochrone.tune.options import TuneRequest
+from tautochrone.tune.paste import write_profile
+from tautochrone.tune.recorded import space_of, write_space
+from tautochrone.tune.search import Limits, search
+from tautochrone.tune.services import Services
+from tautochrone.tune.showing import announce, show
+from tautochrone.tune.space import DEFAULT, Space, build_space
+from tautochrone.tune.spreading import check_spreading
+from tautochrone.tune.trial import check_budget, summary, try_out
+from tautochrone.tune.values import place_of
+
+STUDY = "tune"
+_LEAST_TIME_LIMIT_SECONDS = 10.0
+_TIME_LIMIT_FACTOR = 10.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prepared:
+    """A request that was checked against program and machine."""
+
+    request: TuneRequest
+    objective: Objective
+    judging: Judging
+    machine: Machine
+    found: Findings
+    space: Space
+    watched: Watched
+    meter: Found | None
+
+    @property
+    def has_openmp(self) -> bool:
+        """Whether threads of MPI ranks can be set."""
+        return self.found.has("libgomp", "libomp")
+
+
+def run_tune(request: TuneRequest, services: Services | None = None) -> TuneAnalysis | None:
+    """Look, try out, search, answer. None where a space was only recorded.
+
+    Raises TautoError for everything that cannot be tuned, before the search; KeyboardInterrupt where it was
+    interrupted: the same command goes on.
+    """
+    services = services or Services()
+    prepared = prepare(request, services)
+    with ExitStack() as stack:
+        executor = stack.enter_context(closing(services.executor(request, prepared.judging, prepared.meter)))
+        plan = plan_of(prepared)
+        record = prepared.machine.to_dict()
+        store = stack.enter_context(
+            Store.open(request.folder, STUDY, plan.plan_id, record, request.fresh, services.clock)
+        )
+        announce(prepared.space, prepared.found, summary(prepared.watched, request), services)
+        if request.record is not None:
+            _record(prepared, plan, store, executor, services)
+            return None
+        context = _context(prepared, store)
+        contexts.save(context, request.folder)
+
+        def keep(looks: Sequence[int]) -> Sequence[int]:
+            if not context.looks:
+                context.looks = tuple(looks)
+                contexts.save(context, request.folder)
+            return context.looks
+
+        decision = search(
+            plan,
+            store,
+            executor,
+            services.clock,
+            services.progress("tuning"),
+            Limits(request.budget_seconds),
+            figure=prepared.objective.figure,
+            cap_runs=prepared.objective.caps_time,
+            check_rows=prepared.judging.check_rows,
+            looks_kept=keep,
+        )
+        context.ended = decision.ended
+        context.eliminated = dict(decision.eliminated)
+        context.notices = tuple(store.notices)
+        if decision.winner.name != DEFAULT:
+            context.effect_checked = took_effect(decision.winner, prepared.found)
+            context.notices = (*context.notices, *context.effect_checked)
+        contexts.save(context, request.folder)
+        analysis = analyse(store.rows(None), record, context)
+        profile = write_profile(request.folder, context, analysis.settings, analysis.verdict_sentences[0])
+        show(analysis, store, record, profile, request, services)
+    return analysis
+
+
+def prepare(request: TuneRequest, services: Services) -> Prepared:
+    """Everything before the first measured run. TautoError for the first thing that stands in the way."""
+    if not request.command:
+        raise TautoError("no command was given", "Write it behind two dashes: tauto tune -- ./solver case")
+    check_spreading(request.nodes, request.launcher)
+    objective = parse_objective(request.objective)
+    judging = Judging(objective, request.check, request.same_output)
+    machine = services.machine("none")
+    inspect(request.command, machine)  # what cannot be found is said before anything runs
+    meter = _meter(objective, services)
+    base = {name: values[0] for name, values in request.values.items()}
+    made = applied(request.command, (), base)
+    watched = try_out(made, request, judging)
+    found = inspect(made.command, machine, watched)
+    machine = _machine(request, found, machine, services)
+    space = build_space(request, found, place_of(machine))
+    if request.record is None:
+        check_budget(request, watched.seconds, len(space.candidates))
+    return Prepared(
+        request=request,
+        objective=objective,
+        judging=judging,
+        machine=machine,
+        found=found,
+        space=space,
+        watched=watched,
+        meter=meter,
+    )
+
+
+def _meter(objective: Objective, services: Services) -> Found | None:
+    """The meter where joules are the objective; an error where they cannot be had."""
+    if not objective.needs_meter:
+        return None
+    found = services.meter()
+    check_objective(objective.kind, found, services.say)
+    return found
+
+
+def _machine(request: TuneRequest, found: Findings, machine: Machine, services: Services) -> Machine:
+    """With measured speeds where weights may be made of them; a search that goes on keeps the first ones."""
+    if not request.fresh and (request.folder / ROWS_FILE).exists():
+        with Store.read(request.folder) as store:
+            if store.machine.get("machine") == machine.machine:
+                return msgspec.convert(store.machine, Machine)
+    if found.has("libgomp", "libomp") and found.schedules.has_static_loops is not False:
+        return services.machine("quick")
+    return machine
+
+
+def plan_of(prepared: Prepared) -> Plan:
+    """All candidates as a plan; it gives the search its identity."""
+    request = prepared.request
+    longest = prepared.watched.seconds * request.repeat
+    limit = request.time_limit_seconds or max(_LEAST_TIME_LIMIT_SECONDS, _TIME_LIMIT_FACTOR * longest)
+    return Plan(
+        STUDY,
+        [
+            configuration(
+                one,
+                request.command,
+                request.arguments,
+                has_openmp=prepared.has_openmp,
+                repeat=request.repeat,
+                launcher=request.launcher,
+            )
+            for one in prepared.space.candidates
+        ],
+        rounds=1,
+        seed=request.seed,
+        time_limit_seconds=limit,
+        machine=prepared.machine.to_dict(),
+    )
+
+
+def _context(prepared: Prepared, store: Store) -> TuneContext:
+    request, space = prepared.request, prepared.space
+    before = contexts.load(TuneContext(), store.folder) if store.rows(None) else TuneContext()
+    machine: Mapping[str, Any] = prepared.machine.to_dict()
+    words = ["tauto", *sys.argv[1:]] if sys.argv[1:2] == [STUDY] else ["tauto", STUDY, "--", *request.command]
+    return TuneContext(
+        command=shlex.join(words),
+        folder=str(request.folder),
+        machine_advice=machine_advice(machine),
+        program=request.command,
+        arguments=request.arguments,
+        has_openmp=prepared.has_openmp,
+        objective=request.objective,
+        expert=space.expert,
+        base=dict(space.default.settings),
+        tried=tuple(
+            Finding(knob=one.knob.name, values=one.values, because=one.because) for one in space.tried
+        ),
+        left_out=tuple(Finding(knob=name, values=(), because=why) for name, why in space.left_out),
+        looks=before.looks,
+    )
+
+
+def _record(prepared: Prepared, plan: Plan, store: Store, executor: Any, services: Services) -> None:
+    """Run every candidate in every round, and write the space."""
+    request = prepared.request
+    assert request.record is not None
+    outcome = run_plan(
+        replace(plan, rounds=request.record_rounds),
+        store,
+        executor,
+        services.clock,
+        services.progress("recording"),
+        check_rows=prepared.judging.check_rows,
+    )
+    if outcome.interrupted:
+        raise KeyboardInterrupt
+    words = shlex.join([Path(request.command[0]).name, *request.command[1:]])
+    space = space_of(words, plan.machine, iso(services.clock.now())[:10], store.rows())
+    write_space(space, request.record)
+    services.say(f"{len(space.candidates)} candidates in {outcome.rounds} rounds: {request.record}")
+
+
+def stored_analysis(store: Store) -> TuneAnalysis:
+    """The answer of a folder's rows, as the search that measured them gave it."""
+    context = contexts.load(TuneContext(folder=str(store.folder)), store.folder)
+    return analyse(store.rows(None), store.machine, context)

@@ -1,0 +1,169 @@
+"""tauto inspect: what is behind a command line, and what its files and a run of it tell."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+
+from tautochrone.cli import main
+from tautochrone.errors import TautoError
+from tautochrone.inspection.commands import behind
+from tautochrone.inspection.findings import INSIDE, LINKED, LOADED, inspect, known_runtimes
+from tautochrone.inspection.watching import watch
+from tune_fakes import compiled, here
+
+
+@pytest.mark.parametrize(
+    ("words", "programs", "through"),
+    [
+        ("sh -c true", ["true"], ["sh"]),
+        ("env A=1 B=2 nice -n 5 sleep 1", ["sleep"], ["env", "nice"]),
+        ("taskset -c 0,1 sleep 1", ["sleep"], ["taskset"]),
+        ("timeout -k 5 10 sleep 1", ["sleep"], ["timeout"]),
+        ("sleep 1", ["sleep"], []),
+    ],
+)
+def test_the_program_behind_a_command(words: str, programs: list[str], through: list[str]) -> None:
+    found = behind(words.split())
+    assert [path.name for path in found.programs] == programs
+    assert list(found.through) == through
+
+
+def executable(path: Path, text: str) -> Path:
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+def test_the_program_behind_an_mpi_launcher_and_its_options(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    executable(tmp_path / "mpirun", "#!/bin/sh\n")
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    found = behind(shlex.split("mpirun -n 4 --bind-to core --mca btl self -x OMP_NUM_THREADS=2 sleep 1"))
+    assert [path.name for path in found.programs] == ["sleep"]
+    assert found.mpi_launcher == "mpirun"
+
+
+def test_the_programs_that_a_script_names(tmp_path: Path) -> None:
+    script = executable(
+        tmp_path / "job", "#!/bin/sh\n# a job\nexport A=1\nA=2 sleep 0 && sort -n /dev/null\n"
+    )
+    found = behind([str(script)])
+    assert [path.name for path in found.programs] == ["sleep", "sort"]
+    assert found.is_script
+
+
+def test_a_command_that_is_not_there_says_how_to_write_it() -> None:
+    with pytest.raises(TautoError, match=r"there is no command 'no-such-program'.*with its path"):
+        behind(["no-such-program"])
+
+
+def test_a_file_that_is_not_executable_says_so(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("1")
+    with pytest.raises(TautoError, match=r"not executable.*chmod"):
+        behind([str(tmp_path / "data")])
+
+
+def test_static_loops_of_gcc_ask_nobody(tmp_path: Path) -> None:
+    found = inspect([str(compiled("static_loop.c", tmp_path, "-fopenmp"))], here())
+    assert [(one.name, one.how) for one in found.runtimes if one.name == "libgomp"] == [("libgomp", LINKED)]
+    assert found.schedules.has_static_loops is True
+    assert found.schedules.asks_environment is False
+
+
+def test_loops_with_schedule_runtime_ask_the_environment(tmp_path: Path) -> None:
+    found = inspect([str(compiled("runtime_loop.c", tmp_path, "-fopenmp"))], here())
+    assert found.schedules.asks_environment is True
+    assert "GOMP_" in found.schedules.evidence
+
+
+@pytest.mark.parametrize(("source", "asks"), [("static_loop.c", False), ("runtime_loop.c", True)])
+def test_clang_passes_the_schedule_as_an_argument(tmp_path: Path, source: str, asks: bool) -> None:
+    library = "-Wl,-l:libomp.so.5"
+    program = compiled(
+        source, tmp_path, "-fopenmp", "-nodefaultlibs", library, "-lc", "-lm", compiler="clang"
+    )
+    found = inspect([str(program)], here())
+    assert found.has("libomp")
+    assert not found.has("libgomp")
+    assert found.schedules.asks_environment is asks
+
+
+def test_openmp_that_is_linked_statically_is_found_inside(tmp_path: Path) -> None:
+    found = inspect([str(compiled("static_loop.c", tmp_path, "-fopenmp", "-static"))], here())
+    assert found.linked_statically
+    assert [(one.name, one.how) for one in found.runtimes] == [("libgomp", INSIDE)]
+    assert found.schedules.has_static_loops is True
+    assert any("LD_PRELOAD" in note for note in found.notes)
+
+
+def test_a_program_without_openmp_has_none(tmp_path: Path) -> None:
+    found = inspect([str(compiled("static_loop.c", tmp_path))], here())
+    assert not found.has("libgomp", "libomp")
+    assert found.schedules.asks_environment is False
+
+
+def test_what_a_script_loads_is_seen_when_it_runs(tmp_path: Path) -> None:
+    program = compiled("static_loop.c", tmp_path, "-fopenmp")
+    script = executable(tmp_path / "job", f'#!/bin/sh\nname={program}\n"$name" 3 2000\n')
+    unseen = inspect([str(script)], here())
+    assert not unseen.has("libgomp")
+    assert any("--run" in note for note in unseen.notes)
+    seen = inspect([str(script)], here(), watch([str(script)], 60))
+    assert [(one.name, one.how) for one in seen.runtimes if one.name == "libgomp"] == [("libgomp", LOADED)]
+    assert seen.schedules.has_static_loops is True
+
+
+def test_a_daemon_is_noticed_and_ended() -> None:
+    seen = watch(["sh", "-c", "setsid sleep 30 & sleep 0.05"], 60)
+    assert seen.left_running == ("sleep",)
+    assert seen.seconds < 20
+
+
+def test_a_run_that_takes_too_long_is_stopped() -> None:
+    seen = watch(["sleep", "30"], 0.1)
+    assert seen.stopped
+    assert seen.left_running == ()
+
+
+def test_inspect_prints_json(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tautochrone.inspection.command.read_machine", lambda measure: here())
+    assert main(["inspect", "--json", "--", "sleep", "0"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["schema"] == "tautochrone.inspection/1"
+    assert said["programs"][0].endswith("sleep")
+    assert said["schedules"]["asks_environment"] is False
+
+
+def test_inspect_prints_a_table(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tautochrone.inspection.command.read_machine", lambda measure: here())
+    assert main(["inspect", "--", "sleep", "0"]) == 0
+    said = capsys.readouterr().out
+    assert "loops ask for their schedule" in said
+    assert "glibc" in said
+
+
+@pytest.mark.parametrize(
+    ("library", "runtime"),
+    [
+        ("libgomp.so.1", "libgomp"),
+        ("libgomp-a34b3233.so.1.0.0", "libgomp"),
+        ("libomp.so.5", "libomp"),
+        ("libiomp5.so", "libomp"),
+        ("libtbb.so.12", "tbb"),
+        ("libopenblas.so.0", "openblas"),
+        ("libscipy_openblas64_-56d6093b.so", "openblas"),
+        ("libmkl_core.so.2", "mkl"),
+        ("libblis.so.4", "blis"),
+        ("libmpi.so.40", "openmpi"),
+        ("libmpich.so.12", "mpich"),
+        ("libQt6Core.so.6", "qt"),
+        ("libjvm.so", "jvm"),
+    ],
+)
+def test_each_library_is_known_by_its_name(library: str, runtime: str) -> None:
+    assert [one.name for one in known_runtimes() if one.library.search(library)] == [runtime]

@@ -1,0 +1,146 @@
+"""What cannot be tuned: each with its own sentence, before anything is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tautochrone.cli import main
+from tautochrone.energy.find import Found
+from tautochrone.energy.meter import Unavailable
+from tautochrone.errors import TautoError
+from tautochrone.tune.objective import parse_objective
+from tautochrone.tune.options import TuneRequest
+from tautochrone.tune.services import Services
+from tautochrone.tune.tuning import prepare
+from tune_fakes import machine
+
+WORK = "i=0; while [ $i -lt 4000 ]; do i=$((i + 1)); done; "
+
+
+@pytest.fixture(autouse=True)
+def in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def no_meter() -> Found:
+    return Found(None, Unavailable("there is no meter in a virtual machine", "Measure on the host"))
+
+
+def check(command: Sequence[str] | str, **options: Any) -> None:
+    """All that comes before the first measured run."""
+    words = ("sh", "-c", WORK + command) if isinstance(command, str) else tuple(command)
+    environment = {"X": ("a", "b")}
+    request = TuneRequest(command=words, **{"budget_seconds": 60.0, "environment": environment, **options})
+    prepare(request, Services(machine=lambda measure: machine(), meter=no_meter))
+
+
+def test_what_can_be_tuned_passes() -> None:
+    check("true")
+
+
+def test_no_command() -> None:
+    with pytest.raises(TautoError, match=r"no command was given.*tauto tune -- "):
+        check(())
+
+
+def test_a_command_that_does_not_exist() -> None:
+    with pytest.raises(TautoError, match=r"there is no command './solver'.*as the shell would find it"):
+        check(("./solver",))
+
+
+def test_a_command_that_fails_as_it_is() -> None:
+    with pytest.raises(TautoError, match=r"fails as it is, with exit code 3: no such case.*Put that right"):
+        check("echo no such case >&2; exit 3")
+
+
+def test_a_command_that_is_killed() -> None:
+    with pytest.raises(TautoError, match=r"fails as it is, with signal 11"):
+        check("kill -SEGV $$")
+
+
+def test_a_command_that_needs_a_terminal() -> None:
+    with pytest.raises(TautoError, match=r"needs a terminal.*batch mode"):
+        check("test -t 0 || { echo 'stdin is not a terminal' >&2; exit 1; }")
+
+
+def test_a_command_that_opens_the_terminal_itself() -> None:
+    with pytest.raises(TautoError, match=r"needs a terminal"):
+        check("read answer </dev/tty")
+
+
+def test_an_output_without_the_number() -> None:
+    with pytest.raises(TautoError, match=r"nothing that matches.*in its default run.*in brackets"):
+        check("echo speed: fast", objective="regex:speed: ([0-9.]+)")
+
+
+def test_a_number_that_is_not_positive() -> None:
+    with pytest.raises(TautoError, match=r"0, which is not positive"):
+        check("echo speed: 0", objective="regex:speed: ([0-9.]+)")
+
+
+def test_a_command_that_goes_into_the_background() -> None:
+    with pytest.raises(TautoError, match=r"goes on in the background.*left: sleep.*foreground"):
+        check("setsid sleep 30 & true")
+
+
+def test_a_command_that_is_too_short_is_offered_a_window() -> None:
+    with pytest.raises(TautoError, match=r"below 5 ms.*--repeat [0-9]+"):
+        check(("true",))
+    check(("true",), repeat=50)
+
+
+def test_a_command_that_writes_the_same_file_in_each_run(tmp_path: Path) -> None:
+    with pytest.raises(TautoError, match=r"writes result\.txt in this folder.*--scratch"):
+        check("echo 1 > result.txt")
+    (tmp_path / "result.txt").unlink()
+    check("echo 1 > result.txt", scratch=True)
+    assert not (tmp_path / "result.txt").exists()
+
+
+def test_a_budget_that_is_too_small_for_two_rounds() -> None:
+    with pytest.raises(TautoError, match=r"too small for 2 rounds of [0-9]+ candidates.*--budget"):
+        check("sleep 0.2", budget_seconds=0.9)
+
+
+def test_a_command_that_does_not_end() -> None:
+    with pytest.raises(TautoError, match=r"did not end within 0\.3 s.*--time-limit"):
+        check("sleep 30", time_limit_seconds=0.3)
+
+
+def test_a_check_that_the_default_does_not_pass() -> None:
+    with pytest.raises(TautoError, match=r"default run does not pass --check.*exit code 1"):
+        check("echo 1", check="grep -q 2")
+    check("echo 2", check="grep -q 2")
+
+
+def test_energy_without_a_meter() -> None:
+    with pytest.raises(TautoError, match=r"no energy meter: there is no meter in a virtual machine"):
+        check("true", objective="energy")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("speed", "there is no objective 'speed'"),
+        ("regex:", "there is no objective 'regex:'"),
+        ("regex:(", "no regular expression"),
+        ("time:5", "there is no objective"),
+    ],
+)
+def test_objectives_that_are_none(words: str, said: str) -> None:
+    with pytest.raises(TautoError, match=said):
+        parse_objective(words)
+
+
+def test_several_nodes_need_a_launcher() -> None:
+    with pytest.raises(TautoError, match=r"--nodes 4 without --launcher.*srun"):
+        check("true", nodes=4)
+
+
+def test_the_command_line_ends_with_code_2(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tune", "--budget", "soon", "--", "true"]) == 2
+    assert "--budget 'soon' is no length of time. Write it like 90s" in capsys.readouterr().err

@@ -1,0 +1,200 @@
+"""tauto tune end to end, on programs that other people wrote, as far as they are here; small and short."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import json
+import os
+import shutil
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tautochrone.emulate import available, emulated
+from tautochrone.report.tune.analysis_types import TuneAnalysis
+from tautochrone.run_profile import command_of, read
+from tautochrone.store import Store
+from tautochrone.studies.concluding import report_again
+from tautochrone.tune.options import TuneRequest, parse_environment
+from tautochrone.tune.services import Services
+from tautochrone.tune.tuning import run_tune
+from tune_fakes import compiled, here, machine
+
+
+@pytest.fixture(autouse=True)
+def in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def need(program: str) -> None:
+    if shutil.which(program) is None:
+        pytest.skip(f"{program} is not here")
+
+
+def tune(command: Sequence[object], budget: float = 4.0, **options: Any) -> tuple[TuneAnalysis, str]:
+    """The answer and what was printed."""
+    said = io.StringIO()
+    request = TuneRequest(
+        command=tuple(map(str, command)),
+        **{"budget_seconds": budget, "output": Path("out"), "report": False, "most_candidates": 8, **options},
+    )
+    services = Services(machine=lambda measure: here(), output=said, messages=io.StringIO())
+    found = run_tune(request, services)
+    assert found is not None
+    assert found.verdict_sentences[0].startswith(("Use ", "Leave it as it is"))
+    return found, said.getvalue()
+
+
+def data(folder: Path, mebibytes: int = 4) -> Path:
+    """Text that compresses somewhat."""
+    path = folder / "data"
+    words = b"".join(f"{number * number % 9973} {number:x}\n".encode() for number in range(20000))
+    path.write_bytes((words * (mebibytes * (1 << 20) // len(words) + 1))[: mebibytes << 20])
+    return path
+
+
+def test_sort_and_its_answer_in_every_form(tmp_path: Path) -> None:
+    path = tmp_path / "numbers"
+    path.write_text("\n".join(str(number * 7919 % 65537) for number in range(30000)))
+    command = ["sort", "--parallel={threads}", "-o", "/dev/null", path]
+    found, said = tune(command, values={"threads": ("2", "1")}, report=True)
+    assert {one.role for one in found.candidates} >= {"default"}
+    assert "Profile:" in said
+    profile = read("out")
+    assert command_of(profile, [str(word) for word in command], "out")[1] in ("--parallel=1", "--parallel=2")
+    assert report_again(tmp_path / "out", tmp_path / "again.html").exists()
+    with Store.read(tmp_path / "out") as store:
+        assert {row["study"] for row in store.rows(None)} == {"tune"}
+
+
+def test_xz(tmp_path: Path) -> None:
+    need("xz")
+    command = ["xz", "-0", "-k", "-c", "-T{threads}", data(tmp_path)]
+    found, _ = tune(command, values={"threads": ("1", "2")}, check="xz -t")
+    assert all(one.figure is not None or one.stopped for one in found.candidates)
+
+
+def test_zstd(tmp_path: Path) -> None:
+    need("zstd")
+    found, _ = tune(
+        ["zstd", "-q", "-k", "-c", "-T{threads}", data(tmp_path)],
+        values={"threads": ("1", "2")},
+        objective="memory",
+    )
+    assert found.unit == "peak memory"
+
+
+def test_openblas_through_numpy_is_found_when_it_runs() -> None:
+    if importlib.util.find_spec("numpy") is None:
+        pytest.skip("NumPy is not here")
+    code = "import numpy; a = numpy.ones((400, 400)); [a @ a for _ in range(20)]"
+    found, _ = tune([sys.executable, "-c", code], budget=8.0)
+    tried = {one.knob: one.because for one in found.tried}
+    if "OPENBLAS_NUM_THREADS" not in tried:
+        pytest.skip("this NumPy has no OpenBLAS")
+    assert "loaded while it ran" in tried["OPENBLAS_NUM_THREADS"]
+
+
+def test_x264(tmp_path: Path) -> None:
+    need("x264")
+    video = tmp_path / "video.yuv"
+    video.write_bytes(os.urandom(160 * 96 * 3 // 2) * 30)
+    command = ["x264", "--quiet", "--input-res", "160x96", "--threads", "{threads}", "-o", "/dev/null", video]
+    tune(command, values={"threads": ("2", "1")})
+
+
+def test_gromacs_is_seen_with_its_runtimes() -> None:
+    need("gmx")
+    from tautochrone.inspection.findings import inspect
+
+    found = inspect(["gmx", "mdrun"], here())
+    assert found.has("libgomp")
+
+
+def test_an_objective_that_the_program_prints(tmp_path: Path) -> None:
+    script = "i=0; while [ $i -lt 3000 ]; do i=$((i + 1)); done; echo speed: $SPEED"
+    found, _ = tune(
+        ["sh", "-c", "SPEED=${SPEED:-10}; " + script],
+        objective="regex-max:speed: ([0-9.]+)",
+        environment=parse_environment(["SPEED=20,5"]),
+        excluded=("cpus",),
+    )
+    assert found.settings == {"SPEED": "20"}
+    assert "100 % higher than now" in found.verdict_sentences[0]
+
+
+def test_a_wrong_answer_does_not_win(tmp_path: Path) -> None:
+    script = 'i=0; while [ $i -lt ${N:-8000} ]; do i=$((i + 1)); done; echo "$i" | cut -c 1'
+    for guard in ({"check": "grep -q 8"}, {"same_output": True}):
+        found, _ = tune(
+            ["sh", "-c", script],
+            environment=parse_environment(["N=2000"]),
+            excluded=("cpus",),
+            fresh=True,
+            **guard,
+        )
+        assert found.settings == {}
+
+
+def test_several_nodes_run_candidates_side_by_side(tmp_path: Path) -> None:
+    begun = time.monotonic()
+    found, _ = tune(
+        ["sleep", "0.1"],
+        budget=2.0,
+        environment=parse_environment(["X=1,2,3,4,5,6"]),
+        excluded=("cpus",),
+        launcher=("env",),
+        nodes=4,
+    )
+    elapsed = time.monotonic() - begun
+    assert found.winner == "default"
+    assert found.runs * 0.1 > 1.3 * elapsed or found.runs * 0.1 > 2.0
+
+
+def test_a_space_is_recorded(tmp_path: Path) -> None:
+    request = TuneRequest(
+        command=("sleep", "0.01"),
+        environment=parse_environment(["X=1,2"]),
+        excluded=("cpus",),
+        record=tmp_path / "space.json",
+        record_rounds=2,
+        output=tmp_path / "out",
+    )
+    services = Services(machine=lambda measure: here(), output=io.StringIO(), messages=io.StringIO())
+    assert run_tune(request, services) is None
+    space = json.loads((tmp_path / "space.json").read_text())
+    assert [one["name"] for one in space["candidates"]] == ["default", "X=1", "X=2"]
+    assert all(len(one["seconds"]) == 2 for one in space["candidates"])
+
+
+@pytest.mark.slow
+def test_weighted_places_balance_a_static_loop_on_unequal_cores(tmp_path: Path) -> None:
+    possible, why = available()
+    if not possible or len(os.sched_getaffinity(0)) < 2:
+        pytest.skip(why or "one CPU")
+    program = compiled("static_loop.c", tmp_path, "-fopenmp")
+    slow = max(os.sched_getaffinity(0))
+    with emulated({slow: 4.0}) as state:
+        factor = state.factors[slow]
+        speeds = [1.0] * slow + [1.0 / factor]
+        services = Services(
+            machine=lambda measure: machine(speeds), output=io.StringIO(), messages=io.StringIO()
+        )
+        request = TuneRequest(
+            command=(str(program), "20", "1000"),
+            budget_seconds=12.0,
+            output=tmp_path / "out",
+            report=False,
+            most_candidates=12,
+        )
+        found = run_tune(request, services)
+    assert found is not None
+    weighted = [one for one in found.candidates if "weighted_places" in one.settings]
+    assert weighted
+    # No verdict on times here: a test must not depend on the load. benchmarks/README.md has the figures.
+    assert any(one.figure is not None for one in weighted)

@@ -1,0 +1,105 @@
+"""The search on recorded spaces of real programs, and on programs that do not differ: does it keep its word?
+
+Each file in recorded_spaces/ is an exhaustive measurement (tauto tune --record). A replay draws each run from
+the recorded ones of its candidate, so 200 searches with different luck take some seconds.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from pathlib import Path
+
+import pytest
+
+from tautochrone.clock import VirtualClock
+from tautochrone.configuration import Configuration
+from tautochrone.executor import RunResult
+from tautochrone.tune.recorded import (
+    RecordedCandidate,
+    RecordedSpace,
+    ReplayExecutor,
+    read_space,
+    write_space,
+)
+from tautochrone.tune.search import Limits
+from tautochrone.tune.space import DEFAULT
+from tune_fakes import searched
+
+SPACES = sorted((Path(__file__).parent / "recorded_spaces").glob("*.json"))
+SEEDS = 200
+SHARE_OF_RUNS = 0.25
+
+
+def test_at_least_five_real_programs_are_recorded() -> None:
+    programs = {read_space(path).program.split()[0] for path in SPACES}
+    assert len(SPACES) >= 5
+    assert len(programs) >= 4
+
+
+@pytest.mark.parametrize("path", SPACES, ids=lambda path: path.stem)
+def test_replays_find_the_best_and_never_make_it_slower(path: Path) -> None:
+    space = read_space(path)
+    medians = space.medians()
+    best, now = min(medians.values()), medians[DEFAULT]
+    near = 0
+    for seed in range(SEEDS):
+        clock = VirtualClock()
+        executor = ReplayExecutor(space, clock, seed)
+        found = searched(space, executor, clock, seed, Limits(None, int(SHARE_OF_RUNS * space.runs)))
+        answer = medians[found.winner.name]
+        near += answer <= 1.01 * best
+        assert executor.runs <= SHARE_OF_RUNS * space.runs
+        if found.winner.name != DEFAULT:
+            high = found.comparisons[found.winner.config_id].high
+            assert high is not None
+            assert answer <= now * max(1.0, high)
+    assert near >= 0.95 * SEEDS
+
+
+class Drifting:
+    """Every candidate is the same program on a machine that gets 3 % slower in the course of a search."""
+
+    def __init__(self, clock: VirtualClock, seed: int) -> None:
+        self._clock = clock
+        self._chance = random.Random(seed)
+
+    def run(self, configuration: Configuration, time_limit: float) -> RunResult:
+        seconds = math.exp(self._chance.gauss(0.0, 0.01)) * (1.0 + 0.03 * self._clock.monotonic() / 150.0)
+        if self._chance.random() < 0.03:
+            seconds *= 1.5
+        spent = min(seconds, time_limit)
+        self._clock.advance(spent)
+        return RunResult(seconds, seconds)
+
+
+def identical(count: int) -> RecordedSpace:
+    return RecordedSpace(
+        program="identical",
+        machine="none",
+        recorded="2026-01-01",
+        candidates=tuple(
+            RecordedCandidate(
+                name=DEFAULT if not number else f"c{number}",
+                settings={} if not number else {"X": str(number)},
+                seconds=(1.0,),
+            )
+            for number in range(count)
+        ),
+    )
+
+
+def test_an_identical_program_under_drift_is_hardly_ever_called_faster() -> None:
+    space = identical(16)
+    claimed = 0
+    for seed in range(500):
+        clock = VirtualClock()
+        found = searched(space, Drifting(clock, seed), clock, seed, Limits(None, 150))
+        claimed += found.winner.name != DEFAULT
+    assert claimed <= 5
+
+
+def test_a_space_comes_back_as_it_was_written(tmp_path: Path) -> None:
+    space = identical(3)
+    write_space(space, tmp_path / "space.json")
+    assert read_space(tmp_path / "space.json") == space

@@ -1,0 +1,162 @@
+"""The search on a mock executor and a virtual clock: who wins, when it ends, what it may cost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from measuring import configuration, open_store
+from tautochrone.clock import VirtualClock
+from tautochrone.configuration import Configuration
+from tautochrone.measure import Plan, seconds_of
+from tautochrone.mock_executor import MockExecutor
+from tautochrone.progress import SilentProgress
+from tautochrone.row import SCREENING
+from tautochrone.store import Store
+from tautochrone.tune.search import (
+    MOST_LOOKS,
+    MOST_ROUNDS,
+    Decision,
+    Limits,
+    known,
+    planned_looks,
+    search,
+)
+
+
+class Race:
+    """A folder, a clock and an executor for one search."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.clock = VirtualClock()
+        self.executor = MockExecutor(self.clock)
+
+    def run(self, *cells: Configuration, limits: Limits | None = None, cap: bool = True) -> Decision:
+        plan = Plan("tune", cells, 1, machine={"machine": "m"}, time_limit_seconds=100)
+        with open_store(self.folder, plan, self.clock) as store:
+            return search(
+                plan,
+                store,
+                self.executor,
+                self.clock,
+                SilentProgress(),
+                limits or Limits(None),
+                figure=seconds_of,
+                cap_runs=cap,
+            )
+
+
+@pytest.fixture
+def race(tmp_path: Path) -> Race:
+    return Race(tmp_path / "results")
+
+
+def field(*seconds: float, default: float = 1.0, noise: str = "noise 0.3%") -> list[Configuration]:
+    return [
+        configuration("default", f"seconds {default:g} {noise}"),
+        *(configuration(f"c{number}", f"seconds {one:g} {noise}") for number, one in enumerate(seconds)),
+    ]
+
+
+def test_the_best_wins_when_it_is_better_than_the_default(race: Race) -> None:
+    found = race.run(*field(0.8, *(0.9 + 0.02 * number for number in range(12))))
+    assert found.winner.name == "c0"
+    assert found.comparisons[found.winner.config_id].verdict == "faster"
+    assert len(found.finalists) == 4
+    assert "default" in [one.name for one in found.finalists]
+
+
+def test_the_default_stays_where_nothing_is_better(race: Race) -> None:
+    found = race.run(*field(*(1.0 + 0.01 * number for number in range(10)), default=0.98))
+    assert found.winner.name == "default"
+
+
+def test_the_default_reaches_the_final_however_slow_it_is(race: Race) -> None:
+    found = race.run(*field(1.0, 1.01, 1.02, 1.03, 1.04, 1.05, default=5.0))
+    assert "default" in [one.name for one in found.finalists]
+    assert found.winner.name == "c0"
+
+
+def test_the_final_ends_when_the_lead_is_known_within_a_hundredth(race: Race) -> None:
+    found = race.run(*field(0.8, 0.9, 0.95, noise="noise 0.1%"))
+    assert found.ended == "lead"
+    assert found.lead is not None
+    assert known(found.lead)
+    assert found.rounds == found.looks[0]
+
+
+def test_a_noisy_final_goes_on_to_its_last_planned_look(race: Race) -> None:
+    found = race.run(*field(0.97, 0.98, 0.99, noise="noise 4%"), limits=Limits(None, runs=200))
+    assert found.ended == "budget"
+    assert found.rounds == found.looks[-1] <= 50
+
+
+def test_a_slow_candidate_is_stopped_at_1_3_times_the_best(race: Race) -> None:
+    race.run(*field(0.5, 0.51, 0.52, 0.53, 0.54, 9.0, 9.0, default=0.6))
+    assert race.executor.limits.count(100) >= 1
+    stopped = [row for row in Store.read(race.folder).rows(SCREENING) if row["error"] is not None]
+    assert {row["name"] for row in stopped} <= {"c5", "c6"}
+    assert all(row["elapsed_seconds"] < 9.0 for row in stopped if row["position"] > 0)
+
+
+@pytest.mark.parametrize("fate", ["fail", "hang", "wrong", "fail after 3"])
+def test_what_fails_never_wins(race: Race, fate: str) -> None:
+    bad = configuration("bad", f"seconds 0.1 {fate}")
+    found = race.run(*field(0.9, 1.1, 1.2, 1.3), bad, cap=False)
+    assert found.winner.name != "bad"
+    assert "bad" not in [one.name for one in found.finalists] or found.winner.name == "default"
+
+
+def test_a_default_that_fails_leaves_the_default_in_charge(race: Race) -> None:
+    bad = configuration("default", "fail")
+    found = race.run(bad, *field(0.9, 1.1)[1:])
+    assert found.winner.name == "default"
+
+
+def test_a_budget_of_runs_is_kept(race: Race) -> None:
+    cells = field(*(1 + 0.01 * number for number in range(39)), noise="noise 2%")
+    found = race.run(*cells, limits=Limits(None, runs=150))
+    assert found.runs <= 150
+    assert len(race.executor.ran) == found.runs
+
+
+def test_a_budget_of_time_is_kept_within_a_round(race: Race) -> None:
+    race.run(*field(*(1 + 0.01 * number for number in range(15)), noise="noise 2%"), limits=Limits(90.0))
+    assert race.clock.monotonic() < 100
+
+
+def test_a_search_that_was_killed_goes_on_and_decides_the_same(race: Race, tmp_path: Path) -> None:
+    cells = field(0.8, *(0.9 + 0.02 * number for number in range(8)))
+    whole = Race(tmp_path / "whole").run(*cells)
+
+    class Killed(MockExecutor):
+        """Ctrl-C at the thirtieth run."""
+
+        def run(self, configuration: Configuration, time_limit: float):  # type: ignore[no-untyped-def]
+            if len(self.ran) == 30:
+                raise KeyboardInterrupt
+            return super().run(configuration, time_limit)
+
+    race.executor = Killed(race.clock)
+    with pytest.raises(KeyboardInterrupt):
+        race.run(*cells)
+    before = len(Store.read(race.folder).rows(None))
+    race.executor = MockExecutor(race.clock)
+    found = race.run(*cells)
+    assert before == 30
+    assert found.winner.name == whole.winner.name == "c0"
+    assert found.runs + before == whole.runs
+
+
+def test_looks_are_planned_from_what_is_left() -> None:
+    four = field(1, 1, 1)
+    assert planned_looks(Limits(None), four, 1.0)[-1] == MOST_ROUNDS
+    assert len(planned_looks(Limits(None), four, 1.0)) == MOST_LOOKS
+    assert planned_looks(Limits(12.0), four, 1.0) == [12]
+    assert planned_looks(Limits(None, runs=20), four, 1.0) == [5]
+    for rounds in range(1, 61):
+        looks = planned_looks(Limits(float(rounds)), four, 1.0)
+        assert looks == sorted(set(looks))
+        assert looks[-1] == rounds

@@ -1,0 +1,275 @@
+"""The candidates of a search: what is tried on which finding, what never starts, what the user may say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tautochrone.errors import TautoError
+from tautochrone.tune.applying import applied, configuration
+from tautochrone.tune.knobs import explain, in_words, knobs
+from tautochrone.tune.options import (
+    TuneRequest,
+    parse_arguments,
+    parse_budget,
+    parse_environment,
+    parse_fixed,
+    parse_range,
+)
+from tautochrone.tune.space import DEFAULT, Space, build_space, invalid
+from tautochrone.tune.values import MAKERS, multiplicities, place_of, values_of, weights_of
+from tune_fakes import findings, machine
+
+EQUAL = place_of(machine([1.0, 1.0]))
+HYBRID = place_of(machine([1.0, 1.0, 0.4, 0.4]))
+SMT = place_of(machine([1.0] * 8, threads_per_core=2))
+
+
+def space(*runtimes: str, place: Any = EQUAL, request: dict[str, Any] | None = None, **found: Any) -> Space:
+    asked = TuneRequest(**{"command": ("./program",), "most_candidates": 500, **(request or {})})
+    return build_space(asked, findings(*runtimes, cpus=len(place.numbers), **found), place)
+
+
+def tried(found: Space) -> dict[str, tuple[str, ...]]:
+    return {one.knob.name: one.values for one in found.tried}
+
+
+def test_every_maker_of_the_table_is_there_and_every_name_in_it_is_a_knob() -> None:
+    for one in knobs().values():
+        assert not isinstance(one.values, str) or one.values in MAKERS
+        assert set(one.conflicts) <= knobs().keys()
+        for rule in one.never:
+            assert rule.partition(" with ")[2].partition("=")[0] in knobs()
+        assert "{}" in one.words
+        assert one.paragraph
+
+
+def test_the_default_is_the_first_candidate_and_sets_nothing() -> None:
+    found = space("libgomp")
+    assert found.default.name == DEFAULT
+    assert found.default.settings == {}
+    assert len({one.name for one in found.candidates}) == len(found.candidates)
+
+
+def test_only_what_the_program_has_is_tried() -> None:
+    assert "OPENBLAS_NUM_THREADS" not in tried(space("libgomp"))
+    assert "OMP_NUM_THREADS" not in tried(space("openblas"))
+    assert dict(space("openblas").left_out)["OMP_NUM_THREADS"] == "the program has no libgomp or libomp"
+
+
+def test_schedules_are_tried_only_where_loops_ask_for_them() -> None:
+    assert "OMP_SCHEDULE" not in tried(space("libgomp", asks=False))
+    assert "dynamic,4" in tried(space("libgomp", asks=True))["OMP_SCHEDULE"]
+
+
+def test_each_knob_says_on_which_finding_it_rests() -> None:
+    because = {one.knob.name: one.because for one in space("libgomp").tried}
+    assert because["OMP_NUM_THREADS"] == "libgomp: libgomp.so is linked"
+
+
+def test_weighted_places_need_static_loops_and_unequal_cores() -> None:
+    assert "weighted_places" not in tried(space("libgomp"))
+    assert "weighted_places" not in tried(space("libgomp", place=HYBRID, static=False))
+    found = space("libgomp", place=HYBRID)
+    assert "weighted_places" in tried(found)
+    assert found.expert is not None
+    assert found.expert.startswith("weighted_places=")
+
+
+def test_multiplicities_follow_the_speeds() -> None:
+    assert weights_of(multiplicities(place_of(machine([1.0, 0.25])))[0]) == {0: 4, 1: 1}
+    assert weights_of(multiplicities(place_of(machine([1.0, 0.5])))[0]) == {0: 2, 1: 1}
+    assert weights_of(multiplicities(place_of(machine([1.0, 0.66])))[0]) == {0: 3, 1: 2}
+
+
+def test_multiplicities_come_near_to_the_bound_for_any_two_speeds() -> None:
+    for percent in range(12, 85, 3):
+        slow = percent / 100
+        weights = weights_of(multiplicities(place_of(machine([1.0, slow])))[0])
+        shares = sum(weights.values())
+        time = max(weights.get(0, 0) / 1.0, weights.get(1, 0) / slow) / shares
+        assert time * (1.0 + slow) < 1.13, f"{slow}: {weights}"
+
+
+def test_equal_cores_have_no_multiplicities() -> None:
+    assert multiplicities(EQUAL) == ()
+    assert multiplicities(place_of(machine([1.0, 0.25], measured=False))) == ()
+
+
+def test_weighted_places_list_fast_cpus_several_times_and_wait_passively() -> None:
+    made = applied(("./program",), (), {"weighted_places": "0:2,1:1"})
+    assert made.environment["OMP_PLACES"] == "{0},{0},{1}"
+    assert made.environment["OMP_NUM_THREADS"] == "3"
+    assert made.environment["OMP_WAIT_POLICY"] == "passive"
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"weighted_places": "0:2,1:1", "OMP_NUM_THREADS": "2"}, "different things of the same"),
+        ({"OMP_PLACES": "cores", "cpus": "0"}, "different things of the same"),
+        ({"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "active"}, "means nothing with OMP_NUM_THREADS=1"),
+        ({"OMP_NUM_THREADS": "4"}, "4 threads have 2 places"),
+        ({"OMP_NUM_THREADS": "2", "OMP_PLACES": "{0}"}, "2 threads have 1 places"),
+        ({"GOMP_SPINCOUNT": "0", "OMP_WAIT_POLICY": "active"}, "different things"),
+    ],
+)
+def test_impossible_combinations_are_refused(settings: dict[str, str], reason: str) -> None:
+    assert reason in invalid(settings, EQUAL)
+
+
+def test_no_candidate_is_impossible() -> None:
+    for place in (EQUAL, HYBRID, SMT):
+        found = space("libgomp", "openblas", place=place, asks=True, request={"also": ("OMP_DYNAMIC",)})
+        assert all(not invalid(one.settings, place) for one in found.candidates)
+
+
+def test_too_many_combinations_keep_the_expert_and_the_single_settings() -> None:
+    found = space("libgomp", place=SMT, asks=True, request={"most_candidates": 30})
+    assert len(found.candidates) == 30
+    assert found.combinations > 100
+    names = [one.name for one in found.candidates]
+    assert found.expert in names
+    assert {"OMP_NUM_THREADS=1", "OMP_PROC_BIND=close", "OMP_SCHEDULE=dynamic,1"} <= set(names)
+
+
+def test_the_same_seed_gives_the_same_candidates() -> None:
+    one, other, third = (
+        space("libgomp", place=SMT, asks=True, request={"most_candidates": 30, "seed": seed})
+        for seed in (1, 1, 2)
+    )
+    assert one.candidates == other.candidates
+    assert one.candidates != third.candidates
+
+
+def test_thread_counts_are_those_of_the_machine_or_the_users() -> None:
+    assert values_of("threads", SMT) == ("1", "2", "4", "8")
+    assert values_of("threads", HYBRID) == ("1", "2", "4")
+    found = space("libgomp", place=SMT, request={"values": {"threads": ("3", "5")}})
+    assert tried(found)["OMP_NUM_THREADS"] == ("3", "5")
+
+
+def test_hybrid_cores_are_places_and_cpu_sets() -> None:
+    assert values_of("places", HYBRID) == ("cores", "{0},{1}")
+    assert values_of("cpu_sets", HYBRID) == ("0-1", "0")
+
+
+def test_the_user_adds_a_variable() -> None:
+    found = space("libgomp", request={"environment": {"SOLVER": ("a", "b")}})
+    assert any(one.settings == {"SOLVER": "b"} for one in found.candidates)
+
+
+def test_the_user_fixes_a_variable_in_all_but_the_default() -> None:
+    found = space("libgomp", request={"fixed": {"OMP_PROC_BIND": "close"}})
+    assert found.default.settings == {}
+    assert all(one.settings["OMP_PROC_BIND"] == "close" for one in found.candidates[1:])
+
+
+def test_the_user_excludes_a_knob_or_a_value() -> None:
+    found = space("libgomp", request={"excluded": ("OMP_PLACES", "OMP_NUM_THREADS=1")})
+    assert "OMP_PLACES" not in tried(found)
+    assert "1" not in tried(found).get("OMP_NUM_THREADS", ())
+    assert dict(found.left_out)["OMP_PLACES"] == "you excluded it"
+
+
+def test_the_user_asks_for_a_knob_that_is_not_tried_by_itself() -> None:
+    assert "GOMP_SPINCOUNT" not in tried(space("libgomp"))
+    assert "GOMP_SPINCOUNT" in tried(space("libgomp", request={"also": ("GOMP_SPINCOUNT",)}))
+
+
+def test_a_knob_that_is_not_there_is_an_error_that_lists_them() -> None:
+    with pytest.raises(TautoError, match=r"no knob 'OMP_TREADS'.*OMP_NUM_THREADS"):
+        space("libgomp", request={"excluded": ("OMP_TREADS",)})
+
+
+def test_words_in_braces_in_the_command_have_their_first_value_by_default() -> None:
+    command = ("xz", "-T{threads}", "file")
+    found = space(request={"command": command, "values": {"threads": ("2", "1")}})
+    assert found.default.settings == {"threads": "2"}
+    runs = [configuration(one, command, ()).command for one in found.candidates]
+    assert ["xz", "-T2", "file"] in runs
+    assert ["xz", "-T1", "file"] in runs
+
+
+def test_words_that_are_added_are_not_in_the_default() -> None:
+    arguments = parse_arguments(["-t {threads}"])
+    request = {"arguments": arguments, "values": {"threads": ("1", "2")}}
+    found = space(request=request)
+    runs = [configuration(one, ("./program",), arguments).command for one in found.candidates]
+    assert runs[0] == ["./program"]
+    assert ["./program", "-t", "2"] in runs
+
+
+def test_braces_without_values_are_an_error() -> None:
+    with pytest.raises(TautoError, match=r"\{threads\}.*--threads"):
+        space(request={"command": ("xz", "-T{threads}")})
+    with pytest.raises(TautoError, match=r"\{level\}.*--value level"):
+        space(request={"command": ("xz", "-{level}")})
+
+
+def test_nothing_to_try_is_an_error_that_says_what_to_add() -> None:
+    one_cpu = place_of(machine([1.0]))
+    with pytest.raises(TautoError, match=r"nothing to try.*--env"):
+        space(place=one_cpu)
+
+
+def test_mpi_ranks_and_bindings_become_words_of_the_launcher() -> None:
+    command = ("mpirun", "-n", "2", "./solver")
+    found = space("openmpi", "libgomp", mpi="mpirun", request={"command": command})
+    assert tried(found)["mpi_ranks"] == ("1x2", "2x1")
+    assert "cpus" not in tried(found)
+    made = applied(command, (), {"mpi_ranks": "1x2", "mpi_bind": "none"})
+    assert list(made.command) == ["mpirun", "--bind-to", "none", "-n", "1", "./solver"]
+    assert made.environment == {"OMP_NUM_THREADS": "2"}
+    assert list(applied(("mpiexec", "./solver"), (), {"mpi_ranks": "2x1"}).command) == [
+        *("mpiexec", "-n", "2", "./solver")
+    ]
+
+
+def test_cpus_and_nice_are_settings_of_the_start() -> None:
+    made = applied(("./program",), (), {"cpus": "0-2", "nice": "5"})
+    assert made.start == {"cpus": [0, 1, 2], "nice": 5}
+    assert made.environment == {}
+
+
+def test_settings_in_words() -> None:
+    settings = {"OMP_NUM_THREADS": "8", "OMP_PROC_BIND": "close", "X": "1"}
+    assert in_words(settings) == "8 OpenMP threads, close binding and X=1"
+
+
+def test_each_knob_is_explained() -> None:
+    for name in knobs():
+        assert name in explain(name)
+    with pytest.raises(TautoError, match=r"no knob 'X'.*--env"):
+        explain("X")
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("90", 90), ("90s", 90), ("5m", 300), ("1.5h", 5400)])
+def test_budgets(text: str, seconds: float) -> None:
+    assert parse_budget(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "0", "-1s", "5 days", "m"])
+def test_budgets_that_are_none(text: str) -> None:
+    with pytest.raises(TautoError, match=r"--budget"):
+        parse_budget(text)
+
+
+def test_ranges() -> None:
+    assert parse_range("1..4", "--threads") == ("1", "2", "3", "4")
+    assert parse_range("1,2,8", "--threads") == ("1", "2", "8")
+    with pytest.raises(TautoError, match=r"--threads 4..1 has 0 values"):
+        parse_range("4..1", "--threads")
+    with pytest.raises(TautoError, match=r"has 1000 values; 1 to 64"):
+        parse_range("1..1000", "--threads")
+
+
+def test_variables_and_fixed_settings() -> None:
+    assert parse_environment(["X=a,b", "Y=:{0},{1}"]) == {"X": ("a", "b"), "Y": ("{0},{1}",)}
+    assert parse_fixed(["X=a=b"]) == {"X": "a=b"}
+    for wrong in ("X", "=a", "1X=a"):
+        with pytest.raises(TautoError, match=r"--env"):
+            parse_environment([wrong])
+    with pytest.raises(TautoError, match=r"--fix"):
+        parse_fixed(["X"])

@@ -1,0 +1,141 @@
+"""What the tests of tune share: machines, findings, recorded spaces and a store that is in memory."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tautochrone.clock import VirtualClock
+from tautochrone.executor import Executor
+from tautochrone.inspection.findings import Findings, RuntimeFound, Schedules
+from tautochrone.machine_record import Availability, Cpu, Kind, Machine, Measured, MeasuredCpu
+from tautochrone.measure import seconds_of
+from tautochrone.plan import Plan
+from tautochrone.progress import SilentProgress
+from tautochrone.row import STORE_SCHEMA
+from tautochrone.store import Store
+from tautochrone.tune.recorded import RecordedSpace
+from tautochrone.tune.search import Decision, Limits, search
+
+PROGRAMS = Path(__file__).parent / "programs"
+
+
+def machine(
+    speeds: Sequence[float] = (1.0, 1.0), *, threads_per_core: int = 1, measured: bool = True
+) -> Machine:
+    """A machine with a CPU for each speed; slower than the first by a fifth: an E core."""
+    kinds = {"P": [], "E": []} if min(speeds) < 0.8 * speeds[0] else {"core": []}
+    cpus = []
+    for number, speed in enumerate(speeds):
+        kind = "core" if "core" in kinds else "P" if speed > 0.8 * speeds[0] else "E"
+        kinds[kind].append(number)
+        cpus.append(Cpu(cpu=number, core=number // threads_per_core, package=0, numa=0, kind=kind))
+    found = [MeasuredCpu(cpu=number, compute_per_second=1e9 * speed) for number, speed in enumerate(speeds)]
+    return Machine(
+        machine="0123456789ab",
+        name="a test",
+        cpu_model="a test",
+        architecture="x86_64",
+        kernel="6.0",
+        cpus=tuple(cpus),
+        kinds=tuple(
+            Kind(kind=kind, cpus=tuple(own), hardware_threads_per_core=threads_per_core)
+            for kind, own in kinds.items()
+        ),
+        allowed_cpus=tuple(range(len(speeds))),
+        usable_members=len(speeds),
+        memory_bytes=1 << 33,
+        available_memory_bytes=1 << 32,
+        counters=Availability(status="unavailable"),
+        energy=Availability(status="unavailable"),
+        measured=Measured(when="2026-01-01T00:00:00Z", cpus=tuple(found)) if measured else None,
+    )
+
+
+def here() -> Machine:
+    """Equal CPUs, those that this process may use."""
+    return machine([1.0] * (max(os.sched_getaffinity(0)) + 1))
+
+
+def findings(
+    *runtimes: str,
+    asks: bool | None = False,
+    static: bool | None = True,
+    mpi: str | None = None,
+    cpus: int = 2,
+) -> Findings:
+    """A program with these runtimes."""
+    return Findings(
+        command=("./program",),
+        programs=("/bin/program",),
+        through=(),
+        is_script=False,
+        mpi_launcher=mpi,
+        linked_statically=False,
+        runtimes=tuple(
+            RuntimeFound(name=name, title=name, how="linked", file=f"/lib/{name}.so", sets="")
+            for name in runtimes
+        ),
+        schedules=Schedules(asks_environment=asks, has_static_loops=static, evidence="a test"),
+        was_run=False,
+        most_threads=None,
+        cores=cpus,
+        cpus=tuple(range(cpus)),
+        kinds=(("core", tuple(range(cpus))),),
+        usable_members=cpus,
+        quota_cpus=None,
+        notes=(),
+    )
+
+
+class _Memory:
+    """The writer of a store that is never written."""
+
+    def __init__(self, records: list[dict[str, Any]]) -> None:
+        self.notices: list[str] = []
+        self._records = records
+
+    def append(self, record: Mapping[str, Any]) -> None:
+        self._records.append(dict(record))
+
+    def close(self) -> None:
+        pass
+
+
+def memory_store() -> Store:
+    """A store without a file: a thousand searches need no disk."""
+    records: list[dict[str, Any]] = [{"schema": STORE_SCHEMA, "study": "tune"}]
+    return Store(Path("memory"), records, _Memory(records))  # type: ignore[arg-type]
+
+
+def searched(
+    space: RecordedSpace, executor: Executor, clock: VirtualClock, seed: int, limits: Limits
+) -> Decision:
+    """One search over a space."""
+    return search(
+        Plan("tune", space.configurations(), 1, seed=seed),
+        memory_store(),
+        executor,
+        clock,
+        SilentProgress(),
+        limits,
+        figure=seconds_of,
+    )
+
+
+def compiled(source: str, folder: Path, *options: str, compiler: str = "gcc") -> Path:
+    """A program of tests/python/programs; the test is skipped where it cannot be built."""
+    program = folder / f"{Path(source).stem}-{compiler}"
+    words = [compiler, "-O1", *options, str(PROGRAMS / source), "-o", str(program)]
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    except FileNotFoundError:
+        pytest.skip(f"{compiler} is not here")
+    if done.returncode != 0:
+        pytest.skip(f"{compiler} cannot build it: {done.stderr.splitlines()[-1]}")
+    return program
