@@ -59,8 +59,9 @@ def test_balanced_threads_gain_and_the_split_by_functions_loses_its_balance(tmp_
     )
     assert unequal.imbalance == pytest.approx(8 / 5, rel=0.02)
     assert shared(analysis, "physics, cost 4:1", "domain").speedup == pytest.approx(2 / (1 + EXTRA), rel=0.01)
-    first, second, third = analysis.verdict_sentences[:3]
-    assert first.startswith("On this machine 2 balanced threads make")
+    first, gains, second, third = analysis.verdict_sentences[:4]
+    assert first == "On this machine 2 balanced threads are 1.98 times as fast as one."
+    assert "ncryption, AES-256-GCM 1.98 times as fast as one thread (1.9" in gains
     assert "With both functions equally dear" in second
     assert "4 times as dear" in third
     assert lab.text.getvalue().startswith(first)

@@ -68,6 +68,7 @@ def _listed(words: Sequence[str]) -> str:
 def _gains(jobs: Sequence[CellRuns]) -> Iterator[str]:
     """The best balanced way of each job: of the physics with equal costs."""
     parts: list[str] = []
+    speedups: list[float] = []
     threads = 0
     for cell in jobs:
         if cell.ratio is not None and cell.ratio != min(one.ratio for one in jobs if one.ratio is not None):
@@ -78,11 +79,16 @@ def _gains(jobs: Sequence[CellRuns]) -> Iterator[str]:
             if (each := ratio(one, of_cell.serial)).value is not None
         ]
         if found:
-            _, one, each = min(found, key=lambda entry: entry[0] or 1.0)
+            value, one, each = min(found, key=lambda entry: entry[0] or 1.0)
             threads = max(threads, one.threads)
+            speedups.append(1 / (value or 1.0))
             parts.append(f"{cell.title.split(', cost')[0]} {times_as_fast(each)}")
-    if parts:
-        yield f"{text.count(threads, 'balanced thread')} make {'; '.join(parts)}."
+    if not parts:
+        return
+    least, most = f"{min(speedups):.2f}", f"{max(speedups):.2f}"
+    span = least if least == most else f"{least} to {most}"
+    yield f"{text.count(threads, 'balanced thread')} are {span} times as fast as one."
+    yield text.sentence("; ".join(parts))
 
 
 def _imbalance(jobs: Sequence[CellRuns]) -> Iterator[str]:
