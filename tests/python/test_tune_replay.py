@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from measuring import row
 from tautochrone.clock import VirtualClock
 from tautochrone.configuration import Configuration
 from tautochrone.executor import RunResult
@@ -20,6 +21,7 @@ from tautochrone.tune.recorded import (
     RecordedSpace,
     ReplayExecutor,
     read_space,
+    undisturbed,
     write_space,
 )
 from tautochrone.tune.search import Limits
@@ -97,6 +99,16 @@ def test_an_identical_program_under_drift_is_hardly_ever_called_faster() -> None
         found = searched(space, Drifting(clock, seed), clock, seed, Limits(None, 150))
         claimed += found.winner.name != DEFAULT
     assert claimed <= 5
+
+
+def test_runs_that_were_kept_waiting_are_not_recorded() -> None:
+    rows = [
+        row("c", number, seconds, user_seconds=0.2, system_seconds=0.0, elapsed_seconds=seconds)
+        for number, seconds in enumerate((0.1, 0.1, 0.101, 0.15, 0.1))
+    ]
+    assert [one["round"] for one in undisturbed(rows)] == [0, 1, 2, 4]
+    failed = row("d", 0, None)
+    assert undisturbed([failed]) == [failed]
 
 
 def test_a_space_comes_back_as_it_was_written(tmp_path: Path) -> None:

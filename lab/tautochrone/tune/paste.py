@@ -83,6 +83,7 @@ def _docker(made: Applied) -> str:
 
 def write_profile(folder: Path, context: TuneContext, settings: Mapping[str, str], verdict: str) -> Path:
     """Write the profile that tauto run applies. TautoError where it cannot be written."""
+    settings = settings or context.base  # what stands in braces has a value in any case
     made = applied(context.program, context.arguments, settings, context.has_openmp)
     profile = {
         "schema": PROFILE_SCHEMA,

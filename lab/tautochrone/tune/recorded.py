@@ -22,6 +22,9 @@ from tautochrone.tune.space import DEFAULT
 
 SCHEMA = "tautochrone.space/1"
 _DIGITS = 5
+_LEAST_HELD = 0.95
+MOST_RECORD_FACTOR = 3
+"""Disturbed runs are run again, until there are so many times the rounds."""
 
 
 class RecordedCandidate(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,8 +66,35 @@ class RecordedSpace(msgspec.Struct, frozen=True, kw_only=True):
         ]
 
 
-def space_of(program: str, machine: Mapping[str, object], when: str, rows: Sequence[Row]) -> RecordedSpace:
-    """The measured rows of an exhaustive plan as a space; the default comes first."""
+def undisturbed(rows: Sequence[Row]) -> list[Row]:
+    """The rows of runs that had the CPUs which they wanted, and those that failed.
+
+    A space is to say what a program does by itself. A run that held clearly fewer CPUs (CPU time by wall
+    time) than its candidate's other runs did was kept waiting by somebody.
+    """
+    usual: dict[str, list[float]] = {}
+    for row in rows:
+        if (held := _cpus_held(row)) is not None:
+            usual.setdefault(row["config_id"], []).append(held)
+    upper = {one: sorted(values)[(3 * len(values)) // 4] for one, values in usual.items()}
+    return [
+        row
+        for row in rows
+        if (held := _cpus_held(row)) is None or held >= _LEAST_HELD * upper[row["config_id"]]
+    ]
+
+
+def _cpus_held(row: Row) -> float | None:
+    """How many CPUs a good run kept busy on average."""
+    if row["error"] is not None or row.get("user_seconds") is None:
+        return None
+    return float((row["user_seconds"] + row["system_seconds"]) / row["elapsed_seconds"])
+
+
+def space_of(
+    program: str, machine: Mapping[str, object], when: str, rows: Sequence[Row], rounds: int
+) -> RecordedSpace:
+    """The first `rounds` measured rows of each candidate as a space; the default comes first."""
     by_name: dict[str, list[Row]] = {}
     for row in rows:
         if row.get("source", MEASURED) == MEASURED:
@@ -80,7 +110,7 @@ def space_of(program: str, machine: Mapping[str, object], when: str, rows: Seque
                 settings=by_name[name][0]["config"],
                 seconds=tuple(
                     None if row["seconds"] is None else float(f"{row['seconds']:.{_DIGITS}g}")
-                    for row in sorted(by_name[name], key=lambda row: row["round"])
+                    for row in sorted(by_name[name], key=lambda row: row["round"])[:rounds]
                 ),
             )
             for name in names

@@ -60,7 +60,7 @@ def build_space(request: TuneRequest, found: Findings, place: Place) -> Space:
     combined: list[dict[str, str]] = []
     for settings in _combinations(tried, request.seed):
         together = {**base, **settings, **request.fixed}
-        if together != base and not invalid(together, place) and not _excluded(together, request.excluded):
+        if together != base and not invalid(together) and not _excluded(together, request.excluded):
             combined.append(together)
     unique = list({tuple(sorted(one.items())): one for one in combined}.values())
     expert = _expert(request, found, place, tried, base)
@@ -87,7 +87,7 @@ def name_of(settings: Settings, base: Settings) -> str:
     return " ".join(words) or DEFAULT
 
 
-def invalid(settings: Settings, place: Place) -> str:
+def invalid(settings: Settings) -> str:
     """Why a combination is never started; empty for one that may be."""
     table = knobs()
     for name in settings:
@@ -102,8 +102,8 @@ def invalid(settings: Settings, place: Place) -> str:
                 return why
     threads = settings.get("OMP_NUM_THREADS")
     if threads is not None and threads.isdecimal():
-        room = _room(settings, place)
-        if int(threads) > room:
+        room = _room(settings)
+        if room is not None and int(threads) > room:
             return f"{threads} threads have {room} places"
     return ""
 
@@ -117,14 +117,14 @@ def _never(name: str, rule: str, settings: Settings) -> str:
     return ""
 
 
-def _room(settings: Settings, place: Place) -> int:
-    """How many OpenMP threads can run at the same time."""
+def _room(settings: Settings) -> int | None:
+    """How many OpenMP threads the places of these settings are made for; None where they name none."""
     if "cpus" in settings:
         return len(parse_cpus(settings["cpus"]))
     listed = settings.get("OMP_PLACES", "")
     if listed.startswith("{"):
         return listed.count("{")
-    return place.usable
+    return None
 
 
 def _check_names(request: TuneRequest) -> None:
@@ -259,7 +259,7 @@ def _expert(
         wanted[THREADS] = str(len(place.one_a_core))
     known = {name: value for name, value in wanted.items() if value in open_to_us.get(name, ())}
     settings = {**base, **known, **request.fixed}
-    if settings == dict(base) or invalid(settings, place) or _excluded(settings, request.excluded):
+    if settings == dict(base) or invalid(settings) or _excluded(settings, request.excluded):
         return None
     return settings
 

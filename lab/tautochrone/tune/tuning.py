@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
@@ -33,7 +34,7 @@ from tautochrone.tune.judging import Judging
 from tautochrone.tune.objective import Objective, parse_objective
 from tautochrone.tune.options import TuneRequest
 from tautochrone.tune.paste import write_profile
-from tautochrone.tune.recorded import space_of, write_space
+from tautochrone.tune.recorded import MOST_RECORD_FACTOR, space_of, undisturbed, write_space
 from tautochrone.tune.search import Limits, search
 from tautochrone.tune.services import Services
 from tautochrone.tune.showing import announce, show
@@ -218,23 +219,34 @@ def _context(prepared: Prepared, store: Store) -> TuneContext:
 
 
 def _record(prepared: Prepared, plan: Plan, store: Store, executor: Any, services: Services) -> None:
-    """Run every candidate in every round, and write the space."""
+    """Run every candidate in every round, again what was disturbed, and write the space."""
     request = prepared.request
     assert request.record is not None
-    outcome = run_plan(
-        replace(plan, rounds=request.record_rounds),
-        store,
-        executor,
-        services.clock,
-        services.progress("recording"),
-        check_rows=prepared.judging.check_rows,
-    )
-    if outcome.interrupted:
-        raise KeyboardInterrupt
+    lacking = list(plan.configurations)
+    rounds = request.record_rounds
+    while lacking and rounds <= MOST_RECORD_FACTOR * request.record_rounds:
+        outcome = run_plan(
+            replace(plan, configurations=lacking, rounds=rounds),
+            store,
+            executor,
+            services.clock,
+            services.progress("recording"),
+            check_rows=prepared.judging.check_rows,
+        )
+        if outcome.interrupted:
+            raise KeyboardInterrupt
+        counts = Counter(row["config_id"] for row in undisturbed(store.rows()))
+        lacking = [
+            one
+            for one in lacking
+            if counts[one.config_id] < request.record_rounds and one.config_id not in outcome.dropped
+        ]
+        rounds += 1
     words = shlex.join([Path(request.command[0]).name, *request.command[1:]])
-    space = space_of(words, plan.machine, iso(services.clock.now())[:10], store.rows())
+    when = iso(services.clock.now())[:10]
+    space = space_of(words, plan.machine, when, undisturbed(store.rows()), request.record_rounds)
     write_space(space, request.record)
-    services.say(f"{len(space.candidates)} candidates in {outcome.rounds} rounds: {request.record}")
+    services.say(f"{len(space.candidates)} candidates, {space.runs} runs: {request.record}")
 
 
 def stored_analysis(store: Store) -> TuneAnalysis:
