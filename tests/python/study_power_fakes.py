@@ -56,8 +56,8 @@ class ModelExecutor:
         if settings.get("probe"):
             self.probes += 1
             functions = {"collide_seconds": COLLIDE_SECONDS, "draw_seconds": DRAW_SECONDS}
-            record = {"seconds": JOB_SECONDS.get(str(settings["job"]), sum(functions.values())), **functions}
-            return RunResult(record["seconds"], 0.1, record=record)
+            probed = {"seconds": JOB_SECONDS.get(str(settings["job"]), sum(functions.values())), **functions}
+            return RunResult(probed["seconds"], 0.1, record=probed)
         if self.interrupt_at is not None and len(self.ran) == self.interrupt_at:
             raise KeyboardInterrupt
         self.ran.append(configuration.name)
@@ -69,7 +69,7 @@ class ModelExecutor:
         record = self._record(settings)
         answer = next((wrong for text, wrong in self.wrong.items() if text in configuration.name), "a" * 16)
         record["check"] = {"passed": True, "answer": answer}
-        energy = dict(METERLESS)
+        energy: dict[str, Any] = dict(METERLESS)
         if self.joules:
             busy = sum(one["busy_seconds"] for one in record.get("workers", ())) or record["seconds"]
             watts = IDLE_WATTS + BUSY_WATTS * busy / record["seconds"]
