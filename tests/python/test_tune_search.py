@@ -127,6 +127,14 @@ def test_a_budget_of_time_is_kept_within_a_round(race: Race) -> None:
     assert race.clock.monotonic() < 100
 
 
+def test_fewer_reach_the_final_where_less_is_left(race: Race) -> None:
+    cells = field(0.8, *(0.9 + 0.01 * number for number in range(14)))
+    found = race.run(*cells, limits=Limits(None, runs=60))
+    assert len(found.finalists) < 4
+    assert found.winner.name == "c0"
+    assert found.runs <= 60
+
+
 def test_a_search_that_was_killed_goes_on_and_decides_the_same(race: Race, tmp_path: Path) -> None:
     cells = field(0.8, *(0.9 + 0.02 * number for number in range(8)))
     whole = Race(tmp_path / "whole").run(*cells)

@@ -28,7 +28,7 @@ from tautochrone.statistics import Comparison
 from tautochrone.store import Store
 from tautochrone.tune.space import DEFAULT
 
-FINALISTS = 4
+FINALISTS = 4  # at most; fewer where the rounds for so many are not left
 MOST_LOOKS = 3
 LEAD_KNOWN_WITHIN = 0.01
 KILL_FACTOR = 1.3
@@ -118,6 +118,7 @@ def search(
     if default not in finalists:
         finalists = [default, *finalists]
     left = _left(limits, clock.monotonic() - begun, counted.runs)
+    finalists = _affordable(finalists, default, left, store)
     looks = looks_kept(planned_looks(left, finalists, _seconds_of_a_round(store, finalists)))
     final = replace(plan, configurations=finalists, order="latin")
     outcome: Outcome | None = None
@@ -137,6 +138,19 @@ def search(
     return _decide(
         store, finalists, default, figure, looks, screened.eliminated, outcome, ended, counted.runs
     )
+
+
+def _affordable(
+    finalists: list[Configuration], default: Configuration, left: Limits, store: Store
+) -> list[Configuration]:
+    """As many of the finalists, best first, as a verdict can be had of with what is left."""
+    kept = list(finalists)
+    while len(kept) > 2:
+        rounds = planned_looks(left, kept, _seconds_of_a_round(store, kept))[-1]
+        if rounds >= statistics.rounds_needed(comparisons=len(kept) - 1):
+            break
+        kept.remove(next(one for one in reversed(kept) if one is not default))
+    return kept
 
 
 def planned_looks(left: Limits, finalists: Sequence[Configuration], round_seconds: float | None) -> list[int]:
