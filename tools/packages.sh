@@ -58,7 +58,8 @@ found_by_probe() {
     header:*) printf '#include <%s>\n' "$what" | "${CXX:-c++}" -std=c++20 -E -x c++ - >/dev/null 2>&1 ;;
     library:*)
         PATH=$PATH:/sbin:/usr/sbin ldconfig -p 2>/dev/null | grep -q "[[:space:]]$what[[:space:]]" ||
-            ls /usr/lib/llvm-*/lib/"$what" >/dev/null 2>&1
+            ls /usr/lib/llvm-*/lib/"$what" >/dev/null 2>&1 ||
+            ls /usr/lib/llvm-*/lib/clang/*/lib/linux/"$what" >/dev/null 2>&1
         ;;
     python:*) "${PYTHON:-python3}" -c "import $what" >/dev/null 2>&1 ;;
     *) fail "packages.txt: unknown probe '$1'" ;;

@@ -310,18 +310,17 @@ def verify(stage: Stage) -> None:
 
 
 # The stages, named as their presets, whose builds can begin while the ones before them run.
-BUILT_AHEAD = ("tsan", "asan", "clang")
+BUILT_AHEAD = ("tsan", "asan")
 STAGES = (
     Stage("style", "clang-format, ruff, mypy --strict", 3, style),
     Stage("cpp", "C++ tests, Release", 8, cpp("default")),
-    Stage("python", "Python tests", 9, pytest("tests/python", needs_build=True)),
+    Stage("python", "Python tests", 12, pytest("tests/python", needs_build=True)),
     Stage("browser", "the report in a real browser", 3, pytest("tests/browser")),
     Stage("docs", "every code block of the docs", 5, pytest("tests/docs", needs_build=True)),
     Stage("consumers", "programs that use the installed packages", 4, pytest("tests/consumers")),
     Stage("verify", "the protocols' models, with spin", 4, verify),
     Stage("tsan", "C++ tests under ThreadSanitizer", 8, cpp("tsan")),
-    Stage("asan", "C++ tests under AddressSanitizer and UBSan", 8, cpp("asan")),
-    Stage("clang", "C++ tests, built with clang", 8, cpp("clang")),
+    Stage("asan", "C++ built with clang, under AddressSanitizer and UBSan", 8, cpp("asan")),
 )
 
 

@@ -143,7 +143,7 @@ class Launcher:
             "load_before": load,
             "others_cpu_seconds": others,
             "steal_seconds": after[1] - before[1] if before and after else None,
-            "stdout": child.stdout.data.decode(errors="replace"),
+            "stdout": child.stdout.data.decode(errors="surrogateescape"),  # a checker gets these very bytes
             "stdout_bytes": child.stdout.total,
             "stderr": child.stderr.data.decode(errors="replace"),
         }

@@ -34,7 +34,7 @@ static_assert(spmd_member<member>);
 
 // Sanitizers see as much of the protocol in fewer lengths and rounds.
 #if defined(__SANITIZE_THREAD__)
-constexpr index slow = 32;
+constexpr index slow = 64;
 #elif defined(__SANITIZE_ADDRESS__)
 constexpr index slow = 8;
 #else

@@ -8,8 +8,8 @@ import json
 import os
 import shutil
 import sys
-import time
 from collections.abc import Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +50,7 @@ def tune(command: Sequence[object], budget: float = 4.0, **options: Any) -> tupl
     return found, said.getvalue()
 
 
-def data(folder: Path, mebibytes: int = 4) -> Path:
+def data(folder: Path, mebibytes: int = 1) -> Path:
     """Text that compresses somewhat."""
     path = folder / "data"
     words = b"".join(f"{number * number % 9973} {number:x}\n".encode() for number in range(20000))
@@ -92,8 +92,8 @@ def test_zstd(tmp_path: Path) -> None:
 def test_openblas_through_numpy_is_found_when_it_runs() -> None:
     if importlib.util.find_spec("numpy") is None:
         pytest.skip("NumPy is not here")
-    code = "import numpy; a = numpy.ones((400, 400)); [a @ a for _ in range(20)]"
-    found, _ = tune([sys.executable, "-c", code], budget=8.0)
+    code = "import numpy; a = numpy.ones((300, 300)); [a @ a for _ in range(5)]"
+    found, _ = tune([sys.executable, "-c", code], budget=12.0, most_candidates=2)
     tried = {one.knob: one.because for one in found.tried}
     if "OPENBLAS_NUM_THREADS" not in tried:
         pytest.skip("this NumPy has no OpenBLAS")
@@ -141,19 +141,18 @@ def test_a_wrong_answer_does_not_win(tmp_path: Path) -> None:
         assert found.settings == {}
 
 
-def test_several_nodes_run_candidates_side_by_side(tmp_path: Path) -> None:
-    begun = time.monotonic()
+def test_several_nodes_run_candidates_side_by_side(tmp_path_factory: pytest.TempPathFactory) -> None:
+    log = tmp_path_factory.mktemp("nodes") / "log"
     found, _ = tune(
-        ["sleep", "0.1"],
-        budget=2.0,
+        ["sh", "-c", f"echo begin >> {log}; sleep 0.2; echo end >> {log}"],
         environment=parse_environment(["X=1,2,3,4,5,6"]),
         excluded=("cpus",),
         launcher=("env",),
         nodes=4,
     )
-    elapsed = time.monotonic() - begun
     assert found.winner == "default"
-    assert found.runs * 0.1 > 1.3 * elapsed or found.runs * 0.1 > 2.0
+    running = list(accumulate(1 if line == "begin" else -1 for line in log.read_text().split()))
+    assert max(running) in (2, 3, 4)
 
 
 def test_a_space_is_recorded(tmp_path: Path) -> None:
@@ -168,7 +167,7 @@ def test_a_space_is_recorded(tmp_path: Path) -> None:
     services = Services(machine=lambda measure: here(), output=io.StringIO(), messages=io.StringIO())
     assert run_tune(request, services) is None
     space = json.loads((tmp_path / "space.json").read_text())
-    assert [one["name"] for one in space["candidates"]] == ["default", "X=1", "X=2"]
+    assert sorted(one["name"] for one in space["candidates"]) == ["X=1", "X=2", "default"]
     assert all(len(one["seconds"]) == 2 for one in space["candidates"])
 
 
@@ -186,11 +185,11 @@ def test_weighted_places_balance_a_static_loop_on_unequal_cores(tmp_path: Path) 
             machine=lambda measure: machine(speeds), output=io.StringIO(), messages=io.StringIO()
         )
         request = TuneRequest(
-            command=(str(program), "20", "1000"),
-            budget_seconds=12.0,
+            command=(str(program), "20", "300"),
+            budget_seconds=10.0,
             output=tmp_path / "out",
             report=False,
-            most_candidates=12,
+            most_candidates=5,
         )
         found = run_tune(request, services)
     assert found is not None

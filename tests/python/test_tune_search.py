@@ -127,6 +127,11 @@ def test_a_budget_of_time_is_kept_within_a_round(race: Race) -> None:
     assert race.clock.monotonic() < 100
 
 
+def test_the_budget_holds_also_where_so_few_race_that_none_is_screened(race: Race) -> None:
+    race.run(*field(0.9, 1.1, noise="noise 4%"), limits=Limits(30.0, first_seconds=1.0))
+    assert 15 < race.clock.monotonic() < 36
+
+
 def test_fewer_reach_the_final_where_less_is_left(race: Race) -> None:
     cells = field(0.8, *(0.9 + 0.01 * number for number in range(14)))
     found = race.run(*cells, limits=Limits(None, runs=60))

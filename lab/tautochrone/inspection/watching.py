@@ -47,6 +47,7 @@ def watch(
     ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # what a daemon leaves becomes our child
     before = _children()
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+        begun = time.monotonic()  # a short program may have ended when Popen returns
         try:
             process = subprocess.Popen(
                 list(command),
@@ -64,7 +65,6 @@ def watch(
             ) from error
         looker = _Looker(process.pid)
         looker.start()
-        begun = time.monotonic()
         stopped = False
         try:
             process.wait(time_limit_seconds)

@@ -43,7 +43,7 @@ class Judging:
                 return record, RunError("failed", f"it printed {what} {pattern!r}")
             record[MATCHED] = value
         if self.same_output:
-            record["check"] = {"passed": True, OUTPUT: hashlib.sha256(output.encode()).hexdigest()[:16]}
+            record["check"] = {"passed": True, OUTPUT: hashlib.sha256(_bytes_of(output)).hexdigest()[:16]}
         if self.check is not None:
             said = _checked(self.check, output, folder)
             if said:
@@ -60,14 +60,18 @@ def _is_default(row: Row) -> bool:
     return bool(row["name"] == DEFAULT)
 
 
+def _bytes_of(output: str) -> bytes:
+    """What a program printed, byte by byte: it may be no text at all."""
+    return output.encode(errors="surrogateescape")
+
+
 def _checked(check: str, output: str, folder: Path | None) -> str:
     """What the user's command says against an output; empty where it is content."""
     try:
         done = subprocess.run(
             ["/bin/sh", "-c", check],
-            input=output,
+            input=_bytes_of(output),
             capture_output=True,
-            text=True,
             cwd=folder,
             timeout=_CHECK_LIMIT_SECONDS,
             check=False,
@@ -76,7 +80,7 @@ def _checked(check: str, output: str, folder: Path | None) -> str:
         return f"the check did not end within {_CHECK_LIMIT_SECONDS:g} s"
     if done.returncode == 0:
         return ""
-    said = (done.stderr or done.stdout).strip().splitlines()
+    said = (done.stderr or done.stdout).decode(errors="replace").strip().splitlines()
     return f"the check ended with exit code {done.returncode}{': ' + said[-1] if said else ''}"
 
 

@@ -62,10 +62,11 @@ class Decision:
 
 @dataclass(frozen=True)
 class Limits:
-    """What a search may use: seconds, or runs (None: no such limit)."""
+    """What a search may use: seconds, or runs (None: no such limit); and what its first run may take."""
 
     seconds: float | None
     runs: int | None = None
+    first_seconds: float | None = None
 
 
 def search(
@@ -119,7 +120,7 @@ def search(
         finalists = [default, *finalists]
     left = _left(limits, clock.monotonic() - begun, counted.runs)
     finalists = _affordable(finalists, default, left, store)
-    looks = looks_kept(planned_looks(left, finalists, _seconds_of_a_round(store, finalists)))
+    looks = looks_kept(planned_looks(left, finalists, _seconds_of_a_round(store, finalists, left)))
     final = replace(plan, configurations=finalists, order="latin")
     outcome: Outcome | None = None
     ended: Ended = "alone" if len(finalists) < 2 else "rounds"
@@ -146,7 +147,7 @@ def _affordable(
     """As many of the finalists, best first, as a verdict can be had of with what is left."""
     kept = list(finalists)
     while len(kept) > 2:
-        rounds = planned_looks(left, kept, _seconds_of_a_round(store, kept))[-1]
+        rounds = planned_looks(left, kept, _seconds_of_a_round(store, kept, left))[-1]
         if rounds >= statistics.rounds_needed(comparisons=len(kept) - 1):
             break
         kept.remove(next(one for one in reversed(kept) if one is not default))
@@ -185,6 +186,7 @@ def _left(limits: Limits, seconds: float, runs: int) -> Limits:
     return Limits(
         None if limits.seconds is None else max(0.0, limits.seconds - seconds),
         None if limits.runs is None else max(0, limits.runs - runs),
+        limits.first_seconds,
     )
 
 
@@ -192,13 +194,16 @@ def _family(finalists: Sequence[Configuration], looks: Sequence[int]) -> int:
     return max(1, len(finalists) - 1) * max(1, len(looks))
 
 
-def _seconds_of_a_round(store: Store, finalists: Sequence[Configuration]) -> float | None:
+def _seconds_of_a_round(store: Store, finalists: Sequence[Configuration], left: Limits) -> float | None:
+    """By what was run; where so few are in the race that none was screened, by the first run's time."""
     elapsed: dict[str, list[float]] = {}
     for row in store.rows(SCREENING) + store.rows():
         if row["error"] is None:
             elapsed.setdefault(row["config_id"], []).append(row["elapsed_seconds"])
     found = [median(elapsed[one.config_id]) for one in finalists if one.config_id in elapsed]
-    return sum(found) / len(found) * len(finalists) if found else None
+    if not found:
+        return None if left.first_seconds is None else left.first_seconds * len(finalists)
+    return sum(found) / len(found) * len(finalists)
 
 
 def _ranked(

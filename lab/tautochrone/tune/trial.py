@@ -98,7 +98,7 @@ def _refuse_daemon(watched: Watched, words: str) -> None:
 
 
 def _refuse_answer(watched: Watched, judging: Judging, folder: Path | None) -> None:
-    _, error = judging(watched.output.decode(errors="replace"), folder)
+    _, error = judging(watched.output.decode(errors="surrogateescape"), folder)
     if error is None:
         return
     if error.kind == "failed":
