@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import PurePath
 
 
@@ -26,7 +27,7 @@ class Configuration:
     group: str = ""
     start: Mapping[str, object] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def config_id(self) -> str:
         """Twelve hexadecimal digits hashed from the settings: the same in every session."""
         return digest(self.settings)

@@ -48,7 +48,7 @@ def analyse(rows: Sequence[Row], machine: Mapping[str, Any], context: TuneContex
         tried=context.tried,
         left_out=context.left_out,
         looks=context.looks,
-        rounds=min((one.rounds for one in finalists), default=0),
+        rounds=max((one.rounds for one in finalists), default=0),
         runs=len(rows),
         ended=context.ended,
         notices=(*context.notices, *_disturbances(final)),

@@ -4,14 +4,15 @@ No processes, files or clocks of its own: everything runs through the executor a
 
 The looks at the final are planned before its first run (statistics.py says why): their number and the
 number of rivals divide the error that a claim may have, so that all claims of a search together err in at
-most 1 % of searches. The final ends at the first look at which the lead is known within 1 %.
+most 1 % of searches. Who is resolved as worse than the best runs no more after a look, the default neither.
+The final ends at the first look at which the lead is known within 1 %, or nobody else is left.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from statistics import median
+from statistics import fmean, median
 from typing import Literal
 
 from tautochrone import statistics
@@ -84,12 +85,10 @@ def search(
 ) -> Decision:
     """Screen the plan's configurations, of which one is called ``default``, and decide between the best.
 
-    What the store holds is not run again, and its seconds count. ``looks_kept`` is given the looks that were
+    What the store holds is not run again, and counts. ``looks_kept`` is given the looks that were
     planned and returns those that hold: a search that goes on keeps its first plan. KeyboardInterrupt passes
     through once what was measured is kept.
     """
-    limits = _left(limits, sum(row["elapsed_seconds"] for row in store.rows(None)), len(store.rows(None)))
-    begun = clock.monotonic()
     default = next(one for one in plan.configurations if one.name == DEFAULT)
     rules = Rules(
         finalists=FINALISTS,
@@ -110,7 +109,7 @@ def search(
         progress,
         rules=rules,
         check_rows=check_rows,
-        max_seconds=limits.seconds,
+        max_seconds=_after_screening(limits, store).seconds,
         final=False,
     )
     if screened.interrupted:
@@ -118,20 +117,24 @@ def search(
     finalists = [one for members in screened.finalists.values() for one in members]
     if default not in finalists:
         finalists = [default, *finalists]
-    left = _left(limits, clock.monotonic() - begun, counted.runs)
+    left = _after_screening(limits, store)
     finalists = _affordable(finalists, default, left, store)
     looks = looks_kept(planned_looks(left, finalists, _seconds_of_a_round(store, finalists, left)))
-    final = replace(plan, configurations=finalists, order="latin")
     outcome: Outcome | None = None
     ended: Ended = "alone" if len(finalists) < 2 else "rounds"
+    family = _family(finalists, looks)
+    going, rounds, before = finalists, 0, 0
     for look in looks if len(finalists) > 1 else ():
-        outcome = run_plan(
-            replace(final, rounds=look), store, counted, clock, progress, check_rows=check_rows
-        )
+        # What those that are out would have run is run by those that are still in.
+        rounds += (look - before) * len(finalists) // len(going)
+        before = look
+        final = replace(plan, configurations=going, order="latin", rounds=rounds)
+        outcome = run_plan(final, store, counted, clock, progress, check_rows=check_rows)
         if outcome.interrupted:
             raise KeyboardInterrupt
-        lead = _lead(store.rows(), finalists, figure, _family(finalists, looks))
-        if lead is not None and known(lead):
+        lead = _lead(store.rows(), going, figure, family)
+        going = _still_in(store.rows(), going, figure, family)
+        if len(going) < 2 or (lead is not None and known(lead)):
             ended = "lead"
             break
         if look == looks[-1] and look < MOST_ROUNDS:
@@ -182,10 +185,13 @@ def round_seconds_at_first(default_seconds: float, candidates: int) -> float:
     return _FIRST_ROUND_FACTOR * default_seconds * candidates
 
 
-def _left(limits: Limits, seconds: float, runs: int) -> Limits:
+def _after_screening(limits: Limits, store: Store) -> Limits:
+    """What the screening leaves: the same when a search goes on whose final has begun."""
+    rows = store.rows(SCREENING)
+    seconds = sum(float(row["elapsed_seconds"]) for row in rows)
     return Limits(
         None if limits.seconds is None else max(0.0, limits.seconds - seconds),
-        None if limits.runs is None else max(0, limits.runs - runs),
+        None if limits.runs is None else max(0, limits.runs - len(rows)),
         limits.first_seconds,
     )
 
@@ -206,18 +212,43 @@ def _seconds_of_a_round(store: Store, finalists: Sequence[Configuration], left: 
     return sum(found) / len(found) * len(finalists)
 
 
+def midmean(figures: Sequence[float]) -> float:
+    """The mean of the middle half: as deaf to outliers as the median, and steadier (for ranks alone)."""
+    ordered = sorted(figures)
+    cut = len(ordered) // 4
+    return fmean(ordered[cut : len(ordered) - cut])
+
+
 def _ranked(
     rows: Sequence[Row], finalists: Sequence[Configuration], figure: Callable[[Row], float]
 ) -> list[Configuration]:
-    """Best first by the median over the final's rounds; those without a good row last."""
+    """Best first by the middle half of the final's rounds; those without a good row last."""
     figures: dict[str, list[float]] = {}
     for row in rows:
         if row["error"] is None:
             figures.setdefault(row["config_id"], []).append(figure(row))
     return sorted(
         finalists,
-        key=lambda one: median(figures[one.config_id]) if one.config_id in figures else float("inf"),
+        key=lambda one: midmean(figures[one.config_id]) if one.config_id in figures else float("inf"),
     )
+
+
+def _still_in(
+    rows: Sequence[Row],
+    going: Sequence[Configuration],
+    figure: Callable[[Row], float],
+    comparisons: int,
+) -> list[Configuration]:
+    """The best, and those that ran and are not resolved as worse than it."""
+    ran = {row["config_id"] for row in rows if row["error"] is None}
+    ranked = [one for one in _ranked(rows, going, figure) if one.config_id in ran]
+    against = {
+        one.config_id: statistics.compare(
+            pair_rows(rows, one.config_id, ranked[0].config_id, figure), comparisons=comparisons
+        )
+        for one in ranked[1:]
+    }
+    return [one for one in ranked if one is ranked[0] or against[one.config_id].verdict != statistics.SLOWER]
 
 
 def _lead(
@@ -266,7 +297,7 @@ def _decide(
         lead=_lead(rows, finalists, figure, family),
         eliminated=dict(eliminated),
         looks=tuple(looks),
-        rounds=outcome.rounds if outcome is not None else 0,
+        rounds=max((row["round"] + 1 for row in rows), default=0),
         runs=runs,
         ended=ended,
         failed=dict(outcome.dropped) if outcome is not None else {},

@@ -10,7 +10,7 @@ from tautochrone.studies.wording import percent, signed
 from tautochrone.tune.objective import Objective
 
 _ENDED = {
-    "lead": "the lead was known within 1 %",
+    "lead": "the lead was known",
     "budget": "the budget was used up",
     "rounds": "the most rounds were run",
     "alone": "nothing else was left in the race",
