@@ -109,7 +109,7 @@ core_kind read_kind(const json& source, std::size_t position) {
     kind.memory_bytes_per_second = in.number("core_memory_bytes_per_second", 1);
     kind.cluster_memory_bytes_per_second = in.number_or("cluster_memory_bytes_per_second", 0);
     kind.stolen_turn = in.seconds("stolen_turn_seconds", 0);
-    kind.stolen_share = in.number_or("stolen_share", 0, 0, 0.99);
+    kind.stolen_share = kind.stolen_turn > 0 ? in.number_or("stolen_share", 0, 0, 0.99) : 0;
     kind.outstanding_lines = in.number_or("outstanding_lines", 1, 1e-6);
     kind.state_hertz = in.numbers("state_hertz", 1);
     kind.state_active_watts = in.numbers("state_active_watts");

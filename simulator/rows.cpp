@@ -58,7 +58,8 @@ json times_json(const ledger& accounts) {
 json timeline_json(const ledger& accounts) {
     json list = json::array();
     for (const slice& one : accounts.slices())
-        list.push_back({one.member, activity_names[static_cast<std::size_t>(one.what)], one.begin, one.end});
+        list.push_back(json::array({one.member, activity_names[static_cast<std::size_t>(one.what)], one.begin,
+                                    one.end, one.milliwatts}));
     return list;
 }
 
