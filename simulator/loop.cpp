@@ -336,10 +336,10 @@ void loop_run::learn_sets() {
         member& one = members_[rank];
         if (done == 0) {
             one.set = whole / static_cast<double>(ranks_.size());
-        } else if (keeps_places() && !model_ && !tbb()) {
+        } else if (!model_ && !tbb()) {
             one.set = row * static_cast<double>(one.rows);
         } else {
-            // A cache remembers more than one loop.
+            // Shares that follow speeds that follow shares: a cache remembers more than one loop.
             one.set += set_memory * (row * static_cast<double>(one.rows) - one.set);
         }
     }

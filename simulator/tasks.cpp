@@ -382,10 +382,12 @@ void tasks_run::take(actor_id id, nanoseconds at) {
     go(id, state::joined, at + join);
 }
 
-// QThreadPool::tryStart under the pool's mutex: wakes one thread that waits in the pool, if there is one.
+// QThreadPool::tryStart under the pool's mutex: queues the task and wakes one thread that waits in the pool,
+// if there is one. Where all are active it has only looked at the pool's counters, a line beside the mutex's.
 void tasks_run::try_start(actor_id id, nanoseconds at, state then) {
-    nanoseconds done = at + machine_.lock_hold;
+    nanoseconds done = at + machine_.line_transfer;
     if (!pool_waiting_.empty() && next_task_ < asked_.tasks) {
+        done = at + machine_.lock_hold;
         const actor_id started = pool_waiting_.front();
         pool_waiting_.pop_front();
         ++running_;

@@ -149,7 +149,9 @@ def _reads(measured: Measured, kind: str | None, who: str) -> list[str]:
         _line("read_bytes_per_second", rates, source),
     ]
     lines.extend(
-        _line("single_row_bytes_per_second", point.bytes_per_second, "measured: a row a call, from the L2 cache")
+        _line(
+            "single_row_bytes_per_second", point.bytes_per_second, "measured: a row a call, from the L2 cache"
+        )
         for point in points
         if point.rows_at_once == 1
     )

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import study_fakes
-from test_simulator import needs_simulator
 
+import study_fakes
 from tautochrone import cli
 from tautochrone.errors import TautoError
 from tautochrone.row import STORE_SCHEMA
@@ -19,6 +18,7 @@ from tautochrone.simulator.machines import Machine
 from tautochrone.simulator.measured_machine import measured_machine, placement_of, with_slow_cores
 from tautochrone.simulator.reading import Reads, private_level, retained, share, shared_level
 from tautochrone.simulator.resolving import resolved
+from test_simulator import needs_simulator
 
 L2, LAST_LEVEL = 2 * 2**20, 64 * 2**20
 FROM_L2, FROM_LAST_LEVEL, FROM_MEMORY = 100e9, 25e9, 8e9

@@ -260,9 +260,7 @@ def _contenders(rows: Iterable[Row], kind: Kind) -> list[RunsOfOne]:
 
 
 def _state(config: Config) -> tuple[tuple[str, float], ...]:
-    return tuple(
-        sorted((str(cpu), float(factor)) for cpu, factor in (config.get("emulated") or {}).items())
-    )
+    return tuple(sorted((str(cpu), float(factor)) for cpu, factor in (config.get("emulated") or {}).items()))
 
 
 def _reached(

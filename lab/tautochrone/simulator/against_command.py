@@ -1,4 +1,4 @@
-"""``tauto simulate STUDY --against FOLDER``: what was measured there, beside what the simulator says of it."""
+"""``tauto simulate STUDY --against FOLDER``: what was measured, beside what the simulator says of it."""
 
 from __future__ import annotations
 
@@ -69,13 +69,13 @@ def sentences(found: Agreement) -> list[str]:
     together = found.together
     which = " from n = 1000 on" if found.study == "loop" else ""
     parts = [
-        f"All {together.count} configurations{which}: median error {percent(together.median)}, 90th percentile "
-        f"{percent(together.p90)}."
+        f"All {together.count} configurations{which}: median error {percent(together.median)}, "
+        f"90th percentile {percent(together.p90)}."
     ]
     if found.reported is not None:
         parts.append(
-            f"The {found.reported.count} with reported rounds: median error {percent(found.reported.median)}, "
-            f"90th percentile {percent(found.reported.p90)}."
+            f"The {found.reported.count} with reported rounds: median error "
+            f"{percent(found.reported.median)}, 90th percentile {percent(found.reported.p90)}."
         )
     parts.append(
         f"What the simulator names best is within {percent(NEAR_BEST)} of the measured best in "
@@ -83,7 +83,8 @@ def sentences(found: Agreement) -> list[str]:
     )
     if found.spread is not None:
         parts.append(
-            f"For comparison: half of a configuration's rounds are within {percent(found.spread)} of its median."
+            f"For comparison: half of a configuration's rounds are within {percent(found.spread)} of its "
+            "median."
         )
     if found.left_out:
         words = ", ".join(f"{what} ({count})" for what, count in sorted(found.left_out.items()))
@@ -186,8 +187,8 @@ def _chart(
         name=f"against{number}",
         heading=heading,
         explanation=(
-            "Solid: the measured median. Dashed: the simulation of the same configuration. Of each runtime the "
-            "configuration that was measured most often."
+            "Solid: the measured median. Dashed: the simulation of the same configuration. Of each runtime "
+            "the configuration that was measured most often."
         ),
         x=_X[found.study],
         y=_TIME,

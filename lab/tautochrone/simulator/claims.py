@@ -87,8 +87,8 @@ def summary(found: Sequence[Verdict]) -> str:
 def _table(found: Sequence[Verdict]) -> Table:
     """A line a claim, cut to the width of the terminal."""
     table = Table(box=None, pad_edge=False)
-    table.add_column("claim", no_wrap=True)
-    table.add_column("holds", no_wrap=True)
+    table.add_column("claim", no_wrap=True, min_width=5)
+    table.add_column("holds", no_wrap=True, min_width=5)
     table.add_column("what is shown here", no_wrap=True, overflow="ellipsis", ratio=1)
     for one in found:
         table.add_row(one.id, _HOLDS[one.holds], one.ours)
@@ -101,7 +101,7 @@ _HOLDS = {True: "yes", False: "NO", None: "open"}
 def _details(one: Verdict) -> Table:
     """All that is known of one claim."""
     table = Table(box=None, pad_edge=False, show_header=False)
-    table.add_column("", no_wrap=True)
+    table.add_column("", no_wrap=True, min_width=9)
     table.add_column("", overflow="fold", ratio=1)
     lines = {
         "claim": one.id,

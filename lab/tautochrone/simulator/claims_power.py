@@ -93,7 +93,8 @@ def verdicts() -> list[Verdict]:
         _p5(side_by_side),
     ]
     seventh = _p7(under["maximum"])
-    return [*found, _p6([*found, seventh], _apart(side_by_side)), seventh]
+    saves = balanced["energy"]["common_joules"] < serial["energy"]["common_joules"]
+    return [*found, _p6([*found, seventh], _apart(side_by_side), saves), seventh]
 
 
 def _verdict(id: str, ours: str, holds: bool, note: str = "") -> Verdict:
@@ -141,8 +142,8 @@ def _p2(machine: Machine, serial: Row, balanced: Row) -> Verdict:
             return _as_published(*whole)
 
         note = (
-            f"two threads take {two / one:.2f} of the energy, published 0.73; the only published watts that say "
-            "what a core takes and what the rest are design powers, upper bounds of what the study metered; "
+            f"two threads take {two / one:.2f} of the energy, published 0.73; the only published watts that "
+            "say what a core takes and what the rest are design powers, bounds of what the study metered; "
             + sensitivity(machine, P2_KNOBS, would)
         )
     return _verdict("P2", ours, holds, note)
@@ -209,10 +210,10 @@ def _p5(found: list[Row]) -> Verdict:
     return _verdict("P5", ours, apart < 0.03 and more > 0, note)
 
 
-def _p6(others: list[Verdict], pinning_changes: float) -> Verdict:
+def _p6(others: list[Verdict], pinning_changes: float, balance_saves: bool) -> Verdict:
     by_id = {one.id: one.holds for one in others}
     advice = [
-        ("balance the threads", by_id["P1"] and by_id["P2"] and by_id["P7"]),
+        ("balance the threads", by_id["P1"] and balance_saves and by_id["P7"]),
         ("let the governor look at the package", by_id["P3"] and by_id["P4"]),
         ("leave placement to the system: pinning gains no time", pinning_changes < 0.03),
     ]

@@ -1,11 +1,12 @@
 """What measured reads say of the caches: how fast each level is, and what part of a set it still holds.
 
-A set that is read again and again comes partly out of one level and partly out of the next. Where the rates of
-both levels are known, the time of a byte says which part it is: t = h t_near + (1 - h) t_far.
+A set that is read again and again comes partly out of one level and partly out of the next. Where the rates
+of both are known, the time of a byte says which part it is: t = h t_near + (1 - h) t_far.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -55,7 +56,7 @@ def _interpolated(places: Sequence[float], values: Sequence[float], at: float) -
     if at <= places[0]:
         return values[0]
     pairs = list(zip(places, values, strict=True))
-    for (low, first), (high, last) in zip(pairs, pairs[1:], strict=False):
+    for (low, first), (high, last) in itertools.pairwise(pairs):
         if at <= high:
             return first + (last - first) * (at - low) / (high - low)
     return values[-1]

@@ -62,7 +62,9 @@ def _reads(table: Mapping[str, Any]) -> Reads | None:
 def _own_level(kind: Mapping[str, Any], last_level_bytes: float) -> Level | None:
     """The L2 cache as measured, where it was."""
     reads = _reads(kind)
-    return private_level(reads, kind["l2_bytes"], last_level_bytes) if reads and kind.get("l2_bytes") else None
+    return (
+        private_level(reads, kind["l2_bytes"], last_level_bytes) if reads and kind.get("l2_bytes") else None
+    )
 
 
 def _whole_level(memory: Mapping[str, Any], kinds: Sequence[Mapping[str, Any]]) -> Level | None:

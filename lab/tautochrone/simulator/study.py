@@ -178,8 +178,8 @@ def _timeline(row: Row) -> Timeline:
         name="timeline",
         heading=f"What each {sort} does{said}",
         explanation=(
-            f"One bar a {sort}. Waiting is awake without work: in a spin, at a lock, for the next chunk. The table "
-            "below has each one's time and energy; together with the rest of the machine they add up to the whole."
+            f"One bar a {sort}. Waiting is awake without work: in a spin, at a lock, for the next chunk. The "
+            "table below has each one's time and energy; with the rest of the machine they are the whole."
         ),
         records=tuple(
             {

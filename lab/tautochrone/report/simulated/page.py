@@ -81,7 +81,7 @@ def parts(analysis: SimulatedAnalysis) -> Parts:
         tables=tables,
         charts=charts,
         figures=figures,
-        situations=list(analysis.situations),
+        situations=[dict(state) for state in analysis.situations],
         runtimes=sorted(names),
         configurations=[_configuration(record) for record in rows],
         columns=COLUMNS,
@@ -97,7 +97,7 @@ def parts(analysis: SimulatedAnalysis) -> Parts:
 
 def _configuration(record: Record) -> Record:
     fields = ("runtime", "label", "x", "seconds", "waiting", "joules")
-    return {field: record.get(field) for field in fields} | {"situation": record["situation"]}
+    return {field: record.get(field) for field in fields} | {"situation": record.get("situation", 0)}
 
 
 def _encoded(channel: type[alt.X] | type[alt.Y], axis: Axis, records: Sequence[Record]) -> Any:
