@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <sched.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <thread>
@@ -18,6 +19,7 @@ namespace {
 // Many short batches: the median is then of undisturbed ones, even on a busy machine.
 constexpr int launches_a_batch = 50;
 constexpr int batches = 199;
+constexpr int least_batches = 49;  // where a batch is long
 
 template <class Launch>
 double median_launch_seconds(double seconds, Launch&& launch) {
@@ -28,15 +30,23 @@ double median_launch_seconds(double seconds, Launch&& launch) {
     return 1.0 / rate;
 }
 
-// The entry point that compilers call for `#pragma omp parallel`.
+// The entry points that compilers call for `#pragma omp parallel` and for loops in it; libomp has them, too.
 using gomp_parallel = void (*)(void (*body)(void*), void* data, unsigned threads, unsigned flags);
+using gomp_loop_start = bool (*)(long begin, long end, long step, long chunk, long* from, long* to);
+using gomp_loop_next = bool (*)(long* from, long* to);
+using gomp_loop_end = void (*)();
 using get_number = int (*)();
 
 struct region {
     const std::vector<int>* cpus = nullptr;
     get_number rank = nullptr;
+    gomp_loop_start start = nullptr;
+    gomp_loop_next next = nullptr;
+    gomp_loop_end end = nullptr;
     std::atomic<int> members{0};
 };
+
+constexpr long chunks_a_member = 200;
 
 void pin_members(void* data) {
     auto& where = *static_cast<region*>(data);
@@ -49,6 +59,36 @@ void pin_members(void* data) {
 }
 
 void do_nothing(void*) {}
+
+// About a microsecond of a member's own: chunks without any would measure nothing but how members hinder each
+// other, which no loop that is worth sharing out does.
+void work_a_little() {
+    double x = 1;
+    for (int turn = 0; turn < 400; ++turn) x = x * 0.999999 + 1e-6;
+    keep(x);
+}
+
+void take_chunks(void* data) {
+    const auto& where = *static_cast<region*>(data);
+    long from = 0;
+    long to = 0;
+    const long chunks = chunks_a_member * static_cast<long>(where.cpus->size());
+    if (where.start(0, chunks, 1, 1, &from, &to)) {
+        do work_a_little();
+        while (where.next(&from, &to));
+    }
+    where.end();
+}
+
+// The same work without asking.
+void work_alone(void*) {
+    for (long chunk = 0; chunk < chunks_a_member; ++chunk) work_a_little();
+}
+
+template <class Function>
+Function entry(void* library, const char* name) {
+    return reinterpret_cast<Function>(dlsym(library, name));
+}
 
 }  // namespace
 
@@ -63,35 +103,52 @@ double tautochrone_fork_join_seconds(const std::vector<int>& cpus, double second
     });
 }
 
-std::optional<double> libgomp_fork_join_seconds(const std::vector<int>& cpus, double seconds,
-                                                std::string& why_not) {
+openmp_costs measure_openmp(const std::vector<std::string>& names, const std::string& package,
+                            const std::vector<int>& cpus, double seconds) {
     // Loaded by a thread that nothing has pinned: the library counts the CPUs of that thread, and with fewer
     // CPUs than members it would not spin.
-    void* const library = dlopen("libgomp.so.1", RTLD_NOW | RTLD_LOCAL);
+    void* library = nullptr;
+    for (const std::string& name : names) {
+        if (library == nullptr) library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+    }
+    openmp_costs found;
     if (library == nullptr) {
-        why_not = "libgomp is not installed (Debian: libgomp1)";
-        return std::nullopt;
+        found.why_not = names.front() + " is not installed (Debian: " + package + ")";
+        return found;
     }
-    const auto parallel = reinterpret_cast<gomp_parallel>(dlsym(library, "GOMP_parallel"));
-    region where{&cpus, reinterpret_cast<get_number>(dlsym(library, "omp_get_thread_num"))};
+    const auto parallel = entry<gomp_parallel>(library, "GOMP_parallel");
+    region where;
+    where.cpus = &cpus;
+    where.rank = entry<get_number>(library, "omp_get_thread_num");
+    where.start = entry<gomp_loop_start>(library, "GOMP_loop_nonmonotonic_dynamic_start");
+    where.next = entry<gomp_loop_next>(library, "GOMP_loop_nonmonotonic_dynamic_next");
+    where.end = entry<gomp_loop_end>(library, "GOMP_loop_end");
     if (parallel == nullptr || where.rank == nullptr) {
-        why_not = "libgomp.so.1 lacks GOMP_parallel";
-        return std::nullopt;
+        found.why_not = names.front() + " lacks GOMP_parallel";
+        return found;
     }
-    double result = 0;
     // A thread of its own, since it becomes a member and is pinned.
     std::thread([&] {
         const auto threads = static_cast<unsigned>(cpus.size());
         parallel(pin_members, &where, threads, 0);
         if (where.members != static_cast<int>(cpus.size())) return;
-        result = median_launch_seconds(seconds, [&] { parallel(do_nothing, nullptr, threads, 0); });
+        found.fork_join_seconds =
+            median_launch_seconds(seconds, [&] { parallel(do_nothing, nullptr, threads, 0); });
+        if (where.start == nullptr || where.next == nullptr || where.end == nullptr) return;
+        const auto chunk_seconds = [&](void (*body)(void*)) {
+            const double rate = median_rate(seconds, least_batches, [&] {
+                parallel(body, &where, threads, 0);
+                return static_cast<double>(chunks_a_member);
+            });
+            return 1.0 / rate;
+        };
+        found.dequeue_seconds = std::max(1e-9, chunk_seconds(take_chunks) - chunk_seconds(work_alone));
     }).join();
     if (where.members != static_cast<int>(cpus.size())) {
-        why_not = "libgomp gave " + std::to_string(where.members) + " threads for " +
-                  std::to_string(cpus.size()) + " CPUs; unset OMP_THREAD_LIMIT and OMP_DYNAMIC";
-        return std::nullopt;
+        found.why_not = names.front() + " gave " + std::to_string(where.members) + " threads for " +
+                        std::to_string(cpus.size()) + " CPUs; unset OMP_THREAD_LIMIT and OMP_DYNAMIC";
     }
-    return result;
+    return found;
 }
 
 }  // namespace tauto::probe

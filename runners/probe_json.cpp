@@ -74,6 +74,7 @@ json of_meter(const energy_meter& meter) {
 json of_measured_cpu(const cpu_measurement& cpu) {
     return {{"cpu", cpu.cpu},
             {"compute_per_second", positive(cpu.compute_per_second)},
+            {"hash_bytes_per_second", positive(cpu.hash_bytes_per_second)},
             {"cache_bytes_per_second", positive(cpu.cache_bytes_per_second)},
             {"memory_bytes_per_second", positive(cpu.memory_bytes_per_second)},
             {"noise_largest_gap_seconds", positive(cpu.noise_largest_gap_seconds)},
@@ -96,11 +97,21 @@ json of_measurements(const measurements& m) {
         return {{"members", point.members}, {"bytes_per_second", positive(point.bytes_per_second)}};
     });
     object["triad_array_bytes"] = m.triad_array_bytes;
+    object["reads"] = each(m.reads, [](const read_point& point) -> json {
+        return {{"kind", point.kind.empty() ? json(nullptr) : json(point.kind)},
+                {"members", point.members},
+                {"rows_at_once", point.rows_at_once},
+                {"bytes", point.bytes},
+                {"bytes_per_second", positive(point.bytes_per_second)}};
+    });
     object["latency_seconds"] = std::move(latencies);
     object["round_trip_seconds"] = or_null(m.round_trip_seconds);
     object["fork_join_members"] = m.fork_join_members > 0 ? json(m.fork_join_members) : json(nullptr);
     object["fork_join_seconds"] = {{"tautochrone", or_null(m.tautochrone_fork_join_seconds)},
-                                   {"libgomp", or_null(m.libgomp_fork_join_seconds)}};
+                                   {"libgomp", or_null(m.libgomp_fork_join_seconds)},
+                                   {"libomp", or_null(m.libomp_fork_join_seconds)}};
+    object["dequeue_seconds"] = {{"libgomp", or_null(m.libgomp_dequeue_seconds)},
+                                 {"libomp", or_null(m.libomp_dequeue_seconds)}};
     object["barrier_seconds"] = or_null(m.barrier_seconds);
     object["futex_wake_seconds"] = std::move(wake);
     object["notes"] = m.notes;

@@ -7,14 +7,14 @@
 
 #include "probe_fork_join.hpp"
 #include "probe_latency.hpp"
+#include "probe_memory.hpp"
 #include "probe_noise.hpp"
+#include "probe_reading.hpp"
 #include "probe_speeds.hpp"
 #include "probe_threads.hpp"
 
 namespace tauto::probe {
 namespace {
-
-constexpr std::int64_t mebibyte = 1 << 20;
 
 std::string utc_now() {
     const std::time_t now = std::time(nullptr);
@@ -52,10 +52,19 @@ void measure_teamwork(const std::vector<int>& cpus, const effort& effort, measur
     progress("fork and join", 0.85);
     result.fork_join_members = static_cast<int>(cpus.size());
     result.tautochrone_fork_join_seconds = tautochrone_fork_join_seconds(cpus, effort.launch_seconds);
-    progress("fork and join of libgomp", 0.9);
-    std::string why_not;
-    result.libgomp_fork_join_seconds = libgomp_fork_join_seconds(cpus, effort.launch_seconds, why_not);
-    if (!result.libgomp_fork_join_seconds) result.notes.push_back("fork_join_seconds.libgomp: " + why_not);
+    progress("OpenMP", 0.9);
+    const auto openmp = [&](const char* name, const std::vector<std::string>& files, const char* package) {
+        const openmp_costs costs = measure_openmp(files, package, cpus, effort.launch_seconds);
+        if (!costs.why_not.empty())
+            result.notes.push_back("fork_join_seconds." + std::string(name) + ": " + costs.why_not);
+        return costs;
+    };
+    const openmp_costs gcc = openmp("libgomp", {"libgomp.so.1"}, "libgomp1");
+    const openmp_costs llvm = openmp("libomp", {"libomp.so.5", "libomp.so"}, "libomp5");
+    result.libgomp_fork_join_seconds = gcc.fork_join_seconds;
+    result.libgomp_dequeue_seconds = gcc.dequeue_seconds;
+    result.libomp_fork_join_seconds = llvm.fork_join_seconds;
+    result.libomp_dequeue_seconds = llvm.dequeue_seconds;
     progress("wake-up", 0.95);
     result.futex_wake = measure_futex_wake(cpus[0], cpus[1], effort.wakes);
 }
@@ -67,16 +76,18 @@ effort effort_named(const std::string& name) {
         return {.name = name,
                 .speeds_seconds = 1.0,
                 .triad_seconds = 0.4,
+                .read_seconds = 0.5,
                 .latency_seconds = 0.2,
                 .noise_seconds = 0.3,
                 .launch_seconds = 0.15,
                 .wakes = 300,
-                .most_array_bytes = 256 * mebibyte};
+                .most_array_bytes = 512 * mebibyte};
     }
     if (name == "full") {
         return {.name = name,
                 .speeds_seconds = 4.0,
                 .triad_seconds = 3.0,
+                .read_seconds = 3.0,
                 .latency_seconds = 1.5,
                 .noise_seconds = 2.0,
                 .launch_seconds = 0.5,
@@ -108,6 +119,9 @@ measurements measure(const machine_record& machine, const effort& effort, const 
     result.triad = measure_triad(in_order, effort, result.triad_array_bytes, [&](int members) {
         const double part = static_cast<double>(members) / static_cast<double>(in_order.size());
         progress("triad on " + std::to_string(members), 0.35 + 0.15 * part);
+    });
+    result.reads = measure_reads(machine, cores, effort, result.triad_array_bytes, [&](std::int64_t set) {
+        progress("reading " + std::to_string(set / 1024) + " KiB", 0.5);
     });
     measure_latencies(machine.allowed_cpus, effort, result, progress);
     if (cores.size() > 1) {

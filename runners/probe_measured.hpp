@@ -16,6 +16,7 @@ struct cpu_measurement {
     // Floating-point operations of sixteen independent chains of multiply and add in double precision, with
     // the instructions that every processor of this architecture has: a speed to compare CPUs by, not a peak.
     double compute_per_second = 0;
+    double hash_bytes_per_second = 0;    // FNV-1a of 64 bits, one byte after the other
     double cache_bytes_per_second = 0;   // read from half of the second-level cache
     double memory_bytes_per_second = 0;  // read from an array that the last-level cache cannot hold
     // Of the largest gap between two looks at the clock in each millisecond: the maximum and the 99th
@@ -30,6 +31,15 @@ struct triad_point {
     double bytes_per_second = 0;  // 24 bytes an element, as STREAM counts
 };
 
+// Rows of the loop study's matrix that `members` read again and again.
+struct read_point {
+    std::string kind;  // of the core; empty: all cores together
+    int members = 1;
+    int rows_at_once = 1;    // that one call of the loop's body takes
+    std::int64_t bytes = 0;  // that all members read before they begin again
+    double bytes_per_second = 0;
+};
+
 struct futex_measurement {
     double waker_seconds = 0;  // the system call, with one sleeper
     double wakee_seconds = 0;  // from before the call until the sleeper runs
@@ -42,12 +52,17 @@ struct measurements {
     std::vector<cpu_measurement> cpus;
     std::vector<triad_point> triad;
     std::int64_t triad_array_bytes = 0;  // all three arrays
+    std::vector<read_point> reads;
     // One way, from row to column, over the CPUs of `cpus`; absent on the diagonal.
     std::vector<std::vector<std::optional<double>>> latency_seconds;
     std::optional<double> round_trip_seconds;  // between the first two CPUs in order of use
     std::optional<double> barrier_seconds;
     std::optional<double> tautochrone_fork_join_seconds;
     std::optional<double> libgomp_fork_join_seconds;
+    std::optional<double> libomp_fork_join_seconds;
+    // Of a member's time, for one chunk of schedule(dynamic) of a microsecond of work, all members asking.
+    std::optional<double> libgomp_dequeue_seconds;
+    std::optional<double> libomp_dequeue_seconds;
     int fork_join_members = 0;
     std::optional<futex_measurement> futex_wake;
     std::vector<std::string> notes;  // why something is absent
@@ -58,6 +73,7 @@ struct effort {
     std::string name;
     double speeds_seconds = 0;   // all probes of all CPUs
     double triad_seconds = 0;    // all points, without touching the memory first
+    double read_seconds = 0;     // all points of the reads, as above
     double latency_seconds = 0;  // all pairs
     double noise_seconds = 0;    // every CPU at the same time
     double launch_seconds = 0;   // each of fork/join and barrier

@@ -1,50 +1,21 @@
 #include "probe_speeds.hpp"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <barrier>
-#include <cerrno>
-#include <cstring>
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 
+#include "kernels/fnv1a.hpp"
+#include "probe_memory.hpp"
 #include "probe_threads.hpp"
 
 namespace tauto::probe {
 namespace {
-
-constexpr std::int64_t mebibyte = 1 << 20;
-
-// Anonymous memory that no page has been given yet: who touches it first decides where it lies.
-class untouched_memory {
-  public:
-    explicit untouched_memory(std::int64_t bytes) : bytes_(static_cast<std::size_t>(bytes)) {
-        start_ = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (start_ == MAP_FAILED) {
-            throw error("the memory probe asked for " + std::to_string(bytes / mebibyte) +
-                        " MiB and got none (" + std::strerror(errno) +
-                        "); free memory or use --measure none");
-        }
-        // Without huge pages the probe would measure the translation of addresses.
-        madvise(start_, bytes_, MADV_HUGEPAGE);
-    }
-    ~untouched_memory() { munmap(start_, bytes_); }
-    untouched_memory(const untouched_memory&) = delete;
-    untouched_memory& operator=(const untouched_memory&) = delete;
-
-    [[nodiscard]] std::span<double> numbers() const {
-        return {static_cast<double*>(start_), bytes_ / sizeof(double)};
-    }
-
-  private:
-    std::size_t bytes_;
-    void* start_;
-};
 
 // Of a millisecond each: shorter than a time slice, so that the median is of undisturbed ones on a busy
 // machine, and longer than the turns of `tauto emulate`, whose effect must show.
@@ -67,6 +38,14 @@ double compute_step() {
     }
     keep(x);
     return 2.0 * chains * turns;
+}
+
+// The task of the map/reduce study. Returns the number of bytes hashed.
+double hash_step() {
+    static const std::string text(std::size_t{16} * 1024, '*');
+    std::uint64_t hash = fnv1a(std::string_view{text});
+    keep(hash);
+    return static_cast<double>(text.size());
 }
 
 // Sixteen sums, so that the additions do not wait for each other. Returns the number of bytes read.
@@ -103,10 +82,10 @@ std::span<double> part_of(std::span<double> numbers, int rank, int members) {
 double triad_rate(const std::vector<int>& cpus, std::int64_t bytes, double seconds) {
     const int members = static_cast<int>(cpus.size());
     const untouched_memory memory(bytes);
-    const std::size_t length = memory.numbers().size() / 3;
-    const std::span<double> a = memory.numbers().subspan(0, length);
-    const std::span<double> b = memory.numbers().subspan(length, length);
-    const std::span<double> c = memory.numbers().subspan(2 * length, length);
+    const std::size_t length = memory.numbers<>().size() / 3;
+    const std::span<double> a = memory.numbers<>().subspan(0, length);
+    const std::span<double> b = memory.numbers<>().subspan(length, length);
+    const std::span<double> c = memory.numbers<>().subspan(2 * length, length);
     std::barrier together(members);
     std::atomic<bool> enough{false};
     std::vector<double> rates;
@@ -154,20 +133,21 @@ void measure_speeds(const machine_record& machine, const effort& effort, std::in
     for (cpu_measurement& cpu : cpus) by_node[machine.find_cpu(cpu.cpu)->numa].push_back(&cpu);
     for (const auto& [node, members] : by_node) {
         const untouched_memory memory(bytes);
-        run_pinned({members.front()->cpu}, [&](int) { std::ranges::fill(memory.numbers(), 1.0); });
+        run_pinned({members.front()->cpu}, [&](int) { std::ranges::fill(memory.numbers<>(), 1.0); });
         for (cpu_measurement* const cpu : members) {
             step(cpu->cpu);
             run_pinned({cpu->cpu}, [&](int) {
-                const auto cached = memory.numbers().first(half_of_l2(*machine.find_cpu(cpu->cpu)));
-                cpu->compute_per_second = median_rate(0.25 * each, batches_in(0.25 * each), compute_step);
+                const auto cached = memory.numbers<>().first(half_of_l2(*machine.find_cpu(cpu->cpu)));
+                cpu->compute_per_second = median_rate(0.2 * each, batches_in(0.2 * each), compute_step);
+                cpu->hash_bytes_per_second = median_rate(0.15 * each, batches_in(0.15 * each), hash_step);
                 cpu->cache_bytes_per_second =
-                    median_rate(0.25 * each, batches_in(0.25 * each), [&] { return read_step(cached); });
+                    median_rate(0.2 * each, batches_in(0.2 * each), [&] { return read_step(cached); });
                 // In pieces, so that a batch can end; each goes on where the last one ended.
                 const std::size_t piece = mebibyte / sizeof(double);
                 std::size_t at = 0;
-                cpu->memory_bytes_per_second = median_rate(0.5 * each, batches_in(0.5 * each), [&] {
-                    if (at + piece > memory.numbers().size()) at = 0;
-                    return read_step(memory.numbers().subspan(std::exchange(at, at + piece), piece));
+                cpu->memory_bytes_per_second = median_rate(0.45 * each, batches_in(0.45 * each), [&] {
+                    if (at + piece > memory.numbers<>().size()) at = 0;
+                    return read_step(memory.numbers<>().subspan(std::exchange(at, at + piece), piece));
                 });
             });
         }

@@ -17,7 +17,7 @@ void ledger::settle(actor_id member, nanoseconds at) {
     own.spent[static_cast<std::size_t>(own.what)] += length;
     own.picojoules += own.milliwatts * length;
     if (keep_slices_ && length > 0 && slices_.size() < most_slices)
-        slices_.push_back({member, own.what, own.since, at});
+        slices_.push_back({member, own.what, own.since, at, own.milliwatts});
     own.since = at;
 }
 

@@ -19,6 +19,7 @@ struct slice {
     activity what = activity::idle;
     nanoseconds begin = 0;
     nanoseconds end = 0;
+    std::int64_t milliwatts = 0;
 };
 
 class ledger {

@@ -17,14 +17,20 @@ namespace tauto::sim {
 namespace {
 
 constexpr double element_bytes = 4;
-// A row costs this on top of its elements: the call of the body, its first and its last instruction.
-constexpr double row_cycles = 20;
 // The work between two loops on the first member: two sums of n products, each a chain of additions, and
-// three updates of a vector, a cycle an element each.
+// three updates of a vector, a cycle an element each, or where the core does several at once as fast as it
+// reads and writes twelve floats.
 constexpr double serial_chains = 2;
 constexpr double serial_update_cycles = 3;
+constexpr double serial_update_bytes = 12 * element_bytes;
 // An atomic on a line that this core owns.
 constexpr nanoseconds own_atomic = 5;
+// Of the conjugate gradients: the solution, the residual, the direction, and the product.
+constexpr double solver_vectors = 4;
+// How fast what a member reads in a loop follows what it is given, where that changes from loop to loop.
+constexpr double set_memory = 0.25;
+// oneTBB: a range of the worker's own pool is halved and its body is called.
+constexpr nanoseconds pool_range = 20;
 // Members look at up to this many of the others' lines in the time of one transfer: loads overlap.
 constexpr int overlapping_looks = 8;
 
@@ -70,6 +76,16 @@ class loop_run {
         return machine_.kinds[static_cast<std::size_t>(one.where.kind)];
     }
     [[nodiscard]] bool adaptive() const { return asked_.schedule == "adaptive"; }
+    [[nodiscard]] bool tbb() const { return asked_.runtime == "tbb" && asked_.schedule != "static"; }
+    [[nodiscard]] bool from_counter() const {
+        return asked_.schedule == "dynamic" || asked_.schedule == "guided";
+    }
+    [[nodiscard]] bool single_rows() const;
+    [[nodiscard]] schedule schedule_object() const;
+    [[nodiscard]] range next_guided_of_libgomp();
+    [[nodiscard]] nanoseconds window(const member& one) const;
+    [[nodiscard]] nanoseconds finish(const member& one, nanoseconds at, nanoseconds work) const;
+    [[nodiscard]] nanoseconds served(const member& one, nanoseconds from, nanoseconds to) const;
     [[nodiscard]] bool keeps_places() const;
     [[nodiscard]] nanoseconds transfer(std::int64_t from, actor_id to) const;
     void place_members();
@@ -121,8 +137,11 @@ class loop_run {
     nanoseconds last_done_ = 0;
     double bytes_from_memory_ = 0;
     double bytes_past_port_ = 0;
-    double whole_ = 0;         // bytes that this loop reads
-    double private_room_ = 0;  // of all members' L2 caches
+    double whole_ = 0;                  // bytes that this loop reads
+    double private_room_ = 0;           // of all members' L2 caches
+    nanoseconds dequeue_beyond_ = 0;    // what a dequeue takes beside the transfers of its line
+    nanoseconds counter_transfer_ = 0;  // at most, of the counter's line; 0: the line's own
+    index guided_next_ = 0;
 };
 
 loop_run::loop_run(const machine& on, const loop_request& asked)
@@ -142,6 +161,10 @@ loop_run::loop_run(const machine& on, const loop_request& asked)
         throw input_error(asked.runtime + " has no schedule '" + asked.schedule + "'; choose from " + list);
     }
     if (asked.chunk < 1) throw input_error("chunk must be at least 1");
+    if (asked.wait != "default" && asked.wait != "active" && asked.wait != "passive")
+        throw input_error("wait '" + asked.wait + "' is unknown; choose from default, active, passive");
+    if (asked.library != "libgomp" && asked.library != "libomp")
+        throw input_error("library '" + asked.library + "' is unknown; choose from libgomp, libomp");
     place_members();
     const std::size_t count = members_.size();
     std::int64_t rest = on.uncore_active_milliwatts + on.platform_milliwatts;
@@ -158,6 +181,14 @@ loop_run::loop_run(const machine& on, const loop_request& asked)
     result_lines_.resize(
         static_cast<std::size_t>((asked.size + per_line - 1) / std::max<std::int64_t>(1, per_line)));
     steal_cost_ = 2 * on.line_transfer;
+    if (asked.runtime == "openmp") {
+        const nanoseconds measured = asked.library == "libomp" ? on.dequeue_libomp : on.dequeue_openmp;
+        if (measured > 0) {
+            // Measured beside work: the counter's line comes over, and what else the library looks at.
+            counter_transfer_ = std::min(on.line_transfer, measured / 2);
+            dequeue_beyond_ = measured - counter_transfer_;
+        }
+    }
     if (adaptive() || asked.schedule == "weighted") {
         detail::loop_model_options options;
         options.microsecond = 1000;
@@ -201,8 +232,67 @@ void loop_run::set_clocks() {
 }
 
 bool loop_run::keeps_places() const {
+    // Of two workers of oneTBB the one that steals always finds the other half.
     return asked_.schedule == "static" || asked_.schedule == "static_chunk" ||
-           asked_.schedule == "weighted" || asked_.schedule == "adaptive";
+           asked_.schedule == "weighted" || asked_.schedule == "adaptive" || asked_.schedule == "pragma" ||
+           asked_.schedule == "affinity" || (asked_.runtime == "openmp" && asked_.schedule == "auto") ||
+           (tbb() && members_.size() <= 2);
+}
+
+// True where each call of the body gets one row.
+bool loop_run::single_rows() const {
+    return asked_.schedule == "pragma" ||
+           (loop_schedule_has_chunk(asked_.runtime, asked_.schedule) && !tbb() && asked_.chunk == 1);
+}
+
+// An emulated slow core runs in windows: the rest of each turn a thief has. Full speed in the window.
+nanoseconds loop_run::window(const member& one) const {
+    const nanoseconds turn = kind(one).stolen_turn;
+    return turn - static_cast<nanoseconds>(static_cast<double>(turn) * kind(one).stolen_share + 0.5);
+}
+
+// When `work` nanoseconds of its own time are done that the member begins at `at`.
+nanoseconds loop_run::finish(const member& one, nanoseconds at, nanoseconds work) const {
+    const nanoseconds turn = kind(one).stolen_turn;
+    if (turn == 0) return at + work;
+    const nanoseconds own = window(one);
+    const nanoseconds stolen = turn - own;
+    const nanoseconds place = at % turn;
+    const nanoseconds begin = at - place;
+    // Counted from the window that it is in, or that comes next.
+    const nanoseconds done = std::max<nanoseconds>(0, place - stolen) + work;
+    const nanoseconds turns = done > own ? (done - 1) / own : 0;
+    return begin + turns * turn + stolen + (done - turns * own);
+}
+
+// The member's own time from one moment to a later one.
+nanoseconds loop_run::served(const member& one, nanoseconds from, nanoseconds to) const {
+    const nanoseconds turn = kind(one).stolen_turn;
+    if (turn == 0) return to - from;
+    const nanoseconds own = window(one);
+    const auto until = [&](nanoseconds at) {
+        return at / turn * own + std::max<nanoseconds>(0, at % turn - (turn - own));
+    };
+    return until(to) - until(from);
+}
+
+schedule loop_run::schedule_object() const {
+    if (asked_.schedule == "static_chunk") return static_chunk{asked_.chunk};
+    if (asked_.schedule == "dynamic") return dynamic{asked_.chunk};
+    if (asked_.schedule == "guided") return guided{asked_.chunk};
+    return static_{};
+}
+
+// libgomp hands out remaining / members, where the textbook has half of that; in whole chunks, as the loop
+// study's body has it. Source: the rule in the manual's terms, measured chunk sizes.
+range loop_run::next_guided_of_libgomp() {
+    const index left = asked_.size - guided_next_;
+    const index chunks = (left + asked_.chunk - 1) / asked_.chunk;
+    const auto members = static_cast<index>(ranks_.size());
+    const index taken = std::max<index>(1, (chunks + members - 1) / members) * asked_.chunk;
+    const range chunk{guided_next_, std::min(asked_.size, guided_next_ + taken)};
+    guided_next_ = chunk.end;
+    return chunk;
 }
 
 nanoseconds loop_run::transfer(std::int64_t from, actor_id to) const {
@@ -217,28 +307,41 @@ nanoseconds loop_run::transfer(std::int64_t from, actor_id to) const {
 }
 
 nanoseconds loop_run::fork_join(int members) const {
-    const bool ours = asked_.runtime == "tautochrone";
-    return scaled_to(ours ? machine_.fork_join : machine_.fork_join_openmp, machine_.cost_members, members);
+    nanoseconds cost = machine_.fork_join_openmp;
+    if (asked_.runtime == "openmp" && asked_.library == "libomp") cost = machine_.fork_join_libomp;
+    if (asked_.runtime == "tautochrone") cost = machine_.fork_join;
+    cost = scaled_to(cost, machine_.cost_members, members);
+    // The launch wakes all sleepers, a tree of calls deep; the last to arrive wakes the caller.
+    if (asked_.wait == "passive" && members > 1)
+        cost += (depth_of(members) + 1) * machine_.wake_caller + 2 * machine_.wake_sleeper;
+    return cost;
 }
 
 nanoseconds loop_run::serial_part() const {
     const core_kind& first = kind(members_[0]);
     const double cycles =
         static_cast<double>(asked_.size) *
-        (serial_chains * first.stream_cycles_per_byte * element_bytes + serial_update_cycles);
+        (serial_chains * first.stream_cycles_per_byte * element_bytes +
+         std::min(serial_update_cycles, serial_update_bytes * first.stream_cycles_per_byte));
     return static_cast<nanoseconds>(cycles / members_[0].hertz * 1e9 + 0.5);
 }
 
-// How many bytes each member reads in a loop: what it read in the last one, or its share of the whole.
+// How many bytes each member reads in a loop: what it read in the last ones, or its share of the whole.
 void loop_run::learn_sets() {
     const double row = static_cast<double>(asked_.size) * element_bytes;
     const double whole = row * static_cast<double>(asked_.size);
     std::int64_t done = 0;
     for (const actor_id rank : ranks_) done += members_[rank].rows;
-    for (member& one : members_) one.set = 0;
     for (const actor_id rank : ranks_) {
         member& one = members_[rank];
-        one.set = done > 0 ? row * static_cast<double>(one.rows) : whole / static_cast<double>(ranks_.size());
+        if (done == 0) {
+            one.set = whole / static_cast<double>(ranks_.size());
+        } else if (!model_ && !tbb()) {
+            one.set = row * static_cast<double>(one.rows);
+        } else {
+            // Shares that follow speeds that follow shares: a cache remembers more than one loop.
+            one.set += set_memory * (row * static_cast<double>(one.rows) - one.set);
+        }
     }
 }
 
@@ -253,20 +356,27 @@ void loop_run::set_flow(actor_id rank) {
     // What leaves an L2 goes into the shared cache where that is not inclusive: together they are one room.
     const double room = machine_.last_level_inclusive ? std::max(machine_.last_level_bytes, private_room_)
                                                       : machine_.last_level_bytes + private_room_;
-    const double anywhere = retained(whole_, room);
-    double local = 0;
-    if (keeps_places()) {
-        local = std::min(anywhere, retained(one.set, one.own_cache));
-    } else if (whole_ > 0) {
-        local = anywhere * std::min(one.own_cache, one.set) / whole_;
-    }
+    const double anywhere = machine_.last_level_retention.known() ? machine_.last_level_retention.at(whole_)
+                                                                  : retained(whole_, room);
+    // The vector that is multiplied lies beside the rows, and on the first member the solver's four others.
+    const double vectors =
+        static_cast<double>(asked_.size) * element_bytes * (rank == ranks_.front() ? 1 + solver_vectors : 1);
+    const double beside_rows = one.set + vectors;
+    // Measured for one core that has its L2 cache for itself.
+    double local = own.l2_retention.known() && one.own_cache > 0
+                       ? own.l2_retention.at(beside_rows * own.l2_bytes / one.own_cache)
+                       : retained(beside_rows, one.own_cache);
+    local = std::min(anywhere, local);
+    // Whoever takes what comes has a row again with the chance that its part of all rows gives it.
+    if (!keeps_places() && whole_ > 0) local *= one.set / whole_;
     const double on_chip = local < 1 ? (anywhere - local) / (1 - local) : 1;
     const double from_memory = (1 - local) * (1 - on_chip);
     const double past_port = 1 - local;
     const auto core = static_cast<std::size_t>(one.where.core);
     const int beside = std::max(1, active_on_core_[core]);
     const double share_of_core = beside > 1 ? own.smt_yield / beside : 1;
-    const double compute = one.hertz / own.stream_cycles_per_byte * share_of_core;
+    const double cycles = single_rows() ? own.single_row_cycles_per_byte : own.stream_cycles_per_byte;
+    const double compute = one.hertz / cycles * share_of_core;
     const double sharers = static_cast<double>(sharers_[core]);
     const double l2 = one.hertz * own.l2_bytes_per_cycle / own.l2_shared_by_cores / sharers;
     double ring = own.last_level_bytes_per_second / sharers;
@@ -325,12 +435,11 @@ void loop_run::begin_loop(nanoseconds at) {
             for (std::size_t i = 0; i < members_.size(); ++i) ranks_.push_back(static_cast<actor_id>(i));
             speeds_.assign(ranks_.size(), 1.0);
         }
-        schedule chosen = static_{};
-        if (asked_.schedule == "static_chunk") chosen = static_chunk{asked_.chunk};
-        if (asked_.schedule == "dynamic") chosen = dynamic{asked_.chunk};
-        if (asked_.schedule == "guided") chosen = guided{asked_.chunk};
-        sharing_.reset(chosen, asked_.size, speeds_);
-        if (asked_.schedule == "auto") tasks_.reset(asked_.size);
+        sharing_.reset(schedule_object(), asked_.size, speeds_);
+        guided_next_ = 0;
+        if (tbb())
+            tasks_.reset(asked_.size, asked_.chunk,
+                         asked_.schedule == "simple" ? task_queues::whole_depth : task_queues::initial_depth);
     }
     learn_sets();
     steals_ = 0;
@@ -390,6 +499,10 @@ void loop_run::share(nanoseconds at) {
     for (const actor_id rank : ranks_) {
         flow one = flows_[rank];
         if (members_[rank].now == phase::done) one.limit = 0;
+        // A core that is taken away for a part of each turn takes that much less of a bus.
+        const double part = 1 - kind(members_[rank]).stolen_share;
+        one.limit *= part;
+        one.weight *= part;
         slow = slow || (one.limit > 0 && members_[rank].where.kind != 0);
         streaming.push_back(one);
     }
@@ -401,17 +514,18 @@ void loop_run::share(nanoseconds at) {
         const actor_id rank = ranks_[p];
         flow& mine = flows_[rank];
         if (streaming[p].limit <= 0) continue;
-        full_ = full_ || streaming[p].rate < mine.limit;
-        if (streaming[p].rate == mine.rate) continue;
         member& one = members_[rank];
+        const double rate = streaming[p].rate / (1 - kind(one).stolen_share);
+        full_ = full_ || rate < mine.limit;
+        if (rate == mine.rate) continue;
         if (one.now == phase::working) {
-            one.left -= mine.rate * static_cast<double>(at - one.since) * 1e-9;
+            one.left -= mine.rate * static_cast<double>(served(one, one.since, at)) * 1e-9;
             if (one.left < 0) one.left = 0;
             one.since = at;
-            mine.rate = streaming[p].rate;
-            events_.schedule(rank, at + duration(rank));
+            mine.rate = rate;
+            events_.schedule(rank, finish(one, at, duration(rank)));
         } else {
-            mine.rate = streaming[p].rate;
+            mine.rate = rate;
         }
     }
 }
@@ -424,8 +538,8 @@ nanoseconds loop_run::duration(actor_id rank) const {
 void loop_run::ask(actor_id rank, nanoseconds at) {
     member& one = members_[rank];
     one.now = phase::asking;
-    nanoseconds have = at;
-    if (asked_.schedule == "dynamic" || asked_.schedule == "guided") {
+    nanoseconds have = finish(one, at, 0);
+    if (from_counter()) {
         // A locked instruction waits for the stores before it, and the last one may be on its way to a line
         // of the result that others write as well.
         if (!one.chunk.empty()) {
@@ -434,13 +548,15 @@ void loop_run::ask(actor_id rank, nanoseconds at) {
             contended_line& result = result_lines_[line];
             have = result.take(rank, have, transfer(result.owner(), rank));
         }
-        have = counter_.take(rank, have, transfer(counter_.owner(), rank));
-    } else if (asked_.schedule == "auto") {
-        have += machine_.task_overhead;
+        nanoseconds over = transfer(counter_.owner(), rank);
+        if (counter_transfer_ > 0) over = std::min(over, counter_transfer_);
+        have = counter_.take(rank, have, over) + dequeue_beyond_;
+    } else if (tbb()) {
+        have += asked_.schedule == "simple" ? machine_.task_overhead : pool_range;
     } else if (adaptive()) {
         have += own_atomic;
     }
-    events_.schedule(rank, have);
+    events_.schedule(rank, finish(one, have, 0));
 }
 
 void loop_run::answer(actor_id rank, nanoseconds at) {
@@ -456,7 +572,9 @@ void loop_run::answer(actor_id rank, nanoseconds at) {
             steals_ += stolen;
             fetch = steal_cost_ + machine_.line_transfer * (plan_.members / overlapping_looks);
         }
-    } else if (asked_.schedule == "auto") {
+    } else if (asked_.schedule == "guided" && asked_.runtime == "openmp" && asked_.library == "libgomp") {
+        chunk = next_guided_of_libgomp();
+    } else if (tbb()) {
         bool stolen = false;
         chunk = tasks_.next(position_[rank], stolen);
         if (stolen) {
@@ -470,7 +588,7 @@ void loop_run::answer(actor_id rank, nanoseconds at) {
     if (fetch == 0) return work(rank, chunk, at);
     members_[rank].now = phase::fetching;
     members_[rank].chunk = chunk;
-    events_.schedule(rank, at + fetch);
+    events_.schedule(rank, finish(members_[rank], at, fetch));
 }
 
 void loop_run::work(actor_id rank, range chunk, nanoseconds at) {
@@ -482,11 +600,11 @@ void loop_run::work(actor_id rank, range chunk, nanoseconds at) {
     one.now = phase::working;
     one.since = at;
     // What a row costs besides is counted in bytes at the present rate.
-    one.left = bytes + rows * row_cycles / one.hertz * flows_[rank].rate;
+    one.left = bytes + rows * kind(one).row_cycles / one.hertz * flows_[rank].rate;
     bytes_from_memory_ += bytes * flows_[rank].memory;
     bytes_past_port_ += bytes * flows_[rank].last_level;
     accounts_.enter(rank, activity::working, busy(one), at);
-    events_.schedule(rank, at + duration(rank));
+    events_.schedule(rank, finish(one, at, duration(rank)));
 }
 
 void loop_run::leave(actor_id rank, nanoseconds at) {
@@ -545,7 +663,7 @@ loop_result loop_run::run() {
     for (int repetition = 0; repetition < repetitions; ++repetition) {
         const nanoseconds begin = now;
         accounts_.enter(0, activity::working, busy(members_[0]), now);
-        now += serial_part();
+        now = finish(members_[0], now, serial_part());
         accounts_.enter(0, activity::waiting, spinning(members_[0]), now);
         const nanoseconds launch = now;
         const int width = adaptive() ? model_->width() : static_cast<int>(members_.size());
@@ -556,7 +674,7 @@ loop_result loop_run::run() {
             const event next = events_.take();
             step(next.actor, next.at);
         }
-        now = last_done_ + (around - around / 2);
+        now = finish(members_[0], last_done_ + (around - around / 2), 0);
         std::int64_t rows = 0;
         for (const actor_id rank : ranks_) rows += members_[rank].rows;
         if (rows != asked_.size)
@@ -599,8 +717,9 @@ loop_result loop_run::run() {
 }  // namespace
 
 const std::vector<std::string>& loop_schedules(const std::string& runtime) {
-    static const std::vector<std::string> openmp = {"static", "static_chunk", "dynamic", "guided"};
-    static const std::vector<std::string> tbb = {"auto", "static"};
+    static const std::vector<std::string> openmp = {"static", "static_chunk", "dynamic",
+                                                    "guided", "auto",         "pragma"};
+    static const std::vector<std::string> tbb = {"auto", "static", "simple", "affinity"};
     static const std::vector<std::string> ours = {"adaptive", "static", "static_chunk",
                                                   "dynamic",  "guided", "weighted"};
     static const std::vector<std::string> serial = {"static"};
@@ -609,6 +728,11 @@ const std::vector<std::string>& loop_schedules(const std::string& runtime) {
     if (runtime == "tautochrone") return ours;
     if (runtime == "serial") return serial;
     throw input_error("runtime '" + runtime + "' is unknown; choose from openmp, tbb, tautochrone, serial");
+}
+
+bool loop_schedule_has_chunk(const std::string& runtime, const std::string& schedule) {
+    return schedule == "dynamic" || schedule == "guided" || schedule == "static_chunk" ||
+           (runtime == "openmp" && schedule == "auto") || (runtime == "tbb" && schedule != "static");
 }
 
 loop_result simulate_loop(const machine& on, const loop_request& asked) {

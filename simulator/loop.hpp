@@ -13,10 +13,12 @@ namespace tauto::sim {
 struct loop_request {
     std::int64_t size = 1000;         // order of the matrix: rows, and floats in a row
     std::string runtime = "openmp";   // openmp, tbb, tautochrone, serial
-    std::string schedule = "static";  // static, static_chunk, dynamic, guided, auto, weighted, adaptive
-    std::int64_t chunk = 1;
+    std::string library = "libgomp";  // of openmp: libgomp, libomp
+    std::string schedule = "static";  // see loop_schedules()
+    std::int64_t chunk = 1;           // oneTBB's grain
     std::string placement = "all";
-    int repetitions = 0;  // iterations of the solver; 0: as many as the schedule needs
+    std::string wait = "default";  // passive: waiting members sleep and are woken for each loop
+    int repetitions = 0;           // iterations of the solver; 0: as many as the schedule needs
     bool timeline = false;
 };
 
@@ -47,5 +49,6 @@ loop_result simulate_loop(const machine& on, const loop_request& asked);
 
 // The schedules of a runtime.
 const std::vector<std::string>& loop_schedules(const std::string& runtime);
+bool loop_schedule_has_chunk(const std::string& runtime, const std::string& schedule);
 
 }  // namespace tauto::sim

@@ -67,6 +67,21 @@ class reader {
     std::string where_;
 };
 
+// Two lists that belong together; empty where the file has neither.
+retention read_retention(const json& source, const reader& in, const std::string& where) {
+    retention read;
+    if (!source.contains("retained_set_bytes")) return read;
+    read.set_bytes = in.numbers("retained_set_bytes", 1);
+    read.share = in.numbers("retained_shares");
+    if (read.set_bytes.empty() || read.set_bytes.size() != read.share.size() ||
+        !std::is_sorted(read.set_bytes.begin(), read.set_bytes.end()) ||
+        std::any_of(read.share.begin(), read.share.end(), [](double share) { return share > 1; }))
+        throw input_error(where +
+                          ": retained_set_bytes must ascend and have as many entries as retained_shares, "
+                          "which are from 0 to 1");
+    return read;
+}
+
 core_kind read_kind(const json& source, std::size_t position) {
     const reader in(source, "kind " + std::to_string(position + 1));
     core_kind kind;
@@ -79,16 +94,22 @@ core_kind read_kind(const json& source, std::size_t position) {
     kind.min_hertz = in.number_or("min_hertz", kind.turbo_hertz.back(), 1e6);
     kind.smt_yield = in.number_or("smt_yield", 1, 0.5, kind.threads_per_core);
     kind.stream_cycles_per_byte = in.number("stream_cycles_per_byte", 1e-6);
+    kind.single_row_cycles_per_byte =
+        in.number_or("single_row_cycles_per_byte", kind.stream_cycles_per_byte, 1e-6);
+    kind.row_cycles = in.number_or("row_cycles", kind.row_cycles);
     kind.hash_cycles_per_byte = in.number_or("hash_cycles_per_byte", 4, 1e-6);
     kind.pair_cycles = in.number_or("pair_cycles", 10, 1e-6);
     kind.predict_cycles = in.number_or("predict_cycles", 12, 1e-6);
     kind.correct_cycles = in.number_or("correct_cycles", 60, 1e-6);
     kind.l2_bytes = in.number("l2_bytes");
+    kind.l2_retention = read_retention(source, in, "kind " + kind.name);
     kind.l2_shared_by_cores = in.count("l2_shared_by_cores", 1, 10'000'000);
     kind.l2_bytes_per_cycle = in.number("l2_bytes_per_cycle", 1e-6);
     kind.last_level_bytes_per_second = in.number("core_last_level_bytes_per_second", 1);
     kind.memory_bytes_per_second = in.number("core_memory_bytes_per_second", 1);
     kind.cluster_memory_bytes_per_second = in.number_or("cluster_memory_bytes_per_second", 0);
+    kind.stolen_turn = in.seconds("stolen_turn_seconds", 0);
+    kind.stolen_share = kind.stolen_turn > 0 ? in.number_or("stolen_share", 0, 0, 0.99) : 0;
     kind.outstanding_lines = in.number_or("outstanding_lines", 1, 1e-6);
     kind.state_hertz = in.numbers("state_hertz", 1);
     kind.state_active_watts = in.numbers("state_active_watts");
@@ -125,6 +146,15 @@ governor read_governor(const json& source) {
 }
 
 }  // namespace
+
+double retention::at(double bytes) const {
+    if (bytes <= set_bytes.front()) return share.front();
+    if (bytes >= set_bytes.back()) return share.back();
+    std::size_t above = 1;
+    while (set_bytes[above] < bytes) ++above;
+    const double part = (bytes - set_bytes[above - 1]) / (set_bytes[above] - set_bytes[above - 1]);
+    return share[above - 1] + part * (share[above] - share[above - 1]);
+}
 
 double core_kind::turbo(int active) const {
     const auto last = static_cast<int>(turbo_hertz.size());
@@ -181,6 +211,7 @@ machine read_machine(const json& source) {
         throw input_error("the machine has more than 10,000,000 hardware threads; give it fewer cores");
     read.packages = in.count("packages", 1, 10'000);
     read.last_level_bytes = in.number("last_level_bytes");
+    read.last_level_retention = read_retention(source, in, "memory");
     read.last_level_bytes_per_second = in.number("last_level_bytes_per_second", 1);
     read.last_level_inclusive = in.flag("last_level_inclusive");
     read.slow_ring_share = in.number_or("slow_ring_share", 1, 0.01, 1);
@@ -195,13 +226,17 @@ machine read_machine(const json& source) {
     read.cost_members = in.count("cost_members", 1, 10'000'000);
     read.fork_join = in.seconds("fork_join_seconds", 1e-6);
     read.fork_join_openmp = in.seconds("fork_join_openmp_seconds", 2e-6);
+    read.fork_join_libomp =
+        in.seconds("fork_join_libomp_seconds", static_cast<double>(read.fork_join_openmp) * 1e-9);
+    read.dequeue_openmp = in.seconds("dequeue_libgomp_seconds", 0);
+    read.dequeue_libomp = in.seconds("dequeue_libomp_seconds", 0);
     read.barrier = in.seconds("barrier_seconds", 5e-7);
     read.wake_caller = in.seconds("wake_caller_seconds", 3e-6);
     read.wake_sleeper = in.seconds("wake_sleeper_seconds", 2e-5);
     read.deep_idle_exit = in.seconds("deep_idle_exit_seconds", 0);
     read.deep_idle_after = in.seconds("deep_idle_after_seconds", 0);
     read.lock_hold = in.seconds("lock_hold_seconds", 3e-7);
-    read.task_overhead = in.seconds("task_overhead_seconds", 3e-7);
+    read.task_overhead = in.seconds("task_overhead_seconds", 1e-7);
     if (source.contains("governor")) read.frequency = read_governor(source.at("governor"));
     read.uncore_active_milliwatts = in.milliwatts("uncore_active_watts");
     read.uncore_idle_milliwatts = in.milliwatts("uncore_idle_watts");

@@ -22,6 +22,16 @@ struct input_error : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
+// What part of a working set a cache still holds when it is read again: shares at ascending sizes of the set,
+// straight lines between them.
+struct retention {
+    std::vector<double> set_bytes;
+    std::vector<double> share;
+
+    [[nodiscard]] bool known() const noexcept { return !set_bytes.empty(); }
+    [[nodiscard]] double at(double bytes) const;
+};
+
 // One kind of cores. "core" is a physical core, with one or more hardware threads.
 struct core_kind {
     std::string name;
@@ -32,20 +42,26 @@ struct core_kind {
     double min_hertz = 0;
     double smt_yield = 1;  // what a core with all its threads busy does against one thread alone
     double stream_cycles_per_byte = 1;
+    double single_row_cycles_per_byte = 1;  // the same where each call of a loop's body is one row
+    double row_cycles = 20;  // of a row beside its elements: the call, its first and last instruction
     double hash_cycles_per_byte = 1;
     double pair_cycles = 1;     // acceleration and jerk of one particle by another
     double predict_cycles = 1;  // one particle
     double correct_cycles = 1;  // one particle
     double l2_bytes = 0;        // of one L2 cache
     int l2_shared_by_cores = 1;
+    retention l2_retention;                      // measured; where it is empty, retained() stands for it
     double l2_bytes_per_cycle = 1;               // of one L2 cache, all its cores together
     double last_level_bytes_per_second = 1;      // one core
     double memory_bytes_per_second = 1;          // one core
     double cluster_memory_bytes_per_second = 0;  // the cores of one L2 cache together; 0: no such limit
-    double outstanding_lines = 1;                // a core's part of a full memory bus is in proportion
-    std::vector<double> state_hertz;             // ascending
-    std::vector<double> state_active_watts;      // one core working at each of them
-    double spinning_share = 1;                   // watts of a core that spins, of those of one that works
+    // An emulated slow core: of each turn of this length a thief takes `stolen_share`. 0: nobody steals.
+    nanoseconds stolen_turn = 0;
+    double stolen_share = 0;
+    double outstanding_lines = 1;            // a core's part of a full memory bus is in proportion
+    std::vector<double> state_hertz;         // ascending
+    std::vector<double> state_active_watts;  // one core working at each of them
+    double spinning_share = 1;               // watts of a core that spins, of those of one that works
     double idle_watts = 0;
     double sleeping_watts = 0;  // once asleep for longer than deep_idle_after
 
@@ -75,7 +91,8 @@ struct governor {
 struct machine {
     std::string name;
     std::vector<core_kind> kinds;
-    double last_level_bytes = 0;  // all of them together
+    double last_level_bytes = 0;     // all of them together
+    retention last_level_retention;  // of the L2 caches and the last level together, measured
     double last_level_bytes_per_second = 0;
     bool last_level_inclusive = false;
     double slow_ring_share = 1;  // of the last level's bandwidth while a core of a slower kind is active
@@ -92,13 +109,17 @@ struct machine {
     int cost_members = 2;  // team size at which these were measured
     nanoseconds fork_join = 1000;
     nanoseconds fork_join_openmp = 2000;
+    nanoseconds fork_join_libomp = 2000;
+    // Of a member's time for one chunk of schedule(dynamic) with cost_members asking; 0: what the lines need.
+    nanoseconds dequeue_openmp = 0;
+    nanoseconds dequeue_libomp = 0;
     nanoseconds barrier = 500;
     nanoseconds wake_caller = 3000;
     nanoseconds wake_sleeper = 20'000;
     nanoseconds deep_idle_exit = 0;
     nanoseconds deep_idle_after = 0;  // 0: there is no deep idle state
     nanoseconds lock_hold = 300;      // a short critical section with an allocation in it
-    nanoseconds task_overhead = 300;  // taking one task off a queue or from another thread
+    nanoseconds task_overhead = 100;  // of a task: made, taken off a queue or from another thread
 
     governor frequency;
     std::int64_t uncore_active_milliwatts = 0;

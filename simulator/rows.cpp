@@ -58,7 +58,8 @@ json times_json(const ledger& accounts) {
 json timeline_json(const ledger& accounts) {
     json list = json::array();
     for (const slice& one : accounts.slices())
-        list.push_back({one.member, activity_names[static_cast<std::size_t>(one.what)], one.begin, one.end});
+        list.push_back(json::array({one.member, activity_names[static_cast<std::size_t>(one.what)], one.begin,
+                                    one.end, one.milliwatts}));
     return list;
 }
 
@@ -99,17 +100,18 @@ json simulate_loop_row(const machine& on, const json& request) {
     fields in(request);
     in.read("size", asked.size);
     in.read("runtime", asked.runtime);
+    in.read("library", asked.library);
     in.read("schedule", asked.schedule);
     in.read("chunk", asked.chunk);
     in.read("placement", asked.placement);
+    in.read("wait", asked.wait);
     in.read("repetitions", asked.repetitions);
     in.read("timeline", asked.timeline);
     in.read("accounts", accounts);
     in.refuse_others();
     const loop_result found = simulate_loop(on, asked);
     json row = head(on, "loop");
-    const bool chunked =
-        asked.schedule == "dynamic" || asked.schedule == "guided" || asked.schedule == "static_chunk";
+    const bool chunked = loop_schedule_has_chunk(asked.runtime, asked.schedule);
     row.update({{"runtime", asked.runtime},
                 {"schedule", asked.schedule},
                 {"chunk", chunked ? json(asked.chunk) : json()},
@@ -142,6 +144,7 @@ json simulate_tasks_row(const machine& on, const json& request) {
     in.read("bytes", asked.bytes);
     in.read("threads", asked.threads);
     in.read("runtime", asked.runtime);
+    in.read("schedule", asked.schedule);
     in.read("seconds", asked.seconds);
     in.read("timeline", asked.timeline);
     in.read("accounts", accounts);

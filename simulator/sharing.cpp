@@ -45,9 +45,11 @@ void share_fairly(std::span<flow> flows, double last_level_bytes_per_second, dou
         if (flows[i].limit > 0) order.push_back(i);
     }
     const auto level_of = [&](std::size_t i) { return flows[i].limit / flows[i].weight; };
-    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    const auto before = [&](std::size_t a, std::size_t b) {
         return level_of(a) != level_of(b) ? level_of(a) < level_of(b) : a < b;
-    });
+    };
+    // Members that are alike come in order.
+    if (!std::is_sorted(order.begin(), order.end(), before)) std::sort(order.begin(), order.end(), before);
     std::vector<bool> open(flows.size(), true);
     struct bus {
         double flow::*part;

@@ -1,7 +1,9 @@
 #pragma once
-// A model of oneTBB's auto_partitioner. The range is first cut into four pieces a worker, as its initial
-// divisor does; a worker runs its own pieces front to back, and one without work takes the last half of what
-// another has left, choosing its victim at random, as thieves there do. Stolen ranges are cut in four again.
+// A model of oneTBB's partitioners. The range is cut into two pieces a worker, which lie in order; a worker
+// takes its own front to back, and one without work takes the last half of what another has left, choosing
+// its victim at random, as thieves there do. `halvings` says how often a piece is cut again before its body
+// runs, never below the grain: five times with auto_partitioner and affinity_partitioner, as often as it goes
+// with simple_partitioner.
 //
 // No code of oneTBB is in here; the rules were read in its documentation and in partitioner.h's comments.
 
@@ -15,15 +17,20 @@ namespace tauto::sim {
 
 class task_queues {
   public:
+    static constexpr int initial_depth = 5;
+    static constexpr int whole_depth = 62;
+
     explicit task_queues(int workers) : workers_(static_cast<std::size_t>(workers)) {}
 
-    void reset(index n) {
+    void reset(index n, index grain = 1, int halvings = initial_depth) {
+        grain_ = std::max<index>(1, grain);
+        halvings_ = halvings;
         const auto count = static_cast<index>(workers_.size());
         for (index i = 0; i < count; ++i) {
             worker& own = workers_[static_cast<std::size_t>(i)];
             own.rest = {n / count * i + std::min(i, n % count), 0};
             own.rest.end = own.rest.begin + n / count + (i < n % count ? 1 : 0);
-            own.piece = std::max<index>(1, own.rest.size() / 4);
+            own.piece = leaf((own.rest.size() + 1) / 2);
         }
         left_ = n;
         random_ = 0x9E3779B97F4A7C15U;
@@ -38,7 +45,7 @@ class task_queues {
             const index half = (victim.rest.size() + 1) / 2;
             own.rest = {victim.rest.end - half, victim.rest.end};
             victim.rest.end -= half;
-            own.piece = std::max<index>(1, half / 4);
+            own.piece = leaf(half);
             stolen = true;
         }
         const range piece{own.rest.begin, std::min(own.rest.end, own.rest.begin + own.piece)};
@@ -53,6 +60,11 @@ class task_queues {
         index piece = 1;
     };
 
+    // How long a piece is when it is not cut any more.
+    [[nodiscard]] index leaf(index piece) const {
+        for (int depth = 0; depth < halvings_ && piece > grain_; ++depth) piece = (piece + 1) / 2;
+        return std::max<index>(1, piece);
+    }
     // From a random place on, the first that has something. left_ > 0 promises that there is one.
     std::size_t choose_victim(std::size_t thief) {
         random_ ^= random_ << 13;
@@ -65,6 +77,8 @@ class task_queues {
 
     std::vector<worker> workers_;
     index left_ = 0;
+    index grain_ = 1;
+    int halvings_ = initial_depth;
     std::uint64_t random_ = 0;
 };
 

@@ -144,6 +144,9 @@ tasks_run::tasks_run(const machine& on, const tasks_request& asked)
     if (std::find(known.begin(), known.end(), asked.runtime) == known.end())
         throw input_error("runtime '" + asked.runtime +
                           "' is unknown; choose from openmp, qt, serial, tautochrone, tbb");
+    if (asked.schedule != "static" && asked.schedule != "dynamic" && asked.schedule != "guided")
+        throw input_error("schedule '" + asked.schedule +
+                          "' is unknown; choose from static, dynamic, guided");
     std::vector<hardware_thread> all = hardware_threads(on);
     all.resize(static_cast<std::size_t>(asked.runtime == "serial" ? 1 : asked.threads));
     inside_.assign(static_cast<std::size_t>(on.cores()), 0);
@@ -191,7 +194,8 @@ void tasks_run::set_pace(actor_id id, nanoseconds at) {
     // A slower kind needs more cycles of its own for the same task.
     const double against_first = machine_.kinds.front().hash_cycles_per_byte / kind(one).hash_cycles_per_byte;
     const double beside = inside_[core] > 1 ? kind(one).smt_yield / inside_[core] : 1;
-    one.pace = one.hertz * against_first * beside;
+    // Tasks are long against the turns of an emulated slow core: its part of them is what counts.
+    one.pace = one.hertz * against_first * beside * (1 - kind(one).stolen_share);
     if (one.inside) events_.schedule(id, at + static_cast<nanoseconds>(one.left / one.pace * 1e9 + 0.5));
 }
 
@@ -299,8 +303,11 @@ void tasks_run::begin_repetition(nanoseconds at) {
         return go(0, state::start, at);
     }
     running_ = count;
-    sharing_.reset(asked_.runtime == "tautochrone" ? schedule{adaptive{}} : schedule{dynamic{1}},
-                   asked_.tasks, speeds_);
+    schedule chosen = dynamic{1};
+    if (asked_.schedule == "static") chosen = static_{};
+    if (asked_.schedule == "guided") chosen = guided{1};
+    if (asked_.runtime == "tautochrone") chosen = adaptive{};
+    sharing_.reset(chosen, asked_.tasks, speeds_);
     queues_.reset(asked_.tasks);
     const bool tree = asked_.runtime == "tbb";
     const nanoseconds fork =
@@ -375,10 +382,12 @@ void tasks_run::take(actor_id id, nanoseconds at) {
     go(id, state::joined, at + join);
 }
 
-// QThreadPool::tryStart under the pool's mutex: wakes one thread that waits in the pool, if there is one.
+// QThreadPool::tryStart under the pool's mutex: queues the task and wakes one thread that waits in the pool,
+// if there is one. Where all are active it has only looked at the pool's counters, a line beside the mutex's.
 void tasks_run::try_start(actor_id id, nanoseconds at, state then) {
-    nanoseconds done = at + machine_.lock_hold;
+    nanoseconds done = at + machine_.line_transfer;
     if (!pool_waiting_.empty() && next_task_ < asked_.tasks) {
+        done = at + machine_.lock_hold;
         const actor_id started = pool_waiting_.front();
         pool_waiting_.pop_front();
         ++running_;

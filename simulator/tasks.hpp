@@ -15,7 +15,8 @@ struct tasks_request {
     double bytes = 400'000;  // that one task hashes
     int threads = 1;         // one on each core, then on their siblings
     std::string runtime = "tbb";
-    double seconds = 0.4;  // virtual time to run for; the first quarter is not counted
+    std::string schedule = "dynamic";  // of openmp: static, dynamic, guided
+    double seconds = 0.4;              // virtual time to run for; the first quarter is not counted
     bool timeline = false;
 };
 

@@ -309,11 +309,11 @@ def simulate(
         str, typer.Argument(metavar="STUDY", help="loop, mapreduce, power, nbody or collective.")
     ],
     machine: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--machine", metavar="NAME|FILE", help="A machine that comes with tauto, or a machine file."
         ),
-    ],
+    ] = None,
     set_: Annotated[
         list[str] | None,
         typer.Option(
@@ -324,6 +324,14 @@ def simulate(
         str | None,
         typer.Option(
             "--sweep", metavar="KEY=A..B[:STEPS]", help="Draw how the answer moves with the machine."
+        ),
+    ] = None,
+    against: Annotated[
+        Path | None,
+        typer.Option(
+            "--against",
+            metavar="FOLDER",
+            help="A measured study (loop, mapreduce): simulate the same on its machine, and compare.",
         ),
     ] = None,
     output: Annotated[
@@ -342,9 +350,21 @@ def simulate(
       tauto simulate loop --machine i9-14900k --set cores.E.count=32
       tauto simulate loop --machine i9-14900k --sweep cores.E.count=4..32:8
       tauto simulate mapreduce --machine machine.toml --json
+      tauto simulate loop --against tautochrone-results/loop
     """  # noqa: D301
     from rich.console import Console
 
+    if against is not None:
+        if machine is not None or set_ or sweep:
+            raise TautoError(
+                "--against takes the machine that the study was measured on",
+                "Leave out --machine, --set and --sweep",
+            )
+        from tautochrone.simulator.against_command import run_against_command
+
+        raise typer.Exit(run_against_command(study, against, output, json, Console()))
+    if machine is None:
+        raise TautoError("no machine was named", "Add --machine i9-14900k, or --against FOLDER")
     from tautochrone.simulator.study import run_simulate_command
 
     raise typer.Exit(run_simulate_command(study, machine, set_ or [], sweep, output, json, Console()))

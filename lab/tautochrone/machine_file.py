@@ -124,12 +124,37 @@ def _kind(machine: Machine, measured: Measured, kind: Kind) -> list[str]:
             _line(f"relative_{name}_speed", _relative(value, best), f"{key} against the fastest kind")
         )
         lines.append(_line(key, value, f"measured: {_SPEED_SOURCES[name]}, median of {len(members)} CPUs"))
+    hashed = _median([cpu.hash_bytes_per_second for cpu in members])
+    lines.append(_line("hash_bytes_per_second", hashed, "measured: FNV-1a of 64 bits, one thread"))
+    lines += _reads(measured, kind.kind, f"one {kind.kind} core")
     speeds = [cpu.compute_per_second for cpu in members]
     fastest = max((speed for speed in speeds if speed is not None), default=None)
     if fastest and None not in speeds:
         each = [speed / fastest for speed in speeds if speed is not None]
         lines.append(_line("measured_cpus", [cpu.cpu for cpu in members], "those that were allowed"))
         lines.append(_line("cpu_relative_speed", each, "measured: compute, in the order of measured_cpus"))
+    return lines
+
+
+def _reads(measured: Measured, kind: str | None, who: str) -> list[str]:
+    """The points of a kind, or those of all cores together (None)."""
+    points = [point for point in measured.reads if point.kind == kind and point.bytes_per_second]
+    several = [point for point in points if point.rows_at_once > 1]
+    if not several:
+        return []
+    rates = [point.bytes_per_second or 0.0 for point in several]
+    source = f"measured: {who}, the loop study's rows out of sets of read_set_bytes, read again and again"
+    lines = [
+        _line("read_set_bytes", [point.bytes for point in several], "by all that read together"),
+        _line("read_bytes_per_second", rates, source),
+    ]
+    lines.extend(
+        _line(
+            "single_row_bytes_per_second", point.bytes_per_second, "measured: a row a call, from the L2 cache"
+        )
+        for point in points
+        if point.rows_at_once == 1
+    )
     return lines
 
 
@@ -165,6 +190,7 @@ def _memory(machine: Machine, measured: Measured) -> list[str]:
         _line("line_bytes", last[0].line_bytes if last else None, "hwloc"),
         _line("triad_members", [point.members for point in points], "in order of use, fast cores first"),
         _line("triad_bytes_per_second", [point.bytes_per_second or 0.0 for point in points], source),
+        *_reads(measured, None, "all cores together"),
     ]
 
 
@@ -195,6 +221,9 @@ def _costs(measured: Measured) -> list[str]:
         _line("members", measured.fork_join_members, "one hardware thread of each core"),
         _line("fork_join_seconds", measured.fork_join_seconds.tautochrone, f"{where}, tautochrone"),
         _line("fork_join_libgomp_seconds", measured.fork_join_seconds.libgomp, f"{where}, GCC's OpenMP"),
+        _line("fork_join_libomp_seconds", measured.fork_join_seconds.libomp, f"{where}, LLVM's OpenMP"),
+        _line("dequeue_libgomp_seconds", measured.dequeue_seconds.libgomp, f"{where}, all asking for chunks"),
+        _line("dequeue_libomp_seconds", measured.dequeue_seconds.libomp, f"{where}, all asking for chunks"),
         _line("barrier_seconds", measured.barrier_seconds, f"{where}, one counter and one flag"),
         _line("wake_caller_seconds", wake.waker if wake else None, "measured: FUTEX_WAKE with one sleeper"),
         _line("wake_sleeper_seconds", wake.wakee if wake else None, "measured: from the call until it runs"),

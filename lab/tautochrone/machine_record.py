@@ -90,6 +90,7 @@ class MeasuredCpu(msgspec.Struct, frozen=True, kw_only=True):
 
     cpu: int
     compute_per_second: float | None = None
+    hash_bytes_per_second: float | None = None
     cache_bytes_per_second: float | None = None
     memory_bytes_per_second: float | None = None
     noise_largest_gap_seconds: float | None = None
@@ -104,11 +105,33 @@ class TriadPoint(msgspec.Struct, frozen=True, kw_only=True):
     bytes_per_second: float | None
 
 
+class ReadPoint(msgspec.Struct, frozen=True, kw_only=True):
+    """How fast rows of the loop study's matrix are read again and again.
+
+    ``kind`` is the core's, None where all cores read together; ``bytes`` are all members' sets together;
+    ``rows_at_once`` is how many one call of the loop's body takes.
+    """
+
+    kind: str | None
+    members: int
+    rows_at_once: int
+    bytes: int
+    bytes_per_second: float | None
+
+
 class ForkJoin(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds of an empty parallel loop, hot, on one hardware thread of each core."""
 
     tautochrone: float | None = None
     libgomp: float | None = None
+    libomp: float | None = None
+
+
+class Dequeue(msgspec.Struct, frozen=True, kw_only=True):
+    """Seconds of a member's time for one chunk of schedule(dynamic) while all members ask for chunks."""
+
+    libgomp: float | None = None
+    libomp: float | None = None
 
 
 class FutexWake(msgspec.Struct, frozen=True, kw_only=True):
@@ -127,10 +150,12 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     elapsed_seconds: float | None = None
     triad: tuple[TriadPoint, ...] = ()
     triad_array_bytes: int | None = None
+    reads: tuple[ReadPoint, ...] = ()
     latency_seconds: tuple[tuple[float | None, ...], ...] = ()
     round_trip_seconds: float | None = None
     fork_join_members: int | None = None
     fork_join_seconds: ForkJoin = ForkJoin()
+    dequeue_seconds: Dequeue = Dequeue()
     barrier_seconds: float | None = None
     futex_wake_seconds: FutexWake | None = None
     notes: tuple[str, ...] = ()

@@ -13,6 +13,7 @@ from tautochrone import cli, runners
 from tautochrone.errors import TautoError
 from tautochrone.simulator import claims, engine, machines
 from tautochrone.simulator.keys import TABLES
+from tautochrone.simulator.resolving import resolved
 from tautochrone.simulator.study import sweep_values
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -69,6 +70,8 @@ def test_template_explains_every_key_but_what_only_probes_write() -> None:
     }
     probed |= {"cpu_relative_speed", "round_trip_seconds", "triad_members", "triad_bytes_per_second"}
     probed |= {"compute_per_second", "cache_bytes_per_second"} | set(TABLES["noise"])
+    probed |= {"hash_bytes_per_second", "read_set_bytes", "read_bytes_per_second"}
+    probed |= {"single_row_bytes_per_second"}
     probed |= {key for key in TABLES["kind"] if key.startswith("relative_")}
     probed |= {"line_one_way_smallest_seconds", "line_one_way_largest_seconds"}
     missing = [
@@ -119,7 +122,7 @@ def test_set_changes_a_copy_and_refuses_what_is_not_there() -> None:
     changed = machines.change(machine, ["cores.E.count=32", "memory.memory_bytes_per_second=9e10"])
     assert machines.get_value(changed, "cores.E.count") == 32
     assert machines.get_value(machine, "cores.E.count") == 16
-    assert machines.resolved(changed)["memory_bytes_per_second"] == 9e10
+    assert resolved(changed)["memory_bytes_per_second"] == 9e10
     for setting in (
         "cores.Q.count=1",
         "cores.E.cout=1",
@@ -237,11 +240,22 @@ def test_claims_have_a_row_each_and_those_that_do_not_hold_say_what_would_change
     # What holds today must go on holding: a change of the model that loses one is seen here.
     holds = {one["id"] for one in found if one["holds"]}
     assert {"H1", "H2", "H3", "H4", "H5", "H6", "H10", "H11", "H12"} <= holds
-    assert {"M1", "M3", "P1", "P2", "P3", "P4", "P6", "P7"} <= holds
+    assert {"M1", "M2", "M3", "P1", "P3", "P4", "P6", "P7"} <= holds
     assert {"N1", "N5", "N6", "N7", "N8", "N9"} <= holds
 
 
 @needs_simulator
-def test_claims_table_ends_with_the_count(capsys: pytest.CaptureFixture[str]) -> None:
+def test_claims_are_a_line_each_and_named_ones_in_full(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert cli.main(["claims", "--only", "P"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert [line[:2] for line in lines if re.match(r"P\d", line)] == [f"P{n}" for n in range(1, 8)]
+    assert "7 claims hold" in lines[-1]
     assert cli.main(["claims", "--only", "N5,P1"]) == 0
-    assert "2 of 2 claims hold." in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "2 of 2 claims hold." in shown
+    for words in ("published", "tolerance", "simulated on 2x-e5-2650v2", "tauto claims --only N5"):
+        assert words in shown

@@ -55,12 +55,20 @@ def run_claims_command(json: bool, only: str, console: Console) -> int:
     if json:
         print(json_module.dumps(msgspec.to_builtins(found), ensure_ascii=False, indent=1))
         return 0
-    console.print(_table(found))
-    for one in found:
-        if one.note:
-            console.print(f"{one.id}: {one.note}.", soft_wrap=True, highlight=False)
+    if _names_claims(only):
+        for one in found:
+            console.print(_details(one))
+            console.print()
+    else:
+        console.print(_table(found))
+        console.print("One in full: tauto claims --only H8", highlight=False)
     console.print(summary(found), soft_wrap=True, highlight=False)
     return 0
+
+
+def _names_claims(only: str) -> bool:
+    """True where single claims were named, not all or a family."""
+    return any(name.strip().upper() in IDS for name in only.split(","))
 
 
 def summary(found: Sequence[Verdict]) -> str:
@@ -77,10 +85,35 @@ def summary(found: Sequence[Verdict]) -> str:
 
 
 def _table(found: Sequence[Verdict]) -> Table:
-    table = Table(show_lines=False, box=None, pad_edge=False)
-    for name in ("claim", "published", "ours", "holds", "tolerance", "source"):
-        table.add_column(name, overflow="fold")
+    """A line a claim, cut to the width of the terminal."""
+    table = Table(box=None, pad_edge=False)
+    table.add_column("claim", no_wrap=True, min_width=5)
+    table.add_column("holds", no_wrap=True, min_width=5)
+    table.add_column("what is shown here", no_wrap=True, overflow="ellipsis", ratio=1)
     for one in found:
-        holds = "not decided" if one.holds is None else "yes" if one.holds else "NO"
-        table.add_row(one.id, one.published, one.ours, holds, one.tolerance, one.source)
+        table.add_row(one.id, _HOLDS[one.holds], one.ours)
+    return table
+
+
+_HOLDS = {True: "yes", False: "NO", None: "open"}
+
+
+def _details(one: Verdict) -> Table:
+    """All that is known of one claim."""
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column("", no_wrap=True, min_width=9)
+    table.add_column("", overflow="fold", ratio=1)
+    lines = {
+        "claim": one.id,
+        "published": one.published,
+        "ours": one.ours,
+        "holds": _HOLDS[one.holds],
+        "tolerance": one.tolerance,
+        "source": one.source,
+        "shown by": one.command,
+        "note": one.note,
+    }
+    for name, words in lines.items():
+        if words:
+            table.add_row(name, words)
     return table

@@ -9,7 +9,8 @@ from typing import Any
 
 from tautochrone import runners
 from tautochrone.errors import TautoError
-from tautochrone.simulator.machines import Machine, resolved
+from tautochrone.simulator.machines import Machine
+from tautochrone.simulator.resolving import resolved
 
 Row = dict[str, Any]
 Request = Mapping[str, Any]

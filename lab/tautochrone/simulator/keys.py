@@ -26,6 +26,8 @@ _HERTZ = Key("number", 1e6, 1e11)
 _HERTZ_LIST = Key("numbers", 1e6, 1e11)
 _BYTES = Key("count", 0, 1e15)
 _RATE = Key("number", 1e3, 1e16)
+_RATES = Key("numbers", 1e3, 1e16)
+_SET_BYTES = Key("counts", 1, 1e15)
 _CYCLES = Key("number", 1e-6, 1e6)
 _SECONDS = Key("number", 0, 3600)
 _WATTS = Key("number", 0, 1e5)
@@ -54,7 +56,9 @@ KIND: Mapping[str, Key] = {
     "min_hertz": _HERTZ,
     "smt_yield": Key("number", 0.5, 8),
     "dot_cycles_per_element": _CYCLES,
+    "row_cycles": _CYCLES,
     "hash_cycles_per_byte": _CYCLES,
+    "hash_bytes_per_second": _RATE,
     "pair_cycles": _CYCLES,
     "predict_cycles": _CYCLES,
     "correct_cycles": _CYCLES,
@@ -80,6 +84,12 @@ KIND: Mapping[str, Key] = {
     "memory_bytes_per_second": _RATE,
     "measured_cpus": Key("counts", 0, 10_000_000),
     "cpu_relative_speed": Key("numbers", 1e-6, 1e6),
+    "read_set_bytes": _SET_BYTES,
+    "read_bytes_per_second": _RATES,
+    "single_row_bytes_per_second": _RATE,
+    # What `tauto emulate` does to a core.
+    "stolen_turn_seconds": _SECONDS,
+    "stolen_share": Key("number", 0, 0.99),
 }
 
 MEMORY: Mapping[str, Key] = {
@@ -94,6 +104,8 @@ MEMORY: Mapping[str, Key] = {
     "copy_bytes_per_second": _RATE,
     "triad_members": Key("counts", 1, 10_000_000),
     "triad_bytes_per_second": Key("numbers", 0, 1e16),
+    "read_set_bytes": _SET_BYTES,
+    "read_bytes_per_second": _RATES,
 }
 
 LATENCY: Mapping[str, Key] = {
@@ -110,6 +122,9 @@ COSTS: Mapping[str, Key] = {
     "members": Key("count", 1, 10_000_000),
     "fork_join_seconds": _SECONDS,
     "fork_join_libgomp_seconds": _SECONDS,
+    "fork_join_libomp_seconds": _SECONDS,
+    "dequeue_libgomp_seconds": _SECONDS,
+    "dequeue_libomp_seconds": _SECONDS,
     "barrier_seconds": _SECONDS,
     "wake_caller_seconds": _SECONDS,
     "wake_sleeper_seconds": _SECONDS,

@@ -14,7 +14,13 @@ from rich.console import Console
 from tautochrone import report
 from tautochrone.errors import TautoError
 from tautochrone.report.analysis_types import Command
-from tautochrone.report.simulated.analysis_types import Axis, LineChart, SimulatedAnalysis, Timeline
+from tautochrone.report.simulated.analysis_types import (
+    Account,
+    Axis,
+    LineChart,
+    SimulatedAnalysis,
+    Timeline,
+)
 from tautochrone.report.text import percent, seconds
 from tautochrone.simulator import engine, machines
 from tautochrone.simulator.engine import Row
@@ -24,6 +30,7 @@ from tautochrone.simulator.sweeps import STUDIES, Point, Sweep, representative
 ROW_SCHEMA = "tautochrone.row/1"
 ROWS_FILE = "simulated.jsonl"
 _MOST_STEPS = 64
+_MOST_SLICES = 4000  # that a page draws
 _DEFAULT_STEPS = 7
 
 
@@ -103,7 +110,7 @@ def _studied(
     sweep = STUDIES[study](machine)
     requests: list[Mapping[str, Any]] = [point.request for point in sweep.points]
     if sweep.timeline is not None:
-        requests.append(sweep.timeline)
+        requests.append({**sweep.timeline, "accounts": True})
     found = engine.simulate(machine, requests)
     rows = [_row(point, row, machine) for point, row in zip(sweep.points, found, strict=False)]
     records = tuple(
@@ -162,20 +169,42 @@ def _finding(study: str, sweep: Sweep, found: Sequence[Row], machine: Machine) -
 def _timeline(row: Row) -> Timeline:
     slices = row.get("timeline") or []
     members = sorted({int(one[0]) for one in slices})
-    names = {member: f"{'core' if row['study'] == 'power' else 'member'} {member}" for member in members}
+    sort = "core" if row["study"] == "power" else "member"
+    names = {member: f"{sort} {member}" for member in members}
     share = row.get("waiting_share")
     said = f": {percent(share)} of the members' time is waiting" if share is not None else ""
+    accounts = row["accounts"]
     return Timeline(
         name="timeline",
-        heading=f"What each member does{said}",
+        heading=f"What each {sort} does{said}",
         explanation=(
-            "One bar a member. Waiting is awake without work: in a spin, at a lock, for the next chunk."
+            f"One bar a {sort}. Waiting is awake without work: in a spin, at a lock, for the next chunk. The "
+            "table below has each one's time and energy; with the rest of the machine they are the whole."
         ),
         records=tuple(
-            {"member": names[int(member)], "what": what, "begin": begin * 1e-9, "end": end * 1e-9}
-            for member, what, begin, end in slices[:4000]
+            {
+                "member": names[int(member)],
+                "what": what,
+                "begin": begin * 1e-9,
+                "end": end * 1e-9,
+                "watts": milliwatts * 1e-3,
+                "joules": milliwatts * (end - begin) * 1e-12,
+            }
+            for member, what, begin, end, milliwatts in slices[:_MOST_SLICES]
         ),
         members=tuple(names.values()),
+        accounts=tuple(
+            Account(
+                member=f"{sort} {member}",
+                working=one["working_nanoseconds"] * 1e-9,
+                waiting=one["waiting_nanoseconds"] * 1e-9,
+                idle=one["idle_nanoseconds"] * 1e-9,
+                joules=one["picojoules"] * 1e-12,
+            )
+            for member, one in enumerate(accounts["members"])
+        ),
+        rest_joules=accounts["rest_picojoules"] * 1e-12,
+        joules=accounts["picojoules"] * 1e-12,
     )
 
 

@@ -28,7 +28,29 @@ class LineChart(msgspec.Struct, frozen=True, kw_only=True):
     explanation: str
     x: Axis
     y: Axis
-    records: tuple[Record, ...]  # x, y, runtime, text
+    records: tuple[Record, ...]  # x, y, runtime, text; situation, where there are several
+    beside: tuple[Record, ...] = ()  # the same, dashed: what was simulated of what `records` measured
+
+
+class ErrorLine(msgspec.Struct, frozen=True, kw_only=True):
+    """How far the predictions for a runtime's schedule are off."""
+
+    runtime: str
+    schedule: str
+    count: int
+    median: float
+    p90: float
+    bias: float
+
+
+class Account(msgspec.Struct, frozen=True, kw_only=True):
+    """Seconds and energy of one member or core over the whole run."""
+
+    member: str
+    working: float
+    waiting: float
+    idle: float
+    joules: float
 
 
 class Timeline(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,8 +59,11 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     heading: str
     explanation: str
-    records: tuple[Record, ...]  # member, what, begin, end (seconds)
+    records: tuple[Record, ...]  # member, what, begin, end (seconds), watts, joules
     members: tuple[str, ...]
+    accounts: tuple[Account, ...] = ()
+    rest_joules: float = 0.0  # of all that is no member: caches, memory, platform, cores not used
+    joules: float = 0.0  # of the whole machine
 
 
 class SimulatedAnalysis(Analysis, frozen=True, kw_only=True):
@@ -49,3 +74,5 @@ class SimulatedAnalysis(Analysis, frozen=True, kw_only=True):
     charts: tuple[LineChart, ...] = ()
     timelines: tuple[Timeline, ...] = ()
     facts: Mapping[str, str] = {}
+    situations: tuple[Mapping[str, float], ...] = ({},)  # the states of the machine: CPU → times slower
+    errors: tuple[ErrorLine, ...] = ()

@@ -10,6 +10,7 @@ import altair as alt
 from tautochrone.report.drawing import (
     TIME_LABEL,
     Layers,
+    color,
     decade_ticks,
     finished,
     line_with_points,
@@ -18,7 +19,7 @@ from tautochrone.report.drawing import (
     parameters,
     shown,
 )
-from tautochrone.report.figure import Figure, View, legend
+from tautochrone.report.figure import Figure, View, legend, views
 from tautochrone.report.palette import styles
 from tautochrone.report.parts import Column, Filter, Parts
 from tautochrone.report.simulated.analysis_types import Axis, LineChart, SimulatedAnalysis, Timeline
@@ -48,14 +49,18 @@ def parts(analysis: SimulatedAnalysis) -> Parts:
         records = [{"situation": 0, **record} for record in chart.records]
         names |= {str(record["runtime"]) for record in records}
         tables[chart.name] = records
-        charts[chart.name] = finished(_lines(chart, records))
+        beside = [{"situation": 0, **record} for record in chart.beside]
+        if beside:
+            tables[f"{chart.name}-simulated"] = beside
+        charts[chart.name] = finished(_lines(chart, records, beside))
         figures.append(
             Figure(
                 name=chart.name,
                 heading=chart.heading,
                 explanation=chart.explanation,
-                views=[View("", {"situation": 0}, f"{chart.y.title} against {chart.x.title}, simulated")],
+                views=views(records, analysis.situations, f"{chart.y.title} against {chart.x.title}"),
                 legend=legend(records),
+                line_legend=[("dashed", "simulated")] if chart.beside else [],
             )
         )
     for timeline in analysis.timelines:
@@ -76,18 +81,23 @@ def parts(analysis: SimulatedAnalysis) -> Parts:
         tables=tables,
         charts=charts,
         figures=figures,
-        situations=[{}],
+        situations=[dict(state) for state in analysis.situations],
         runtimes=sorted(names),
         configurations=[_configuration(record) for record in rows],
         columns=COLUMNS,
         filters=[Filter("runtime", "What", [(name, name) for name in sorted(names)])],
-        more={"facts": list(analysis.facts.items()), "machine_name": analysis.machine_name},
+        more={
+            "facts": list(analysis.facts.items()),
+            "machine_name": analysis.machine_name,
+            "errors": analysis.errors,
+            "timelines": {timeline.name: timeline for timeline in analysis.timelines},
+        },
     )
 
 
 def _configuration(record: Record) -> Record:
     fields = ("runtime", "label", "x", "seconds", "waiting", "joules")
-    return {field: record.get(field) for field in fields} | {"situation": 0}
+    return {field: record.get(field) for field in fields} | {"situation": record.get("situation", 0)}
 
 
 def _encoded(channel: type[alt.X] | type[alt.Y], axis: Axis, records: Sequence[Record]) -> Any:
@@ -105,7 +115,7 @@ def _encoded(channel: type[alt.X] | type[alt.Y], axis: Axis, records: Sequence[R
     return channel(f"{axis.field}:Q", scale=scale, axis=alt.Axis(**drawn, values=ticks))
 
 
-def _lines(chart: LineChart, records: Sequence[Record]) -> Layers:
+def _lines(chart: LineChart, records: Sequence[Record], beside: Sequence[Record]) -> Layers:
     look = styles({str(record["runtime"]) for record in records})
     tooltip = [
         alt.Tooltip("runtime:N", title="what"),
@@ -113,9 +123,12 @@ def _lines(chart: LineChart, records: Sequence[Record]) -> Layers:
         alt.Tooltip(f"{chart.y.field}:Q", title=chart.y.title, format=".4~g"),
     ]
     here = shown(chart.name).transform_filter(f"isValid(datum.{chart.y.field})")
-    layers = line_with_points(
-        here, look, _encoded(alt.X, chart.x, records), _encoded(alt.Y, chart.y, records), tooltip
-    )
+    everything = [*records, *beside]
+    x, y = _encoded(alt.X, chart.x, everything), _encoded(alt.Y, chart.y, everything)
+    layers = line_with_points(here, look, x, y, tooltip)
+    if beside:
+        dashed = shown(f"{chart.name}-simulated").mark_line(strokeDash=[6, 4], strokeWidth=1.6)
+        layers.append(dashed.encode(x=x, y=y, color=color(look), detail="runtime:N", tooltip=tooltip))
     return alt.layer(*layers).properties(height=_HEIGHT).add_params(*parameters())
 
 
@@ -134,6 +147,8 @@ def _slices(timeline: Timeline) -> Layers:
             alt.Tooltip("what:N"),
             alt.Tooltip("begin:Q"),
             alt.Tooltip("end:Q"),
+            alt.Tooltip("watts:Q", format=".3~g"),
+            alt.Tooltip("joules:Q", format=".3~g"),
         ],
     )
     height = max(120, 14 * len(timeline.members))

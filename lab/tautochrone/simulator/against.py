@@ -1,0 +1,290 @@
+"""A measured study beside its own machine's simulation: what was predicted, and how far off it was."""
+
+from __future__ import annotations
+
+import statistics as plain
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+import numpy
+
+from tautochrone.errors import TautoError
+from tautochrone.row import Row
+from tautochrone.simulator import engine
+from tautochrone.simulator.machines import Machine
+from tautochrone.simulator.measured_machine import measured_machine, placement_of, with_slow_cores
+from tautochrone.studies.contenders import RunsOfOne
+from tautochrone.studies.loop.configurations import label as loop_label
+from tautochrone.studies.mapreduce.configurations import label as mapreduce_label
+
+LEAST_SIZE = 1000  # smaller matrices are all fork and join, which is measured and not predicted
+NEAR_BEST = 0.05
+_OPENMP_CHUNK = 32  # rows, what the runners take where nobody says
+_TBB_CHUNK = 64
+_WHOLE_VALUES = 2  # rounds from which on a spread is one
+
+Config = Mapping[str, Any]
+
+
+class Predicted(msgspec.Struct, frozen=True, kw_only=True):
+    """One configuration in one cell: its measured median and what was simulated."""
+
+    cell: str
+    x: float  # the matrix's order, or the threads
+    emulated: Mapping[str, float]
+    label: str
+    runtime: str
+    schedule: str
+    measured_seconds: float
+    simulated_seconds: float
+    rounds: int  # that were reported; 0: seen in the screening alone
+    spread: float | None  # of its own rounds: half of them are within this of their median
+
+    @property
+    def error(self) -> float:
+        """Relative and signed: above 0 the simulation is too slow."""
+        return self.simulated_seconds / self.measured_seconds - 1
+
+
+class Errors(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a group of predictions is off."""
+
+    runtime: str
+    schedule: str
+    count: int
+    measured_seconds: float | None  # of one alone, where the group is one
+    median: float
+    p90: float
+    bias: float  # the signed median
+
+
+class Agreement(msgspec.Struct, frozen=True, kw_only=True):
+    """All of it: what `tauto simulate … --against` prints and reports."""
+
+    study: str
+    machine_name: str
+    predicted: tuple[Predicted, ...]
+    groups: tuple[Errors, ...]
+    together: Errors
+    reported: Errors | None  # those with reported rounds alone
+    cells: int
+    near_best: int  # cells in which what the simulator names best is within NEAR_BEST of the measured best
+    spread: float | None  # the median of the configurations' own spreads
+    left_out: Mapping[str, int]  # what the simulator has no model of → how many
+
+
+def loop_request(config: Config, machine: Machine) -> dict[str, Any] | None:
+    """The simulator's request for a measured configuration; None for what it has no model of."""
+    placement = placement_of(machine, list(config["cpus"]))
+    if placement is None:
+        return None
+    request: dict[str, Any] = {"study": "loop", "size": int(config["size"]), "placement": placement}
+    chunk = config.get("chunk")
+    runtime, schedule = config["runtime"], config["schedule"]
+    if runtime == "serial":
+        return request | {"runtime": "serial", "schedule": "static"}
+    if runtime == "openblas":  # equal parts of the rows on threads of its own
+        return request | {"runtime": "openmp", "schedule": "static"}
+    if runtime == "stdpar":  # oneTBB below
+        return request | {"runtime": "tbb", "schedule": "auto", "chunk": chunk or _TBB_CHUNK}
+    request |= {"runtime": runtime, "schedule": schedule, "chunk": chunk or _OPENMP_CHUNK}
+    if runtime == "openmp":
+        request |= {"library": config["library"], "wait": config.get("wait") or "default"}
+    if runtime == "tbb":
+        request["chunk"] = chunk or _TBB_CHUNK
+    return request
+
+
+def mapreduce_request(config: Config, machine: Machine) -> dict[str, Any] | None:
+    """The same for the study of short tasks."""
+    runtime, schedule = config["runtime"], config["schedule"]
+    modelled = {
+        "serial": ("serial",),
+        "tbb": ("auto",),
+        "stdpar": ("par",),
+        "openmp": ("dynamic", "static", "guided"),
+        "qt": ("unordered",),
+        "tautochrone": ("adaptive",),
+    }
+    threads = int(config["threads"])
+    cores = sum(kind["cores"] * kind.get("hardware_threads_per_core", 1) for kind in machine["kind"])
+    if schedule not in modelled.get(runtime, ()) or threads > cores or config.get("wait") == "passive":
+        return None
+    request = {
+        "study": "mapreduce",
+        "tasks": int(config["tasks"]),
+        "bytes": float(config["bytes"]),
+        "threads": threads,
+        "runtime": "tbb" if runtime == "stdpar" else runtime,
+    }
+    return request | ({"schedule": schedule} if runtime == "openmp" else {})
+
+
+def _loop_label(one: RunsOfOne) -> str:
+    return loop_label(one.peer, one.schedule, one.chunk, str(one.config["placement"]), one.wait)
+
+
+def _mapreduce_label(one: RunsOfOne) -> str:
+    return mapreduce_label(one.peer, one.schedule, one.chunk, int(one.config["threads"]), one.wait)
+
+
+class Kind(msgspec.Struct, frozen=True):
+    """What is different about each study that can be held against its simulation."""
+
+    request: Callable[[Config, Machine], dict[str, Any] | None]
+    label: Callable[[RunsOfOne], str]
+    cell: Callable[[Config], tuple[object, ...]]  # runs are compared within one
+    x: Callable[[Config], float]
+    counts: Callable[[Config], bool]
+
+
+KINDS: Mapping[str, Kind] = {
+    "loop": Kind(
+        loop_request,
+        _loop_label,
+        lambda config: (int(config["size"]),),
+        lambda config: float(config["size"]),
+        lambda config: int(config["size"]) >= LEAST_SIZE,
+    ),
+    "mapreduce": Kind(
+        mapreduce_request,
+        _mapreduce_label,
+        lambda config: (int(config["tasks"]), int(config["bytes"])),
+        lambda config: float(config["threads"]),
+        lambda config: True,
+    ),
+}
+
+
+def compare(
+    study: str,
+    rows: Iterable[Row],
+    record: Mapping[str, Any],
+    factors: Mapping[str, Mapping[str, float]] | None = None,
+) -> Agreement:
+    """Simulate what was measured on the machine that was measured.
+
+    ``factors`` are those that the emulator's calibration reached, by the state that was asked for. Raises
+    TautoError where nothing can be compared.
+    """
+    kind = KINDS[study]
+    machine = measured_machine(record)
+    contenders = _contenders(rows, kind)
+    if not contenders:
+        raise TautoError(
+            f"the folder holds no run of the {study} study that can be compared",
+            f"Name a folder that tauto study {study} has written",
+        )
+    left_out: dict[str, int] = {}
+    asked: dict[tuple[tuple[str, float], ...], list[tuple[RunsOfOne, dict[str, Any]]]] = {}
+    slowed: dict[tuple[tuple[str, float], ...], Machine] = {}
+    for one in contenders:
+        state = _state(one.config)
+        if state not in slowed:
+            slowed[state] = with_slow_cores(machine, _reached(state, factors or {}))
+        request = kind.request(one.config, slowed[state])
+        if request is None:
+            words = f"{one.peer} {one.schedule}"
+            left_out[words] = left_out.get(words, 0) + 1
+        else:
+            asked.setdefault(state, []).append((one, request))
+    answers = engine.simulate_many(
+        [(slowed[state], [request for _, request in pairs]) for state, pairs in asked.items()]
+    )
+    predicted = tuple(
+        _predicted(kind, one, float(row["seconds"]))
+        for pairs, answered in zip(asked.values(), answers, strict=True)
+        for (one, _), row in zip(pairs, answered, strict=True)
+    )
+    return summary(study, str(machine["name"]), predicted, left_out)
+
+
+def summary(
+    study: str, machine_name: str, predicted: Sequence[Predicted], left_out: Mapping[str, int]
+) -> Agreement:
+    """The errors of all predictions by runtime and schedule, and in how many cells the best was named."""
+    if not predicted:
+        raise TautoError(
+            "nothing of what was measured has a model in the simulator", "See docs/simulate.md for what has"
+        )
+    groups: dict[tuple[str, str], list[Predicted]] = {}
+    cells: dict[str, list[Predicted]] = {}
+    for one in predicted:
+        groups.setdefault((one.runtime, one.schedule), []).append(one)
+        cells.setdefault(one.cell, []).append(one)
+    reported = [one for one in predicted if one.rounds > 0]
+    spreads = [one.spread for one in predicted if one.spread is not None]
+    return Agreement(
+        study=study,
+        machine_name=machine_name,
+        predicted=tuple(predicted),
+        groups=tuple(errors(*key, groups[key]) for key in sorted(groups)),
+        together=errors("all", "", predicted),
+        reported=errors("all", "", reported) if reported else None,
+        cells=len(cells),
+        near_best=sum(names_the_best(cell) for cell in cells.values()),
+        spread=plain.median(spreads) if spreads else None,
+        left_out=left_out,
+    )
+
+
+def names_the_best(cell: Sequence[Predicted]) -> bool:
+    """True where what is fastest in the simulation is within 5 % of what is fastest in the measurement."""
+    named = min(cell, key=lambda one: one.simulated_seconds)
+    return named.measured_seconds <= (1 + NEAR_BEST) * min(one.measured_seconds for one in cell)
+
+
+def errors(runtime: str, schedule: str, found: Sequence[Predicted]) -> Errors:
+    """Median and 90th percentile of the absolute relative errors, and the signed median."""
+    sizes = sorted(abs(one.error) for one in found)
+    return Errors(
+        runtime=runtime,
+        schedule=schedule,
+        count=len(sizes),
+        measured_seconds=found[0].measured_seconds if len(found) == 1 else None,
+        median=plain.median(sizes),
+        p90=float(numpy.quantile(sizes, 0.9)),
+        bias=plain.median(one.error for one in found),
+    )
+
+
+def _contenders(rows: Iterable[Row], kind: Kind) -> list[RunsOfOne]:
+    found: dict[object, RunsOfOne] = {}
+    for row in rows:
+        config = row["config"]
+        if kind.counts(config):
+            key = (_state(config), kind.cell(config), row["config_id"])
+            found.setdefault(key, RunsOfOne(config)).add(row)
+    return [one for one in found.values() if one.any_seconds is not None]
+
+
+def _state(config: Config) -> tuple[tuple[str, float], ...]:
+    return tuple(sorted((str(cpu), float(factor)) for cpu, factor in (config.get("emulated") or {}).items()))
+
+
+def _reached(
+    state: tuple[tuple[str, float], ...], factors: Mapping[str, Mapping[str, float]]
+) -> dict[str, float]:
+    known = factors.get("+".join(f"{cpu}:{factor:g}" for cpu, factor in state), {})
+    return {cpu: known.get(cpu, factor) for cpu, factor in state}
+
+
+def _predicted(kind: Kind, one: RunsOfOne, simulated: float) -> Predicted:
+    measured = one.any_seconds
+    assert measured is not None
+    points = one.points
+    away = sorted(abs(point / measured - 1) for point in points)
+    state = "+".join(f"{cpu}:{factor:g}" for cpu, factor in _state(one.config))
+    return Predicted(
+        cell=f"{'/'.join(map(str, kind.cell(one.config)))} {state}".strip(),
+        x=kind.x(one.config),
+        emulated=dict(_state(one.config)),
+        label=kind.label(one),
+        runtime=one.peer,
+        schedule=one.schedule,
+        measured_seconds=measured,
+        simulated_seconds=simulated,
+        rounds=len(points),
+        spread=plain.median(away) if len(points) >= _WHOLE_VALUES else None,
+    )

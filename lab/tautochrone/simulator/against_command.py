@@ -1,0 +1,197 @@
+"""``tauto simulate STUDY --against FOLDER``: what was measured, beside what the simulator says of it."""
+
+from __future__ import annotations
+
+import json as json_module
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+from rich.console import Console
+from rich.table import Table
+
+from tautochrone import report
+from tautochrone.errors import TautoError
+from tautochrone.report.analysis_types import Command
+from tautochrone.report.simulated.analysis_types import Axis, ErrorLine, LineChart, SimulatedAnalysis
+from tautochrone.report.text import percent
+from tautochrone.simulator.against import KINDS, NEAR_BEST, Agreement, Errors, Predicted, compare
+from tautochrone.store import Store
+from tautochrone.studies import context as contexts
+from tautochrone.studies.loop.context import LoopContext
+
+_X = {
+    "loop": Axis(field="x", title="order of the matrix", logarithmic=True),
+    "mapreduce": Axis(field="x", title="threads"),
+}
+_TIME = Axis(field="y", title="time", logarithmic=True, seconds=True)
+
+
+def run_against_command(study: str, folder: Path, output: Path | None, json: bool, console: Console) -> int:
+    """Compare, print the table, write the report. Raises TautoError for what cannot be compared."""
+    if study not in KINDS:
+        raise TautoError(
+            f"study {study} cannot be held against its simulation", f"Choose from {', '.join(KINDS)}"
+        )
+    store = Store.read(folder)
+    if store.study != study:
+        raise TautoError(
+            f"{folder} holds results of study {store.study}, not of {study}",
+            f"Write tauto simulate {store.study} --against {folder}"
+            if store.study in KINDS
+            else f"Name a folder of tauto study {study}",
+        )
+    factors = contexts.load(LoopContext(), store.folder).measured_factors if study == "loop" else {}
+    rows = store.rows(None)
+    found = compare(study, rows, store.machine, factors)
+    if json:
+        print(json_module.dumps(as_dict(found), ensure_ascii=False, indent=1))
+        return 0
+    console.print(_table(found))
+    for sentence in sentences(found):
+        console.print(sentence, soft_wrap=True, highlight=False)
+    path = (output or store.folder) / "against.html"
+    command = Command(label="The same again", text=f"tauto simulate {study} --against {folder}")
+    report.write(rows, store.machine, path, study=study, extra=_analysis(found, command))
+    console.print(f"The report: {path}", soft_wrap=True, highlight=False)
+    return 0
+
+
+def as_dict(found: Agreement) -> dict[str, object]:
+    """The whole comparison as plain values; each prediction with its error."""
+    plain: dict[str, object] = msgspec.to_builtins(found)
+    plain["predicted"] = [msgspec.to_builtins(one) | {"error": one.error} for one in found.predicted]
+    return plain
+
+
+def sentences(found: Agreement) -> list[str]:
+    """What the table comes to, for people."""
+    together = found.together
+    which = " from n = 1000 on" if found.study == "loop" else ""
+    parts = [
+        f"All {together.count} configurations{which}: median error {percent(together.median)}, "
+        f"90th percentile {percent(together.p90)}."
+    ]
+    if found.reported is not None:
+        parts.append(
+            f"The {found.reported.count} with reported rounds: median error "
+            f"{percent(found.reported.median)}, 90th percentile {percent(found.reported.p90)}."
+        )
+    parts.append(
+        f"What the simulator names best is within {percent(NEAR_BEST)} of the measured best in "
+        f"{found.near_best} of {found.cells} cells."
+    )
+    if found.spread is not None:
+        parts.append(
+            f"For comparison: half of a configuration's rounds are within {percent(found.spread)} of its "
+            "median."
+        )
+    if found.left_out:
+        words = ", ".join(f"{what} ({count})" for what, count in sorted(found.left_out.items()))
+        parts.append(f"Without a model in the simulator: {words}.")
+    return parts
+
+
+def _table(found: Agreement) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for name in ("runtime", "schedule"):
+        table.add_column(name)
+    for name in ("runs of", "median error", "90 %", "bias"):
+        table.add_column(name, justify="right")
+    for one in (*found.groups, found.together):
+        table.add_row(
+            one.runtime, one.schedule, str(one.count), percent(one.median), percent(one.p90), _signed(one)
+        )
+    return table
+
+
+def _signed(one: Errors) -> str:
+    return f"{100 * one.bias:+.1f} %"
+
+
+def _analysis(found: Agreement, command: Command) -> SimulatedAnalysis:
+    situations: list[Mapping[str, float]] = []
+    for one in found.predicted:
+        if one.emulated not in situations:
+            situations.append(one.emulated)
+    situations.sort(key=lambda state: (len(state), sorted(state.items())))
+    return SimulatedAnalysis(
+        verdict_sentences=tuple(sentences(found)),
+        study=found.study,
+        machine_name=found.machine_name,
+        charts=_charts(found, situations),
+        situations=tuple(situations),
+        errors=tuple(
+            ErrorLine(
+                runtime=one.runtime,
+                schedule=one.schedule,
+                count=one.count,
+                median=one.median,
+                p90=one.p90,
+                bias=one.bias,
+            )
+            for one in found.groups
+        ),
+        commands=(command,),
+    )
+
+
+def _charts(found: Agreement, situations: Sequence[Mapping[str, float]]) -> tuple[LineChart, ...]:
+    """One chart a workload; of each runtime the configuration that was measured in most cells."""
+    workloads: dict[str, list[Predicted]] = {}
+    for one in found.predicted:
+        workloads.setdefault("" if found.study == "loop" else one.cell.split()[0], []).append(one)
+    return tuple(
+        _chart(found, name, number, _representative(part), situations)
+        for number, (name, part) in enumerate(workloads.items())
+    )
+
+
+def _representative(part: Sequence[Predicted]) -> list[Predicted]:
+    cells: dict[tuple[str, str], int] = {}
+    for one in part:
+        cells[(one.runtime, _way(one))] = cells.get((one.runtime, _way(one)), 0) + 1
+    chosen: dict[str, str] = {}
+    for (runtime, way), count in cells.items():
+        if runtime not in chosen or count > cells[(runtime, chosen[runtime])]:
+            chosen[runtime] = way
+    kept = [one for one in part if _way(one) == chosen[one.runtime]]
+    return sorted(kept, key=lambda one: (one.runtime, sorted(one.emulated.items()), one.x))
+
+
+def _way(one: Predicted) -> str:
+    """The label without the number of threads, which is the axis."""
+    return ", ".join(word for word in one.label.split(", ") if not word.endswith(("thread", "threads")))
+
+
+def _chart(
+    found: Agreement,
+    workload: str,
+    number: int,
+    chosen: Sequence[Predicted],
+    situations: Sequence[Mapping[str, float]],
+) -> LineChart:
+    def record(one: Predicted, seconds: float) -> dict[str, object]:
+        return {
+            "runtime": one.runtime,
+            "label": one.label,
+            "x": one.x,
+            "y": seconds,
+            "seconds": seconds,
+            "situation": list(situations).index(one.emulated),
+        }
+
+    of_what = f", tasks/bytes {workload}" if workload else ""
+    heading = f"Measured and simulated: {percent(found.together.median)} apart in the median{of_what}"
+    return LineChart(
+        name=f"against{number}",
+        heading=heading,
+        explanation=(
+            "Solid: the measured median. Dashed: the simulation of the same configuration. Of each runtime "
+            "the configuration that was measured most often."
+        ),
+        x=_X[found.study],
+        y=_TIME,
+        records=tuple(record(one, one.measured_seconds) for one in chosen),
+        beside=tuple(record(one, one.simulated_seconds) for one in chosen),
+    )

@@ -1,0 +1,146 @@
+#include "probe_reading.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <barrier>
+#include <map>
+#include <span>
+
+#include "kernels/aligned_floats.hpp"
+#include "kernels/lanes.hpp"
+#include "probe_memory.hpp"
+#include "probe_threads.hpp"
+
+namespace tauto::probe {
+namespace {
+
+// A row that the kernel takes four at a time, and short enough that its factors stay in the L1 cache.
+constexpr std::size_t row_floats = 2048;
+constexpr std::int64_t row_bytes = row_floats * sizeof(float);
+constexpr std::size_t rows_a_call = 64;
+// Between two looks at the clock: long against the barriers around it.
+constexpr std::int64_t least_bytes_a_pass = 8 * mebibyte;
+
+// Multiplies all rows, `rows_at_once` a call, as the loop study's body does.
+void multiply(std::span<const float> rows, const aligned_floats& x, std::size_t rows_at_once) {
+    aligned_floats y{rows_a_call};
+    const auto kernel = lanes::best().rows;
+    const std::size_t count = rows.size() / row_floats;
+    for (std::size_t row = 0; row < count; row += rows_at_once) {
+        kernel(rows.data() + row * row_floats, row_floats, x.data(), y.data(), row_floats,
+               std::min(rows_at_once, count - row));
+    }
+    float first = y[0];
+    keep(first);
+}
+
+// Bytes a second of all of `cpus` together, each reading its own `set` bytes.
+double read_rate(const std::vector<int>& cpus, const untouched_memory& memory, std::int64_t set,
+                 std::size_t rows_at_once, double seconds) {
+    const auto members = static_cast<std::ptrdiff_t>(cpus.size());
+    const std::span<float> all = memory.numbers<float>();
+    const std::size_t part = all.size() / cpus.size() / row_floats * row_floats;
+    const std::int64_t repeats = std::max<std::int64_t>(1, least_bytes_a_pass / set);
+    std::barrier together(members);
+    std::atomic<bool> enough{false};
+    std::vector<double> rates;
+    run_pinned(cpus, [&](int rank) {
+        const std::span<const float> mine =
+            all.subspan(static_cast<std::size_t>(rank) * part, static_cast<std::size_t>(set) / sizeof(float));
+        const aligned_floats x{row_floats};
+        double begun = 0;
+        for (int pass = 0; !enough; ++pass) {
+            together.arrive_and_wait();
+            const double start = seconds_now();
+            if (pass == 0) begun = start;
+            for (std::int64_t i = 0; i < repeats; ++i) multiply(mine, x, rows_at_once);
+            together.arrive_and_wait();
+            if (rank == 0) {
+                const double end = seconds_now();
+                const double bytes = static_cast<double>(set * repeats) * static_cast<double>(members);
+                if (pass > 0) rates.push_back(bytes / (end - start));
+                enough = rates.size() >= 5 && end - begun > seconds;
+            }
+            together.arrive_and_wait();
+        }
+    });
+    return median(rates);
+}
+
+// Every member touches its own part first.
+void touch(const std::vector<int>& cpus, const untouched_memory& memory) {
+    const std::span<float> all = memory.numbers<float>();
+    const std::size_t part = all.size() / cpus.size() / row_floats * row_floats;
+    run_pinned(cpus, [&](int rank) {
+        std::ranges::fill(all.subspan(static_cast<std::size_t>(rank) * part, part), 1.0F);
+    });
+}
+
+std::int64_t last_level_bytes(const machine_record& machine) {
+    std::int64_t sum = 0;
+    for (const cache_record& cache : machine.caches) {
+        if (cache.level >= 3) sum += cache.size_bytes;
+    }
+    return sum;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> read_sets(std::int64_t l2, std::int64_t last_level, int members,
+                                    std::int64_t most) {
+    std::vector<std::int64_t> sets;
+    const auto add = [&](std::int64_t bytes) {
+        const std::int64_t whole = std::min(bytes, most / members) / row_bytes * row_bytes;
+        if (whole > 0) sets.push_back(whole);
+    };
+    for (const std::int64_t eighths : {4, 6, 8, 10, 12, 16, 32}) add(l2 * eighths / 8);
+    for (const std::int64_t eighths : {1, 2, 4, 6, 8, 16}) add(last_level * eighths / 8 / members);
+    add(most / members);
+    std::ranges::sort(sets);
+    sets.erase(std::unique(sets.begin(), sets.end()), sets.end());
+    return sets;
+}
+
+std::vector<read_point> measure_reads(const machine_record& machine, const std::vector<int>& cores,
+                                      const effort& effort, std::int64_t bytes,
+                                      const std::function<void(std::int64_t set)>& step) {
+    struct wish {
+        std::string kind;
+        std::vector<int> cpus;
+        std::int64_t set;
+        std::size_t rows;
+    };
+    std::vector<wish> wishes;
+    const std::int64_t last_level = last_level_bytes(machine);
+    const auto l2_of = [&](int cpu) { return machine.find_cpu(cpu)->l2_bytes.value_or(512 * 1024); };
+    std::map<std::string, int> first_of;
+    std::int64_t smallest_l2 = l2_of(cores.front());
+    for (const int cpu : cores) {
+        first_of.emplace(machine.find_cpu(cpu)->kind, cpu);
+        smallest_l2 = std::min<std::int64_t>(smallest_l2, l2_of(cpu));
+    }
+    for (const auto& [kind, cpu] : first_of) {
+        const std::int64_t l2 = l2_of(cpu);
+        const std::vector<std::int64_t> sets = read_sets(l2, last_level, 1, bytes);
+        wishes.push_back({kind, {cpu}, sets.front(), 1});
+        for (const std::int64_t set : sets) {
+            // What the last level keeps is measured with all cores: for one its ends are enough.
+            if (set <= 4 * l2 || set == sets.back()) wishes.push_back({kind, {cpu}, set, rows_a_call});
+        }
+    }
+    for (const std::int64_t set : read_sets(smallest_l2, last_level, static_cast<int>(cores.size()), bytes))
+        if (cores.size() > 1) wishes.push_back({"", cores, set, rows_a_call});
+    const untouched_memory memory(bytes);
+    touch(cores, memory);
+    std::vector<read_point> points;
+    for (const wish& one : wishes) {
+        const auto members = static_cast<int>(one.cpus.size());
+        step(one.set * members);
+        const double seconds = effort.read_seconds / static_cast<double>(wishes.size());
+        points.push_back({one.kind, members, static_cast<int>(one.rows), one.set * members,
+                          read_rate(one.cpus, memory, one.set, one.rows, seconds)});
+    }
+    return points;
+}
+
+}  // namespace tauto::probe

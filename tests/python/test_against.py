@@ -1,0 +1,254 @@
+"""Measured studies beside their simulation: the machine from its record, the errors, and the command."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import study_fakes
+from tautochrone import cli
+from tautochrone.errors import TautoError
+from tautochrone.row import STORE_SCHEMA
+from tautochrone.simulator import against, engine
+from tautochrone.simulator.machines import Machine
+from tautochrone.simulator.measured_machine import measured_machine, placement_of, with_slow_cores
+from tautochrone.simulator.reading import Reads, private_level, retained, share, shared_level
+from tautochrone.simulator.resolving import resolved
+from test_simulator import needs_simulator
+
+L2, LAST_LEVEL = 2 * 2**20, 64 * 2**20
+FROM_L2, FROM_LAST_LEVEL, FROM_MEMORY = 100e9, 25e9, 8e9
+
+
+def reads(kind: str | None, members: int) -> list[dict[str, object]]:
+    """What a probe would find: the L2 cache keeps a set or nothing, the last level as random replacement."""
+    points = []
+    for size in (L2 // 2, L2, 2 * L2, 4 * L2, LAST_LEVEL // 2, LAST_LEVEL, 2 * LAST_LEVEL, 8 * LAST_LEVEL):
+        held = retained(members * size, LAST_LEVEL)
+        cold = 1 / (held / FROM_LAST_LEVEL + (1 - held) / FROM_MEMORY)
+        rate = members * (FROM_L2 if size <= L2 else cold)
+        points.append(
+            {"kind": kind, "members": members, "rows_at_once": 64, "bytes": members * size}
+            | {"bytes_per_second": rate}
+        )
+    return points
+
+
+def record() -> dict[str, Any]:
+    """A machine of two cores with all the probe's figures."""
+    found = study_fakes.machine()
+    for cpu in found["cpus"]:
+        cpu |= {"smt_siblings": [], "l2_bytes": L2}
+    found["kinds"] = [{"kind": "core", "cpus": [0, 1], "hardware_threads_per_core": 1}]
+    found["caches"] = [
+        {"level": 2, "type": "unified", "size_bytes": L2, "line_bytes": 64, "cpus": [cpu]} for cpu in (0, 1)
+    ] + [{"level": 3, "type": "unified", "size_bytes": LAST_LEVEL, "line_bytes": 64, "cpus": [0, 1]}]
+    found["counters"] |= {}
+    speeds = {"compute_per_second": 1e10, "hash_bytes_per_second": 8e8, "cache_bytes_per_second": 3e10}
+    found["measured"] |= {
+        "cpus": [{"cpu": cpu, **speeds, "memory_bytes_per_second": 1e10} for cpu in (0, 1)],
+        "reads": [*reads("core", 1), *reads(None, 2)],
+        "latency_seconds": [[None, 1e-7], [1e-7, None]],
+        "fork_join_members": 2,
+        "fork_join_seconds": {"tautochrone": 4e-7, "libgomp": 9e-7, "libomp": 9e-7},
+        "dequeue_seconds": {"libgomp": 1.5e-7, "libomp": 7e-7},
+    }
+    return found
+
+
+def test_rates_between_two_levels_say_which_part_comes_from_which() -> None:
+    assert share(100.0, 100.0, 25.0) == 1
+    assert share(25.0, 100.0, 25.0) == 0
+    # Half of the bytes at each: the mean time of a byte.
+    assert share(1 / (0.5 / 100 + 0.5 / 25), 100.0, 25.0) == pytest.approx(0.5)
+    assert share(30.0, 25.0, 100.0) == 1  # the far level is not slower: there is nothing to tell apart
+
+
+def test_a_disturbed_point_does_not_make_a_larger_set_faster() -> None:
+    found = Reads.of([1, 4, 2], [100, 80, 10])
+    assert found.rates == (100, 80, 80)
+    assert found.at(3) == 80
+    assert found.at(0) == 100
+
+
+def test_levels_are_found_again_in_reads_that_were_made_of_them() -> None:
+    own = [(point["bytes"], point["bytes_per_second"]) for point in reads("core", 1)]
+    level = private_level(Reads.of(*zip(*own, strict=True)), L2, LAST_LEVEL)  # type: ignore[arg-type]
+    assert level.near == FROM_L2
+    assert level.far == pytest.approx(FROM_LAST_LEVEL)
+    assert level.at(L2) == 1
+    assert level.at(2 * L2) == pytest.approx(0, abs=1e-9)
+    together = [(point["bytes"], point["bytes_per_second"]) for point in reads(None, 2)]
+    whole = shared_level(Reads.of(*zip(*together, strict=True)), 2 * L2)  # type: ignore[arg-type]
+    assert whole.near == pytest.approx(2 * FROM_LAST_LEVEL)
+    # Of the largest set a little is still there: memory is slower than what was read.
+    assert whole.far == pytest.approx(2 * FROM_MEMORY, rel=0.02)
+    assert whole.at(LAST_LEVEL) == pytest.approx(1, abs=0.01)
+
+
+def test_machine_of_a_record_has_what_was_measured() -> None:
+    machine = resolved(measured_machine(record()))
+    (kind,) = machine["kinds"]
+    assert 1 / kind["stream_cycles_per_byte"] == pytest.approx(FROM_L2 / kind["turbo_hertz"][0])
+    assert kind["core_last_level_bytes_per_second"] == pytest.approx(FROM_LAST_LEVEL)
+    assert kind["core_memory_bytes_per_second"] == pytest.approx(FROM_MEMORY, rel=0.05)
+    assert kind["hash_cycles_per_byte"] == pytest.approx(kind["turbo_hertz"][0] / 8e8)
+    assert machine["last_level_bytes_per_second"] == pytest.approx(2 * FROM_LAST_LEVEL)
+    assert machine["memory_bytes_per_second"] == pytest.approx(2 * FROM_MEMORY, rel=0.02)
+    assert machine["dequeue_libomp_seconds"] == 7e-7
+
+
+def test_record_without_measurements_is_refused_with_a_remedy() -> None:
+    with pytest.raises(TautoError, match="measured"):
+        measured_machine(record() | {"measured": None})
+
+
+def test_slowed_cpu_becomes_a_kind_of_its_own() -> None:
+    machine = measured_machine(record())
+    slow = with_slow_cores(machine, {"1": 4.0})
+    assert [(kind["kind"], kind["cores"], kind["cpus"]) for kind in slow["kind"]] == [
+        ("core", 1, [0]),
+        ("slow", 1, [1]),
+    ]
+    assert slow["kind"][1]["stolen_share"] == 0.75
+    assert len(machine["kind"]) == 1
+    assert placement_of(slow, [0, 1]) == "cores"
+    assert placement_of(slow, [1]) == "slow:1"
+    assert placement_of(machine, [1]) == "core:1"
+    with pytest.raises(TautoError, match="CPU 9"):
+        with_slow_cores(machine, {"9": 2.0})
+
+
+def prediction(label: str, measured: float, simulated: float, cell: str = "2000") -> against.Predicted:
+    """One configuration in a cell."""
+    return against.Predicted(
+        cell=cell,
+        x=2000,
+        emulated={},
+        label=label,
+        runtime="tbb",
+        schedule="auto",
+        measured_seconds=measured,
+        simulated_seconds=simulated,
+        rounds=8,
+        spread=0.01,
+    )
+
+
+def test_errors_and_whether_the_best_was_named() -> None:
+    good = [prediction("a", 1.0, 1.1), prediction("b", 1.04, 1.05), prediction("c", 2.0, 1.9)]
+    assert against.names_the_best(good)  # b is named, within 5 % of a
+    bad = [prediction("a", 1.0, 1.1, "4000"), prediction("b", 1.06, 1.05, "4000")]
+    assert not against.names_the_best(bad)
+    found = against.summary("loop", "test", [*good, *bad], {"qt ordered": 2})
+    assert (found.near_best, found.cells) == (1, 2)
+    assert found.together.median == pytest.approx(0.05)
+    assert found.together.bias == pytest.approx(0.05 / 5.3, rel=0.5)
+    assert found.groups[0].count == 5
+
+
+WAYS: tuple[tuple[str, str, str, int | None], ...] = (
+    ("serial", "serial", "serial", None),
+    ("openmp", "libgomp", "pragma", None),
+    ("openmp", "libomp", "dynamic", 4),
+    ("openmp", "libgomp", "guided", 4),
+    ("tbb", "oneTBB", "simple", 16),
+    ("stdpar", "stdpar", "par", None),
+    ("tautochrone", "tautochrone", "adaptive", None),
+)
+
+
+def loop_rows(machine: Machine, off: float) -> Iterable[dict[str, Any]]:
+    """What a study would have stored if the simulation were `off` times too slow."""
+    for emulated in ({}, {"1": 4.0}):
+        there = with_slow_cores(machine, emulated)
+        for size in (500, 1500, 3000):
+            for runtime, library, schedule, chunk in WAYS:
+                cpus = [0] if runtime == "serial" else [0, 1]
+                config = {"runtime": runtime, "library": library, "schedule": schedule, "chunk": chunk}
+                config |= {"placement": "all", "cpus": cpus, "cores": {}, "threads": len(cpus)}
+                config |= {"emulated": emulated, "size": size, "wait": "default"}
+                request = against.loop_request(config, there)
+                assert request is not None
+                seconds = engine.simulate(there, [request])[0]["seconds"] / off
+                name = f"{library} {schedule} {size} {emulated}"
+                for number in range(3):
+                    yield {"config": config, "config_id": name, "name": name, "seconds": seconds} | {
+                        "round": number,
+                        "source": "measured",
+                        "error": None,
+                        "run": f"{name} {number}",
+                        "schema": "tautochrone.row/1",
+                    }
+
+
+def stored(folder: Path, rows: Iterable[Mapping[str, Any]], study: str = "loop") -> Path:
+    """A folder as a study leaves it."""
+    head = {"schema": STORE_SCHEMA, "study": study, "plan_id": "p", "created": "2026-01-01T00:00:00Z"}
+    lines = [head | {"tautochrone": "0"}, record(), *rows]
+    (folder / "rows.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    return folder
+
+
+@needs_simulator
+def test_study_is_held_against_the_simulation_of_its_own_machine(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = stored(tmp_path, loop_rows(measured_machine(record()), off=1.25))
+    assert cli.main(["simulate", "loop", "--against", str(folder), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    # Two states, two sizes from 1000 on, seven ways; each off by a quarter.
+    assert found["together"]["count"] == 28
+    assert found["together"]["median"] == pytest.approx(0.25)
+    assert found["together"]["bias"] == pytest.approx(0.25)
+    assert (found["near_best"], found["cells"]) == (4, 4)
+    assert found["left_out"] == {}
+    assert cli.main(["simulate", "loop", "--against", str(folder)]) == 0
+    shown = capsys.readouterr().out
+    assert "median error 25 %, 90th percentile 25 %" in shown
+    assert "in 4 of 4 cells" in shown
+    page = (folder / "against.html").read_text()
+    assert "How far off the simulation is" in page
+    assert '"strokeDash"' in page
+
+
+@needs_simulator
+def test_what_cannot_be_compared_exits_2_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = stored(tmp_path, [], "mapreduce")
+    for words in (
+        ["simulate", "loop", "--against", str(folder)],
+        ["simulate", "mapreduce", "--against", str(folder)],
+        ["simulate", "power", "--against", str(folder)],
+        ["simulate", "loop", "--against", str(folder), "--machine", "i9-14900k"],
+        ["simulate", "loop"],
+    ):
+        assert cli.main(words) == 2
+        said = capsys.readouterr().err.strip()
+        assert said.startswith("tauto: error: ")
+        assert "\n" not in said
+
+
+@needs_simulator
+def test_short_tasks_are_compared_as_well(tmp_path: Path) -> None:
+    def config(runtime: str, schedule: str, threads: int) -> dict[str, Any]:
+        return {"runtime": runtime, "schedule": schedule, "threads": threads, "tasks": 50, "bytes": 8000} | {
+            "emulated": {"1": 2.0},
+            "cpus": [0, 1][:threads],
+        }
+
+    machine = with_slow_cores(measured_machine(record()), {"1": 2.0})
+    alone = against.mapreduce_request(config("serial", "serial", 1), machine)
+    assert alone is not None
+    both = against.mapreduce_request(config("openmp", "static", 2), machine)
+    assert both is not None
+    one, static = (row["seconds"] for row in engine.simulate(machine, [alone, both]))
+    assert one == pytest.approx(50 * 8000 / 8e8, rel=0.02)
+    assert static == pytest.approx(one, rel=0.05)  # half of the tasks on a core that is half as fast
+    assert against.mapreduce_request(config("qt", "ordered", 2), machine) is None
+    assert against.mapreduce_request(config("qt", "unordered", 3), machine) is None
