@@ -248,5 +248,5 @@ def test_folder_without_results(capsys: pytest.CaptureFixture[str], tmp_path: Pa
 
 def test_wrong_options_point_to_the_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert "tauto --help" in refused(capsys, "study", "loop", "--sise", "100")
-    assert "tauto --help" in refused(capsys, "tune")
+    assert "tauto tune -- " in refused(capsys, "tune")
     assert "Missing option '--slow'" in refused(capsys, "emulate", "--", "true")

@@ -117,7 +117,7 @@ def test_an_unknown_id_is_refused_with_those_that_exist(capsys: pytest.CaptureFi
 
 def test_ids_are_taken_in_the_order_of_the_suite_and_in_any_case() -> None:
     assert [one.id for one in suite.chosen("b4, B1")] == ["B1", "B4"]
-    assert len(suite.chosen(None)) == 25
+    assert len(suite.chosen(None)) == 27
     with pytest.raises(TautoError, match="names no benchmark"):
         suite.chosen(",")
 
