@@ -151,8 +151,8 @@ PAIRING: tuple[tuple[str, ...], ...] = (
         'if row["error"] is None',
     ),
     (
-        '[row["round"]] = row["seconds"]',
-        '[row["position"]] = row["seconds"]',
+        '[row["round"]] = figure(row)',
+        '[row["position"]] = figure(row)',
         '.setdefault(row["round"], row["seconds"])',
     ),
     (

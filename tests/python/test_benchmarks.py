@@ -721,7 +721,7 @@ def test_a_metered_run_is_held_against_the_same_run_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = VirtualClock()
-    monkeypatch.setattr(metering, "_seconds_of_one_pass", lambda: 1e-4)
+    monkeypatch.setattr(metering, "seconds_of_one_pass", lambda: 1e-4)
 
     def figure(settings: Any) -> float:
         return 5.02 if settings["label"] == "metered" else 5.0

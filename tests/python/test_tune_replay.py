@@ -31,8 +31,8 @@ from tune_fakes import searched
 SPACES = sorted((Path(__file__).parent / "recorded_spaces").glob("*.json"))
 SEEDS = 200
 SHARE_OF_RUNS = 0.25
-# Recorded while others used the machine: runs of one candidate differ by 5 to 15 %, which no quarter of the runs
-# can resolve to 1 %. Their answers still have to be safe.
+# Recorded while others used the machine: runs of one candidate differ by 5 to 15 %, which no quarter of the
+# runs can resolve to 1 %. Their answers still have to be safe.
 NOISY = {"openmp-static", "sort", "x264", "zstd"}
 
 
