@@ -21,14 +21,14 @@ from tautochrone.studies.services import Services
 def test_small_study_with_the_real_runners(tmp_path: Path) -> None:
     need_executables("probe", *(f"mapreduce-{one}" for one in ("serial", "openmp", "async", "tautochrone")))
     said = io.StringIO()
-    works = (Workload(50, seconds=1e-5), Workload(20, bytes=40_000))
+    works = (Workload(50, seconds=1e-5),)
     asked = MapReduceRequest(output=tmp_path, quick=True, workloads=works, peers=("libgomp", "async"))
     services = Services(progress=lambda title: SilentProgress(), output=said, messages=said)
     analysis = run_study(asked, services)
     with Store.read(tmp_path) as store:
         rows = store.rows()
     assert [row["error"] for row in rows if row["error"] is not None] == []
-    assert len({(row["config"]["tasks"], row["check"]["sum"]) for row in rows}) == 2  # whoever computed it
+    assert len({row["check"]["sum"] for row in rows}) == 1  # whoever computed it
     for cell in analysis.cells:
         assert cell.task_seconds is not None
         assert cell.task_seconds < 1e-3
