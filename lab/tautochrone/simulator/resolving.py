@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ from tautochrone.simulator.reading import Level, Reads, private_level, shared_le
 # Where a file says nothing: what is typical of a core of its time, so that an exported file can be simulated.
 _ELEMENT_BYTES = 4
 _DEFAULT_HERTZ = 3e9
+_NEAR_L2 = 4  # times its size: no part of a larger set is kept
 _AS_WRITTEN = (
     *("spinning_share", "idle_watts", "sleeping_watts", "row_cycles", "stolen_turn_seconds", "stolen_share"),
 )
@@ -23,7 +25,10 @@ def resolved(machine: Machine) -> dict[str, Any]:
     last_level = memory.get("last_level_cache_bytes", 0) * memory.get("last_level_caches", 1)
     whole = _whole_level(memory, machine["kind"])
     bandwidth = memory.get("memory_bytes_per_second") or (whole.far if whole else triad) or 10e9
-    kinds = [_kind(kind, bandwidth, last_level, whole) for kind in machine["kind"]]
+    # An emulated slow core is a kind of its own, but reads as the others do.
+    alike = len({json.dumps(kind.get("read_bytes_per_second")) for kind in machine["kind"]}) == 1
+    together = {**memory, "cores": sum(kind["cores"] for kind in machine["kind"])} if alike else None
+    kinds = [_kind(kind, bandwidth, last_level, whole, together) for kind in machine["kind"]]
     cores = sum(kind["cores"] for kind in kinds)
     reach = sum(kind["core_last_level_bytes_per_second"] * kind["cores"] for kind in kinds)
     if whole:
@@ -59,12 +64,30 @@ def _reads(table: Mapping[str, Any]) -> Reads | None:
     return Reads.of(sets, rates) if sets and rates else None
 
 
-def _own_level(kind: Mapping[str, Any], last_level_bytes: float) -> Level | None:
-    """The L2 cache as measured, where it was."""
+def _own_level(
+    kind: Mapping[str, Any], last_level_bytes: float, together: Mapping[str, Any] | None
+) -> Level | None:
+    """The L2 cache as measured, where it was.
+
+    Which part of a set it keeps depends on the pages that the set was given. On equal cores what all of them
+    read ``together`` is a second sample of that.
+    """
     reads = _reads(kind)
-    return (
-        private_level(reads, kind["l2_bytes"], last_level_bytes) if reads and kind.get("l2_bytes") else None
-    )
+    if reads is None or not kind.get("l2_bytes"):
+        return None
+    others = dict(_per_member(together, together["cores"])) if together else {}
+    rates = [
+        2 / (1 / rate + 1 / others[size]) if size in others and size <= _NEAR_L2 * kind["l2_bytes"] else rate
+        for size, rate in zip(reads.set_bytes, reads.rates, strict=True)
+    ]
+    return private_level(Reads.of(reads.set_bytes, rates), kind["l2_bytes"], last_level_bytes)
+
+
+def _per_member(table: Mapping[str, Any], members: int) -> list[tuple[float, float]]:
+    reads = _reads(table)
+    if reads is None:
+        return []
+    return [(size / members, rate / members) for size, rate in zip(reads.set_bytes, reads.rates, strict=True)]
 
 
 def _whole_level(memory: Mapping[str, Any], kinds: Sequence[Mapping[str, Any]]) -> Level | None:
@@ -98,14 +121,18 @@ def _core_memory(kind: Mapping[str, Any], level: Level | None, whole: Level | No
 
 
 def _kind(
-    kind: Mapping[str, Any], bandwidth: float, last_level_bytes: float, whole: Level | None
+    kind: Mapping[str, Any],
+    bandwidth: float,
+    last_level_bytes: float,
+    whole: Level | None,
+    together: Mapping[str, Any] | None,
 ) -> dict[str, Any]:
     turbo = kind.get("turbo_hertz") or [kind.get("max_hertz") or _DEFAULT_HERTZ]
     hertz = turbo[-1]
     cache_rate = kind.get("cache_bytes_per_second")
     dot = kind.get("dot_cycles_per_element")
     # The study's own kernel is vectorised: it streams as the cache probe does, where no cycles are named.
-    level = _own_level(kind, last_level_bytes)
+    level = _own_level(kind, last_level_bytes, together)
     fastest = level.near if level else cache_rate
     stream = dot / _ELEMENT_BYTES if dot else hertz / fastest if fastest else 1.0
     if level:
