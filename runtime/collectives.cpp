@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint32_t first_epoch = epoch_mask - 1000;
 
 // Members a group of the tournament has.
-constexpr int group = 4;
+constexpr int group_size = 4;
 
 const char* name_of(std::uint32_t tag) {
     constexpr const char* names[] = {"barrier",        "broadcast", "all_reduce", "all_gather",
@@ -182,16 +182,17 @@ void member::await_rows() {
     }
 }
 
-// Groups of `group` ranks, then groups of the groups' first ranks, and so on. The first of a group waits for
-// the others; who is not first arrives and waits until its first lets it go on.
+// Groups of `group_size` ranks, then groups of the groups' first ranks, and so on. The first of a group waits
+// for the others; who is not first arrives and waits until its first lets it go on.
 void member::pass_tournament() {
     phase_ = phase::gathering;
     const std::uint32_t epoch = (epoch_ + 1) & epoch_mask;
     int winner = rank_;
-    for (int stride = 1; stride < size_ && winner == rank_; stride *= group) {
-        winner = rank_ - rank_ % (stride * group);
+    for (int stride = 1; stride < size_ && winner == rank_; stride *= group_size) {
+        winner = rank_ - rank_ % (stride * group_size);
         if (winner != rank_) break;
-        for (int loser = rank_ + stride; loser < std::min(size_, rank_ + stride * group); loser += stride) {
+        for (int loser = rank_ + stride; loser < std::min(size_, rank_ + stride * group_size);
+             loser += stride) {
             arrival_slot& theirs = shared_->lines[static_cast<std::size_t>(loser)].slots[epoch & 1];
             await(theirs.word, epoch, loser);
             if (theirs.tag != tag_) [[unlikely]]
@@ -200,7 +201,8 @@ void member::pass_tournament() {
     }
     announce();
     if (winner != rank_) await(shared_->lines[static_cast<std::size_t>(winner)].released.word, epoch, winner);
-    if (rank_ % group == 0) set_word(shared_->lines[static_cast<std::size_t>(rank_)].released.word, epoch, 0);
+    if (rank_ % group_size == 0)
+        set_word(shared_->lines[static_cast<std::size_t>(rank_)].released.word, epoch, 0);
 }
 
 void member::await(std::atomic<std::uint32_t>& word, std::uint32_t epoch, int of) {

@@ -13,6 +13,9 @@ namespace tauto::sim {
 using nanoseconds = std::int64_t;
 using actor_id = std::uint32_t;
 
+// An atomic operation on a line that this core owns.
+inline constexpr nanoseconds own_atomic = 5;
+
 struct event {
     nanoseconds at = 0;
     actor_id actor = 0;

@@ -23,8 +23,6 @@ constexpr double element_bytes = 4;
 constexpr double serial_chains = 2;
 constexpr double serial_update_cycles = 3;
 constexpr double serial_update_bytes = 12 * element_bytes;
-// An atomic on a line that this core owns.
-constexpr nanoseconds own_atomic = 5;
 // Of the conjugate gradients: the solution, the residual, the direction, and the product.
 constexpr double solver_vectors = 4;
 // How fast what a member reads in a loop follows what it is given, where that changes from loop to loop.

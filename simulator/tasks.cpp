@@ -12,8 +12,6 @@ namespace tauto::sim {
 
 namespace {
 
-constexpr nanoseconds own_atomic = 5;
-
 // A mutex as Linux's futex makes them: whoever finds it held goes to sleep; whoever lets it go wakes one
 // sleeper, which pays for the call; the sleeper runs a while later, and if another has come in between it
 // sleeps again.

@@ -17,7 +17,7 @@ import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -115,7 +115,7 @@ class Stage:
         if preset not in BUILDS:
             started = time.monotonic()
             self.deadline += BUILD_SECONDS
-            BUILDS[preset] = AHEAD.took(preset, self.log) or self.command("sh", "tools/cmake.sh", preset)
+            BUILDS[preset] = AHEAD.did(preset, self.log) or self.command("sh", "tools/cmake.sh", preset)
             self.deadline += time.monotonic() - started - BUILD_SECONDS
         if not BUILDS[preset]:
             self.count.failed += 1
@@ -123,6 +123,13 @@ class Stage:
                 f"not tested, as the C++ build failed: sh tools/cmake.sh {preset} shows why"
             )
         return BUILDS[preset]
+
+    def was_done_ahead(self, name: str) -> bool:
+        """Wait for what was begun ahead, if it was, in nobody's time. False if it is still to be done."""
+        started = time.monotonic()
+        done = AHEAD.did(name, self.log)
+        self.deadline += time.monotonic() - started
+        return done
 
     def show_tail(self) -> None:
         """Print the end of the log, so that a failure can be read where nothing but the output is kept."""
@@ -133,32 +140,32 @@ class Stage:
 
 
 class Ahead:
-    """Builds presets, one after the other, with the CPU time that the stages leave: many tests wait.
+    """Does what later stages need, one after the other, with the CPU time that many tests leave.
 
-    A build that fails here is only time lost: the stage that needs it builds again, and shows why.
+    What fails here is only time lost: the stage that needs it does it again, and shows why.
     """
 
     # Sessions share a CPU evenly where the kernel groups them, whatever the niceness within each.
-    COMMAND = "{ echo 19 >/proc/self/autogroup; } 2>/dev/null; exec nice -n 19 sh tools/cmake.sh"
+    LATER = "{ echo 19 >/proc/self/autogroup; } 2>/dev/null; exec nice -n 19"
 
     def __init__(self) -> None:
         self.pool = ThreadPoolExecutor(max_workers=1)
-        self.builds: dict[str, Future[bool]] = {}
+        self.works: dict[str, Future[bool]] = {}
         self.process: subprocess.Popen[bytes] | None = None
         self.stopped = False
 
-    def start(self, presets: Sequence[str]) -> None:
-        """Begin with the first of the presets."""
+    def start(self, works: Mapping[str, str]) -> None:
+        """Begin with the first of the works: a shell command for each name."""
         LOGS.mkdir(parents=True, exist_ok=True)
-        self.builds = {preset: self.pool.submit(self.build, preset) for preset in presets}
+        self.works = {name: self.pool.submit(self.work, name, command) for name, command in works.items()}
 
-    def build(self, preset: str) -> bool:
-        """Build one, with its output in build/test/PRESET-ahead.log."""
+    def work(self, name: str, command: str) -> bool:
+        """Do one, with its output in build/test/NAME-ahead.log."""
         if self.stopped:
             return False
-        with (LOGS / f"{preset}-ahead.log").open("w") as log:
+        with (LOGS / f"{name}-ahead.log").open("w") as log:
             self.process = subprocess.Popen(
-                ["sh", "-c", f"{self.COMMAND} {preset}"],
+                ["sh", "-c", f"{self.LATER} {command}"],
                 cwd=ROOT,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -167,20 +174,20 @@ class Ahead:
             )
         return self.process.wait() == 0
 
-    def took(self, preset: str, log: Path) -> bool:
-        """True when `preset` was built ahead; waits for it where it is on its way."""
+    def did(self, name: str, log: Path) -> bool:
+        """True when `name` was done ahead; waits for it where it is on its way."""
         try:
-            if preset not in self.builds or not self.builds[preset].result(BUILD_SECONDS):
+            if name not in self.works or not self.works[name].result(BUILD_SECONDS):
                 return False
         except TimeoutError:
             self.stop()
             return False
         with log.open("a") as stage_log:
-            stage_log.write((LOGS / f"{preset}-ahead.log").read_text(errors="replace"))
+            stage_log.write((LOGS / f"{name}-ahead.log").read_text(errors="replace"))
         return True
 
     def stop(self) -> None:
-        """End what is still being built."""
+        """End what is still being done."""
         self.stopped = True
         if self.process is not None and self.process.poll() is None:
             os.killpg(self.process.pid, signal.SIGKILL)
@@ -300,7 +307,7 @@ def verify(stage: Stage) -> None:
     if not script.exists():
         stage.count.notes.append("verify/run.sh is missing")
         return
-    passed = stage.command("bash", script)
+    passed = stage.was_done_ahead(stage.name) or stage.command("bash", script)
     found = re.findall(r"^(\d+) passed, (\d+) failed$", stage.log.read_text(errors="replace"), re.MULTILINE)
     if found:
         stage.count.passed += int(found[-1][0])
@@ -309,8 +316,12 @@ def verify(stage: Stage) -> None:
         stage.count.failed += 1
 
 
-# The stages, named as their presets, whose builds can begin while the ones before them run.
-BUILT_AHEAD = ("tsan", "asan")
+# What of these stages can be done while the ones before them run.
+DONE_AHEAD = {
+    "tsan": "sh tools/cmake.sh tsan",
+    "asan": "sh tools/cmake.sh asan",
+    "verify": "bash verify/run.sh",
+}
 STAGES = (
     Stage("style", "clang-format, ruff, mypy --strict", 3, style),
     Stage("cpp", "C++ tests, Release", 8, cpp("default")),
@@ -318,9 +329,9 @@ STAGES = (
     Stage("browser", "the report in a real browser", 3, pytest("tests/browser")),
     Stage("docs", "every code block of the docs", 5, pytest("tests/docs", needs_build=True)),
     Stage("consumers", "programs that use the installed packages", 4, pytest("tests/consumers")),
-    Stage("verify", "the protocols' models, with spin", 4, verify),
     Stage("tsan", "C++ tests under ThreadSanitizer", 8, cpp("tsan")),
     Stage("asan", "C++ built with clang, under AddressSanitizer and UBSan", 8, cpp("asan")),
+    Stage("verify", "the protocols' models, with spin", 4, verify),
 )
 
 
@@ -356,7 +367,8 @@ def main() -> int:
     # Ctrl-C would wait for ever. A handled signal is back at its default in every program started from here.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     share_compiler_cache()
-    AHEAD.start([stage.name for stage in stages if stage.name in BUILT_AHEAD])
+    names = [stage.name for stage in stages]
+    AHEAD.start({name: command for name, command in DONE_AHEAD.items() if name in names})
     try:
         for stage in stages:
             stage.run()

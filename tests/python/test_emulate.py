@@ -35,6 +35,7 @@ SCHED_FIFO = 1
 CAP_SYS_NICE = 23
 PR_CAPBSET_DROP = 24
 CPU = max(os.sched_getaffinity(0))
+MOST_ROUNDS = 20  # of one speed each; a busy machine needs more of them
 # Pinned by itself, so that it stands for any program on that CPU; the median shrugs off a busy machine.
 PROBE = """
 import os, statistics, sys, time
@@ -451,19 +452,21 @@ def test_signal_while_calibrating_leaves_nothing(emulator: Path) -> None:
 def test_held_cpu_is_slower_by_the_factor_and_free_while_paused(emulator: Path) -> None:
     slowed, free = [], []
     with emulated({CPU: 4.0}) as slow:
-        for _ in range(3):
+        for _ in range(MOST_ROUNDS):
             slowed.append(speed(CPU))
             slow.pause()
             free.append(speed(CPU))
             slow.resume()
+            # Other programs on that CPU can only make a speed smaller: a few rounds without them are enough.
+            if len(free) >= 3 and max(free) / max(slowed) < 4.5:
+                break
         report = slow.report()
         assert slow.factors[CPU] == pytest.approx(4.0, rel=0.05)
         assert slow.environment == {"TAUTO_EMULATED": f"{CPU}:4"}
         slow.pause()
         free.append(speed(CPU))
-    # Other programs on that CPU can only make a speed smaller.
     assert max(free) / max(slowed) == pytest.approx(4.0, rel=0.25)
-    assert len(report["slow"][0]["windows"]) == 4
+    assert len(report["slow"][0]["windows"]) == len(free)
     assert speed(CPU) > 0.5 * max(free)
 
 

@@ -436,6 +436,22 @@ def test_what_was_built_ahead_is_not_built_again_unless_that_failed(
     assert diary.read_text().splitlines() == ["tsan"] * builds
 
 
+@pytest.mark.parametrize(("status", "searches"), [(0, 1), (1, 2)])
+def test_models_that_were_searched_ahead_are_counted_and_not_searched_again_unless_one_failed(
+    suite: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, status: int, searches: int
+) -> None:
+    diary = tmp_path / "searches"
+    (tmp_path / "verify").mkdir()
+    (tmp_path / "verify" / "run.sh").write_text(
+        f'echo searched >>"{diary}"\necho "3 passed, {status} failed"\nexit {status}\n'
+    )
+    stage = suite.Stage("verify", "a test", 1, suite.verify)
+    monkeypatch.setattr(suite, "STAGES", [stage])
+    assert suite.main() == status
+    assert diary.read_text().splitlines() == ["searched"] * searches
+    assert (stage.count.passed, stage.count.failed) == (3, status)
+
+
 def test_without_a_build_a_stage_says_what_to_run_instead_of_failing_in_every_test(
     suite: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

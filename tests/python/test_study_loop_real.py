@@ -19,7 +19,7 @@ from tautochrone.studies.services import Services
 def test_small_study_with_the_real_runners(tmp_path: Path) -> None:
     need_executables("probe", "loop-serial", "loop-openmp", "loop-tautochrone")
     said = io.StringIO()
-    asked = LoopRequest(output=tmp_path, quick=True, sizes=(200, 300), peers=("libgomp",))
+    asked = LoopRequest(output=tmp_path, quick=True, rounds=8, sizes=(200, 300), peers=("libgomp",))
     services = Services(progress=lambda title: SilentProgress(), output=said, messages=said)
     analysis = run_study(asked, services)
     with Store.read(tmp_path) as store:

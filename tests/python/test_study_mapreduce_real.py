@@ -22,7 +22,9 @@ def test_small_study_with_the_real_runners(tmp_path: Path) -> None:
     need_executables("probe", *(f"mapreduce-{one}" for one in ("serial", "openmp", "async", "tautochrone")))
     said = io.StringIO()
     works = (Workload(50, seconds=1e-5),)
-    asked = MapReduceRequest(output=tmp_path, quick=True, workloads=works, peers=("libgomp", "async"))
+    asked = MapReduceRequest(
+        output=tmp_path, quick=True, rounds=8, workloads=works, peers=("libgomp", "async")
+    )
     services = Services(progress=lambda title: SilentProgress(), output=said, messages=said)
     analysis = run_study(asked, services)
     with Store.read(tmp_path) as store:

@@ -9,6 +9,7 @@ import os
 import shutil
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 import pytest
 
 from tautochrone.emulate import available, emulated
+from tautochrone.errors import TautoError
 from tautochrone.report.tune.analysis_types import TuneAnalysis
 from tautochrone.run_profile import command_of, read
 from tautochrone.store import Store
@@ -37,14 +39,19 @@ def need(program: str) -> None:
 
 
 def tune(command: Sequence[object], budget: float = 4.0, **options: Any) -> tuple[TuneAnalysis, str]:
-    """The answer and what was printed."""
+    """The answer and what was printed; with more time where the machine is too busy for the budget."""
     said = io.StringIO()
     request = TuneRequest(
         command=tuple(map(str, command)),
         **{"budget_seconds": budget, "output": Path("out"), "report": False, "most_candidates": 8, **options},
     )
     services = Services(machine=lambda measure: here(), output=said, messages=io.StringIO())
-    found = run_tune(request, services)
+    try:
+        found = run_tune(request, services)
+    except TautoError as error:
+        if "too small" not in error.message:
+            raise
+        found = run_tune(replace(request, budget_seconds=8 * budget), services)
     assert found is not None
     assert found.verdict_sentences[0].startswith(("Use ", "Leave it as it is"))
     return found, said.getvalue()
@@ -103,7 +110,7 @@ def test_openblas_through_numpy_is_found_when_it_runs() -> None:
 def test_x264(tmp_path: Path) -> None:
     need("x264")
     video = tmp_path / "video.yuv"
-    video.write_bytes(os.urandom(160 * 96 * 3 // 2) * 30)
+    video.write_bytes(os.urandom(160 * 96 * 3 // 2) * 10)
     command = ["x264", "--quiet", "--input-res", "160x96", "--threads", "{threads}", "-o", "/dev/null", video]
     tune(command, values={"threads": ("2", "1")})
 
