@@ -102,6 +102,10 @@ inline constexpr std::size_t gather_copied_bytes = 704;
 // has written is then still in its cache.
 inline constexpr std::size_t share_bytes = std::size_t{1} << 18;
 
+// Lines of a buffer that are asked for while its owner is waited for: as many as a core has misses under way.
+inline constexpr std::size_t line_bytes = 64;
+inline constexpr std::size_t most_coming_lines = 16;
+
 struct alignas(128) copy_buffer {
     std::byte bytes[std::max(reduce_copied_bytes, gather_copied_bytes)];
 };
