@@ -166,7 +166,7 @@ void member::announce() noexcept {
     phase_ = phase::announced;
     epoch_ = (epoch_ + 1) & epoch_mask;
     arrival_slot& own = slot_of(rank_);
-    own.tag = tag_;
+    own.tag = tag_;  // not before: whoever looks for the word would take the line away again
     set_word(own.word, epoch_, 0);
     // Nearly always all have read by now what it held at the epoch before.
     own_soon(&next_slot());

@@ -195,7 +195,7 @@ class member {
             publish(data.data(), data.size());
             meet();
             if (!giving) detail::copy_elements(data.data(), published_of<T>(root), data.size());
-            meet_again();
+            meet();
         }
     }
 
@@ -291,7 +291,7 @@ class member {
             detail::fold_elements(
                 part.data(), part.size(), size_, [&](int from) { return table_entry<T>(from) + begin; },
                 combine);
-            meet_again();
+            meet();
         }
     }
 
@@ -311,7 +311,7 @@ class member {
             T sum = *published_of<T>(0);
             for (int from = 1; from <= rank_; ++from)
                 sum = static_cast<T>(combine(sum, *published_of<T>(from)));
-            meet_again();
+            meet();
             return sum;
         }
     }
@@ -373,7 +373,7 @@ class member {
             const std::size_t at = begin + static_cast<std::size_t>(own.begin);
             detail::fold_elements(data.data() + at, static_cast<std::size_t>(own.size()), size_, reduced(at),
                                   combine);
-            meet_again();
+            meet();
             // Nobody reads the others' shares of `data` any more. The own neighbour first: all start apart.
             for (int step = 1; step < size_; ++step) {
                 const int from = (rank_ + step) % size_;
@@ -383,7 +383,7 @@ class member {
                                       static_cast<std::size_t>(theirs.size()));
             }
         }
-        meet_again();
+        meet();
     }
 
     // place(rank): where in `whole` that rank's part belongs.
@@ -417,11 +417,11 @@ class member {
             publish(part.data(), part.size());
             meet();
             fill([&](int from) { return published_of<T>(from); });
-            meet_again();
+            meet();
         }
     }
 
-    // Begins an operation: what the others will compare goes into the slot of the next epoch.
+    // Begins an operation.
     void open(detail::operation what, std::size_t count) {
         if (phase_ != phase::between) [[unlikely]]
             refuse_phase();
@@ -434,8 +434,6 @@ class member {
     // `copied`: bytes that each may have put into its buffer, whose lines are then asked for beside the
     // arrival.
     void meet(std::size_t copied = 0);
-    // The same operation's next epoch, with nothing to bring.
-    void meet_again() { meet(); }
     void announce() noexcept;
     void await_rows();
     void pass_tournament();
