@@ -147,7 +147,8 @@ class scheme_table {
 };
 
 /// Does sharing pay as the model says, or is a member kept from working, by another program for instance?
-/// Then one member goes on alone for a while, longer each time. All members judge by the same figure.
+/// Then one member goes on alone for a while: so long that what the look has lost is a twentieth of it, and
+/// longer from one such look to the next. All members judge by the same figure.
 class sharing_watch {
   public:
     /// One shared block: its time, and what the model says that it takes alone.
@@ -156,7 +157,9 @@ class sharing_watch {
         alone_seconds_ += alone_seconds;
         ++blocks_;
     }
-    bool full() const { return blocks_ >= window_; }
+    /// A short window: beside another program each shared block can cost a slice of the scheduler's time,
+    /// milliseconds.
+    bool full() const { return blocks_ >= window; }
     double ratio() const { return seconds_ / alone_seconds_; }
 
     /// Blocks to be run alone now, after the ratio that all agreed on.
@@ -164,29 +167,25 @@ class sharing_watch {
         blocks_ = 0;
         seconds_ = alone_seconds_ = 0.0;
         if (!(ratio > most)) {
-            window_ = usual_window;
-            alone_ = first_alone;
+            alone_ = 0;
             return 0;
         }
-        // Looking again costs a slice of the scheduler's time for each block, milliseconds.
-        window_ = short_window;
-        const std::int64_t now = alone_;
-        alone_ = std::min(2 * alone_, last_alone);
-        return now;
+        const double lost_blocks = std::min((ratio - 1.0) * window, most_alone / per_lost);
+        alone_ = std::min(std::max(static_cast<std::int64_t>(per_lost * lost_blocks), 2 * alone_),
+                          static_cast<std::int64_t>(most_alone));
+        return alone_;
     }
 
   private:
     static constexpr double most = 1.1;
-    static constexpr std::int64_t usual_window = 32;
-    static constexpr std::int64_t short_window = 4;
-    static constexpr std::int64_t first_alone = 256;
-    static constexpr std::int64_t last_alone = 65536;
+    static constexpr std::int64_t window = 4;
+    static constexpr double per_lost = 20.0;
+    static constexpr double most_alone = 65536.0;
 
     double seconds_ = 0.0;
     double alone_seconds_ = 0.0;
     std::int64_t blocks_ = 0;
-    std::int64_t window_ = usual_window;
-    std::int64_t alone_ = first_alone;
+    std::int64_t alone_ = 0;
 };
 
 }  // namespace tauto::runner

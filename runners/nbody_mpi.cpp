@@ -272,8 +272,11 @@ int main(int argc, char** argv) {
             return exit_ok;
         }
         start_of(asked);  // refused here, and not by every rank
-        return launch_ranks(this_launcher(), asked.threads / asked.threads_per_rank, argv,
-                            mpi_adapter::executable);
+        const log_of_another log{asked.log_file};
+        const int code = launch_ranks(this_launcher(), asked.threads / asked.threads_per_rank, argv,
+                                      mpi_adapter::executable);
+        if (code != exit_ok) log.end_at_last_line();
+        return code;
     } catch (const std::exception& error) {
         complain<mpi_adapter>(error.what());
     }

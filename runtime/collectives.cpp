@@ -150,7 +150,9 @@ void member::wait(arrival) {
     phase_ = phase::between;
 }
 
-void member::meet() {
+void member::meet(std::size_t copied) {
+    coming_lines_ =
+        static_cast<std::uint32_t>(std::min(most_coming_lines, (copied + line_bytes - 1) / line_bytes));
     if (shared_->shape == barrier_shape::rows) {
         announce();
         await_rows();
@@ -163,9 +165,20 @@ void member::meet() {
 void member::announce() noexcept {
     phase_ = phase::announced;
     epoch_ = (epoch_ + 1) & epoch_mask;
-    set_word(slot_of(rank_).word, epoch_, 0);
+    arrival_slot& own = slot_of(rank_);
+    own.tag = tag_;  // not before: whoever looks for the word would take the line away again
+    set_word(own.word, epoch_, 0);
     // Nearly always all have read by now what it held at the epoch before.
     own_soon(&next_slot());
+    const std::byte* buffer = shared_->buffer(rank_, epoch_ + 1);
+    for (std::uint32_t line = 0; line < coming_lines_; ++line) own_soon(buffer + line * line_bytes);
+}
+
+// Beside the look at the arrival, not after it: what the owner wrote before it arrived then comes with the
+// arrival. Lines that were asked for too early are fetched again.
+void member::ask_for_buffer(int of) const noexcept {
+    const std::byte* buffer = buffer_of<std::byte>(of);
+    for (std::uint32_t line = 0; line < coming_lines_; ++line) __builtin_prefetch(buffer + line * line_bytes);
 }
 
 void member::await_rows() {
@@ -211,6 +224,7 @@ void member::await(std::atomic<std::uint32_t>& word, std::uint32_t epoch, int of
     const int polls = shared_->oversubscribed ? 1 : 32;
     for (int poll = 0; poll < polls; ++poll) {
         if (shows(word.load(std::memory_order_acquire), epoch)) return;
+        ask_for_buffer(of);
         if (poll + 1 < polls) relax();
     }
     await_long(word, epoch, of);

@@ -14,6 +14,8 @@
  *   leaving            a member is released, or told that another one has returned, only when that is so in this run
  *   no endless run     with `pan -l`
  *
+ * What a member reads of itself it reads from a copy of its own, which nobody else sees: not part of the model.
+ *
  * Mutants, each of which must fail: ONE_BUFFER, ANNOUNCE_FIRST, WORD_STORED, BIT_STORED, FUTEX_WITHOUT_RECHECK,
  * NO_EXIT_EPOCH, NO_MIDDLE_EPOCH, WAITS_FOR_FIRST, FAILED_AFTER_LEFT, LEFT_NOT_MARKED, LEFT_OVER_ARRIVAL,
  * LEFT_NOT_DATED, RELEASE_BEFORE_GATHER, RELEASE_OVERWRITTEN.

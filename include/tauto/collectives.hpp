@@ -10,7 +10,7 @@
 // | slot.word     | epoch at which the owner last arrived here; bit 1: | owner, exchange; a waiter | waiter, load-acquire |
 // |               | it has left the body; bit 0: a waiter sleeps on it | sets bit 0               |                      |
 // | slot.tag,     | operation, length and data that the owner brings  | owner, before its        | readers, after their |
-// | payload,      | to that epoch                                     | exchange on slot.word    | load of slot.word    |
+// | payload,      | to that epoch; the slot's line is written last    | exchange on slot.word    | load of slot.word    |
 // | buffer        |                                                   |                          |                      |
 // | released.word | tournament: epoch up to which the owner has let   | owner, exchange; as      | its losers,          |
 // |               | its losers go on; bits as above                   | above                    | load-acquire         |
@@ -96,11 +96,15 @@ struct alignas(128) release_line {
 // are read where they lie: more epochs, but fewer lines that change hands. Both are where the two curves
 // cross on two cores (benchmarks/collective_threads.cpp), so the time has no step there.
 inline constexpr std::size_t reduce_copied_bytes = 4992;
-inline constexpr std::size_t gather_copied_bytes = 704;
+inline constexpr std::size_t gather_copied_bytes = 2304;
 
 // Of a length that is reduced where it lies, each member reduces at most so much before all copy it: what one
 // has written is then still in its cache.
 inline constexpr std::size_t share_bytes = std::size_t{1} << 18;
+
+// Lines of a buffer that are asked for while its owner is waited for.
+inline constexpr std::size_t line_bytes = 64;
+inline constexpr std::size_t most_coming_lines = 32;
 
 struct alignas(128) copy_buffer {
     std::byte bytes[std::max(reduce_copied_bytes, gather_copied_bytes)];

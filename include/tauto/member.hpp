@@ -189,13 +189,13 @@ class member {
             if (!giving) detail::copy_bytes(data.data(), payload_of(root), data.size_bytes());
         } else if (data.size_bytes() <= detail::gather_copied_bytes) {
             if (giving) detail::copy_elements(own_buffer<T>(), data.data(), data.size());
-            meet();
+            meet(data.size_bytes());
             if (!giving) detail::copy_elements(data.data(), buffer_of<T>(root), data.size());
         } else {
             publish(data.data(), data.size());
             meet();
             if (!giving) detail::copy_elements(data.data(), published_of<T>(root), data.size());
-            meet_again();
+            meet();
         }
     }
 
@@ -228,7 +228,7 @@ class member {
             for (std::size_t i = 0; i < data.size(); ++i) data[i] = fold_payloads<T>(size_, i, combine);
         } else if (data.size_bytes() <= detail::reduce_copied_bytes) {
             detail::copy_elements(own_buffer<T>(), data.data(), data.size());
-            meet();
+            meet(data.size_bytes());
             detail::fold_elements(
                 data.data(), data.size(), size_,
                 [&](int from) { return from == rank_ ? data.data() : buffer_of<T>(from); }, combine);
@@ -279,7 +279,7 @@ class member {
                 part[i] = fold_payloads<T>(size_, begin + i, combine);
         } else if (whole.size_bytes() <= detail::reduce_copied_bytes) {
             detail::copy_elements(own_buffer<T>(), whole.data(), whole.size());
-            meet();
+            meet(whole.size_bytes());
             detail::fold_elements(
                 part.data(), part.size(), size_,
                 [&](int from) { return (from == rank_ ? whole.data() : buffer_of<T>(from)) + begin; },
@@ -291,7 +291,7 @@ class member {
             detail::fold_elements(
                 part.data(), part.size(), size_, [&](int from) { return table_entry<T>(from) + begin; },
                 combine);
-            meet_again();
+            meet();
         }
     }
 
@@ -311,7 +311,7 @@ class member {
             T sum = *published_of<T>(0);
             for (int from = 1; from <= rank_; ++from)
                 sum = static_cast<T>(combine(sum, *published_of<T>(from)));
-            meet_again();
+            meet();
             return sum;
         }
     }
@@ -373,7 +373,7 @@ class member {
             const std::size_t at = begin + static_cast<std::size_t>(own.begin);
             detail::fold_elements(data.data() + at, static_cast<std::size_t>(own.size()), size_, reduced(at),
                                   combine);
-            meet_again();
+            meet();
             // Nobody reads the others' shares of `data` any more. The own neighbour first: all start apart.
             for (int step = 1; step < size_; ++step) {
                 const int from = (rank_ + step) % size_;
@@ -383,7 +383,7 @@ class member {
                                       static_cast<std::size_t>(theirs.size()));
             }
         }
-        meet_again();
+        meet();
     }
 
     // place(rank): where in `whole` that rank's part belongs.
@@ -411,36 +411,34 @@ class member {
             }
         } else if (longest * sizeof(T) <= detail::gather_copied_bytes) {
             detail::copy_elements(own_buffer<T>(), part.data(), part.size());
-            meet();
+            meet(longest * sizeof(T));
             fill([&](int from) { return buffer_of<T>(from); });
         } else {
             publish(part.data(), part.size());
             meet();
             fill([&](int from) { return published_of<T>(from); });
-            meet_again();
+            meet();
         }
     }
 
-    // Begins an operation: what the others will compare goes into the slot of the next epoch.
+    // Begins an operation.
     void open(detail::operation what, std::size_t count) {
         if (phase_ != phase::between) [[unlikely]]
             refuse_phase();
         if (stop_ != nullptr) [[unlikely]]
             check_stop();
-        if (size_ > 1) next_slot().tag = tag_ = detail::tag_of(what, count);
+        tag_ = detail::tag_of(what, count);
     }
 
     // All members come here; what each has brought may be read until this member opens its next operation.
-    void meet();
-    // The same operation's next epoch, with nothing to bring.
-    void meet_again() {
-        next_slot().tag = tag_;
-        meet();
-    }
+    // `copied`: bytes that each may have put into its buffer, whose lines are then asked for beside the
+    // arrival.
+    void meet(std::size_t copied = 0);
     void announce() noexcept;
     void await_rows();
     void pass_tournament();
     void await(std::atomic<std::uint32_t>& word, std::uint32_t epoch, int of);
+    void ask_for_buffer(int of) const noexcept;
     void await_long(std::atomic<std::uint32_t>& word, std::uint32_t epoch, int of);
     void park(std::atomic<std::uint32_t>& word, std::uint32_t seen) const;
     void throw_if_left(std::uint32_t seen, int of) const;
@@ -505,6 +503,8 @@ class member {
     std::byte brought_[detail::payload_bytes];
     std::uint32_t tag_ = 0;
     std::uint32_t epoch_ = 0;
+    std::uint32_t coming_lines_ =
+        0;  // of each buffer, worth asking for before their owner is known to be here
     int rank_ = 0;
     int size_ = 1;
     phase phase_ = phase::between;

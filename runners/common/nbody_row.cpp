@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <sstream>
+#include <system_error>
+#include <utility>
 
 #include "kernels/fnv1a.hpp"
 #include "runners/common/error.hpp"
@@ -153,6 +156,35 @@ void growing_log::write(std::size_t blocks, const std::vector<block_sample>& sam
     if (!stream.flush()) throw input_error("cannot write the log to '" + *file_ + "'");
     written_ = blocks;
     written_at_ = monotonic_seconds();
+}
+
+namespace {
+
+std::filesystem::file_time_type written_at(const std::string& file) {
+    std::error_code missing;
+    const auto time = std::filesystem::last_write_time(file, missing);
+    return missing ? std::filesystem::file_time_type::min() : time;
+}
+
+}  // namespace
+
+log_of_another::log_of_another(std::optional<std::string> file)
+    : file_{std::move(file)}, before_{file_ ? written_at(*file_) : std::filesystem::file_time_type::min()} {}
+
+void log_of_another::end_at_last_line() const noexcept {
+    if (!file_ || written_at(*file_) == before_) return;
+    std::error_code failed;
+    const std::uintmax_t size = std::filesystem::file_size(*file_, failed);
+    std::ifstream stream{*file_, std::ios::binary};
+    if (failed || !stream) return;
+    std::uintmax_t end = size;
+    while (end > 0) {
+        char last = 0;
+        if (!stream.seekg(static_cast<std::streamoff>(end - 1)).get(last)) return;
+        if (last == '\n') break;
+        --end;
+    }
+    if (end < size) std::filesystem::resize_file(*file_, end, failed);
 }
 
 }  // namespace tauto::runner

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
@@ -57,8 +58,8 @@ json nbody_row(const description& runtime, const nbody_request& asked, const nbo
 /// shared_seconds.
 std::string block_log(std::span<const block_sample> blocks);
 
-/// A log that grows while its run goes on, a few whole lines a second: a run that is killed leaves what it
-/// did until then. Nothing is written of a run that is shorter than a second.
+/// A log that grows while its run goes on, some lines a second: a run that is killed leaves what it did until
+/// then, perhaps with a part of its last line. Nothing is written of a run that is shorter than a second.
 class growing_log {
   public:
     explicit growing_log(std::optional<std::string> file) : file_{std::move(file)} {}
@@ -81,6 +82,18 @@ class growing_log {
     std::optional<std::string> file_;
     std::size_t written_ = 0;
     double written_at_ = monotonic_seconds();
+};
+
+/// Whoever started the process that wrote `file`, and saw it killed, cuts the part of a line at its end. A
+/// file that nobody has written to since this was made is left alone. O(the part).
+class log_of_another {
+  public:
+    explicit log_of_another(std::optional<std::string> file);
+    void end_at_last_line() const noexcept;
+
+  private:
+    std::optional<std::string> file_;
+    std::filesystem::file_time_type before_;
 };
 
 }  // namespace tauto::runner

@@ -2,9 +2,13 @@
 
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <cmath>
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
+#include <optional>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -164,6 +168,31 @@ TEST_CASE("too_large_an_energy_error_or_different_bits_do_not_pass") {
     CHECK_FALSE(passed(asked_for_two(), seen));
     seen.last.after.potential = NAN;
     CHECK_FALSE(passed(asked_for_two(), seen));
+}
+
+TEST_CASE("a log whose writer was killed loses the part of a line at its end, and nothing else") {
+    const std::string file = "nbody_log_of_another.csv";
+    const auto after = [&](const std::string& text, bool written_since) {
+        std::filesystem::remove(file);
+        std::ofstream{file} << "old\npart";
+        std::filesystem::last_write_time(
+            file, std::filesystem::file_time_type::clock::now() - std::chrono::hours(1));
+        const log_of_another log{file};
+        if (written_since) std::ofstream{file} << text;
+        log.end_at_last_line();
+        std::ostringstream left;
+        left << std::ifstream{file}.rdbuf();
+        return left.str();
+    };
+    CHECK(after("a\nb\nc", true) == "a\nb\n");
+    CHECK(after("a\nb\n", true) == "a\nb\n");
+    CHECK(after("a,b,c", true).empty());
+    CHECK(after("", true).empty());
+    CHECK(after("", false) == "old\npart");
+    std::filesystem::remove(file);
+    log_of_another{file}.end_at_last_line();
+    log_of_another{std::nullopt}.end_at_last_line();
+    CHECK(!std::filesystem::exists(file));
 }
 
 TEST_CASE("log_has_a_line_a_block_with_predicted_and_measured_time") {
