@@ -7,60 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from measuring import row
 from page_content import embedded, visible
 from tautochrone import report
-from tautochrone.report.tune.analysis_types import Finding, TuneAnalysis
 from tautochrone.row import Row
 from tautochrone.tune.analysis import analyse
-from tautochrone.tune.context import TuneContext
 from tautochrone.tune.effect_check import displayed, same
 from tautochrone.tune.effects import main_effects
 from tautochrone.tune.objective import parse_objective
 from tautochrone.tune.paste import settings_to_paste, write_profile
 from tautochrone.tune.space import DEFAULT
+from tune_answers import FASTER, answer, context, rows_of
 from tune_fakes import machine
-
-FASTER = {"OMP_NUM_THREADS": "8", "OMP_SCHEDULE": "dynamic,2"}
-
-
-def rows_of(
-    name: str,
-    settings: dict[str, str],
-    seconds: float,
-    rounds: int = 12,
-    source: str = "measured",
-    **fields: object,
-) -> list[Row]:
-    """Rows with a little noise that is the same for all names in a round."""
-    return [
-        row(name, number, seconds * (1 + 0.002 * (number % 3)), source=source, config=settings, **fields)
-        | {"run": f"{source}-{name}-{number}", "elapsed_seconds": seconds, "group": "tune"}
-        for number in range(rounds)
-    ]
-
-
-def context(**fields: object) -> TuneContext:
-    return TuneContext(
-        program=("./solver", "case.in"),
-        folder="results",
-        looks=(12,),
-        ended="lead",
-        has_openmp=True,
-        tried=(Finding(knob="OMP_NUM_THREADS", values=("1", "8"), because="libgomp.so.1 is linked"),),
-        **fields,  # type: ignore[arg-type]
-    )
-
-
-def answer(faster: float = 0.77, **fields: object) -> TuneAnalysis:
-    rows = [
-        *rows_of(DEFAULT, {}, 1.0),
-        *rows_of("winner", FASTER, faster),
-        *rows_of("other", {"OMP_NUM_THREADS": "8"}, 0.9),
-        *rows_of("slow", {"OMP_NUM_THREADS": "1"}, 2.0, 1, "screening"),
-        *rows_of("odd", {"OMP_NUM_THREADS": "1", "OMP_SCHEDULE": "dynamic,2"}, 1.8, 1, "screening"),
-    ]
-    return analyse(rows, {}, context(**fields))
 
 
 def test_the_first_sentence_says_what_to_set_and_what_it_brings() -> None:
