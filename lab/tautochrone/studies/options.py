@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tautochrone.emulate import LARGEST_FACTOR
 from tautochrone.errors import TautoError
 
 FEWEST_ROUNDS = 8  # of which a verdict may be made (statistics.py)
-LARGEST_FACTOR = 32.0
 
 Emulation = Mapping[int, float]
 """CPU → how many times slower it is made; empty: the machine as it is."""
