@@ -157,20 +157,22 @@ class sharing_watch {
         alone_seconds_ += alone_seconds;
         ++blocks_;
     }
-    /// A short window: beside another program each shared block can cost a slice of the scheduler's time,
-    /// milliseconds.
-    bool full() const { return blocks_ >= window; }
+    /// Time to judge. Often: beside another program each shared block can cost a slice of the scheduler's
+    /// time, milliseconds.
+    bool due() const { return blocks_ % step == 0; }
     double ratio() const { return seconds_ / alone_seconds_; }
 
     /// Blocks to be run alone now, after the ratio that all agreed on.
     std::int64_t judge(double ratio) {
+        // One interruption is no reason, many blocks' time is.
+        if (!(ratio > at_once) && blocks_ < window) return 0;
+        const double lost_blocks = std::min((ratio - 1.0) * static_cast<double>(blocks_), most_alone);
         blocks_ = 0;
         seconds_ = alone_seconds_ = 0.0;
         if (!(ratio > most)) {
             alone_ = 0;
             return 0;
         }
-        const double lost_blocks = std::min((ratio - 1.0) * window, most_alone / per_lost);
         alone_ = std::min(std::max(static_cast<std::int64_t>(per_lost * lost_blocks), 2 * alone_),
                           static_cast<std::int64_t>(most_alone));
         return alone_;
@@ -178,7 +180,9 @@ class sharing_watch {
 
   private:
     static constexpr double most = 1.1;
-    static constexpr std::int64_t window = 4;
+    static constexpr double at_once = 8.0;
+    static constexpr std::int64_t step = 4;
+    static constexpr std::int64_t window = 32;
     static constexpr double per_lost = 20.0;
     static constexpr double most_alone = 65536.0;
 

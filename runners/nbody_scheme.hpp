@@ -98,7 +98,7 @@ class block_stepper {
             const auto active = static_cast<double>(records.back().active);
             watch_.add(static_cast<double>(records.back().ticks) * seconds_of_a_tick(),
                        model_.predicted(scheme{}, active));
-            if (!watch_.full()) continue;
+            if (!watch_.due()) continue;
             const std::int64_t alone = watch_.judge(me_.all_reduce(watch_.ratio(), larger{}));
             if (alone > 0 && !is_over(system_.time(), blocks_)) run_alone(records, alone, is_over);
         } while (!is_over(system_.time(), blocks_));

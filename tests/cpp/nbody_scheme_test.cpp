@@ -9,6 +9,7 @@
 #include <limits>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <tauto/tauto.hpp>
@@ -186,25 +187,31 @@ TEST_CASE("blocks_that_one_member_runs_alone_leave_all_with_the_serial_bits") {
 
 TEST_CASE("sharing_that_does_not_pay_is_left_for_longer_and_longer_and_tried_again") {
     sharing_watch watch;
-    const auto blocks_until_full = [&](double seconds) {
-        int blocks = 0;
-        for (; !watch.full(); ++blocks) watch.add(seconds, 1.0);
-        return blocks;
+    // Blocks until the watch says something, and what: all blocks alike.
+    const auto judged = [&](double seconds, int most_blocks) {
+        for (int block = 1; block <= most_blocks; ++block) {
+            watch.add(seconds, 1.0);
+            if (!watch.due()) continue;
+            if (const std::int64_t alone = watch.judge(watch.ratio()); alone > 0)
+                return std::pair{block, alone};
+        }
+        return std::pair{most_blocks, std::int64_t{0}};
     };
-    CHECK(blocks_until_full(0.5) == 4);
-    CHECK(watch.ratio() == 0.5);
-    CHECK(watch.judge(watch.ratio()) == 0);
-    // An interrupt costs a few blocks, a slice of the scheduler's time in each block thousands.
-    CHECK(watch.judge(1.25) == 20);
-    CHECK(watch.judge(1.0) == 0);
-    CHECK(blocks_until_full(30.0) == 4);
-    CHECK(watch.judge(30.0) == 20 * 29 * 4);
-    CHECK(watch.judge(1.25) == 2 * 20 * 29 * 4);
-    for (const double ratio : {30.0, 1e9, std::numeric_limits<double>::infinity()})
-        for (int k = 0; k < 20; ++k) CHECK(watch.judge(ratio) <= 65536);
-    CHECK(watch.judge(1.1) == 0);
-    CHECK(watch.judge(std::numeric_limits<double>::quiet_NaN()) == 0);
-    CHECK(watch.judge(1.25) == 20);
+    CHECK(judged(0.5, 320) == std::pair{320, std::int64_t{0}});
+    // A slice of the scheduler's time in each block is seen at once.
+    CHECK(judged(30.0, 100) == std::pair{4, std::int64_t{20 * 29 * 4}});
+    CHECK(judged(30.0, 100) == std::pair{4, std::int64_t{2 * 20 * 29 * 4}});
+    CHECK(judged(0.5, 32) == std::pair{32, std::int64_t{0}});
+    // Whatever does not pay takes longer to tell.
+    CHECK(judged(1.25, 100) == std::pair{32, std::int64_t{20 * 8}});
+    CHECK(judged(0.5, 28).second == 0);
+    // One interruption among good blocks is no reason.
+    CHECK(judged(7.0, 4).second == 0);
+    CHECK(judged(0.5, 320).second == 0);
+    for (const double seconds : {30.0, 1e9, std::numeric_limits<double>::infinity()})
+        for (int k = 0; k < 20; ++k) CHECK(judged(seconds, 100).second <= 65536);
+    CHECK(judged(1.0, 320).second == 0);
+    CHECK(judged(std::numeric_limits<double>::quiet_NaN(), 320).second == 0);
 }
 
 TEST_CASE("a_force_that_is_not_finite_ends_the_run_on_all_members_with_the_reason") {
