@@ -206,7 +206,7 @@ TEST_CASE("sharing_that_does_not_pay_is_left_for_longer_and_longer_and_tried_aga
     CHECK(judged(1.25, 100) == std::pair{32, std::int64_t{20 * 8}});
     CHECK(judged(0.5, 28).second == 0);
     // One interruption among good blocks is no reason.
-    CHECK(judged(7.0, 4).second == 0);
+    CHECK(judged(4.0, 4).second == 0);
     CHECK(judged(0.5, 320).second == 0);
     for (const double seconds : {30.0, 1e9, std::numeric_limits<double>::infinity()})
         for (int k = 0; k < 20; ++k) CHECK(judged(seconds, 100).second <= 65536);
