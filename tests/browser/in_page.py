@@ -24,6 +24,22 @@ def requests_beside(driver: Any, path: Path) -> list[str]:
     return [address for address in [*asked, *timing] if not address.startswith(inside)]
 
 
+SIZE_LIMIT_BYTES = 1_500_000
+
+
+def assert_stands_alone(driver: Any, path: Path) -> None:
+    """No error in the console, no request but for the file itself, and a file that can be sent by mail."""
+    assert [entry for entry in driver.get_log("browser") if entry["level"] == "SEVERE"] == []
+    assert requests_beside(driver, path) == []
+    assert path.stat().st_size < SIZE_LIMIT_BYTES
+
+
+def assert_readable_on_a_telephone(driver: Any) -> None:
+    """Of a window 390 pixels wide: nothing to scroll sideways, no text below 14 pixels."""
+    assert driver.execute_script("return document.documentElement.scrollWidth") <= 390
+    assert small_texts(driver) == []
+
+
 def chart_marks(driver: Any) -> dict[str, list[int]]:
     """For each chart, how many marks each of its views drew (axes, grids and backgrounds not counted)."""
     return driver.execute_script(

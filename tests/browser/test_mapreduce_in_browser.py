@@ -8,12 +8,17 @@ from typing import Any
 
 import pytest
 
-from in_page import chart_marks, hover_over_a_mark, marks_by_choice, requests_beside, small_texts
+from in_page import (
+    assert_readable_on_a_telephone,
+    assert_stands_alone,
+    chart_marks,
+    hover_over_a_mark,
+    marks_by_choice,
+)
 from study_mapreduce_fakes import laboratory, request
 from tautochrone.studies.mapreduce.study import run_study
 
 Show = Callable[..., Any]
-SIZE_LIMIT_BYTES = 1_500_000
 
 
 @pytest.fixture(scope="module")
@@ -24,10 +29,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_opens_without_console_errors_and_without_any_request(show: Show, page: Path) -> None:
-    driver = show(page)
-    assert [entry for entry in driver.get_log("browser") if entry["level"] == "SEVERE"] == []
-    assert requests_beside(driver, page) == []
-    assert page.stat().st_size < SIZE_LIMIT_BYTES
+    assert_stands_alone(show(page), page)
 
 
 def test_every_chart_has_marks_in_every_view(show: Show, page: Path) -> None:
@@ -66,9 +68,7 @@ def test_table_filters_by_tasks_and_sorts(show: Show, page: Path) -> None:
 
 
 def test_page_is_readable_at_390_pixels(show: Show, page: Path) -> None:
-    driver = show(page, width=390)
-    assert driver.execute_script("return document.documentElement.scrollWidth") <= 390
-    assert small_texts(driver) == []
+    assert_readable_on_a_telephone(show(page, width=390))
 
 
 def test_timelines_are_links_to_files_beside_the_page(show: Show, page: Path) -> None:

@@ -8,13 +8,18 @@ from typing import Any
 
 import pytest
 
-from in_page import chart_marks, hover_over_a_mark, marks_by_choice, requests_beside, small_texts
+from in_page import (
+    assert_readable_on_a_telephone,
+    assert_stands_alone,
+    chart_marks,
+    hover_over_a_mark,
+    marks_by_choice,
+)
 from study_nbody_fakes import laboratory, request
 from tautochrone.studies.nbody import animation
 from tautochrone.studies.nbody.study import run_study
 
 Show = Callable[..., Any]
-SIZE_LIMIT_BYTES = 1_500_000
 
 
 @pytest.fixture(scope="module")
@@ -25,10 +30,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_opens_without_console_errors_and_without_any_request(show: Show, page: Path) -> None:
-    driver = show(page)
-    assert [entry for entry in driver.get_log("browser") if entry["level"] == "SEVERE"] == []
-    assert requests_beside(driver, page) == []
-    assert page.stat().st_size < SIZE_LIMIT_BYTES
+    assert_stands_alone(show(page), page)
 
 
 def test_every_chart_has_marks_for_each_number_of_particles(show: Show, page: Path) -> None:
@@ -56,9 +58,7 @@ def test_choice_of_what_is_shared_changes_the_chart(show: Show, page: Path) -> N
 
 
 def test_page_is_readable_at_390_pixels(show: Show, page: Path) -> None:
-    driver = show(page, width=390)
-    assert driver.execute_script("return document.documentElement.scrollWidth") <= 390
-    assert small_texts(driver) == []
+    assert_readable_on_a_telephone(show(page, width=390))
 
 
 def test_picture_moves_and_stops_when_told(driver: Any, tmp_path: Path) -> None:

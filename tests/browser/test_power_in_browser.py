@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 
-from in_page import chart_marks, hover_over_a_mark, requests_beside, small_texts
+from in_page import assert_readable_on_a_telephone, assert_stands_alone, chart_marks, hover_over_a_mark
 from study_power_fakes import laboratory, request
 from tautochrone.studies.power.study import run_study
 
 Show = Callable[..., Any]
-SIZE_LIMIT_BYTES = 1_500_000
 
 
 @pytest.fixture(scope="module")
@@ -24,10 +23,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_opens_without_console_errors_and_without_any_request(show: Show, page: Path) -> None:
-    driver = show(page)
-    assert [entry for entry in driver.get_log("browser") if entry["level"] == "SEVERE"] == []
-    assert requests_beside(driver, page) == []
-    assert page.stat().st_size < SIZE_LIMIT_BYTES
+    assert_stands_alone(show(page), page)
 
 
 def test_every_chart_has_marks(show: Show, page: Path) -> None:
@@ -42,6 +38,4 @@ def test_tooltip_appears_with_its_text(show: Show, page: Path, chart: str) -> No
 
 
 def test_page_is_readable_at_390_pixels(show: Show, page: Path) -> None:
-    driver = show(page, width=390)
-    assert driver.execute_script("return document.documentElement.scrollWidth") <= 390
-    assert small_texts(driver) == []
+    assert_readable_on_a_telephone(show(page, width=390))

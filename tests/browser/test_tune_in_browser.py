@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from in_page import chart_marks, hover_over_a_mark, requests_beside, small_texts
+from in_page import assert_readable_on_a_telephone, assert_stands_alone, chart_marks, hover_over_a_mark
 from tautochrone import report
 from tautochrone.tune.space import DEFAULT
 from tune_answers import answer, rows_of
@@ -25,9 +25,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_opens_without_console_errors_and_without_any_request(show: Show, page: Path) -> None:
-    driver = show(page)
-    assert [entry for entry in driver.get_log("browser") if entry["level"] == "SEVERE"] == []
-    assert requests_beside(driver, page) == []
+    assert_stands_alone(show(page), page)
 
 
 def test_every_chart_has_marks(show: Show, page: Path) -> None:
@@ -41,6 +39,4 @@ def test_tooltip_appears_with_its_text(show: Show, page: Path) -> None:
 
 
 def test_page_is_readable_at_390_pixels(show: Show, page: Path) -> None:
-    driver = show(page, width=390)
-    assert driver.execute_script("return document.documentElement.scrollWidth") <= 390
-    assert small_texts(driver) == []
+    assert_readable_on_a_telephone(show(page, width=390))
