@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -64,28 +65,8 @@ def report_again(folder: Path, path: Path | None = None) -> Path:
 
 def _analyser(study: str) -> Callable[[Store], Analysis] | None:
     """How the rows of a study become its findings; imported only when they are wanted."""
-    if study == "loop":
-        from tautochrone.studies.loop.study import stored_analysis as of_loop
-
-        return of_loop
-    if study == "mapreduce":
-        from tautochrone.studies.mapreduce.study import stored_analysis as of_mapreduce
-
-        return of_mapreduce
-    if study == "collective":
-        from tautochrone.studies.collective.study import stored_analysis as of_collective
-
-        return of_collective
-    if study == "nbody":
-        from tautochrone.studies.nbody.study import stored_analysis as of_nbody
-
-        return of_nbody
-    if study == "power":
-        from tautochrone.studies.power.study import stored_analysis as of_power
-
-        return of_power
-    if study == "tune":
-        from tautochrone.tune.tuning import stored_analysis as of_tune
-
-        return of_tune
-    return None
+    if study not in (*STUDIES, "tune"):
+        return None
+    module = "tautochrone.tune.tuning" if study == "tune" else f"tautochrone.studies.{study}.study"
+    analyser: Callable[[Store], Analysis] = import_module(module).stored_analysis
+    return analyser
