@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -101,6 +101,18 @@ def words_of(text: str, option: str) -> list[str]:
     if not all(words):
         raise TautoError(f"{option} {text!r} has an empty item", "Separate the items by single commas")
     return words
+
+
+def integers_of(
+    text: str, option: str, least: int, most: int, refusal: Callable[[str], TautoError]
+) -> tuple[int, ...]:
+    """``"4,1,4"`` → (1, 4). Raises ``refusal(word)`` for what is no number from ``least`` to ``most``."""
+    found: set[int] = set()
+    for word in words_of(text, option):
+        if not re.fullmatch(r"[0-9]{1,18}", word) or not least <= int(word) <= most:
+            raise refusal(word)
+        found.add(int(word))
+    return tuple(sorted(found))
 
 
 def check_emulations(

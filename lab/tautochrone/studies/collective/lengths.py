@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tautochrone.errors import TautoError
-from tautochrone.studies.options import words_of
+from tautochrone.studies.options import integers_of
 
 WORD_BYTES = 8
 LARGEST_WORDS = 1 << 26
@@ -42,14 +41,15 @@ def base_lengths(quick: bool = False) -> tuple[int, ...]:
 
 def parse_lengths(text: str) -> tuple[int, ...]:
     """``"64,1,512"`` → (1, 64, 512). Raises TautoError for what is no number of words."""
-    found: set[int] = set()
-    for word in words_of(text, "--lengths"):
-        if not re.fullmatch(r"[0-9]{1,9}", word) or not 1 <= int(word) <= LARGEST_WORDS:
-            raise TautoError(
-                f"{word!r} is not a number of 8-byte words", f"Write 1 to {LARGEST_WORDS}, such as 1,512,4096"
-            )
-        found.add(int(word))
-    return tuple(sorted(found))
+    return integers_of(
+        text,
+        "--lengths",
+        1,
+        LARGEST_WORDS,
+        lambda word: TautoError(
+            f"{word!r} is not a number of 8-byte words", f"Write 1 to {LARGEST_WORDS}, such as 1,512,4096"
+        ),
+    )
 
 
 def refined(gaps: Iterable[Gap], known: Sequence[int], most: int) -> tuple[int, ...]:

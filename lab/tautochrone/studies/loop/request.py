@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from tautochrone.errors import TautoError
-from tautochrone.studies.options import StudyRequest, format_bytes, words_of
+from tautochrone.studies.options import StudyRequest, format_bytes, integers_of
 
 FULL_SIZES = (500, 1000, 1500, 2000, 3000, 4000, 5000, 6000, 8000, 12000, 16000)
 QUICK_SIZES = (500, 1000, 2000, 4000)
@@ -42,15 +41,16 @@ class Sizes:
 
 def parse_sizes(text: str) -> tuple[int, ...]:
     """``"500,1000"`` → (500, 1000), in the order of size. Raises TautoError for what is no size."""
-    sizes: set[int] = set()
-    for word in words_of(text, "--sizes"):
-        if not re.fullmatch(r"[0-9]+", word) or not 1 <= int(word) <= _LARGEST_SIZE:
-            raise TautoError(
-                f"{word!r} is not a size",
-                "A size is the number of rows of a square matrix, 1 or more, such as 2000",
-            )
-        sizes.add(int(word))
-    return tuple(sorted(sizes))
+    return integers_of(
+        text,
+        "--sizes",
+        1,
+        _LARGEST_SIZE,
+        lambda word: TautoError(
+            f"{word!r} is not a size",
+            "A size is the number of rows of a square matrix, 1 or more, such as 2000",
+        ),
+    )
 
 
 def memory_bytes(size: int) -> int:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tautochrone.errors import TautoError
 from tautochrone.studies.mapreduce.workloads import PUBLISHED, QUICK, SHORT, Workload, parse_workloads
-from tautochrone.studies.options import StudyRequest, words_of
+from tautochrone.studies.options import StudyRequest, integers_of
 
 __all__ = ["MapReduceRequest", "check_threads", "parse_threads", "parse_workloads", "thread_counts"]
 
@@ -33,12 +32,13 @@ class MapReduceRequest(StudyRequest):
 
 def parse_threads(text: str) -> tuple[int, ...]:
     """``"4,1,2"`` → (1, 2, 4). Raises TautoError for what is no number of threads."""
-    counts: set[int] = set()
-    for word in words_of(text, "--threads"):
-        if not re.fullmatch(r"[0-9]{1,6}", word) or int(word) < 1:
-            raise TautoError(f"{word!r} is not a number of threads", "Write 1 or more, such as 1,2,4")
-        counts.add(int(word))
-    return tuple(sorted(counts))
+    return integers_of(
+        text,
+        "--threads",
+        1,
+        999_999,
+        lambda word: TautoError(f"{word!r} is not a number of threads", "Write 1 or more, such as 1,2,4"),
+    )
 
 
 def check_threads(counts: Sequence[int], cpus: int) -> None:

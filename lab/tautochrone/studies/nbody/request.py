@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tautochrone.errors import TautoError
-from tautochrone.studies.options import StudyRequest, words_of
+from tautochrone.studies.options import StudyRequest, integers_of
 
 QUICK_PARTICLES = (256, 1024)
 FULL_PARTICLES = (256, 512, 1024, 2048, 4096, 8192, 16384)
@@ -30,16 +30,17 @@ class NbodyRequest(StudyRequest):
 
 def parse_particles(text: str) -> tuple[int, ...]:
     """``"256,1024"`` → (256, 1024), ascending. Raises TautoError for what is no number of particles."""
-    found = set()
-    for word in words_of(text, "--particles"):
-        if not word.isdecimal() or not _LEAST_PARTICLES <= int(word) <= MOST_PARTICLES:
-            raise TautoError(
-                f"--particles: {word!r} is not a number of particles from {_LEAST_PARTICLES} to "
-                f"{MOST_PARTICLES:,}",
-                "Write it like 256,1024,4096",
-            )
-        found.add(int(word))
-    return tuple(sorted(found))
+    return integers_of(
+        text,
+        "--particles",
+        _LEAST_PARTICLES,
+        MOST_PARTICLES,
+        lambda word: TautoError(
+            f"--particles: {word!r} is not a number of particles from {_LEAST_PARTICLES} to "
+            f"{MOST_PARTICLES:,}",
+            "Write it like 256,1024,4096",
+        ),
+    )
 
 
 def check_threads(threads: int | None, cpus: int) -> int:
