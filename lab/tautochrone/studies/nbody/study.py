@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,7 +30,7 @@ from tautochrone.studies.preparing import (
     time_limit_seconds,
     usable_members,
 )
-from tautochrone.studies.running import run_part
+from tautochrone.studies.running import run_whole
 from tautochrone.studies.services import Services
 
 STUDY = "nbody"
@@ -60,16 +59,10 @@ def run_study(request: NbodyRequest, services: Services | None = None) -> NbodyA
     services = services or Services()
     prepared = prepare(request, services)
     plan = plan_of(prepared)
-    with ExitStack() as stack:
-        executor = stack.enter_context(services.executor(request.seed))
-        store = stack.enter_context(
-            Store.open(request.output, STUDY, plan.plan_id, prepared.machine, request.fresh, services.clock)
-        )
-        services.say(_announcement(prepared))
-        context = NbodyContext(**prepared.known(STUDY, prepared.candidates, _SETTINGS, ()))
-        contexts.save(context, request.output)
-        interrupted = run_part(plan, "measuring", store, executor, services, context, different_bits)
-        contexts.save(context, request.output)
+    context = NbodyContext(**prepared.known(STUDY, prepared.candidates, _SETTINGS, ()))
+    with services.executor(request.seed) as executor:
+        announced = _announcement(prepared)
+        store, interrupted = run_whole(plan, executor, request, services, context, announced, different_bits)
     analysis = analyse(store.rows(None), prepared.machine, context)
     if request.animation is not None and not interrupted:
         animation.write(request.animation, find(f"tauto-{STUDY}-frames"), request.seed)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 
 from tautochrone import measure
@@ -39,7 +38,7 @@ from tautochrone.studies.preparing import (
     time_limit_seconds,
     usable_members,
 )
-from tautochrone.studies.running import is_serial, run_part
+from tautochrone.studies.running import is_serial, run_whole
 from tautochrone.studies.services import Services
 
 STUDY = "power"
@@ -73,20 +72,14 @@ def run_study(request: PowerRequest, services: Services | None = None) -> PowerA
     """
     services = services or Services()
     prepared = prepare(request, services)
-    with ExitStack() as stack:
-        executor = stack.enter_context(services.executor(request.seed))
+    with services.executor(request.seed) as executor:
         probed = _probe(prepared, executor)
         found = all_candidates(prepared.jobs, prepared.layout, probed, request)
         plan = plan_of(found, probed, prepared)
-        store = stack.enter_context(
-            Store.open(request.output, STUDY, plan.plan_id, prepared.machine, request.fresh, services.clock)
-        )
-        services.say(_announcement(found, probed, prepared))
         context = _context(prepared, found, probed)
-        contexts.save(context, request.output)
         check = measure.equal_answers(is_serial, field_name=_ANSWER)
-        interrupted = run_part(plan, "measuring", store, executor, services, context, check)
-        contexts.save(context, request.output)
+        announced = _announcement(found, probed, prepared)
+        store, interrupted = run_whole(plan, executor, request, services, context, announced, check)
     analysis = analyse(store.rows(None), prepared.machine, context)
     conclude(store, prepared.machine, request, analysis, services, interrupted)
     return analysis
