@@ -8,20 +8,11 @@ from tautochrone.report import text
 from tautochrone.report.analysis_types import Claim
 from tautochrone.report.nbody.analysis_types import BlockCurve, Crossing, Forecast
 from tautochrone.row import Row
-from tautochrone.studies.nbody.configurations import SOURCES, TARGETS
-from tautochrone.studies.nbody.sentences import name, nearest
+from tautochrone.simulator.claims_nbody import PUBLISHED
+from tautochrone.studies.nbody.configurations import SERIAL
+from tautochrone.studies.nbody.sentences import curve_of, name, nearest
 from tautochrone.studies.wording import percent
 
-PUBLISHED = {
-    "N1": "ordinary OpenMP starts at least three parallel loops a block; fork and join dominate when few are "
-    "active",
-    "N2": "one parallel region around the whole loop needs private copies and a rewrite, as much as MPI does",
-    "N3": "i-parallel: one all_gather a block; j-parallel: one all_reduce a block",
-    "N5": "model for 2048 particles: 16 cores give a little over 8× when many are active (i-parallel)",
-    "N6": "below about 100 active particles j-parallel is faster",
-    "N9": "threads reading each other's data directly need none of the copies: how much better than 8× is "
-    "possible",
-}
 _PUBLISHED_PARTICLES = 2048
 _PUBLISHED_CORES = 16
 _DOMINATES = 0.5
@@ -64,13 +55,19 @@ def _n2(curves: Sequence[BlockCurve], rows: Sequence[Row]) -> Claim | None:
     pairs = list(_loops_and_regions(curves))
     if not pairs:
         return None
-    ours = "both versions end with the same bits; one region takes " + ", ".join(
+    agreed = _agreed(rows, ("loops-i", "region-i"))
+    bits = {
+        True: "both versions end with the same bits",
+        False: "some runs ended with other bits",
+        None: "nothing to compare their bits with",
+    }[agreed]
+    times = ", ".join(
         f"{percent(100 * (region.seconds or 0.0) / (loops.seconds or 1.0))} % of the loops’ time "
         f"({name(loops.runtime)}, {loops.particles:,} particles)"
         for loops, region in pairs
     )
-    agreed = not any(_ended_differently(row, ("loops-i", "region-i")) for row in rows)
-    return _claim("N2", ours, agreed, "each thread has targets of its own; the sources stay shared")
+    note = "each thread has targets of its own; the sources stay shared"
+    return _claim("N2", f"{bits}; one region takes {times}", agreed, note)
 
 
 def _loops_and_regions(curves: Sequence[BlockCurve]) -> Iterator[tuple[BlockCurve, BlockCurve]]:
@@ -79,36 +76,37 @@ def _loops_and_regions(curves: Sequence[BlockCurve]) -> Iterator[tuple[BlockCurv
         return
     count = nearest([one.particles for one in loops])
     for one in loops:
-        region = next(
-            (
-                other
-                for other in curves
-                if (other.runtime, other.particles, other.scheme, other.wait)
-                == (one.runtime, one.particles, "region-i", "default")
-            ),
-            None,
-        )
+        region = curve_of(curves, one.particles, one.runtime, "region-i")
         if region is not None and one.particles == count:
             yield one, region
 
 
 def _n3(rows: Sequence[Row]) -> Claim | None:
-    both = {
+    schemes = ("i", "j")
+    engines = {
         row["config"]["library"]
         for row in rows
-        if row["error"] is None and row["config"]["schedule"] in (*TARGETS, *SOURCES)
+        if row["error"] is None and row["config"]["schedule"] in schemes
     }
-    if not both:
+    if not engines:
         return None
-    agreed = not any(_ended_differently(row, (*TARGETS, *SOURCES)) for row in rows)
-    engines = ", ".join(name(one) for one in sorted(both))
-    ours = f"one exchange a block on {engines}; every run of a scheme ended with the same bits on all of them"
-    return _claim("N3", ours if agreed else f"on {engines} some runs ended with other bits", agreed)
+    agreed = _agreed(rows, schemes)
+    bits = {
+        True: "every run of a scheme ended with the same bits on all of them",
+        False: "some runs ended with other bits",
+        None: "nothing to compare their bits with",
+    }[agreed]
+    both = ", ".join(name(one) for one in sorted(engines))
+    return _claim("N3", f"both, with one exchange a block by construction, on {both}; {bits}", agreed)
 
 
-def _ended_differently(row: Row, schemes: Sequence[str]) -> bool:
-    error = row["error"]
-    return row["config"]["schedule"] in schemes and error is not None and error["kind"] == "wrong_answer"
+def _agreed(rows: Sequence[Row], schemes: Sequence[str]) -> bool | None:
+    """Whether no run ended with other bits than it should; None without a run of one core to hold it to."""
+    wrong = [row for row in rows if row["error"] is not None and row["error"]["kind"] == "wrong_answer"]
+    if any(row["config"]["schedule"] in schemes for row in wrong):
+        return False
+    alone = any(row["error"] is None and row["config"]["schedule"] == SERIAL for row in rows)
+    return True if alone else None
 
 
 def _model_claims(crossings: Sequence[Crossing], forecasts: Sequence[Forecast]) -> Iterator[Claim]:
