@@ -66,10 +66,10 @@ def _blocks(analysis: NbodyAnalysis, data: Datasets) -> Figure:
     ours = [one for one in records if one["runtime"] == "tautochrone" and one["view"] == "ordinary"]
     heading = "Time of a block by how many particles move in it"
     if ours:
-        few = min(ours, key=lambda one: float(str(one["active"])))
+        few = min(ours, key=lambda one: float(str(one["seconds"])))
         heading = (
-            f"A block of {few['particles']:,} particles takes at least {few['time']} with tautochrone, "
-            "however few of them move"
+            f"The shortest block with tautochrone takes {few['time']}: {float(str(few['active'])):.0f} of "
+            f"{few['particles']:,} particles move in it"
         )
     return Figure(
         name="blocks",

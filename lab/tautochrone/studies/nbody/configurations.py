@@ -17,7 +17,6 @@ TARGETS = ("i", "loops-i", "region-i")
 """Schemes that share the targets: all end with the bits of the serial run."""
 SOURCES = ("j", "loops-j", "region-j")
 """Schemes that share the sources: all end with the same bits for the same number of members."""
-_MPI = ("openmpi", "mpich", "intelmpi")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,13 +59,11 @@ def candidates(
     everyone: Placement,
     alone: Placement,
     particles: Sequence[int],
-    *,
-    quick: bool,
 ) -> Iterator[Candidate]:
     """Each engine with each of its schemes; the 6th order for one core and for ours."""
     for count in particles:
         for state in states:
-            for scheme, wait in _ways(state, len(everyone.cpus), quick=quick):
+            for scheme, wait in _ways(state, len(everyone.cpus)):
                 placement = alone if state.peer.name == SERIAL else everyone
                 yield Candidate(state=state, schedule=scheme, wait=wait, placement=placement, particles=count)
         for state in states:
@@ -76,7 +73,7 @@ def candidates(
                 yield Candidate(state=state, schedule=scheme, placement=placement, particles=count, order=6)
 
 
-def _ways(state: PeerState, members: int, *, quick: bool) -> Iterator[tuple[str, str]]:
+def _ways(state: PeerState, members: int) -> Iterator[tuple[str, str]]:
     """The schemes and waits of an engine that a study measures."""
     description = state.description
     if description is None:
@@ -88,10 +85,8 @@ def _ways(state: PeerState, members: int, *, quick: bool) -> Iterator[tuple[str,
     for scheme in offered:
         if scheme == SERIAL or (scheme == "grid" and not has_grid(members)):
             continue
-        if quick and state.peer.name in _MPI and scheme == AUTO:
-            continue
         yield scheme, "default"
-        if not quick and "active" in description.wait_policies and state.peer.runtime == "openmp":
+        if "active" in description.wait_policies and state.peer.runtime == "openmp":
             yield scheme, "active"
 
 

@@ -34,6 +34,7 @@ from tautochrone.studies.running import run_whole
 from tautochrone.studies.services import Services
 
 STUDY = "nbody"
+_FRAMES = "tauto-nbody-frames"
 _SETTINGS = "one member pinned to a CPU; the same kernels, particles and order of steps in all engines"
 
 
@@ -64,10 +65,10 @@ def run_study(request: NbodyRequest, services: Services | None = None) -> NbodyA
         announced = _announcement(prepared)
         store, interrupted = run_whole(plan, executor, request, services, context, announced, different_bits)
     analysis = analyse(store.rows(None), prepared.machine, context)
-    if request.animation is not None and not interrupted:
-        animation.write(request.animation, find(f"tauto-{STUDY}-frames"), request.seed)
-        services.say(f"Animation: {request.animation}")
     conclude(store, prepared.machine, request, analysis, services, interrupted)
+    if request.animation is not None:
+        animation.write(request.animation, find(_FRAMES), request.seed)
+        services.say(f"Animation: {request.animation}")
     return analysis
 
 
@@ -91,8 +92,9 @@ def prepare(request: NbodyRequest, services: Services) -> Prepared:
         )
     if request.animation is not None:
         animation.check(request.animation)
+        find(_FRAMES)
     everyone, alone = seen.placement("all", members), seen.placement("all", 1)
-    found = tuple(candidates(states, everyone, alone, request.wanted, quick=request.quick))
+    found = tuple(candidates(states, everyone, alone, request.wanted))
     return Prepared(
         request=request,
         machine=machine,
