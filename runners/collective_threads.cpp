@@ -69,8 +69,6 @@ struct adapter {
         tautochrone.schedules = {{"member", false}};
         return tautochrone;
     }
-
-    static environment_changes environment(const options&) { return {}; }
 };
 
 int measure(const collective_request& asked) {

@@ -1,4 +1,4 @@
-#include "control_group.hpp"
+#include "runners/control_group.hpp"
 
 #include <unistd.h>
 

@@ -24,8 +24,6 @@ class stdpar_adapter {
         return stdpar;
     }
 
-    static environment_changes environment(const options&) { return {}; }
-
     explicit stdpar_adapter(const loop_request& asked)
         : team_{asked}, block_{asked.chunk_size()}, blocks_(asked.pieces_of(asked.size)) {
         // Numbers in memory, because iterators of iota_view count as input iterators for the parallel

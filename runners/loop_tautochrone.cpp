@@ -23,8 +23,6 @@ class tautochrone_adapter {
         return tautochrone;
     }
 
-    static environment_changes environment(const options&) { return {}; }
-
     explicit tautochrone_adapter(const options& asked)
         : threads_{asked.threads},
           team_{team_options_of(asked)},

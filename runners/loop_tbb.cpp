@@ -24,8 +24,6 @@ class tbb_adapter {
         return tbb;
     }
 
-    static environment_changes environment(const options&) { return {}; }
-
     explicit tbb_adapter(const options& asked)
         : team_{asked}, grain_{asked.chunk_size()}, schedule_{named(asked.schedule)} {}
 

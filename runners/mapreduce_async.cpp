@@ -23,8 +23,6 @@ class async_adapter {
         return async;
     }
 
-    static environment_changes environment(const options&) { return {}; }
-
     explicit async_adapter(const mapreduce_request& asked)
         : asked_{asked}, workers_(static_cast<std::size_t>(asked.threads)) {}
 

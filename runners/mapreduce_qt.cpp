@@ -58,8 +58,6 @@ class qt_adapter {
         return qt;
     }
 
-    static environment_changes environment(const options&) { return {}; }
-
     explicit qt_adapter(const mapreduce_request& asked)
         : pool_{*pool_for_this_runner()},
           order_{asked.schedule == "ordered" ? QtConcurrent::OrderedReduce : QtConcurrent::UnorderedReduce} {

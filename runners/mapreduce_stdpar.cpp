@@ -21,8 +21,6 @@ class stdpar_adapter {
         return stdpar;
     }
 
-    static environment_changes environment(const options&) { return {}; }
-
     explicit stdpar_adapter(const mapreduce_request& asked) : team_{asked} {}
 
     template <class Task>

@@ -26,8 +26,6 @@ class tautochrone_adapter {
         return tautochrone;
     }
 
-    static environment_changes environment(const options&) { return {}; }
-
     explicit tautochrone_adapter(const mapreduce_request& asked)
         : threads_{asked.threads}, team_{team_options_of(asked)} {
         reduction_.schedule = named(asked);

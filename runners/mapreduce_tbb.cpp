@@ -23,8 +23,6 @@ class tbb_adapter {
         return tbb;
     }
 
-    static environment_changes environment(const options&) { return {}; }
-
     explicit tbb_adapter(const mapreduce_request& asked)
         : team_{asked}, grain_{asked.chunk_size()}, schedule_{named(asked.schedule)} {}
 

@@ -3,11 +3,13 @@
 //
 //   T = prediction of the sources + forces + work on the targets + scan for the next block + one collective
 //
-// With n targets, N sources, p members, a groups of targets and b slices of sources (a b = p), per member:
-//   serial           N            n N              n                  -
-//   by targets       N            n/p N            n/p, then put n    all_gather of (4th order 13, 6th 19) n
-//   words by sources       N/p          n N/p            n                  all_reduce of (6, 9) n words grid
-//   N/b          n/a N/b          n/a + n            all_gather of (6, 9) n b words
+// With n targets, N sources, p members, a groups of targets and b slices of sources (a b = p), per member,
+// predicted sources, pairs, work on targets, and words of the collective:
+//
+//   serial      N    n N     n               nothing
+//   by targets  N    n/p N   n/p, n are put  all_gather, 13 n (4th order), 19 n (6th)
+//   by sources  N/p  n N/p   n               all_reduce, 6 n, 9 n
+//   grid        N/b  n/a N/b n/a + n         all_gather, 6 n b, 9 n b
 
 #include <algorithm>
 #include <cmath>

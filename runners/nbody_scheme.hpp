@@ -4,10 +4,9 @@
 // does while the others wait:
 //
 //   serial      everybody does everything; nothing is exchanged
-//   by targets  ("i") each member predicts all and moves its share of the targets; all_gather of their new
-//   state by sources  ("j") each member predicts and sums its slice of the sources; all_reduce of the forces;
-//   every
-//               member corrects all targets
+//   by targets  ("i") each predicts all and moves its share of the targets; all_gather of their new state
+//   by sources  ("j") each predicts and sums its slice of the sources; all_reduce of the forces; every member
+//               corrects all targets
 //   grid        ("AxB") group r mod A of the targets, slice r div A of the sources; all_gather of the partial
 //               forces, which every member adds in the order of the slices
 //

@@ -18,8 +18,6 @@ class serial_adapter {
         return serial;
     }
 
-    static environment_changes environment(const options&) { return {}; }
-
     explicit serial_adapter(const nbody_request&) {}
 
     nbody_pass run(const nbody_start& start, const nbody_request& asked, work_account& account) {

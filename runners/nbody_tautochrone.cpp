@@ -19,8 +19,6 @@ class tautochrone_adapter {
         return tautochrone;
     }
 
-    static environment_changes environment(const options&) { return {}; }
-
     explicit tautochrone_adapter(const nbody_request& asked)
         : fixed_{scheme_named(asked.schedule, asked.threads).has_value()}, team_{team_options_of(asked)} {}
 

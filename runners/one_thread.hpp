@@ -3,7 +3,6 @@
 
 #include <string>
 
-#include "runners/common/environment.hpp"
 #include "runners/common/options.hpp"
 
 namespace tauto::runner {
@@ -17,8 +16,6 @@ class one_thread {
         serial.most_threads = 1;
         return serial;
     }
-
-    static environment_changes environment(const options&) { return {}; }
 
     std::string diagnosis() const { return "it has the calling thread only"; }
 };

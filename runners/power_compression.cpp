@@ -18,21 +18,10 @@ struct compression_adapter {
         if (zstd_has_workers()) compression.schedules.push_back({"workers", false});
         return compression;
     }
-
-    static environment_changes environment(const options&) { return {}; }
-
-    static compression_request parse(int argc, char** argv, std::string_view name,
-                                     const description& runtime) {
-        return parse_compression(argc, argv, name, runtime);
-    }
-
-    static std::unique_ptr<power_job> make(const compression_request& asked) {
-        return std::make_unique<compression_job>(asked);
-    }
 };
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    return run_power<compression_adapter>(argc, argv);
+    return run_power<compression_adapter, compression_job>(argc, argv, parse_compression);
 }

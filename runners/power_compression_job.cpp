@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <fstream>
 #include <random>
+#include <sstream>
+#include <string>
 
 #include "kernels/fnv1a.hpp"
 #include "runners/common/error.hpp"
@@ -57,6 +59,19 @@ std::map<int, double> thread_seconds() {
     return found;
 }
 
+// The CPU that a thread of this process ran on last: field 39 of its stat, behind a name that may have
+// spaces.
+int last_cpu_of(int thread) {
+    std::ifstream file{"/proc/self/task/" + std::to_string(thread) + "/stat"};
+    std::string text;
+    std::getline(file, text);
+    std::istringstream fields{text.substr(text.rfind(')') + 1)};
+    for (int field = 3; field < 39; ++field) fields >> text;
+    int cpu = -1;
+    fields >> cpu;
+    return cpu;
+}
+
 }  // namespace
 
 bool zstd_has_workers() {
@@ -92,7 +107,7 @@ std::vector<busy_worker> compression_job::workers() const {
     double most = 0.0;
     for (auto [thread, seconds] : thread_seconds()) {
         if (const auto known = before_.find(thread); known != before_.end()) seconds -= known->second;
-        found.push_back({static_cast<int>(found.size()), asked_.cpus.front(), "compresses", seconds});
+        found.push_back({static_cast<int>(found.size()), last_cpu_of(thread), "compresses", seconds});
         most = std::max(most, seconds);
     }
     std::erase_if(found, [&](const busy_worker& one) { return one.busy_seconds < least_share * most; });

@@ -16,21 +16,10 @@ struct encryption_adapter {
         encryption.schedules = {{"serial", false}, {"blocks", false}, {"files", false}};
         return encryption;
     }
-
-    static environment_changes environment(const options&) { return {}; }
-
-    static encryption_request parse(int argc, char** argv, std::string_view name,
-                                    const description& runtime) {
-        return parse_encryption(argc, argv, name, runtime);
-    }
-
-    static std::unique_ptr<power_job> make(const encryption_request& asked) {
-        return std::make_unique<encryption_job>(asked);
-    }
 };
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    return run_power<encryption_adapter>(argc, argv);
+    return run_power<encryption_adapter, encryption_job>(argc, argv, parse_encryption);
 }

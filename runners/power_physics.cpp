@@ -16,20 +16,10 @@ struct physics_adapter {
         physics.schedules = {{"serial", false}, {"domain", false}, {"functional", false}};
         return physics;
     }
-
-    static environment_changes environment(const options&) { return {}; }
-
-    static physics_request parse(int argc, char** argv, std::string_view name, const description& runtime) {
-        return parse_physics(argc, argv, name, runtime);
-    }
-
-    static std::unique_ptr<power_job> make(const physics_request& asked) {
-        return std::make_unique<physics_job>(asked);
-    }
 };
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    return run_power<physics_adapter>(argc, argv);
+    return run_power<physics_adapter, physics_job>(argc, argv, parse_physics);
 }

@@ -13,10 +13,10 @@
 #include <optional>
 #include <string>
 
-#include "control_group.hpp"
 #include "runners/common/power_request.hpp"
 #include "runners/common/start_runner.hpp"
 #include "runners/common/timing.hpp"
+#include "runners/control_group.hpp"
 #include "runners/power_job.hpp"
 
 namespace {
@@ -43,8 +43,6 @@ struct together_adapter {
         }
         return together;
     }
-
-    static environment_changes environment(const options&) { return {}; }
 };
 
 /// What a program says when it is over.
@@ -62,10 +60,6 @@ long long migrations_now() {
         if (line.find("nr_migrations") != std::string::npos)
             return std::stoll(line.substr(line.find(':') + 1));
     return -1;
-}
-
-bool ends_with(const std::string& text, std::string_view end) {
-    return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
 }
 
 // One of the two processes, seen from the one that started both.
@@ -140,11 +134,11 @@ class program {
 
     static void place(const together_request& asked, int number) {
         const std::string& how = asked.schedule;
-        if (how.rfind("same", 0) == 0)
+        if (how.starts_with("same"))
             pin_to({asked.cpus.data(), 1});
         else if (how == "pinned" || (how == "one_pinned" && number == 0))
             pin_to({&asked.cpus[static_cast<std::size_t>(number)], 1});
-        if (ends_with(how, "nice") && number == 1 && setpriority(PRIO_PROCESS, 0, less_wanted) != 0)
+        if (how.ends_with("nice") && number == 1 && setpriority(PRIO_PROCESS, 0, less_wanted) != 0)
             throw input_error("the second program cannot be made less urgent (nice)");
     }
 
@@ -164,7 +158,7 @@ json program_json(const std::string& job, std::int64_t repetitions, const progra
 int run_together(const together_request& asked) {
     std::optional<control_group> wanted;
     std::optional<control_group> other;
-    if (ends_with(asked.schedule, "weight")) {
+    if (asked.schedule.ends_with("weight")) {
         const std::string folder = weighable_folder();
         wanted.emplace(folder, "first", 100);
         other.emplace(folder, "second", less_wanted);

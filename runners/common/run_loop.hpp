@@ -3,13 +3,12 @@
 // up, time, account for the workers, check the answer, print the row.
 //
 // An adapter implements
-//   static constexpr std::string_view executable;            its name in messages
-//   static description describe();                           what is loaded in this process, and what it can
-//   do static environment_changes environment(const options&);  what its library must find at its start
-//   explicit adapter(const loop_request&);                   starts the workers and pins them
-//   void for_rows(std::size_t n, Body&& body);               calls body(first, last) for ranges that cover
-//   [0, n) std::string diagnosis() const;                           how many CPUs and threads the library
-//   sees
+//   static constexpr std::string_view executable;               its name in messages
+//   static description describe();                              what is loaded, and what it can do
+//   static environment_changes environment(const options&);     what its library must find; may be absent
+//   explicit adapter(const loop_request&);                      starts the workers and pins them
+//   void for_rows(std::size_t n, Body&& body);                  calls body(first, last) until [0, n) is done
+//   std::string diagnosis() const;                              how many CPUs and threads the library sees
 // and, where the runtime wants it,
 //   void multiply(a, x, y);          in place of for_rows: the library computes the whole product
 //   void run(Task&& task);           runs task where the loops shall be started from, once

@@ -3,12 +3,12 @@
 // alone, start the runtime, warm up, time, account for the workers, check every sum, print the row.
 //
 // An adapter implements
-//   static constexpr std::string_view executable;            its name in messages
-//   static description describe();                           what is loaded in this process, and what it can
-//   do static environment_changes environment(const options&);  what its library must find at its start
-//   explicit adapter(const mapreduce_request&);              starts the workers and pins them
+//   static constexpr std::string_view executable;               its name in messages
+//   static description describe();                              what is loaded, and what it can do
+//   static environment_changes environment(const options&);     what its library must find; may be absent
+//   explicit adapter(const mapreduce_request&);                 starts the workers and pins them
 //   std::uint64_t map_reduce(const std::vector<hash_task>& tasks, const task_hash& hash);   sum of hash(task)
-//   std::string diagnosis() const;                           how many CPUs and threads the library sees
+//   std::string diagnosis() const;                              how many CPUs and threads the library sees
 // and, where the runtime wants it,
 //   void run(Task&& task);           runs task where the repetitions shall be started from, once
 //   void begin_account();            the timed part is over, the repetitions that are accounted for begin

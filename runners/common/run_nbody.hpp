@@ -6,7 +6,7 @@
 // An adapter implements
 //   static constexpr std::string_view executable;               its name in messages
 //   static description describe();                              what is loaded, and its schemes
-//   static environment_changes environment(const options&);     what its library must find at its start
+//   static environment_changes environment(const options&);     what its library must find; may be absent
 //   explicit adapter(const nbody_request&);                     starts the workers and pins them
 //   nbody_pass run(const nbody_start&, const nbody_request&, work_account&);   one run from start to end
 //   bool repeats_bits() const;                                  every run ends with the same bits

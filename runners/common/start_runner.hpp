@@ -29,8 +29,10 @@ int start_runner(int argc, char** argv, Parse&& parse, Run&& run) {
             std::cout << describe(runtime).dump() << std::endl;
             return exit_ok;
         }
-        const environment_changes changes = Adapter::environment(asked);
-        if (!changes.empty() && !restarted()) restart_with(changes, asked.cpus, argv);
+        if constexpr (requires { &Adapter::environment; }) {
+            const environment_changes changes = Adapter::environment(asked);
+            if (!changes.empty() && !restarted()) restart_with(changes, asked.cpus, argv);
+        }
         // Before any thread exists, so that all of them inherit it. A restarted process has this mask
         // already, and its library may have pinned the calling thread more closely since.
         if (!restarted()) pin_to(asked.cpus);
