@@ -138,6 +138,7 @@ member::member(collectives& shared, int rank) noexcept
 
 arrival member::arrive() {
     open(operation::barrier, 0);
+    coming_lines_ = 0;
     if (size_ > 1) announce();
     phase_ = phase::arrived;
     return arrival(epoch_);
@@ -176,8 +177,8 @@ void member::announce() noexcept {
 
 // Beside the look at the arrival, not after it: what the owner wrote before it arrived then comes with the
 // arrival. Lines that were asked for too early are fetched again.
-void member::ask_for_buffer(int of) const noexcept {
-    const std::byte* buffer = buffer_of<std::byte>(of);
+void member::ask_for_buffer(int of, std::uint32_t epoch) const noexcept {
+    const std::byte* buffer = shared_->buffer(of, epoch);
     for (std::uint32_t line = 0; line < coming_lines_; ++line) __builtin_prefetch(buffer + line * line_bytes);
 }
 
@@ -224,7 +225,7 @@ void member::await(std::atomic<std::uint32_t>& word, std::uint32_t epoch, int of
     const int polls = shared_->oversubscribed ? 1 : 32;
     for (int poll = 0; poll < polls; ++poll) {
         if (shows(word.load(std::memory_order_acquire), epoch)) return;
-        ask_for_buffer(of);
+        ask_for_buffer(of, epoch);
         if (poll + 1 < polls) relax();
     }
     await_long(word, epoch, of);

@@ -189,7 +189,7 @@ class member {
             if (!giving) detail::copy_bytes(data.data(), payload_of(root), data.size_bytes());
         } else if (data.size_bytes() <= detail::gather_copied_bytes) {
             if (giving) detail::copy_elements(own_buffer<T>(), data.data(), data.size());
-            meet(data.size_bytes());
+            meet();  // no lines ahead: one buffer is read, and which one the wait does not know
             if (!giving) detail::copy_elements(data.data(), buffer_of<T>(root), data.size());
         } else {
             publish(data.data(), data.size());
@@ -438,7 +438,7 @@ class member {
     void await_rows();
     void pass_tournament();
     void await(std::atomic<std::uint32_t>& word, std::uint32_t epoch, int of);
-    void ask_for_buffer(int of) const noexcept;
+    void ask_for_buffer(int of, std::uint32_t epoch) const noexcept;
     void await_long(std::atomic<std::uint32_t>& word, std::uint32_t epoch, int of);
     void park(std::atomic<std::uint32_t>& word, std::uint32_t seen) const;
     void throw_if_left(std::uint32_t seen, int of) const;
