@@ -27,17 +27,16 @@ using namespace tauto::runner;
 
 struct engine {
     std::string_view name;
-    std::string_view runner;  ///< the end of the executable's name
-    bool has_ranks;
+    std::string_view runner;   ///< the end of the executable's name
     std::string_view missing;  ///< what to do where it was not built
 };
 
 constexpr std::array<engine, 5> engines{{
-    {"serial", "serial", false, "build it again (make)"},
-    {"threads", "tautochrone", false, "build it again (make)"},
-    {"openmp", "openmp", false, "build it again with a compiler that has OpenMP"},
-    {"openmpi", "openmpi", true, "install Open MPI (Debian: libopenmpi-dev) and build again (make)"},
-    {"mpich", "mpich", true, "install MPICH (Debian: libmpich-dev) and build again (make)"},
+    {"serial", "serial", "build it again (make)"},
+    {"threads", "tautochrone", "build it again (make)"},
+    {"openmp", "openmp", "build it again with a compiler that has OpenMP"},
+    {"openmpi", "openmpi", "install Open MPI (Debian: libopenmpi-dev) and build again (make)"},
+    {"mpich", "mpich", "install MPICH (Debian: libmpich-dev) and build again (make)"},
 }};
 
 std::string names() {

@@ -30,11 +30,7 @@ description a_runtime() {
 }
 
 mapreduce_request parsed(std::vector<std::string> words) {
-    words.insert(words.begin(), "tauto-mapreduce-rival");
-    std::vector<char*> arguments;
-    for (auto& word : words) arguments.push_back(word.data());
-    return parse_mapreduce(static_cast<int>(arguments.size()), arguments.data(), "tauto-mapreduce-rival",
-                           a_runtime());
+    return parsed_by(parse_mapreduce, std::move(words), "tauto-mapreduce-rival", a_runtime());
 }
 
 std::string refusal_of(const std::vector<std::string>& words) {

@@ -28,10 +28,7 @@ description a_runtime() {
 }
 
 nbody_request parsed(std::vector<std::string> words, const description& runtime = a_runtime()) {
-    words.insert(words.begin(), "tauto-nbody-rival");
-    std::vector<char*> arguments;
-    for (auto& word : words) arguments.push_back(word.data());
-    return parse_nbody(static_cast<int>(arguments.size()), arguments.data(), "tauto-nbody-rival", runtime);
+    return parsed_by(parse_nbody, std::move(words), "tauto-nbody-rival", runtime);
 }
 
 // Of processes, `ranks` of them started by a launcher; 0: not started yet.
@@ -50,10 +47,6 @@ std::string refusal_of(const std::vector<std::string>& words) {
         return refused.what();
     }
     return "";
-}
-
-bool mentions(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
 }
 
 nbody_result two_blocks() {

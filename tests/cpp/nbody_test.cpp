@@ -18,25 +18,18 @@
 #include "kernels/nbody/hermite.hpp"
 #include "kernels/nbody/invariants.hpp"
 #include "kernels/nbody/snapshot.hpp"
+#include "tests/cpp/refusals.hpp"
 
 namespace {
 
+using tauto::testing::mentions;
 using namespace tauto::kernels::nbody;
 using tauto::available_instruction_sets;
 using tauto::instruction_set;
 using tauto::name_of;
 
 std::string refusal_of(const std::function<void()>& action) {
-    try {
-        action();
-    } catch (const error& refused) {
-        return refused.what();
-    }
-    return "";
-}
-
-bool mentions(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
+    return tauto::testing::message_of<error>(action);
 }
 
 using exact = std::array<long double, 3>;

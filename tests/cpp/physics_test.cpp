@@ -15,23 +15,16 @@
 
 #include "kernels/physics/frame.hpp"
 #include "kernels/physics/world.hpp"
+#include "tests/cpp/refusals.hpp"
 
 namespace {
 
+using tauto::testing::mentions;
 using namespace tauto::kernels::physics;
 using doctest::Approx;
 
 std::string refusal_of(const std::function<void()>& action) {
-    try {
-        action();
-    } catch (const error& refused) {
-        return refused.what();
-    }
-    return "";
-}
-
-bool mentions(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
+    return tauto::testing::message_of<error>(action);
 }
 
 body moving(body one, vector2 velocity, double spin = 0.0) {

@@ -7,17 +7,25 @@
 #include <vector>
 
 #include "runners/common/error.hpp"
+#include "runners/common/options.hpp"
+#include "tests/cpp/refusals.hpp"
 
 namespace tauto::runner {
 
+using testing::mentions;
+
 /// What the input_error said that `action` threw; empty if it threw none.
 inline std::string message_of(const std::function<void()>& action) {
-    try {
-        action();
-    } catch (const input_error& error) {
-        return error.what();
-    }
-    return "";
+    return testing::message_of<input_error>(action);
+}
+
+/// What `parse` makes of a command line of these words.
+template <class Parse>
+auto parsed_by(Parse&& parse, std::vector<std::string> words, std::string name, const description& runtime) {
+    words.insert(words.begin(), name);
+    std::vector<char*> arguments;
+    for (auto& word : words) arguments.push_back(word.data());
+    return parse(static_cast<int>(arguments.size()), arguments.data(), name, runtime);
 }
 
 /// A request of a study, as far as all studies have it.
