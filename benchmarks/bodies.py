@@ -12,7 +12,8 @@ from statistics import median
 from benchmarks.choosing import fastest
 from benchmarks.context import Bench, Budget, Context
 from benchmarks.entry import Entry, joined, not_measured, of_comparison, of_interval, worst
-from benchmarks.micro import program_configuration, times_note
+from benchmarks.members import MPI
+from benchmarks.micro import OPENMP, program_configuration, times_note
 from tautochrone.configuration import Configuration
 from tautochrone.errors import TautoError
 from tautochrone.row import Row
@@ -27,8 +28,6 @@ SPEEDUP_TARGET = 1 / 1.85
 RIVAL_TARGET = 0.9
 AUTO_TARGET = 1.05
 LOADED_TARGET = 1.15
-OPENMP = ("libgomp", "libomp")
-MPI = ("openmpi", "mpich", "intelmpi")
 RIVALS = (*OPENMP, *MPI)
 _ROUNDS = 31
 _CHOOSING_SHARE = 0.45
@@ -43,7 +42,7 @@ def gravity(context: Context) -> list[Entry]:
     """B19."""
     ours = program_configuration(
         context, "gravity", "gravity-rate", *("--particles", str(PARTICLES), "--active", str(ACTIVE)),
-        *("--warmup-seconds", "0.05", "--min-seconds", "0.2"),
+        *_TIMES,
     )  # fmt: skip
     what = f"acceleration and jerk of {ACTIVE} of {PARTICLES} particles, one core, double: time of a pair"
     peer = "the best open code found, 1.9 ns"
@@ -87,14 +86,13 @@ def _runner(
     scheme: str,
     cpus: Sequence[int],
     wait: str = "default",
-    times: Sequence[str] = _TIMES,
 ) -> Configuration:
     """A run of the nbody study's runner: 1024 particles, 4th order, a time unit; seconds are of a block."""
     state = context.peer(library, STUDY)
     if state.path is None:
         raise TautoError(state.reason, state.remedy)
     words = ["--particles", str(PARTICLES), "--order", "4", "--scheme", scheme, "--wait", wait]
-    words += ["--threads", str(len(cpus)), "--cpus", ",".join(map(str, cpus)), *times]
+    words += ["--threads", str(len(cpus)), "--cpus", ",".join(map(str, cpus)), *_TIMES]
     members = f"{len(cpus)} members" if len(cpus) > 1 else "1 member"
     name = f"{library} {scheme}, {members}" + (f", {wait} wait" if wait != "default" else "")
     settings = {"library": library, "scheme": scheme, "cpus": list(cpus), "wait": wait}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tautochrone.statistics import Comparison, Interval
+from tautochrone.whole_file import write_whole
 
 RATIO = "ratio"
 
@@ -124,7 +124,7 @@ def farthest(identifier: str, what: str, cells: Sequence[Entry], missing: str = 
     known = [one for one in cells if one.ratio is not None]
     if not known:
         notes = dict.fromkeys(one.note for one in cells)
-        return not_measured(identifier, what, "", 1.0, joined(*notes))
+        return not_measured(identifier, what, "", 1.0, joined(*notes, missing))
     far = max(known, key=lambda one: (one.ratio or 0.0) / one.target)
     verdicts = [one.met for one in cells]
     met = False if False in verdicts else None if None in verdicts else True
@@ -173,9 +173,7 @@ class Results:
         if self.path is None:
             return
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        beside = self.path.with_name(self.path.name + ".new")
-        beside.write_text(json.dumps(self.rows(), indent=1) + "\n")
-        os.replace(beside, self.path)  # noqa: PTH105 - atomic on purpose
+        write_whole(self.path, json.dumps(self.rows(), indent=1) + "\n")
 
     def copy(self, folder: Path, machine: Mapping[str, Any], when: datetime) -> Path:
         """Write the rows with the machine's record as ``<folder>/YYYY-MM-DD-<machine>.json``."""

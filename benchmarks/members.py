@@ -9,7 +9,15 @@ from statistics import median
 
 from benchmarks.context import Bench, Budget, Context
 from benchmarks.entry import Entry, farthest, joined, not_measured, of_comparison, worst
-from benchmarks.micro import against_fastest, program_configuration, times_note
+from benchmarks.micro import (
+    OPENMP,
+    SHORT,
+    against_fastest,
+    openmp_waits,
+    program_configuration,
+    round_trips,
+    times_note,
+)
 from tautochrone.configuration import Configuration
 from tautochrone.errors import TautoError
 from tautochrone.row import Row
@@ -25,7 +33,6 @@ FIRST, LAST, STEP = 8, 65_536, 1.05
 
 CHEAPER_TARGET = 1 / 0.97
 JUMP_TARGET = 1.25
-_SHORT = ("--warmup-seconds", "0.03", "--min-seconds", "0.06")
 _SCREENING_ROUNDS = 5
 _ROUNDS = 41
 _CHOOSING_SHARE = 0.3
@@ -42,40 +49,23 @@ Pairs = list[tuple[float, float]]
 def barrier(context: Context) -> list[Entry]:
     """B15."""
     budget = context.budget()
-    ours = _barrier(context, "tautochrone's barrier", "collective-threads", "--operation", "barrier")
+    ours = program_configuration(
+        context, "tautochrone's barrier", "collective-threads", *SHORT, "--operation", "barrier"
+    )
+    ours = replace(ours, group="barrier")
     what = "barrier of 2 members against the better OpenMP's, and against a one-way transfer"
-    rivals = [
-        _barrier(
-            context, library if wait == "default" else f"{library}, active wait", "barrier-openmp",
-            "--wait", wait, library=library, wait=wait, environment=context.peer(library).environment,
-        )
-        for library in ("libgomp", "libomp")
-        if context.peer(library).present
-        for wait in ("default", "active")
-    ]  # fmt: skip
+    rivals = openmp_waits(context, "barrier-openmp")
     cells = [
         _barrier_cell(
             context, "openmp", "OpenMP's barrier", ours, rivals, 0.55, budget.left / 2, one_way=False
         ),
         _barrier_cell(
-            context, "transfer", "one cache line one way", ours, _transfers(context), 1.4, budget.left / 2,
-            one_way=True,
+            context, "transfer", "one cache line one way", ours, round_trips(context, ours.group), 1.4,
+            budget.left / 2, one_way=True,
         ),
     ]  # fmt: skip
-    own = farthest("B15", what, cells, context.without(("libgomp", "libomp")))
+    own = farthest("B15", what, cells, context.without(OPENMP))
     return [context.add(own), *cells]
-
-
-def _barrier(context: Context, name: str, program: str, *words: str, **settings: object) -> Configuration:
-    made = program_configuration(context, name, program, *_SHORT, *words, label=name, **settings)
-    return replace(made, group="barrier")
-
-
-def _transfers(context: Context) -> list[Configuration]:
-    return [
-        _barrier(context, "round trip", "round-trip", pause=False),
-        _barrier(context, "round trip with PAUSE", "round-trip", "--pause", pause=True),
-    ]
 
 
 def _barrier_cell(
@@ -140,7 +130,9 @@ def _against_mpi(
         if context.peer(name, STUDY).present
     ]
     if not rivals:
-        return [context.add(not_measured(f"{benchmark}/mpi", "no MPI is here", "", target, "", cell="mpi"))]
+        what = f"{' and '.join(operations)} against the better MPI"
+        why = "no MPI is here"
+        return [context.add(not_measured(f"{benchmark}/mpi", what, "", target, why, cell="mpi"))]
     with context.bench(benchmark) as bench:
         bench.screen(rivals, _SCREENING_ROUNDS, budget.left * _CHOOSING_SHARE)
         rows = bench.run([ours, *rivals], _ROUNDS, budget.left)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from statistics import median
 
 from benchmarks.context import Bench, Context
@@ -15,6 +16,8 @@ _SCREENING_ROUNDS = 5
 _ROUNDS = 41
 _MICRO_SECONDS = 40.0  # more would not make these intervals narrower
 
+OPENMP = ("libgomp", "libomp")
+SHORT = ("--warmup-seconds", "0.03", "--min-seconds", "0.06")
 LOOPS = {"2,000 floats": 2_000, "10,000 floats": 10_000, "200,000 floats": 200_000}
 IDLE_TARGET = 0.01  # of one CPU; waking up from the sleep that measures it takes 0.0005
 
@@ -28,18 +31,16 @@ def program_configuration(
     return Configuration(name, command, environment, {"program": program, **settings}, program.split("-")[0])
 
 
-_SHORT = ("--warmup-seconds", "0.03", "--min-seconds", "0.06")
-
-
 def _ours(context: Context) -> Configuration:
     return program_configuration(
-        context, "tautochrone, static_", "fork-tautochrone", *_SHORT, library="tautochrone", wait="default"
+        context, "tautochrone, static_", "fork-tautochrone", *SHORT, library="tautochrone", wait="default"
     )
 
 
-def _regions(context: Context) -> list[Configuration]:
+def openmp_waits(context: Context, program: str) -> list[Configuration]:
+    """A program of the suite with each OpenMP library that is here, in the default and the active wait."""
     found = []
-    for library in ("libgomp", "libomp"):
+    for library in OPENMP:
         state = context.peer(library)
         if not state.present:
             continue
@@ -47,11 +48,20 @@ def _regions(context: Context) -> list[Configuration]:
             name = library if wait == "default" else f"{library}, active wait"
             found.append(
                 program_configuration(
-                    context, name, "fork-openmp", *_SHORT, "--wait", wait,
+                    context, name, program, *SHORT, "--wait", wait,
                     library=library, wait=wait, environment=state.environment,
                 )
             )  # fmt: skip
     return found
+
+
+def round_trips(context: Context, group: str) -> list[Configuration]:
+    """A cache line from core to core and back, in two ways of waiting for it."""
+    ways = [
+        program_configuration(context, "round trip", "round-trip", *SHORT, pause=False),
+        program_configuration(context, "round trip with PAUSE", "round-trip", *SHORT, "--pause", pause=True),
+    ]
+    return [replace(one, group=group) for one in ways]
 
 
 def against_fastest(
@@ -68,13 +78,13 @@ def against_fastest(
 def fork(context: Context) -> list[Entry]:
     """B1."""
     what, target = "empty parallel_for over 2 members, hot, forced to fork", 0.45
-    ours, rivals = _ours(context), _regions(context)
+    ours, rivals = _ours(context), openmp_waits(context, "fork-openmp")
     if not rivals:
         return [context.add(not_measured("B1", what, "OpenMP", target, "; ".join(context.absent())))]
     with context.bench("B1") as bench:
         best = against_fastest(bench, ours, rivals, min(_MICRO_SECONDS, context.budget().left))
         found = compare(bench.pairs(ours, best))
-        note = joined(times_note(bench, ours, best), context.without(("libgomp", "libomp")))
+        note = joined(times_note(bench, ours, best), context.without(OPENMP))
         return [
             context.add(of_comparison("B1", what, f"{best.name}, empty region", found, target, note=note))
         ]
@@ -83,15 +93,9 @@ def fork(context: Context) -> list[Entry]:
 def round_trip(context: Context) -> list[Entry]:
     """B2."""
     ours = _ours(context)
-    rivals = [
-        program_configuration(context, "round trip", "round-trip", *_SHORT, pause=False),
-        program_configuration(context, "round trip with PAUSE", "round-trip", *_SHORT, "--pause", pause=True),
-    ]
-    one_group = [
-        Configuration(one.name, one.command, one.environment, one.settings, "fork") for one in rivals
-    ]
+    rivals = round_trips(context, ours.group)
     with context.bench("B2") as bench:
-        best = against_fastest(bench, ours, one_group, min(_MICRO_SECONDS, context.budget().left))
+        best = against_fastest(bench, ours, rivals, min(_MICRO_SECONDS, context.budget().left))
         found = compare(bench.pairs(ours, best))
         what = "the same against the core-to-core round trip"
         note = times_note(bench, ours, best)
@@ -100,9 +104,9 @@ def round_trip(context: Context) -> list[Entry]:
 
 def too_short(context: Context) -> list[Entry]:
     """B6."""
-    ours = program_configuration(context, "parallel_for", "short-loop", *_SHORT, floats=64, plain=False)
+    ours = program_configuration(context, "parallel_for", "short-loop", *SHORT, floats=64, plain=False)
     plain = program_configuration(
-        context, "plain loop", "short-loop", *_SHORT, "--plain", floats=64, plain=True
+        context, "plain loop", "short-loop", *SHORT, "--plain", floats=64, plain=True
     )
     with context.bench("B6") as bench:
         bench.run([ours, plain], _ROUNDS, min(_MICRO_SECONDS, context.budget().left))

@@ -180,8 +180,8 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     ),
     Benchmark(
         "B26",
-        "`tauto run PROFILE -- true`: what it adds at the start; nothing after it",
-        "≤ 30 ms",
+        "`tauto run PROFILE -- COMMAND`: what it adds at the start, and while the command runs",
+        "≤ 30 ms; ≤ 1.01",
         applying.START_TARGET_MILLISECONDS,
         applying.starting,
     ),

@@ -8,22 +8,23 @@ answer, and the program alone on each of the two CPUs run in fresh rounds; W/Σs
 from __future__ import annotations
 
 import json
-import random
 import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks.context import Context
-from benchmarks.entry import Entry, not_measured, of_comparison, worst
+from benchmarks.entry import Entry, farthest, joined, not_measured, of_comparison
+from benchmarks.loops import bound_pairs
 from tautochrone.configuration import Configuration
 from tautochrone.emulate import available, emulated, wrap
+from tautochrone.errors import TautoError
 from tautochrone.statistics import compare
 from tautochrone.subprocess_executor import SubprocessExecutor
-from tautochrone.tune.applying import applied
+from tautochrone.tune.applying import Applied, applied
 
 BOUND_TARGET = 1 / 0.9
 DEFAULT_TARGET = 1 / 1.8
@@ -35,12 +36,11 @@ _WHAT = "a static OpenMP loop on libgomp, core 1 slowed by 4, with what tune fin
 
 
 @dataclass(frozen=True)
-class _Found:
-    """The search's answer."""
+class Answer:
+    """What the search found."""
 
     settings: Mapping[str, str]
     sentence: str
-    runs: int
 
 
 def unequal_cores(context: Context) -> list[Entry]:
@@ -50,66 +50,75 @@ def unequal_cores(context: Context) -> list[Entry]:
     compiler = shutil.which("gcc")
     if not possible or compiler is None:
         return [context.add(not_measured("B27", _WHAT, "W/Σs", BOUND_TARGET, why or "gcc is not here"))]
-    folder = context.folder / "B27"
+    folder = context.folder / "B27-search"
     folder.mkdir(parents=True, exist_ok=True)
-    program = folder / "static_loop"
-    subprocess.run([compiler, "-O2", "-fopenmp", str(_SOURCE), "-o", str(program)], check=True)
-    command = [str(program), "20", str(_work(program))]
+    command = built(compiler, folder)
     slow = {context.cpus[1]: FACTOR}
-    found = _search(command, slow, folder, 0.6 * budget.left)
-    rounds = _fresh_rounds(command, found, context, slow)
-    bound = compare([(one["tuned"], 1 / (1 / one["fast"] + 1 / one["slow"])) for one in rounds])
-    default = compare([(one["tuned"], one["default"]) for one in rounds])
-    note = f"{found.sentence} ({found.settings})"
+    answer = searched(command, slow, context.cpus, folder, 0.6 * budget.left)
+    default, tuned, *alone = _configurations(command, answer, context.cpus, slow)
+    with (
+        emulated(slow),
+        SubprocessExecutor(reads="elapsed", seed=context.seed) as executor,
+        replace(context, executor=executor).bench("B27") as bench,
+    ):
+        rows = bench.run([default, tuned, *alone], _ROUNDS, budget.left)
+        bound = compare(bound_pairs(rows, tuned, alone))
+        by_default = compare(bench.pairs(tuned, default))
+        note = joined(f"{answer.sentence} ({dict(answer.settings)})", *bench.errors())
     cells = [
-        context.add(of_comparison("B27/bound", _WHAT, "W/Σs", bound, BOUND_TARGET, cell="bound", note=note)),
-        context.add(
-            of_comparison(
-                "B27/default", _WHAT, "as it is", default, DEFAULT_TARGET, cell="default", note=note
-            )
+        of_comparison("B27/bound", _WHAT, "W/Σs", bound, BOUND_TARGET, cell="bound", note=note),
+        of_comparison(
+            "B27/default", _WHAT, "as it is", by_default, DEFAULT_TARGET, cell="default", note=note
         ),
     ]
-    return [context.add(worst("B27", _WHAT, cells, BOUND_TARGET)), *cells]
+    return [context.add(one) for one in (farthest("B27", _WHAT, cells), *cells)]
 
 
-def _work(program: Path) -> int:
-    """Steps that make a run on one CPU last long enough for weighing."""
+def built(compiler: str, folder: Path) -> list[str]:
+    """The program, and as many steps as make a run on one CPU last long enough for weighing."""
+    program = folder / "static_loop"
+    subprocess.run([compiler, "-O2", "-fopenmp", str(_SOURCE), "-o", str(program)], check=True)
     begun = time.perf_counter()
     subprocess.run(
         [str(program), "1", "20000"], env={"OMP_NUM_THREADS": "1"}, check=True, capture_output=True
     )
-    return max(100, round(20000 * _RUN_SECONDS / 20 / (time.perf_counter() - begun)))
+    steps = max(100, round(20000 * _RUN_SECONDS / 20 / (time.perf_counter() - begun)))
+    return [str(program), "20", str(steps)]
 
 
-def _search(command: list[str], slow: Mapping[int, float], folder: Path, seconds: float) -> _Found:
-    words = [sys.executable, "-m", "tautochrone", "tune", "--fresh", "--json", "--no-report"]
+def searched(
+    command: Sequence[str], slow: Mapping[int, float], cpus: Sequence[int], folder: Path, seconds: float
+) -> Answer:
+    """What `tauto tune` finds on these CPUs while some are slow. TautoError where it finds nothing out."""
+    tauto = (
+        f"import os; os.sched_setaffinity(0, {list(cpus)!r}); "
+        "from tautochrone.start import main; raise SystemExit(main())"
+    )
+    words = [sys.executable, "-c", tauto, "tune", "--fresh", "--json", "--no-report"]
     words += ["--budget", f"{max(10, round(seconds))}s", "--output", str(folder / "tune"), "--", *command]
-    done = subprocess.run(wrap(words, slow), capture_output=True, text=True, check=True)
+    done = subprocess.run(wrap(words, slow), capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        said = done.stderr.strip().splitlines()
+        raise TautoError(f"tauto tune failed: {said[-1] if said else ''}", f"Try it alone on {command[0]}")
     answer = json.loads(done.stdout)
-    return _Found(answer["settings"], answer["verdict_sentences"][0], answer["runs"])
+    return Answer(answer["settings"], answer["verdict_sentences"][0])
 
 
-def _fresh_rounds(
-    command: list[str], found: _Found, context: Context, slow: Mapping[int, float]
-) -> list[dict[str, float]]:
-    fast_cpu, slow_cpu = context.cpus
-    tuned = applied(command, (), found.settings)
-    alone = {"OMP_NUM_THREADS": "1"}
-    candidates = [
-        Configuration("default", command, {}, {"name": "default"}),
-        Configuration("tuned", tuned.command, tuned.environment, {"name": "tuned"}, start=tuned.start),
-        Configuration("fast", command, alone, {"name": "fast"}, start={"cpus": [fast_cpu]}),
-        Configuration("slow", command, alone, {"name": "slow"}, start={"cpus": [slow_cpu]}),
+def _configurations(
+    command: Sequence[str], answer: Answer, cpus: Sequence[int], slow: Mapping[int, float]
+) -> list[Configuration]:
+    """As it is and tuned, both on all of these CPUs; then one thread on each CPU."""
+    emulated_as = {str(cpu): factor for cpu, factor in slow.items()}
+
+    def made(name: str, one: Applied) -> Configuration:
+        settings = {"name": name, "emulated": emulated_as}
+        return Configuration(name, one.command, one.environment, settings, "B27", start=one.start)
+
+    words = tuple(command)
+    everywhere = {"cpus": list(cpus)}
+    tuned = applied(words, (), answer.settings)
+    return [
+        made("default", Applied(words, {}, everywhere)),
+        made("tuned", replace(tuned, start={**everywhere, **tuned.start})),
+        *(made(f"CPU {cpu}", Applied(words, {"OMP_NUM_THREADS": "1"}, {"cpus": [cpu]})) for cpu in cpus),
     ]
-    chance = random.Random(context.seed)
-    rounds = []
-    with emulated(slow) as state, SubprocessExecutor(reads="elapsed") as executor:
-        for _ in range(_ROUNDS):
-            order = list(candidates)
-            chance.shuffle(order)
-            seconds = {one.name: executor.run(one, 60.0).seconds for one in order}
-            good = {name: value for name, value in seconds.items() if value is not None}
-            if len(good) == len(candidates):
-                rounds.append(good)
-        state.report()
-    return rounds

@@ -5,15 +5,36 @@
 
 namespace tauto::runner {
 
-/// The folder of the control group of this process under the cpu controller, version 1 or 2, where this
-/// process may make others inside it. Throws input_error that says why not, and what would help.
-std::string weighable_folder();
+/// The control group of this process under the cpu controller, version 1 or 2, as long as others may be made
+/// inside it that share CPU time by weight.
+///
+/// Version 2 shares out only among groups, never between a group and a process beside it. So there the
+/// processes of the group wait in a group inside it, and go back at the end.
+class weighable_group {
+  public:
+    /// `root` stands in for / in tests. Throws input_error that says why not, and what would help; then
+    /// everything is as it was.
+    explicit weighable_group(const std::string& root = "");
+    ~weighable_group();
+    weighable_group(const weighable_group&) = delete;
+    weighable_group& operator=(const weighable_group&) = delete;
 
-/// A control group inside weighable_folder() that lasts as long as this.
+    [[nodiscard]] const std::string& folder() const { return folder_; }
+
+  private:
+    void make_room();
+    void put_back() const;
+
+    std::string folder_;
+    std::string waiting_;  // the group in which the processes wait; empty if they need not
+    bool handed_on_ = false;
+};
+
+/// A control group inside a weighable_group that lasts as long as this.
 class control_group {
   public:
     /// `weight` is relative to 100, which every group has at first. Throws input_error if refused.
-    control_group(const std::string& folder, const std::string& name, int weight);
+    control_group(const weighable_group& parent, const std::string& name, int weight);
     ~control_group();
     control_group(const control_group&) = delete;
     control_group& operator=(const control_group&) = delete;

@@ -3,8 +3,40 @@
 include_guard()
 include(${CMAKE_CURRENT_LIST_DIR}/common.cmake)
 
-# tauto_find_mpi(NAME LAUNCHER PACKAGE): the target tauto_mpi_NAME, with the compiler's and linker's options that
-# mpicxx.NAME prints, and tauto_mpi_NAME_launcher; nothing but a line where there is none.
+# tauto_add_mpi(NAME WRAPPER PACKAGE): the target tauto_mpi_NAME, with the compiler's and linker's options that the
+# wrapper prints; nothing but a line where it prints none.
+function(tauto_add_mpi name wrapper package)
+    execute_process(COMMAND ${wrapper} -show OUTPUT_VARIABLE shown RESULT_VARIABLE failed
+                    ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)
+    if(failed)
+        message(STATUS "the runners on ${name} left out: ${wrapper} -show failed (Debian: ${package})")
+        return()
+    endif()
+    separate_arguments(words UNIX_COMMAND "${shown}")
+    list(POP_FRONT words)
+    add_library(tauto_mpi_${name} INTERFACE)
+    set(included FALSE)
+    foreach(word IN LISTS words)
+        if(included)
+            target_compile_options(tauto_mpi_${name} INTERFACE "SHELL:-include ${word}")
+            set(included FALSE)
+        elseif(word STREQUAL "-include")
+            set(included TRUE)
+        elseif(word MATCHES "^-I(.+)")
+            # As a system's header: its warnings are not ours.
+            target_include_directories(tauto_mpi_${name} SYSTEM INTERFACE ${CMAKE_MATCH_1})
+        # Without the C++ bindings, which are gone from the standard.
+        elseif(word MATCHES "^-(l|L|Wl,)" AND NOT word MATCHES "cxx$")
+            target_link_libraries(tauto_mpi_${name} INTERFACE ${word})
+        endif()
+    endforeach()
+    # Nor their headers; nor another malloc.
+    target_compile_definitions(tauto_mpi_${name} INTERFACE OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX
+                                                           SMPI_NO_OVERRIDE_MALLOC)
+endfunction()
+
+# tauto_find_mpi(NAME LAUNCHER PACKAGE): the target of mpicxx.NAME, and tauto_mpi_NAME_launcher; nothing but a line
+# where there is none.
 function(tauto_find_mpi name launcher package)
     find_program(tauto_mpicxx_${name} NAMES mpicxx.${name})
     find_program(tauto_mpiexec_${name} NAMES ${launcher})
@@ -13,26 +45,7 @@ function(tauto_find_mpi name launcher package)
         message(STATUS "the runners on ${name} left out: mpicxx.${name} and ${launcher} are missing (Debian: ${package})")
         return()
     endif()
-    execute_process(COMMAND ${tauto_mpicxx_${name}} -show OUTPUT_VARIABLE shown RESULT_VARIABLE failed
-                    ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)
-    if(failed)
-        message(STATUS "the runners on ${name} left out: mpicxx.${name} -show failed (Debian: ${package})")
-        return()
-    endif()
-    separate_arguments(words UNIX_COMMAND "${shown}")
-    list(POP_FRONT words)
-    add_library(tauto_mpi_${name} INTERFACE)
-    foreach(word IN LISTS words)
-        if(word MATCHES "^-I(.+)")
-            # As a system's header: its warnings are not ours.
-            target_include_directories(tauto_mpi_${name} SYSTEM INTERFACE ${CMAKE_MATCH_1})
-        # Without the C++ bindings, which are gone from the standard.
-        elseif(word MATCHES "^-(l|L|Wl,)" AND NOT word MATCHES "cxx$")
-            target_link_libraries(tauto_mpi_${name} INTERFACE ${word})
-        endif()
-    endforeach()
-    # Nor their headers.
-    target_compile_definitions(tauto_mpi_${name} INTERFACE OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
+    tauto_add_mpi(${name} ${tauto_mpicxx_${name}} ${package})
     cmake_path(GET tauto_mpiexec_${name} FILENAME program)
     set(tauto_mpi_${name}_launcher ${program} PARENT_SCOPE)
 endfunction()

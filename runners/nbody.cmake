@@ -1,5 +1,5 @@
 # The nbody study's runners. A peer that is not installed is left out with one line.
-include(${CMAKE_CURRENT_LIST_DIR}/mpi.cmake)
+include(${CMAKE_CURRENT_LIST_DIR}/smpi.cmake)
 add_library(tauto_nbody_common STATIC
     common/nbody_request.cpp
     common/nbody_row.cpp
@@ -23,6 +23,7 @@ else()
 endif()
 
 tauto_mpi_runners(nbody)
+tauto_smpi_runner(nbody)
 
 # The front end, which becomes one of these.
 add_executable(tauto-nbody nbody.cpp mpi_launch.cpp)

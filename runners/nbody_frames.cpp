@@ -33,7 +33,7 @@ json rounded(std::span<const double> values) {
 }
 
 json frame_of(const nbody::hermite& system, const std::vector<std::int64_t>& steps) {
-    return {{"time", system.time()},
+    return {{"time", system.start() + system.time()},
             {"x", rounded(system.sources()[1])},
             {"y", rounded(system.sources()[2])},
             {"steps", steps}};
@@ -49,8 +49,7 @@ int write_frames(nbody_request asked) {
     std::int64_t blocks = 0;
     for (int frame = 1; frame <= frames_of_a_run; ++frame) {
         std::ranges::fill(steps, 0);
-        for (const double until = start.time + asked.end_time * frame / frames_of_a_run;
-             system.time() < until; ++blocks) {
+        for (const double until = asked.end_time * frame / frames_of_a_run; system.time() < until; ++blocks) {
             run.step();
             const auto moved = system.bodies().state()[nbody::time_of];
             for (std::size_t i = 0; i < steps.size(); ++i) steps[i] += moved[i] == system.time() ? 1 : 0;

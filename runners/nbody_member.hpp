@@ -62,39 +62,41 @@ inline json model_json(const cost_model& model, int members) {
 }
 
 /// Every member calls it; rank 0's answer is the one to keep.
-template <spmd_member Member>
+template <spmd_member Member, class Clock = machine_clock>
 nbody_pass member_pass(Member& me, const nbody_start& start, const nbody_request& asked,
-                       work_account& account) {
+                       work_account& account, const Clock& clock = {}) {
     kernels::nbody::hermite system{start.bodies, asked.hermite, start.time};
-    block_stepper<Member> stepper{me, system};
+    block_stepper<Member, Clock> stepper{me, system, clock};
     nbody_pass pass;
-    const tick_length tick;
-    const double begin = monotonic_seconds();
+    const std::int64_t begin = clock.ticks();
     stepper.start();
     if (const auto fixed = scheme_named(asked.schedule, me.size())) {
-        stepper.predict_costs();
         stepper.use(*fixed);
+        if constexpr (!Clock::is_exact) stepper.predict_costs();
     } else {
         stepper.use_cheapest();
     }
-    pass.start_seconds = monotonic_seconds() - begin;
+    pass.start_seconds = static_cast<double>(clock.ticks() - begin) * clock.tick_seconds();
     std::vector<block_record> records;
     records.reserve(4096);
     const auto samples_from = [&](std::size_t first) {
-        const double seconds = tick.seconds();
+        const double seconds = clock.tick_seconds();
         std::vector<block_sample> samples;
         for (const auto& record : std::span{records}.subspan(first))
-            samples.push_back(
-                {record.time, record.active, name_of(record.how), static_cast<double>(record.ticks) * seconds,
-                 static_cast<double>(record.collective_ticks) * seconds, record.predicted_seconds});
+            samples.push_back({start.time + record.time, record.active, name_of(record.how),
+                               static_cast<double>(record.ticks) * seconds,
+                               static_cast<double>(record.collective_ticks) * seconds,
+                               record.predicted_seconds});
         return samples;
     };
     growing_log log{me.rank() == 0 ? asked.log_file : std::nullopt};
     me.barrier();
+    clock.begin_blocks();
     stepper.run(records, [&](double time, std::int64_t blocks) {
         log.grow(records.size(), samples_from);
-        return is_over(asked, start.time, time, static_cast<std::size_t>(blocks));
+        return is_over(asked, time, static_cast<std::size_t>(blocks));
     });
+    clock.end_blocks();
     account.add(stepper.blocks());
 
     const auto hash = state_hash(system.bodies());

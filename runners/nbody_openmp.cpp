@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/nbody/block_times.hpp"
 #include "runners/common/run_nbody.hpp"
 #include "runners/common/task_clock.hpp"
 #include "runners/nbody_share.hpp"
@@ -98,7 +99,11 @@ class worker {
         summed_.put(time, system_);
     }
 
-    indices due(double time) { return system_.due(time, due_); }
+    // Each thread that asks remembers for itself which particles move when.
+    void read_times() { times_.read_all(); }
+    double next_time() const { return times_.next_time(); }
+    indices due(double time) { return times_.due(time, due_); }
+    void moved(indices active, double time) { times_.moved(active, time); }
 
   private:
     static std::size_t at(tauto::index i) { return static_cast<std::size_t>(i); }
@@ -110,6 +115,7 @@ class worker {
     hermite& system_;
     target_block targets_;
     target_block summed_{system_};
+    tauto::kernels::nbody::block_times times_{system_};
     int threads_;
     int thread_;
     std::vector<std::size_t> due_;
@@ -206,12 +212,13 @@ class openmp_adapter {
                    nbody_pass& pass, work_account& account) {
         const tick_length tick;
         first_failure failure;
-        const double start = system.time();
         std::vector<std::pair<std::int64_t, std::int64_t>> ticks;
+        worker& first = workers[0];
+        first.read_times();
         do {
             const std::int64_t begin = task_ticks();
-            const double time = system.next_time();
-            const indices active = workers[0].due(time);
+            const double time = first.next_time();
+            const indices active = first.due(time);
             const std::int64_t serial = task_ticks() - begin;
             std::int64_t useful = serial;
             useful += loop(workers, failure, [&](worker& one) { one.predict_slice(time); });
@@ -224,11 +231,14 @@ class openmp_adapter {
                     one.move_share(time, active, [&](target_block& targets) { targets.correct(time); });
                 });
             }
+            const std::int64_t moved = task_ticks();
+            first.moved(active, time);
             system.end_block(time);
-            pass.blocks.push_back({time, active.size(), asked.schedule, 0.0, 0.0, 0.0});
+            useful += task_ticks() - moved;
+            pass.blocks.push_back({system.start() + time, active.size(), asked.schedule, 0.0, 0.0, 0.0});
             const std::int64_t all = task_ticks() - begin;
             ticks.emplace_back(all, all - useful);
-        } while (!is_over(asked, start, system.time(), pass.blocks.size()));
+        } while (!is_over(asked, system.time(), pass.blocks.size()));
         count_workers(pass, account);
         set_seconds(pass, ticks, tick.seconds());
     }
@@ -237,7 +247,6 @@ class openmp_adapter {
                     nbody_pass& pass, work_account& account) {
         const tick_length tick;
         first_failure failure;
-        const double start = system.time();
         std::vector<std::pair<std::int64_t, std::int64_t>> ticks;
         ticks.reserve(4096);
 #pragma omp parallel
@@ -245,13 +254,14 @@ class openmp_adapter {
             worker& me = mine(workers);
             const bool first = omp_get_thread_num() == 0;
             std::int64_t blocks = 0;
-            double time = start;
-            while (blocks == 0 || !is_over(asked, start, time, static_cast<std::size_t>(blocks))) {
+            double time = 0.0;
+            failure.guard(blocks, [&] { me.read_times(); });
+            while (blocks == 0 || !is_over(asked, time, static_cast<std::size_t>(blocks))) {
                 const std::int64_t begin = task_ticks();
                 indices active;
                 // Every thread finds the next block by itself: shorter than a barrier.
                 failure.guard(blocks, [&] {
-                    time = system.next_time();
+                    time = me.next_time();
                     active = me.due(time);
                     me.predict_slice(time);
                     if (by_sources_) me.sum_slice(time, active);
@@ -266,8 +276,10 @@ class openmp_adapter {
                         me.move_share(time, active, [&](target_block& targets) { targets.correct(time); });
                 });
                 waited += barrier();
+                failure.guard(blocks, [&] { me.moved(active, time); });
                 if (first) {
-                    pass.blocks.push_back({time, active.size(), asked.schedule, 0.0, 0.0, 0.0});
+                    pass.blocks.push_back(
+                        {system.start() + time, active.size(), asked.schedule, 0.0, 0.0, 0.0});
                     ticks.emplace_back(task_ticks() - begin, waited);
                 }
                 if (failure.failed_in(blocks++)) break;

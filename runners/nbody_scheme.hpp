@@ -1,7 +1,8 @@
 #pragma once
 // The N-body step shared among members, written once against tauto::spmd_member. Every member has all
 // particles; a block ends with the same bits on each of them. One collective a block, no part that one member
-// does while the others wait:
+// does while the others wait (but where sharing does not pay, which auto finds out by one more collective
+// every few blocks):
 //
 //   serial      everybody does everything; nothing is exchanged
 //   by targets  ("i") each predicts all and moves its share of the targets; all_gather of their new state
@@ -27,15 +28,16 @@
 
 #include <tauto/member.hpp>
 
+#include "kernels/nbody/block_times.hpp"
 #include "kernels/nbody/hermite.hpp"
-#include "runners/common/task_clock.hpp"
 #include "runners/common/timing.hpp"
+#include "runners/nbody_clock.hpp"
 #include "runners/nbody_cost.hpp"
 #include "runners/nbody_share.hpp"
 
 namespace tauto::runner {
 
-/// One block as rank 0 saw it. Times in ticks of the task clock.
+/// One block as rank 0 saw it. Times in ticks of its clock.
 struct block_record {
     double time;
     std::size_t active;
@@ -45,19 +47,22 @@ struct block_record {
     std::int64_t collective_ticks;
 };
 
-template <spmd_member Member>
+template <spmd_member Member, class Clock = machine_clock>
 class block_stepper {
   public:
     using hermite = kernels::nbody::hermite;
 
-    /// Both must outlive it. All members give the same system.
-    block_stepper(Member& me, hermite& system)
+    /// All must outlive it. All members give the same system.
+    block_stepper(Member& me, hermite& system, const Clock& clock)
         : me_{me},
           system_{system},
+          clock_{clock},
+          times_{system},
           targets_{system},
           part_(system.changed_columns() * system.size()),
-          whole_(std::max(system.changed_columns(), system.force_columns() * most_slices()) * system.size()),
-          bounds_(static_cast<std::size_t>(me.size()) + 1) {}
+          bounds_(static_cast<std::size_t>(me.size()) + 1) {
+        make_room_for(scheme{});
+    }
 
     /// Forces and first steps of all particles, shared by targets.
     void start() {
@@ -68,15 +73,21 @@ class block_stepper {
         for (int pass = system_.order() == 4 ? 1 : 0; pass < 2; ++pass)
             by_targets(time, everyone, [&] { targets_.accept_forces(); });
         system_.choose_first_steps();
+        times_.read_all();
     }
 
     /// Always this scheme.
-    void use(const scheme& which) { fixed_ = which; }
+    void use(const scheme& which) {
+        fixed_ = which;
+        make_room_for(which);
+    }
     /// For each block the one that costs least by the model fitted here. All members must call it.
     void use_cheapest() {
         fixed_.reset();
+        const auto candidates = schemes_for(me_.size());
+        for (const scheme& which : candidates) make_room_for(which);
         model_ = fitted();
-        table_.emplace(model_, schemes_for(me_.size()));
+        table_.emplace(model_, candidates);
     }
     const cost_model& model() const { return model_; }
     /// Predictions for a fixed scheme as well. All members must call it.
@@ -98,7 +109,8 @@ class block_stepper {
             watch_.add(static_cast<double>(records.back().ticks) * seconds_of_a_tick(),
                        model_.predicted(scheme{}, active));
             if (!watch_.due()) continue;
-            const std::int64_t alone = watch_.judge(me_.all_reduce(watch_.ratio(), larger{}));
+            std::int64_t alone = 0;
+            in_last_block(records, [&] { alone = watch_.judge(me_.all_reduce(watch_.ratio(), larger{})); });
             if (alone > 0 && !is_over(system_.time(), blocks_)) run_alone(records, alone, is_over);
         } while (!is_over(system_.time(), blocks_));
     }
@@ -114,20 +126,33 @@ class block_stepper {
             }
             reached = {system_.time(), static_cast<double>(blocks_)};
         }
-        me_.broadcast(std::span<double>{reached}, 0);
-        me_.broadcast(system_.bodies().state().storage(), 0);
-        system_.end_block(reached[0]);
+        in_last_block(records, [&] {
+            me_.broadcast(std::span<double>{reached}, 0);
+            me_.broadcast(system_.bodies().state().storage(), 0);
+            system_.end_block(reached[0]);
+            times_.read_all();
+        });
         blocks_ = static_cast<std::int64_t>(reached[1]);
     }
 
   private:
     using indices = std::span<const std::size_t>;
 
+    // What is done between two blocks is part of the first one's time.
+    template <class Work>
+    void in_last_block(std::vector<block_record>& records, Work&& work) {
+        const std::int64_t begin = clock_.ticks();
+        work();
+        const std::int64_t ticks = clock_.ticks() - begin;
+        records.back().ticks += ticks;
+        records.back().collective_ticks += ticks;
+    }
+
     block_record step_with(const std::optional<scheme>& given) {
-        const std::int64_t begin = task_ticks();
+        const std::int64_t begin = clock_.ticks();
         collective_ticks_ = 0;
-        const double time = system_.next_time();
-        const auto active = system_.due(time, due_);
+        const double time = times_.next_time();
+        const auto active = due(time);
         scheme how;
         double predicted = 0.0;
         if (given) {
@@ -139,12 +164,20 @@ class block_stepper {
             predicted = choice.predicted_seconds;
         }
         share(how, time, active);
+        times_.moved(active, time);
         system_.end_block(time);
+        clock_.spend({.blocks = 1.0});
         ++blocks_;
-        return {time, active.size(), how, predicted, task_ticks() - begin, collective_ticks_};
+        return {time, active.size(), how, predicted, clock_.ticks() - begin, collective_ticks_};
     }
 
-    std::size_t most_slices() const { return static_cast<std::size_t>(me_.size()); }
+    // For what its collective gathers.
+    void make_room_for(const scheme& which) {
+        const std::size_t slices = which.how == sharing::grid ? static_cast<std::size_t>(which.slices) : 1;
+        const std::size_t words =
+            std::max(system_.changed_columns(), system_.force_columns() * slices) * system_.size();
+        if (words > whole_.size()) whole_.resize(words);
+    }
 
     void share(const scheme& how, double time, indices active) {
         switch (how.how) {
@@ -158,19 +191,56 @@ class block_stepper {
                 by_both(how, time, active);
                 return;
             default:
-                system_.predict_sources(time, 0, system_.size());
-                targets_.take(time, active);
-                targets_.sum_forces(0, system_.size());
-                targets_.correct(time);
-                targets_.put(time, system_);
+                sum_slice({0, static_cast<index>(system_.size())}, time, active);
+                correct_all(time);
         }
     }
 
+    // The parts of a block, each with what it costs in the time of the clock.
+    indices due(double time) {
+        const auto active = times_.due(time, due_);
+        clock_.spend({.scanned = count_of(system_.size())});
+        return active;
+    }
+    void predict(double time, std::size_t first, std::size_t last) {
+        system_.predict_sources(time, first, last);
+        clock_.spend({.sources = count_of(last - first)});
+    }
+    void take(double time, indices which) {
+        targets_.take(time, which);
+        clock_.spend({.targets = count_of(which.size())});
+    }
+    void sum_forces(std::size_t first, std::size_t last) {
+        targets_.sum_forces(first, last);
+        const double targets = count_of(targets_.size());
+        clock_.spend({.pairs = targets * count_of(last - first), .summed_targets = targets});
+    }
+    void correct_all(double time) {
+        targets_.correct(time);
+        targets_.put(time, system_);
+        clock_.spend({.puts = count_of(targets_.size())});
+    }
+    static double count_of(std::size_t things) { return static_cast<double>(things); }
+
     template <class Collective>
     void timed(Collective&& collective) {
-        const std::int64_t begin = task_ticks();
+        const std::int64_t begin = clock_.ticks();
         collective();
-        collective_ticks_ += task_ticks() - begin;
+        collective_ticks_ += clock_.ticks() - begin;
+    }
+
+    // Over all members, each of which does some of the additions.
+    void add_up(std::span<double> data) {
+        if constexpr (Clock::is_exact) {
+            std::size_t added = 0;
+            me_.all_reduce(data, [&](double a, double b) {
+                ++added;
+                return a + b;
+            });
+            clock_.spend({.words = count_of(added)});
+        } else {
+            me_.all_reduce(data, std::plus<>{});
+        }
     }
 
     // part_ of rank r to whole_[bounds_[r], bounds_[r + 1]).
@@ -185,9 +255,9 @@ class block_stepper {
         const range mine = share_of(active.size(), me_.size(), me_.rank());
         const auto count = static_cast<std::size_t>(mine.size());
         const std::size_t columns = system_.changed_columns();
-        if (count > 0) system_.predict_sources(time, 0, system_.size());
-        targets_.take(time, active.subspan(static_cast<std::size_t>(mine.begin), count));
-        targets_.sum_forces(0, system_.size());
+        if (count > 0) predict(time, 0, system_.size());
+        take(time, active.subspan(static_cast<std::size_t>(mine.begin), count));
+        sum_forces(0, system_.size());
         finish();
         for (std::size_t c = 0; c < columns; ++c)
             std::ranges::copy(targets_.packed(kernels::nbody::step_of + c), part_.data() + c * count);
@@ -202,14 +272,14 @@ class block_stepper {
             system_.put(time, active.subspan(static_cast<std::size_t>(theirs.begin), length),
                         {whole_.data() + from, columns * length});
         }
+        clock_.spend({.puts = count_of(active.size())});
     }
 
     void by_sources(double time, indices active) {
         const range slice = slice_of(system_.size(), me_.size(), me_.rank());
         sum_slice(slice, time, active);
-        timed([&] { me_.all_reduce(targets_.forces(), std::plus<>{}); });
-        targets_.correct(time);
-        targets_.put(time, system_);
+        timed([&] { add_up(targets_.forces()); });
+        correct_all(time);
     }
 
     void by_both(const scheme& how, double time, indices active) {
@@ -225,10 +295,10 @@ class block_stepper {
                 bounds_[static_cast<std::size_t>(r)] +
                 columns * share_of(active.size(), how.groups, r % how.groups).size();
         gather(targets_.forces().size());
-        targets_.take(time, active);
+        take(time, active);
         add_parts(how, active.size());
-        targets_.correct(time);
-        targets_.put(time, system_);
+        clock_.spend({.words = count_of(targets_.forces().size()) * (how.slices - 1)});
+        correct_all(time);
     }
 
     // The forces of each group from its slices, in their order.
@@ -252,9 +322,9 @@ class block_stepper {
     void sum_slice(const range& slice, double time, indices targets) {
         const auto first = static_cast<std::size_t>(slice.begin);
         const auto last = static_cast<std::size_t>(slice.end);
-        system_.predict_sources(time, first, last);
-        targets_.take(time, targets);
-        targets_.sum_forces(first, last);
+        predict(time, first, last);
+        take(time, targets);
+        sum_forces(first, last);
     }
 
     // The model's constants: each part of a block timed on the particles themselves, which it leaves as they
@@ -266,27 +336,27 @@ class block_stepper {
         model.particles = count;
         model.changed_words = static_cast<double>(system_.changed_columns());
         model.force_words = static_cast<double>(system_.force_columns());
-        const double time = system_.next_time();
+        const double time = times_.next_time();
         std::vector<std::size_t> some(std::min<std::size_t>(n, 32));
         for (std::size_t k = 0; k < some.size(); ++k) some[k] = k * n / some.size();
         const indices few{some};
         const auto targets = static_cast<double>(few.size());
 
-        model.source = best_seconds([&] { system_.predict_sources(time, 0, n); }) / count;
+        model.source = best_seconds([&] { predict(time, 0, n); }) / count;
         model.scan = best_seconds([&] {
-                         sink_ += system_.next_time();
-                         sink_ += static_cast<double>(system_.due(time, due_).size());
+                         sink_ += times_.next_time();
+                         sink_ += count_of(due(time).size());
                      }) /
                      count;
-        targets_.take(time, few);
+        take(time, few);
         const double half = std::floor(count / 2.0);
-        const double all_sources = best_seconds([&] { targets_.sum_forces(0, n); }) / targets;
+        const double all_sources = best_seconds([&] { sum_forces(0, n); }) / targets;
         const double half_sources =
-            best_seconds([&] { targets_.sum_forces(0, static_cast<std::size_t>(half)); }) / targets;
+            best_seconds([&] { sum_forces(0, static_cast<std::size_t>(half)); }) / targets;
         model.pair = half < count ? std::max(0.0, all_sources - half_sources) / (count - half) : 0.0;
         model.target_force = std::max(0.0, all_sources - count * model.pair);
         const auto handle = [&](indices which) {
-            targets_.take(time, which);
+            take(time, which);
             std::ranges::fill(targets_.forces(), 1.0);
             targets_.correct(time);
         };
@@ -318,7 +388,7 @@ class block_stepper {
                              }));
             model.reduce.add(length, collective_seconds([&] {
                                  const std::span<double> all{whole_.data(), words};
-                                 timed([&] { me_.all_reduce(all, std::plus<>{}); });
+                                 timed([&] { add_up(all); });
                              }));
         }
         me_.all_reduce(model.gather.seconds(), larger{});
@@ -332,13 +402,16 @@ class block_stepper {
         double operator()(double a, double b) const { return a < b ? b : a; }
     };
 
+    // Looks at something whose time is taken so many times where times vary.
+    static constexpr int rounds_of(int usual) { return Clock::is_exact ? 1 : usual; }
+
     template <class Work>
     double best_seconds(Work&& work) {
         double best = std::numeric_limits<double>::infinity();
-        for (int round = 0; round < 7; ++round) {
-            const std::int64_t begin = task_ticks();
+        for (int round = 0; round < rounds_of(7); ++round) {
+            const std::int64_t begin = clock_.ticks();
             work();
-            best = std::min(best, static_cast<double>(task_ticks() - begin));
+            best = std::min(best, static_cast<double>(clock_.ticks() - begin));
         }
         return best * seconds_of_a_tick();
     }
@@ -348,7 +421,7 @@ class block_stepper {
     template <class Collective>
     double collective_seconds(Collective&& collective) {
         std::vector<double> seconds;
-        for (int round = 0; round < 15; ++round) {
+        for (int round = 0; round < rounds_of(15); ++round) {
             std::ranges::fill(part_, static_cast<double>(round));
             std::ranges::fill(whole_, 0.0);
             me_.barrier();
@@ -360,17 +433,14 @@ class block_stepper {
     }
 
     double seconds_of_a_tick() {
-        if (tick_seconds_ == 0.0) {
-            const double begin = monotonic_seconds();
-            while (monotonic_seconds() - begin < 1e-3) {
-            }
-            tick_seconds_ = tick_.seconds();
-        }
+        if (tick_seconds_ == 0.0) tick_seconds_ = clock_.tick_seconds();
         return tick_seconds_;
     }
 
     Member& me_;
     hermite& system_;
+    const Clock& clock_;
+    kernels::nbody::block_times times_;
     kernels::nbody::target_block targets_;
     std::vector<std::size_t> due_;
     std::vector<double> part_;
@@ -382,7 +452,6 @@ class block_stepper {
     sharing_watch watch_;
     std::int64_t blocks_ = 0;
     std::int64_t collective_ticks_ = 0;
-    tick_length tick_;
     double tick_seconds_ = 0.0;
     double sink_ = 0.0;
 };

@@ -7,6 +7,7 @@ find_library(TAUTO_ZSTD_LIBRARY zstd DOC "The library zstd")
 
 add_library(tauto_power_common STATIC
     common/power_request.cpp
+    control_group.cpp
     power_job.cpp
     power_physics_job.cpp
 )
@@ -37,4 +38,3 @@ else()
 endif()
 
 tauto_runner(power together)
-target_sources(tauto-power-together PRIVATE control_group.cpp)

@@ -20,6 +20,13 @@ part share_of(std::size_t count, int members, int rank) {
     return {static_cast<std::size_t>(share.begin), static_cast<std::size_t>(share.end)};
 }
 
+part bodies_of(const kernels::physics::world& all, int members, int rank) {
+    constexpr std::size_t grain = kernels::physics::world::grain;
+    const std::size_t count = all.bodies().size();
+    const part grains = share_of((count + grain - 1) / grain, members, rank);
+    return {std::min(count, grain * grains.begin), std::min(count, grain * grains.end)};
+}
+
 // Calls `pass` with the whole part once, and again for what `passes` has beyond 1: whole, then a fraction.
 template <class Pass>
 void repeat_passes(double passes, part all, Pass&& pass) {
@@ -60,26 +67,31 @@ physics_job::physics_job(const physics_request& asked)
 }
 
 void physics_job::repeat() {
-    now_ = start_;
     if (team_) {
         team_->run([this](tauto::member& me) { steps(me); });
     } else {
         tauto::solo me;
         steps(me);
     }
-    // A hash would take one thread as long as a third of a step; the picture is looked at in the end.
-    wrong_repetitions_ += !now_.moves_like(right_end_);
+    bool right = true;
+    for (const account& one : accounts_) right = right && one.right;
+    wrong_repetitions_ += !right;
 }
 
 template <class Member>
 void physics_job::steps(Member& me) {
     account& mine = accounts_[static_cast<std::size_t>(me.rank())];
+    const part bodies = bodies_of(now_, me.size(), me.rank());
+    now_.take(start_, bodies);
+    me.barrier();
     for (std::int64_t step = 0; step < asked_.steps; ++step) {
         if (asked_.schedule == "functional")
             step_by_function(me, mine);
         else
             step_by_data(me, mine);
     }
+    // A hash would take one thread as long as a third of a step; the picture is looked at in the end.
+    mine.right = now_.moves_like(right_end_, bodies);
     mine.cpu = sched_getcpu();
 }
 
@@ -95,7 +107,7 @@ void physics_job::draw(part rows) {
 
 template <class Member>
 void physics_job::step_by_data(Member& me, account& mine) {
-    const part bodies = share_of(now_.bodies().size(), me.size(), me.rank());
+    const part bodies = bodies_of(now_, me.size(), me.rank());
     const auto meet = [&](function done) {
         mine.end(done);
         me.barrier();

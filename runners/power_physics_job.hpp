@@ -36,6 +36,7 @@ class physics_job : public power_job {
         double seconds[functions] = {};
         double mark = 0.0;
         int cpu = 0;
+        bool right = true;  // the last repetition's end, of this member's bodies
 
         void begin() { mark = thread_cpu_seconds(); }
         // What went by since the last mark was this function.

@@ -36,7 +36,8 @@ struct together_adapter {
                               {"nice", false}, {"same", false},   {"same_nice", false}};
         // The study says why it is missing.
         try {
-            weighable_folder();
+            const weighable_group parent;
+            const control_group tried{parent, "tried", less_wanted};
             together.schedules.push_back({"weight", false});
             together.schedules.push_back({"same_weight", false});
         } catch (const input_error&) {
@@ -156,12 +157,13 @@ json program_json(const std::string& job, std::int64_t repetitions, const progra
 }
 
 int run_together(const together_request& asked) {
+    std::optional<weighable_group> parent;
     std::optional<control_group> wanted;
     std::optional<control_group> other;
     if (asked.schedule.ends_with("weight")) {
-        const std::string folder = weighable_folder();
-        wanted.emplace(folder, "first", 100);
-        other.emplace(folder, "second", less_wanted);
+        parent.emplace();
+        wanted.emplace(*parent, "first", 100);
+        other.emplace(*parent, "second", less_wanted);
     }
     timing timed;
     std::array<program_result, 2> seen;

@@ -153,6 +153,7 @@ json to_json(const machine_record& machine, const std::optional<measurements>& m
     object["governor"] = or_null(machine.governor);
     object["frequency_driver"] = or_null(machine.frequency_driver);
     object["energy_performance_preference"] = or_null(machine.energy_performance_preference);
+    object["platform_profile"] = or_null(machine.platform_profile);
     object["turbo"] = or_null(machine.turbo);
     object["smt_active"] = or_null(machine.smt_active);
     object["counters"] = of_state(machine.counters);

@@ -217,6 +217,7 @@ void read_frequency_policy(const file_tree& files, machine_record& machine) {
     machine.frequency_driver = frequency_setting(files, machine, "scaling_driver");
     machine.energy_performance_preference =
         frequency_setting(files, machine, "energy_performance_preference");
+    machine.platform_profile = files.text("/sys/firmware/acpi/platform_profile");
     if (const auto off = files.integer("/sys/devices/system/cpu/intel_pstate/no_turbo")) {
         machine.turbo = *off == 0;
     } else if (const auto on = files.integer("/sys/devices/system/cpu/cpufreq/boost")) {

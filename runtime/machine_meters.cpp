@@ -60,22 +60,22 @@ availability refused(const file_tree& files, bool container) {
             "run with CAP_PERFMON, or look for a seccomp filter"};
 }
 
-constexpr std::string_view vm_reason =
-    "inside a virtual machine it may open and read 0 J, so it is not believed";
 constexpr std::string_view vm_remedy =
     "measure on the host, or have it pass its meters in (QEMU: -accel kvm,rapl=true)";
 
 energy_meter meter(const file_tree& files, std::string name, std::string source, std::string path,
                    const std::string& file_to_read, const std::optional<std::string>& hypervisor) {
     energy_meter found{std::move(name), std::move(source), std::move(path), {"unproven", "", ""}};
-    if (hypervisor) {
-        found.state = {"unavailable", std::string(vm_reason), std::string(vm_remedy)};
-    } else if (!files.readable(file_to_read)) {
+    if (!files.readable(file_to_read)) {
         found.state = {"unavailable", file_to_read + " may be read by root alone",
                        "sudo chmod a+r " + file_to_read + ", or run as root"};
+    } else if (hypervisor) {
+        found.state = {"unproven",
+                       "it is not probed; in a virtual machine (" + *hypervisor + ") it may read 0 J",
+                       "tauto energy probes it; where it reads 0 J, " + std::string(vm_remedy)};
     } else {
-        found.state = {"unproven", "it is listed and readable, but no busy loop has shown yet that it counts",
-                       ""};
+        found.state = {"unproven", "it is not probed: no busy loop has shown yet that it counts",
+                       "tauto energy probes it"};
     }
     return found;
 }
@@ -116,12 +116,29 @@ void add_hwmon_meters(const file_tree& files, const std::optional<std::string>& 
     const std::string folder = "/sys/class/hwmon";
     for (const std::string& device : files.names(folder)) {
         const std::string path = folder + "/" + device;
+        const std::string name = files.text(path + "/name").value_or(device);
+        if (files.exists("/sys/class/power_supply/" + name)) continue;  // a battery is listed as such
         for (const std::string file : {"energy1_input", "power1_input", "power1_average"}) {
             if (!files.exists(path + "/" + file)) continue;
-            const std::string name = files.text(path + "/name").value_or(device);
             meters.push_back(meter(files, name, "hwmon", path, path + "/" + file, hypervisor));
             break;
         }
+    }
+}
+
+void add_batteries(const file_tree& files, const std::optional<std::string>& hypervisor,
+                   std::vector<energy_meter>& meters) {
+    const std::string folder = "/sys/class/power_supply";
+    for (const std::string& name : files.names(folder)) {
+        const std::string path = folder + "/" + name;
+        // The battery of a mouse has the scope Device.
+        if (files.text(path + "/type") != "Battery" || files.text(path + "/scope") == "Device") continue;
+        auto found = meter(files, name, "battery", path, path + "/status", hypervisor);
+        const auto status = files.text(path + "/status");
+        if (status && *status != "Discharging")
+            found.state = {"unavailable", "the battery " + name + " does not discharge (" + *status + ")",
+                           "unplug the charger"};
+        meters.push_back(std::move(found));
     }
 }
 
@@ -159,6 +176,7 @@ std::vector<energy_meter> read_energy_meters(const file_tree& files,
     add_perf_meters(files, hypervisor, meters);
     add_powercap_meters(files, hypervisor, meters);
     add_hwmon_meters(files, hypervisor, meters);
+    add_batteries(files, hypervisor, meters);
     return meters;
 }
 
@@ -167,14 +185,11 @@ availability judge_energy(const std::vector<energy_meter>& meters,
     for (const energy_meter& found : meters) {
         if (found.state.status == "unproven") return found.state;
     }
+    if (!meters.empty()) return meters.front().state;
     if (hypervisor) {
-        const std::string found = meters.empty()
-                                      ? "which lists no energy meter"
-                                      : "in which the meter " + meters.front().name + " may read 0 J";
-        return {"unavailable", "this is a virtual machine (" + *hypervisor + "), " + found,
+        return {"unavailable", "this is a virtual machine (" + *hypervisor + "), which lists no energy meter",
                 std::string(vm_remedy)};
     }
-    if (!meters.empty()) return meters.front().state;
     if (container) {
         return {"unavailable", "the container shows no energy meter",
                 "start it with /sys/class/powercap readable, or measure outside of it"};

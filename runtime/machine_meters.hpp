@@ -15,7 +15,8 @@ namespace tauto::detail {
 availability read_counters(const file_tree& files, const std::optional<std::string>& hypervisor,
                            bool container);
 
-// Meters that the system lists. None is opened: in virtual machines the power unit opens and reads 0 J.
+// Meters that the system lists. None is opened: that takes a busy loop, as virtual machines list some that
+// read 0 J.
 std::vector<energy_meter> read_energy_meters(const file_tree& files,
                                              const std::optional<std::string>& hypervisor);
 

@@ -125,12 +125,12 @@ class Stage:
             )
         return BUILDS[preset]
 
-    def was_done_ahead(self, name: str) -> bool:
-        """Wait for what was begun ahead, if it was, in nobody's time. False if it is still to be done."""
+    def command_ahead(self, *command: str | Path, environment: dict[str, str] | None = None) -> bool:
+        """As command(); what was begun ahead counts as it ended, and waiting for it is in nobody's time."""
         started = time.monotonic()
-        done = AHEAD.did(name, self.log)
+        passed = AHEAD.did(self.name, self.log)
         self.deadline += time.monotonic() - started
-        return done
+        return self.command(*command, environment=environment) if passed is None else passed
 
     def show_tail(self) -> None:
         """Print the end of the log, so that a failure can be read where nothing but the output is kept."""
@@ -143,7 +143,8 @@ class Stage:
 class Ahead:
     """Does what later stages need, one after the other, with the CPU time that many tests leave.
 
-    What fails here is only time lost: the stage that needs it does it again, and shows why.
+    A build that fails here is only time lost: the stage that needs it builds again, and shows why. Tests that
+    fail here have failed.
     """
 
     # Sessions share a CPU evenly where the kernel groups them, whatever the niceness within each.
@@ -175,17 +176,18 @@ class Ahead:
             )
         return self.process.wait() == 0
 
-    def did(self, name: str, log: Path) -> bool:
-        """True when `name` was done ahead; waits for it where it is on its way."""
+    def did(self, name: str, log: Path) -> bool | None:
+        """Whether `name` worked; waits for it where it is on its way. None if it is still to be done."""
+        if name not in self.works:
+            return None
         try:
-            if name not in self.works or not self.works[name].result(BUILD_SECONDS):
-                return False
+            worked = self.works[name].result(BUILD_SECONDS)
         except TimeoutError:
             self.stop()
-            return False
+            return None
         with log.open("a") as stage_log:
             stage_log.write((LOGS / f"{name}-ahead.log").read_text(errors="replace"))
-        return True
+        return worked
 
     def stop(self) -> None:
         """End what is still being done."""
@@ -262,7 +264,8 @@ def cpp(preset: str) -> Callable[[Stage], None]:
 
 def pytest_command(name: str, folder: str) -> list[str]:
     """Return how a stage's folder is tested; its counts go to build/test/NAME.xml."""
-    options = ["-p", "no:cacheprovider", "--durations=5", f"--junitxml={LOGS / name}.xml"]
+    junit = LOGS / f"{name}.xml"
+    options = ["-p", "no:cacheprovider", "--durations=5", f"--junitxml={junit}"]
     return [str(BIN / "python"), "-m", "pytest", *options, folder]
 
 
@@ -273,11 +276,8 @@ def pytest(folder: str, *, needs_build: bool = False) -> Callable[[Stage], None]
         if needs_build and not stage.build("default"):
             return
         junit = LOGS / f"{stage.name}.xml"
-        passed = stage.was_done_ahead(stage.name)
-        if not passed:
-            junit.unlink(missing_ok=True)
-            environment = {"TAUTO_RUNNERS": str(RUNNERS)} if RUNNERS.is_dir() else {}
-            passed = stage.command(*pytest_command(stage.name, folder), environment=environment)
+        environment = {"TAUTO_RUNNERS": str(RUNNERS)} if RUNNERS.is_dir() else {}
+        passed = stage.command_ahead(*pytest_command(stage.name, folder), environment=environment)
         if junit.exists():
             count_pytest(junit, stage.count)
         if not passed and stage.count.failed == 0 and stage.count.passed > 0:
@@ -307,7 +307,7 @@ def verify(stage: Stage) -> None:
     if not script.exists():
         stage.count.notes.append("verify/run.sh is missing")
         return
-    passed = stage.was_done_ahead(stage.name) or stage.command("bash", script)
+    passed = stage.command_ahead("bash", script)
     found = re.findall(r"^(\d+) passed, (\d+) failed$", stage.log.read_text(errors="replace"), re.MULTILINE)
     if found:
         stage.count.passed += int(found[-1][0])
@@ -316,13 +316,13 @@ def verify(stage: Stage) -> None:
         stage.count.failed += 1
 
 
-# What of these stages can be done while the ones before them run.
+# What of these stages can be done while the ones before them run. Not the browser's: a page that is slow
+# to draw would fail there.
 DONE_AHEAD = {
     "tsan": "sh tools/cmake.sh tsan",
     "asan": "sh tools/cmake.sh asan",
     "verify": "bash verify/run.sh",
     "consumers": shlex.join(pytest_command("consumers", "tests/consumers")),
-    "browser": shlex.join(pytest_command("browser", "tests/browser")),
 }
 STAGES = (
     Stage("style", "clang-format, ruff, mypy --strict", 3, style),
@@ -370,6 +370,8 @@ def main() -> int:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     share_compiler_cache()
     names = [stage.name for stage in stages]
+    for name in names:
+        (LOGS / f"{name}.xml").unlink(missing_ok=True)
     AHEAD.start({name: command for name, command in DONE_AHEAD.items() if name in names})
     try:
         for stage in stages:

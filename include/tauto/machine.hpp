@@ -58,14 +58,14 @@ struct slowed_cpu {
 
 // Whether something can be had here; where it cannot, why, and what to do about it.
 struct availability {
-    std::string status;  // "available", "unavailable", or for energy "unproven": listed, not yet believed
+    std::string status;  // "available", "unavailable", or for energy "unproven": listed, not probed
     std::string reason;
     std::string remedy;
 };
 
 struct energy_meter {
     std::string name;    // such as "power/energy-pkg/" or "package-0"
-    std::string source;  // "perf", "powercap" or "hwmon"
+    std::string source;  // "perf", "powercap", "hwmon" or "battery"
     std::string path;    // of the file that lists it
     availability state;
 };
@@ -102,6 +102,7 @@ struct machine_record {
     std::optional<std::string> governor;
     std::optional<std::string> frequency_driver;
     std::optional<std::string> energy_performance_preference;
+    std::optional<std::string> platform_profile;
     std::optional<bool> turbo;
     std::optional<bool> smt_active;
 

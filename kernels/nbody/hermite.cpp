@@ -10,7 +10,7 @@ namespace tauto::kernels::nbody {
 
 namespace {
 
-// Behind the last force column and the last index: what a kernel may read or write in whole registers.
+// Behind the last force column: what a kernel may write in whole registers.
 constexpr std::size_t slack = 8;
 
 hermite_options completed(hermite_options options) {
@@ -53,11 +53,11 @@ hermite::hermite(particles bodies, const hermite_options& options, double start)
       options_{completed(options)},
       kernels_{lanes::of(options_.instructions)},
       sources_{options_.order == 4 ? 7U : 10U, bodies_.size()},
-      time_{start} {
+      start_{start} {
     require_finite(bodies_);
     if (!std::isfinite(start)) throw error("the starting time is not finite; give a number");
     std::ranges::copy(bodies_.mass(), sources_[0].begin());
-    std::ranges::fill(bodies_.state()[time_of], start);
+    std::ranges::fill(bodies_.state()[time_of], 0.0);
 }
 
 double hermite::next_time() const {
@@ -70,11 +70,11 @@ double hermite::next_time() const {
     const auto steps = state[step_of];
     const auto shortest = static_cast<std::size_t>(std::ranges::min_element(steps) - steps.begin());
     throw error("the step of particle " + std::to_string(shortest) + " became too short to advance time " +
-                std::to_string(time_) + "; set a softening above 0 or a larger eta");
+                std::to_string(start_ + time_) + "; set a softening above 0 or a larger eta");
 }
 
 std::span<const std::size_t> hermite::due(double time, std::vector<std::size_t>& list) const {
-    if (list.size() < size() + slack) list.resize(size() + slack);
+    if (list.size() < size() + due_slack) list.resize(size() + due_slack);
     const auto& state = bodies_.state();
     const std::size_t count =
         kernels_.due(state[time_of].data(), state[step_of].data(), size(), time, list.data());
@@ -109,14 +109,12 @@ void hermite::choose_first_steps() {
         if (!(step < options_.largest_step)) step = options_.largest_step;
         if (!(step > 0.0)) step = options_.largest_step * 0x1p-20;
         step = std::exp2(std::floor(std::log2(step)));
-        // A run that goes on from a snapshot may start at any time.
-        while (std::fmod(state[time_of][i], step) != 0.0) step *= 0.5;
         state[step_of][i] = step;
     }
 }
 
 void hermite::refuse_forces(double time) const {
-    std::string text = "a force is not finite at time " + std::to_string(time);
+    std::string text = "a force is not finite at time " + std::to_string(start_ + time);
     // The state may be some steps old for particles that are not due; those that coincide are found all the
     // same when they started so.
     for (std::size_t i = 0; i < size(); ++i)

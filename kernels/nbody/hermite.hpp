@@ -33,11 +33,16 @@ struct hermite_options {
 /// Throws error for an order other than 4 and 6, a negative softening, and so on; says what to ask instead.
 void require_valid(const hermite_options& options);
 
+/// Entries of a list of particles behind the last one.
+inline constexpr std::size_t due_slack = 8;
+
 /// All particles and the prediction of them as sources. Its const functions may be called by several threads,
 /// and so may those that name disjoint particles.
 class hermite {
   public:
-    /// `start` is the time of all particles. Throws error for options or particles that cannot be used.
+    /// `start` is the time of all particles. All other times are counted from it, so that any may be a start:
+    /// steps are powers of two that divide the time. Throws error for options or particles that cannot be
+    /// used.
     hermite(particles bodies, const hermite_options& options, double start = 0.0);
 
     std::size_t size() const noexcept { return bodies_.size(); }
@@ -45,12 +50,15 @@ class hermite {
     const hermite_options& options() const noexcept { return options_; }
     const particles& bodies() const noexcept { return bodies_; }
     particles& bodies() noexcept { return bodies_; }
+    double start() const noexcept { return start_; }
     /// When the last block ended.
     double time() const noexcept { return time_; }
 
-    /// The time that the next block ends. Throws error if no step is left that would change it.
+    /// The time that the next block ends. Throws error if no step is left that would change it. O(N), as is
+    /// due(): block_times remembers.
     double next_time() const;
-    /// The particles whose steps end at `time`, ascending, written to `list`.
+    /// The particles whose steps end at `time`, ascending, written to `list`, which is due_slack longer than
+    /// all particles then: kernels read indices in whole registers.
     std::span<const std::size_t> due(double time, std::vector<std::size_t>& list) const;
 
     /// Predicts the sources [first, last) and, where that is no multiple of 8, up to 7 behind them.
@@ -82,7 +90,8 @@ class hermite {
     hermite_options options_;
     const lanes::table& kernels_;
     columns sources_;
-    double time_;
+    double start_;
+    double time_ = 0.0;
 };
 
 /// Some of the particles while they are moved: their state packed together, their prediction, their forces.

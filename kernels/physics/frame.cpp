@@ -81,8 +81,17 @@ void frame::draw(const world& scene, part of_rows) {
         std::fill_n(pixels_.begin() + static_cast<std::ptrdiff_t>(3 * row * width_), 3 * width_,
                     to_byte(shade));
     }
+    const double top_of_all = rows * seen.scale;
     for (std::size_t i = 0; i < scene.bodies().size(); ++i) {
-        const double top = rows * seen.scale - scene.heights()[i];
+        if (i % world::grain == 0) {
+            const reach& some = scene.reaches()[i / world::grain];
+            const part theirs = seen.pixels(top_of_all - some.high, top_of_all - some.low, of_rows);
+            if (theirs.begin >= theirs.end) {
+                i += world::grain - 1;
+                continue;
+            }
+        }
+        const double top = top_of_all - scene.heights()[i];
         const double radius = scene.radii()[i];
         const part over_rows = seen.pixels(top - radius, top + radius, of_rows);
         if (over_rows.begin >= over_rows.end) continue;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 #include <random>
 #include <string>
@@ -126,6 +127,8 @@ world::world(const scene& wanted, std::vector<body> bodies, vector2 size)
         heights_.push_back(one.position.y);
         radii_.push_back(one.radius);
     }
+    reaches_.resize((bodies_.size() + grain - 1) / grain);
+    find_reaches({0, bodies_.size()});
     // Bodies that touch are in one cell or in neighbours.
     cell_size_ = widest;
     columns_ = static_cast<std::size_t>(std::max(1.0, std::floor(size_.x / cell_size_)));
@@ -262,6 +265,29 @@ void world::move(part of_bodies, std::span<const contact_list* const> lists) {
         one.axis = turned(one.axis, scene_.step * one.spin);
         heights_[i] = one.position.y;
     }
+    find_reaches(of_bodies);
+}
+
+void world::find_reaches(part of_bodies) {
+    for (std::size_t k = of_bodies.begin / grain; grain * k < of_bodies.end; ++k) {
+        reach all{std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()};
+        for (std::size_t i = grain * k; i < std::min(grain * (k + 1), bodies_.size()); ++i) {
+            all.low = std::min(all.low, heights_[i] - radii_[i]);
+            all.high = std::max(all.high, heights_[i] + radii_[i]);
+        }
+        reaches_[k] = all;
+    }
+}
+
+void world::take(const world& other, part of_bodies) {
+    const auto copy = [&](const auto& from, auto& to) {
+        std::copy(from.begin() + static_cast<std::ptrdiff_t>(of_bodies.begin),
+                  from.begin() + static_cast<std::ptrdiff_t>(of_bodies.end),
+                  to.begin() + static_cast<std::ptrdiff_t>(of_bodies.begin));
+    };
+    copy(other.bodies_, bodies_);
+    copy(other.heights_, heights_);
+    find_reaches(of_bodies);
 }
 
 void world::advance() {
@@ -278,9 +304,10 @@ void world::advance() {
     move(all, {&list, 1});
 }
 
-bool world::moves_like(const world& other) const {
-    return std::equal(bodies_.begin(), bodies_.end(), other.bodies_.begin(), other.bodies_.end(),
-                      [](const body& a, const body& b) {
+bool world::moves_like(const world& other, part of_bodies) const {
+    const auto begin = static_cast<std::ptrdiff_t>(of_bodies.begin);
+    return std::equal(bodies_.begin() + begin, bodies_.begin() + static_cast<std::ptrdiff_t>(of_bodies.end),
+                      other.bodies_.begin() + begin, [](const body& a, const body& b) {
                           return a.position == b.position && a.velocity == b.velocity && a.axis == b.axis &&
                                  a.spin == b.spin;
                       });

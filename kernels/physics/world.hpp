@@ -2,7 +2,8 @@
 // Rigid discs and boxes in a box, stepped function by function.
 //
 // Each function of a step takes a part of the bodies, or of the grid's cells, and several threads may run it
-// on disjoint parts; between one function and the next all must have come. Whoever shares a step how, the
+// on disjoint parts, which begin at multiples of world::grain bodies; between one function and the next all
+// must have come. Whoever shares a step how, the
 // bits are the same: a body's new state is computed by one thread from the old state and a list of contacts
 // in a fixed order.
 //
@@ -45,8 +46,17 @@ struct contact_list {
     std::vector<std::uint32_t> outward;  ///< those with a body that is none of the owners; few
 };
 
+/// The heights that some bodies may touch.
+struct reach {
+    double low;
+    double high;
+};
+
 class world {
   public:
+    /// Bodies whose reach is known together.
+    static constexpr std::size_t grain = 32;
+
     /// Every second body a box; sizes, places, directions and velocities from the seed; no two overlap.
     /// Throws error for a scene that cannot be.
     explicit world(const scene& wanted);
@@ -57,6 +67,8 @@ class world {
     /// Of the bodies' centres; apart from them, so that whoever looks for some of them need not read all.
     std::span<const double> heights() const noexcept { return heights_; }
     std::span<const double> radii() const noexcept { return radii_; }
+    /// Of bodies [grain k, grain (k + 1)): whoever looks for bodies at some height passes over most at once.
+    std::span<const reach> reaches() const noexcept { return reaches_; }
     vector2 size() const noexcept { return size_; }
     std::size_t cells() const noexcept { return columns_ * rows_; }
 
@@ -81,8 +93,10 @@ class world {
     /// The whole step on one thread.
     void advance();
 
-    /// Are all bodies where they are in `other`, and do they move so? O(bodies).
-    bool moves_like(const world& other) const;
+    /// Takes the motion of some bodies over from `other`, the same world at another time.
+    void take(const world& other, part of_bodies);
+    /// Are these bodies where they are in `other`, and do they move so? O(bodies).
+    bool moves_like(const world& other, part of_bodies) const;
     /// Of every bit of all bodies' motion.
     std::uint64_t hash() const;
 
@@ -90,6 +104,7 @@ class world {
 
   private:
     std::size_t cell_of(vector2 position) const;
+    void find_reaches(part of_bodies);
     void collide_with(std::size_t first, std::size_t cell, bool same_cell, std::vector<contact>& found) const;
 
     scene scene_;
@@ -100,6 +115,7 @@ class world {
     std::size_t rows_ = 1;
     std::vector<double> heights_;
     std::vector<double> radii_;
+    std::vector<reach> reaches_;
     std::vector<std::uint32_t> cell_;      // of each body
     std::vector<std::uint32_t> begin_;     // of each cell in members_, and one more for its end
     std::vector<std::uint32_t> end_;       // likewise

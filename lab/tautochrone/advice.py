@@ -247,6 +247,12 @@ def _energy(machine: Machine) -> Iterator[Advice]:
             f"Energy cannot be measured: {machine.energy.reason or 'reason unknown'}",
             _sentence(machine.energy.remedy),
         )
+    elif machine.energy.status == "unproven" and machine.hypervisor is not None:
+        yield Advice(
+            "energy",
+            f"An energy meter is listed, but {machine.energy.reason}",
+            _sentence(machine.energy.remedy),
+        )
 
 
 def _sentence(remedy: str | None) -> str:

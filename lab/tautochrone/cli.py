@@ -334,6 +334,24 @@ def simulate(
             help="A measured study (loop, mapreduce): simulate the same on its machine, and compare.",
         ),
     ] = None,
+    smpi: Annotated[
+        str | None,
+        typer.Option(
+            "--smpi",
+            metavar="LIBRARY,…",
+            help="nbody: run the real runner's ranks under SimGrid, with the collectives of "
+            "ompi, mpich, mvapich2, impi, or all.",
+        ),
+    ] = None,
+    ranks: Annotated[
+        str | None,
+        typer.Option(
+            "--ranks", metavar="N,…", help="With --smpi: how many (default: all cores of one machine)."
+        ),
+    ] = None,
+    particles: Annotated[
+        int | None, typer.Option("--particles", metavar="N", help="With --smpi: how many (default: 2048).")
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", metavar="FOLDER", help="Default: tautochrone-results/simulated-STUDY."),
@@ -351,23 +369,41 @@ def simulate(
       tauto simulate loop --machine i9-14900k --sweep cores.E.count=4..32:8
       tauto simulate mapreduce --machine machine.toml --json
       tauto simulate loop --against tautochrone-results/loop
+      tauto simulate nbody --smpi all --machine 2x-e5-2650v2 --ranks 16,32,64
     """  # noqa: D301
     from rich.console import Console
 
+    if smpi is None and (ranks is not None or particles is not None):
+        raise TautoError("--ranks and --particles belong to --smpi", "Add --smpi all, or leave them out")
+    if smpi is not None:
+        _check_smpi(study, machine, sweep, against)
     if against is not None:
         if machine is not None or set_ or sweep:
             raise TautoError(
                 "--against takes the machine that the study was measured on",
                 "Leave out --machine, --set and --sweep",
             )
-        from tautochrone.simulator.against_command import run_against_command
+        from tautochrone.against.command import run_against_command
 
         raise typer.Exit(run_against_command(study, against, output, json, Console()))
     if machine is None:
         raise TautoError("no machine was named", "Add --machine i9-14900k, or --against FOLDER")
+    if smpi is not None:
+        from tautochrone.simulator.smpi.study import run_smpi_command
+
+        raise typer.Exit(
+            run_smpi_command(machine, set_ or [], smpi, ranks, particles, output, json, Console())
+        )
     from tautochrone.simulator.study import run_simulate_command
 
     raise typer.Exit(run_simulate_command(study, machine, set_ or [], sweep, output, json, Console()))
+
+
+def _check_smpi(study: str, machine: str | None, sweep: str | None, against: Path | None) -> None:
+    if study != "nbody":
+        raise TautoError(f"--smpi runs the nbody runner, and not {study}", "Use tauto simulate nbody")
+    if sweep is not None or against is not None:
+        raise TautoError("--smpi takes neither --sweep nor --against", "Leave them out, or leave out --smpi")
 
 
 @app.command()

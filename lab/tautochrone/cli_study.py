@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -61,11 +61,26 @@ def _run(context: typer.Context, run: Callable[[Any], object], request: StudyReq
         return
     from tautochrone.policy.studies import under_each_policy
 
-    under_each_policy(
-        lambda folder: run(replace(request, output=folder)),
-        request.output,
-        lambda sentence: typer.echo(f"tauto: {sentence}", err=True),
+    show_policies(
+        under_each_policy(
+            lambda folder: run(replace(request, output=folder)),
+            request.output,
+            lambda sentence: typer.echo(f"tauto: {sentence}", err=True),
+        )
     )
+
+
+def show_policies(folders: Sequence[Path]) -> None:
+    """Time and energy under each policy against the first one, which is the machine as it was."""
+    from rich.console import Console
+
+    from tautochrone.compare import run_compare_command
+
+    console = Console(stderr=True)
+    first, *others = folders
+    for folder in others:
+        console.print(f"\nPolicy {folder.name} (B) against {first.name} (A):", highlight=False)
+        run_compare_command(str(first), str(folder), False, False, console)
 
 
 def _common(context: typer.Context) -> dict[str, Any]:

@@ -47,7 +47,8 @@ def tune(
     objective: Annotated[
         str,
         typer.Option(
-            help="time, energy, edp, memory, 'regex:PATTERN' (small) or 'regex-max:PATTERN' (large)."
+            help="time, energy, edp, ed2p, memory, 'regex:PATTERN' (small) or 'regex-max:PATTERN' (large): "
+            "a number that it prints on standard output or, if not there, on standard error."
         ),
     ] = "time",
     budget: Annotated[str, typer.Option(help="How long to search: 90s, 5m, 1h.")] = "5m",
@@ -133,7 +134,7 @@ def tune(
       tauto tune --budget 20m --objective memory -- ./solver case.in
       tauto tune --threads 1..16 -- xz -k -c -T{threads} file
       tauto tune --env MALLOC_ARENA_MAX=1,2 --fix OMP_PROC_BIND=close -- ./solver case.in
-      tauto tune --objective 'regex-max:([0-9.]+) ns/day' -- gmx mdrun -s case.tpr
+      tauto tune --objective 'regex-max:Performance: +([0-9.]+)' -- gmx mdrun -s case.tpr
       tauto tune --explain OMP_PLACES
     """  # noqa: D301
     from tautochrone.tune.options import (

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+import msgspec
 from rich.console import Console
 from rich.table import Table
 
@@ -21,6 +22,8 @@ from tautochrone.energy.record import measured_joules
 from tautochrone.errors import TautoError
 from tautochrone.measure import pair_rows
 from tautochrone.report import text
+from tautochrone.report.analysis_types import Joules, Spent
+from tautochrone.report.spent import longest, spent_of
 from tautochrone.row import Row
 from tautochrone.selection import Selection
 from tautochrone.statistics import Comparison
@@ -48,6 +51,8 @@ class Line:
     a_joules: float | None = None
     b_joules: float | None = None
     energy: Comparison | None = None
+    a_spent: Spent = field(default_factory=Spent)  # energies brought to the longer time of the two
+    b_spent: Spent = field(default_factory=Spent)
 
 
 @dataclass(frozen=True)
@@ -121,7 +126,9 @@ def as_json(report: Report) -> str:
 
 def _plain(line: Line) -> dict[str, Any]:
     fields = asdict(line)
-    return {**{name: value for name, value in fields.items() if name != "comparison"}, **fields["comparison"]}
+    spent = {name: msgspec.to_builtins(fields[name]) for name in ("a_spent", "b_spent")}
+    others = {name: value for name, value in fields.items() if name != "comparison"}
+    return {**others, **fields["comparison"], **spent}
 
 
 def _refuse_two_machines(first: Selection, second: Selection, allowed: bool) -> list[str]:
@@ -151,17 +158,21 @@ def _line(cell: str, rows_a: Sequence[Row], rows_b: Sequence[Row], paired: bool)
     else:
         comparison = statistics.compare_unpaired(good_b, good_a)
     joules_a, joules_b = _joules(rows_a), _joules(rows_b)
+    a_seconds, b_seconds = median(good_a) if good_a else None, median(good_b) if good_b else None
+    slower = longest((a_seconds, b_seconds))
     return Line(
         cell=rows_a[0].get("group") or cell,
         a=_name(rows_a),
         b=_name(rows_b),
-        a_seconds=median(good_a) if good_a else None,
-        b_seconds=median(good_b) if good_b else None,
+        a_seconds=a_seconds,
+        b_seconds=b_seconds,
         comparison=comparison,
         reason=_reason(comparison, rows_a, rows_b),
         a_joules=median(joules_a.values()) if joules_a else None,
         b_joules=median(joules_b.values()) if joules_b else None,
         energy=_energy(joules_a, joules_b, rows_a, rows_b, paired) if joules_a and joules_b else None,
+        a_spent=spent_of([row for row in rows_a if row["error"] is None], slower),
+        b_spent=spent_of([row for row in rows_b if row["error"] is None], slower),
     )
 
 
@@ -261,8 +272,47 @@ def _print(report: Report, console: Console) -> None:
     console.print(table)
     if any(line.energy is not None for line in report.lines):
         console.print(_energy_table(report))
+    _print_spent(report, console)
     for note in report.notes:
         console.print(f"Note: {note}.", markup=False, highlight=False)
+
+
+def _print_spent(report: Report, console: Console) -> None:
+    """What each side took besides time: joules where any row was metered, else what stands in for them."""
+    sides = [
+        (line.cell, name, side)
+        for line in report.lines
+        for name, side in (("A", line.a_spent), ("B", line.b_spent))
+    ]
+    if any(side.joules is not None for _, _, side in sides):
+        headings = ["E run", "mean", "E net", "E common", "EDP", "ED²P"]
+        cells = [(cell, name, _joule_words(side.joules)) for cell, name, side in sides]
+    elif any(side.cpu_seconds is not None or side.core_seconds is not None for _, _, side in sides):
+        headings = ["CPU time of a run", "core time of a run"]
+        cells = [
+            (cell, name, (_time(side.cpu_seconds), _time(side.core_seconds))) for cell, name, side in sides
+        ]
+    else:
+        return
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("spent on", overflow="fold", min_width=_CELL_WIDTH)
+    table.add_column("")
+    for heading in headings:
+        table.add_column(heading, justify="right", no_wrap=True)
+    for cell, name, words in cells:
+        table.add_row(cell if name == "A" else "", name, *words)
+    console.print(table)
+
+
+def _joule_words(found: Joules | None) -> tuple[str, ...]:
+    """Run, mean power, net, common, EDP and ED²P with their units; empty where not all was metered."""
+    if found is None:
+        return ("",) * 6
+    values = (found.run, found.mean_watts, found.net, found.common, found.edp, found.ed2p)
+    units = ("J", "W", "J", "J", "Js", "Js²")
+    return tuple(
+        "" if value is None else text.quantity(value, unit) for value, unit in zip(values, units, strict=True)
+    )
 
 
 _ENERGY_WORDS = {statistics.FASTER: "takes less", statistics.SLOWER: "takes more"}

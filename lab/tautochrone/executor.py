@@ -23,7 +23,7 @@ class RunResult:
 
     `seconds` is the figure of merit, None in case of an `error`. `record` is what the program said about
     itself (a runner's JSON object), empty for programs that say nothing. `energy` is as in a row, None where
-    nobody looked at a meter.
+    nobody looked at a meter. `cpus` is how many CPUs of this machine it might use.
     """
 
     seconds: float | None
@@ -39,6 +39,7 @@ class RunResult:
     load_before: float | None = None
     others_cpu_seconds: float | None = None
     steal_seconds: float | None = None
+    cpus: int | None = None
     record: Mapping[str, Any] = field(default_factory=dict)
     error: RunError | None = None
     energy: Mapping[str, Any] | None = None

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any, Literal
 
 from tautochrone.errors import TautoError
 from tautochrone.store import Store
 from tautochrone.table import columns
+from tautochrone.whole_file import replacing
 
 Format = Literal["parquet", "csv"]
 FORMATS: tuple[Format, ...] = ("parquet", "csv")
@@ -26,25 +26,27 @@ def export(store: Store, format: Format, output: Path | None = None) -> Path:
     if not rows:
         raise TautoError(f"{store.path} holds no measured rows to export", "Let the study measure first")
     table = _pyarrow().table(columns(rows))
-    temporary = path.with_name(f".{path.name}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        if format == "parquet":
-            from pyarrow import parquet
-
-            parquet.write_table(table, temporary)
-        else:
-            from pyarrow import csv
-
-            csv.write_csv(table, temporary)
-        os.replace(temporary, path)  # noqa: PTH105
+        with replacing(path) as unfinished:
+            _write(table, format, unfinished)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
         raise TautoError(
             f"the table cannot be written to {path}: {error.strerror or error}",
             "Name a file that you can write with --output",
         ) from error
     return path
+
+
+def _write(table: Any, format: str, path: Path) -> None:
+    if format == "parquet":
+        from pyarrow import parquet
+
+        parquet.write_table(table, path)
+    else:
+        from pyarrow import csv
+
+        csv.write_csv(table, path)
 
 
 def command(folder: Path, format: str, output: Path | None) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 from tautochrone.errors import TautoError
 from tautochrone.store import Store
 from tautochrone.table import Cell, columns
+from tautochrone.whole_file import replacing
 
 INDEX_FILE = "index.sqlite"
 INDEX_SCHEMA = "tautochrone.index/1"
@@ -32,14 +32,12 @@ def open_index(store: Store) -> sqlite3.Connection:
 def rebuild(store: Store) -> Path:
     """Write the index anew, in one piece: a reader sees the old one or the new one."""
     path = store.folder / INDEX_FILE
-    temporary = path.with_name(f".{INDEX_FILE}.part")
     try:
-        temporary.unlink(missing_ok=True)
-        with closing(sqlite3.connect(temporary)) as connection, connection:
-            _fill(connection, store)
-        os.replace(temporary, path)  # noqa: PTH105
+        with replacing(path) as unfinished:
+            unfinished.unlink(missing_ok=True)
+            with closing(sqlite3.connect(unfinished)) as connection, connection:
+                _fill(connection, store)
     except (OSError, sqlite3.Error) as error:
-        temporary.unlink(missing_ok=True)
         raise TautoError(
             f"the index cannot be written to {path}: {error}",
             "Make the folder writable, or copy the rows to a folder that is",

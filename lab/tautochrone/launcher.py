@@ -20,6 +20,7 @@ import selectors
 import signal
 import sys
 import time
+from collections import deque
 from contextlib import suppress
 
 TYPE_CHECKING = False
@@ -46,8 +47,14 @@ class Output:
     def __init__(self, descriptor: int, kept: int) -> None:
         self.descriptor = descriptor
         self.kept = kept
-        self.data = b""
         self.total = 0
+        self._chunks: deque[bytes] = deque()
+        self._held = 0
+
+    @property
+    def data(self) -> bytes:
+        """The last `kept` bytes."""
+        return b"".join(self._chunks)[-self.kept :]
 
     def take(self) -> bool:
         """Read what is there; False at the end of the stream."""
@@ -56,8 +63,13 @@ class Output:
         except BlockingIOError:
             return True
         self.total += len(new)
-        self.data = (self.data + new)[-self.kept :]
-        return bool(new)
+        if not new:
+            return False
+        self._chunks.append(new)
+        self._held += len(new)
+        while self._held - len(self._chunks[0]) >= self.kept:
+            self._held -= len(self._chunks.popleft())
+        return True
 
     def drain(self) -> None:
         """Read what is there until there is no more; a daemon that holds the stream is not waited for."""
@@ -67,10 +79,27 @@ class Output:
                 return
 
 
+class OutputFile:
+    """A stream that the program writes to a file itself; its last `kept` bytes are read when it has ended."""
+
+    def __init__(self, path: str, kept: int) -> None:
+        self.descriptor = os.open(
+            path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC, 0o600
+        )
+        self.kept = kept
+        self.data = b""
+        self.total = 0
+
+    def drain(self) -> None:
+        """Read the end of the file."""
+        self.total = os.fstat(self.descriptor).st_size
+        self.data = os.pread(self.descriptor, self.kept, max(0, self.total - self.kept))
+
+
 class Child:
     """A program between its start and its accounting. Times are on the monotonic clock."""
 
-    def __init__(self, pid: int, stdout: Output, stderr: Output) -> None:
+    def __init__(self, pid: int, stdout: Output | OutputFile, stderr: Output) -> None:
         self.pid = pid
         self.stdout = stdout
         self.stderr = stderr
@@ -143,7 +172,7 @@ class Launcher:
             "load_before": load,
             "others_cpu_seconds": others,
             "steal_seconds": after[1] - before[1] if before and after else None,
-            "stdout": child.stdout.data.decode(errors="surrogateescape"),  # a checker gets these very bytes
+            "stdout": child.stdout.data.decode(errors="replace"),
             "stdout_bytes": child.stdout.total,
             "stderr": child.stderr.data.decode(errors="replace"),
         }
@@ -152,7 +181,14 @@ class Launcher:
         """A running program and its counters, or the error number of a failed exec."""
         gate_read, gate_write = os.pipe2(os.O_CLOEXEC)
         failed_read, failed_write = os.pipe2(os.O_CLOEXEC)
-        out_read, out_write = os.pipe2(os.O_CLOEXEC)
+        stdout: Output | OutputFile
+        if request.get("output_file"):
+            stdout = OutputFile(request["output_file"], STDOUT_KEPT_BYTES)
+            out_write = os.dup(stdout.descriptor)
+        else:
+            out_read, out_write = os.pipe2(os.O_CLOEXEC)
+            os.set_blocking(out_read, False)
+            stdout = Output(out_read, STDOUT_KEPT_BYTES)
         err_read, err_write = os.pipe2(os.O_CLOEXEC)
         pid = os.fork()
         if pid == 0:
@@ -162,8 +198,7 @@ class Launcher:
         with suppress(OSError):
             os.setpgid(pid, pid)
         counters = self._counters.Counters(pid)
-        child = Child(pid, Output(out_read, STDOUT_KEPT_BYTES), Output(err_read, STDERR_KEPT_BYTES))
-        os.set_blocking(out_read, False)
+        child = Child(pid, stdout, Output(err_read, STDERR_KEPT_BYTES))
         os.set_blocking(err_read, False)
         child.started = time.monotonic()
         os.write(gate_write, b"go")
@@ -173,7 +208,7 @@ class Launcher:
         if failure:
             os.waitpid(pid, 0)
             counters.close()
-            os.close(out_read)
+            os.close(stdout.descriptor)
             os.close(err_read)
             return int(failure)
         return child, counters
@@ -212,8 +247,9 @@ class Launcher:
         with selectors.DefaultSelector() as selector:
             selector.register(self._woken, selectors.EVENT_READ, None)
             selector.register(0, selectors.EVENT_READ, "input")
-            selector.register(child.stdout.descriptor, selectors.EVENT_READ, child.stdout)
-            selector.register(child.stderr.descriptor, selectors.EVENT_READ, child.stderr)
+            for output in (child.stdout, child.stderr):
+                if isinstance(output, Output):
+                    selector.register(output.descriptor, selectors.EVENT_READ, output)
             while os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
                 now = time.monotonic()
                 if now >= child.stop_at:

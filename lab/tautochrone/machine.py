@@ -6,7 +6,6 @@ The record itself is :class:`Machine` (schema ``tautochrone.machine/1``).
 from __future__ import annotations
 
 import json as json_format
-import os
 import re
 import subprocess
 import threading
@@ -23,6 +22,7 @@ from tautochrone.errors import TautoError
 from tautochrone.machine_file import export_toml
 from tautochrone.machine_record import Machine
 from tautochrone.row import MACHINE_SCHEMA
+from tautochrone.whole_file import write_whole
 
 __all__ = [
     "Advice",
@@ -186,12 +186,9 @@ def run_machine_command(
 
 def _write(path: Path, text: str) -> None:
     """Whole or not at all."""
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        unfinished.write_text(text, encoding="utf-8")
-        unfinished.replace(path)
+        write_whole(path, text)
     except OSError as error:
-        unfinished.unlink(missing_ok=True)
         raise TautoError(
             f"the machine file {path} cannot be written: {error.strerror or error}",
             "Make room there, or choose another place",

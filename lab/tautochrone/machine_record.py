@@ -5,6 +5,7 @@ Units are in the names; what was not found or not measured is None, never 0.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -63,7 +64,7 @@ class SlowedCpu(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Availability(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether something can be had: "available", "unavailable", or "unproven" (listed, not yet believed)."""
+    """Whether something can be had: "available", "unavailable", or "unproven" (listed, not probed)."""
 
     status: str
     reason: str | None = None
@@ -191,6 +192,7 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
     governor: str | None = None
     frequency_driver: str | None = None
     energy_performance_preference: str | None = None
+    platform_profile: str | None = None
     turbo: bool | None = None
     smt_active: bool | None = None
     counters: Availability
@@ -213,3 +215,17 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
         """The record as it stands in a store and in a report: plain lists and dictionaries."""
         record: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(self))
         return record
+
+
+def frequency_policy(record: Mapping[str, Any]) -> str:
+    """Driver, governor, preference, turbo and profile, as far as the machine shows them; else nothing."""
+    preference = record.get("energy_performance_preference")
+    turbo, profile = record.get("turbo"), record.get("platform_profile")
+    words = [
+        record.get("frequency_driver"),
+        record.get("governor"),
+        preference and f"preference {preference}",
+        None if turbo is None else f"turbo {'on' if turbo else 'off'}",
+        profile and f"profile {profile}",
+    ]
+    return ", ".join(str(word) for word in words if word)

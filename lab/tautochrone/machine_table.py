@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from tautochrone.advice import advise
-from tautochrone.machine_record import Cpu, Machine, Measured, MeasuredCpu
+from tautochrone.machine_record import Cpu, Machine, Measured, MeasuredCpu, frequency_policy
 from tautochrone.report import text
 
 MOST_CPUS_IN_ROWS = 8  # more are shown by kind
@@ -56,7 +56,7 @@ def _facts(machine: Machine) -> Table:
     if len(machine.numa) > 1:
         memory += f", in {len(machine.numa)} nodes"
     grid.add_row("memory", memory)
-    clock = ", ".join(filter(None, (machine.frequency_driver, machine.governor)))
+    clock = frequency_policy(machine.to_dict())
     if clock:
         grid.add_row("clock", clock)
     grid.add_row("system", ", ".join(filter(None, (f"Linux {machine.kernel}", _wrapping(machine)))))

@@ -24,8 +24,9 @@ class Plan:
     Within a round the groups come one after the other in shuffled order, and the configurations of a group
     follow each other closely: those are compared, so those should share the machine's mood. `order` is
     ``shuffled`` (anew in every round) or ``latin`` (every configuration stands at every position, and
-    after every other one, equally often). `time_limit_seconds` ends a single run. ValueError for a plan
-    that measures nothing or has two configurations with equal settings.
+    after every other one, equally often). `time_limit_seconds` ends a single run. `judged` is what else
+    decides what a row means, such as the objective of a search. ValueError for a plan that measures
+    nothing or has two configurations with equal settings.
     """
 
     study: str
@@ -36,6 +37,7 @@ class Plan:
     machine: Mapping[str, Any] = field(default_factory=dict)
     order: Order = "shuffled"
     source: str = MEASURED
+    judged: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         if self.rounds < 1 or not self.configurations:
@@ -53,11 +55,13 @@ class Plan:
     def plan_id(self) -> str:
         """Twelve hexadecimal digits; equal plans may go on in one store.
 
-        Two plans are equal if they run the same commands for the same rounds. The time limit is left out,
-        so that it can be raised for what ran into it; folders of programs too, so that a build may move.
+        Two plans are equal if they run the same commands for the same rounds and judge them alike. The time
+        limit is left out, so that it can be raised for what ran into it; folders of programs too, so that a
+        build may move.
         """
         commands = sorted([one.config_id, *one.portable_command()] for one in self.configurations)
-        return digest([self.study, self.seed, self.rounds, commands])
+        judged = [list(self.judged)] if self.judged else []
+        return digest([self.study, self.seed, self.rounds, commands, *judged])
 
     def groups(self) -> dict[str, list[Configuration]]:
         """The configurations of each group, both in the order in which they were named."""

@@ -83,7 +83,7 @@ class Session:
         row = self._row(configuration, number, position, started, result)
         self.store.append(row)
         self._elapsed.setdefault(configuration.config_id, []).append(result.elapsed_seconds)
-        self._disturbed += _disturbed(configuration, result)
+        self._disturbed += disturbed(row, os.cpu_count() or 1, bool(self.plan.machine.get("emulated")))
         if row["error"] is None:
             self.measured += 1
         else:
@@ -191,23 +191,35 @@ def _energy(configuration: Configuration, result: RunResult) -> dict[str, Any]:
     cpu_seconds = None
     if result.user_seconds is not None and result.system_seconds is not None:
         cpu_seconds = result.user_seconds + result.system_seconds
-    held = _cores_held(configuration.settings)
+    held = _cores_held(configuration.settings, result.cpus)
     core_seconds = None if held is None else held * result.elapsed_seconds
     complete = record.for_row(energy, None if result.error else result.seconds)
     return {**complete, "cpu_seconds": cpu_seconds, "core_seconds": core_seconds}
 
 
-def _cores_held(settings: Mapping[str, object]) -> int | None:
-    """How many cores a configuration has for itself: those of its placement, else one a thread."""
+def _cores_held(settings: Mapping[str, object], cpus: int | None) -> int | None:
+    """How many cores a configuration has for itself: those of its placement, else one a thread.
+
+    Threads that are told to a program as text are no more than the CPUs; where nothing tells their number, it
+    has all `cpus` that it may use.
+    """
     cores, threads = settings.get("cores"), settings.get("threads")
     if isinstance(cores, Mapping) and cores:
         return sum(int(number) for number in cores.values())
-    return int(threads) if isinstance(threads, int) else None
+    if isinstance(threads, int):
+        return threads
+    told = threads if threads is not None else settings.get("OMP_NUM_THREADS")
+    if isinstance(told, str) and told.isdecimal():
+        return min(int(told), cpus) if cpus is not None else int(told)
+    return cpus
 
 
-def _disturbed(configuration: Configuration, result: RunResult) -> bool:
-    machine_seconds = result.elapsed_seconds * (os.cpu_count() or 1)
+def disturbed(row: Row, cpus: int, emulated: bool = False) -> bool:
+    """Whether others took more than `LOAD_NOTICED` of the CPU time of a machine with `cpus` CPUs in a run.
+
+    `emulated`: whether some of its CPUs were made slow around all runs.
+    """
     # What makes a CPU slow on purpose is another program too, and takes its share.
-    others = 0.0 if configuration.settings.get("emulated") else result.others_cpu_seconds or 0.0
-    taken = others + (result.steal_seconds or 0.0)
-    return taken > max(LOAD_NOTICED * machine_seconds, _LEAST_NOTICED_SECONDS)
+    others = 0.0 if emulated or row["config"].get("emulated") else row.get("others_cpu_seconds") or 0.0
+    taken = float(others + (row.get("steal_seconds") or 0.0))
+    return taken > max(LOAD_NOTICED * cpus * float(row["elapsed_seconds"]), _LEAST_NOTICED_SECONDS)

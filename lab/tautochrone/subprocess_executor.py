@@ -7,10 +7,11 @@ import os
 import random
 import signal
 import subprocess
+import tempfile
 from collections import Counter
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sized
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
@@ -28,8 +29,18 @@ _KINDS = {2: "failed", 3: "wrong_answer", 4: "missing_worker", 5: "not_installed
 
 Reads = Literal["runner", "elapsed"]
 
-Judge = Callable[[str, Path | None], tuple[Mapping[str, Any], RunError | None]]
-"""Given a program's standard output and the folder that it ran in: what to keep of it, and what is wrong."""
+
+@dataclass(frozen=True)
+class Printed:
+    """The ends of what a program wrote; `whole`: a file with all of its output, if that was asked for."""
+
+    output: str
+    errors: str = ""
+    whole: Path | None = None
+
+
+Judge = Callable[[Printed, Path | None], tuple[Mapping[str, Any], RunError | None]]
+"""Given what a program printed and the folder that it ran in: what to keep of it, and what is wrong."""
 
 Folders = Callable[[], AbstractContextManager[Path | None]]
 """Where the next run takes place; None: in the lab's own folder."""
@@ -42,7 +53,9 @@ class SubprocessExecutor:
     runner prints, ``elapsed`` the wall time of the process, for programs that know nothing of us.
     The environment's size differs from run to run (0 to 4095 bytes, from `seed`): it moves the stack,
     which alone can make one program some percent faster than another (T. Mytkowicz and others, ASPLOS
-    2009). `judge` looks at what a run that ended well has printed. Use it as a context, or `close` it.
+    2009). `judge` looks at what a run that ended well has printed; with `whole_output` at all of it, which
+    is longer than what is kept otherwise. `runs_here`: not through a launcher that starts the program on
+    another machine. Use it as a context, or `close` it.
     """
 
     def __init__(
@@ -51,24 +64,31 @@ class SubprocessExecutor:
         reads: Reads = "runner",
         seed: int = 1,
         judge: Judge | None = None,
+        whole_output: bool = False,
         folders: Folders = nullcontext,
+        runs_here: bool = True,
     ) -> None:
         self._reads = reads
         self._seed = seed
         self._judge = judge
+        self._whole_output = whole_output
         self._folders = folders
+        self._runs_here = runs_here
         self._runs: Counter[str] = Counter()
         self._process: subprocess.Popen[bytes] | None = None
 
     def run(self, configuration: Configuration, time_limit: float) -> RunResult:
         """Run to the end, or to the limit. KeyboardInterrupt ends the program and its group first."""
         process = self._launcher()
-        with self._folders() as folder:
+        with ExitStack() as stack:
+            folder = stack.enter_context(self._folders())
+            whole = stack.enter_context(output_file()) if self._whole_output else None
             request = {
                 "command": [str(word) for word in configuration.command],
                 "environment": self._environment(configuration),
                 "time_limit": time_limit,
                 "folder": str(folder) if folder is not None else None,
+                "output_file": str(whole) if whole is not None else None,
                 **configuration.start,
             }
             try:
@@ -76,10 +96,13 @@ class SubprocessExecutor:
             except BaseException:
                 self._cancel()
                 raise
+            cpus = configuration.start.get("cpus") or os.sched_getaffinity(0)
+            assert isinstance(cpus, Sized)
             result = _result(configuration, answer, self._reads, time_limit)
+            result = replace(result, cpus=len(cpus) if self._runs_here else None)
             if self._judge is None or result.error is not None:
                 return result
-            record, error = self._judge(answer["stdout"], folder)
+            record, error = self._judge(Printed(answer["stdout"], answer["stderr"], whole), folder)
             return replace(result, record=record, error=error, seconds=None if error else result.seconds)
 
     def close(self) -> None:
@@ -125,6 +148,13 @@ class SubprocessExecutor:
         chance = random.Random(f"{self._seed} {configuration.config_id} {run}")
         padding = "x" * chance.randint(0, LARGEST_PADDING_BYTES)
         return {**os.environ, **configuration.environment, PADDING_VARIABLE: padding}
+
+
+@contextmanager
+def output_file() -> Iterator[Path]:
+    """A file for all that one run prints."""
+    with tempfile.NamedTemporaryFile(prefix="tauto-output-") as file:
+        yield Path(file.name)
 
 
 def _ask(process: subprocess.Popen[bytes], request: Mapping[str, Any]) -> dict[str, Any]:

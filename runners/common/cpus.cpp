@@ -25,11 +25,17 @@ constexpr int word_bits = 8 * sizeof(unsigned long);
 
 constinit mask_words start_mask{};
 
-// Runs before the constructors of every shared library, hence a bare system call and no library function.
+// Runs before the constructors of every shared library, hence a bare system call and no library function. In
+// an object that is itself loaded it can only be one of them.
+#if defined(TAUTO_LOADED_OBJECT)
+#define TAUTO_FIRST_CALLS ".init_array"
+#else
+#define TAUTO_FIRST_CALLS ".preinit_array"
+#endif
 __attribute__((no_sanitize("address", "thread", "undefined"))) void remember_start_mask() {
     syscall(SYS_sched_getaffinity, 0, sizeof start_mask, start_mask.data());
 }
-__attribute__((section(".preinit_array"), used)) void (*const before_libraries)() = remember_start_mask;
+__attribute__((section(TAUTO_FIRST_CALLS), used)) void (*const before_libraries)() = remember_start_mask;
 
 std::vector<int> cpus_in(const mask_words& mask) {
     std::vector<int> cpus;

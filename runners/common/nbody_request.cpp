@@ -13,6 +13,14 @@ namespace {
 
 // Each member has all particles, their prediction, the packed targets and the buffers of the collectives.
 constexpr double bytes_a_particle = 8.0 * (21 + 10 + 9 + 20 + 9 + 2 * 19);
+// Of those buffers, for each slice of a grid.
+constexpr double bytes_a_slice = 8.0 * 9;
+
+// Of the grids that the scheme may use; at most.
+double most_slices(const nbody_request& asked) {
+    if (asked.schedule == "auto") return asked.threads / 2.0;
+    return asked.schedule == "grid" ? std::sqrt(asked.threads) : 0.0;
+}
 
 void require_enough_particles(const nbody_request& asked) {
     if (asked.particles < asked.threads)
@@ -22,7 +30,7 @@ void require_enough_particles(const nbody_request& asked) {
 }
 
 void require_memory_for(const nbody_request& asked) {
-    const double each = bytes_a_particle * asked.threads;
+    const double each = (bytes_a_particle + bytes_a_slice * most_slices(asked)) * asked.threads;
     require_memory(
         each * static_cast<double>(asked.particles),
         std::to_string(asked.particles) + " particles on " + std::to_string(asked.threads) + " threads",
@@ -64,6 +72,10 @@ nbody_request parse_nbody(int argc, char** argv, std::string_view executable, co
                    "Write the particles at the end to this file");
     app.add_option("--log", chosen.log_file,
                    "Write a line for each block of the last run to this file (CSV)");
+    if (runtime.has_costs)
+        app.add_option("--costs", chosen.costs,
+                       "What work costs in virtual time: NAME=SECONDS,… as in the rows' model")
+            ->required();
     line.parse(argc, argv);
     if (chosen.describe) return chosen;
     check(chosen);

@@ -21,7 +21,8 @@ struct nbody_request : options {
     std::optional<std::string> snapshot;  ///< start from this file, not from a Plummer sphere
     std::optional<std::string> snapshot_to_write;
     std::optional<std::string> log_file;
-    std::vector<int> own_cpus;  ///< of this process' members, where there are several processes
+    std::optional<std::string> costs;  ///< of work in virtual time: "pair_seconds=1e-9,…"
+    std::vector<int> own_cpus;         ///< of this process' members, where there are several processes
 };
 
 /// Where a run starts.

@@ -24,6 +24,7 @@ struct description {
     int most_threads = 4096;
     bool has_ranks = false;  ///< its workers are processes, or threads of several
     int ranks = 0;           ///< processes that a launcher has started; 0: none did
+    bool has_costs = false;  ///< it runs in virtual time, in which work costs what it is told
 };
 
 struct options {

@@ -45,10 +45,9 @@ inline std::uint64_t state_hash(const kernels::nbody::particles& bodies) {
     return hash;
 }
 
-/// Has a run come to its end?
-inline bool is_over(const nbody_request& asked, double start, double time, std::size_t blocks) {
-    return time - start >= asked.end_time ||
-           (asked.blocks && static_cast<std::int64_t>(blocks) >= *asked.blocks);
+/// Has a run come to its end, so long after its start?
+inline bool is_over(const nbody_request& asked, double time, std::size_t blocks) {
+    return time >= asked.end_time || (asked.blocks && static_cast<std::int64_t>(blocks) >= *asked.blocks);
 }
 
 /// What is the same in all runtimes once a run is over.
@@ -62,7 +61,7 @@ inline void finish_pass(nbody_pass& pass, kernels::nbody::hermite& system, const
     std::ranges::copy(system.bodies().mass(), now.mass().begin());
     for (std::size_t c = 0; c < 6; ++c)
         std::ranges::copy(system.sources()[1 + c], now.state()[kernels::nbody::position + c].begin());
-    kernels::nbody::write_snapshot(*asked.snapshot_to_write, now, system.time());
+    kernels::nbody::write_snapshot(*asked.snapshot_to_write, now, system.start() + system.time());
 }
 
 template <class Adapter>

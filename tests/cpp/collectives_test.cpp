@@ -219,7 +219,9 @@ TEST_CASE("the body runs once on every member at the same time, and the caller i
         CHECK(std::ssize(ranks) == size);
         CHECK(*ranks.rbegin() == size - 1);
         CHECK(std::ssize(threads) == size);
-        CHECK(members.barrier_shape() == (size > 8 ? barrier_shape::tournament : barrier_shape::rows));
+        // Between those the members try out which one is faster.
+        if (size <= 2 || static_cast<unsigned>(size) > std::thread::hardware_concurrency())
+            CHECK(members.barrier_shape() == (size > 8 ? barrier_shape::tournament : barrier_shape::rows));
     }
 }
 

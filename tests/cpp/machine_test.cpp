@@ -241,6 +241,8 @@ TEST_SUITE("two sockets") {
         CHECK(machine.smt_active == false);
         CHECK(machine.turbo == true);
         CHECK(machine.governor == "performance");
+        CHECK_FALSE(machine.platform_profile.has_value());
+        CHECK(fake("i9_14900k").platform_profile == "balanced");
     }
 
     TEST_CASE("each socket has its own memory and third-level cache") {
@@ -351,7 +353,7 @@ TEST_SUITE("limits") {
 }
 
 TEST_SUITE("counters, meters and identity") {
-    TEST_CASE("a virtual machine has no counters and its meter is not believed") {
+    TEST_CASE("a virtual machine has no counters and its meter is left to the probe") {
         const auto machine = fake("virtual_machine");
         CHECK(machine.hypervisor == "kvm");
         CHECK(machine.name == "Intel Xeon (VM)");
@@ -361,10 +363,43 @@ TEST_SUITE("counters, meters and identity") {
         says(machine.counters.remedy, "pmu=on");
         REQUIRE(machine.energy_meters.size() == 1);
         CHECK(machine.energy_meters[0].name == "power/energy-psys/");
-        CHECK(machine.energy_meters[0].state.status == "unavailable");
-        CHECK(machine.energy.status == "unavailable");
-        says(machine.energy.reason, "the meter power/energy-psys/ may read 0 J");
+        CHECK(machine.energy_meters[0].state.status == "unproven");
+        CHECK(machine.energy.status == "unproven");
+        says(machine.energy.reason, "it is not probed; in a virtual machine (kvm) it may read 0 J");
         says(machine.energy.remedy, "host");
+    }
+
+    TEST_CASE("a virtual machine that lists no meter has none") {
+        const changed_tree tree("virtual_machine");
+        tree.remove("sys/bus/event_source/devices/power");
+        CHECK(tree.read().energy.status == "unavailable");
+        says(tree.read().energy.reason, "virtual machine (kvm), which lists no energy meter");
+    }
+
+    TEST_CASE("the battery of the machine is a meter while it discharges, and is listed once") {
+        const changed_tree tree("core_ultra");
+        const std::string supply = "sys/class/power_supply/";
+        tree.write(supply + "AC/type", "Mains");
+        tree.write(supply + "BAT0/type", "Battery");
+        tree.write(supply + "BAT0/status", "Charging");
+        tree.write(supply + "mouse/type", "Battery");
+        tree.write(supply + "mouse/scope", "Device");
+        tree.write("sys/class/hwmon/hwmon4/name", "BAT0");
+        tree.write("sys/class/hwmon/hwmon4/power1_input", "8000000");
+        const auto battery = [&] {
+            std::vector<tauto::energy_meter> found;
+            for (const auto& meter : tree.read().energy_meters)
+                if (meter.source == "battery" || meter.name == "BAT0") found.push_back(meter);
+            REQUIRE(found.size() == 1);
+            CHECK(found[0].name == "BAT0");
+            CHECK(found[0].source == "battery");
+            return found[0].state;
+        };
+        CHECK(battery().status == "unavailable");
+        says(battery().reason, "BAT0 does not discharge (Charging)");
+        says(battery().remedy, "unplug");
+        tree.write(supply + "BAT0/status", "Discharging");
+        CHECK(battery().status == "unproven");
     }
 
     TEST_CASE("a meter that is listed is not yet believed") {

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/nbody/block_times.hpp"
 #include "kernels/nbody/hermite.hpp"
 #include "kernels/nbody/invariants.hpp"
 #include "kernels/nbody/snapshot.hpp"
@@ -111,6 +112,12 @@ std::uint64_t hash_of(const hermite& system) {
 
 void start(hermite& system) {
     serial_integrator{system}.start();
+}
+
+hermite started(const particles& bodies) {
+    hermite system{bodies, {}};
+    start(system);
+    return system;
 }
 
 void run_until(hermite& system, double end) {
@@ -415,6 +422,78 @@ TEST_CASE("steps_are_powers_of_two_that_divide_the_time_and_at_most_double") {
                 REQUIRE(std::fmod(time, step) == 0.0);
             }
         }
+    }
+}
+
+TEST_CASE("block_times_say_what_looking_at_all_particles_says") {
+    for (const int order : {4, 6})
+        for (const std::size_t count : {1U, 2U, 64U, 130U})
+            for (const double softening : {0.0, 0.1}) {
+                hermite system{plummer(count, 5), {.order = order, .softening = softening}};
+                serial_integrator run{system};
+                run.start();
+                block_times times{system};
+                times.read_all();
+                std::vector<std::size_t> list, looked;
+                for (int block = 0; block < 400; ++block) {
+                    const double next = system.next_time();
+                    REQUIRE(times.next_time() == next);
+                    const auto right = system.due(next, looked);
+                    const auto due = times.due(next, list);
+                    REQUIRE(std::ranges::equal(due, right));
+                    REQUIRE(times.due(next + 1e9, looked).empty());
+                    run.step();
+                    times.moved(due, next);
+                }
+                // As after a state that somebody else has computed.
+                times.read_all();
+                CHECK(times.next_time() == system.next_time());
+            }
+}
+
+TEST_CASE("a_run_may_start_at_any_time_and_moves_as_from_0") {
+    for (const int order : {4, 6}) {
+        hermite from_0{plummer(20, 5), {.order = order}};
+        hermite later{plummer(20, 5), {.order = order}, 0.3};
+        run_until(from_0, 0.25);
+        run_until(later, 0.25);
+        CHECK(hash_of(later) == hash_of(from_0));
+        CHECK(later.start() == 0.3);
+        later.bodies().state()[step_of][0] = 1e-30;
+        const std::string reason = refusal_of([&] { later.next_time(); });
+        CHECK(mentions(reason, "particle 0"));
+        CHECK(mentions(reason, "time 0.55"));
+    }
+}
+
+TEST_CASE("block_times_look_at_all_where_steps_are_no_hierarchy") {
+    const auto agree = [](hermite& system) {
+        block_times times{system};
+        times.read_all();
+        std::vector<std::size_t> list, looked;
+        const double next = system.next_time();
+        CHECK(times.next_time() == next);
+        CHECK(std::ranges::equal(times.due(next, list), system.due(next, looked)));
+    };
+    hermite odd = started(plummer(80, 2));
+    odd.bodies().state()[step_of][7] = 0.3 * odd.bodies().state()[step_of][7];
+    agree(odd);
+    hermite shifted = started(plummer(80, 2));
+    shifted.bodies().state()[time_of][70] = -0x1p-40;
+    agree(shifted);
+}
+
+TEST_CASE("block_times_refuse_the_steps_that_looking_refuses") {
+    for (const double step : {1e-320, 0.0, 0x1p-90}) {
+        hermite system = started(plummer(10, 2));
+        system.end_block(1.0);
+        std::ranges::fill(system.bodies().state()[time_of], 1.0);
+        system.bodies().state()[step_of][3] = step;
+        block_times times{system};
+        times.read_all();
+        const std::string right = refusal_of([&] { system.next_time(); });
+        CHECK_FALSE(right.empty());
+        CHECK(refusal_of([&] { times.next_time(); }) == right);
     }
 }
 

@@ -284,6 +284,29 @@ TEST_CASE("few_contacts_reach_out_of_a_part") {
     }
 }
 
+bool have_right_reaches(const world& many) {
+    const auto bodies = many.bodies();
+    for (std::size_t k = 0; k < many.reaches().size(); ++k) {
+        double low = INFINITY;
+        double high = -INFINITY;
+        for (std::size_t i = k * world::grain; i < std::min((k + 1) * world::grain, bodies.size()); ++i) {
+            low = std::min(low, bodies[i].position.y - bodies[i].radius);
+            high = std::max(high, bodies[i].position.y + bodies[i].radius);
+        }
+        if (many.reaches()[k].low != low || many.reaches()[k].high != high) return false;
+    }
+    return many.reaches().size() == (bodies.size() + world::grain - 1) / world::grain;
+}
+
+TEST_CASE("reaches_hold_the_bodies_of_their_grains_after_every_step") {
+    world many{scene{.bodies = 250}};
+    CHECK(have_right_reaches(many));
+    for (int step = 0; step < 20; ++step) {
+        many.advance();
+        REQUIRE(have_right_reaches(many));
+    }
+}
+
 TEST_CASE("a_shared_step_has_the_same_bits") {
     scene wanted;
     wanted.bodies = 250;
@@ -295,9 +318,16 @@ TEST_CASE("a_shared_step_has_the_same_bits") {
         world shared{wanted};
         for (int step = 0; step < 60; ++step) advance_shared(shared, members);
         CHECK(shared.hash() == alone.hash());
-        CHECK(shared.moves_like(alone));
+        CHECK(shared.moves_like(alone, {0, 250}));
         shared.advance();
-        CHECK_FALSE(shared.moves_like(alone));
+        CHECK_FALSE(shared.moves_like(alone, {0, 250}));
+        // Halves of two times are no state of either, until the second is taken back too.
+        shared.take(alone, {0, 128});
+        CHECK(shared.moves_like(alone, {0, 128}));
+        CHECK_FALSE(shared.moves_like(alone, {0, 250}));
+        shared.take(alone, {128, 250});
+        CHECK(shared.hash() == alone.hash());
+        CHECK(have_right_reaches(shared));
     }
     wanted.seed = 2;
     CHECK(world{wanted}.hash() != world{scene{.bodies = 250}}.hash());
@@ -327,12 +357,16 @@ TEST_CASE("a_picture_shows_each_body_at_its_place") {
 }
 
 TEST_CASE("a_picture_drawn_in_bands_is_the_same") {
-    const world many{scene{.bodies = 90}};
+    world many{scene{.bodies = 900}};
+    for (int step = 0; step < 50; ++step) many.advance();
     frame whole{160, 120};
     whole.draw(many, {0, 120});
     frame banded{160, 120};
     for (const std::size_t rank : {2, 0, 1}) banded.draw(many, share(120, 3, rank));
     CHECK(banded.hash() == whole.hash());
+    frame by_rows{160, 120};
+    for (std::size_t row = 0; row < 120; ++row) by_rows.draw(many, {row, row + 1});
+    CHECK(by_rows.hash() == whole.hash());
 }
 
 TEST_CASE("an_animation_holds_every_frame") {

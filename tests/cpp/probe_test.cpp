@@ -154,7 +154,7 @@ TEST_SUITE("json") {
         CHECK(json["cpus"][0]["max_hertz"].is_null());
         CHECK(json["cpus"][0]["capacity"] == 1024);
         CHECK(json["hypervisor"] == "kvm");
-        CHECK(json["energy_meters"][0]["status"] == "unavailable");
+        CHECK(json["energy_meters"][0]["status"] == "unproven");
     }
 
     TEST_CASE("measurements that gave no sample are null") {

@@ -191,6 +191,7 @@ def i9_14900k() -> Tree:
         "sys/class/powercap/intel-rapl:0/name": "package-0",
         "sys/class/powercap/intel-rapl:0/energy_uj": "123456789",
         "sys/devices/system/cpu/intel_pstate/no_turbo": "0",
+        "sys/firmware/acpi/platform_profile": "balanced",
         "sys/devices/system/cpu/smt/active": "1",
         "proc/sys/kernel/arch": "x86_64",
         "proc/self/cgroup": "0::/user.slice/user-1000.slice",
@@ -375,6 +376,7 @@ def virtual_machine() -> Tree:
         ".dockerenv": "",  # left over from the image that the disk was made of
         "sys/bus/event_source/devices/software/type": "1",
         "sys/bus/event_source/devices/msr/type": "11",
+        "proc/sys/kernel/perf_event_paranoid": "0",
         "sys/bus/event_source/devices/power/events/energy-psys": "event=0x05",
         "sys/bus/event_source/devices/power/events/energy-psys.unit": "Joules",
         "sys/devices/system/clocksource/clocksource0/available_clocksource": "kvm-clock tsc",

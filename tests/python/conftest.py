@@ -28,6 +28,12 @@ def settings_of_the_caller_do_not_leak_in(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("COLUMNS", "120")
 
 
+@pytest.fixture(autouse=True)
+def disks_are_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a killed process has written is there without; tens of thousands of rows would take a minute."""
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+
+
 @pytest.fixture
 def runners(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Fake executables in TAUTO_RUNNERS, and a current folder that may be written."""

@@ -126,5 +126,5 @@ class DeniedTree(Tree):
 
     def text(self, inside: str) -> str | None:
         if inside.endswith(self._ending):
-            raise PermissionError(errno.EACCES, "denied")
+            raise PermissionError(errno.EACCES, "denied", str(self.path(inside)))
         return super().text(inside)

@@ -33,7 +33,9 @@ class ModelExecutor:
     """Answers like the runners. ``errors``: text in a name → error kind; ``wrong``: → its answer.
 
     ``pinning``: a set-up's time by that with no affinity. ``joules``: a meter is there. ``stretch``: how much
-    longer the dear function takes in a thread that may move.
+    longer the dear function takes in a thread that may move. ``awake_watts``: what the machine draws
+    beside the busy CPUs while any is busy. ``noise``: the part of the time by which runs differ.
+    ``others``: the share of the CPU time that other programs take.
     """
 
     clock: VirtualClock
@@ -43,7 +45,9 @@ class ModelExecutor:
     interrupt_at: int | None = None
     joules: bool = False
     stretch: float = 1.0
+    awake_watts: float = 0.0
     noise: float = 0.002
+    others: float = 0.0
     probes: int = 0
     ran: list[str] = field(default_factory=list)
     commands: list[list[str]] = field(default_factory=list)
@@ -57,7 +61,8 @@ class ModelExecutor:
             self.probes += 1
             functions = {"collide_seconds": COLLIDE_SECONDS, "draw_seconds": DRAW_SECONDS}
             probed = {"seconds": JOB_SECONDS.get(str(settings["job"]), sum(functions.values())), **functions}
-            return RunResult(probed["seconds"], 0.1, record=probed)
+            energy = {"status": "measured", "joules": 1.0} if self.joules else METERLESS
+            return RunResult(probed["seconds"], 0.1, record=probed, energy=energy)
         if self.interrupt_at is not None and len(self.ran) == self.interrupt_at:
             raise KeyboardInterrupt
         self.ran.append(configuration.name)
@@ -69,10 +74,10 @@ class ModelExecutor:
         record = self._record(settings)
         answer = next((wrong for text, wrong in self.wrong.items() if text in configuration.name), "a" * 16)
         record["check"] = {"passed": True, "answer": answer}
-        energy: dict[str, Any] = dict(METERLESS)
+        energy = dict(METERLESS)
         if self.joules:
             busy = sum(one["busy_seconds"] for one in record.get("workers", ())) or record["seconds"]
-            watts = IDLE_WATTS + BUSY_WATTS * busy / record["seconds"]
+            watts = IDLE_WATTS + self.awake_watts + BUSY_WATTS * busy / record["seconds"]
             energy = {"status": "measured", "joules": watts, "reason": None, "mean_watts": watts}
             energy |= {"idle_watts": IDLE_WATTS, "idle_spread_watts": 0.1, "seconds": 1.0}
         return RunResult(
@@ -82,7 +87,7 @@ class ModelExecutor:
             migrations=3,
             user_seconds=0.1,
             system_seconds=0.0,
-            others_cpu_seconds=0.0,
+            others_cpu_seconds=0.2 * self.others,
             energy=energy,
         )
 

@@ -11,9 +11,10 @@ import pytest
 
 import study_fakes
 from tautochrone import cli
+from tautochrone.against import matching
 from tautochrone.errors import TautoError
 from tautochrone.row import STORE_SCHEMA
-from tautochrone.simulator import against, engine
+from tautochrone.simulator import engine
 from tautochrone.simulator.machines import Machine
 from tautochrone.simulator.measured_machine import measured_machine, placement_of, with_slow_cores
 from tautochrone.simulator.reading import Reads, private_level, retained, share, shared_level
@@ -123,9 +124,9 @@ def test_slowed_cpu_becomes_a_kind_of_its_own() -> None:
         with_slow_cores(machine, {"9": 2.0})
 
 
-def prediction(label: str, measured: float, simulated: float, cell: str = "2000") -> against.Predicted:
+def prediction(label: str, measured: float, simulated: float, cell: str = "2000") -> matching.Predicted:
     """One configuration in a cell."""
-    return against.Predicted(
+    return matching.Predicted(
         cell=cell,
         x=2000,
         emulated={},
@@ -141,10 +142,10 @@ def prediction(label: str, measured: float, simulated: float, cell: str = "2000"
 
 def test_errors_and_whether_the_best_was_named() -> None:
     good = [prediction("a", 1.0, 1.1), prediction("b", 1.04, 1.05), prediction("c", 2.0, 1.9)]
-    assert against.names_the_best(good)  # b is named, within 5 % of a
+    assert matching.names_the_best(good)  # b is named, within 5 % of a
     bad = [prediction("a", 1.0, 1.1, "4000"), prediction("b", 1.06, 1.05, "4000")]
-    assert not against.names_the_best(bad)
-    found = against.summary("loop", "test", [*good, *bad], {"qt ordered": 2})
+    assert not matching.names_the_best(bad)
+    found = matching.summary("loop", "test", [*good, *bad], {"qt ordered": 2})
     assert (found.near_best, found.cells) == (1, 2)
     assert found.together.median == pytest.approx(0.05)
     assert found.together.bias == pytest.approx(0.05 / 5.3, rel=0.5)
@@ -172,7 +173,7 @@ def loop_rows(machine: Machine, off: float) -> Iterable[dict[str, Any]]:
                 config = {"runtime": runtime, "library": library, "schedule": schedule, "chunk": chunk}
                 config |= {"placement": "all", "cpus": cpus, "cores": {}, "threads": len(cpus)}
                 config |= {"emulated": emulated, "size": size, "wait": "default"}
-                request = against.loop_request(config, there)
+                request = matching.loop_request(config, there)
                 assert request is not None
                 seconds = engine.simulate(there, [request])[0]["seconds"] / off
                 name = f"{library} {schedule} {size} {emulated}"
@@ -243,12 +244,12 @@ def test_short_tasks_are_compared_as_well(tmp_path: Path) -> None:
         }
 
     machine = with_slow_cores(measured_machine(record()), {"1": 2.0})
-    alone = against.mapreduce_request(config("serial", "serial", 1), machine)
+    alone = matching.mapreduce_request(config("serial", "serial", 1), machine)
     assert alone is not None
-    both = against.mapreduce_request(config("openmp", "static", 2), machine)
+    both = matching.mapreduce_request(config("openmp", "static", 2), machine)
     assert both is not None
     one, static = (row["seconds"] for row in engine.simulate(machine, [alone, both]))
     assert one == pytest.approx(50 * 8000 / 8e8, rel=0.02)
     assert static == pytest.approx(one, rel=0.05)  # half of the tasks on a core that is half as fast
-    assert against.mapreduce_request(config("qt", "ordered", 2), machine) is None
-    assert against.mapreduce_request(config("qt", "unordered", 3), machine) is None
+    assert matching.mapreduce_request(config("qt", "ordered", 2), machine) is None
+    assert matching.mapreduce_request(config("qt", "unordered", 3), machine) is None

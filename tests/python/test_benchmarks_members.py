@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from runner_processes import children_of
 from tautochrone.clock import VirtualClock
 from tautochrone.configuration import Configuration
 from tautochrone.executor import RunResult
@@ -124,9 +126,12 @@ def test_without_any_mpi_the_rows_say_so(tmp_path: Path) -> None:
     nobody = without(*members.MPI)
     made = context(tmp_path, clock, CollectiveExecutor(clock, smooth), find_peer=nobody)
     for measure in (members.short_reductions, members.every_length):
-        (own, *_) = measure(made)
+        own, cell = measure(made)
         assert own.met is None
+        assert cell.note == "no MPI is here"
         assert own.ratio is None
+        assert cell.what.endswith("against the better MPI")
+        assert "without openmpi and mpich and intelmpi, which are not here" in own.note
 
 
 def test_smooth_curves_keep_both_laws(tmp_path: Path) -> None:
@@ -269,14 +274,8 @@ def test_another_program_is_there_while_both_are_measured(
 
 
 def test_the_busy_process_ends_with_the_measurement() -> None:
-    before = _children()
-    with bodies.busy_process((0,)):
-        assert len(_children() - before) == 1
-    assert _children() == before
-
-
-def _children() -> set[str]:
-    found: set[str] = set()
-    for task in Path("/proc/self/task").iterdir():
-        found |= set((task / "children").read_text().split())
-    return found
+    before = children_of(os.getpid())
+    cpu = min(os.sched_getaffinity(0))
+    with bodies.busy_process((cpu,)):
+        assert len(children_of(os.getpid()) - before) == 1
+    assert children_of(os.getpid()) == before

@@ -13,6 +13,7 @@ import pytest
 from rich.console import Console
 
 from measuring import MACHINE, row
+from tautochrone.cli_study import show_policies
 from tautochrone.compare import compare_results, run_compare_command
 from tautochrone.errors import TautoError
 from tautochrone.row import Row
@@ -243,3 +244,13 @@ def test_times_are_told_in_a_unit_that_reads_well(tmp_path: Path) -> None:
     folder = stored(tmp_path / "x", rows)
     text = said(f"{folder}@runtime=a", f"{folder}@runtime=b")
     assert all(f"2 {unit} " in text for unit in ("s", "ms", "µs", "ns"))
+
+
+def test_policies_are_each_held_against_the_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, seconds in (("as-it-is", 2.0), ("governor-performance", 1.0), ("turbo-off", 3.0)):
+        stored(tmp_path / name, times("serial", seconds))
+    show_policies([tmp_path / name for name in ("as-it-is", "governor-performance", "turbo-off")])
+    said_of = capsys.readouterr().err.split("Policy ")[1:]
+    assert [one.split()[0] for one in said_of] == ["governor-performance", "turbo-off"]
+    assert "faster" in said_of[0]
+    assert "slower" in said_of[1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from measuring import configuration, open_store, plan, row
 from tautochrone import cli
 from tautochrone.clock import VirtualClock
 from tautochrone.compare import as_json, compare_results
+from tautochrone.configuration import Configuration
 from tautochrone.energy import estimate, record
 from tautochrone.energy.command import EnergyRequest, EnergyServices, run_energy_command
 from tautochrone.energy.find import Found, find_meter
@@ -25,6 +27,8 @@ from tautochrone.energy.tree import Tree
 from tautochrone.errors import TautoError
 from tautochrone.executor import RunResult
 from tautochrone.measure import run_plan
+from tautochrone.session import _cores_held
+from tautochrone.subprocess_executor import SubprocessExecutor
 
 NO_METER = Found(None, Unavailable("the system lists no energy meter", "Load the driver: sudo modprobe x"))
 QUICK = (sys.executable, "-S", "-c", "pass")
@@ -234,6 +238,37 @@ def test_a_row_without_a_meter_has_the_reason_cpu_seconds_and_core_seconds(tmp_p
     assert one["energy"]["core_seconds"] == 8.0
 
 
+@pytest.mark.parametrize(
+    ("settings", "cpus", "held"),
+    [
+        ({"cores": {"P": 2, "E": 3}, "threads": 9}, 8, 5),
+        ({"threads": 4}, 2, 4),
+        ({"threads": "4"}, 8, 4),
+        ({"threads": "16"}, 8, 8),
+        ({"OMP_NUM_THREADS": "2"}, 8, 2),
+        ({"OMP_NUM_THREADS": "2"}, None, 2),
+        ({"OMP_NUM_THREADS": "2,3"}, 8, 8),
+        ({}, 8, 8),
+        ({}, None, None),
+    ],
+)
+def test_cores_are_held_by_placement_by_threads_or_by_affinity(
+    settings: dict[str, Any], cpus: int | None, held: int | None
+) -> None:
+    assert _cores_held(settings, cpus) == held
+
+
+def test_the_executor_tells_how_many_cpus_a_program_may_use() -> None:
+    allowed = sorted(os.sched_getaffinity(0))
+    free = Configuration("a", ["true"])
+    bound = Configuration("b", ["true"], start={"cpus": allowed[:1]})
+    with SubprocessExecutor(reads="elapsed") as executor:
+        assert executor.run(free, 10.0).cpus == len(allowed)
+        assert executor.run(bound, 10.0).cpus == 1
+    with SubprocessExecutor(reads="elapsed", runs_here=False) as executor:
+        assert executor.run(free, 10.0).cpus is None
+
+
 def test_a_row_has_the_joules_of_its_process_and_of_its_result(tmp_path: Path) -> None:
     energy_of_row = record.for_row(
         {
@@ -249,6 +284,11 @@ def test_a_row_has_the_joules_of_its_process_and_of_its_result(tmp_path: Path) -
     assert energy_of_row["work_joules"] == 5.0
     assert energy_of_row["net_joules"] == 3.0
     assert energy_of_row["edp_joule_seconds"] == 2.5
+    found = record.figures_of_row({"seconds": 0.5, "error": None, "energy": energy_of_row}, 2.0)
+    assert found is not None
+    assert (found.run_joules, found.net_joules, found.common_joules) == (5.0, 3.0, 11.0)
+    failed = {"seconds": None, "error": {"kind": "failed"}, "energy": energy_of_row}
+    assert record.figures_of_row(failed) is None
 
 
 def test_a_metered_run_stores_what_the_meter_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -262,6 +302,29 @@ def test_a_metered_run_stores_what_the_meter_counted(tmp_path: Path, monkeypatch
     assert one["energy"]["status"] == "measured"
     assert one["energy"]["joules"] == pytest.approx(20.0)
     assert one["energy"]["source"] == "powercap"
+
+
+def test_idle_power_is_measured_after_the_last_run_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tautochrone.energy.recorder._SHORTEST_JUDGED_SECONDS", 1e9)
+    laboratory, clock = Laboratory(tmp_path / "tree"), Clock()
+    found = laboratory.found()
+    assert found.meter is not None
+    drawn = iter([5.0] * 5 + [15.0] * 5)  # joules of each fifth of a stretch
+
+    def sleep(seconds: float) -> None:
+        laboratory.work(next(drawn))
+        clock.seconds += seconds
+
+    executor = MeteredExecutor(
+        WorkingExecutor(laboratory, VirtualClock()), found, IdleLog(found.meter, sleep, clock)
+    )
+    assert executor.measure_idle() == ()  # nothing was metered yet
+    executor.run(configuration("A"), 10.0)
+    assert executor.measure_idle() == pytest.approx((5.0, 15.0))
+    assert executor.measure_idle() == pytest.approx((5.0, 15.0))  # no run since
+    assert MeteredExecutor(WorkingExecutor(laboratory, VirtualClock()), NO_METER).measure_idle() == ()
 
 
 # -- compare --

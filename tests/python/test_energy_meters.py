@@ -32,7 +32,11 @@ def nothing_opens(kind: int, config: int, cpu: int) -> RecordedEvents:
 
 
 def found_on(root: Path, clock: Clock, *actions: object, opener: object = nothing_opens) -> Found:
-    return find_meter(Tree(root), opener=opener, busy=steps(clock, *actions), clock=clock)  # type: ignore[arg-type]
+    return found_in(Tree(root), clock, *actions, opener=opener)
+
+
+def found_in(tree: Tree, clock: Clock, *actions: object, opener: object = nothing_opens) -> Found:
+    return find_meter(tree, opener=opener, busy=steps(clock, *actions), clock=clock)  # type: ignore[arg-type]
 
 
 def total(found: Found) -> float | None:
@@ -152,6 +156,42 @@ def test_two_socket_server_by_perf_reads_each_package_on_its_cpu_and_psys_once(t
     assert sorted(events.opened) == [(9, 2, 0), (9, 2, 28), (9, 5, 0)]
 
 
+def test_a_package_of_several_dies_is_the_sum_of_them(tmp_path: Path) -> None:
+    root = perf_unit(machine(tmp_path), "energy-pkg", "energy-ram", cpumask="0,24,48")
+    packages = {0: 0, 24: 0, 48: 1}
+    write(
+        root,
+        {
+            f"sys/devices/system/cpu/cpu{cpu}/topology/physical_package_id": one
+            for cpu, one in packages.items()
+        },
+    )
+    joules = {0: 20.125, 24: 10.25, 48: 7.5}
+    events = RecordedEvents(
+        {("energy-pkg", cpu): [1.0, 1.0, 1.0 + one] for cpu, one in joules.items()}
+        | {("energy-ram", cpu): [0.0, 0.0, one / 4] for cpu, one in joules.items()}
+    )
+    found = found_on(root, Clock(), opener=events)
+    assert found.meter is not None
+    assert found.meter.read() == {
+        "package-0": 30.375,
+        "package-1": 7.5,
+        "dram-0": 30.375 / 4,
+        "dram-1": 7.5 / 4,
+    }
+    assert [one.name for one in found.meter.domains] == ["package-0", "package-1", "dram-0", "dram-1"]
+    found.meter.close()
+    assert events.open_now == 0
+
+
+def test_a_die_whose_event_cannot_be_opened_leaves_no_other_open(tmp_path: Path) -> None:
+    root = perf_unit(machine(tmp_path), "energy-pkg", cpumask="0,24")
+    events = RecordedEvents({("energy-pkg", 0): [0.0]})
+    assert "cannot be opened" in reason(found_on(root, Clock(), opener=events))[0]
+    assert events.opened == [(9, 2, 0)]
+    assert events.open_now == 0
+
+
 def test_a_package_that_two_drivers_list_counts_once(tmp_path: Path) -> None:
     root = machine(tmp_path)
     zone(root, "intel-rapl:0", "package-0", 0)
@@ -166,14 +206,7 @@ def test_a_package_that_two_drivers_list_counts_once(tmp_path: Path) -> None:
 
 def test_zones_that_only_the_administrator_may_read(tmp_path: Path) -> None:
     root = zone(machine(tmp_path), "intel-rapl:0", "package-0", 1)
-    clock = Clock()
-    found = find_meter(
-        DeniedTree(root, "energy_uj"),
-        opener=nothing_opens,
-        busy=steps(clock),
-        clock=clock,  # type: ignore[arg-type]
-    )
-    assert reason(found) == (
+    assert reason(found_in(DeniedTree(root, "energy_uj"), Clock())) == (
         "only the administrator may read /sys/class/powercap/*/energy_uj",
         "Allow it until the next boot: sudo chmod a+r /sys/class/powercap/*/energy_uj",
     )
@@ -283,6 +316,30 @@ def test_a_container_that_shows_nothing(tmp_path: Path) -> None:
     assert "the container masks" in reason(found_on(root, Clock()))[0]
 
 
+def test_processes_of_others_that_are_hidden_say_nothing_of_a_container(tmp_path: Path) -> None:
+    # /proc mounted with hidepid=1: the folder of process 1 is there, and nothing in it may be read.
+    root = write(machine(tmp_path), {"proc/1/cgroup": "0::/kubepods/burstable/pod1"})
+    hidden = DeniedTree(root, "proc/1/cgroup")
+    assert reason(found_in(hidden, Clock()))[0] == "the system lists no energy meter"
+    zone(root, "intel-rapl:0", "package-0", 0)
+    found = found_in(hidden, Clock(), lambda: energy(root, "intel-rapl:0", 3_000_061))
+    assert total(found) == pytest.approx(3.000061)
+
+
+def test_a_closed_file_that_describes_a_meter_is_a_reason_and_no_defect(tmp_path: Path) -> None:
+    root = battery(zone(machine(tmp_path), "intel-rapl:0", "package-0", 0), power_now=8_000_000)
+    found = found_in(DeniedTree(root, "max_energy_range_uj"), Clock())
+    assert found.meter is not None
+    assert found.meter.source == "battery"
+    path = root / "sys/class/powercap/intel-rapl:0/max_energy_range_uj"
+    assert [(source, str(why)) for source, why in found.tried] == [
+        (
+            "powercap",
+            f"only the administrator may read {path}. Allow it until the next boot: sudo chmod a+r {path}",
+        )
+    ]
+
+
 def test_a_machine_that_lacks_the_driver(tmp_path: Path) -> None:
     assert reason(found_on(machine(tmp_path), Clock())) == (
         "the system lists no energy meter",
@@ -365,6 +422,40 @@ def test_a_node_sensor_is_integrated_by_trapezoids_and_graphics_are_apart(tmp_pa
     joules = found.meter.read()
     assert joules["power_meter-1"] == pytest.approx(0.3 * 150 + 2.0 * 200)
     assert total_joules(found.meter.domains, joules) == pytest.approx(445.0)
+
+
+def test_a_sensor_that_tells_the_power_of_this_moment(tmp_path: Path) -> None:
+    node = "sys/class/hwmon/hwmon0"
+    root = write(
+        machine(tmp_path),
+        {f"{node}/name": "ina3221", f"{node}/power2_input": 4_000_000, f"{node}/power2_label": "VDD_IN"},
+    )
+    clock = Clock()
+    found = found_on(root, clock, lambda: write(root, {f"{node}/power2_input": 6_000_000}))
+    assert found.meter is not None
+    assert [(one.name, one.kind) for one in found.meter.domains] == [("ina3221-VDD_IN", "node")]
+    clock.seconds += 2.0
+    assert total(found) == pytest.approx(0.3 * 5 + 2.0 * 6)
+
+
+def test_a_sensor_that_tells_its_power_twice_counts_once(tmp_path: Path) -> None:
+    node = "sys/class/hwmon/hwmon0"
+    root = write(machine(tmp_path), {f"{node}/name": "power_meter"})
+    write(root, {f"{node}/power1_average": 90_000_000, f"{node}/power1_input": 95_000_000})
+    clock = Clock()
+    found = found_on(root, clock)
+    clock.seconds += 1.7
+    assert total(found) == pytest.approx(2.0 * 90)
+
+
+@pytest.mark.parametrize("file", ["power1_input", "power1_average", "energy1_input"])
+def test_a_sensor_that_only_the_administrator_may_read(tmp_path: Path, file: str) -> None:
+    node = "sys/class/hwmon/hwmon0"
+    root = write(machine(tmp_path), {f"{node}/name": "power_meter", f"{node}/{file}": 90_000_000})
+    assert reason(found_in(DeniedTree(root, file), Clock())) == (
+        f"only the administrator may read /{node}/{file}",
+        f"Allow it until the next boot: sudo chmod a+r /{node}/{file}",
+    )
 
 
 def test_graphics_alone_are_no_meter_of_the_machine(tmp_path: Path) -> None:

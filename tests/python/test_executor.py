@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import signal
+import statistics
 import subprocess
 import sys
 import textwrap
@@ -18,7 +19,8 @@ from tautochrone import counters
 from tautochrone.configuration import Configuration
 from tautochrone.errors import TautoError
 from tautochrone.executor import RunResult
-from tautochrone.subprocess_executor import PADDING_VARIABLE, SubprocessExecutor
+from tautochrone.launcher import STDOUT_KEPT_BYTES, Output
+from tautochrone.subprocess_executor import PADDING_VARIABLE, Printed, SubprocessExecutor
 
 
 @pytest.fixture
@@ -361,3 +363,43 @@ def test_closing_twice_is_allowed_and_a_closed_executor_starts_anew(executor: Su
     executor.close()
     executor.close()
     assert executor.run(shell("""echo '{"seconds": 1}'"""), 60).seconds == 1
+
+
+def test_the_end_of_a_stream_is_kept() -> None:
+    reading, writing = os.pipe()
+    output = Output(reading, 10)
+    for word in (b"0123456789abc", b"def", b"gh"):
+        os.write(writing, word)
+        assert output.take()
+    os.close(writing)
+    assert not output.take()
+    os.close(reading)
+    assert (output.data, output.total) == (b"89abcdefgh", 18)
+
+
+def test_reading_costs_the_same_however_much_is_kept() -> None:
+    reading, writing = os.pipe()
+    output = Output(reading, STDOUT_KEPT_BYTES)
+    costs = []
+    for _ in range(STDOUT_KEPT_BYTES // (1 << 16) + 64):
+        os.write(writing, bytes(1 << 16))
+        begun = time.thread_time()
+        output.take()
+        costs.append(time.thread_time() - begun)
+    os.close(reading)
+    os.close(writing)
+    assert statistics.median(costs[-32:]) < 10 * statistics.median(costs[:8]) + 1e-4
+
+
+def test_a_judge_can_have_all_that_was_printed() -> None:
+    lengths = []
+
+    def judge(printed: Printed, folder: Path | None) -> tuple[dict[str, object], None]:
+        lengths.append((len(printed.output), printed.whole and printed.whole.stat().st_size))
+        return {}, None
+
+    command = shell("head -c 5000000 /dev/zero; echo end")
+    for whole_output in (True, False):
+        with SubprocessExecutor(reads="elapsed", judge=judge, whole_output=whole_output) as one:
+            assert one.run(command, 60.0).error is None
+    assert lengths == [(STDOUT_KEPT_BYTES, 5000004), (STDOUT_KEPT_BYTES, None)]

@@ -10,7 +10,7 @@ import pytest
 
 from tautochrone.cli import main
 from tautochrone.errors import TautoError
-from tautochrone.inspection.commands import behind
+from tautochrone.inspection.commands import behind, mpi_launch
 from tautochrone.inspection.findings import INSIDE, LINKED, LOADED, inspect, known_runtimes
 from tautochrone.inspection.watching import watch
 from tune_fakes import compiled, here
@@ -46,6 +46,31 @@ def test_the_program_behind_an_mpi_launcher_and_its_options(
     found = behind(shlex.split("mpirun -n 4 --bind-to core --mca btl self -x OMP_NUM_THREADS=2 sleep 1"))
     assert [path.name for path in found.programs] == ["sleep"]
     assert found.mpi_launcher == "mpirun"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "srun -p debug -A account -t 10:00 -w node1 -J name -n 2 sleep 1",
+        "srun -N1 --partition debug --time=5 --mem 4G -H -X sleep 1",
+        "srun -x node7 --exclusive sleep 1",
+        "mpiexec.hydra -f hosts -n 2 sleep 1",
+        "mpirun -hosts a,b -x A=1 sleep 1",
+        "aprun -n 4 -d 2 -cc cpu sleep 1",
+    ],
+)
+def test_values_of_a_launchers_options_are_not_the_program(
+    words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    launcher = words.split()[0]
+    executable(tmp_path / launcher, "#!/bin/sh\n")
+    for other in ("debug", "account", "hosts", "4G"):
+        executable(tmp_path / other, "#!/bin/sh\n")
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    assert [path.name for path in behind(words.split()).programs] == ["sleep"]
+    launch = mpi_launch(words.split())
+    assert launch is not None
+    assert words.split()[launch.program] == "sleep"
 
 
 def test_the_programs_that_a_script_names(tmp_path: Path) -> None:
@@ -101,9 +126,29 @@ def test_openmp_that_is_linked_statically_is_found_inside(tmp_path: Path) -> Non
     assert any("LD_PRELOAD" in note for note in found.notes)
 
 
+@pytest.mark.parametrize(
+    ("mark", "runtime"), [("RAYON_NUM_THREADS", "rayon"), ("GOMAXPROCS", "go"), ("NOTHING_OF_THE_KIND", None)]
+)
+def test_runtimes_of_rust_and_go_are_found_by_their_marks(
+    mark: str, runtime: str | None, tmp_path: Path
+) -> None:
+    found = inspect([str(compiled("mark.c", tmp_path, f'-DMARK="{mark}"'))], here())
+    marked = [one for one in found.runtimes if one.how == INSIDE]
+    assert [one.name for one in marked] == ([runtime] if runtime else [])
+
+
+def test_java_is_said_to_load_its_machine_when_it_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "java").write_bytes(compiled("mark.c", tmp_path, '-DMARK="java"').read_bytes())
+    (tmp_path / "java").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    assert any("add --run" in one for one in inspect(["java", "Main"], here()).notes)
+
+
 def test_a_program_without_openmp_has_none(tmp_path: Path) -> None:
     found = inspect([str(compiled("static_loop.c", tmp_path))], here())
-    assert not found.has("libgomp", "libomp")
+    assert not found.has_openmp
     assert found.schedules.asks_environment is False
 
 

@@ -28,7 +28,9 @@ from tautochrone.machine_record import (
     MeasuredCpu,
     SlowedCpu,
     TriadPoint,
+    frequency_policy,
 )
+from tautochrone.report import machine_view
 
 
 def _builder() -> ModuleType:
@@ -359,7 +361,10 @@ class TestAdvice:
         machine = fake("virtual_machine")
         assert "virtual machine (kvm)" in the_advice("counters", machine).finding
         assert "pmu=on" in the_advice("counters", machine).remedy
-        assert "may read 0 J" in the_advice("energy", machine).finding
+        finding = (
+            "An energy meter is listed, but it is not probed; in a virtual machine (kvm) it may read 0 J"
+        )
+        assert the_advice("energy", machine).finding == finding
         assert "host" in the_advice("energy", machine).remedy
         assert the_advice("counters", fake("container_v2")).remedy.startswith(
             "sudo sysctl kernel.perf_event_paranoid=2"
@@ -514,11 +519,36 @@ class TestCommand:
             machines.run_machine_command(False, tmp_path / "missing" / "m.toml", "quick", None, screen)
 
 
+def test_the_frequency_policy_is_recorded_and_shown_as_far_as_it_is_there(
+    fake: Callable[[str], Machine],
+) -> None:
+    machine = fake("i9_14900k")
+    assert machine.platform_profile == "balanced"
+    policy = "intel_pstate, powersave, preference balance_performance, turbo on, profile balanced"
+    assert dict(machine_view.build(machine.to_dict(), []).facts)["Frequency policy"] == policy
+    table = io.StringIO()
+    machines.render_table(machine, Console(file=table, width=150))
+    assert policy in table.getvalue()
+    plain = fake("virtual_machine")
+    assert plain.platform_profile is None
+    assert dict(machine_view.build(plain.to_dict(), []).facts)["Frequency policy"] == "not visible here"
+    slow = msgspec.structs.replace(plain, turbo=False)
+    assert frequency_policy(slow.to_dict()) == "turbo off"
+
+
 def test_unproven_meters_are_not_called_missing(fake: Callable[[str], Machine]) -> None:
     machine = fake("i9_14900k")
     assert machine.energy.status == "unproven"
     gone = msgspec.structs.replace(machine, energy=Availability(status="unavailable", reason="no meter"))
     assert the_advice("energy", gone).finding == "Energy cannot be measured: no meter"
+
+
+def test_the_page_leaves_a_listed_meter_to_the_probe(fake: Callable[[str], Machine]) -> None:
+    for name in ("i9_14900k", "virtual_machine"):
+        facts = dict(machine_view.build(fake(name).to_dict(), []).facts)
+        assert facts["Energy meter"] == "listed, but not probed"
+    facts = dict(machine_view.build(fake("container_v2").to_dict(), []).facts)
+    assert facts["Energy meter"].startswith("unavailable: ")
 
 
 def test_the_probe_reports_an_affinity_mask_of_its_own() -> None:

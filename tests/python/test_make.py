@@ -436,9 +436,9 @@ def test_what_was_built_ahead_is_not_built_again_unless_that_failed(
     assert diary.read_text().splitlines() == ["tsan"] * builds
 
 
-@pytest.mark.parametrize(("status", "searches"), [(0, 1), (1, 2)])
-def test_models_that_were_searched_ahead_are_counted_and_not_searched_again_unless_one_failed(
-    suite: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, status: int, searches: int
+@pytest.mark.parametrize("status", [0, 1])
+def test_models_that_were_searched_ahead_are_counted_and_not_searched_again(
+    suite: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, status: int
 ) -> None:
     diary = tmp_path / "searches"
     (tmp_path / "verify").mkdir()
@@ -448,7 +448,7 @@ def test_models_that_were_searched_ahead_are_counted_and_not_searched_again_unle
     stage = suite.Stage("verify", "a test", 1, suite.verify)
     monkeypatch.setattr(suite, "STAGES", [stage])
     assert suite.main() == status
-    assert diary.read_text().splitlines() == ["searched"] * searches
+    assert diary.read_text().splitlines() == ["searched"]
     assert (stage.count.passed, stage.count.failed) == (3, status)
 
 

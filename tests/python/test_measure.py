@@ -6,6 +6,7 @@ import os
 import signal
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -328,6 +329,10 @@ def test_runs_that_others_disturbed_are_counted(bench: Bench) -> None:
     bench.executor = Busy(bench.clock)
     (notice,) = bench.measure(plan(configuration("a"), rounds=8)).notices
     assert notice.startswith("in 4 of 8 runs other programs or the hypervisor took more than 2 %")
+    what = plan(configuration("a"), rounds=8)
+    slowed = {**what.machine, "emulated": [{"cpu": 1, "factor": 4.0}]}
+    bench.folder = bench.folder / "slowed"
+    assert not bench.measure(replace(what, machine=slowed)).notices
 
 
 def test_what_slows_a_cpu_on_purpose_disturbs_nobody(bench: Bench) -> None:

@@ -72,6 +72,8 @@ def test_members_that_share_the_sources_end_with_the_same_bits_on_every_engine()
     right = bits("tautochrone", "j", 2)
     ways = [("openmp", "loops-j"), ("openmp", "region-j"), ("openmpi", "j"), ("mpich", "j")]
     built = [way for way in ways if RUNNERS.is_built(way[0])]
+    if not built:
+        pytest.skip("no other engine was built")
     assert {way: bits(*way, 2) for way in built} == dict.fromkeys(built, right)
 
 

@@ -103,9 +103,11 @@ def test_every_policy_is_in_force_in_its_turn_and_gone_after_it(tmp_path: Path) 
     before = content(laptop(tmp_path))
     knobs = Knobs(Tree(tmp_path))
     seen: list[tuple[str, dict[str, str | None]]] = []
-    under_each_policy(
+    folders = under_each_policy(
         lambda folder: seen.append((folder.name, knobs.now())), tmp_path / "out", lambda sentence: None, knobs
     )
+    assert [folder.name for folder in folders] == [name for name, _ in seen]
+    assert folders[0] == tmp_path / "out" / "as-it-is"
     found = dict(seen)
     assert found["as-it-is"]["governor"] == "powersave"
     assert found["governor-performance"]["governor"] == "performance"

@@ -48,13 +48,13 @@ def test_two_programs_run_in_every_set_up() -> None:
     known = RUNNERS.start("together", "--describe").row["schedules"]
     assert {"free", "pinned", "one_pinned", "nice", "same", "same_nice"} <= set(known)
     groups = list(Path("/sys/fs/cgroup").glob("**/tauto-*-first"))
-    for setup in ("one_pinned", *(one for one in known if one in ("same_weight",))):
+    for setup in known:
         words = ("--schedule", setup, "--first", "physics", "--second", "physics")
         times = ("--first-repetitions", 1, "--second-repetitions", 2)
         done = RUNNERS.start("together", *words, *times, "--cpus", cpu_list(CPUS[:2]))
         assert (done.code, done.err) == (0, "")
         first, second = done.row["programs"]
-        assert done.row["seconds"] >= max(first["seconds"], second["seconds"]) * 0.5
+        assert done.row["seconds"] >= max(first["seconds"], second["seconds"])
         assert second["cpu_seconds"] > first["cpu_seconds"] > 0.0
     assert list(Path("/sys/fs/cgroup").glob("**/tauto-*-first")) == groups
 

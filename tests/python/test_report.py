@@ -303,6 +303,14 @@ def test_missing_numbers_are_never_zero() -> None:
     assert text.ratio(nothing) == text.percent(None) == text.binary_bytes(None) == "not measured"
 
 
+def test_the_inverse_of_a_ratio_turns_its_interval_and_its_verdict() -> None:
+    ratio = Ratio(value=0.5, low=0.4, high=0.625, confidence=0.99, rounds=8, verdict="faster")
+    assert ratio.inverse() == Ratio(value=2.0, low=1.6, high=2.5, confidence=0.99, rounds=8, verdict="slower")
+    assert ratio.inverse().inverse() == ratio
+    nothing = Ratio(value=None, low=None, high=None, confidence=None, rounds=3, verdict="not measured")
+    assert nothing.inverse() == nothing
+
+
 def test_an_interval_that_excludes_1_is_never_rounded_to_touch_it() -> None:
     def words(low: float, high: float, verdict: Any) -> str:
         middle = (low + high) / 2

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from measuring import MACHINE, row
-from tautochrone.report import energy, page
+from tautochrone.report import energy, page, spent
+from tautochrone.report.analysis_types import Joules, Spent
 from tautochrone.report.minimal import medians
 
 
@@ -82,3 +83,37 @@ def test_the_part_stands_in_a_studys_page() -> None:
     assert 'data-chart="energy"' in html
     assert "Pareto front" in html
     assert "Energy was not measured" not in html
+
+
+def test_energy_columns_are_there_where_a_row_was_metered() -> None:
+    idle = {"idle_watts": 2.0, "idle_spread_watts": 0.1, "cpu_seconds": 3.0, "core_seconds": 8.0}
+    rows = [
+        metered("a", seconds, joules, number) for number, (seconds, joules) in enumerate([(2.0, 9.0)] * 3)
+    ]
+    rows = [one | {"energy": {**one["energy"], **idle}} for one in rows]
+    found = spent.spent_of(rows, 5.0)
+    assert found.joules == Joules(run=9.0, mean_watts=4.5, net=5.0, common=15.0, edp=18.0, ed2p=36.0)
+    assert (found.cpu_seconds, found.core_seconds) == (3.0, 8.0)
+    records = [spent.record(found), spent.record(None)]
+    assert records[0]["common"] == 15.0
+    assert [name for name, _, _ in spent.columns(records)] == [
+        "joules", "watts", "net", "common", "edp", "ed2p",
+    ]  # fmt: skip
+
+
+def test_one_row_without_joules_leaves_cpu_and_core_time_alone() -> None:
+    rows = [metered("a", 2.0, 9.0), row("a", 1, 2.0, energy={"status": "unavailable", "cpu_seconds": 3.0})]
+    found = spent.spent_of(rows, 5.0)
+    assert (found.joules, found.cpu_seconds, found.core_seconds) == (None, 3.0, None)
+    assert [name for name, _, _ in spent.columns([spent.record(found)])] == ["cpu_seconds"]
+    assert spent.columns([spent.record(Spent())]) == ()
+
+
+def test_screening_counts_where_nothing_else_was_measured() -> None:
+    screened = metered("a", 2.0, 30.0) | {"source": "screening"}
+    assert spent.spent_of([screened], None).joules == Joules(
+        run=30.0, mean_watts=15.0, net=None, common=None, edp=60.0, ed2p=120.0
+    )
+    both = spent.spent_of([screened, metered("a", 2.0, 9.0, 1)], None)
+    assert both.joules is not None
+    assert both.joules.run == 9.0

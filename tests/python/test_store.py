@@ -397,3 +397,14 @@ def test_a_kill_at_any_moment_loses_at_most_the_line_in_flight(tmp_path: Path) -
         assert found == list(range(len(found)))
         assert len(found) in (told + 1, told + 2)
     assert told >= 12
+
+
+def test_a_row_is_on_the_disk_when_append_returns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[tuple[int, bytes]] = []
+    path = tmp_path / "rows.jsonl"
+    monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append((descriptor, path.read_bytes())))
+    with journal.Journal.open(path) as rows:
+        synced.clear()
+        rows.append({"a": 1})
+        rows.append({"b": 2})
+    assert [data.count(b"\n") for _, data in synced] == [1, 2]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -77,6 +78,51 @@ def test_crossing_lies_where_the_model_puts_it(tmp_path: Path) -> None:
     assert {one.runtime for one in analysis.crossings} >= {"tautochrone", "libgomp", "openmpi", "mpich"}
 
 
+needs_smpi = pytest.mark.skipif(shutil.which("smpirun") is None, reason="SimGrid is not here")
+
+
+@needs_smpi
+def test_sixteen_ranks_are_simulated_with_what_one_core_and_two_ranks_were_measured_to_need(
+    tmp_path: Path,
+) -> None:
+    lab = laboratory(illustrations=True)
+    analysis = run_study(request(tmp_path, particles=(256,), report=True), lab.services)
+    assert [one.library for one in analysis.simulated] == ["ompi", "mpich", "mvapich2"]
+    for one in analysis.simulated:
+        assert (one.particles, one.ranks) == (256, 16)
+        assert set(one.speed_up_by_scheme) == {"i", "j", "auto"}
+        # Messages of 2 us leave little of 16 cores for blocks of 256 particles.
+        assert 0.5 < max(one.speed_up_by_scheme.values()) < 8.0
+        assert 0.0 < one.exchange_share < 1.0
+    assert any("simulated by SMPI" in one for one in analysis.verdict_sentences)
+    page = visible((tmp_path / "report.html").read_text(encoding="utf-8"))
+    assert "What 16 ranks of MPI would do" in page
+    # Written again, the same without simulating.
+    (tmp_path / "report.html").unlink()
+    report_again(tmp_path)
+    assert "What 16 ranks of MPI would do" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_without_an_mpi_there_is_nothing_to_simulate_and_the_report_says_so(tmp_path: Path) -> None:
+    lab = laboratory(illustrations=True, absent=("openmpi", "mpich", "intelmpi"))
+    analysis = run_study(request(tmp_path, particles=(256,)), lab.services)
+    assert analysis.simulated == ()
+    (missing,) = (one for one in analysis.not_measured if "SMPI" in one.what)
+    assert "no MPI was measured" in missing.why
+
+
+def test_without_simgrid_the_report_says_what_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    lab = laboratory(illustrations=True)
+    analysis = run_study(request(tmp_path / "out", particles=(256,)), lab.services)
+    assert analysis.simulated == ()
+    (missing,) = (one for one in analysis.not_measured if "SMPI" in one.what)
+    assert "smpirun was not found" in missing.why
+    assert "libsimgrid-dev" in missing.remedy
+
+
 def test_forecast_is_the_models_and_grows_with_the_cores(tmp_path: Path) -> None:
     analysis = run_study(request(tmp_path, particles=(1024,)), laboratory().services)
     found = {one.members: one for one in analysis.forecasts}
@@ -127,16 +173,17 @@ def test_interrupted_study_goes_on(tmp_path: Path) -> None:
     lab = laboratory(interrupt_at=30)
     with pytest.raises(KeyboardInterrupt):
         run_study(request(tmp_path, particles=(256,)), lab.services)
-    first = len(lab.executor.ran)
     again = laboratory()
     analysis = run_study(request(tmp_path, particles=(256,)), again.services)
     with Store.read(tmp_path) as store:
-        assert len(store.rows(None)) == first + len(again.executor.ran)
-    assert "8 rounds" not in analysis.verdict_sentences[0]
+        runs = [(row["config_id"], row["round"]) for row in store.rows(None)]
+    assert len(runs) == len(set(runs)) == 30 + len(again.executor.ran)
+    assert len(runs) == 8 * len({configuration for configuration, _ in runs})
+    assert "8 good rounds" not in analysis.verdict_sentences[0]
 
 
 def test_report_has_every_figure_and_is_the_same_from_the_rows(tmp_path: Path) -> None:
-    run_study(request(tmp_path, report=True), laboratory().services)
+    analysis = run_study(request(tmp_path, report=True), laboratory().services)
     page = (tmp_path / "report.html").read_text()
     assert len(page) < 1_500_000
     data = embedded(page)
@@ -146,7 +193,11 @@ def test_report_has_every_figure_and_is_the_same_from_the_rows(tmp_path: Path) -
     words = visible(page)
     assert "Sixteen such cores would give" in words
     assert "sharing the targets (i)" in words
-    assert "never" in words or "active" in words
+    crossings = [one for one in analysis.crossings if one.low is not None and one.high is not None]
+    assert crossings
+    assert all(f"{one.low:.0f} to {one.high:.0f}" in words for one in crossings)
+    (bars,) = (one["encoding"] for one in data["charts"]["schemes"]["layer"] if "x2" in one["encoding"])
+    assert (bars["x"]["field"], bars["x2"]["field"]) == ("low", "high")
     report_again(tmp_path, tmp_path / "again.html")
     assert (tmp_path / "again.html").read_text() == page
 
@@ -186,9 +237,9 @@ def test_one_core_has_no_collective_to_predict_with() -> None:
 
 
 def test_rectangles_of_members() -> None:
-    assert [one.name for one in schemes_of(1)] == ["serial"]
-    assert [one.name for one in schemes_of(4)] == ["serial", "i", "2x2", "j"]
-    assert [one.name for one in schemes_of(6)] == ["serial", "i", "3x2", "2x3", "j"]
+    assert schemes_of(1) == [ALONE]
+    assert schemes_of(4) == [ALONE, Scheme(4, 1), Scheme(2, 2), Scheme(1, 4)]
+    assert schemes_of(6) == [ALONE, Scheme(6, 1), Scheme(3, 2), Scheme(2, 3), Scheme(1, 6)]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from html import unescape
 from pathlib import Path
@@ -39,6 +40,14 @@ def job(analysis: PowerAnalysis, title: str) -> JobCell:
 def shared(analysis: PowerAnalysis, title: str, way: str) -> SharedJob:
     """One way to share it."""
     return next(one for one in job(analysis, title).shared if one.way == way)
+
+
+class Powersave:
+    """A machine whose frequency policy is shown."""
+
+    def now(self) -> dict[str, str | None]:
+        """One knob of two."""
+        return {"governor": "powersave", "turbo": None}
 
 
 def claim(analysis: PowerAnalysis, id: str) -> bool | None:
@@ -114,16 +123,56 @@ def test_a_clock_that_drops_is_laid_to_the_governor_only_where_there_is_one(
     assert without.recommendations[2].supported is None
     assert "cannot be told here" in without.recommendations[2].here
 
-    class Shown:
-        def now(self) -> dict[str, str | None]:
-            return {"governor": "powersave", "turbo": None}
-
-    monkeypatch.setattr(power_study, "Knobs", Shown)
+    monkeypatch.setattr(power_study, "Knobs", Powersave)
     dropping = run_study(request(tmp_path / "b"), laboratory(stretch=1.3).services)
     assert dropping.recommendations[2].supported is True
     assert any("governor powersave" in row for row in dropping.recommendations[2].rows)
     steady = run_study(request(tmp_path / "c"), laboratory().services)
     assert steady.recommendations[2].supported is False
+
+
+def test_without_a_frequency_policy_a_steady_clock_says_nothing_of_governors(tmp_path: Path) -> None:
+    governor = run_study(request(tmp_path), laboratory().services).recommendations[2]
+    assert governor.supported is None
+    assert governor.here == (
+        "The busy thread’s work takes no longer than alone, and the machine shows no frequency policy that "
+        "could be another."
+    )
+
+
+def test_an_interval_across_the_limit_leaves_a_recommendation_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(power_study, "Knobs", Powersave)
+    found = run_study(request(tmp_path / "a"), laboratory(stretch=1.03, noise=0.1).services)
+    assert found.recommendations[2].supported is None
+    assert "leaves open whether the busy thread’s work takes 3.0 % longer" in found.recommendations[2].here
+    wide = run_study(request(tmp_path / "b"), laboratory(noise=4.0).services)
+    assert wide.recommendations[0].supported is None
+    assert "open)" in wide.recommendations[0].here
+    assert claim(wide, "P7") is None
+
+
+def test_energy_is_judged_by_its_paired_interval(tmp_path: Path) -> None:
+    """With 18 W of the machine awake for half as long, two threads take 0.73 of one thread's energy."""
+    saved = run_study(request(tmp_path / "a"), laboratory(joules=True, awake_watts=18.0).services)
+    assert claim(saved, "P2") is True
+    assert "0.73 (0.7" in next(one.ours for one in saved.claims if one.id == "P2")
+    assert saved.recommendations[0].supported is True
+    assert "save as much of its energy" in saved.recommendations[0].here
+    noisy = run_study(request(tmp_path / "b"), laboratory(joules=True, awake_watts=18.0, noise=0.3).services)
+    assert claim(noisy, "P2") is None
+    more = run_study(request(tmp_path / "c"), laboratory(joules=True).services)
+    assert claim(more, "P2") is False  # nothing that two threads would save
+    assert more.recommendations[0].supported is False
+    assert "Brought to one length, 0 of " in more.recommendations[0].here
+
+
+def test_a_restless_machine_is_said_after_the_first_sentence(tmp_path: Path) -> None:
+    analysis = run_study(request(tmp_path), laboratory(others=0.6).services)
+    assert analysis.verdict_sentences[1].startswith(
+        "Other programs took 60 % of the CPU time during this study: threads that wait for each other"
+    )
 
 
 def test_without_a_meter_not_one_joule_is_shown(tmp_path: Path) -> None:
@@ -140,6 +189,33 @@ def test_without_a_meter_not_one_joule_is_shown(tmp_path: Path) -> None:
     assert found.cpu_seconds == pytest.approx(JOB_SECONDS["encryption"] * (1 + EXTRA), rel=0.01)
 
 
+@pytest.mark.parametrize(
+    ("quick", "joules", "timed", "together"),
+    [
+        (True, False, 0.1, 0.25),
+        (False, False, 0.5, 0.25),
+        (True, True, 1.0, 1 / 3),
+        (False, True, 2.0, 2 / 3),
+    ],
+)
+def test_where_a_meter_reads_the_whole_process_the_timed_part_is_long(
+    tmp_path: Path, quick: bool, joules: bool, timed: float, together: float
+) -> None:
+    lab = laboratory(joules=joules)
+    run_study(request(tmp_path, quick=quick), lab.services)
+    options = [dict(itertools.pairwise(command)) for command in lab.executor.commands]
+    assert {float(one["--min-seconds"]) for one in options if "--min-seconds" in one} == {timed}
+    pairs = {one["--first-repetitions"] for one in options if "--first-repetitions" in one}
+    assert pairs == {str(round(together / JOB_SECONDS["encryption"]))}
+
+
+def test_a_study_that_began_with_a_meter_keeps_its_times_without(tmp_path: Path) -> None:
+    run_study(request(tmp_path, rounds=8), laboratory(joules=True).services)
+    again = laboratory(joules=False)
+    run_study(request(tmp_path, rounds=8), again.services)
+    assert again.executor.ran == []
+
+
 def test_energies_are_brought_to_the_longest_time(tmp_path: Path) -> None:
     analysis = run_study(request(tmp_path, report=True), laboratory(joules=True).services)
     one = shared(analysis, "encryption, AES-256-GCM", "serial")
@@ -154,7 +230,6 @@ def test_energies_are_brought_to_the_longest_time(tmp_path: Path) -> None:
     assert analysis.no_energy == ""
     html = (tmp_path / "report.html").read_text()
     assert "chart-energy" in html
-    assert claim(analysis, "P2") is False  # this model has no power that two threads would save
 
 
 def test_a_missing_library_leaves_its_job_out_by_name(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +16,15 @@ import pytest
 from tautochrone import cli
 from tautochrone.energy.find import Found
 from tautochrone.energy.meter import Unavailable
+from tautochrone.energy.recorder import Recording
 from tautochrone.errors import TautoError
 from tautochrone.foreground import Ended
 from tautochrone.sampler import LoadSample, SampledLoad
 from tautochrone.trace import findings, page, perfetto
-from tautochrone.trace.command import Traced, TraceRequest, TraceServices, run_trace_command
-from tautochrone.trace.threads import SampledThreads, Slice, ThreadSampler, ThreadTrack
+from tautochrone.trace.command import Traced, TraceRequest, TraceServices, as_record, run_trace_command
+from tautochrone.trace.threads import SampledThreads, Slice, ThreadSampler, ThreadTrack, moves_over_time
 
-NO_METER = Found(None, Unavailable("none"))
+NO_METER = Found(None, Unavailable("no meter is listed", "Load the driver"))
 
 
 def thread(
@@ -146,6 +148,11 @@ def test_balanced_threads_are_told_so() -> None:
     assert advice(track(1, 8.0), track(2, 8.2)).startswith("The 2 threads are balanced (imbalance 1.01)")
 
 
+def test_threads_that_never_rest_may_spin() -> None:
+    assert "OMP_WAIT_POLICY=passive" in advice(track(1, 9.9), track(2, 9.8))
+    assert "nothing to gain" in advice(track(1, 8.2), track(2, 8.0))
+
+
 def test_more_threads_than_cpus_are_told_so() -> None:
     said = advice(*(track(tid, 4.0, 4.0) for tid in range(4)), cpus=2)
     assert "wait for a CPU in 50 % of their time: use 2 threads" in said
@@ -168,7 +175,9 @@ def test_nothing_is_no_advice() -> None:
 def traced(tracks: list[ThreadTrack], name: str = "./a <b>") -> Traced:
     load = SampledLoad([LoadSample(0, 0.1, 0.5, 3e9), LoadSample(0, 0.2, 1.0, 2e9)])
     threads = SampledThreads(tracks, samples=2, seconds=10.0)
-    return Traced((name,), Ended(0, 10.0, 9.0, 1.0, 1 << 20), threads, load, None, 5, (0, 1))
+    return Traced(
+        (name,), Ended(0, 10.0, 9.0, 1.0, 1 << 20), threads, load, None, 5, (0, 1), NO_METER.unavailable
+    )
 
 
 def test_the_page_holds_everything_and_asks_nothing_of_the_network() -> None:
@@ -180,7 +189,7 @@ def test_the_page_holds_everything_and_asks_nothing_of_the_network() -> None:
     assert "0.500 (counted by the kernel)" in html
     assert "CPU 0 clock" in html
     assert 'class="wait"' in html
-    assert "no meter" in html
+    assert "not known: no meter is listed. Load the driver" in html
 
 
 def test_a_page_of_many_threads_stays_small() -> None:
@@ -201,7 +210,56 @@ def test_perfetto_has_a_track_a_cpu_and_a_thread_and_counters() -> None:
     slices = [event for event in events if event["ph"] == "X"]
     assert [(one["pid"], one["tid"], one["dur"]) for one in slices] == [(1, 1, 5e6), (2, 4, 10e6)]
     counters = {event["name"]: event["args"] for event in events if event["ph"] == "C"}
-    assert counters == {"load of CPU 0": {"percent": 50.0}, "power": {"watts": 12.5}}
+    assert counters == {
+        "load of CPU 0": {"percent": 50.0},
+        "power": {"watts": 12.5},
+        "migrations": {"threads": 0},
+    }
+
+
+def wandering() -> ThreadTrack:
+    one = ThreadTrack(7, 1, "solver", run_seconds=4.0, wait_seconds=0.0)
+    one.slices = [Slice(n, n + 1.0, 1.0, 0.0, cpu) for n, cpu in enumerate((0, 1, 1, 0))]
+    return one
+
+
+def test_migrations_are_counted_at_each_sample() -> None:
+    other = ThreadTrack(8, 1, "other", run_seconds=1.0, wait_seconds=0.0)
+    other.slices = [Slice(2.0, 3.0, 0.5, 0.0, 0), Slice(3.0, 4.0, 0.5, 0.0, 1)]
+    assert moves_over_time([wandering(), other]) == [(1.0, 0), (2.0, 1), (3.0, 0), (4.0, 2)]
+    events = perfetto.events([wandering(), other])["traceEvents"]
+    moved = [(one["ts"], one["args"]["threads"]) for one in events if one["name"] == "migrations"]
+    assert moved == [(1e6, 0), (2e6, 1), (3e6, 0), (4e6, 2)]
+
+
+def test_the_page_draws_load_and_migrations_over_time() -> None:
+    html = page.render(traced([wandering()]), findings.find([wandering()], 10.0, 5, 2))
+    assert 'aria-label="CPU 0 load: 50 % to 100 %"' in html
+    assert 'aria-label="migrations: 0 to 1 a sample"' in html
+    still = page.render(traced([track(1, 8.0)]), findings.find([track(1, 8.0)], 10.0, 5, 2))
+    assert 'aria-label="migrations' not in still
+
+
+def test_long_curves_are_drawn_as_means() -> None:
+    found = page._thinned([(float(n), float(n % 2)) for n in range(12_000)])
+    assert len(found) == 600
+    assert found[0] == (19.0, 0.5)
+    assert page._thinned([(1.0, 3.0)]) == [(1.0, 3.0)]
+
+
+def test_the_meters_own_cpu_time_is_part_of_what_looking_on_cost() -> None:
+    made = traced([track(1, 8.0)])
+    made.threads.sampler_cpu_seconds, made.load.sampler_cpu_seconds = 0.25, 0.5
+    recording = Recording("perf", (), sampler_cpu_seconds=2.0, unavailable=Unavailable("it went back"))
+    metered = replace(made, energy=recording)
+    judged = findings.find(made.threads.tracks, 10.0, 5, 2)
+    assert as_record(made, judged)["sampler_cpu_seconds"] == 0.75
+    written = as_record(metered, judged)
+    assert written["sampler_cpu_seconds"] == 2.75
+    assert (written["joules_reason"], written["joules_remedy"]) == ("it went back", None)
+    assert "2, in 2.75 s of CPU time" in page.render(metered, judged)
+    right = as_record(replace(made, energy=Recording("perf", (), joules=3.0)), judged)
+    assert (right["joules"], right["joules_reason"]) == (3.0, None)
 
 
 # -- the command --
@@ -235,6 +293,8 @@ def test_a_real_program_with_one_thread_that_works_four_times_longer(tmp_path: P
     assert 1.2 < found["imbalance"] < 3.0  # the thread that only started them counts for a little
     assert f"hread {workers[0]['tid']} (" in said
     assert found["joules"] is None
+    assert (found["joules_reason"], found["joules_remedy"]) == ("no meter is listed", "Load the driver")
+    assert said.count("warning: no energy meter: no meter is listed. Load the driver") == 1
     assert found["sampler_cpu_seconds"] < 0.2
     assert (tmp_path / "t.html").read_text().startswith("<!doctype html>")
     assert json.loads((tmp_path / "t.json").read_text())["traceEvents"]

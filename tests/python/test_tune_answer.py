@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from page_content import embedded, visible
 from tautochrone import report
+from tautochrone.configuration import Configuration
+from tautochrone.energy.metered_executor import ClosingExecutor
 from tautochrone.row import Row
 from tautochrone.tune.analysis import analyse
-from tautochrone.tune.effect_check import displayed, same
+from tautochrone.tune.effect_check import displayed, read_displayed, same, took_effect
 from tautochrone.tune.effects import main_effects
 from tautochrone.tune.objective import parse_objective
+from tautochrone.tune.options import TuneRequest
 from tautochrone.tune.paste import settings_to_paste, write_profile
+from tautochrone.tune.services import Services
 from tautochrone.tune.space import DEFAULT
 from tune_answers import FASTER, answer, context, rows_of
 from tune_fakes import machine
@@ -43,10 +51,62 @@ def _wavering(name: str, settings: dict[str, str]) -> list[Row]:
     ]
 
 
-def test_too_few_rounds_make_no_verdict() -> None:
-    found = analyse([*rows_of(DEFAULT, {}, 1.0, 5), *rows_of("winner", FASTER, 0.5, 5)], {}, context())
+@pytest.mark.parametrize(
+    ("rounds", "rivals", "looks", "ended", "why", "needed"),
+    [
+        (5, 1, (12,), "budget", "the budget ended after 5 rounds of the final", 8),
+        (10, 3, (10, 20, 40), "budget", "the budget ended after 10 rounds of the final", 11),
+        (5, 1, (12,), "", "the search was stopped after 5 rounds of the final", 8),
+        (0, 0, (), "", "the search was stopped before its final", None),
+        (0, 0, (), "alone", "all others were slower in the screening", None),
+    ],
+)
+def test_why_there_is_no_verdict_is_said(
+    rounds: int, rivals: int, looks: tuple[int, ...], ended: str, why: str, needed: int | None
+) -> None:
+    rows = [
+        *rows_of(DEFAULT, {}, 1.0, 1, "screening"),
+        *rows_of("slow", {"X": "s"}, 1.5, 1, "screening"),
+        *rows_of(DEFAULT, {}, 1.0, rounds),
+        *(one for rival in range(rivals) for one in rows_of(f"r{rival}", {"X": f"{rival}"}, 0.5, rounds)),
+    ]
+    found = analyse(rows, {}, context(looks=looks, ended=ended))
     assert found.winner == DEFAULT
-    assert "the budget ended before 8 rounds" in found.verdict_sentences[0]
+    end = f", and a verdict needs {needed}" if needed else ""
+    assert found.verdict_sentences[0] == f"Leave it as it is: {why}{end}, {len(rows)} runs."
+
+
+def test_failures_are_not_called_slowness_or_want_of_time() -> None:
+    def failing(name: str, rounds: int, source: str = "measured") -> list[Row]:
+        error = {"kind": "failed", "message": "it was killed by SIGSEGV"}
+        rows = rows_of(name, {"X": name}, 0.5, rounds, source)
+        return [one | {"seconds": None, "error": error} for one in rows]
+
+    def said(*rows: Row) -> str:
+        default = [*rows_of(DEFAULT, {}, 1.0, 1, "screening"), *rows_of(DEFAULT, {}, 1.0)]
+        return analyse([*default, *rows], {}, context()).verdict_sentences[0]
+
+    assert "all others failed, " in said(*failing("bad", 2, "screening"))
+    slow = rows_of("slow", {"X": "s"}, 1.5, 1, "screening")
+    assert "all others were slower in the screening or failed" in said(*failing("bad", 2, "screening"), *slow)
+    assert "all others failed in the final" in said(*failing("bad", 2))
+    seldom = [*rows_of("seldom", {"X": "s"}, 0.5, 3), *failing("seldom", 5)[3:]]
+    assert "no other has more than 3 good rounds beside it, and a verdict needs 8" in said(*seldom)
+
+
+def test_runs_beside_other_programs_are_counted_by_the_cpus_of_the_machine() -> None:
+    rows = rows_of(DEFAULT, {}, 1.0, others_cpu_seconds=0.1)  # 5 % of two CPUs, 1.25 % of eight
+    two, eight = (machine([1.0] * cpus).to_dict() for cpus in (2, 8))
+    assert analyse(rows, two, context()).notices[0].startswith("beside 12 of the final's 12 runs")
+    assert analyse(rows, eight, context()).notices == ()
+
+
+def test_what_makes_cpus_slow_on_purpose_disturbs_no_run() -> None:
+    rows = rows_of(DEFAULT, {}, 1.0, others_cpu_seconds=0.5)
+    slowed = machine().to_dict() | {"emulated": [{"cpu": 1, "factor": 4.0}]}
+    assert analyse(rows, slowed, context()).notices == ()
+    stolen = rows_of(DEFAULT, {}, 1.0, others_cpu_seconds=0.5, steal_seconds=0.5)
+    assert analyse(stolen, slowed, context()).notices != ()
 
 
 def test_what_failed_never_wins_and_is_named() -> None:
@@ -68,12 +128,25 @@ def test_larger_can_be_better() -> None:
     assert "25 % higher than now (25 to 25 %)" in found.verdict_sentences[0]
 
 
+def test_a_number_on_standard_error_counts_where_standard_output_has_none() -> None:
+    objective = parse_objective("regex-max:Performance: +([0-9.]+)")
+    heading = "                 (ns/day)    (hour/ns)\n"
+    assert objective.matched("", f"{heading}Performance:      284.512        0.084\n") == 284.512
+    assert objective.matched("Performance: 1", "Performance: 2") == 1.0
+    assert objective.matched("", heading) is None
+
+
 def test_memory_and_energy_have_their_own_figures() -> None:
     memory = rows_of(DEFAULT, {}, 1.0, max_rss_bytes=1 << 20)
     assert parse_objective("memory").figure(memory[0]) == 1 << 20
     metered = rows_of(DEFAULT, {}, 2.0, energy={"status": "measured", "joules": 30.0})
     assert parse_objective("energy").figure(metered[0]) == 30.0
     assert parse_objective("edp").figure(metered[0]) == 60.0
+    squared = parse_objective("ed2p")
+    assert squared.needs_meter
+    assert squared.figure(metered[0]) == 120.0
+    assert squared.written(120.0) == "120 Js²"
+    assert squared.less[0] == "less energy times time squared"
 
 
 def test_main_effects_are_found_again() -> None:
@@ -93,14 +166,52 @@ def test_main_effects_are_found_again() -> None:
     assert main_effects(grid[:1]) == ()
 
 
+def pasted(settings: dict[str, str], **fields: object) -> dict[str, str]:
+    """The lines to paste by their labels."""
+    made = settings_to_paste(context(**{"working_folder": "/home/me", **fields}), settings)
+    return {one.label: one.text for one in made}
+
+
+def test_a_systemd_unit_finds_the_program_and_its_files() -> None:
+    unit = pasted({"X": 'a "b" 5%'}, program=("sh", "-c", "echo $HOME 5%"))["systemd unit"]
+    assert unit.splitlines() == [
+        "[Service]",
+        "WorkingDirectory=/home/me",
+        'Environment="X=a \\"b\\" 5%%"',
+        f'ExecStart={shutil.which("sh")} -c "echo $$HOME 5%%"',
+    ]
+
+
+def test_a_slurm_script_starts_what_has_a_launcher_by_that_alone() -> None:
+    mpi = {"mpi_launcher": "mpirun", "program": ("mpirun", "-np", "2", "./solver")}
+    script = pasted({"mpi_ranks": "4x2"}, **mpi)["Slurm script"].splitlines()
+    assert script[-1] == "mpirun -np 4 ./solver"
+    assert {"#SBATCH --ntasks=4", "#SBATCH --cpus-per-task=2", "export SRUN_CPUS_PER_TASK=2"} <= set(script)
+    own = pasted({"OMP_NUM_THREADS": "3"}, mpi_launcher="srun", program=("srun", "-n2", "./solver"))
+    assert own["Slurm script"].splitlines()[-1] == "srun -n2 ./solver"
+    assert "#SBATCH --ntasks=2\n#SBATCH --cpus-per-task=3\n" in own["Slurm script"]
+    inside = pasted({"OMP_NUM_THREADS": "3"}, mpi_launcher="mpirun", program=("./job.sh",))["Slurm script"]
+    assert inside.splitlines()[-1] == "./job.sh"
+    assert "--ntasks" not in inside
+
+
+def test_a_slurm_script_asks_for_the_cpus_of_the_threads_and_not_for_numbers_of_cpus() -> None:
+    plain = pasted({"OMP_NUM_THREADS": "8"})["Slurm script"]
+    assert "#SBATCH --ntasks=1\n#SBATCH --cpus-per-task=8\n" in plain
+    assert plain.splitlines()[-1] == "srun --cpu-bind=none ./solver case.in"
+    assert "cpus-per-task" not in pasted({"weighted_places": "0:4,1:1"})["Slurm script"]
+
+
 def test_lines_to_paste_have_the_settings_of_each_place() -> None:
     settings = {"OMP_NUM_THREADS": "8", "nice": "5"}
-    lines = {one.label: one.text for one in settings_to_paste(context(), settings)}
+    lines = pasted(settings)
     assert "export OMP_NUM_THREADS=8\nnice -n 5 ./solver case.in" in lines["Shell"]
-    assert 'Environment="OMP_NUM_THREADS=8"\nNice=5\nExecStart=./solver case.in' in lines["systemd unit"]
+    assert (
+        'Environment="OMP_NUM_THREADS=8"\nNice=5\nExecStart=/home/me/solver case.in' in lines["systemd unit"]
+    )
     assert "srun --cpu-bind=none nice -n 5 ./solver case.in" in lines["Slurm script"]
-    assert 'ENV OMP_NUM_THREADS="8"\nCMD ["./solver", "case.in"]' in lines["Dockerfile"]
-    pinned = {one.label: one.text for one in settings_to_paste(context(), {"cpus": "0-2"})}
+    assert 'ENV OMP_NUM_THREADS="8"\nCMD ["nice", "-n", "5", "./solver", "case.in"]' in lines["Dockerfile"]
+    pinned = pasted({"cpus": "0-2"})
     assert "taskset -c 0,1,2 ./solver case.in" in pinned["Shell"]
     assert "CPUAffinity=0 1 2" in pinned["systemd unit"]
 
@@ -123,6 +234,41 @@ def test_the_report_shows_words_charts_and_lines_to_paste(tmp_path: Path) -> Non
     assert set(embedded(text)["charts"]) == {"final", "candidates", "effects"}
     assert "OMP_NUM_THREADS=8" in text
     assert "libgomp.so.1 is linked" in text
+
+
+@pytest.fixture
+def effect_executor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ClosingExecutor]:
+    """The executor of a search with --scratch in `tmp_path`, which reads what runtimes display."""
+    monkeypatch.chdir(tmp_path)
+    request = TuneRequest(command=("sh",), scratch=True)
+    with closing(Services().executor(request, read_displayed, None)) as executor:
+        yield executor
+
+
+def winner(script: str, nice: int = 0, **variables: str) -> Configuration:
+    return Configuration("winner", ["sh", "-c", script], variables, variables, start={"nice": nice})
+
+
+def test_the_effect_is_checked_by_a_run_like_those_of_the_search(
+    tmp_path: Path, effect_executor: ClosingExecutor
+) -> None:
+    usual = os.nice(0)
+    script = "touch new; for one in OMP_NUM_THREADS GOMP_SPINCOUNT; do echo \" $one = '$(nice)'\" >&2; done"
+    asked = winner(script, 5, OMP_NUM_THREADS=f"{usual + 5}", GOMP_SPINCOUNT="77", OTHER="1")
+    said = took_effect(asked, effect_executor, 10.0)
+    assert said == (f"GOMP_SPINCOUNT is '{usual + 5}' for the runtime where '77' was set",)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_effect_that_cannot_be_seen_is_no_effect_that_failed(effect_executor: ClosingExecutor) -> None:
+    assert "failed" in took_effect(winner("sleep 30", OMP_DYNAMIC="true"), effect_executor, 0.2)[0]
+    assert "said nothing" in took_effect(winner("true", OMP_DYNAMIC="true"), effect_executor, 10.0)[0]
+    assert took_effect(winner("exit 1", OTHER="1"), effect_executor, 10.0) == ()
+
+
+def test_what_libomp_displays_in_other_words_is_not_compared(effect_executor: ClosingExecutor) -> None:
+    script = "echo \" [host] KMP_HW_SUBSET='1core'\" >&2"
+    assert took_effect(winner(script, KMP_HW_SUBSET="1c"), effect_executor, 10.0) == ()
 
 
 def test_what_a_runtime_displays_is_understood() -> None:

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tautochrone.cli import main
+from tautochrone.configuration import Configuration
 from tautochrone.energy.find import Found
 from tautochrone.energy.meter import Unavailable
 from tautochrone.errors import TautoError
 from tautochrone.tune import trial
+from tautochrone.tune.judging import Judging
 from tautochrone.tune.objective import parse_objective
 from tautochrone.tune.options import TuneRequest
 from tautochrone.tune.services import Services
-from tautochrone.tune.tuning import prepare
+from tautochrone.tune.tuning import _meter, prepare
 from tune_fakes import machine
 
 WORK = "i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done; "
@@ -68,6 +73,12 @@ def test_a_command_that_needs_a_terminal() -> None:
         check("test -t 0 || { echo 'stdin is not a terminal' >&2; exit 1; }")
 
 
+@pytest.mark.parametrize("said", ["top: failed tty get", "Vim: Warning: Output is not to a terminal"])
+def test_words_that_mean_a_terminal_is_missing(said: str) -> None:
+    with pytest.raises(TautoError, match=r"needs a terminal.*batch mode"):
+        check(f"echo '{said}' >&2; exit 1")
+
+
 def test_a_command_that_opens_the_terminal_itself() -> None:
     with pytest.raises(TautoError, match=r"needs a terminal"):
         check("read answer </dev/tty")
@@ -76,6 +87,10 @@ def test_a_command_that_opens_the_terminal_itself() -> None:
 def test_an_output_without_the_number() -> None:
     with pytest.raises(TautoError, match=r"nothing that matches.*in its default run.*in brackets"):
         check("echo speed: fast", objective="regex:speed: ([0-9.]+)")
+
+
+def test_a_number_on_standard_error_is_found() -> None:
+    check("echo speed: 5 >&2", objective="regex:speed: ([0-9.]+)")
 
 
 def test_a_number_that_is_not_positive() -> None:
@@ -120,9 +135,47 @@ def test_a_check_that_the_default_does_not_pass() -> None:
     check("echo 2", check="grep -q 2")
 
 
-def test_energy_without_a_meter() -> None:
+def test_a_check_reads_all_that_the_program_prints() -> None:
+    check("head -c 5000000 /dev/zero", check="test $(wc -c) -eq 5000000")
+
+
+def test_answers_are_the_same_only_if_all_that_was_printed_is() -> None:
+    request = TuneRequest(command=("sh",), same_output=True)
+    judging = Judging(parse_objective("time"), same_output=True)
+    found = []
+    with closing(Services().executor(request, judging, None)) as executor:
+        for first in ("a", "b", "a"):
+            words = ["sh", "-c", f"echo {first}; head -c 5000000 /dev/zero"]
+            found.append(executor.run(Configuration(first, words), 60.0).record["check"])
+    assert found[0] == found[2] != found[1]
+
+
+@pytest.mark.parametrize("objective", ["energy", "edp", "ed2p"])
+def test_energy_without_a_meter(objective: str) -> None:
     with pytest.raises(TautoError, match=r"no energy meter: there is no meter in a virtual machine"):
-        check("true", objective="energy")
+        check("true", objective=objective)
+
+
+def test_time_is_metered_too_and_without_a_meter_there_is_one_warning() -> None:
+    said = io.StringIO()
+    request = TuneRequest(command=("sh", "-c", WORK), environment={"X": ("a", "b")}, budget_seconds=60.0)
+    services = Services(machine=lambda measure: machine(), meter=no_meter, messages=said)
+    prepared = prepare(request, services)
+    assert prepared.meter == no_meter()
+    assert said.getvalue().splitlines() == [
+        "tauto: warning: no energy meter: there is no meter in a virtual machine. Measure on the host"
+    ]
+    elsewhere = replace(request, nodes=4, launcher=("srun", "-N1"))
+    assert _meter(elsewhere, parse_objective("time"), services) is None
+    assert len(said.getvalue().splitlines()) == 1
+
+
+def test_what_blurs_a_meter_is_said_once() -> None:
+    said = io.StringIO()
+    found = Found(None, None, (), ("SGX is on",))
+    services = Services(meter=lambda: found, messages=said)
+    assert _meter(TuneRequest(command=("true",)), parse_objective("memory"), services) is found
+    assert said.getvalue() == "tauto: warning: SGX is on\n"
 
 
 @pytest.mark.parametrize(
@@ -142,6 +195,40 @@ def test_objectives_that_are_none(words: str, said: str) -> None:
 def test_several_nodes_need_a_launcher() -> None:
     with pytest.raises(TautoError, match=r"--nodes 4 without --launcher.*srun"):
         check("true", nodes=4)
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"nodes": 4, "launcher": ("srun", "-N1", "--exclusive")}, "--nodes 4"),
+        ({"nodes": 2, "launcher": ("env",)}, "--nodes 2"),
+        ({"launcher": ("env", "A=1", "srun", "-N1")}, "--launcher 'env A=1 srun -N1'"),
+    ],
+)
+@pytest.mark.parametrize("objective", ["energy", "edp"])
+def test_joules_of_other_nodes(options: dict[str, Any], named: str, objective: str) -> None:
+    said = rf"--objective {objective} cannot be had with {named}.*this machine's. Start tauto on the node"
+    with pytest.raises(TautoError, match=said):
+        check("true", objective=objective, **options)
+
+
+def test_joules_of_several_nodes_end_with_code_2(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--objective", "energy", "--nodes", "4", "--launcher", "srun -N1", "--", "true"]
+    assert main(["tune", *words]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_the_trial_runs_the_words_that_are_always_added() -> None:
+    command = ("sh", "-c", WORK + '[ "$*" = "-quick 7" ]', "sh")
+    check(command, arguments=(("-quick", "7"), ("-t", "{threads}")), values={"threads": ("1", "2")})
+    with pytest.raises(TautoError, match=r"fails as it is, with exit code 1"):
+        check(command)
+
+
+def test_braces_without_values_are_refused_before_the_command_runs(tmp_path: Path) -> None:
+    with pytest.raises(TautoError, match=r"nothing says what \{level\} stands for"):
+        check("echo {level} > result.txt")
+    assert not (tmp_path / "result.txt").exists()
 
 
 def test_the_command_line_ends_with_code_2(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import shutil
+import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,6 +18,8 @@ from typing import Any
 import pytest
 
 from tautochrone.emulate import available, emulated
+from tautochrone.energy.find import Found
+from tautochrone.energy.meter import Unavailable
 from tautochrone.errors import TautoError
 from tautochrone.report.tune.analysis_types import TuneAnalysis
 from tautochrone.run_profile import command_of, read
@@ -33,6 +36,11 @@ def in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
+def no_meter() -> Found:
+    """Idle power would take longer than these budgets."""
+    return Found(None, Unavailable("a test"))
+
+
 def need(program: str) -> None:
     if shutil.which(program) is None:
         pytest.skip(f"{program} is not here")
@@ -45,7 +53,7 @@ def tune(command: Sequence[object], budget: float = 4.0, **options: Any) -> tupl
         command=tuple(map(str, command)),
         **{"budget_seconds": budget, "output": Path("out"), "report": False, "most_candidates": 8, **options},
     )
-    services = Services(machine=lambda measure: here(), output=said, messages=io.StringIO())
+    services = Services(machine=lambda measure: here(), output=said, messages=io.StringIO(), meter=no_meter)
     try:
         found = run_tune(request, services)
     except TautoError as error:
@@ -123,6 +131,66 @@ def test_gromacs_is_seen_with_its_runtimes() -> None:
     assert found.has("libgomp")
 
 
+def water(boxes: int = 1) -> str:
+    """A run for GROMACS, of 216 water molecules a box; two domains need several boxes."""
+    need("gmx")
+    box = Path("/usr/share/gromacs/top/spc216.gro")
+    if not box.exists():
+        pytest.skip("GROMACS has no water here")
+    parameters = "integrator=md\nnsteps=100\ncoulombtype=reaction-field\nrcoulomb=0.9\nrvdw=0.9\n"
+    Path("md.mdp").write_text(parameters)
+    molecules = f"[ system ]\nwater\n[ molecules ]\nSOL {216 * boxes}\n"
+    Path("md.top").write_text(
+        f'#include "oplsaa.ff/forcefield.itp"\n#include "oplsaa.ff/spc.itp"\n{molecules}'
+    )
+    for words in (
+        ["gmx", "genconf", "-f", box, "-nbox", boxes, 1, 1, "-o", "box.gro"],
+        ["gmx", "grompp", "-f", "md.mdp", "-c", "box.gro", "-p", "md.top", "-o", "md.tpr", "-maxwarn", 5],
+    ):
+        subprocess.run(list(map(str, words)), check=True, capture_output=True)
+    return "md.tpr"
+
+
+def test_the_figure_of_gromacs_is_found_where_it_prints_it() -> None:
+    found, _ = tune(
+        ["gmx", "mdrun", "-ntmpi", "1", "-ntomp", "{omp}", "-s", water()],
+        budget=8.0,
+        values={"omp": ("2", "1")},
+        objective="regex-max:Performance: +([0-9.]+)",
+        scratch=True,
+        most_candidates=2,
+    )
+    assert {one.figure is not None for one in found.candidates} == {True}
+
+
+_BUT_RANKS = (
+    "OMP_NUM_THREADS",
+    "OMP_PLACES",
+    "OMP_PROC_BIND",
+    "OMP_WAIT_POLICY",
+    "cpus",
+    "mpi_map",
+    "mpi_bind",
+)
+
+
+def test_gromacs_under_an_mpi_is_tried_with_other_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
+    need("gmx_mpi")
+    need("mpirun")
+    for name in ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"):
+        monkeypatch.setenv(name, "1")
+    found, _ = tune(
+        ["mpirun", "--oversubscribe", "-n", "2", "gmx_mpi", "mdrun", "-ntomp", "1", "-s", water(3)],
+        budget=20.0,
+        scratch=True,
+        excluded=_BUT_RANKS,
+        most_candidates=4,
+    )
+    ranks = {one.settings.get("mpi_ranks") for one in found.candidates if one.figure is not None}
+    assert len(ranks) >= 2
+    assert {one.knob for one in found.tried} >= {"mpi_ranks"}
+
+
 def test_an_objective_that_the_program_prints(tmp_path: Path) -> None:
     script = "i=0; while [ $i -lt 3000 ]; do i=$((i + 1)); done; echo speed: $SPEED"
     found, _ = tune(
@@ -133,6 +201,29 @@ def test_an_objective_that_the_program_prints(tmp_path: Path) -> None:
     )
     assert found.settings == {"SPEED": "20"}
     assert "100 % higher than now" in found.verdict_sentences[0]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"objective": "regex:([0-9]+)"},
+        {"objective": "memory"},
+        {"check": "grep -q 8"},
+        {"same_output": True},
+        {"scratch": True},
+    ],
+)
+def test_a_search_that_judges_otherwise_does_not_go_on_with_the_rows(other: dict[str, Any]) -> None:
+    command = ["sh", "-c", "i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done; echo 8"]
+    options: dict[str, Any] = {"environment": parse_environment(["X=1"]), "excluded": ("cpus",)}
+    tune(command, budget=0.5, **options)
+    with Store.read(Path("out")) as store:
+        rows = len(store.rows(None))
+    with pytest.raises(TautoError, match=r"measured with other settings.*--fresh"):
+        tune(command, budget=0.5, **options, **other)
+    tune(command, budget=0.5, **options)
+    with Store.read(Path("out")) as store:
+        assert len(store.rows(None)) >= rows
 
 
 def test_a_wrong_answer_does_not_win(tmp_path: Path) -> None:
@@ -171,7 +262,9 @@ def test_a_space_is_recorded(tmp_path: Path) -> None:
         record_rounds=2,
         output=tmp_path / "out",
     )
-    services = Services(machine=lambda measure: here(), output=io.StringIO(), messages=io.StringIO())
+    services = Services(
+        machine=lambda measure: here(), output=io.StringIO(), messages=io.StringIO(), meter=no_meter
+    )
     assert run_tune(request, services) is None
     space = json.loads((tmp_path / "space.json").read_text())
     assert sorted(one["name"] for one in space["candidates"]) == ["X=1", "X=2", "default"]
@@ -189,7 +282,10 @@ def test_weighted_places_balance_a_static_loop_on_unequal_cores(tmp_path: Path) 
         factor = state.factors[slow]
         speeds = [1.0] * slow + [1.0 / factor]
         services = Services(
-            machine=lambda measure: machine(speeds), output=io.StringIO(), messages=io.StringIO()
+            machine=lambda measure: machine(speeds),
+            output=io.StringIO(),
+            messages=io.StringIO(),
+            meter=no_meter,
         )
         request = TuneRequest(
             command=(str(program), "20", "300"),

@@ -17,7 +17,7 @@ from tautochrone.tune.options import (
     parse_fixed,
     parse_range,
 )
-from tautochrone.tune.space import DEFAULT, Space, build_space, invalid
+from tautochrone.tune.space import DEFAULT, Space, build_space, check_names, invalid
 from tautochrone.tune.values import MAKERS, multiplicities, place_of, values_of, weights_of
 from tune_fakes import findings, machine
 
@@ -28,7 +28,9 @@ SMT = place_of(machine([1.0] * 8, threads_per_core=2))
 
 def space(*runtimes: str, place: Any = EQUAL, request: dict[str, Any] | None = None, **found: Any) -> Space:
     asked = TuneRequest(**{"command": ("./program",), "most_candidates": 500, **(request or {})})
-    return build_space(asked, findings(*runtimes, cpus=len(place.numbers), **found), place)
+    seen = findings(*runtimes, cpus=len(place.numbers), command=asked.command, **found)
+    check_names(asked)
+    return build_space(asked, seen, place)
 
 
 def tried(found: Space) -> dict[str, tuple[str, ...]]:
@@ -66,6 +68,17 @@ def test_schedules_are_tried_only_where_loops_ask_for_them() -> None:
 def test_each_knob_says_on_which_finding_it_rests() -> None:
     because = {one.knob.name: one.because for one in space("libgomp").tried}
     assert because["OMP_NUM_THREADS"] == "libgomp: libgomp.so is linked"
+
+
+def test_findings_about_loops_cores_and_launcher_are_named() -> None:
+    command = ("mpirun", "-n", "2", "./solver")
+    found = space("libgomp", place=HYBRID, asks=True, mpi="mpirun", request={"command": command})
+    because = {one.knob.name: one.because for one in found.tried}
+    assert because["OMP_SCHEDULE"] == "libgomp: libgomp.so is linked; a test"
+    assert because["weighted_places"] == (
+        "libgomp: libgomp.so is linked; a test; CPU 0-1 at full speed, CPU 2-3 measured at 0.4 of it"
+    )
+    assert because["mpi_ranks"] == "mpirun stands in the command"
 
 
 def test_weighted_places_need_static_loops_and_unequal_cores() -> None:
@@ -166,6 +179,24 @@ def test_the_user_fixes_a_variable_in_all_but_the_default() -> None:
     assert all(one.settings["OMP_PROC_BIND"] == "close" for one in found.candidates[1:])
 
 
+def test_weighted_places_stay_in_the_race_beside_a_fix_that_says_the_same() -> None:
+    found = space("libgomp", place=HYBRID, request={"fixed": {"OMP_PROC_BIND": "close"}})
+    weighted = [one.settings for one in found.candidates if "weighted_places" in one.settings]
+    assert {one["weighted_places"] for one in weighted} == set(tried(found)["weighted_places"])
+    assert found.expert is not None
+    assert found.expert.startswith("weighted_places=")
+    unfixed = space("libgomp", place=HYBRID)
+    assert not any({"weighted_places", "OMP_PROC_BIND"} <= one.settings.keys() for one in unfixed.candidates)
+
+
+def test_what_a_fix_leaves_out_has_its_reason() -> None:
+    found = space("libgomp", place=HYBRID, request={"fixed": {"OMP_PROC_BIND": "spread"}})
+    assert "weighted_places" not in tried(found)
+    assert dict(found.left_out)["weighted_places"].endswith(
+        "say different things of the same, and --fix settles that"
+    )
+
+
 def test_the_user_excludes_a_knob_or_a_value() -> None:
     found = space("libgomp", request={"excluded": ("OMP_PLACES", "OMP_NUM_THREADS=1")})
     assert "OMP_PLACES" not in tried(found)
@@ -208,6 +239,23 @@ def test_braces_without_values_are_an_error() -> None:
         space(request={"command": ("xz", "-{level}")})
 
 
+def test_thread_counts_that_nothing_takes_are_an_error_with_the_reason() -> None:
+    threads = {"values": {"threads": ("1", "2")}}
+    with pytest.raises(TautoError, match=r"--threads 1,2 changes nothing.*no libgomp or libomp.*xz -T\{thr"):
+        space("qt", request={**threads, "environment": {"X": ("a",)}})
+    with pytest.raises(TautoError, match=r"--threads 1,2 changes nothing.*--fix settles OMP_NUM_THREADS"):
+        space("libgomp", request={**threads, "fixed": {"OMP_NUM_THREADS": "2"}})
+    assert tried(space("jvm", request=threads))["JAVA_TOOL_OPTIONS"] == (
+        "-XX:ActiveProcessorCount=1",
+        "-XX:ActiveProcessorCount=2",
+    )
+
+
+def test_values_that_stand_nowhere_are_an_error() -> None:
+    with pytest.raises(TautoError, match=r"--value level changes nothing.*Write \{level\} into the command"):
+        space("libgomp", request={"values": {"level": ("1", "2")}})
+
+
 def test_nothing_to_try_is_an_error_that_says_what_to_add() -> None:
     one_cpu = place_of(machine([1.0]))
     with pytest.raises(TautoError, match=r"nothing to try.*--env"):
@@ -227,6 +275,70 @@ def test_mpi_ranks_and_bindings_become_words_of_the_launcher() -> None:
     ]
 
 
+def test_ranks_with_several_threads_are_never_bound_to_one_core() -> None:
+    assert "the 2 threads of a rank one core" in invalid({"mpi_ranks": "2x2", "mpi_bind": "core"})
+    assert "the 4 threads of a rank one core" in invalid({"OMP_NUM_THREADS": "4", "mpi_bind": "core"})
+    assert not invalid({"mpi_ranks": "4x1", "mpi_bind": "core"})
+    assert not invalid({"mpi_ranks": "4", "mpi_bind": "core"})
+    assert not invalid({"mpi_ranks": "2x2", "mpi_bind": "core", "mpi_map": "slot:PE=2"})
+    assert "mpi_bind=none does not" in invalid(
+        {"mpi_ranks": "2x2", "mpi_bind": "none", "mpi_map": "slot:PE=2"}
+    )
+
+
+@pytest.mark.parametrize(
+    ("place", "slots"),
+    [
+        (place_of(machine([1.0] * 4)), {"1x4": "slot:PE=4", "2x2": "slot:PE=2"}),
+        (SMT, {"1x8": "slot:PE=4", "2x4": "slot:PE=2", "4x2": "slot:PE=1"}),
+    ],
+)
+def test_ranks_get_as_many_cores_as_their_threads_fill(place: Any, slots: dict[str, str]) -> None:
+    command = ("mpirun", "-n", "2", "./solver")
+    found = space("openmpi", "libgomp", place=place, mpi="mpirun", request={
+        "command": command, "excluded": ("OMP_PLACES", "OMP_PROC_BIND", "OMP_WAIT_POLICY", "OMP_NUM_THREADS"),
+    })  # fmt: skip
+    settings = [one.settings for one in found.candidates]
+    pairs = {(one.get("mpi_ranks"), one["mpi_map"]) for one in settings if "slot" in one.get("mpi_map", "")}
+    assert pairs == set(slots.items())
+    made = applied(command, (), {"mpi_ranks": "2x2", "mpi_map": "slot:PE=2"})
+    assert list(made.command) == ["mpirun", "--map-by", "slot:PE=2", "-n", "2", "./solver"]
+
+
+@pytest.mark.parametrize(
+    ("words", "with_ranks"),
+    [
+        ("mpirun -n 2 prog -n 1000", "mpirun -n 4 prog -n 1000"),
+        ("mpirun prog -n 1000", "mpirun -n 4 prog -n 1000"),
+        ("mpirun --bind-to core -np 2 prog mpirun -n 7", "mpirun --bind-to core -np 4 prog mpirun -n 7"),
+        ("env A=1 mpiexec.hydra -n 2 prog", "env A=1 mpiexec.hydra -n 4 prog"),
+        ("orterun -c 2 prog", "orterun -c 4 prog"),
+        ("srun -c 8 -n 2 prog -c 3", "srun -c 8 -n 4 prog -c 3"),
+        ("srun -c 8 prog", "srun -n 4 -c 8 prog"),
+        ("srun -n2 prog", "srun -n4 prog"),
+        ("srun --ntasks=2 prog --ntasks=1", "srun --ntasks=4 prog --ntasks=1"),
+        ("aprun -n 2 -N 1 prog", "aprun -n 4 -N 1 prog"),
+    ],
+)
+def test_ranks_change_the_words_of_the_launcher_alone(words: str, with_ranks: str) -> None:
+    made = applied(words.split(), (), {"mpi_ranks": "4x1"}, has_openmp=False)
+    assert list(made.command) == with_ranks.split()
+
+
+def test_a_launcher_inside_a_script_keeps_its_words() -> None:
+    found = space("openmpi", "libgomp", mpi="mpirun", request={"command": ("./job.sh",)})
+    assert not {"mpi_ranks", "mpi_map", "mpi_bind", "cpus"} & tried(found).keys()
+    assert "started by a script" in dict(found.left_out)["mpi_ranks"]
+    with pytest.raises(TautoError, match=r"mpi_bind is an option of an MPI launcher.*'./job.sh'.*mpirun -n"):
+        applied(("./job.sh",), (), {"mpi_bind": "none"})
+
+
+def test_options_of_mpirun_are_not_given_to_srun() -> None:
+    found = space("openmpi", "libgomp", mpi="srun", request={"command": ("srun", "-n", "2", "./solver")})
+    assert "mpi_ranks" in tried(found)
+    assert not {"mpi_map", "mpi_bind"} & tried(found).keys()
+
+
 def test_cpus_and_nice_are_settings_of_the_start() -> None:
     made = applied(("./program",), (), {"cpus": "0-2", "nice": "5"})
     assert made.start == {"cpus": [0, 1, 2], "nice": 5}
@@ -241,6 +353,9 @@ def test_settings_in_words() -> None:
 def test_each_knob_is_explained() -> None:
     for name in knobs():
         assert name in explain(name)
+        assert "\nTo see that it took effect: " in explain(name)
+    assert "OMP_DISPLAY_ENV=verbose" in explain("OMP_PLACES")
+    assert "taskset -cp PID" in explain("cpus")
     with pytest.raises(TautoError, match=r"no knob 'X'.*--env"):
         explain("X")
 

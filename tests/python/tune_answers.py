@@ -29,15 +29,16 @@ def rows_of(
 
 
 def context(**fields: object) -> TuneContext:
-    return TuneContext(
-        program=("./solver", "case.in"),
-        folder="results",
-        looks=(12,),
-        ended="lead",
-        has_openmp=True,
-        tried=(Finding(knob="OMP_NUM_THREADS", values=("1", "8"), because="libgomp.so.1 is linked"),),
-        **fields,  # type: ignore[arg-type]
-    )
+    tried = (Finding(knob="OMP_NUM_THREADS", values=("1", "8"), because="libgomp.so.1 is linked"),)
+    usual = {
+        "program": ("./solver", "case.in"),
+        "folder": "results",
+        "looks": (12,),
+        "ended": "lead",
+        "has_openmp": True,
+        "tried": tried,
+    }
+    return TuneContext(**{**usual, **fields})  # type: ignore[arg-type]
 
 
 def answer(faster: float = 0.77, **fields: object) -> TuneAnalysis:

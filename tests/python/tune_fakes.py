@@ -68,10 +68,11 @@ def findings(
     static: bool | None = True,
     mpi: str | None = None,
     cpus: int = 2,
+    command: tuple[str, ...] = ("./program",),
 ) -> Findings:
     """A program with these runtimes."""
     return Findings(
-        command=("./program",),
+        command=command,
         programs=("/bin/program",),
         through=(),
         is_script=False,

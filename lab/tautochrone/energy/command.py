@@ -68,8 +68,6 @@ def run_energy_command(request: EnergyRequest, services: EnergyServices | None =
         if request.fit_model is not None:
             return _fit(request.fit_model, found, services)
         check_objective(request.objective, found, lambda sentence: services.say(f"warning: {sentence}"))
-        for notice in found.notices:
-            services.say(f"warning: {notice}")
         return _run(request, found, model, services)
     finally:
         if found.meter is not None:

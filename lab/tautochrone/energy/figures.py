@@ -10,12 +10,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class IdlePower:
-    """Watts of the machine that does nothing; ``spread_watts`` is the standard deviation over ``seconds``."""
+    """Watts of the machine that does nothing; ``spread_watts`` is the standard deviation over stretches."""
 
     watts: float
     spread_watts: float
-    seconds: float
-    samples: int
 
 
 @dataclass(frozen=True)
@@ -73,4 +71,4 @@ def idle_power(watts: Sequence[tuple[float, float]]) -> IdlePower | None:
         return None
     mean = math.fsum(one * seconds for one, seconds in watts) / total
     spread = statistics.stdev([one for one, _ in watts]) if len(watts) > 1 else 0.0
-    return IdlePower(mean, spread, total, len(watts))
+    return IdlePower(mean, spread)

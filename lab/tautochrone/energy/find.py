@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tautochrone.energy.battery import open_battery
 from tautochrone.energy.hwmon import open_hwmon
-from tautochrone.energy.meter import Chosen, Unavailable
+from tautochrone.energy.meter import Chosen, Meter, Unavailable
 from tautochrone.energy.perf import KernelEvent, OpenEvent, open_perf
 from tautochrone.energy.powercap import open_powercap
 from tautochrone.energy.probe import Busy, probe, spin
@@ -46,7 +46,7 @@ def find_meter(
         ("hwmon", lambda: open_hwmon(tree, clock)),
         ("battery", lambda: open_battery(tree, clock)),
     ):
-        meter = opened()
+        meter = _opened(opened)
         if meter is None:
             continue
         if isinstance(meter, Unavailable):
@@ -60,3 +60,14 @@ def find_meter(
         tried.append((source, believed))
     reason = tried[0][1] if tried else nothing_listed(tree, where)
     return Found(None, reason, tuple(tried))
+
+
+def _opened(opened: Callable[[], Meter | Unavailable | None]) -> Meter | Unavailable | None:
+    """The meter of a source. A file that describes a meter may be closed as well as the one that counts."""
+    try:
+        return opened()
+    except PermissionError as error:
+        return Unavailable(
+            f"only the administrator may read {error.filename}",
+            f"Allow it until the next boot: sudo chmod a+r {error.filename}",
+        )

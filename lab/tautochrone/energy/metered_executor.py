@@ -16,7 +16,10 @@ from tautochrone.energy.recorder import TIMELINE_SECONDS, EnergyRecorder
 from tautochrone.executor import RunResult
 
 IDLE_AGAIN_SECONDS = 300.0
-"""Idle power is measured before the first run, and again between two runs when it is older than this."""
+"""Idle power is measured before the first run, and again between two runs when it is older than this.
+
+After the last run whoever knows that it was the last one asks for it.
+"""
 
 
 class ClosingExecutor(Protocol):
@@ -43,6 +46,7 @@ class MeteredExecutor:
         self._inner = inner
         self._found = found
         self._idle = idle or (IdleLog(found.meter) if found.meter is not None else None)
+        self._has_run = False
 
     def run(self, configuration: Configuration, time_limit: float) -> RunResult:
         """Run once, metered."""
@@ -56,8 +60,18 @@ class MeteredExecutor:
             idle.measure()
         interval_seconds = TIMELINE_SECONDS if meter.integrates else REREAD_SECONDS / 2
         with EnergyRecorder(meter, interval_seconds) as recording:
+            self._has_run = True
             result = self._inner.run(configuration, time_limit)
         return replace(result, energy=record.measured(recording, idle.power()))
+
+    def measure_idle(self) -> tuple[float, ...]:
+        """Idle power once more if there were runs since; the watts of all stretches, in their order."""
+        if self._idle is None:
+            return ()
+        if self._has_run:
+            self._idle.measure()
+            self._has_run = False
+        return self._idle.stretches
 
     def close(self) -> None:
         """Close the executor and the meter."""

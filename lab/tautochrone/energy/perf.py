@@ -1,4 +1,4 @@
-"""Energy events of the kernel's `power` unit: one counter for each package, read through its CPU.
+"""Energy events of the kernel's `power` unit: a counter for each package or die, read through its CPU.
 
 The kernel keeps 64 bits and looks after the overflow of the processor's 32 itself. An event counts the whole
 package, never a process, so it needs the right to watch the machine.
@@ -9,7 +9,8 @@ from __future__ import annotations
 import errno
 import os
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from tautochrone.counters import open_event
@@ -39,6 +40,15 @@ class Event(Protocol):
     def close(self) -> None:
         """Let it go."""
         ...
+
+
+@dataclass(frozen=True)
+class Counted:
+    """An open event and what it counts. A package of several dies has an event for each of them."""
+
+    domain: Domain
+    event: Event
+    scale: float
 
 
 OpenEvent = Callable[[int, int, int], Event]
@@ -71,32 +81,31 @@ class PerfMeter:
     source = SOURCE
     integrates = False
 
-    def __init__(self, events: Mapping[Domain, tuple[Event, float]]) -> None:
-        self._events = dict(events)
-        self._first = {domain: event.count() for domain, (event, _) in self._events.items()}
+    def __init__(self, events: Sequence[Counted]) -> None:
+        self._events = tuple((one, one.event.count()) for one in events)
 
     @property
     def domains(self) -> tuple[Domain, ...]:
         """What it counts."""
-        return tuple(self._events)
+        return tuple(dict.fromkeys(one.domain for one, _ in self._events))
 
     def read(self) -> Mapping[str, float]:
         """Joules of each domain since the meter was opened."""
+        joules = dict.fromkeys((domain.name for domain in self.domains), 0.0)
         try:
-            return {
-                domain.name: _signed(event.count() - self._first[domain]) * scale
-                for domain, (event, scale) in self._events.items()
-            }
+            for one, first in self._events:
+                joules[one.domain.name] += _signed(one.event.count() - first) * one.scale
         except (OSError, struct.error) as error:
             raise MeterError(
                 f"an energy event of perf cannot be read any more: {error}",
                 "Look whether its CPU was taken offline",
             ) from error
+        return joules
 
     def close(self) -> None:
         """Close the events."""
-        for event, _ in self._events.values():
-            event.close()
+        for one, _ in self._events:
+            one.event.close()
 
 
 def open_perf(tree: Tree, opener: OpenEvent = KernelEvent) -> PerfMeter | Unavailable | None:
@@ -106,16 +115,16 @@ def open_perf(tree: Tree, opener: OpenEvent = KernelEvent) -> PerfMeter | Unavai
     if not names or kind is None:
         return None
     cpus = parse_cpu_list(tree.text(f"{_UNIT}/cpumask") or "0") or [0]
-    events: dict[Domain, tuple[Event, float]] = {}
+    events: list[Counted] = []
     try:
         for name in names:
             for cpu in cpus[:1] if _KINDS[name] in _ONE_A_MACHINE else cpus:
-                domain = _domain(tree, _KINDS[name], cpu)
-                events[domain] = (opener(kind, _config(tree, name), cpu), _scale(tree, name))
+                domain, scale = _domain(tree, _KINDS[name], cpu), _scale(tree, name)
+                events.append(Counted(domain, opener(kind, _config(tree, name), cpu), scale))
         return PerfMeter(events)
     except (OSError, ValueError) as error:
-        for event, _ in events.values():
-            event.close()
+        for one in events:
+            one.event.close()
         return _refused(tree, error)
 
 

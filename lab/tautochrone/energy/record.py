@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from tautochrone.energy.estimate import Model
-from tautochrone.energy.figures import IdlePower, figures
+from tautochrone.energy.figures import Figures, IdlePower, figures
 from tautochrone.energy.meter import Unavailable, total_name
 from tautochrone.energy.recorder import Recording
 
@@ -65,20 +65,34 @@ def for_row(energy: Mapping[str, Any], seconds: float | None) -> dict[str, Any]:
 
     A runner repeats its work for a while and tells the seconds of one go, so the joules of its process
     say nothing by themselves: ``work_joules`` is the mean power times `seconds`. For a program that is
-    timed as a whole it is nearly all of ``joules``.
+    timed as a whole it is nearly all of ``joules``. ``common_joules`` stays null: the longest time is known
+    only when all rows are there, so tables make it by `figures_of_row`.
     """
     if energy.get("status") != MEASURED or seconds is None or energy.get("mean_watts") is None:
         return dict(energy)
-    work = float(energy["mean_watts"]) * seconds
-    idle = energy.get("idle_watts")
+    found = figures(float(energy["mean_watts"]) * seconds, seconds, _idle(energy))
     return {
         **energy,
-        "work_joules": work,
-        "net_joules": None if idle is None else work - float(idle) * seconds,
-        "net_error_joules": None if idle is None else float(energy["idle_spread_watts"]) * seconds,
-        "edp_joule_seconds": work * seconds,
-        "ed2p_joule_seconds2": work * seconds**2,
+        "work_joules": found.run_joules,
+        "net_joules": found.net_joules,
+        "net_error_joules": found.net_error_joules,
+        "edp_joule_seconds": found.edp_joule_seconds,
+        "ed2p_joule_seconds2": found.ed2p_joule_seconds2,
     }
+
+
+def figures_of_row(row: Mapping[str, Any], reference_seconds: float | None = None) -> Figures | None:
+    """The figures of the work that a row's seconds time; None where :func:`measured_joules` is None."""
+    joules = measured_joules(row)
+    if joules is None:
+        return None
+    return figures(joules, float(row["seconds"]), _idle(row["energy"]), reference_seconds)
+
+
+def _idle(energy: Mapping[str, Any]) -> IdlePower | None:
+    if energy.get("idle_watts") is None:
+        return None
+    return IdlePower(float(energy["idle_watts"]), float(energy["idle_spread_watts"]))
 
 
 def measured_joules(row: Mapping[str, Any]) -> float | None:

@@ -25,7 +25,10 @@ class Surroundings:
     def of(cls, tree: Tree) -> Surroundings:
         """Read them from /proc and /dev."""
         flags = _flags(tree.text("/proc/cpuinfo") or "")
-        groups = tree.text("/proc/1/cgroup") or ""
+        try:
+            groups = tree.text("/proc/1/cgroup") or ""
+        except PermissionError:  # /proc is mounted with hidepid=1
+            groups = ""
         return cls(
             hypervisor="hypervisor" in flags or tree.exists("/sys/hypervisor/type"),
             container=any(tree.exists(one) for one in _CONTAINER_FILES)

@@ -41,8 +41,11 @@ class Tree:
         return sorted(found, key=_natural)
 
     def exists(self, inside: str) -> bool:
-        """Whether a path is there; a dangling link is not."""
-        return self.path(inside).exists()
+        """Whether a path is there; neither a dangling link is, nor what lies in a folder that is closed."""
+        try:
+            return self.path(inside).exists()
+        except PermissionError:
+            return False
 
 
 def _natural(name: str) -> list[tuple[int, int, str]]:

@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from tautochrone.errors import TautoError
+from tautochrone.inspection.commands import behind
 from tautochrone.inspection.findings import Findings, inspect
 from tautochrone.inspection.watching import watch
 from tautochrone.machine import read_machine
@@ -24,8 +25,8 @@ def run_inspect_command(
     """Inspect, with `run` also while it runs once; print; 0. TautoError where it cannot be found or fails."""
     if not command:
         raise TautoError("no command was given", "Write it behind two dashes: tauto inspect -- ./solver case")
+    behind(command)  # what cannot be found is said before anything runs
     machine = read_machine("none")
-    inspect(command, machine)  # what cannot be found is said before anything runs
     watched = watch(command, time_limit_seconds) if run else None
     found = inspect(command, machine, watched)
     if json:

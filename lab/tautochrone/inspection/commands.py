@@ -9,11 +9,12 @@ import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from tautochrone.errors import TautoError
 
-MPI_LAUNCHERS = ("mpirun", "mpiexec", "orterun", "prterun", "srun", "aprun")
+CLUSTER_LAUNCHERS = ("srun", "aprun")  # of a cluster manager, which chooses the nodes
+MPI_LAUNCHERS = ("mpirun", "mpiexec", "orterun", "prterun", *CLUSTER_LAUNCHERS)
 # Commands that start another one, with those of their options that take a word of their own.
 _WRAPPERS: Mapping[str, tuple[str, ...]] = {
     "env": ("-u", "--unset", "-C", "--chdir"),
@@ -29,13 +30,39 @@ _WRAPPERS: Mapping[str, tuple[str, ...]] = {
     "chrt": ("-T", "-P", "-D"),
 }
 _OPERANDS = {"taskset": 1, "timeout": 1, "chrt": 1}  # words of their own before the command
-_MPI_WITH_VALUE = re.compile(
-    r"^-{1,2}(n|np|c|N|host|H|hostfile|machinefile|bind-to|map-by|rank-by|ppn|wdir|x|"
-    r"cpu-set|cpu-bind|ntasks|nodes|cpus-per-task|iface|launcher)$"
+# Options of launchers that take a word of their own: of Open MPI's and hydra's mpirun, and of the cluster's.
+_MPIRUN_WITH_VALUE = re.compile(
+    r"^-{1,2}(n|np|c|N|host|hosts|H|hostfile|machinefile|f|bind-to|map-by|rank-by|ppn|wd|wdir|path|prefix|x|am|"
+    r"tune|cpu-set|cpu-list|output-filename|timeout|iface|launcher|bootstrap|rmk|genvlist|envlist)$"
 )
+_CLUSTER_WITH_VALUE: Mapping[str, re.Pattern[str]] = {
+    "srun": re.compile(
+        r"^(-[ABCDFGJLMNSTWcdeimnopqrtwx]|--(account|chdir|clusters|cluster-constraint|comment|constraint|"
+        r"core-spec|cores-per-socket|cpu-bind|cpu-freq|cpus-per-gpu|cpus-per-task|deadline|dependency|"
+        r"distribution|error|exclude|export|extra-node-info|gpu-bind|gpus|gpus-per-node|gpus-per-socket|"
+        r"gpus-per-task|gres|hint|input|job-name|jobid|licenses|mem|mem-bind|mem-per-cpu|mem-per-gpu|mincpus|mpi|"
+        r"network|nodefile|nodelist|nodes|ntasks|ntasks-per-core|ntasks-per-gpu|ntasks-per-node|"
+        r"ntasks-per-socket|open-mode|output|partition|prolog|epilog|qos|relative|reservation|signal|"
+        r"sockets-per-node|switches|task-epilog|task-prolog|threads|threads-per-core|time|time-min|tmp|wait|"
+        r"wckey))$"
+    ),
+    "aprun": re.compile(
+        r"^(-(n|N|d|S|sn|j|cc|L|l|m|p|r|e|t)|--(pes|pes-per-node|cpus-per-pe|pes-per-numa-node|"
+        r"numa-nodes-per-node|cpus-per-cu|cpu-binding|node-list|memory-per-pe|environment-override))$"
+    ),
+}
 _MPI_WITH_TWO = re.compile(r"^-{1,2}(mca|gmca|env|genv)$")
 _SHELLS = ("sh", "bash", "dash", "zsh", "ksh")
 _MOST_SCRIPT_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class MpiLaunch:
+    """An MPI launcher among the words of a command: ``words[launcher]``, its options, ``words[program]``."""
+
+    name: str
+    launcher: int
+    program: int
 
 
 @dataclass(frozen=True)
@@ -73,14 +100,33 @@ def behind(command: Sequence[str]) -> Behind:
         environment, inner = _without_options(name, rest)
         if inner:
             return _joined(behind(inner), name, environment)
-    if name.split(".")[0] in MPI_LAUNCHERS:
-        inner = _after_mpi_options(rest)
+    if _launcher_name(name) in MPI_LAUNCHERS:
+        inner = _after_mpi_options(_launcher_name(name), rest)
         if inner:
             launched = _joined(behind(inner), name, {})
             return Behind(launched.programs, launched.through, launched.environment, launched.is_script, name)
     if name in _SHELLS:
         return _of_shell(found, rest)
     return _of_file(found)
+
+
+def mpi_launch(words: Sequence[str]) -> MpiLaunch | None:
+    """The MPI launcher in a command's own words, behind ``env`` and the like; None where a script has it."""
+    inner = list(words)
+    while inner:
+        name, rest = PurePath(inner[0]).name, inner[1:]
+        if _launcher_name(name) in MPI_LAUNCHERS:
+            program = len(words) - len(_after_mpi_options(_launcher_name(name), rest))
+            return MpiLaunch(_launcher_name(name), len(words) - len(inner), program)
+        if name not in _WRAPPERS:
+            return None
+        _, inner = _without_options(name, rest)
+    return None
+
+
+def _launcher_name(name: str) -> str:
+    """``mpirun`` of ``mpirun.openmpi``."""
+    return name.partition(".")[0]
 
 
 def _joined(inner: Behind, name: str, environment: Mapping[str, str]) -> Behind:
@@ -111,9 +157,10 @@ def _without_options(name: str, words: list[str]) -> tuple[dict[str, str], list[
     return environment, words
 
 
-def _after_mpi_options(words: list[str]) -> list[str]:
+def _after_mpi_options(launcher: str, words: list[str]) -> list[str]:
+    with_value = _CLUSTER_WITH_VALUE.get(launcher, _MPIRUN_WITH_VALUE)
     while words and words[0].startswith("-"):
-        skip = 3 if _MPI_WITH_TWO.match(words[0]) else 2 if _MPI_WITH_VALUE.match(words[0]) else 1
+        skip = 3 if _MPI_WITH_TWO.match(words[0]) else 2 if with_value.match(words[0]) else 1
         words = words[skip:]
     return words
 

@@ -7,7 +7,6 @@ import re
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,6 @@ class Elf:
     """`needed`: sonames; `search`: its own folders for them; `interpreter`: the loader, None if static."""
 
     path: Path
-    machine: str
     needed: tuple[str, ...]
     search: tuple[str, ...]
     interpreter: str | None
@@ -38,15 +36,8 @@ class Elf:
         """A program that loads no library at all."""
         return self.is_program and self.interpreter is None and not self.needed
 
-    @cached_property
-    def size_bytes(self) -> int:
-        """Of the file."""
-        return self.path.stat().st_size
-
     def marks(self, words: Iterable[str]) -> set[str]:
         """Those of `words` that stand anywhere in the file."""
-        if not self.size_bytes:
-            return set()
         with self.path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
             return {word for word in words if content.find(word.encode()) >= 0}
 
@@ -80,7 +71,6 @@ def _read(path: Path, elf: ELFFile) -> Elf:
     names = _openmp_names(elf)
     return Elf(
         path=path,
-        machine=str(elf.header.e_machine),
         needed=needed,
         search=tuple(one for one in search if one),
         interpreter=interpreter,

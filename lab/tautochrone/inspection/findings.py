@@ -72,6 +72,11 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
         """Whether the program has any of these runtimes."""
         return any(one.name in names for one in self.runtimes)
 
+    @property
+    def has_openmp(self) -> bool:
+        """Whether the program has an OpenMP runtime."""
+        return self.has(*_OPENMP)
+
     def why(self, *names: str) -> str:
         """The finding that speaks for any of these runtimes: "libgomp.so.1 is linked"."""
         for one in self.runtimes:
@@ -112,12 +117,12 @@ def inspect(command: Sequence[str], machine: Machine, watched: Watched | None = 
         libraries = list(closure(program, environment))
         _add(found, (one.path for one in libraries), LINKED)
         reached += [program, *libraries]
-        _add_inside(found, program, libraries)
+        _add_inside(found, program)
     if watched is not None:
         loaded = _loaded(watched, {str(one.path.resolve()) for one in reached})
         for elf in loaded:
             if elf.is_program and elf.interpreter is not None and not elf.path.name.startswith("lib"):
-                _add_inside(found, elf, [])
+                _add_inside(found, elf)
         _add(found, (one.path for one in loaded), LOADED)
         reached += loaded
     return Findings(
@@ -149,13 +154,12 @@ def _add(found: dict[str, RuntimeFound], paths: Iterable[Path], how: str) -> Non
                 )
 
 
-def _add_inside(found: dict[str, RuntimeFound], program: Elf, libraries: Sequence[Elf]) -> None:
+def _add_inside(found: dict[str, RuntimeFound], program: Elf) -> None:
     """Runtimes inside the executable, by marks that a program may also have for reasons of its own."""
     if program.path.name.startswith("python"):
         return
     for one in known_runtimes():
-        absent = one.name not in found and not any(one.library.search(lib.path.name) for lib in libraries)
-        if absent and one.mark and program.marks(one.mark) == set(one.mark):
+        if one.name not in found and one.mark and program.marks(one.mark) == set(one.mark):
             if one.name in _OPENMP and (not program.openmp_names or _OPENMP & found.keys()):
                 continue
             found[one.name] = RuntimeFound(
@@ -223,7 +227,7 @@ def _is_runtime(one: Elf) -> bool:
 
 def _notes(what: Behind, programs: Sequence[Elf], watched: Watched | None) -> Iterable[str]:
     if watched is None and (what.is_script or any(_interprets(one) for one in programs)):
-        yield "what a script loads is seen only when it runs: add --run"
+        yield "what a script or an interpreter loads is seen only when it runs: add --run"
     if watched is not None and watched.stopped:
         yield f"it was stopped after {watched.seconds:.3g} s: what it would have loaded later was not seen"
     for one in programs:
@@ -232,4 +236,4 @@ def _notes(what: Behind, programs: Sequence[Elf], watched: Watched | None) -> It
 
 
 def _interprets(one: Elf) -> bool:
-    return re.match(r"(python|perl|ruby|node|julia|R$|lua)", one.path.name) is not None
+    return re.match(r"(python|perl|ruby|node|julia|R$|lua|java$)", one.path.name) is not None

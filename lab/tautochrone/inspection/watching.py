@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from tautochrone.errors import TautoError
 
@@ -42,11 +43,15 @@ def watch(
     time_limit_seconds: float,
     environment: Mapping[str, str] | None = None,
     folder: Path | None = None,
+    output_file: Path | None = None,
 ) -> Watched:
-    """Run with no terminal and no input, and look at it now and then. TautoError where it cannot start."""
+    """Run with no terminal and no input, and look at it now and then. TautoError where it cannot start.
+
+    All that it prints goes to `output_file`, if there is one; `Watched` has the end of it.
+    """
     ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # what a daemon leaves becomes our child
     before = _children()
-    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+    with _output(output_file) as output, tempfile.TemporaryFile() as errors:
         begun = time.monotonic()  # a short program may have ended when Popen returns
         try:
             process = subprocess.Popen(
@@ -90,6 +95,10 @@ def watch(
             most_threads=looker.most_threads,
             left_running=() if stopped else left,
         )
+
+
+def _output(path: Path | None) -> IO[bytes]:
+    return tempfile.TemporaryFile() if path is None else path.open("w+b")
 
 
 class _Looker(threading.Thread):

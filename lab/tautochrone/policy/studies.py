@@ -11,11 +11,11 @@ from tautochrone.policy.knobs import Knobs
 
 def under_each_policy(
     run: Callable[[Path], object], output: Path, say: Callable[[str], None], knobs: Knobs | None = None
-) -> None:
+) -> list[Path]:
     """Call `run` once a policy, with a folder of its own below `output`, and put everything back.
 
-    Each folder is a whole study, with the policy in its machine record; hold two of them against each other
-    with ``tauto compare``. TautoError where the machine has no policies or does not let them be set.
+    The folders, that of the policy as it was first; each is a whole study, with the policy in its machine
+    record. TautoError where the machine has no policies or does not let them be set.
     """
     knobs = knobs or Knobs()
     policies = require_policies(knobs)
@@ -26,3 +26,4 @@ def under_each_policy(
             holding.enter(policy)
             say(f"policy {policy.name}")
             run(output / policy.name)
+    return [output / policy.name for policy in policies]

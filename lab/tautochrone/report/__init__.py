@@ -8,14 +8,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from tautochrone.errors import TautoError
 from tautochrone.report.analysis_types import Analysis
+from tautochrone.whole_file import write_whole
 
 __all__ = ["Analysis", "write"]
 
@@ -43,14 +42,10 @@ def write(
     from tautochrone.report import minimal, page
 
     html = page.render(rows, machine, extra or minimal.medians(rows), study)
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        unfinished.write_text(html, encoding="utf-8")
-        unfinished.replace(path)
+        write_whole(path, html)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            unfinished.unlink()
         raise TautoError(
             f"the report cannot be written to {path}: {error.strerror or error}",
             "Choose another folder with --output, or make room there",

@@ -30,6 +30,37 @@ class Ratio(msgspec.Struct, frozen=True, kw_only=True):
     rounds: int
     verdict: Verdict
 
+    def inverse(self) -> Self:
+        """The other's time divided by ours, which is a speed-up: its ends and its verdict change places."""
+        turned: dict[Verdict, Verdict] = {"faster": "slower", "slower": "faster"}
+        return type(self)(
+            value=None if self.value is None else 1.0 / self.value,
+            low=None if self.high is None else 1.0 / self.high,
+            high=None if self.low is None else 1.0 / self.low,
+            confidence=self.confidence,
+            rounds=self.rounds,
+            verdict=turned.get(self.verdict, self.verdict),
+        )
+
+
+class Joules(msgspec.Struct, frozen=True, kw_only=True):
+    """What a meter said of the work that a row's seconds time; medians over the rounds."""
+
+    run: float
+    mean_watts: float
+    net: float | None  # less idle power
+    common: float | None  # with idle power up to the longest time of what it is compared with
+    edp: float
+    ed2p: float
+
+
+class Spent(msgspec.Struct, frozen=True, kw_only=True):
+    """What a configuration took besides time; medians over the rounds. Times are those of a whole run."""
+
+    joules: Joules | None = None  # None: not every run was metered
+    cpu_seconds: float | None = None
+    core_seconds: float | None = None  # of the cores that it held, whether they worked or not
+
 
 class PeerRatio(msgspec.Struct, frozen=True, kw_only=True):
     """tautochrone with no settings, against one configuration of one peer in the same rounds."""

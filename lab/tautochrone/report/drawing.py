@@ -22,6 +22,7 @@ __all__ = ["Layers"]
 INK = "var(--ink)"
 QUIET = "var(--quiet)"
 TIME_LABEL = "replace(format(datum.value, '~s'), /([0-9.]+)/, '$1 ') + 's'"
+_MOST_POWERS = 8  # as ticks of an axis
 _RATIO_TICKS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0)
 
 
@@ -65,6 +66,24 @@ def decade_ticks(low: float, high: float) -> list[float]:
         if len(inside) <= 8:
             break
     return inside
+
+
+def powers_axis(records: Iterable[Record], field: str, title: str) -> alt.X:
+    """A logarithmic axis of counts, with powers of two at its ticks."""
+    domain = padded(numbers(records, field), 1.25)
+    powers = [1 << power for power in range(27) if domain[0] <= 1 << power <= domain[1]]
+    ticks = powers[:: len(powers) // _MOST_POWERS + 1]
+    axis = alt.Axis(title=title, values=ticks, format=",d", grid=False)
+    return alt.X(f"{field}:Q", scale=alt.Scale(type="log", domain=domain, nice=False), axis=axis)
+
+
+def line_at_one(along: alt.X | alt.Y) -> alt.Chart:
+    """The line of equal times in a chart that has ratios along this axis."""
+    at = along.copy(deep=True)
+    at.shorthand = "one:Q"
+    one = alt.Chart(alt.InlineData(values=[{"one": 1}])).mark_rule(strokeWidth=1.5, stroke=INK, opacity=0.7)
+    line: alt.Chart = one.encode(x=at) if isinstance(at, alt.X) else one.encode(y=at)
+    return line
 
 
 def parameters(**values: Any) -> list[alt.Parameter]:
@@ -145,9 +164,8 @@ def ratio_chart(
         alt.Tooltip("verdict:N", title="ours is"),
         alt.Tooltip("rounds:Q", title="paired rounds"),
     ]
-    one = alt.Chart(alt.InlineData(values=[{"one": 1}])).mark_rule(strokeWidth=1.5, stroke=INK, opacity=0.7)
     layers = [
-        one.encode(x=alt.X("one:Q", scale=scale, axis=axis)),
+        line_at_one(x),
         here.mark_rule(strokeWidth=2.4).encode(x=low, x2="high:Q", y=y, yOffset=offset, color=color(look)),
         here.mark_point(filled=True, size=80, opacity=1, stroke="var(--page)", strokeWidth=1).encode(
             x=x, y=y, yOffset=offset, color=color(look), shape=shape(look), tooltip=tooltip

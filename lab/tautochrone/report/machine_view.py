@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from tautochrone.machine_record import frequency_policy
 from tautochrone.report import text
 
 
@@ -108,7 +109,6 @@ def _facts(machine: Mapping[str, Any]) -> list[tuple[str, str]]:
     )
     quota = machine.get("quota_cpus")
     counters, energy = machine.get("counters") or {}, machine.get("energy") or {}
-    frequency = [machine.get("governor"), machine.get("frequency_driver")]
     facts: list[tuple[str, object]] = [
         ("Processor", machine.get("cpu_model")),
         ("Kernel", machine.get("kernel")),
@@ -119,7 +119,7 @@ def _facts(machine: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("CPUs allowed", text.cpu_list(machine["allowed_cpus"]) if machine.get("allowed_cpus") else None),
         ("CPU quota", f"{quota:g} CPUs ({machine.get('quota_source') or 'cgroup'})" if quota else "none"),
         ("Members that can be used", machine.get("usable_members")),
-        ("Frequency governor", ", ".join(str(one) for one in frequency if one) or "not visible here"),
+        ("Frequency policy", frequency_policy(machine) or "not visible here"),
         ("Hardware counters", _status(counters)),
         ("Energy meter", _status(energy)),
         ("Machine id", machine.get("machine")),
@@ -130,6 +130,8 @@ def _facts(machine: Mapping[str, Any]) -> list[tuple[str, str]]:
 def _status(entry: Mapping[str, Any]) -> str | None:
     if not entry.get("status"):
         return None
+    if entry["status"] == "unproven":
+        return "listed, but not probed"
     words = [str(entry["status"])]
     if entry["status"] == "unavailable":
         words += [str(entry[name]).rstrip(".") for name in ("reason", "remedy") if entry.get(name)]

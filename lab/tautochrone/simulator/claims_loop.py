@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from tautochrone import models
+from tautochrone.published import PUBLISHED
 from tautochrone.simulator import machines
 from tautochrone.simulator.claim import Knob, Verdict, percent, rows, sensitivity
 from tautochrone.simulator.engine import Row
 from tautochrone.simulator.machines import Machine
-from tautochrone.studies.loop.claims import PUBLISHED
 
 MACHINE = "i9-14900k"
 SIZES = (

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import shlex
 
+from tautochrone.published import PUBLISHED
 from tautochrone.simulator import machines
 from tautochrone.simulator.claim import Knob, Verdict, percent, rows, sensitivity
 from tautochrone.simulator.engine import Row
 from tautochrone.simulator.machines import Machine
-from tautochrone.studies.mapreduce.claims import PUBLISHED
 
 MACHINE = "i9-7960x"
 TASKS = 50

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tautochrone.published import PUBLISHED
 from tautochrone.simulator import machines
 from tautochrone.simulator.claim import Knob, Verdict, percent, rows, sensitivity
 from tautochrone.simulator.engine import Row
@@ -20,20 +21,6 @@ WORDS = tuple(
     )
 )
 
-PUBLISHED = {
-    "N1": "ordinary OpenMP starts at least three parallel loops a block; fork/join dominates when "
-    "few are active",
-    "N2": "one parallel region around everything needs private copies and a rewrite, as much as MPI does",
-    "N3": "i-parallel: one all_gather a block; j-parallel: one all_reduce a block",
-    "N4": "Open MPI's all_reduce has peaks at 1k and 8k words; MVAPICH2 is worse at 512 words than at 1024",
-    "N5": "model for 2048 particles: 16 cores give a little over 8× when many are active (i-parallel)",
-    "N6": "below about 100 active particles j-parallel is faster",
-    "N7": "with many active the limit is all_gather's throughput, not its latency",
-    "N8": "splitting over i and j at once lowers what each core communicates; a ring or shared bus "
-    "limits the gain",
-    "N9": "threads reading each other's data directly need none of the copies: how much better "
-    "than 8× is possible",
-}
 TOLERANCE = {
     "N1": "share of time in fork/join against the active count",
     "N2": "both versions exist and agree",
@@ -224,7 +211,7 @@ def _n8(machine: Machine) -> Verdict:
         "over the shared buses"
     )
     lower = (gather["bytes_moved"] + reduce["bytes_moved"]) / 4 < bytes_1d / 16
-    return _verdict("N8", ours, lower, "modelled by bytes; measured by the nbody study")
+    return _verdict("N8", ours, lower, "modelled by bytes; tauto simulate nbody --smpi runs it (grid)")
 
 
 def _n9(machine: Machine) -> Verdict:

@@ -4,27 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from tautochrone.published import PUBLISHED
 from tautochrone.simulator import machines
 from tautochrone.simulator.claim import Knob, Verdict, percent, rows, sensitivity
 from tautochrone.simulator.engine import Row
 from tautochrone.simulator.machines import Machine
 
 MACHINE = "core-duo-yonah"
-PUBLISHED = {
-    "P1": "balanced threads nearly halve the time: encryption 50 s serial, 25 s with two threads",
-    "P2": "energy brought to the longest time: 150 mWh serial, 110 mWh with two threads; the "
-    "platform's falls too",
-    "P3": "unbalanced threads: 64 s at the highest clock becomes about 120 s under the adaptive "
-    "policy, energy rises",
-    "P4": "the busy thread migrates, each core looks half busy, both clocks drop; a governor that "
-    "looks at the whole "
-    "package restores the 64 s and the energy",
-    "P5": "two programs side by side: free, both pinned, one pinned: no real difference in time; "
-    "pinning costs "
-    "slightly more energy",
-    "P6": "balance the threads, synchronise rarely, fix the governor, leave placement to the system",
-    "P7": "a domain split keeps its balance when the work changes; a functional split loses it",
-}
 TOLERANCE = {
     "P1": "24 to 27 s",
     "P2": "±5 %",

@@ -163,6 +163,11 @@ MPI: Mapping[str, Key] = {
     "eager_bytes": _BYTES,
 }
 
+NETWORK: Mapping[str, Key] = {
+    "latency_seconds": _SECONDS,
+    "bytes_per_second": _RATE,
+}
+
 NOISE: Mapping[str, Key] = {
     "p99_gap_seconds": _SECONDS,
     "largest_gap_seconds": _SECONDS,
@@ -179,5 +184,6 @@ TABLES: Mapping[str, Mapping[str, Key]] = {
     "system": SYSTEM,
     "power": POWER,
     "mpi": MPI,
+    "network": NETWORK,
     "noise": NOISE,
 }

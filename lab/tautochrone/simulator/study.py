@@ -56,7 +56,7 @@ def run_simulate_command(
         return 0
     folder = output or Path("tautochrone-results") / f"simulated-{study}"
     store(rows, folder)
-    path = report.write(rows, _record(machine), folder / "report.html", study=study, extra=analysis)
+    path = report.write(rows, record_of(machine), folder / "report.html", study=study, extra=analysis)
     for sentence in analysis.verdict_sentences:
         console.print(sentence, soft_wrap=True, highlight=False)
     console.print(f"The report: {path}", soft_wrap=True, highlight=False)
@@ -136,7 +136,7 @@ def _studied(
         machine_name=machine["name"],
         charts=(chart,),
         timelines=timelines,
-        facts=_facts(machine),
+        facts=facts_of(machine),
         commands=(Command(label="The same again", text=command),),
     )
     return rows, analysis
@@ -261,11 +261,12 @@ def _swept(
         study=study,
         machine_name=machine["name"],
         charts=(chart,),
-        facts=_facts(machine),
+        facts=facts_of(machine),
     )
 
 
-def _facts(machine: Machine) -> dict[str, str]:
+def facts_of(machine: Machine) -> dict[str, str]:
+    """What the report says of the machine."""
     facts = {"Name": str(machine["name"])}
     for kind in machine["kind"]:
         threads = kind.get("hardware_threads_per_core", 1)
@@ -276,7 +277,7 @@ def _facts(machine: Machine) -> dict[str, str]:
     return facts
 
 
-def _record(machine: Machine) -> dict[str, Any]:
+def record_of(machine: Machine) -> dict[str, Any]:
     """The machine as the report's machine block takes it: one entry a hardware thread."""
     cpus: list[dict[str, Any]] = []
     core = 0

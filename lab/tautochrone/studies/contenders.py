@@ -25,6 +25,7 @@ class RunsOfOne:
     by_round: dict[int, float] = field(default_factory=dict)  # of the rounds that are reported
     screened: list[float] = field(default_factory=list)  # of the rounds that only chose finalists
     errors: list[str] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)  # all that have no error
     last: Row | None = None  # the last row that was measured: workers, detail, counters
 
     @property
@@ -69,7 +70,9 @@ class RunsOfOne:
         """One more run: an error, a screening or a measurement."""
         if row["error"] is not None:
             self.errors.append(str(row["error"]["message"]))
-        elif row.get("source") == SCREENING:
+            return
+        self.rows.append(row)
+        if row.get("source") == SCREENING:
             self.screened.append(float(row["seconds"]))
             self.last = self.last or row
         else:
@@ -92,7 +95,7 @@ def ratio(candidate: RunsOfOne | None, reference: RunsOfOne | None) -> Ratio:
 
 def geometric_mean(cells: Sequence[tuple[RunsOfOne, RunsOfOne]]) -> Ratio:
     """The geometric mean of candidate / reference over cells, judged as one comparison."""
-    return as_ratio(statistics.geometric_mean([pairs(*cell) for cell in cells])) if cells else NOT_MEASURED
+    return as_ratio(statistics.geometric_mean([pairs(*cell) for cell in cells]))
 
 
 def as_ratio(comparison: statistics.Comparison) -> Ratio:

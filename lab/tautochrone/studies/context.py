@@ -12,6 +12,7 @@ import msgspec
 
 from tautochrone.errors import TautoError
 from tautochrone.report.analysis_types import Command, NotMeasured, Peer
+from tautochrone.whole_file import write_whole
 
 CONTEXT_FILE = "study.json"
 
@@ -27,6 +28,7 @@ class StudyContext(msgspec.Struct, kw_only=True):
     not_measured: tuple[NotMeasured, ...] = ()
     machine_advice: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
+    idle_watts: tuple[float, ...] = ()  # of the machine that does nothing: before, between, after the runs
 
     @property
     def commands(self) -> tuple[Command, ...]:
@@ -45,10 +47,8 @@ Context = TypeVar("Context", bound=StudyContext)
 def save(context: StudyContext, folder: Path) -> None:
     """Write the context whole or not at all. TautoError when the folder cannot be written."""
     path = folder / CONTEXT_FILE
-    unfinished = path.with_name(f".{CONTEXT_FILE}")
     try:
-        unfinished.write_bytes(msgspec.json.format(msgspec.json.encode(context), indent=1))
-        unfinished.replace(path)
+        write_whole(path, msgspec.json.format(msgspec.json.encode(context), indent=1).decode())
     except OSError as error:
         raise TautoError(
             f"{path} cannot be written: {error.strerror or error}",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tautochrone.emulate import LARGEST_FACTOR
 from tautochrone.errors import TautoError
+from tautochrone.word_lists import words_of
 
 FEWEST_ROUNDS = 8  # of which a verdict may be made (statistics.py)
 
@@ -93,26 +94,6 @@ def parse_cpus(text: str) -> tuple[int, ...]:
 def parse_names(text: str, option: str) -> tuple[str, ...]:
     """``"all,fast"`` → ("all", "fast"); an empty list is an error."""
     return tuple(dict.fromkeys(words_of(text, option)))
-
-
-def words_of(text: str, option: str) -> list[str]:
-    """``"a,b"`` → ["a", "b"]. Raises TautoError for an empty item."""
-    words = [word.strip() for word in text.split(",")]
-    if not all(words):
-        raise TautoError(f"{option} {text!r} has an empty item", "Separate the items by single commas")
-    return words
-
-
-def integers_of(
-    text: str, option: str, least: int, most: int, refusal: Callable[[str], TautoError]
-) -> tuple[int, ...]:
-    """``"4,1,4"`` → (1, 4). Raises ``refusal(word)`` for what is no number from ``least`` to ``most``."""
-    found: set[int] = set()
-    for word in words_of(text, option):
-        if not re.fullmatch(r"[0-9]{1,18}", word) or not least <= int(word) <= most:
-            raise refusal(word)
-        found.add(int(word))
-    return tuple(sorted(found))
 
 
 def check_emulations(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tautochrone import measure
 from tautochrone.executor import Executor
 from tautochrone.plan import Plan
+from tautochrone.report import text
 from tautochrone.row import Row
 from tautochrone.session import CheckRows
 from tautochrone.store import Store
@@ -12,6 +15,9 @@ from tautochrone.studies import context as contexts
 from tautochrone.studies.context import StudyContext
 from tautochrone.studies.options import StudyRequest
 from tautochrone.studies.services import Services
+
+IDLE_DRIFT_NOTICED = 0.1
+"""From this share of the largest on the spread of idle power before, between and after the runs is said."""
 
 
 def run_part(
@@ -26,8 +32,21 @@ def run_part(
     """Run what the store lacks of a plan; notices go to the context. True when it was interrupted."""
     progress = services.progress(title)
     outcome = measure.run_plan(plan, store, executor, services.clock, progress, check_rows=check)
-    context.notices = tuple(dict.fromkeys((*context.notices, *outcome.notices)))
+    said = list(outcome.notices)
+    if not outcome.interrupted:
+        measure_idle = getattr(executor, "measure_idle", None)
+        context.idle_watts = measure_idle() if measure_idle is not None else ()
+        said += idle_notices(context.idle_watts)
+    context.notices = tuple(dict.fromkeys((*context.notices, *said)))
     return outcome.interrupted
+
+
+def idle_notices(watts: Sequence[float]) -> list[str]:
+    """What to know of idle power that did not stay the same from before the runs until after them."""
+    if not watts or max(watts) - min(watts) <= IDLE_DRIFT_NOTICED * max(watts):
+        return []
+    low, high = text.quantity(min(watts), "W"), text.quantity(max(watts), "W")
+    return [f"the machine drew {low} to {high} when nothing ran: energy without idle power is that uncertain"]
 
 
 def run_whole(

@@ -26,12 +26,16 @@ def _machine() -> Mapping[str, Any]:
 def _executor(seed: int) -> AbstractContextManager[Executor]:
     from tautochrone.energy.find import find_meter
     from tautochrone.energy.metered_executor import MeteredExecutor
+    from tautochrone.energy.objective import check_objective
     from tautochrone.subprocess_executor import SubprocessExecutor
 
     found = find_meter()
-    if found.unavailable is not None:
-        print(f"tauto: warning: no energy meter: {found.unavailable}", file=sys.stderr, flush=True)
+    check_objective("time", found, _warn)
     return MeteredExecutor(SubprocessExecutor(seed=seed), found)
+
+
+def _warn(sentence: str) -> None:
+    print(f"tauto: warning: {sentence}", file=sys.stderr, flush=True)
 
 
 def _slowdown(emulation: Emulation) -> AbstractContextManager[Slowdown]:

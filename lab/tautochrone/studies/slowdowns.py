@@ -47,6 +47,14 @@ class StateExecutor:
         self.enter_state(state_key(configuration.settings["emulated"]))
         return self._inner.run(configuration, time_limit)
 
+    def measure_idle(self) -> tuple[float, ...]:
+        """Idle power as the metered executor has it, of the machine as it is; empty where none is metered."""
+        measure = getattr(self._inner, "measure_idle", None)
+        if measure is None:
+            return ()
+        self.enter_state("")
+        return tuple(measure())
+
     def factors(self) -> dict[str, dict[str, float]]:
         """For each state the factor that calibration reached on each slowed CPU."""
         return {

@@ -13,12 +13,15 @@ from typing import Any, TextIO
 
 from tautochrone import counters
 from tautochrone.energy.find import Found, find_meter
+from tautochrone.energy.meter import Unavailable
+from tautochrone.energy.objective import check_objective
 from tautochrone.energy.recorder import EnergyRecorder, Recording
 from tautochrone.errors import TautoError
 from tautochrone.foreground import NOT_FOUND, Ended, Foreground
 from tautochrone.sampler import CpuSampler, SampledLoad
 from tautochrone.trace import findings, page, perfetto
 from tautochrone.trace.threads import HERTZ, SampledThreads, ThreadSampler
+from tautochrone.whole_file import write_whole
 
 TRACE_SCHEMA = "tautochrone.trace/1"
 LOAD_INTERVAL_SECONDS = 0.2
@@ -56,6 +59,18 @@ class Traced:
     energy: Recording | None
     migrations: int | None  # as the kernel counted them
     cpus: tuple[int, ...]
+    meterless: Unavailable | None = None  # why no meter was read at all
+
+    @property
+    def no_joules(self) -> Unavailable | None:
+        """Why there are no joules; None where there are."""
+        return self.meterless if self.energy is None else self.energy.unavailable
+
+    @property
+    def sampler_cpu_seconds(self) -> float:
+        """What all that looked on took itself."""
+        metering = self.energy.sampler_cpu_seconds if self.energy is not None else 0.0
+        return self.threads.sampler_cpu_seconds + self.load.sampler_cpu_seconds + metering
 
 
 def run_trace_command(request: TraceRequest, services: TraceServices | None = None) -> int:
@@ -68,6 +83,7 @@ def run_trace_command(request: TraceRequest, services: TraceServices | None = No
     services = services or TraceServices()
     _check(request)
     found = services.find()
+    check_objective("time", found, lambda said: print(f"tauto: warning: {said}", file=services.messages))
     child = Foreground(list(request.command))
     try:
         traced = _trace(request, child, found)
@@ -121,12 +137,12 @@ def _trace(request: TraceRequest, child: Foreground, found: Found) -> Traced:
     _, _, software = counted.read(ended.cpu_seconds)
     moved = software["migrations"]
     migrations = int(moved) if moved is not None else None
-    return Traced(request.command, ended, threads, load, recording, migrations, cpus)
+    return Traced(request.command, ended, threads, load, recording, migrations, cpus, found.unavailable)
 
 
 def as_record(traced: Traced, judged: findings.Findings) -> dict[str, Any]:
     """The figures as JSON has them."""
-    sampler_seconds = traced.threads.sampler_cpu_seconds + traced.load.sampler_cpu_seconds
+    why = traced.no_joules
     return {
         "schema": TRACE_SCHEMA,
         "command": list(traced.command),
@@ -141,8 +157,10 @@ def as_record(traced: Traced, judged: findings.Findings) -> dict[str, Any]:
         "migrations_per_second": judged.migrations_per_second,
         "advice": judged.advice,
         "joules": traced.energy.joules if traced.energy else None,
+        "joules_reason": why.reason if why is not None else None,
+        "joules_remedy": why.remedy or None if why is not None else None,
         "samples": traced.threads.samples,
-        "sampler_cpu_seconds": sampler_seconds,
+        "sampler_cpu_seconds": traced.sampler_cpu_seconds,
         "threads_left_out": traced.threads.left_out,
         "threads": [
             {
@@ -170,12 +188,9 @@ def _say(traced: Traced, judged: findings.Findings, request: TraceRequest, servi
 
 def _write(path: Path, content: str) -> None:
     """Whole or not at all."""
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        unfinished.write_text(content, encoding="utf-8")
-        unfinished.replace(path)
+        write_whole(path, content)
     except OSError as error:
-        unfinished.unlink(missing_ok=True)
         raise TautoError(
             f"{path} cannot be written: {error.strerror or error}", "Make room there, or choose another place"
         ) from error

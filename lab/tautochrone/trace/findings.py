@@ -13,6 +13,7 @@ LEAST_SHARE = 0.02
 """Threads with less than this part of the busiest one's time do no work that could be shared."""
 
 UNBALANCED = 1.1
+ALWAYS_BUSY = 0.9  # the share of the program's time that a thread runs
 CROWDED = 0.25  # the share of its time that a thread waits for a CPU
 
 
@@ -48,7 +49,7 @@ def find(tracks: Sequence[ThreadTrack], seconds: float, migrations: int | None, 
         unbalanced=odd,
         migrations=moved,
         migrations_per_second=moved / seconds if seconds > 0 else None,
-        advice=_advice(workers, imbalance, odd, cpus),
+        advice=_advice(workers, imbalance, odd, cpus, seconds),
     )
 
 
@@ -67,7 +68,11 @@ def _odd_one(workers: Sequence[ThreadTrack]) -> ThreadTrack:
 
 
 def _advice(
-    workers: Sequence[ThreadTrack], imbalance: float | None, odd: ThreadTrack | None, cpus: int
+    workers: Sequence[ThreadTrack],
+    imbalance: float | None,
+    odd: ThreadTrack | None,
+    cpus: int,
+    seconds: float,
 ) -> str:
     if imbalance is None:
         return "No thread worked for long enough to be judged: trace a longer run."
@@ -87,7 +92,13 @@ def _advice(
             f"The {many} are balanced (imbalance {imbalance:.2f}) but wait for a CPU in {share} of their "
             f"time: use {text.count(cpus, 'thread')}, as many as there are CPUs, or stop other programs."
         )
-    return f"The {many} are balanced (imbalance {imbalance:.2f}): nothing to gain by sharing the work anew."
+    balanced = f"The {many} are balanced (imbalance {imbalance:.2f})"
+    if all(track.run_seconds >= ALWAYS_BUSY * seconds for track in workers):
+        return (
+            f"{balanced}, or spin while they wait, which looks the same: if this is an OpenMP program, "
+            "trace it again with OMP_WAIT_POLICY=passive."
+        )
+    return f"{balanced}: nothing to gain by sharing the work anew."
 
 
 def _about(odd: ThreadTrack, workers: Sequence[ThreadTrack], imbalance: float, many: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import resources
 from typing import TYPE_CHECKING
 
@@ -11,9 +11,8 @@ import jinja2
 import msgspec
 
 from tautochrone.report import text
-from tautochrone.sampler import LoadSample
 from tautochrone.trace.findings import Findings
-from tautochrone.trace.threads import Slice, ThreadTrack
+from tautochrone.trace.threads import Slice, ThreadTrack, moves_over_time
 
 if TYPE_CHECKING:
     from tautochrone.trace.command import Traced
@@ -89,8 +88,8 @@ def _facts(traced: Traced, judged: Findings) -> list[tuple[str, str]]:
         ),
         ("migrations a second", "not known" if rate is None else f"{text.significant(rate)} ({counted})"),
         ("waited for a CPU", _waited(judged)),
-        ("energy", "no meter" if energy is None else text.quantity(energy, "J")),
-        ("samples", f"{sampled.samples}, in {text.seconds(sampled.sampler_cpu_seconds)} of CPU time"),
+        ("energy", f"not known: {traced.no_joules}" if energy is None else text.quantity(energy, "J")),
+        ("samples", f"{sampled.samples}, in {text.seconds(traced.sampler_cpu_seconds)} of CPU time"),
     ]
 
 
@@ -181,28 +180,45 @@ def _bars(shares: Sequence[float], below: Sequence[float], kind: str) -> list[Ba
 
 
 def _curves(traced: Traced, seconds: float) -> list[Track]:
-    """Clock of each CPU and power of the machine, as far as there are any."""
+    """Load and clock of each CPU, power of the machine, migrations, as far as there are any."""
     found: list[Track] = []
     for cpu in traced.cpus:
-        clock = [
-            (one.seconds, one.hertz) for one in _of_cpu(traced.load.samples, cpu) if one.hertz is not None
-        ]
-        found += _curve(f"CPU {cpu} clock", clock, "Hz", seconds)
+        here = [one for one in traced.load.samples if one.cpu == cpu]
+        load = [(one.seconds, one.busy) for one in here]
+        clock = [(one.seconds, one.hertz) for one in here if one.hertz is not None]
+        found += _curve(f"CPU {cpu} load", load, text.percent, seconds, top=1.0)
+        found += _curve(f"CPU {cpu} clock", clock, lambda value: text.quantity(value, "Hz"), seconds)
     watts = traced.energy.watts() if traced.energy is not None else []
-    return found + _curve("power", watts, "W", seconds)
+    found += _curve("power", watts, lambda value: text.quantity(value, "W"), seconds)
+    moves = moves_over_time(traced.threads.tracks)
+    if any(count for _, count in moves):
+        found += _curve("migrations", moves, lambda value: f"{value:g}", seconds, each="a sample")
+    return found
 
 
-def _of_cpu(samples: Sequence[LoadSample], cpu: int) -> list[LoadSample]:
-    return [one for one in samples if one.cpu == cpu]
-
-
-def _curve(label: str, points: Sequence[tuple[float, float]], unit: str, seconds: float) -> list[Track]:
+def _curve(
+    label: str,
+    points: Sequence[tuple[float, float]],
+    written: Callable[[float], str],
+    seconds: float,
+    *,
+    top: float | None = None,
+    each: str = "",
+) -> list[Track]:
+    """A curve up to `top`, by default its highest point; more points than columns are drawn as means."""
     if not points:
         return []
-    top = max(value for _, value in points) or 1.0
+    low, high = min(value for _, value in points), max(value for _, value in points)
+    top = top or high or 1.0
     line = " ".join(
         f"{_WIDTH * min(when / seconds, 1.0):.1f},{_HEIGHT * (1.0 - 0.95 * value / top):.1f}"
-        for when, value in points
+        for when, value in _thinned(points)
     )
-    low = min(value for _, value in points)
-    return [Track(label, f"{text.quantity(low, unit)} to {text.quantity(top, unit)}", [], line)]
+    return [Track(label, f"{written(low)} to {written(high)} {each}".rstrip(), [], line)]
+
+
+def _thinned(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """At most `_MOST_COLUMNS` points: the mean of neighbours at the time of the last of them."""
+    step = -(-len(points) // _MOST_COLUMNS)
+    groups = [points[first : first + step] for first in range(0, len(points), step)]
+    return [(group[-1][0], sum(value for _, value in group) / len(group)) for group in groups]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tautochrone.sampler import LoadSample
-from tautochrone.trace.threads import ThreadTrack
+from tautochrone.trace.threads import ThreadTrack, moves_over_time
 
 _CPUS, _THREADS, _MACHINE = 1, 2, 3
 _LEAST_SHARE = 0.01
@@ -19,7 +19,7 @@ def events(
     load: Iterable[LoadSample] = (),
     watts: Iterable[tuple[float, float]] = (),
 ) -> dict[str, Any]:
-    """A track for each CPU and each thread, counters for load, clock and watts. Times are microseconds."""
+    """A track for each CPU and each thread, counters for load, clock, watts, migrations; in microseconds."""
     found: list[Event] = [
         _named(_CPUS, "process_name", "CPUs"),
         _named(_THREADS, "process_name", "threads"),
@@ -35,6 +35,7 @@ def events(
         if sample.hertz is not None:
             found.append(_counter(f"clock of CPU {sample.cpu}", sample.seconds, "hertz", sample.hertz))
     found += [_counter("power", seconds, "watts", value) for seconds, value in watts]
+    found += [_counter("migrations", seconds, "threads", count) for seconds, count in moves_over_time(tracks)]
     return {"displayTimeUnit": "ms", "traceEvents": found}
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -60,6 +60,15 @@ class ThreadTrack:
         return sum(
             before.cpu != after.cpu for before, after in zip(self.slices, self.slices[1:], strict=False)
         )
+
+
+def moves_over_time(tracks: Sequence[ThreadTrack]) -> list[tuple[float, int]]:
+    """(seconds since the start, how many threads were seen on another CPU than before) of each sample."""
+    counted = {piece.end: 0 for track in tracks for piece in track.slices}
+    for track in tracks:
+        for before, after in zip(track.slices, track.slices[1:], strict=False):
+            counted[after.end] += before.cpu != after.cpu
+    return sorted(counted.items())
 
 
 @dataclass

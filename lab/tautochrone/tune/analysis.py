@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import shlex
+import statistics as plain
 from collections.abc import Mapping, Sequence
-from statistics import median
 from typing import Any
 
+import msgspec
+
 from tautochrone import statistics
-from tautochrone.measure import pair_rows
 from tautochrone.report.analysis_types import Command
+from tautochrone.report.spent import longest, spent_of
 from tautochrone.report.tune.analysis_types import CandidateResult, Role, TuneAnalysis
 from tautochrone.row import MEASURED, Row
-from tautochrone.session import LOAD_NOTICED
+from tautochrone.session import disturbed
 from tautochrone.studies.contenders import as_ratio
 from tautochrone.tune.context import TuneContext
 from tautochrone.tune.effects import main_effects
@@ -21,8 +23,15 @@ from tautochrone.tune.objective import Objective, parse_objective
 from tautochrone.tune.paste import PROFILE_FILE, settings_to_paste
 from tautochrone.tune.sentences import sentences
 from tautochrone.tune.space import DEFAULT
+from tautochrone.tune.verdict import claims, verdict
 
-_UNITS = {"time": "time", "energy": "energy", "edp": "energy × time", "memory": "peak memory"}
+_UNITS = {
+    "time": "time",
+    "energy": "energy",
+    "edp": "energy × time",
+    "ed2p": "energy × time²",
+    "memory": "peak memory",
+}
 
 
 def analyse(rows: Sequence[Row], machine: Mapping[str, Any], context: TuneContext) -> TuneAnalysis:
@@ -51,7 +60,7 @@ def analyse(rows: Sequence[Row], machine: Mapping[str, Any], context: TuneContex
         rounds=max((one.rounds for one in finalists), default=0),
         runs=len(rows),
         ended=context.ended,
-        notices=(*context.notices, *_disturbances(final)),
+        notices=(*context.notices, *_disturbances(final, machine)),
         settings_to_paste=settings_to_paste(context, settings),
         commands=_commands(context),
         advice=context.machine_advice,
@@ -73,29 +82,32 @@ def _results(rows: Sequence[Row], objective: Objective, context: TuneContext) ->
     for row in rows:
         by_id.setdefault(row["config_id"], []).append(row)
     final = [row for row in rows if row.get("source", MEASURED) == MEASURED]
-    in_final = {row["config_id"] for row in final}
+    in_final = list(dict.fromkeys(row["config_id"] for row in final))
     default_id = next((row["config_id"] for row in rows if row["name"] == DEFAULT), None)
-    family = max(1, len(in_final) - 1) * max(1, len(context.looks))
-    ratios = {
-        config_id: statistics.compare(
-            pair_rows(final, config_id, default_id, objective.figure), comparisons=family
-        )
-        for config_id in in_final
-        if default_id is not None and config_id != default_id
-    }
-    better = [one for one, found in ratios.items() if found.verdict == statistics.FASTER]
-    winner = min(better, key=lambda one: _median(by_id[one], objective, True) or 0.0, default=default_id)
+    found = (
+        verdict(final, in_final, default_id, objective.figure, claims(len(in_final), len(context.looks)))
+        if default_id is not None
+        else None
+    )
     results = []
+    longest_seconds = longest(plain.median(times) for own in by_id.values() if (times := _seconds(own)))
     for config_id, own in by_id.items():
         role: Role = "screened"
         if config_id == default_id:
             role = "default"
-        elif config_id == winner:
+        elif found is not None and config_id == found.winner:
             role = "winner"
         elif config_id in in_final:
             role = "finalist"
-        results.append(_result(own, role, config_id in in_final, ratios.get(config_id), objective, context))
+        ratio = found.comparisons.get(config_id) if found is not None else None
+        result = _result(own, role, config_id in in_final, ratio, objective, context)
+        spent = spent_of([row for row in own if row["error"] is None], longest_seconds)
+        results.append(msgspec.structs.replace(result, spent=spent))
     return sorted(results, key=lambda one: (one.figure is None, not one.rounds, one.figure or 0.0))
+
+
+def _seconds(rows: Sequence[Row]) -> list[float]:
+    return [float(row["seconds"]) for row in rows if row["error"] is None]
 
 
 def _figures(rows: Sequence[Row], objective: Objective, final: bool) -> list[float]:
@@ -104,11 +116,6 @@ def _figures(rows: Sequence[Row], objective: Objective, final: bool) -> list[flo
         for row in rows
         if row["error"] is None and (row.get("source", MEASURED) == MEASURED) == final
     ]
-
-
-def _median(rows: Sequence[Row], objective: Objective, final: bool) -> float | None:
-    figures = _figures(rows, objective, final)
-    return median(figures) if figures else None
 
 
 def _result(
@@ -144,15 +151,14 @@ def _result(
     )
 
 
-def _disturbances(rows: Sequence[Row]) -> list[str]:
+def _disturbances(rows: Sequence[Row], machine: Mapping[str, Any]) -> list[str]:
     """Runs of the final beside which others worked."""
-    disturbed = 0
-    for row in rows:
-        taken = (row.get("others_cpu_seconds") or 0.0) + (row.get("steal_seconds") or 0.0)
-        disturbed += taken > max(0.05, LOAD_NOTICED * (row.get("elapsed_seconds") or 0.0) * 2)
-    if not disturbed:
+    cpus = len(machine.get("cpus") or ()) or 1
+    emulated = bool(machine.get("emulated"))
+    count = sum(disturbed(row, cpus, emulated) for row in rows)
+    if not count:
         return []
     return [
-        f"beside {disturbed} of the final's {len(rows)} runs other programs or the hypervisor took CPU time; "
+        f"beside {count} of the final's {len(rows)} runs other programs or the hypervisor took CPU time; "
         "close them for narrower intervals"
     ]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tautochrone.configuration import Configuration
-from tautochrone.inspection.commands import MPI_LAUNCHERS
+from tautochrone.errors import TautoError
+from tautochrone.inspection.commands import MpiLaunch, mpi_launch
 from tautochrone.studies.options import parse_cpus
 from tautochrone.tune.knobs import Settings, knobs
 from tautochrone.tune.options import placeholders
@@ -15,6 +17,9 @@ from tautochrone.tune.space import Candidate, weighted_variables
 
 REPEAT = 'n=$1; shift; while [ "$n" -gt 0 ]; do "$@" || exit; n=$((n - 1)); done'
 _MPI_WORDS = {"mpi_map": "--map-by", "mpi_bind": "--bind-to"}
+# What says the number of ranks. To srun and aprun, -c is the number of CPUs of a rank, and -N that of nodes.
+_MPIRUN_RANK_OPTIONS = ("-n", "--n", "-np", "--np", "-c")
+_RANK_OPTIONS = {"srun": ("-n", "--ntasks"), "aprun": ("-n", "--pes")}
 
 
 @dataclass(frozen=True)
@@ -56,7 +61,7 @@ def applied(
             if has_openmp:
                 environment["OMP_NUM_THREADS"] = threads
         else:
-            words = _behind_launcher(words, [_MPI_WORDS[name], value])
+            words = _behind_launcher(words, name, [_MPI_WORDS[name], value])
     return Applied(tuple(words), environment, start)
 
 
@@ -84,20 +89,49 @@ def _filled(word: str, settings: Settings) -> str:
     return re.sub(r"\{([a-z_]+)\}", lambda found: settings.get(found[1], found[0]), word)
 
 
-def _launcher_at(words: Sequence[str]) -> int:
-    return next(
-        index for index, word in enumerate(words) if word.split("/")[-1].split(".")[0] in MPI_LAUNCHERS
-    )
+def _launch(words: Sequence[str], name: str) -> MpiLaunch:
+    found = mpi_launch(words)
+    if found is None:
+        raise TautoError(
+            f"{name} is an option of an MPI launcher, and none stands in the command {shlex.join(words)!r}",
+            "Write the launcher into the command itself: tauto tune -- mpirun -n 4 ./solver",
+        )
+    return found
+
+
+def ranks_of(words: Sequence[str]) -> str | None:
+    """The number of ranks that the words of an MPI launcher ask for; None where they leave it open."""
+    launch = mpi_launch(words)
+    found = _rank_word(words, launch) if launch is not None else None
+    if found is None:
+        return None
+    index, before = found
+    return words[index].removeprefix(before)
 
 
 def _with_ranks(words: list[str], count: str) -> list[str]:
-    at = _launcher_at(words)
-    for index in range(at + 1, len(words) - 1):
-        if words[index] in ("-n", "-np", "--np", "-c", "--ntasks"):
-            return [*words[: index + 1], count, *words[index + 2 :]]
-    return [*words[: at + 1], "-n", count, *words[at + 1 :]]
+    """The launcher's own number of ranks, if it has one, in place; the words of the program stay."""
+    found = _rank_word(words, _launch(words, "mpi_ranks"))
+    if found is None:
+        return _behind_launcher(words, "mpi_ranks", ["-n", count])
+    index, before = found
+    return [*words[:index], f"{before}{count}", *words[index + 1 :]]
 
 
-def _behind_launcher(words: list[str], new: list[str]) -> list[str]:
-    at = _launcher_at(words)
+def _rank_word(words: Sequence[str], launch: MpiLaunch) -> tuple[int, str] | None:
+    """The word with the launcher's number of ranks, and what stands before the number in it."""
+    options = _RANK_OPTIONS.get(launch.name, _MPIRUN_RANK_OPTIONS)
+    for index in range(launch.launcher + 1, launch.program):
+        option, equals, _ = words[index].partition("=")
+        if option in options and equals:
+            return index, f"{option}="
+        if option in options and index + 1 < launch.program:
+            return index + 1, ""
+        if re.fullmatch(r"-n[0-9]+", option):
+            return index, "-n"
+    return None
+
+
+def _behind_launcher(words: list[str], name: str, new: list[str]) -> list[str]:
+    at = _launch(words, name).launcher
     return [*words[: at + 1], *new, *words[at + 1 :]]

@@ -16,6 +16,7 @@ from tautochrone.executor import RunError
 from tautochrone.measure import equal_answers
 from tautochrone.row import Row
 from tautochrone.session import CheckRows
+from tautochrone.subprocess_executor import Printed
 from tautochrone.tune.objective import MATCHED, Objective
 from tautochrone.tune.space import DEFAULT
 
@@ -31,21 +32,34 @@ class Judging:
     check: str | None = None
     same_output: bool = False
 
-    def __call__(self, output: str, folder: Path | None) -> tuple[Mapping[str, Any], RunError | None]:
+    @property
+    def needs_whole_output(self) -> bool:
+        """Whether the end of an output is not enough."""
+        return self.same_output or self.check is not None
+
+    def __call__(self, printed: Printed, folder: Path | None) -> tuple[Mapping[str, Any], RunError | None]:
         """What to keep of an output, and what is wrong with it."""
         record: dict[str, Any] = {}
         if self.objective.kind == "regex":
-            value = self.objective.matched(output)
+            value = self.objective.matched(printed.output, printed.errors)
             if value is None or not value > 0:
                 what = "nothing that matches" if value is None else f"{value:g}, which is not positive, for"
                 assert self.objective.pattern is not None
                 pattern = self.objective.pattern.pattern
-                return record, RunError("failed", f"it printed {what} {pattern!r}")
+                return record, RunError(
+                    "failed", f"it printed {what} {pattern!r}, on standard output or standard error"
+                )
             record[MATCHED] = value
         if self.same_output:
-            record["check"] = {"passed": True, OUTPUT: hashlib.sha256(_bytes_of(output)).hexdigest()[:16]}
+            assert printed.whole is not None
+            with printed.whole.open("rb") as file:
+                record["check"] = {
+                    "passed": True,
+                    OUTPUT: hashlib.file_digest(file, "sha256").hexdigest()[:16],
+                }
         if self.check is not None:
-            said = _checked(self.check, output, folder)
+            assert printed.whole is not None
+            said = _checked(self.check, printed.whole, folder)
             if said:
                 return record, RunError("wrong_answer", said)
         return record, None
@@ -60,22 +74,18 @@ def _is_default(row: Row) -> bool:
     return bool(row["name"] == DEFAULT)
 
 
-def _bytes_of(output: str) -> bytes:
-    """What a program printed, byte by byte: it may be no text at all."""
-    return output.encode(errors="surrogateescape")
-
-
-def _checked(check: str, output: str, folder: Path | None) -> str:
+def _checked(check: str, output: Path, folder: Path | None) -> str:
     """What the user's command says against an output; empty where it is content."""
     try:
-        done = subprocess.run(
-            ["/bin/sh", "-c", check],
-            input=_bytes_of(output),
-            capture_output=True,
-            cwd=folder,
-            timeout=_CHECK_LIMIT_SECONDS,
-            check=False,
-        )
+        with output.open("rb") as file:
+            done = subprocess.run(
+                ["/bin/sh", "-c", check],
+                stdin=file,
+                capture_output=True,
+                cwd=folder,
+                timeout=_CHECK_LIMIT_SECONDS,
+                check=False,
+            )
     except subprocess.TimeoutExpired:
         return f"the check did not end within {_CHECK_LIMIT_SECONDS:g} s"
     if done.returncode == 0:

@@ -12,10 +12,18 @@ from typing import Literal
 import msgspec
 
 from tautochrone.errors import TautoError
+from tautochrone.inspection.commands import CLUSTER_LAUNCHERS, mpi_launch
 from tautochrone.inspection.findings import Findings
 
 Kind = Literal["environment", "start", "mpi", "places", "argument"]
-Check = Literal["display_env", "affinity", "nice", "environment", "none"]
+Check = Literal["display_env", "affinity", "nice", "environment", "launcher", "none"]
+_HOW_TO_CHECK: Mapping[Check, str] = {
+    "display_env": "OMP_DISPLAY_ENV=verbose lists what the runtime took; a search asks it for its winner.",
+    "affinity": "taskset -cp PID, or Cpus_allowed_list in /proc/PID/status.",
+    "nice": "ps -o ni -p PID.",
+    "environment": "tr '\\0' '\\n' < /proc/PID/environ shows that the variable arrived.",
+    "launcher": "sh -c 'taskset -cp $$' in place of the program says for each rank where it may run.",
+}
 
 Settings = Mapping[str, str]
 """Knob → value; a knob that is absent is left as the program has it."""
@@ -73,6 +81,11 @@ def missing(one: Knob, found: Findings, machine_facts: Mapping[str, bool]) -> st
     """Why a knob cannot matter here; empty where it can."""
     if one.needs and not found.has(*one.needs):
         return f"the program has no {' or '.join(one.needs)}"
+    launch = mpi_launch(found.command)
+    is_mpirun = launch is not None and launch.name not in CLUSTER_LAUNCHERS
+    without_launcher = "the command starts no MPI launcher"
+    if found.mpi_launcher is not None:
+        without_launcher = f"{found.mpi_launcher} is started by a script, whose words stay as they are"
     facts = {
         "asks_schedule": (
             found.schedules.asks_environment is not False,
@@ -83,9 +96,9 @@ def missing(one: Knob, found: Findings, machine_facts: Mapping[str, bool]) -> st
             "it has no static OpenMP loops",
         ),
         "unequal": (machine_facts.get("unequal", False), "the cores here are equally fast"),
-        "smt": (machine_facts.get("smt", False), "the cores here have one hardware thread each"),
         "several_cpus": (len(found.cpus) > 1, "there is one CPU"),
-        "mpi_launcher": (found.mpi_launcher is not None, "the command starts no MPI launcher"),
+        "mpi_launcher": (launch is not None, without_launcher),
+        "mpirun": (is_mpirun, "only mpirun has this option"),
         "no_mpi": (found.mpi_launcher is None, "an MPI launcher places its ranks itself"),
     }
     return next((why for name in one.requires for holds, why in (facts[name],) if not holds), "")
@@ -101,5 +114,6 @@ def explain(name: str) -> str:
         lines.append(f"For programs with {' or '.join(one.needs)}.")
     if one.conflicts:
         lines.append(f"Not together with {', '.join(one.conflicts)}.")
+    lines.append(f"To see that it took effect: {_HOW_TO_CHECK[one.check]}")
     lines.append("Tried by default." if one.tried == "always" else f"Tried with --try {one.name} only.")
     return "\n".join(lines)

@@ -14,8 +14,19 @@ from tautochrone.row import Row
 MATCHED = "objective"
 """The field of a row's ``detail`` that holds what the regular expression found."""
 
-Kind = Literal["time", "energy", "edp", "memory", "regex"]
-KINDS = ("time", "energy", "edp", "memory")
+Kind = Literal["time", "energy", "edp", "ed2p", "memory", "regex"]
+KINDS = ("time", "energy", "edp", "ed2p", "memory")
+
+_POWERS_OF_TIME = {"energy": 0, "edp": 1, "ed2p": 2}
+"""The objectives that need joules: energy times this power of the time."""
+
+_UNITS = {"energy": "J", "edp": "Js", "ed2p": "Js²"}
+_NOUNS = {
+    "energy": "energy",
+    "edp": "energy times time",
+    "ed2p": "energy times time squared",
+    "memory": "memory",
+}
 
 
 @dataclass(frozen=True)
@@ -29,7 +40,7 @@ class Objective:
     @property
     def needs_meter(self) -> bool:
         """Whether it needs joules."""
-        return self.kind in ("energy", "edp")
+        return self.kind in _POWERS_OF_TIME
 
     @property
     def caps_time(self) -> bool:
@@ -48,7 +59,7 @@ class Objective:
         joules = measured_joules(row)
         if joules is None:
             raise ValueError("a run has no joules")
-        return joules if self.kind == "energy" else joules * float(row["elapsed_seconds"])
+        return joules * float(row["elapsed_seconds"]) ** _POWERS_OF_TIME[self.kind]
 
     def written(self, figure: float) -> str:
         """A figure for people, as the program or the meter would have it."""
@@ -58,7 +69,7 @@ class Objective:
             return text.binary_bytes(figure)
         if self.kind == "regex":
             return text.significant(1.0 / figure if self.largest else figure, 4)
-        return text.quantity(figure, "J" if self.kind == "energy" else "Js")
+        return text.quantity(figure, _UNITS[self.kind])
 
     @property
     def less(self) -> tuple[str, str]:
@@ -67,15 +78,18 @@ class Objective:
             return "faster", "slower"
         if self.kind == "regex":
             return ("higher", "lower") if self.largest else ("lower", "higher")
-        noun = {"energy": "energy", "edp": "energy times time", "memory": "memory"}[self.kind]
+        noun = _NOUNS[self.kind]
         return f"less {noun}", f"more {noun}"
 
-    def matched(self, output: str) -> float | None:
-        """The number that the pattern finds last in the output; None without a match."""
+    def matched(self, output: str, errors: str = "") -> float | None:
+        """The number that the pattern finds last in the output, else in the errors; None without a match."""
         assert self.pattern is not None
         found = None
-        for match in self.pattern.finditer(output):
-            found = match
+        for stream in (output, errors):
+            for match in self.pattern.finditer(stream):
+                found = match
+            if found is not None:
+                break
         if found is None:
             return None
         word = found.group(1) if self.pattern.groups else found.group(0)
@@ -86,7 +100,7 @@ class Objective:
 
 
 def parse_objective(words: str) -> Objective:
-    """Read "time", "energy", "edp", "memory", "regex:…" or "regex-max:…". TautoError for the rest."""
+    """Read "time", "energy", "edp", "ed2p", "memory", "regex:…" or "regex-max:…". TautoError for the rest."""
     kind, colon, pattern = words.partition(":")
     if kind in KINDS and not colon:
         return Objective(kind)  # type: ignore[arg-type]

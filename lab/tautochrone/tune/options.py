@@ -51,6 +51,14 @@ class TuneRequest:
         """Where rows, report and profile go."""
         return self.output or Path("tautochrone-results") / f"tune-{Path(self.command[0]).name}"
 
+    @property
+    def judged(self) -> tuple[str, ...]:
+        """The options that decide what a row means and whether it counts; none of them by default."""
+        objective = () if self.objective == "time" else (f"--objective={self.objective}",)
+        check = () if self.check is None else (f"--check={self.check}",)
+        flags = (("--same-output", self.same_output), ("--scratch", self.scratch))
+        return (*objective, *check, *(name for name, given in flags if given))
+
 
 def parse_budget(text: str) -> float:
     """Read "90", "90s", "5m" or "1h" as seconds. TautoError for anything else and for nothing."""

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
 from tautochrone.errors import TautoError
 from tautochrone.report.analysis_types import Settings
-from tautochrone.tune.applying import Applied, applied
+from tautochrone.tune.applying import Applied, applied, ranks_of
 from tautochrone.tune.context import TuneContext
+from tautochrone.whole_file import write_whole
 
 PROFILE_FILE = "profile.json"
 PROFILE_SCHEMA = "tautochrone.profile/1"
@@ -32,10 +35,14 @@ def settings_to_paste(context: TuneContext, settings: Mapping[str, str]) -> tupl
             why="Applies the profile, says where the kernel gave something else, and gets out of the way.",
         ),
         Settings(label="Shell", language="shell", text=_shell(made, command)),
-        Settings(label="systemd unit", language="ini", text=_systemd(made, command)),
-        Settings(label="Slurm script", language="shell", text=_slurm(made, command)),
+        Settings(label="systemd unit", language="ini", text=_systemd(made, context.working_folder)),
+        Settings(label="Slurm script", language="shell", text=_slurm(made, command, context.mpi_launcher)),
         Settings(label="Dockerfile", language="dockerfile", text=_docker(made)),
     )
+
+
+def _nice(made: Applied) -> list[str]:
+    return ["nice", "-n", str(made.start["nice"])] if made.start.get("nice") else []
 
 
 def _prefix(made: Applied) -> str:
@@ -43,9 +50,7 @@ def _prefix(made: Applied) -> str:
     if cpus := made.start.get("cpus"):
         assert isinstance(cpus, list)
         words += f"taskset -c {','.join(map(str, cpus))} "
-    if made.start.get("nice"):
-        words += f"nice -n {made.start['nice']} "
-    return words
+    return words + "".join(f"{word} " for word in _nice(made))
 
 
 def _shell(made: Applied, command: str) -> str:
@@ -53,23 +58,50 @@ def _shell(made: Applied, command: str) -> str:
     return "\n".join([*exports, f"{_prefix(made)}{command}"])
 
 
-def _systemd(made: Applied, command: str) -> str:
+def _systemd(made: Applied, working_folder: str) -> str:
     lines = ["[Service]"]
-    lines += [f'Environment="{name}={value}"' for name, value in made.environment.items()]
+    if working_folder:
+        lines.append(f"WorkingDirectory={working_folder.replace('%', '%%')}")
+    lines += [f"Environment={_in_unit(f'{name}={value}', True)}" for name, value in made.environment.items()]
     if cpus := made.start.get("cpus"):
         assert isinstance(cpus, list)
         lines.append(f"CPUAffinity={' '.join(map(str, cpus))}")
     if made.start.get("nice"):
         lines.append(f"Nice={made.start['nice']}")
-    return "\n".join([*lines, f"ExecStart={command}"])
+    words = [_absolute(made.command[0], working_folder), *made.command[1:]]
+    return "\n".join([*lines, f"ExecStart={' '.join(_in_unit(word.replace('$', '$$')) for word in words)}"])
 
 
-def _slurm(made: Applied, command: str) -> str:
+def _absolute(program: str, working_folder: str) -> str:
+    """A program's path from the root, as far as it is known: systemd looks into few folders."""
+    if "/" not in program:
+        return shutil.which(program) or program
+    return os.path.normpath(Path(working_folder) / program) if working_folder else program
+
+
+def _in_unit(word: str, always_quoted: bool = False) -> str:
+    """A word as a systemd unit has it."""
+    word = word.replace("%", "%%")
+    if not always_quoted and re.fullmatch(r"[^\s\"'\\;]+", word):
+        return word
+    escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
+
+
+def _slurm(made: Applied, command: str, launcher: str | None) -> str:
     threads = made.environment.get("OMP_NUM_THREADS")
+    numbered = made.start.get("cpus") or "{" in made.environment.get("OMP_PLACES", "")
+    tasks = ranks_of(made.command) if launcher else "1"
     head = ["#!/bin/sh", "#SBATCH --nodes=1", "#SBATCH --exclusive", "#SBATCH --hint=multithread"]
     exports = [f"export {name}={shlex.quote(value)}" for name, value in made.environment.items()]
+    if tasks is not None:
+        head.append(f"#SBATCH --ntasks={tasks}")
+    if threads and not numbered:  # CPUs with numbers are the whole node's
+        head.append(f"#SBATCH --cpus-per-task={threads}")
+        exports.append(f"export SRUN_CPUS_PER_TASK={threads}")
     bind = " --cpu-bind=none" if threads or made.start.get("cpus") else ""
-    return "\n".join([*head, *exports, f"srun{bind} {_prefix(made)}{command}"])
+    start = "" if launcher else f"srun{bind} "
+    return "\n".join([*head, *exports, f"{start}{_prefix(made)}{command}"])
 
 
 def _docker(made: Applied) -> str:
@@ -77,7 +109,7 @@ def _docker(made: Applied) -> str:
     if cpus := made.start.get("cpus"):
         assert isinstance(cpus, list)
         lines.append(f"# docker run --cpuset-cpus={','.join(map(str, cpus))} IMAGE")
-    words = ", ".join(json.dumps(word) for word in made.command)
+    words = ", ".join(json.dumps(word) for word in [*_nice(made), *made.command])
     return "\n".join([*lines, f"CMD [{words}]"])
 
 
@@ -97,10 +129,8 @@ def write_profile(folder: Path, context: TuneContext, settings: Mapping[str, str
         "tuned_command": list(context.program),
     }
     path = folder / PROFILE_FILE
-    unfinished = path.with_name(f".{PROFILE_FILE}.{os.getpid()}")
     try:
-        unfinished.write_text(json.dumps(profile, indent=1) + "\n", encoding="utf-8")
-        unfinished.replace(path)
+        write_whole(path, json.dumps(profile, indent=1) + "\n")
     except OSError as error:
         raise TautoError(
             f"the profile {path} cannot be written: {error.strerror or error}", "Make room there"

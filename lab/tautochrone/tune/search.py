@@ -11,8 +11,8 @@ The final ends at the first look at which the lead is known within 1 %, or nobod
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from statistics import fmean, median
+from dataclasses import dataclass, replace
+from statistics import median
 from typing import Literal
 
 from tautochrone import statistics
@@ -20,7 +20,7 @@ from tautochrone.clock import Clock
 from tautochrone.configuration import Configuration
 from tautochrone.executor import Executor, RunResult
 from tautochrone.halving import Rules, halving
-from tautochrone.measure import Outcome, pair_rows, run_plan
+from tautochrone.measure import pair_rows, run_plan
 from tautochrone.plan import Plan
 from tautochrone.progress import Progress
 from tautochrone.row import SCREENING, Row
@@ -28,6 +28,7 @@ from tautochrone.session import CheckRows
 from tautochrone.statistics import Comparison
 from tautochrone.store import Store
 from tautochrone.tune.space import DEFAULT
+from tautochrone.tune.verdict import claims, ranked, verdict
 
 FINALISTS = 4  # at most; fewer where the rounds for so many are not left
 MOST_LOOKS = 3
@@ -57,8 +58,6 @@ class Decision:
     rounds: int
     runs: int
     ended: Ended
-    failed: Mapping[str, str] = field(default_factory=dict)
-    notices: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -120,9 +119,8 @@ def search(
     left = _after_screening(limits, store)
     finalists = _affordable(finalists, default, left, store)
     looks = looks_kept(planned_looks(left, finalists, _seconds_of_a_round(store, finalists, left)))
-    outcome: Outcome | None = None
     ended: Ended = "alone" if len(finalists) < 2 else "rounds"
-    family = _family(finalists, looks)
+    family = claims(len(finalists), len(looks))
     going, rounds, before = finalists, 0, 0
     for look in looks if len(finalists) > 1 else ():
         # What those that are out would have run is run by those that are still in.
@@ -139,9 +137,7 @@ def search(
             break
         if look == looks[-1] and look < MOST_ROUNDS:
             ended = "budget"
-    return _decide(
-        store, finalists, default, figure, looks, screened.eliminated, outcome, ended, counted.runs
-    )
+    return _decide(store, finalists, default, figure, looks, screened.eliminated, ended, counted.runs)
 
 
 def _affordable(
@@ -196,10 +192,6 @@ def _after_screening(limits: Limits, store: Store) -> Limits:
     )
 
 
-def _family(finalists: Sequence[Configuration], looks: Sequence[int]) -> int:
-    return max(1, len(finalists) - 1) * max(1, len(looks))
-
-
 def _seconds_of_a_round(store: Store, finalists: Sequence[Configuration], left: Limits) -> float | None:
     """By what was run; where so few are in the race that none was screened, by the first run's time."""
     elapsed: dict[str, list[float]] = {}
@@ -212,25 +204,11 @@ def _seconds_of_a_round(store: Store, finalists: Sequence[Configuration], left: 
     return sum(found) / len(found) * len(finalists)
 
 
-def midmean(figures: Sequence[float]) -> float:
-    """The mean of the middle half: as deaf to outliers as the median, and steadier (for ranks alone)."""
-    ordered = sorted(figures)
-    cut = len(ordered) // 4
-    return fmean(ordered[cut : len(ordered) - cut])
-
-
 def _ranked(
     rows: Sequence[Row], finalists: Sequence[Configuration], figure: Callable[[Row], float]
 ) -> list[Configuration]:
-    """Best first by the middle half of the final's rounds; those without a good row last."""
-    figures: dict[str, list[float]] = {}
-    for row in rows:
-        if row["error"] is None:
-            figures.setdefault(row["config_id"], []).append(figure(row))
-    return sorted(
-        finalists,
-        key=lambda one: midmean(figures[one.config_id]) if one.config_id in figures else float("inf"),
-    )
+    by_id = {one.config_id: one for one in finalists}
+    return [by_id[one] for one in ranked(rows, list(by_id), figure)]
 
 
 def _still_in(
@@ -241,14 +219,14 @@ def _still_in(
 ) -> list[Configuration]:
     """The best, and those that ran and are not resolved as worse than it."""
     ran = {row["config_id"] for row in rows if row["error"] is None}
-    ranked = [one for one in _ranked(rows, going, figure) if one.config_id in ran]
+    in_order = [one for one in _ranked(rows, going, figure) if one.config_id in ran]
     against = {
         one.config_id: statistics.compare(
-            pair_rows(rows, one.config_id, ranked[0].config_id, figure), comparisons=comparisons
+            pair_rows(rows, one.config_id, in_order[0].config_id, figure), comparisons=comparisons
         )
-        for one in ranked[1:]
+        for one in in_order[1:]
     }
-    return [one for one in ranked if one is ranked[0] or against[one.config_id].verdict != statistics.SLOWER]
+    return in_order[:1] + [one for one in in_order[1:] if against[one.config_id].verdict != statistics.SLOWER]
 
 
 def _lead(
@@ -257,10 +235,10 @@ def _lead(
     figure: Callable[[Row], float],
     comparisons: int,
 ) -> Comparison | None:
-    ranked = _ranked(rows, finalists, figure)
-    if len(ranked) < 2:
+    in_order = _ranked(rows, finalists, figure)
+    if len(in_order) < 2:
         return None
-    pairs = pair_rows(rows, ranked[0].config_id, ranked[1].config_id, figure)
+    pairs = pair_rows(rows, in_order[0].config_id, in_order[1].config_id, figure)
     return statistics.compare(pairs, comparisons=comparisons)
 
 
@@ -271,37 +249,23 @@ def _decide(
     figure: Callable[[Row], float],
     looks: Sequence[int],
     eliminated: Mapping[str, str],
-    outcome: Outcome | None,
     ended: Ended,
     runs: int,
 ) -> Decision:
     rows = store.rows()
-    family = _family(finalists, looks)
-    ranked = _ranked(rows, finalists, figure)
-    comparisons = {
-        one.config_id: statistics.compare(
-            pair_rows(rows, one.config_id, default.config_id, figure), comparisons=family
-        )
-        for one in ranked
-        if one is not default
-    }
-    better = [
-        one
-        for one in ranked
-        if one is not default and comparisons[one.config_id].verdict == statistics.FASTER
-    ]
+    family = claims(len(finalists), len(looks))
+    by_id = {one.config_id: one for one in finalists}
+    found = verdict(rows, list(by_id), default.config_id, figure, family)
     return Decision(
-        winner=better[0] if better else default,
-        finalists=ranked,
-        comparisons=comparisons,
+        winner=by_id[found.winner],
+        finalists=[by_id[one] for one in found.ranked],
+        comparisons=found.comparisons,
         lead=_lead(rows, finalists, figure, family),
         eliminated=dict(eliminated),
         looks=tuple(looks),
         rounds=max((row["round"] + 1 for row in rows), default=0),
         runs=runs,
         ended=ended,
-        failed=dict(outcome.dropped) if outcome is not None else {},
-        notices=tuple(outcome.notices) if outcome is not None else (),
     )
 
 

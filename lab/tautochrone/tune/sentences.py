@@ -8,6 +8,7 @@ from tautochrone.report.text import count
 from tautochrone.report.tune.analysis_types import CandidateResult, TuneAnalysis
 from tautochrone.studies.wording import percent, signed
 from tautochrone.tune.objective import Objective
+from tautochrone.tune.verdict import claims
 
 _ENDED = {
     "lead": "the lead was known",
@@ -42,32 +43,23 @@ def _use(winner: CandidateResult, analysis: TuneAnalysis, objective: Objective) 
 
 def amount(ratio: Ratio, objective: Objective) -> str:
     """Ratio 0.77 (0.73 to 0.81) → "23 % less time than now (19 to 27 %)"."""
-    assert ratio.value is not None
-    assert ratio.low is not None
-    assert ratio.high is not None
+    found = ratio.inverse() if objective.largest else ratio
+    assert found.value is not None
+    assert found.low is not None
+    assert found.high is not None
     if objective.largest:
-        ends = sorted((1 / ratio.low - 1, 1 / ratio.high - 1))
-        return (
-            f"{percent(100 * (1 / ratio.value - 1))} % higher than now "
-            f"({percent(100 * ends[0])} to {percent(100 * ends[1])} %)"
-        )
+        low, middle, high = (percent(100 * (one - 1)) for one in (found.low, found.value, found.high))
+        return f"{middle} % higher than now ({low} to {high} %)"
     what = "less time" if objective.kind == "time" else objective.less[0]
-    return (
-        f"{percent(100 * (1 - ratio.value))} % {what} than now "
-        f"({percent(100 * (1 - ratio.high))} to {percent(100 * (1 - ratio.low))} %)"
-    )
+    low, middle, high = (percent(100 * (1 - one)) for one in (found.high, found.value, found.low))
+    return f"{middle} % {what} than now ({low} to {high} %)"
 
 
 def _leave(default: CandidateResult, analysis: TuneAnalysis, objective: Objective) -> str:
     rivals = [one for one in analysis.candidates if one.ratio is not None and one.ratio.low is not None]
     runs = count(analysis.runs, "run")
     if not rivals:
-        reason = (
-            "all others were slower in the screening"
-            if not any(one.role == "finalist" for one in analysis.candidates)
-            else f"the budget ended before {statistics.MINIMUM_ROUNDS} rounds of the final were run"
-        )
-        return f"Leave it as it is: {reason}, {runs}."
+        return f"Leave it as it is: {_unresolved(analysis)}, {runs}."
     nearest = min(rivals, key=lambda one: one.ratio.value or 1.0 if one.ratio is not None else 1.0)
     assert nearest.ratio is not None
     assert nearest.ratio.low is not None
@@ -78,6 +70,25 @@ def _leave(default: CandidateResult, analysis: TuneAnalysis, objective: Objectiv
         f"the nearest, {nearest.words}, takes between {signed(nearest.ratio.low)} and "
         f"{signed(nearest.ratio.high)} {noun}."
     )
+
+
+def _unresolved(analysis: TuneAnalysis) -> str:
+    """Why there is no verdict on any other candidate."""
+    others = [one for one in analysis.candidates if one.role != "default"]
+    final = [one for one in others if one.ratio is not None]
+    if not final and not analysis.ended:
+        return "the search was stopped before its final"
+    if not any(one.rounds for one in final):
+        failed = sum(1 for one in others if one.figure is None and not one.stopped)
+        if failed == len(others) or final:
+            return "all others failed" + (" in the final" if final else "")
+        return "all others were slower in the screening" + (" or failed" if failed else "")
+    needed = statistics.rounds_needed(comparisons=claims(len(final) + 1, len(analysis.looks)))
+    if analysis.rounds >= needed:
+        both = max(one.ratio.rounds for one in final if one.ratio is not None)
+        return f"no other has more than {count(both, 'good round')} beside it, and a verdict needs {needed}"
+    what = "the budget ended" if analysis.ended == "budget" else "the search was stopped"
+    return f"{what} after {count(analysis.rounds, 'round')} of the final, and a verdict needs {needed}"
 
 
 def _race(analysis: TuneAnalysis) -> str:

@@ -13,16 +13,26 @@ from tautochrone.energy.metered_executor import ClosingExecutor, MeteredExecutor
 from tautochrone.machine import read_machine
 from tautochrone.machine_record import Machine
 from tautochrone.progress import Progress, progress_for
-from tautochrone.subprocess_executor import SubprocessExecutor
+from tautochrone.subprocess_executor import Judge, SubprocessExecutor
 from tautochrone.tune.judging import Judging, scratch_folder
 from tautochrone.tune.options import TuneRequest
-from tautochrone.tune.spreading import SpreadExecutor
+from tautochrone.tune.spreading import SpreadExecutor, runs_elsewhere
 
 
-def _executor(request: TuneRequest, judging: Judging, meter: Found | None) -> ClosingExecutor:
+def _executor(request: TuneRequest, judge: Judge, meter: Found | None) -> ClosingExecutor:
+    here = not runs_elsewhere(request)
+
     def one() -> ClosingExecutor:
+        whole = isinstance(judge, Judging) and judge.needs_whole_output
         folders = {"folders": scratch_folder} if request.scratch else {}
-        return SubprocessExecutor(reads="elapsed", seed=request.seed, judge=judging, **folders)
+        return SubprocessExecutor(
+            reads="elapsed",
+            seed=request.seed,
+            judge=judge,
+            whole_output=whole,
+            runs_here=here,
+            **folders,
+        )
 
     if request.nodes > 1:
         return SpreadExecutor(one, request.nodes)
@@ -35,7 +45,7 @@ class Services:
 
     machine: Callable[[str], Machine] = read_machine
     meter: Callable[[], Found] = find_meter
-    executor: Callable[[TuneRequest, Judging, Found | None], ClosingExecutor] = _executor
+    executor: Callable[[TuneRequest, Judge, Found | None], ClosingExecutor] = _executor
     progress: Callable[[str], Progress] = progress_for
     clock: Clock = field(default_factory=SystemClock)
     output: TextIO = field(default_factory=lambda: sys.stdout)

@@ -11,7 +11,6 @@ from rich.console import Console
 from rich.table import Table
 
 from tautochrone import report
-from tautochrone.inspection.findings import Findings
 from tautochrone.report.tune.analysis_types import TuneAnalysis
 from tautochrone.store import Store
 from tautochrone.tune.options import TuneRequest
@@ -22,7 +21,7 @@ _SHOWN_EFFECTS = 8
 _SHOWN_VALUES = 6
 
 
-def announce(space: Space, found: Findings, trial: str, services: Services) -> None:
+def announce(space: Space, trial: str, services: Services) -> None:
     """What was found and what follows from it, before the first measured run."""
     services.say(f"{trial}.")
     for one in space.tried:

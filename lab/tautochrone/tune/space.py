@@ -6,16 +6,19 @@ import itertools
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from tautochrone.errors import TautoError
 from tautochrone.inspection.findings import Findings
-from tautochrone.studies.options import parse_cpus
+from tautochrone.studies.options import format_cpus
 from tautochrone.tune.knobs import Knob, Settings, knobs, missing
 from tautochrone.tune.options import TuneRequest, placeholders
-from tautochrone.tune.values import Place, values_of, weights_of
+from tautochrone.tune.values import Place, processor_counts, threads_a_rank, values_of, weights_of
 
-DEFAULT, EXPERT = "default", "expert"
+DEFAULT = "default"
 THREADS = "threads"
+_JVM_PROCESSORS = "jvm_processors"
+_SLOTS = "slot:PE="
 _MOST_COMBINATIONS = 1_000_000  # looked at; a random part of more
 
 
@@ -53,14 +56,16 @@ class Space:
 
 
 def build_space(request: TuneRequest, found: Findings, place: Place) -> Space:
-    """All candidates. TautoError for options that name nothing, and where there is nothing to try."""
-    _check_names(request)
+    """All candidates of a request whose names were checked. TautoError where there is nothing to try."""
     tried, left_out = _tried(request, found, place)
-    base = _base(request, tried)
+    _refuse_unused_threads(request, tried, left_out)
+    base = default_settings(request)
     combined: list[dict[str, str]] = []
     for settings in _combinations(tried, request.seed):
         together = {**base, **settings, **request.fixed}
-        if together != base and not invalid(together) and not _excluded(together, request.excluded):
+        if together == base or invalid(together, request.fixed) or _excluded(together, request.excluded):
+            continue
+        if "mpi_map" in request.fixed or not _other_slots(together, place):
             combined.append(together)
     unique = list({tuple(sorted(one.items())): one for one in combined}.values())
     expert = _expert(request, found, place, tried, base)
@@ -87,15 +92,18 @@ def name_of(settings: Settings, base: Settings) -> str:
     return " ".join(words) or DEFAULT
 
 
-def invalid(settings: Settings) -> str:
-    """Why a combination is never started; empty for one that may be."""
+def invalid(settings: Settings, fixed: Settings = MappingProxyType({})) -> str:
+    """Why a combination is never started; empty for one that may be.
+
+    What is fixed may stand beside weighted places that set the same.
+    """
     table = knobs()
     for name in settings:
         one = table.get(name)
         if one is None:
             continue
         for other in one.conflicts:
-            if other in settings:
+            if other in settings and not _same(name, other, settings, fixed):
                 return f"{name} and {other} say different things of the same"
         for rule in one.never:
             if why := _never(name, rule, settings):
@@ -105,7 +113,35 @@ def invalid(settings: Settings) -> str:
         room = _room(settings)
         if room is not None and int(threads) > room:
             return f"{threads} threads have {room} places"
+    return _misplaced_ranks(settings)
+
+
+def _misplaced_ranks(settings: Settings) -> str:
+    """Why ranks with several threads would be without room for them, or have room in two ways."""
+    bound, slots = settings.get("mpi_bind"), settings.get("mpi_map", "").startswith(_SLOTS)
+    if slots and bound == "none":
+        return f"mpi_map={settings['mpi_map']} binds ranks and mpi_bind=none does not"
+    count = threads_a_rank(settings.get("mpi_ranks", f"1x{settings.get('OMP_NUM_THREADS')}"))
+    if bound == "core" and count > 1 and not slots:
+        return f"mpi_bind=core leaves the {count} threads of a rank one core"
     return ""
+
+
+def _other_slots(settings: Settings, place: Place) -> bool:
+    """Whether ranks would have other numbers of cores than their threads fill."""
+    slots = settings.get("mpi_map", "")
+    if not slots.startswith(_SLOTS):
+        return False
+    cores = int(slots.removeprefix(_SLOTS))
+    return threads_a_rank(settings.get("mpi_ranks", "1x1")) != cores * place.threads_a_core
+
+
+def _same(name: str, other: str, settings: Settings, fixed: Settings) -> bool:
+    """Whether one of two knobs is fixed at what the other one, which sets several variables, sets too."""
+    for several, single in ((name, other), (other, name)):
+        if knobs()[several].kind == "places" and single in fixed:
+            return weighted_variables(settings[several]).get(single) == settings[single]
+    return False
 
 
 def _never(name: str, rule: str, settings: Settings) -> str:
@@ -119,15 +155,14 @@ def _never(name: str, rule: str, settings: Settings) -> str:
 
 def _room(settings: Settings) -> int | None:
     """How many OpenMP threads the places of these settings are made for; None where they name none."""
-    if "cpus" in settings:
-        return len(parse_cpus(settings["cpus"]))
     listed = settings.get("OMP_PLACES", "")
     if listed.startswith("{"):
         return listed.count("{")
     return None
 
 
-def _check_names(request: TuneRequest) -> None:
+def check_names(request: TuneRequest) -> None:
+    """TautoError for options that name no knob, and for words in braces without values."""
     names = {*knobs(), *request.environment, *request.values}
     for text in (*request.excluded, *request.also):
         if text.partition("=")[0] not in names:
@@ -135,18 +170,47 @@ def _check_names(request: TuneRequest) -> None:
                 f"there is no knob {text.partition('=')[0]!r} to try or to exclude",
                 f"There are {', '.join(sorted(names))}",
             )
-    for name in placeholders([word for words in (request.command, *request.arguments) for word in words]):
+    in_command = _in_command(request)
+    for name in in_command:
         if name not in request.values:
             option = "--threads 1..16" if name == THREADS else f"--value {name}=a,b"
             raise TautoError(f"nothing says what {{{name}}} stands for", f"Add {option}")
+    for name in request.values:
+        if name not in in_command and name != THREADS:
+            raise TautoError(
+                f"--value {name} changes nothing: {{{name}}} stands nowhere in the command",
+                f"Write {{{name}}} into the command, or add --arg '{{{name}}}'",
+            )
+
+
+def _in_command(request: TuneRequest) -> tuple[str, ...]:
+    """The names in braces, in the command and in what may be added to it."""
+    return tuple(placeholders([word for words in (request.command, *request.arguments) for word in words]))
+
+
+def _refuse_unused_threads(
+    request: TuneRequest, tried: Sequence[Tried], left_out: Sequence[tuple[str, str]]
+) -> None:
+    """TautoError for numbers of threads that nothing would take."""
+    takers = [one.name for one in knobs().values() if one.values in (THREADS, _JVM_PROCESSORS)]
+    if THREADS not in request.values or THREADS in _in_command(request):
+        return
+    if any(one.knob.name in takers for one in tried):
+        return
+    why = dict.fromkeys(f"{name}: {why}" for name, why in left_out if name in takers)
+    settled = [f"--fix settles {name}" for name in request.fixed if name in takers]
+    raise TautoError(
+        f"--threads {','.join(request.values[THREADS])} changes nothing: "
+        f"no runtime here takes a number of threads ({'; '.join([*settled, *why][:3])})",
+        "Write {threads} where the command takes it, as in xz -T{threads}, or add --arg '-t {threads}'",
+    )
 
 
 def _tried(request: TuneRequest, found: Findings, place: Place) -> tuple[list[Tried], list[tuple[str, str]]]:
     """The knobs with more than the default to try, and the others with the reason."""
     tried: list[Tried] = []
     left_out: list[tuple[str, str]] = []
-    in_command = placeholders([word for words in (request.command, *request.arguments) for word in words])
-    for name in in_command:
+    for name in _in_command(request):
         own = Knob(name=name, title=f"{{{name}}} in the command", kind="argument", values=(), explain="")
         tried.append(Tried(own, request.values[name], "you named it"))
     for one in knobs().values():
@@ -155,11 +219,11 @@ def _tried(request: TuneRequest, found: Findings, place: Place) -> tuple[list[Tr
         why = _why_not(one, request, found, place)
         if not why:
             values = _values(one, request, place)
-            because = found.why(*one.needs) or "every program has it"
+            because = _because(one, found, place)
+            why, values = _beside_fixed(one, values, request.fixed)
             if values:
                 tried.append(Tried(one, values, because))
                 continue
-            why = "the machine leaves nothing to choose"
         left_out.append((one.name, why))
     for name, values in request.environment.items():
         known = knobs().get(name)
@@ -168,13 +232,35 @@ def _tried(request: TuneRequest, found: Findings, place: Place) -> tuple[list[Tr
     return tried, left_out
 
 
+def _because(one: Knob, found: Findings, place: Place) -> str:
+    """All findings that speak for a knob: runtime, calls, cores, launcher."""
+    facts = {
+        "asks_schedule": found.schedules.evidence,
+        "static_loops": found.schedules.evidence,
+        "unequal": _speeds_in_words(place),
+        "mpi_launcher": f"{found.mpi_launcher} stands in the command",
+    }
+    runtime = [found.why(*one.needs)] if one.needs else []
+    said = [*runtime, *(facts[name] for name in one.requires if name in facts)]
+    return "; ".join(dict.fromkeys(said)) or "every program has it"
+
+
+def _speeds_in_words(place: Place) -> str:
+    """Which CPUs are slower than which, and by how much where that was measured."""
+    slow = [cpu for cpu in place.numbers if cpu not in place.fast]
+    fast = f"CPU {format_cpus(place.fast)} at full speed, CPU {format_cpus(slow)}"
+    known = [speed for cpu, speed in (place.speeds or {}).items() if cpu in slow]
+    if not known:
+        return f"{fast} of a slower kind"
+    low, high = f"{min(known):.2g}", f"{max(known):.2g}"
+    return f"{fast} measured at {low if low == high else f'{low} to {high}'} of it"
+
+
 def _why_not(one: Knob, request: TuneRequest, found: Findings, place: Place) -> str:
     if one.name in request.excluded:
         return "you excluded it"
     if why := missing(one, found, place.facts):
         return why
-    if one.name == "OMP_PROC_BIND" and THREADS in request.values and not found.has(*one.needs):
-        return "the program has no OpenMP"
     if one.tried == "asked" and one.name not in request.also:
         return f"tried only with --try {one.name}"
     return ""
@@ -185,15 +271,29 @@ def _values(one: Knob, request: TuneRequest, place: Place) -> tuple[str, ...]:
     gone = {text.partition("=")[2] for text in request.excluded if text.startswith(f"{one.name}=")}
     if one.values == THREADS and THREADS in request.values:
         values = request.values[THREADS]
+    elif one.values == _JVM_PROCESSORS and THREADS in request.values:
+        values = processor_counts(request.values[THREADS])
     elif one.values == THREADS and place.usable == len(place.numbers):
         gone.add(str(place.usable))  # what every runtime takes by itself
     return tuple(value for value in values if value not in gone)
 
 
-def _base(request: TuneRequest, tried: Sequence[Tried]) -> dict[str, str]:
-    """The default: what stands in braces in the command itself has to have a value, the first one."""
-    inside = placeholders(request.command)
-    return {one.knob.name: one.values[0] for one in tried if one.knob.name in inside}
+def _beside_fixed(one: Knob, values: tuple[str, ...], fixed: Settings) -> tuple[str, tuple[str, ...]]:
+    """The values that may stand beside what is fixed, and why there are none where there are none."""
+    why = "the machine leaves nothing to choose"
+    kept = []
+    for value in values:
+        against = invalid({one.name: value, **fixed}, fixed)
+        if against and not invalid({one.name: value}):
+            why = f"{against}, and --fix settles that"
+        else:
+            kept.append(value)
+    return why, tuple(kept)
+
+
+def default_settings(request: TuneRequest) -> dict[str, str]:
+    """Those of the default: what stands in braces in the command itself has the first of its values."""
+    return {name: request.values[name][0] for name in placeholders(request.command)}
 
 
 def _combinations(tried: Sequence[Tried], seed: int) -> Iterator[dict[str, str]]:
@@ -253,13 +353,13 @@ def _expert(
     elif "mpi_ranks" in open_to_us:
         wanted = {"mpi_ranks": f"{place.usable}x1"}
     for blas in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS"):
-        if blas in open_to_us and found.has("libgomp", "libomp"):
+        if blas in open_to_us and found.has_openmp:
             wanted[blas] = "1"
     if THREADS in open_to_us and str(len(place.one_a_core)) in open_to_us[THREADS]:
         wanted[THREADS] = str(len(place.one_a_core))
     known = {name: value for name, value in wanted.items() if value in open_to_us.get(name, ())}
     settings = {**base, **known, **request.fixed}
-    if settings == dict(base) or invalid(settings) or _excluded(settings, request.excluded):
+    if settings == dict(base) or invalid(settings, request.fixed) or _excluded(settings, request.excluded):
         return None
     return settings
 

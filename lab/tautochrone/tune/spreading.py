@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -10,6 +11,9 @@ from tautochrone.configuration import Configuration
 from tautochrone.energy.metered_executor import ClosingExecutor
 from tautochrone.errors import TautoError
 from tautochrone.executor import RunResult
+from tautochrone.inspection.commands import CLUSTER_LAUNCHERS, mpi_launch
+from tautochrone.tune.objective import Objective
+from tautochrone.tune.options import TuneRequest
 
 
 class SpreadExecutor:
@@ -51,12 +55,29 @@ class SpreadExecutor:
         return executor.run(configuration, time_limit)
 
 
-def check_spreading(nodes: int, launcher: Sequence[str]) -> None:
-    """TautoError for runs side by side on one machine: they would disturb each other."""
+def runs_elsewhere(request: TuneRequest) -> bool:
+    """Whether runs take place on other nodes, of which this machine's meter knows nothing."""
+    launch = mpi_launch(request.launcher)
+    return request.nodes > 1 or (launch is not None and launch.name in CLUSTER_LAUNCHERS)
+
+
+def check_spreading(request: TuneRequest, objective: Objective) -> None:
+    """TautoError for runs side by side on one machine, and for joules of a machine that runs nothing."""
+    nodes, launcher = request.nodes, request.launcher
     if nodes < 1:
         raise TautoError(f"--nodes {nodes} leaves nothing to run on", "Ask for 1 or more")
     if nodes > 1 and not launcher:
         raise TautoError(
             f"--nodes {nodes} without --launcher would run candidates side by side on this machine",
             "Name what starts a run on a node of its own: --launcher 'srun -N1 --exclusive'",
+        )
+    if not objective.needs_meter:
+        return
+    if runs_elsewhere(request):
+        asked = f"--nodes {nodes}" if nodes > 1 else f"--launcher {shlex.join(launcher)!r}"
+        raise TautoError(
+            f"--objective {objective.kind} cannot be had with {asked}: "
+            "runs take place on other nodes, and the meter that can be read is this machine's",
+            "Start tauto on the node to be measured: "
+            f"srun -N1 --exclusive tauto tune --objective {objective.kind} -- {shlex.join(request.command)}",
         )

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tautochrone.errors import TautoError
 from tautochrone.inspection.watching import Watched, watch
+from tautochrone.subprocess_executor import Printed, output_file
 from tautochrone.tune.applying import Applied
 from tautochrone.tune.judging import Judging, scratch_folder
 from tautochrone.tune.options import TuneRequest
@@ -19,7 +20,8 @@ _WINDOW_SECONDS = 0.1
 _LEAST_ROUNDS = 2
 _TERMINAL = re.compile(
     r"not a (?:tty|terminal)|no such device or address|/dev/tty|error opening terminal|"
-    r"inappropriate ioctl|TERM environment variable|stdin is not|requires a terminal",
+    r"inappropriate ioctl|TERM environment variable|stdin is not|requires a terminal|"
+    r"failed tty get|is not (?:to|from) a terminal",
     re.IGNORECASE,
 )
 
@@ -30,11 +32,12 @@ def try_out(made: Applied, request: TuneRequest, judging: Judging) -> Watched:
     before = _files_here()
     with ExitStack() as stack:
         folder = stack.enter_context(scratch_folder()) if request.scratch else None
-        watched = watch([*request.launcher, *made.command], limit, made.environment, folder)
+        whole = stack.enter_context(output_file()) if judging.needs_whole_output else None
+        watched = watch([*request.launcher, *made.command], limit, made.environment, folder, whole)
         words = shlex.join(request.command)
         _refuse_failure(watched, words, limit)
         _refuse_daemon(watched, words)
-        _refuse_answer(watched, judging, folder)
+        _refuse_answer(watched, judging, whole, folder)
     if watched.seconds < SHORTEST_SECONDS and request.repeat == 1:
         times = max(2, round(_WINDOW_SECONDS / max(watched.seconds, 1e-4)))
         raise TautoError(
@@ -97,14 +100,14 @@ def _refuse_daemon(watched: Watched, words: str) -> None:
         )
 
 
-def _refuse_answer(watched: Watched, judging: Judging, folder: Path | None) -> None:
-    _, error = judging(watched.output.decode(errors="surrogateescape"), folder)
+def _refuse_answer(watched: Watched, judging: Judging, whole: Path | None, folder: Path | None) -> None:
+    _, error = judging(Printed(watched.output.decode(errors="replace"), watched.errors, whole), folder)
     if error is None:
         return
     if error.kind == "failed":
         raise TautoError(
             f"{error.message} in its default run",
-            "Look at what it prints on standard output, and put the number in brackets: "
+            "Look at what it prints on standard output and standard error, and put the number in brackets: "
             "'regex:time: ([0-9.]+)'",
         )
     raise TautoError(f"the default run does not pass --check: {error.message}", "Put the check right first")

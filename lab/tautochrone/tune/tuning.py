@@ -14,9 +14,11 @@ from typing import Any
 import msgspec
 
 from tautochrone.clock import iso
+from tautochrone.configuration import Configuration
 from tautochrone.energy.find import Found
 from tautochrone.energy.objective import check_objective
 from tautochrone.errors import TautoError
+from tautochrone.inspection.commands import behind
 from tautochrone.inspection.findings import Findings, inspect
 from tautochrone.inspection.watching import Watched
 from tautochrone.machine_record import Machine
@@ -29,7 +31,7 @@ from tautochrone.studies.preparing import machine_advice
 from tautochrone.tune.analysis import analyse
 from tautochrone.tune.applying import applied, configuration
 from tautochrone.tune.context import TuneContext
-from tautochrone.tune.effect_check import took_effect
+from tautochrone.tune.effect_check import read_displayed, took_effect
 from tautochrone.tune.judging import Judging
 from tautochrone.tune.objective import Objective, parse_objective
 from tautochrone.tune.options import TuneRequest
@@ -38,8 +40,8 @@ from tautochrone.tune.recorded import MOST_RECORD_FACTOR, space_of, undisturbed,
 from tautochrone.tune.search import Limits, search
 from tautochrone.tune.services import Services
 from tautochrone.tune.showing import announce, show
-from tautochrone.tune.space import DEFAULT, Space, build_space
-from tautochrone.tune.spreading import check_spreading
+from tautochrone.tune.space import DEFAULT, Space, build_space, check_names, default_settings
+from tautochrone.tune.spreading import check_spreading, runs_elsewhere
 from tautochrone.tune.trial import check_budget, summary, try_out
 from tautochrone.tune.values import place_of
 
@@ -61,11 +63,6 @@ class Prepared:
     watched: Watched
     meter: Found | None
 
-    @property
-    def has_openmp(self) -> bool:
-        """Whether threads of MPI ranks can be set."""
-        return self.found.has("libgomp", "libomp")
-
 
 def run_tune(request: TuneRequest, services: Services | None = None) -> TuneAnalysis | None:
     """Look, try out, search, answer. None where a space was only recorded.
@@ -82,7 +79,7 @@ def run_tune(request: TuneRequest, services: Services | None = None) -> TuneAnal
         store = stack.enter_context(
             Store.open(request.folder, STUDY, plan.plan_id, record, request.fresh, services.clock)
         )
-        announce(prepared.space, prepared.found, summary(prepared.watched, request), services)
+        announce(prepared.space, summary(prepared.watched, request), services)
         if request.record is not None:
             _record(prepared, plan, store, executor, services)
             return None
@@ -111,8 +108,8 @@ def run_tune(request: TuneRequest, services: Services | None = None) -> TuneAnal
         context.eliminated = dict(decision.eliminated)
         context.notices = tuple(store.notices)
         if decision.winner.name != DEFAULT:
-            context.effect_checked = took_effect(decision.winner, prepared.found)
-            context.notices = (*context.notices, *context.effect_checked)
+            said = _effect(decision.winner, prepared, plan.time_limit_seconds, services)
+            context.notices = (*context.notices, *said)
         contexts.save(context, request.folder)
         analysis = analyse(store.rows(None), record, context)
         profile = write_profile(request.folder, context, analysis.settings, analysis.verdict_sentences[0])
@@ -120,18 +117,28 @@ def run_tune(request: TuneRequest, services: Services | None = None) -> TuneAnal
     return analysis
 
 
+def _effect(
+    winner: Configuration, prepared: Prepared, time_limit_seconds: float, services: Services
+) -> tuple[str, ...]:
+    """What OpenMP's runtime has otherwise than it was set, by a run like all others, but not metered."""
+    if not prepared.found.has_openmp:
+        return ()
+    with closing(services.executor(prepared.request, read_displayed, None)) as executor:
+        return took_effect(winner, executor, time_limit_seconds)
+
+
 def prepare(request: TuneRequest, services: Services) -> Prepared:
     """Everything before the first measured run. TautoError for the first thing that stands in the way."""
     if not request.command:
         raise TautoError("no command was given", "Write it behind two dashes: tauto tune -- ./solver case")
-    check_spreading(request.nodes, request.launcher)
     objective = parse_objective(request.objective)
+    check_spreading(request, objective)
     judging = Judging(objective, request.check, request.same_output)
     machine = services.machine("none")
-    inspect(request.command, machine)  # what cannot be found is said before anything runs
-    meter = _meter(objective, services)
-    base = {name: values[0] for name, values in request.values.items()}
-    made = applied(request.command, (), base)
+    behind(request.command)  # what cannot be found is said before anything runs
+    check_names(request)
+    meter = _meter(request, objective, services)
+    made = applied(request.command, request.arguments, default_settings(request))
     watched = try_out(made, request, judging)
     found = inspect(made.command, machine, watched)
     machine = _machine(request, found, machine, services)
@@ -150,12 +157,16 @@ def prepare(request: TuneRequest, services: Services) -> Prepared:
     )
 
 
-def _meter(objective: Objective, services: Services) -> Found | None:
-    """The meter where joules are the objective; an error where they cannot be had."""
-    if not objective.needs_meter:
+def _meter(request: TuneRequest, objective: Objective, services: Services) -> Found | None:
+    """This machine's meter, or why there is none, which is an error where joules are the objective.
+
+    None where the runs take place on other machines.
+    """
+    if runs_elsewhere(request):
         return None
     found = services.meter()
-    check_objective(objective.kind, found, services.say)
+    kind = objective.kind if objective.needs_meter else "time"
+    check_objective(kind, found, lambda sentence: services.say(f"tauto: warning: {sentence}"))
     return found
 
 
@@ -165,7 +176,7 @@ def _machine(request: TuneRequest, found: Findings, machine: Machine, services: 
         with Store.read(request.folder) as store:
             if store.machine.get("machine") == machine.machine:
                 return msgspec.convert(store.machine, Machine)
-    if found.has("libgomp", "libomp") and found.schedules.has_static_loops is not False:
+    if found.has_openmp and found.schedules.has_static_loops is not False:
         return services.machine("quick")
     return machine
 
@@ -182,7 +193,7 @@ def plan_of(prepared: Prepared) -> Plan:
                 one,
                 request.command,
                 request.arguments,
-                has_openmp=prepared.has_openmp,
+                has_openmp=prepared.found.has_openmp,
                 repeat=request.repeat,
                 launcher=request.launcher,
             )
@@ -192,6 +203,7 @@ def plan_of(prepared: Prepared) -> Plan:
         seed=request.seed,
         time_limit_seconds=limit,
         machine=prepared.machine.to_dict(),
+        judged=request.judged,
     )
 
 
@@ -206,7 +218,9 @@ def _context(prepared: Prepared, store: Store) -> TuneContext:
         machine_advice=machine_advice(machine),
         program=request.command,
         arguments=request.arguments,
-        has_openmp=prepared.has_openmp,
+        has_openmp=prepared.found.has_openmp,
+        working_folder=str(Path.cwd()),
+        mpi_launcher=prepared.found.mpi_launcher,
         objective=request.objective,
         expert=space.expert,
         base=dict(space.default.settings),

@@ -26,7 +26,6 @@ class Place:
     layout: Layout
     usable: int
     speeds: Mapping[int, float] | None
-    openmp: str = "libgomp"
 
     @property
     def cpus(self) -> tuple[Cpu, ...]:
@@ -48,6 +47,11 @@ class Place:
         return tuple(seen.values())
 
     @property
+    def threads_a_core(self) -> int:
+        """Hardware threads of a core, the fewest where cores differ."""
+        return len(self.numbers) // max(1, len(self.one_a_core))
+
+    @property
     def fast(self) -> tuple[int, ...]:
         """The CPUs that are about as fast as the fastest one: by measurement, else by kind."""
         if self.speeds:
@@ -62,16 +66,16 @@ class Place:
     @property
     def facts(self) -> Mapping[str, bool]:
         """What knobs may require."""
-        return {"unequal": self.unequal, "smt": self.layout.has_smt}
+        return {"unequal": self.unequal}
 
 
-def place_of(machine: Machine, openmp: str = "libgomp") -> Place:
+def place_of(machine: Machine) -> Place:
     """The machine's CPUs that may be used, with their measured speeds where there are any."""
     record = machine.to_dict()
     cpus, _ = cpus_of(record)
     slowed = {one.cpu: one.factor for one in machine.emulated or ()}
     found = layout(cpus, slowed, machine.usable_members)
-    return Place(found, machine.usable_members, _speeds(machine), openmp)
+    return Place(found, machine.usable_members, _speeds(machine))
 
 
 def _speeds(machine: Machine) -> Mapping[int, float] | None:
@@ -135,13 +139,31 @@ def hw_subset(place: Place) -> tuple[str, ...]:
 
 def jvm_processors(place: Place) -> tuple[str, ...]:
     """-XX:ActiveProcessorCount for each thread count."""
-    return tuple(f"-XX:ActiveProcessorCount={count}" for count in threads(place))
+    return processor_counts(threads(place))
+
+
+def processor_counts(counts: Sequence[str]) -> tuple[str, ...]:
+    """The option of a Java machine for each of these counts."""
+    return tuple(f"-XX:ActiveProcessorCount={count}" for count in counts)
 
 
 def ranks(place: Place) -> tuple[str, ...]:
     """Ranks times threads that fill the usable CPUs."""
     most = place.usable
     return tuple(f"{count}x{most // count}" for count in range(1, most + 1) if most % count == 0)
+
+
+def threads_a_rank(value: str) -> int:
+    """Of ranks times threads, "4x2": 2; where there are ranks alone, 1."""
+    threads = value.partition("x")[2]
+    return int(threads) if threads.isdecimal() else 1
+
+
+def maps(place: Place) -> tuple[str, ...]:
+    """Ranks by core or socket, and as many cores for each as its threads need."""
+    counts = sorted({threads_a_rank(value) for value in ranks(place)} - {1})
+    cores = [count // place.threads_a_core for count in counts if count % place.threads_a_core == 0]
+    return ("core", "socket", *(f"slot:PE={count}" for count in cores))
 
 
 def multiplicities(place: Place) -> tuple[str, ...]:
@@ -204,5 +226,6 @@ MAKERS: Mapping[str, Callable[[Place], tuple[str, ...]]] = {
     "hw_subset": hw_subset,
     "jvm_processors": jvm_processors,
     "ranks": ranks,
+    "maps": maps,
     "multiplicities": multiplicities,
 }

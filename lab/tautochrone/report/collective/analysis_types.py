@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tautochrone.report.analysis_types import Analysis, Ratio
+from tautochrone.report.analysis_types import Analysis, Ratio, Spent
 
 
 class LengthPoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -20,6 +20,7 @@ class LengthPoint(msgspec.Struct, frozen=True, kw_only=True):
     high: float | None
     launches: int
     to_better_mpi: Ratio | None = None  # our time by that of the faster MPI at this length; only ours has it
+    spent: Spent | None = None
 
 
 class FittedSegment(msgspec.Struct, frozen=True, kw_only=True):

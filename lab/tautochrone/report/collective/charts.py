@@ -8,17 +8,18 @@ import altair as alt
 
 from tautochrone.report.collective.datasets import OPERATIONS, Datasets
 from tautochrone.report.drawing import (
-    INK,
     TIME_LABEL,
     Layers,
     color,
     decade_ticks,
     finished,
     interval,
+    line_at_one,
     line_with_points,
     numbers,
     padded,
     parameters,
+    powers_axis,
     shape,
     shown,
 )
@@ -31,7 +32,6 @@ _TITLE = {
     "all_gather": "length of the whole result (8-byte words)",
 }
 _RATIO_TICKS = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0)
-_MOST_TICKS = 9
 
 
 def build(data: Datasets) -> dict[str, dict[str, Any]]:
@@ -48,14 +48,6 @@ def build(data: Datasets) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _words_axis(records: list[Record], title: str) -> alt.X:
-    every = numbers(records, "words")
-    powers = [1 << power for power in range(27) if min(every) <= 1 << power <= max(every)]
-    ticks = powers[:: len(powers) // _MOST_TICKS + 1]
-    axis = alt.Axis(title=title, values=ticks, format=",d", grid=False)
-    return alt.X("words:Q", scale=alt.Scale(type="log", domain=padded(every, 1.2), nice=False), axis=axis)
-
-
 def _times(data: Datasets, look: list[RuntimeStyle], operation: str) -> Layers:
     """Time against length, the fitted lines below the points, a ring around what a step leads to."""
     points = data.tables[f"{operation}_points"]
@@ -66,7 +58,7 @@ def _times(data: Datasets, look: list[RuntimeStyle], operation: str) -> Layers:
         scale=alt.Scale(type="log", domain=padded(every, 1.25), nice=False),
         axis=alt.Axis(title="time of a call", values=ticks, labelExpr=TIME_LABEL),
     )
-    x = _words_axis(points, _TITLE[operation])
+    x = powers_axis(points, "words", _TITLE[operation])
     tooltip = [
         alt.Tooltip("configuration:N", title="library"),
         alt.Tooltip("length:N", title="length"),
@@ -95,15 +87,9 @@ def _ratio_axis(records: list[Record], title: str) -> alt.Y:
     return alt.Y("ratio:Q", scale=alt.Scale(type="log", domain=padded(every, 1.08), nice=False), axis=axis)
 
 
-def _one(y: alt.Y) -> alt.Chart:
-    line = alt.Chart(alt.InlineData(values=[{"ratio": 1}]))
-    rule: alt.Chart = line.mark_rule(strokeWidth=1.5, stroke=INK, opacity=0.7).encode(y=y)
-    return rule
-
-
 def _ratio(data: Datasets, look: list[RuntimeStyle]) -> Layers:
     records = data.tables["ratios"]
-    x = _words_axis(records, "length (8-byte words)")
+    x = powers_axis(records, "words", "length (8-byte words)")
     y = _ratio_axis(records, "our time / time of the better MPI")
     here = shown("ratios").transform_filter("datum.operation === operation")
     tooltip = [
@@ -113,14 +99,14 @@ def _ratio(data: Datasets, look: list[RuntimeStyle]) -> Layers:
         alt.Tooltip("verdict:N", title="ours is"),
         alt.Tooltip("rounds:Q", title="paired launches"),
     ]
-    layers = [_one(y), interval(here, look, x, y), *line_with_points(here, look, x, y, tooltip)]
+    layers = [line_at_one(y), interval(here, look, x, y), *line_with_points(here, look, x, y, tooltip)]
     operation = str(records[0]["operation"])
     return alt.layer(*layers).properties(height=290).add_params(*parameters(operation=operation))
 
 
 def _pairs(data: Datasets, look: list[RuntimeStyle]) -> Layers:
     records = data.tables["pairs"]
-    x = _words_axis(records, "length (8-byte words)")
+    x = powers_axis(records, "words", "length (8-byte words)")
     y = _ratio_axis(records, "one call / the pair of calls")
     here = shown("pairs").transform_filter("datum.operation === operation")
     tooltip = [
@@ -132,6 +118,6 @@ def _pairs(data: Datasets, look: list[RuntimeStyle]) -> Layers:
     ]
     marks = line_with_points(here, look, x, y, tooltip)
     above = here.transform_filter("datum.ratio > 1.03").mark_point(size=260, strokeWidth=1.6, filled=False)
-    layers = [_one(y), above.encode(x=x, y=y, color=color(look), shape=shape(look)), *marks]
+    layers = [line_at_one(y), above.encode(x=x, y=y, color=color(look), shape=shape(look)), *marks]
     operation = str(records[0]["operation"])
     return alt.layer(*layers).properties(height=290).add_params(*parameters(operation=operation))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from tautochrone.report import text
+from tautochrone.report import spent, text
 from tautochrone.report.collective import charts, datasets, figures
 from tautochrone.report.collective.analysis_types import CollectiveAnalysis, FittedSegment, OperationCurve
 from tautochrone.report.parts import Column, Filter, Parts
 from tautochrone.report.tables import Record
 
-COLUMNS: tuple[Column, ...] = (
+_FIRST_COLUMNS: tuple[Column, ...] = (
     ("operation", "operation", "text"),
     ("words", "words", "number"),
     ("runtime", "library", "runtime"),
@@ -16,14 +16,15 @@ COLUMNS: tuple[Column, ...] = (
     ("seconds", "median", "time"),
     ("low", "interval", "interval"),
     ("relative", "by the fastest", "relative"),
-    ("launches", "launches", "number"),
 )
+_LAST_COLUMNS: tuple[Column, ...] = (("launches", "launches", "number"),)
 
 
 def parts(analysis: CollectiveAnalysis) -> Parts:
     """The page's parts from an analysis."""
     data = datasets.build(analysis)
     specifications = charts.build(data)
+    records = _records(analysis)
     return Parts(
         template="collective.html.j2",
         tables=data.tables,
@@ -31,8 +32,8 @@ def parts(analysis: CollectiveAnalysis) -> Parts:
         figures=figures.build(analysis, data, specifications),
         situations=[{}],
         runtimes=data.runtimes,
-        configurations=_records(analysis),
-        columns=COLUMNS,
+        configurations=records,
+        columns=(*_FIRST_COLUMNS, *spent.columns(records), *_LAST_COLUMNS),
         filters=_filters(analysis),
         more={"segments": _segments(analysis), "words_text": datasets.length_text},
     )
@@ -79,6 +80,7 @@ def _records(analysis: CollectiveAnalysis) -> list[Record]:
             "relative": point.seconds / fastest[curve.operation, point.words],
             "launches": point.launches,
         }
+        | spent.record(point.spent)
         for curve in analysis.curves
         for point in curve.points
     ]

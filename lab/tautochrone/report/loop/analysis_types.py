@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from tautochrone.report.analysis_types import Analysis, PeerRatio, Ratio
+from tautochrone.report.analysis_types import Analysis, PeerRatio, Ratio, Spent
 
 
 class ConfigurationTime(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,6 +31,7 @@ class ConfigurationTime(msgspec.Struct, frozen=True, kw_only=True):
     rounds: int = 0
     is_default: bool = False  # what one gets without setting anything
     is_finalist: bool = True  # False: only screened, dropped before the rounds that are reported
+    spent: Spent | None = None
     error: str | None = None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from tautochrone.report import text
+from tautochrone.report import spent, text
 from tautochrone.report.figure import verdict_counts
 from tautochrone.report.loop import charts, datasets, figures
 from tautochrone.report.loop.analysis_types import Cell, LoopAnalysis
@@ -12,7 +12,7 @@ from tautochrone.report.palette import runtime_key
 from tautochrone.report.parts import Column, Filter, Parts
 from tautochrone.report.tables import Record
 
-COLUMNS: tuple[Column, ...] = (
+_FIRST_COLUMNS: tuple[Column, ...] = (
     ("size", "n", "number"),
     ("situation", "machine", "situation"),
     ("runtime", "runtime", "runtime"),
@@ -24,6 +24,8 @@ COLUMNS: tuple[Column, ...] = (
     ("seconds", "median", "time"),
     ("low", "interval", "interval"),
     ("relative", "× best", "relative"),
+)
+_LAST_COLUMNS: tuple[Column, ...] = (
     ("rounds", "rounds", "number"),
     ("status", "status", "status"),
 )
@@ -33,6 +35,7 @@ def parts(analysis: LoopAnalysis) -> Parts:
     """The page's parts from an analysis."""
     data = datasets.build(analysis)
     specifications = charts.build(data)
+    records = _configuration_records(analysis, data)
     return Parts(
         template="loop.html.j2",
         tables=data.tables,
@@ -40,8 +43,8 @@ def parts(analysis: LoopAnalysis) -> Parts:
         figures=figures.build(analysis, data, specifications),
         situations=data.situations,
         runtimes=data.runtimes,
-        configurations=_configuration_records(analysis, data),
-        columns=COLUMNS,
+        configurations=records,
+        columns=(*_FIRST_COLUMNS, *spent.columns(records), *_LAST_COLUMNS),
         filters=_filters(data),
         more={
             "scoreboard": _scoreboard(analysis, data),
@@ -97,5 +100,6 @@ def _configuration_records(analysis: LoopAnalysis, data: datasets.Datasets) -> l
                     "rounds": one.rounds or len(one.points),
                     "status": f"failed: {one.error}" if one.error else status,
                 }
+                | spent.record(one.spent)
             )
     return records

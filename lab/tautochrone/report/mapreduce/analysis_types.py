@@ -13,7 +13,7 @@ from typing import Literal, Self
 
 import msgspec
 
-from tautochrone.report.analysis_types import Analysis, PeerRatio
+from tautochrone.report.analysis_types import Analysis, PeerRatio, Spent
 
 Pays = Literal["yes", "no", "not resolved"]
 
@@ -46,6 +46,7 @@ class TaskConfiguration(msgspec.Struct, frozen=True, kw_only=True):
     voluntary_switches: float | None = None  # context switches of one repetition
     involuntary_switches: float | None = None
     stretch: float | None = None  # how many times longer a task takes beside the others than alone
+    spent: Spent | None = None
 
 
 class LawPoint(msgspec.Struct, frozen=True):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from tautochrone.report import text
+from tautochrone.report import spent, text
 from tautochrone.report.mapreduce import charts, datasets, figures
 from tautochrone.report.mapreduce.analysis_types import MapReduceAnalysis, TaskCell, TaskConfiguration
 from tautochrone.report.palette import runtime_key, styles
 from tautochrone.report.parts import Column, Filter, Parts
 from tautochrone.report.tables import Record
 
-COLUMNS: tuple[Column, ...] = (
+_FIRST_COLUMNS: tuple[Column, ...] = (
     ("work", "tasks", "text"),
     ("situation", "machine", "situation"),
     ("threads", "threads", "number"),
@@ -25,6 +25,8 @@ COLUMNS: tuple[Column, ...] = (
     ("voluntary", "sleeps", "number"),
     ("involuntary", "displaced", "number"),
     ("stretch", "task × alone", "number"),
+)
+_LAST_COLUMNS: tuple[Column, ...] = (
     ("rounds", "rounds", "number"),
     ("status", "status", "status"),
 )
@@ -34,6 +36,7 @@ def parts(analysis: MapReduceAnalysis) -> Parts:
     """The page's parts from an analysis."""
     data = datasets.build(analysis)
     specifications = charts.build(data, analysis.share_that_pays)
+    records = _configuration_records(analysis, data)
     return Parts(
         template="mapreduce.html.j2",
         tables=data.tables,
@@ -41,8 +44,8 @@ def parts(analysis: MapReduceAnalysis) -> Parts:
         figures=figures.build(analysis, data, specifications),
         situations=data.situations,
         runtimes=data.runtimes,
-        configurations=_configuration_records(analysis, data),
-        columns=COLUMNS,
+        configurations=records,
+        columns=(*_FIRST_COLUMNS, *spent.columns(records), *_LAST_COLUMNS),
         filters=_filters(data),
         more={"scoreboards": _scoreboards(analysis, data)},
     )
@@ -108,6 +111,7 @@ def _configuration_records(analysis: MapReduceAnalysis, data: datasets.Datasets)
             "rounds": one.rounds,
             "status": f"failed: {one.error}" if one.error else "",
         }
+        | spent.record(one.spent)
         for cell in analysis.cells
         for one in cell.configurations
     ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tautochrone.report.analysis_types import Analysis, Ratio
+from tautochrone.report.analysis_types import Analysis, Ratio, Spent
 
 
 class BlockPoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,6 +45,7 @@ class BlockCurve(msgspec.Struct, frozen=True, kw_only=True):
     energy_error: float | None  # relative, over a run
     pairs_per_second: float | None
     shared_share: float | None
+    spent: Spent | None = None
 
 
 class Crossing(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,6 +70,19 @@ class Forecast(msgspec.Struct, frozen=True, kw_only=True):
     speed_up_of_many: float  # of a block in which all move
 
 
+class SimulatedRanks(msgspec.Struct, frozen=True, kw_only=True):
+    """So many ranks under SMPI with a library's collectives, in virtual time."""
+
+    library: str  # ompi, mpich, mvapich2
+    particles: int
+    ranks: int
+    speed_up_by_scheme: dict[str, float]  # i, j, auto; mean blocks, against one core
+    crossing: float | None  # active count from which on sharing the targets is faster
+    exchange_share: float  # of the time, at best
+    energy_error: float  # relative, the largest of the schemes'
+    blocks: int  # that were simulated, from the start on
+
+
 class BlockCount(msgspec.Struct, frozen=True, kw_only=True):
     """How often a block moves so many, on one core."""
 
@@ -85,6 +99,7 @@ class NbodyAnalysis(Analysis, frozen=True, kw_only=True):
     curves: tuple[BlockCurve, ...]
     crossings: tuple[Crossing, ...] = ()
     forecasts: tuple[Forecast, ...] = ()
+    simulated: tuple[SimulatedRanks, ...] = ()
     measured_speed_ups: tuple[tuple[int, Ratio], ...] = ()  # particles, ours by one core
     counts: tuple[BlockCount, ...] = ()
     failed: tuple[str, ...] = ()

@@ -15,10 +15,12 @@ from tautochrone.report.drawing import (
     decade_ticks,
     finished,
     interval,
+    line_at_one,
     line_with_points,
     numbers,
     padded,
     parameters,
+    powers_axis,
     shape,
     shown,
 )
@@ -26,7 +28,7 @@ from tautochrone.report.nbody.datasets import Datasets
 from tautochrone.report.palette import RuntimeStyle, styles
 from tautochrone.report.tables import Record
 
-_MOST_TICKS = 8
+_BAR_SHARE = 0.03  # of the chart's height, for the bar of each engine
 _ACTIVE = "active particles in a block"
 
 
@@ -43,14 +45,6 @@ def build(data: Datasets) -> dict[str, dict[str, Any]]:
         "accuracy": (_accuracy, "accuracy"),
     }
     return {name: finished(draw(data, look)) for name, (draw, table) in drawn.items() if data.tables[table]}
-
-
-def _powers_axis(records: list[Record], field: str, title: str) -> alt.X:
-    every = numbers(records, field)
-    powers = [1 << power for power in range(21) if min(every) / 1.3 <= 1 << power <= max(every) * 1.3]
-    ticks = powers[:: len(powers) // _MOST_TICKS + 1]
-    axis = alt.Axis(title=title, values=ticks, format=",d", grid=False)
-    return alt.X(f"{field}:Q", scale=alt.Scale(type="log", domain=padded(every, 1.25), nice=False), axis=axis)
 
 
 def _time_axis(records: list[Record], title: str, *fields: str) -> alt.Y:
@@ -78,7 +72,7 @@ def _first(records: list[Record]) -> dict[str, Any]:
 def _blocks(data: Datasets, look: list[RuntimeStyle]) -> Layers:
     """Time of a block against its active count; the broad lines are what the model expected."""
     records = data.tables["blocks"]
-    x = _powers_axis(records, "active", _ACTIVE)
+    x = powers_axis(records, "active", _ACTIVE)
     y = _time_axis(records, "time of a block", "seconds", "low", "high")
     tooltip = [
         alt.Tooltip("configuration:N", title="engine"),
@@ -103,7 +97,7 @@ def _blocks(data: Datasets, look: list[RuntimeStyle]) -> Layers:
 def _sharing(data: Datasets, look: list[RuntimeStyle]) -> Layers:
     """The share of a block that is not computing."""
     records = data.tables["blocks"]
-    x = _powers_axis(records, "active", _ACTIVE)
+    x = powers_axis(records, "active", _ACTIVE)
     axis = alt.Axis(title="share of the time", format="%", tickCount=5)
     y = alt.Y("share:Q", scale=alt.Scale(domain=[0, 1]), axis=axis)
     tooltip = [
@@ -122,11 +116,13 @@ def _sharing(data: Datasets, look: list[RuntimeStyle]) -> Layers:
 def _schemes(data: Datasets, look: list[RuntimeStyle]) -> Layers:
     """Sharing the targets by sharing the sources; a bar below is the interval of the crossing."""
     records = data.tables["schemes"]
-    x = _powers_axis(records, "active", _ACTIVE)
-    every = [*numbers(records, "ratio"), 1.0]
+    x = powers_axis(records, "active", _ACTIVE)
+    bottom, top = padded([*numbers(records, "ratio"), 1.0], 1.08)
+    engines = sorted({str(record["runtime"]) for record in data.tables["crossings"]})
+    bottom *= (bottom / top) ** (_BAR_SHARE * len(engines))  # room for the bars
     y = alt.Y(
         "ratio:Q",
-        scale=alt.Scale(type="log", domain=padded(every, 1.08), nice=False),
+        scale=alt.Scale(type="log", domain=[bottom, top], nice=False),
         axis=alt.Axis(title="sharing targets / sharing sources", format="~g", tickCount=5),
     )
     tooltip = [
@@ -135,8 +131,7 @@ def _schemes(data: Datasets, look: list[RuntimeStyle]) -> Layers:
         alt.Tooltip("targets:N", title="sharing the targets"),
         alt.Tooltip("sources:N", title="sharing the sources"),
     ]
-    one = alt.Chart(alt.InlineData(values=[{"ratio": 1}]))
-    layers = [one.mark_rule(strokeWidth=1.5, stroke=INK, opacity=0.7).encode(y=y)]
+    layers = [line_at_one(y)]
     if data.tables["crossings"]:
         about = [
             alt.Tooltip("runtime:N", title="engine"),
@@ -145,6 +140,12 @@ def _schemes(data: Datasets, look: list[RuntimeStyle]) -> Layers:
         ]
         rule = _here("crossings").mark_rule(strokeWidth=2, strokeDash=[5, 4], opacity=0.8)
         layers.append(rule.encode(x=x, color=color(look), tooltip=about))
+        low, at = x.copy(deep=True), y.copy(deep=True)
+        low.shorthand, at.shorthand = "low:Q", "place:Q"
+        place = f"{bottom} * pow({top / bottom}, {_BAR_SHARE} * (0.5 + indexof({engines}, datum.runtime)))"
+        bars = _here("crossings").transform_filter("isValid(datum.low)").transform_calculate(place=place)
+        bars = bars.mark_rule(strokeWidth=4, clip=True)
+        layers.append(bars.encode(x=low, x2="high:Q", y=at, color=color(look), tooltip=about))
     layers += line_with_points(_here("schemes"), look, x, y, tooltip)
     return alt.layer(*layers).properties(height=280).add_params(*parameters(**_first(records)))
 
@@ -152,7 +153,7 @@ def _schemes(data: Datasets, look: list[RuntimeStyle]) -> Layers:
 def _speed_up(data: Datasets, look: list[RuntimeStyle]) -> Layers:
     """One core's time by each engine's best, against the number of particles."""
     records = data.tables["speeds"]
-    x = _powers_axis(records, "particles", "particles")
+    x = powers_axis(records, "particles", "particles")
     every = [*numbers(records, "speed_up", "low", "high"), 1.0]
     y = alt.Y(
         "speed_up:Q",
@@ -168,9 +169,8 @@ def _speed_up(data: Datasets, look: list[RuntimeStyle]) -> Layers:
         alt.Tooltip("rounds:Q", title="paired rounds"),
     ]
     here = shown("speeds")
-    one = alt.Chart(alt.InlineData(values=[{"speed_up": 1}]))
     layers = [
-        one.mark_rule(strokeWidth=1.5, stroke=INK, opacity=0.7).encode(y=y),
+        line_at_one(y),
         interval(here, look, x, y),
         *line_with_points(here, look, x, y, tooltip),
     ]
@@ -180,7 +180,7 @@ def _speed_up(data: Datasets, look: list[RuntimeStyle]) -> Layers:
 def _forecast(data: Datasets, look: list[RuntimeStyle]) -> Layers:
     """What the model expects of more cores, one line for each number of particles; a ring is measured."""
     records = data.tables["forecasts"]
-    x = _powers_axis(records, "members", "cores")
+    x = powers_axis(records, "members", "cores")
     every = [*numbers(records, "speed_up", "members"), *numbers(data.tables["measured"], "speed_up")]
     y = alt.Y(
         "speed_up:Q",
@@ -220,7 +220,7 @@ def _forecast(data: Datasets, look: list[RuntimeStyle]) -> Layers:
 def _counts(data: Datasets, look: list[RuntimeStyle]) -> Layers:
     """Which blocks there are, and which of them take the time."""
     records = data.tables["counts"]
-    x = _powers_axis(records, "active", _ACTIVE)
+    x = powers_axis(records, "active", _ACTIVE)
     axis = alt.Axis(title="share", format="%", tickCount=5)
     y = alt.Y("share:Q", scale=alt.Scale(domain=[0, max(numbers(records, "share")) * 1.1]), axis=axis)
     tooltip = [

@@ -12,7 +12,6 @@ from tautochrone.report.tables import Record
 
 VIEWS = ("ordinary", "targets", "sources")
 """What one writes first with each engine; each sharing the targets; each sharing the sources."""
-_OPENMP = ("libgomp", "libomp")
 
 
 class Datasets(msgspec.Struct, frozen=True):
@@ -51,9 +50,7 @@ def views_of(curve: BlockCurve) -> list[str]:
         return list(VIEWS)
     found = ["ordinary"] if curve.is_ordinary else []
     # OpenMP's loops have forks that its one region has not: the region shows what a scheme costs.
-    if curve.kind in ("targets", "sources") and not (
-        curve.runtime in _OPENMP and curve.scheme.startswith("loops")
-    ):
+    if curve.kind in ("targets", "sources") and not curve.scheme.startswith("loops"):
         found.append(curve.kind)
     return found
 
@@ -146,20 +143,20 @@ def _speeds(analysis: NbodyAnalysis) -> Iterator[Record]:
         if known is None or (curve.seconds or 0.0) < (known.seconds or 0.0):
             fastest[key] = curve
     for (runtime, particles), curve in sorted(fastest.items()):
-        ratio = curve.to_serial
-        if ratio is None or ratio.value is None:
+        if curve.to_serial is None:
             continue
+        speed_up = curve.to_serial.inverse()
         yield {
             "situation": 0,
             "runtime": runtime,
             "particles": particles,
             "configuration": curve.label,
-            "speed_up": 1 / ratio.value,
-            "low": None if ratio.high is None else 1 / ratio.high,
-            "high": None if ratio.low is None else 1 / ratio.low,
+            "speed_up": speed_up.value,
+            "low": speed_up.low,
+            "high": speed_up.high,
             "time": text.seconds(curve.seconds),
             "energy": f"{curve.energy_error:.1e}" if curve.energy_error is not None else text.UNKNOWN,
-            "rounds": ratio.rounds,
+            "rounds": speed_up.rounds,
         }
 
 
@@ -184,7 +181,7 @@ def _measured(analysis: NbodyAnalysis) -> Iterator[Record]:
                 "particles": particles,
                 "name": f"{particles:,}",
                 "members": analysis.members,
-                "speed_up": 1 / ratio.value,
+                "speed_up": ratio.inverse().value,
             }
 
 

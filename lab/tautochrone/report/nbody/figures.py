@@ -9,7 +9,7 @@ from tautochrone.report import text
 from tautochrone.report.figure import Choice, Figure, View, legend
 from tautochrone.report.nbody.analysis_types import NbodyAnalysis
 from tautochrone.report.nbody.datasets import VIEWS, Datasets
-from tautochrone.report.palette import RuntimeStyle, styles
+from tautochrone.report.palette import styles
 from tautochrone.report.tables import Record
 
 _VIEW_NAMES = {
@@ -35,10 +35,6 @@ def build(analysis: NbodyAnalysis, data: Datasets, specifications: Mapping[str, 
 
 def _name(runtime: str) -> str:
     return styles([runtime])[0].name
-
-
-def _legend(records: list[Record]) -> list[RuntimeStyle]:
-    return legend(records)
 
 
 def _views(data: Datasets, table: str, what: str) -> list[View]:
@@ -81,7 +77,7 @@ def _blocks(analysis: NbodyAnalysis, data: Datasets) -> Figure:
             "the targets in MPI, tautochrone left to choose. Where all share the same: OpenMP in one region."
         ),
         views=_views(data, "blocks", "Time of a block against the number of active particles"),
-        legend=_legend(records),
+        legend=legend(records),
         line_legend=[("broad", "expected by the model")],
         choice=_view_choice(records),
     )
@@ -104,7 +100,7 @@ def _sharing(analysis: NbodyAnalysis, data: Datasets) -> Figure:
             "others included."
         ),
         views=_views(data, "blocks", "Share of a block that is not computing"),
-        legend=_legend(records),
+        legend=legend(records),
         choice=_view_choice(records),
     )
 
@@ -124,10 +120,10 @@ def _schemes(analysis: NbodyAnalysis, data: Datasets) -> Figure:
         explanation=(
             "The time of the scheme that shares the targets by that of the one that shares the sources, in "
             "the same engine: below the line at 1 sharing the targets is faster. A dashed line stands where "
-            "it becomes so, the median over the rounds."
+            "it becomes so, the median over the rounds; the bar below is its interval."
         ),
         views=_views(data, "schemes", "Sharing the targets by sharing the sources against the active count"),
-        legend=_legend(data.tables["schemes"]),
+        legend=legend(data.tables["schemes"]),
         line_legend=[("solid", "equal times")],
     )
 
@@ -148,7 +144,7 @@ def _speed_up(analysis: NbodyAnalysis, data: Datasets) -> Figure:
             "The tooltip has the energy error of the run."
         ),
         views=[View("", {"situation": 0}, "Speed-up over one core against the number of particles.")],
-        legend=_legend(records),
+        legend=legend(records),
         line_legend=[("solid", "one core")],
     )
 
@@ -205,5 +201,5 @@ def _accuracy(analysis: NbodyAnalysis, data: Datasets) -> Figure:
             "same bits, so they differ in their time alone."
         ),
         views=_views(data, "accuracy", "Energy error against the time for a unit of time"),
-        legend=_legend(data.tables["accuracy"]),
+        legend=legend(data.tables["accuracy"]),
     )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from tautochrone.report import text
+from tautochrone.report import spent, text
 from tautochrone.report.nbody import charts, datasets, figures
 from tautochrone.report.nbody.analysis_types import NbodyAnalysis
 from tautochrone.report.parts import Column, Filter, Parts
 from tautochrone.report.tables import Record
 
-COLUMNS: tuple[Column, ...] = (
+_FIRST_COLUMNS: tuple[Column, ...] = (
     ("particles", "particles", "number"),
     ("runtime", "engine", "runtime"),
     ("scheme", "scheme", "text"),
@@ -18,6 +18,8 @@ COLUMNS: tuple[Column, ...] = (
     ("seconds", "mean block", "time"),
     ("low", "interval", "interval"),
     ("relative", "by the fastest", "relative"),
+)
+_LAST_COLUMNS: tuple[Column, ...] = (
     ("shared", "not computing", "percent"),
     ("energy", "energy error", "text"),
     ("pairs", "pairs a second", "text"),
@@ -28,6 +30,7 @@ def parts(analysis: NbodyAnalysis) -> Parts:
     """The page's parts from an analysis."""
     data = datasets.build(analysis)
     specifications = charts.build(data)
+    records = _records(analysis)
     return Parts(
         template="nbody.html.j2",
         tables=data.tables,
@@ -35,8 +38,8 @@ def parts(analysis: NbodyAnalysis) -> Parts:
         figures=figures.build(analysis, data, specifications),
         situations=[{}],
         runtimes=data.runtimes,
-        configurations=_records(analysis),
-        columns=COLUMNS,
+        configurations=records,
+        columns=(*_FIRST_COLUMNS, *spent.columns(records), *_LAST_COLUMNS),
         filters=_filters(data.particles),
         more={"speeds": _speeds(data)},
     )
@@ -73,6 +76,7 @@ def _records(analysis: NbodyAnalysis) -> list[Record]:
             "energy": f"{one.energy_error:.1e}" if one.energy_error is not None else text.UNKNOWN,
             "pairs": text.quantity(one.pairs_per_second, ""),
         }
+        | spent.record(one.spent)
         for one in analysis.curves
         if one.seconds is not None
     ]

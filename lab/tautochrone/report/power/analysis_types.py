@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tautochrone.report.analysis_types import Analysis, Ratio
+from tautochrone.report.analysis_types import Analysis, Joules, Ratio
 
 
 class BusyThread(msgspec.Struct, frozen=True, kw_only=True):
@@ -17,17 +17,6 @@ class BusyThread(msgspec.Struct, frozen=True, kw_only=True):
     thread: int
     does: str
     seconds: float
-
-
-class Joules(msgspec.Struct, frozen=True, kw_only=True):
-    """What a meter said of one repetition; medians over the rounds."""
-
-    run: float
-    mean_watts: float
-    net: float | None  # less idle power
-    common: float | None  # with idle power up to the longest time of the job
-    edp: float
-    ed2p: float
 
 
 class SharedJob(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,17 +41,17 @@ class SharedJob(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def speedup(self) -> float | None:
         """How many times as fast as one thread."""
-        return None if self.to_serial.value is None else 1.0 / self.to_serial.value
+        return self.to_serial.inverse().value
 
     @property
     def speedup_low(self) -> float | None:
         """The low end of its interval."""
-        return None if self.to_serial.high is None else 1.0 / self.to_serial.high
+        return self.to_serial.inverse().low
 
     @property
     def speedup_high(self) -> float | None:
         """The high end."""
-        return None if self.to_serial.low is None else 1.0 / self.to_serial.low
+        return self.to_serial.inverse().high
 
 
 class JobCell(msgspec.Struct, frozen=True, kw_only=True):

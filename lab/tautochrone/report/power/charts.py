@@ -13,6 +13,7 @@ from tautochrone.report.drawing import (
     color,
     finished,
     interval,
+    line_at_one,
     line_with_points,
     numbers,
     parameters,
@@ -49,14 +50,6 @@ def _tooltip() -> list[alt.Tooltip]:
     ]
 
 
-def _line_at_one(x: alt.X) -> alt.Chart:
-    one: alt.Chart = alt.Chart(alt.InlineData(values=[{"one": 1}]))
-    at = x.copy(deep=True)
-    at.shorthand = "one:Q"
-    rule: alt.Chart = one.mark_rule(strokeWidth=1.5, stroke=INK, opacity=0.7).encode(x=at)
-    return rule
-
-
 def _speedup(data: Datasets, look: list[RuntimeStyle]) -> Layers:
     """A line of the chart for each job, a mark with its interval for each way to share it."""
     records = data.tables["speedups"]
@@ -71,7 +64,7 @@ def _speedup(data: Datasets, look: list[RuntimeStyle]) -> Layers:
     offset = alt.YOffset("runtime:N", scale=alt.Scale(domain=ways, paddingOuter=0.6))
     here = shown("speedups")
     layers = [
-        _line_at_one(x),
+        line_at_one(x),
         here.transform_filter("isValid(datum.low)")
         .mark_rule(strokeWidth=2.4)
         .encode(x=low, x2="high:Q", y=y, yOffset=offset, color=color(look)),
@@ -145,7 +138,7 @@ def _together(data: Datasets) -> Layers:
     ]
     here = shown("setups")
     layers = [
-        _line_at_one(x),
+        line_at_one(x),
         here.transform_filter("isValid(datum.low)")
         .mark_rule(strokeWidth=2.4, stroke=INK)
         .encode(x=start, x2="high:Q", y=y),

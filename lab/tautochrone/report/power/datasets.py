@@ -84,7 +84,7 @@ def _record(one: SharedJob, cell: JobCell) -> Record:
         "speedup": one.speedup,
         "low": one.speedup_low,
         "high": one.speedup_high,
-        "speedup_text": times_text(one),
+        "speedup_text": _times_text(one),
         "verdict": one.to_serial.verdict,
         "time": text.seconds(one.seconds),
         "imbalance_text": text.UNKNOWN if one.imbalance is None else f"{one.imbalance:.2f}",
@@ -92,7 +92,7 @@ def _record(one: SharedJob, cell: JobCell) -> Record:
     }
 
 
-def times_text(one: SharedJob) -> str:
+def _times_text(one: SharedJob) -> str:
     """As people write it: "1.96× (1.94 to 1.98)"."""
     if one.speedup is None:
         return text.UNKNOWN

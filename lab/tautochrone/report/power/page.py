@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from tautochrone.report import spent
 from tautochrone.report.parts import Column, Filter, Parts
 from tautochrone.report.power import charts, datasets, figures
-from tautochrone.report.power.analysis_types import Joules, PowerAnalysis
+from tautochrone.report.power.analysis_types import PowerAnalysis
 from tautochrone.report.tables import Record
 
 _COLUMNS: tuple[Column, ...] = (
@@ -20,14 +21,6 @@ _COLUMNS: tuple[Column, ...] = (
     ("core_seconds", "core time", "time"),
     ("migrations", "migrations", "number"),
 )
-_ENERGY_COLUMNS: tuple[Column, ...] = (
-    ("joules", "E run, J", "number"),
-    ("watts", "mean W", "number"),
-    ("net", "E net, J", "number"),
-    ("common", "E common, J", "number"),
-    ("edp", "EDP, Js", "number"),
-    ("ed2p", "ED²P, Js²", "number"),
-)
 _LAST: tuple[Column, ...] = (("rounds", "rounds", "number"), ("status", "status", "status"))
 
 
@@ -36,7 +29,6 @@ def parts(analysis: PowerAnalysis) -> Parts:
     data = datasets.build(analysis)
     specifications = charts.build(data)
     records = [*_jobs(analysis), *_programs(analysis)]
-    metered = any(record["joules"] is not None for record in records)
     names = list(dict.fromkeys(str(record["job"]) for record in records))
     return Parts(
         template="power.html.j2",
@@ -46,9 +38,8 @@ def parts(analysis: PowerAnalysis) -> Parts:
         situations=[{}],
         runtimes=data.runtimes,
         configurations=records,
-        columns=(*_COLUMNS, *(_ENERGY_COLUMNS if metered else ()), *_LAST),
+        columns=(*_COLUMNS, *(spent.ENERGY_COLUMNS if spent.metered(records) else ()), *_LAST),
         filters=[Filter("job", "Job", [(name, name) for name in names])],
-        more={"times_text": datasets.times_text},
     )
 
 
@@ -70,7 +61,7 @@ def _jobs(analysis: PowerAnalysis) -> list[Record]:
             "rounds": one.rounds,
             "status": f"failed: {one.error}" if one.error else "",
         }
-        | _energy(one.energy)
+        | spent.joules_record(one.energy)
         for cell in analysis.jobs
         for one in cell.shared
     ]
@@ -99,18 +90,9 @@ def _programs(analysis: PowerAnalysis) -> list[Record]:
                 "rounds": one.rounds,
                 "status": f"failed: {one.error}" if one.error else "",
             }
-            | _energy(one.energy)
+            | spent.joules_record(one.energy)
         )
     return records
-
-
-def _energy(found: Joules | None) -> Record:
-    """Null where nothing was metered; then the columns are left out."""
-    names = ("joules", "watts", "net", "common", "edp", "ed2p")
-    if found is None:
-        return dict.fromkeys(names)
-    values = (found.run, found.mean_watts, found.net, found.common, found.edp, found.ed2p)
-    return {name: _short(value) for name, value in zip(names, values, strict=True)}
 
 
 def _short(value: float | None) -> float | None:

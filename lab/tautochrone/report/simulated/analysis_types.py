@@ -71,7 +71,12 @@ class SimulatedAnalysis(Analysis, frozen=True, kw_only=True):
 
     study: str
     machine_name: str
+    method: str = (
+        "with the schedules that real threads run and models of the other libraries; in each run time, work "
+        "and energy were checked to add up"
+    )
     charts: tuple[LineChart, ...] = ()
+    rows: tuple[Record, ...] = ()  # of the table; else those of the first chart
     timelines: tuple[Timeline, ...] = ()
     facts: Mapping[str, str] = {}
     situations: tuple[Mapping[str, float], ...] = ({},)  # the states of the machine: CPU → times slower

@@ -75,7 +75,7 @@ def parts(analysis: SimulatedAnalysis) -> Parts:
                 legend=[],
             )
         )
-    rows = [record for chart in analysis.charts[:1] for record in chart.records]
+    rows = analysis.rows or [record for chart in analysis.charts[:1] for record in chart.records]
     return Parts(
         template="simulated.html.j2",
         tables=tables,
@@ -89,6 +89,7 @@ def parts(analysis: SimulatedAnalysis) -> Parts:
         more={
             "facts": list(analysis.facts.items()),
             "machine_name": analysis.machine_name,
+            "method": analysis.method,
             "errors": analysis.errors,
             "timelines": {timeline.name: timeline for timeline in analysis.timelines},
         },

@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from tautochrone.report.analysis_types import Analysis, Ratio
+from tautochrone.report.analysis_types import Analysis, Ratio, Spent
 
 Role = Literal["default", "winner", "finalist", "screened"]
 
@@ -31,6 +31,7 @@ class CandidateResult(msgspec.Struct, frozen=True, kw_only=True):
     ratio: Ratio | None
     stopped: bool = False  # it took longer than 1.3 times the best, and no run of it was finished
     remark: str = ""  # why it left the race, or how it failed
+    spent: Spent | None = None
 
 
 class Effect(msgspec.Struct, frozen=True, kw_only=True):

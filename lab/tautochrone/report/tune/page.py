@@ -7,12 +7,14 @@ from typing import Any
 
 import altair as alt
 
+from tautochrone.report import spent
 from tautochrone.report.drawing import (
     INK,
     TIME_LABEL,
     Layers,
     color,
     finished,
+    line_at_one,
     numbers,
     padded,
     parameters,
@@ -51,6 +53,7 @@ def parts(analysis: TuneAnalysis) -> Parts:
         if tables[name]:
             charts[name] = finished(make(tables[name], analysis))
             figures.append(_figure(name, analysis, tables[name]))
+    records = _rows(analysis)
     return Parts(
         template="tune.html.j2",
         tables={name: table for name, table in tables.items() if table},
@@ -58,13 +61,13 @@ def parts(analysis: TuneAnalysis) -> Parts:
         figures=figures,
         situations=[{}],
         runtimes=sorted({str(record["runtime"]) for record in tables["candidates"]}),
-        configurations=_rows(analysis),
-        columns=_columns(analysis),
+        configurations=records,
+        columns=_columns(analysis, records),
         filters=[Filter("role", "Role", [(role, role) for role in _ROLES.values()])],
     )
 
 
-def _columns(analysis: TuneAnalysis) -> tuple[Column, ...]:
+def _columns(analysis: TuneAnalysis, records: Sequence[Record]) -> tuple[Column, ...]:
     figure = "time" if analysis.objective == "time" else "number"
     return (
         ("role", "role", "text"),
@@ -72,6 +75,7 @@ def _columns(analysis: TuneAnalysis) -> tuple[Column, ...]:
         ("figure", f"{analysis.unit}, median", figure),
         *((("low", "interval", "interval"),) if figure == "time" else ()),
         ("relative", "by now", "relative"),
+        *spent.columns(records),
         ("rounds", "rounds of the final", "number"),
         ("status", "status", "status"),
     )
@@ -91,6 +95,7 @@ def _rows(analysis: TuneAnalysis) -> list[Record]:
             "rounds": one.rounds or None,
             "status": f"failed: {one.remark}" if one.figure is None and not one.stopped else one.remark,
         }
+        | spent.record(one.spent)
         for one in analysis.candidates
     ]
 
@@ -174,12 +179,6 @@ def _effect_records(analysis: TuneAnalysis) -> list[Record]:
     ]
 
 
-def _one_line(scale: alt.Scale, axis: alt.Axis) -> alt.Chart:
-    one = alt.Chart(alt.InlineData(values=[{"one": 1}])).mark_rule(strokeWidth=1.5, stroke=INK, opacity=0.7)
-    line: alt.Chart = one.encode(x=alt.X("one:Q", scale=scale, axis=axis))
-    return line
-
-
 def _labels(records: Sequence[Record]) -> alt.Y:
     return alt.Y(
         "label:N",
@@ -196,17 +195,19 @@ def _interval_chart(
     wide = max(every) > _WIDE * min(every)
     scale = alt.Scale(type="log" if wide else "linear", domain=padded(every, 1.02), nice=False)
     axis = alt.Axis(title=title, format="~g", grid=True)
+    x = alt.X(f"{field}:Q", scale=scale, axis=axis)
+    low = alt.X("low:Q", scale=scale, axis=axis)
     y = _labels(records)
     here = shown(name)
     quiet = alt.condition("indexof(['no difference resolved', 'not resolved', 'not measured'], "
                           "datum.verdict) >= 0", alt.value(0.45), alt.value(1.0))  # fmt: skip
     layers = [
-        _one_line(scale, axis),
+        line_at_one(x),
         here.transform_filter("isValid(datum.low)")
         .mark_rule(strokeWidth=2.4, stroke=INK)
-        .encode(x=alt.X("low:Q", scale=scale, axis=axis), x2="high:Q", y=y, opacity=quiet),
+        .encode(x=low, x2="high:Q", y=y, opacity=quiet),
         here.mark_point(filled=True, size=90, stroke="var(--page)", strokeWidth=1, color=INK).encode(
-            x=alt.X(f"{field}:Q", scale=scale, axis=axis), y=y, opacity=quiet, tooltip=tooltip
+            x=x, y=y, opacity=quiet, tooltip=tooltip
         ),
     ]
     height = max(90, _ROW_HEIGHT * len(records))

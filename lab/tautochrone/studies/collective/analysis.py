@@ -13,6 +13,7 @@ from tautochrone.report.collective.analysis_types import (
     OperationCurve,
     Overall,
 )
+from tautochrone.report.spent import longest, spent_of
 from tautochrone.row import Row
 from tautochrone.studies.collective import findings
 from tautochrone.studies.collective.claims import claims
@@ -87,6 +88,7 @@ def _curves(one: Runs, runs: Sequence[Runs]) -> Iterator[OperationCurve]:
 
 def _points(curve: Curve, operation: str, one: Runs, runs: Sequence[Runs]) -> Iterator[LengthPoint]:
     rivals = _mpi_curves(runs, operation) if one.peer == OURS and one.is_default else []
+    alike = [found for each in runs if (found := each.curve(operation)) is not None]
     for words in curve.words:
         launches = list(curve.at(words).values())
         interval = statistics.median_interval(launches)
@@ -97,6 +99,7 @@ def _points(curve: Curve, operation: str, one: Runs, runs: Sequence[Runs]) -> It
             high=interval.high,
             launches=len(launches),
             to_better_mpi=_to_better(curve, rivals, words),
+            spent=spent_of(curve.rows_at(words), longest(each.medians.get(words) for each in alike)),
         )
 
 
@@ -139,5 +142,4 @@ def _overall(runs: Sequence[Runs]) -> Iterator[Overall]:
 
 def _mean(cells: Sequence[Sequence[tuple[float, float]]]) -> Ratio:
     """The geometric mean over lengths; the k-th launches of all of them are one draw."""
-    found = statistics.geometric_mean(cells) if cells else statistics.compare([])
-    return as_ratio(found)
+    return as_ratio(statistics.geometric_mean(cells))

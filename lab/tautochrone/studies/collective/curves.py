@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from tautochrone import statistics
+from tautochrone.energy.record import for_row
 from tautochrone.report.analysis_types import Ratio
 from tautochrone.row import Row
 from tautochrone.studies.collective.configurations import DEFAULT, MEMBER, label
@@ -29,6 +30,7 @@ class Curve:
 
     operation: str
     launches: dict[LaunchKey, dict[int, float]] = field(default_factory=dict)
+    rows: dict[LaunchKey, Row] = field(default_factory=dict)  # of the launches
 
     @cached_property
     def words(self) -> list[int]:
@@ -38,6 +40,14 @@ class Curve:
     def at(self, words: int) -> dict[LaunchKey, float]:
         """The seconds at a length by launch."""
         return {key: launch[words] for key, launch in self.launches.items() if words in launch}
+
+    def rows_at(self, words: int) -> list[Row]:
+        """The launches' rows as if they had timed the operation at this length alone."""
+        return [
+            {**row, "seconds": seconds, "energy": for_row(row.get("energy") or {}, seconds)}
+            for key, seconds in self.at(words).items()
+            for row in [self.rows[key]]
+        ]
 
     @cached_property
     def medians(self) -> dict[int, float]:
@@ -128,6 +138,7 @@ class Runs:
         for point in detail.get("points") or ():
             operation = str(point["operation"])
             curve = self.curves.setdefault(operation, Curve(operation))
+            curve.rows[key] = row
             curve.launches.setdefault(key, {})[int(point["words"])] = float(point["seconds"])
             self.late += int(point.get("late") or 0)
 

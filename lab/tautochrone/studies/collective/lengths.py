@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tautochrone.errors import TautoError
-from tautochrone.studies.options import integers_of
+from tautochrone.word_lists import integers_of
 
 WORD_BYTES = 8
 LARGEST_WORDS = 1 << 26

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from tautochrone import models, statistics
 from tautochrone.report.analysis_types import PeerRatio
 from tautochrone.report.loop.analysis_types import Cell, ConfigurationTime
+from tautochrone.report.spent import longest, spent_of
 from tautochrone.row import Row
 from tautochrone.runners import PEER_BY_NAME
 from tautochrone.studies.contenders import OURS, RunsOfOne, ratio
@@ -144,6 +145,7 @@ def report_cell(runs: CellRuns) -> Cell:
     best, ours, serial = runs.best_peer, runs.ours, runs.serial
     sequential = serial.seconds if serial is not None else None
     bound = runs.bound_seconds()
+    slowest = longest(one.any_seconds for one in runs.contenders)
     return Cell(
         size=runs.size,
         emulated=runs.emulated,
@@ -156,7 +158,7 @@ def report_cell(runs: CellRuns) -> Cell:
         sequential_seconds=sequential,
         fast_seconds=_seconds(runs.fast_alone),
         slow_seconds=_seconds(runs.slow_alone),
-        configurations=tuple(_configuration_time(one) for one in runs.contenders),
+        configurations=tuple(_configuration_time(one, slowest) for one in runs.contenders),
         peer_ratios=tuple(_peer_ratios(runs)),
     )
 
@@ -165,7 +167,7 @@ def _seconds(contender: Contender | None) -> float | None:
     return None if contender is None else contender.seconds
 
 
-def _configuration_time(one: Contender) -> ConfigurationTime:
+def _configuration_time(one: Contender, longest_seconds: float | None) -> ConfigurationTime:
     points = one.points
     interval = statistics.median_interval(points) if points else None
     description = (one.last or {}).get("detail") or {}
@@ -188,6 +190,7 @@ def _configuration_time(one: Contender) -> ConfigurationTime:
         rounds=len(points) or len(one.screened),
         is_default=one.is_default,
         is_finalist=bool(points),
+        spent=spent_of(one.rows, longest_seconds),
         error=one.errors[0] if seconds is None and one.errors else None,
     )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from tautochrone import models, statistics
+from tautochrone.published import PUBLISHED
 from tautochrone.report.analysis_types import Claim
 from tautochrone.studies.contenders import ratio
 from tautochrone.studies.loop.cells import CellRuns, Contender
@@ -17,22 +18,6 @@ from tautochrone.studies.wording import by_state, state_words
 _NO_UNEQUAL = "all cores are alike here: measure with --emulate 1:4, or on a machine with two kinds of cores"
 _TOO_CLOSE = 0.1  # of the threshold: there a fork decides, not the inequality
 _NEEDS_MACHINE = "a figure of the published machine (8 P + 16 E cores), which emulated cores cannot confirm"
-
-PUBLISHED = {
-    "H1": "three ways to run it: equal shares over all cores, over the fast cores only, dynamic over all",
-    "H2": "up to about n = 2000 the fast cores alone with equal shares are fastest",
-    "H3": "above that dynamic over all cores is fastest, by up to 30 %",
-    "H4": "the bound S = T_seq (T_P + T_E) / (T_P T_E) is reached at some sizes, within 3 %",
-    "H5": "chunk 2 is at least 5 % faster than chunk 1 where dequeuing costs; larger chunks add within 3 %",
-    "H6": "with chunk 2 the bound is exceeded between n = 3000 and 5000, nowhere above 6000",
-    "H7": "the fast cores' miss ratio alone is lower everywhere except from n = 3000 to 5000",
-    "H8": "at large n memory rules: dynamic over all and the fast cores alone are nearly equal, "
-    "8 to 18 % faster than equal shares over all",
-    "H9": "at large n dynamic on the fast cores is 1 to 5 % faster than equal shares there",
-    "H10": "one fast core is worth 3.3 to 4.5 slow ones",
-    "H11": "equal shares over all lose to the fast cores alone once s_P/s_E > 1 + E/P",
-    "H12": "say how many cores of which kind ran, the memory's share, and compare with a BLAS",
-}
 
 
 def claims(cells: Sequence[CellRuns], *, hybrid: bool) -> tuple[Claim, ...]:

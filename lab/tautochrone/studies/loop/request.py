@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tautochrone.errors import TautoError
-from tautochrone.studies.options import StudyRequest, format_bytes, integers_of
+from tautochrone.studies.options import StudyRequest, format_bytes
+from tautochrone.word_lists import integers_of
 
 FULL_SIZES = (500, 1000, 1500, 2000, 3000, 4000, 5000, 6000, 8000, 12000, 16000)
 QUICK_SIZES = (500, 1000, 2000, 4000)

@@ -10,6 +10,7 @@ from typing import Any
 from tautochrone import models, statistics
 from tautochrone.report.analysis_types import PeerRatio
 from tautochrone.report.mapreduce.analysis_types import LawPoint, TaskCell, TaskConfiguration
+from tautochrone.report.spent import longest, spent_of
 from tautochrone.row import Row
 from tautochrone.runners import MAPREDUCE_PEERS
 from tautochrone.studies.contenders import OURS, RunsOfOne, ratio
@@ -133,8 +134,7 @@ class CellRuns:
         serial = self.serial
         if serial is None or serial.seconds is None or one.seconds is None:
             return None
-        found = ratio(one, serial)
-        return 1.0 / found.value if found.value is not None else serial.seconds / one.seconds
+        return ratio(one, serial).inverse().value or serial.seconds / one.seconds
 
 
 def collect(rows: Iterable[Row], machine: Mapping[str, Any]) -> list[CellRuns]:
@@ -209,7 +209,7 @@ def _all_counts(counts: list[int]) -> Iterator[int]:
 
 def _configuration(one: Contender, runs: CellRuns, share_that_pays: float) -> TaskConfiguration:
     interval = statistics.median_interval(one.points) if one.points else None
-    found = ratio(one, runs.serial) if one is not runs.serial else None
+    paired = ratio(one if one is not runs.serial else None, runs.serial).inverse()
     ideal, speedup = runs.ideal_speedup(one.threads), runs.speedup(one)
     last = one.details[-1] if one.details else {}
     library = f"{last.get('library') or one.peer} {last.get('library_version') or ''}"
@@ -229,8 +229,8 @@ def _configuration(one: Contender, runs: CellRuns, share_that_pays: float) -> Ta
         is_default=one.is_default,
         error=one.errors[0] if one.seconds is None and one.errors else None,
         speedup=speedup,
-        speedup_low=1.0 / found.high if found is not None and found.high is not None else None,
-        speedup_high=1.0 / found.low if found is not None and found.low is not None else None,
+        speedup_low=paired.low,
+        speedup_high=paired.high,
         ideal_speedup=ideal,
         share_of_ideal=speedup / ideal if speedup is not None else None,
         pays=pays(one, runs.serial, ideal, share_that_pays) if one is not runs.serial else None,
@@ -239,6 +239,7 @@ def _configuration(one: Contender, runs: CellRuns, share_that_pays: float) -> Ta
         voluntary_switches=one.median("voluntary_switches"),
         involuntary_switches=one.median("involuntary_switches"),
         stretch=one.stretch,
+        spent=spent_of(one.rows, longest(each.seconds for each in runs.contenders)),
     )
 
 

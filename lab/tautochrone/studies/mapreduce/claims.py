@@ -11,22 +11,13 @@ import math
 from collections.abc import Callable, Sequence
 
 from tautochrone import statistics
+from tautochrone.published import PUBLISHED
 from tautochrone.report import text
 from tautochrone.report.analysis_types import Claim
 from tautochrone.studies.contenders import ratio
 from tautochrone.studies.mapreduce.cells import CellRuns, Contender
 from tautochrone.studies.mapreduce.sentences import COLLAPSE_THREADS
 
-PUBLISHED = {
-    "M1": "50 tasks: the speed-up steps from 16 to 17 threads (four tasks on some → three on all) and from "
-    "21 to 25 (three on some → at most two): ceil(50 / threads)",
-    "M2": "tasks of 3 ms: nearly linear, 12.7× on 16 threads and 23× on 32; Qt and oneTBB alike, within 5 %",
-    "M3": "tasks of 1 ms: oneTBB clearly better, Qt still rises",
-    "M4": "tasks of 0.4 ms: oneTBB good; Qt falls from 11 threads on",
-    "M5": "the cause is Qt's mutex: 60 % of the time spent waiting against 30 % for oneTBB; without load the "
-    "clock drops, so that even the useful part takes twice as long",
-    "M6": "the same sweep on what is there, down to tasks of 1 µs, where few cores show the effect",
-}
 _NEEDED = {"M1": 25, "M2": 16, "M3": 16, "M4": COLLAPSE_THREADS, "M5": COLLAPSE_THREADS}
 _PUBLISHED_TASKS = 50
 _LONG, _MIDDLE, _SHORT = 3_000_000, 1_000_000, 400_000

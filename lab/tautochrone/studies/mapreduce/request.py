@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from tautochrone.errors import TautoError
 from tautochrone.studies.mapreduce.workloads import PUBLISHED, QUICK, SHORT, Workload, parse_workloads
-from tautochrone.studies.options import StudyRequest, integers_of
+from tautochrone.studies.options import StudyRequest
+from tautochrone.word_lists import integers_of
 
 __all__ = ["MapReduceRequest", "check_threads", "parse_threads", "parse_workloads", "thread_counts"]
 

@@ -9,13 +9,11 @@ from tautochrone.report import text
 from tautochrone.report.mapreduce.analysis_types import Payoff
 from tautochrone.report.palette import runtime_key, styles
 from tautochrone.studies.contenders import OURS, geometric_mean
+from tautochrone.studies.disturbance import restless
 from tautochrone.studies.mapreduce.cells import CellRuns, Contender
 from tautochrone.studies.mapreduce.payoff import SHARE_THAT_PAYS
 from tautochrone.studies.mapreduce.workloads import preferred
 from tautochrone.studies.wording import AS_IT_IS, by_state, less_time, state_words, unresolved
-
-RESTLESS = 0.05
-"""Share of the CPU time that others may take before the verdict is called into question."""
 
 COLLAPSE_THREADS = 14
 """Threads that a machine must have to show Qt's speed-up fall from 9 to 13 threads on (claim M4)."""
@@ -33,8 +31,7 @@ def verdict_sentences(
         return (f"On this machine nothing can be said yet: {_why_not(cells)}.",)
     first = sentences[0].removeprefix(AS_IT_IS)
     sentences[0] = f"on this machine{'' if first != sentences[0] else ', '}{first}"
-    if others_share is not None and others_share > RESTLESS:
-        sentences.insert(1, _restless(others_share))
+    sentences[1:1] = restless(others_share, "threads")
     sentences.append(
         f"“Pays” means: with one thread on each CPU and no settings, resolved as faster than the serial loop "
         f"and as reaching {text.percent(SHARE_THAT_PAYS)} of the speed-up that whole tasks allow."
@@ -66,13 +63,6 @@ def _signature(here: Sequence[Payoff]) -> object:
         (one.runtime, None if one.from_seconds is None else preferred(one.from_seconds), one.because)
         for one in here
     }
-
-
-def _restless(others_share: float) -> str:
-    return (
-        f"Other programs took {text.percent(others_share)} of the CPU time during this study: what needs all "
-        "CPUs cannot be judged so. Close them and measure again with --fresh."
-    )
 
 
 def _paying(state: Mapping[str, float], tasks: int, cpus: int, here: Sequence[Payoff]) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tautochrone.errors import TautoError
-from tautochrone.studies.options import words_of
+from tautochrone.word_lists import words_of
 
 LARGEST_TASKS = 1_000_000
 LARGEST_BYTES = 1_000_000_000  # of one task: about a second

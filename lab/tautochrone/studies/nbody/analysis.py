@@ -15,6 +15,7 @@ from tautochrone.report.nbody.analysis_types import (
     Forecast,
     NbodyAnalysis,
 )
+from tautochrone.report.spent import longest, spent_of
 from tautochrone.row import Row
 from tautochrone.studies.contenders import OURS, ratio
 from tautochrone.studies.disturbance import others_share
@@ -37,7 +38,7 @@ def analyse(rows: Iterable[Row], machine: Mapping[str, Any], context: NbodyConte
     runs = collect(rows)
     measured = [one for one in runs if one.by_round]
     members = max((one.members for one in runs), default=0)
-    curves = tuple(_curve(one, _alone(measured, one)) for one in measured)
+    curves = tuple(_curve(one, measured) for one in measured)
     crossings = tuple(_crossings(measured))
     forecasts = tuple(_forecasts(measured))
     speed_ups = tuple(_speed_ups(measured))
@@ -49,12 +50,20 @@ def analyse(rows: Iterable[Row], machine: Mapping[str, Any], context: NbodyConte
     }
     return NbodyAnalysis(
         verdict_sentences=verdict_sentences(
-            curves, speed_ups, contests, crossings, forecasts, members, others_share(rows, machine)
+            curves,
+            speed_ups,
+            contests,
+            crossings,
+            forecasts,
+            context.simulated,
+            members,
+            others_share(rows, machine),
         ),
         members=members,
         curves=curves,
         crossings=crossings,
         forecasts=forecasts,
+        simulated=context.simulated,
         measured_speed_ups=speed_ups,
         counts=tuple(one for serial in _serials(measured) for one in _counts(serial)),
         failed=tuple(failed),
@@ -87,10 +96,11 @@ def _serials(runs: Iterable[Contender]) -> list[Contender]:
     return [one for one in runs if one.schedule == SERIAL and one.peer == SERIAL and one.order == 4]
 
 
-def _curve(one: Contender, alone: Contender | None) -> BlockCurve:
+def _curve(one: Contender, runs: Sequence[Contender]) -> BlockCurve:
     interval = statistics.median_interval(list(one.by_round.values()))
     blocks, time = one.figure("blocks"), one.config.get("end_time")
     unit = interval.median * blocks / float(time) if blocks and time else None
+    alike = (each for each in runs if (each.particles, each.order) == (one.particles, one.order))
     return BlockCurve(
         runtime=one.peer,
         label=one.label,
@@ -105,11 +115,12 @@ def _curve(one: Contender, alone: Contender | None) -> BlockCurve:
         seconds=interval.median,
         low=interval.low,
         high=interval.high,
-        to_serial=None if one.peer == SERIAL else ratio(one, alone),
+        to_serial=None if one.peer == SERIAL else ratio(one, _alone(runs, one)),
         unit_seconds=unit,
         energy_error=one.figure("check", "energy_error"),
         pairs_per_second=one.figure("pairs_per_second"),
         shared_share=one.figure("shared_share"),
+        spent=spent_of(one.rows, longest(each.seconds for each in alike)),
     )
 
 

@@ -15,6 +15,7 @@ import jinja2
 import numpy as np
 
 from tautochrone.errors import TautoError
+from tautochrone.whole_file import write_whole
 
 PARTICLES = 256
 END_TIME = 4.0
@@ -36,10 +37,8 @@ def check(path: Path) -> None:
 def write(path: Path, runner: Path, seed: int) -> None:
     """Run the cluster once and write the picture whole. Raises TautoError where that cannot be done."""
     page = render(_frames(runner, seed))
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        unfinished.write_text(page, encoding="utf-8")
-        unfinished.replace(path)
+        write_whole(path, page)
     except OSError as error:
         raise TautoError(
             f"the animation cannot be written to {path}: {error.strerror or error}",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from tautochrone.published import PUBLISHED
 from tautochrone.report import text
 from tautochrone.report.analysis_types import Claim
 from tautochrone.report.nbody.analysis_types import BlockCurve, Crossing, Forecast
 from tautochrone.row import Row
-from tautochrone.simulator.claims_nbody import PUBLISHED
 from tautochrone.studies.nbody.configurations import SERIAL
 from tautochrone.studies.nbody.sentences import curve_of, name, nearest
 from tautochrone.studies.wording import percent

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tautochrone.report.nbody.analysis_types import SimulatedRanks
 from tautochrone.studies.context import StudyContext
 
 
@@ -11,3 +12,4 @@ class NbodyContext(StudyContext, kw_only=True):
     schema: str = "tautochrone.nbody/1"
     command: str = "tauto study nbody"
     folder: str = "tautochrone-results/nbody"
+    simulated: tuple[SimulatedRanks, ...] = ()

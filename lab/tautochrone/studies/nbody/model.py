@@ -29,15 +29,6 @@ class Scheme:
     groups: int
     slices: int
 
-    @property
-    def name(self) -> str:
-        """``serial``, ``i``, ``j``, or ``2x4``."""
-        if self.groups == self.slices == 1:
-            return "serial"
-        if self.slices == 1:
-            return "i"
-        return "j" if self.groups == 1 else f"{self.groups}x{self.slices}"
-
 
 ALONE = Scheme(1, 1)
 

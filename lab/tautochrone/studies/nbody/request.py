@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tautochrone.errors import TautoError
-from tautochrone.studies.options import StudyRequest, integers_of
+from tautochrone.studies.options import StudyRequest
+from tautochrone.word_lists import integers_of
 
 QUICK_PARTICLES = (256, 1024)
 FULL_PARTICLES = (256, 512, 1024, 2048, 4096, 8192, 16384)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from tautochrone import statistics
 from tautochrone.report import text
 from tautochrone.report.analysis_types import Ratio
-from tautochrone.report.nbody.analysis_types import BlockCurve, Crossing, Forecast
+from tautochrone.report.nbody.analysis_types import BlockCurve, Crossing, Forecast, SimulatedRanks
 from tautochrone.report.palette import styles
 from tautochrone.studies.contenders import OURS
 from tautochrone.studies.disturbance import restless
@@ -24,6 +24,7 @@ def verdict_sentences(
     contests: Mapping[int, tuple[str, Ratio]],
     crossings: Sequence[Crossing],
     forecasts: Sequence[Forecast],
+    simulated: Sequence[SimulatedRanks],
     members: int,
     others_share: float | None = None,
 ) -> tuple[str, ...]:
@@ -36,6 +37,7 @@ def verdict_sentences(
     found += _forks(curves)
     found += _crossing(crossings, members)
     found += _forecast(forecasts)
+    found += _simulated(simulated)
     found += _orders(curves)
     return tuple(found)
 
@@ -81,11 +83,11 @@ def _speed_up(curves: Sequence[BlockCurve], speed_ups: Sequence[tuple[int, Ratio
 
 def times(found: Ratio) -> str:
     """Our time by another's as a speed-up: "1.90 times (1.88 to 1.92)"."""
-    assert found.value is not None
-    middle = f"{1 / found.value:.2f} times"
-    if found.low is None or found.high is None:
+    speed_up = found.inverse()
+    middle = f"{speed_up.value:.2f} times"
+    if speed_up.low is None or speed_up.high is None:
         return middle
-    return f"{middle} ({1 / found.high:.2f} to {1 / found.low:.2f})"
+    return f"{middle} ({speed_up.low:.2f} to {speed_up.high:.2f})"
 
 
 def _against_others(contests: Mapping[int, tuple[str, Ratio]]) -> Iterator[str]:
@@ -146,6 +148,17 @@ def _forecast(forecasts: Sequence[Forecast]) -> Iterator[str]:
     yield (
         f"The model, fitted here, expects {one.speed_up:.1f} times on {_MANY_CORES} such cores with "
         f"{one.particles:,} particles, {one.speed_up_of_many:.1f} times in blocks that move all{crossing}."
+    )
+
+
+def _simulated(libraries: Sequence[SimulatedRanks]) -> Iterator[str]:
+    best = [(max(one.speed_up_by_scheme.values()), one) for one in libraries]
+    if not best:
+        return
+    (least, slow), (most, fast) = (pick(best, key=lambda pair: pair[0]) for pick in (min, max))
+    yield (
+        f"{fast.ranks} ranks of MPI on such cores would be {least:.1f} ({slow.library}) to {most:.1f} "
+        f"({fast.library}) times as fast as one core with {fast.particles:,} particles: simulated by SMPI."
     )
 
 

@@ -20,6 +20,7 @@ from tautochrone.studies.nbody.context import NbodyContext
 from tautochrone.studies.nbody.measuring import configuration, estimated_run_seconds, times_of
 from tautochrone.studies.nbody.request import NbodyRequest, check_threads
 from tautochrone.studies.nbody.runs import different_bits
+from tautochrone.studies.nbody.simulated import RANKS, simulated
 from tautochrone.studies.options import Times
 from tautochrone.studies.placements import layout
 from tautochrone.studies.preparing import (
@@ -64,12 +65,26 @@ def run_study(request: NbodyRequest, services: Services | None = None) -> NbodyA
     with services.executor(request.seed) as executor:
         announced = _announcement(prepared)
         store, interrupted = run_whole(plan, executor, request, services, context, announced, different_bits)
+    if services.illustrations and not interrupted:
+        interrupted = not _simulate(store, context, services)
     analysis = analyse(store.rows(None), prepared.machine, context)
     conclude(store, prepared.machine, request, analysis, services, interrupted)
     if request.animation is not None:
         animation.write(request.animation, find(_FRAMES), request.seed)
         services.say(f"Animation: {request.animation}")
     return analysis
+
+
+def _simulate(store: Store, context: NbodyContext, services: Services) -> bool:
+    """Whether it came to its end: what was measured is reported all the same."""
+    services.say(f"Simulating {RANKS} ranks of MPI (some seconds)")
+    try:
+        context.simulated, failed = simulated(store.rows(None))
+    except KeyboardInterrupt:
+        return False
+    context.not_measured = (*context.not_measured, *failed)
+    contexts.save(context, store.folder)
+    return True
 
 
 def stored_analysis(store: Store) -> NbodyAnalysis:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import statistics as plain
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from tautochrone import statistics
-from tautochrone.energy.record import measured_joules
-from tautochrone.report.power.analysis_types import BusyThread, JobCell, Joules, ProgramTime, Setup, SharedJob
+from tautochrone.energy.record import figures_of_row
+from tautochrone.report.analysis_types import Ratio
+from tautochrone.report.power.analysis_types import BusyThread, JobCell, ProgramTime, Setup, SharedJob
+from tautochrone.report.spent import joules_of, longest
 from tautochrone.row import Row
-from tautochrone.studies.contenders import RunsOfOne, ratio
+from tautochrone.studies.contenders import NOT_MEASURED, RunsOfOne, as_ratio, ratio
 from tautochrone.studies.power.configurations import label
 from tautochrone.studies.power.works import FREE, SERIAL, SETUPS, TOGETHER
 
@@ -19,14 +21,6 @@ from tautochrone.studies.power.works import FREE, SERIAL, SETUPS, TOGETHER
 @dataclass(slots=True)
 class Contender(RunsOfOne):
     """One way to share a job with all its good rows."""
-
-    rows: list[Row] = field(default_factory=list)
-
-    def add(self, row: Row) -> None:
-        """One more run."""
-        RunsOfOne.add(self, row)
-        if row["error"] is None:
-            self.rows.append(row)
 
     @property
     def way(self) -> str:
@@ -73,11 +67,6 @@ class CellRuns:
         found = self.config.get("ratio")
         return None if found is None else float(found)
 
-    @property
-    def threads(self) -> int:
-        """The most threads that were measured."""
-        return max((one.threads for one in self.contenders), default=1)
-
     def find(self, way: str, threads: int | None = None) -> Contender | None:
         """A way on so many threads, by default on the most that it was measured with."""
         found = [one for one in self.contenders if one.way == way and one.by_round]
@@ -92,7 +81,7 @@ class CellRuns:
     @property
     def longest_seconds(self) -> float | None:
         """To which energies are brought."""
-        return max((one.seconds for one in self.contenders if one.seconds is not None), default=None)
+        return longest(one.seconds for one in self.contenders)
 
 
 def collect(rows: Iterable[Row]) -> list[CellRuns]:
@@ -124,6 +113,28 @@ def pair_of(cells: Sequence[CellRuns]) -> CellRuns | None:
     return next((cell for cell in cells if cell.job == TOGETHER), None)
 
 
+def paired(one: Contender, reference: Contender, figure: Callable[[Row], float | None]) -> Ratio:
+    """A positive figure of rows by that of the reference's, paired by the rounds that have both."""
+    mine, theirs = (
+        {int(row["round"]): found for row in each.rows if (found := figure(row)) is not None and found > 0}
+        for each in (one, reference)
+    )
+    common = sorted(mine.keys() & theirs.keys())
+    return as_ratio(statistics.compare([(mine[number], theirs[number]) for number in common]))
+
+
+def common_energy(cell: CellRuns, one: Contender | None) -> Ratio:
+    """Its energy by that of one thread, both brought to the longest time of the cell."""
+    if one is None or cell.serial is None:
+        return NOT_MEASURED
+
+    def common(row: Row) -> float | None:
+        found = figures_of_row(row, cell.longest_seconds)
+        return None if found is None else found.common_joules
+
+    return paired(one, cell.serial, common)
+
+
 # -- as the report wants it --
 
 
@@ -146,7 +157,7 @@ def report_setups(cell: CellRuns) -> tuple[Setup, ...]:
             rounds=len(one.points),
             to_free=ratio(one if one is not free else None, free),
             programs=_programs(one),
-            energy=joules_of(one, cell.longest_seconds),
+            energy=joules_of(one.rows, cell.longest_seconds),
             error=_error(one),
         )
         for one in sorted(cell.contenders, key=lambda each: _order(each.way))
@@ -174,7 +185,7 @@ def _shared(one: Contender, cell: CellRuns) -> SharedJob:
         cpu_seconds=load * cpus * seconds if load is not None and seconds is not None else None,
         core_seconds=cpus * seconds if seconds is not None else None,
         migrations=_median(row.get("migrations") for row in one.rows),
-        energy=joules_of(one, cell.longest_seconds),
+        energy=joules_of(one.rows, cell.longest_seconds),
         error=_error(one),
     )
 
@@ -201,28 +212,6 @@ def _programs(one: Contender) -> tuple[ProgramTime, ...]:
             migrations=_median(each[number].get("migrations") for each in said),
         )
         for number in range(len(said[0]))
-    )
-
-
-def joules_of(one: Contender, longest_seconds: float | None) -> Joules | None:
-    """The energy of one repetition; None where not every good row was metered."""
-    if not one.rows or any(measured_joules(row) is None for row in one.rows):
-        return None
-    metered = [row["energy"] for row in one.rows]
-    run = plain.median(float(each["work_joules"]) for each in metered)
-    common = None
-    if longest_seconds is not None and all(each.get("idle_watts") is not None for each in metered):
-        common = plain.median(
-            float(each["work_joules"]) + float(each["idle_watts"]) * (longest_seconds - float(row["seconds"]))
-            for row, each in zip(one.rows, metered, strict=True)
-        )
-    return Joules(
-        run=run,
-        mean_watts=plain.median(float(each["mean_watts"]) for each in metered),
-        net=_median(each.get("net_joules") for each in metered),
-        common=common,
-        edp=plain.median(float(each["edp_joule_seconds"]) for each in metered),
-        ed2p=plain.median(float(each["ed2p_joule_seconds2"]) for each in metered),
     )
 
 

@@ -10,11 +10,16 @@ from tautochrone.studies.context import StudyContext
 
 
 class Probe(msgspec.Struct, frozen=True, kw_only=True):
-    """Seconds of one repetition on one thread, from which sizes are chosen once for a folder."""
+    """What was tried before the first run, once for a folder: from it sizes and times are chosen.
+
+    ``job_seconds`` and the functions of the physics are those of one repetition on one thread.
+    ``metered``: runs come with joules.
+    """
 
     collide_seconds: float | None = None  # the physics' functions; None where the physics is not measured
     draw_seconds: float | None = None
     job_seconds: Mapping[str, float] = {}
+    metered: bool = False
 
 
 class PowerContext(StudyContext, kw_only=True):

@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from tautochrone.configuration import Configuration
+from tautochrone.energy.record import MEASURED
 from tautochrone.errors import TautoError
-from tautochrone.executor import Executor
+from tautochrone.executor import Executor, RunResult
 from tautochrone.runners import PeerState
 from tautochrone.studies.options import Times
 from tautochrone.studies.placements import Layout
@@ -31,8 +32,9 @@ from tautochrone.studies.power.works import (
 
 QUICK = Times(0.02, 0.1, 12)  # the fewest rounds of which one may disagree: of 8 to 11 all must say the same
 FULL = Times(0.1, 0.5, 15)
-TOGETHER_SECONDS = 0.25
-"""How long each of two programs at once works, alone, before both are timed again."""
+# A meter reads the whole process: beside it the timed part must be long, so that the mean power is its own.
+METERED_QUICK_SECONDS, METERED_FULL_SECONDS = 1.0, 2.0
+_TOGETHER_SECONDS = 0.25
 
 _PROBE_LIMIT_SECONDS = 60.0
 _PROBE_RUNS = 3
@@ -42,10 +44,17 @@ _WARMUPS, _BATCHES = 2, 3
 _SETUP_SHARE = 1.6  # of two programs in a set-up, where some share a CPU
 
 
-def times_of(request: PowerRequest) -> Times:
-    """The times that were asked for, or those of the kind of study."""
+def times_of(request: PowerRequest, probe: Probe) -> Times:
+    """The rounds that were asked for, or those of the kind of study; longer runs where they are metered."""
     kind = QUICK if request.quick else FULL
+    if probe.metered:
+        kind = replace(kind, timed_seconds=METERED_QUICK_SECONDS if request.quick else METERED_FULL_SECONDS)
     return replace(kind, rounds=request.rounds or kind.rounds)
+
+
+def together_seconds(times: Times) -> float:
+    """How long each of two programs at once works, alone, before both are timed again."""
+    return max(_TOGETHER_SECONDS, times.timed_seconds / _BATCHES)
 
 
 def thread_counts(cpus: int, *, quick: bool) -> tuple[int, ...]:
@@ -74,9 +83,10 @@ def pair_of(states: Mapping[str, PeerState]) -> tuple[str, str] | None:
     return (present[0], present[-1]) if present else None
 
 
-def repetitions(probe: Probe) -> dict[str, int]:
+def repetitions(probe: Probe, times: Times) -> dict[str, int]:
     """So many of each job take the same time alone."""
-    return {job: max(1, round(TOGETHER_SECONDS / seconds)) for job, seconds in probe.job_seconds.items()}
+    together = together_seconds(times)
+    return {job: max(1, round(together / seconds)) for job, seconds in probe.job_seconds.items()}
 
 
 def all_candidates(
@@ -91,7 +101,7 @@ def all_candidates(
     ]
     pair = pair_of(states)
     if TOGETHER in states and pair is not None:
-        found += together(states[TOGETHER], layout, pair, repetitions(probe))
+        found += together(states[TOGETHER], layout, pair, repetitions(probe, times_of(request, probe)))
     return found
 
 
@@ -110,7 +120,7 @@ def estimated_run_seconds(candidate: Candidate, probe: Probe, times: Times) -> f
     """What one run takes, roughly: for the sentence before the study and for the time limit."""
     work = candidate.work
     if work.job == TOGETHER:
-        return _START_SECONDS + TOGETHER_SECONDS + _SETUP_SHARE * _BATCHES * TOGETHER_SECONDS
+        return _START_SECONDS + _TOGETHER_SECONDS + _SETUP_SHARE * _BATCHES * together_seconds(times)
     one = probe.job_seconds.get(work.job, 0.1)
     if work.ratio is not None and probe.collide_seconds and probe.draw_seconds:
         one = float(str(work.settings["collide_passes"])) * probe.collide_seconds
@@ -121,25 +131,28 @@ def estimated_run_seconds(candidate: Candidate, probe: Probe, times: Times) -> f
 
 
 def probe(states: Mapping[str, PeerState], layout: Layout, executor: Executor) -> Probe:
-    """What one repetition of each job takes on one thread: the least of some runs.
+    """What one repetition of each job takes on one thread, the least of some runs; and whether joules came.
 
     Raises TautoError where a runner fails: then nothing of its job could be measured either.
     """
     cpu = layout.placement("all", 1).cpus[0]
     seconds: dict[str, float] = {}
     functions: dict[str, float] = {}
+    metered = False
     for job, state in states.items():
         if job == TOGETHER:
             continue
-        records = [_probed(state, cpu, executor) for _ in range(_PROBE_RUNS)]
+        results = [_probed(state, cpu, executor) for _ in range(_PROBE_RUNS)]
+        records = [result.record for result in results]
+        metered = metered or any((result.energy or {}).get("status") == MEASURED for result in results)
         seconds[job] = min(_positive(record, "seconds", state) for record in records)
         if job == PHYSICS:
             names = ("collide_seconds", "draw_seconds")
             functions = {name: min(_positive(record, name, state) for record in records) for name in names}
-    return Probe(job_seconds=seconds, **functions)
+    return Probe(job_seconds=seconds, metered=metered, **functions)
 
 
-def _probed(state: PeerState, cpu: int, executor: Executor) -> Mapping[str, Any]:
+def _probed(state: PeerState, cpu: int, executor: Executor) -> RunResult:
     command = [str(state.path), "--schedule", SERIAL, "--threads", "1", "--cpus", str(cpu)]
     command += ["--warmup-seconds", "0.02", "--min-seconds", "0.1"]
     settings: dict[str, object] = {"runtime": SERIAL, "job": state.peer.name, "probe": True}
@@ -150,7 +163,7 @@ def _probed(state: PeerState, cpu: int, executor: Executor) -> Mapping[str, Any]
             f"{state.peer.runner} failed before the study began: {result.error.message}",
             f"Start it by hand to see why: {' '.join(command)}",
         )
-    return result.record
+    return result
 
 
 def _positive(record: Mapping[str, Any], name: str, state: PeerState) -> float:

@@ -8,9 +8,10 @@ from tautochrone import statistics
 from tautochrone.report import text
 from tautochrone.report.analysis_types import Ratio
 from tautochrone.report.power.analysis_types import Recommendation
-from tautochrone.studies.contenders import as_ratio, ratio
-from tautochrone.studies.power.cells import CellRuns, Contender, jobs_of, joules_of, pair_of
+from tautochrone.studies.contenders import NOT_MEASURED, ratio
+from tautochrone.studies.power.cells import CellRuns, Contender, common_energy, jobs_of, pair_of, paired
 from tautochrone.studies.power.configurations import label
+from tautochrone.studies.power.judging import MATTERS, all_of, costs, saves
 from tautochrone.studies.power.works import (
     BLOCKS,
     DOMAIN,
@@ -26,15 +27,29 @@ from tautochrone.studies.power.works import (
 from tautochrone.studies.wording import less_time, unresolved
 
 BALANCED = (BLOCKS, FILES, WORKERS, DOMAIN)
-MATTERS = 0.03
-"""Differences in time below this are none that one would act on (claim P5)."""
-
 PUBLISHED = (
     "Thread in balance, with as few points of synchronisation as can be: it saves time and energy.",
     "Unbalanced threads gain less than balanced ones, and may cost energy.",
     "Where a busy thread migrates and the clock drops, make the governor look at the whole package.",
     "Leave placement to the system unless there is a reason.",
 )
+
+# Whether the busy thread's work takes longer in a thread that may move: what that is, and what follows.
+_LONGER = {
+    True: "The busy thread’s work takes longer than alone",
+    False: "The busy thread’s work takes no longer than alone",
+    None: f"The interval leaves open whether the busy thread’s work takes {text.percent(MATTERS)} longer",
+}
+_UNDER_POLICY = {
+    True: ": its clock drops or it loses its caches; measure with --policies to see which policy helps",
+    False: " under this policy, so no other one is needed",
+    None: "; measure again on a quieter machine, or in more rounds",
+}
+_NO_POLICY = {
+    True: "; the machine shows no frequency policy, so whether a governor does it cannot be told here",
+    False: ", and the machine shows no frequency policy that could be another",
+    None: ", and the machine shows no frequency policy",
+}
 
 
 def recommendations(cells: Sequence[CellRuns], knobs: Mapping[str, str]) -> tuple[Recommendation, ...]:
@@ -54,12 +69,13 @@ def balanced_ways(jobs: Sequence[CellRuns]) -> Iterator[tuple[CellRuns, Contende
 
 def times_as_fast(found: Ratio) -> str:
     """In words: "1.96 times as fast as one thread (1.94 to 1.98)"."""
-    if found.value is None:
+    speedup = found.inverse()
+    if speedup.value is None:
         return "not measured"
-    speedup = f"{1 / found.value:.2f} times as fast as one thread"
-    if found.low is None or found.high is None:
-        return speedup
-    return f"{speedup} ({1 / found.high:.2f} to {1 / found.low:.2f})"
+    words = f"{speedup.value:.2f} times as fast as one thread"
+    if speedup.low is None or speedup.high is None:
+        return words
+    return f"{words} ({speedup.low:.2f} to {speedup.high:.2f})"
 
 
 def compared(found: Ratio) -> str:
@@ -77,28 +93,28 @@ def _balance(jobs: Sequence[CellRuns]) -> Recommendation:
     rows = tuple(f"{cell.title}, {_named(one)}: {times_as_fast(each)}" for cell, one, each in judged)
     if not judged:
         return _open(PUBLISHED[0], "no balanced way was measured in enough rounds", rows)
-    faster = [each for _, _, each in judged if each.verdict == statistics.FASTER]
-    least = min(1 / (each.value or 1.0) for _, _, each in judged)
+    times = [saves(each) for _, _, each in judged]
+    energies = [
+        saves(each) for cell, one, _ in judged if (each := common_energy(cell, one)).value is not None
+    ]
+    least = min(each.inverse().value or 1.0 for _, _, each in judged)
     here = (
-        f"{len(faster)} of {text.count(len(judged), 'balanced way')} are faster than one thread; the least "
+        f"{_so_many(times, 'balanced way')} save more than {text.percent(MATTERS)} of one thread’s time; the "
+        f"least gains {least:.2f} times. "
     )
-    here += f"gains {least:.2f} times. {_energy_of_balance(judged)}"
-    return Recommendation(published=PUBLISHED[0], here=here, supported=len(faster) == len(judged), rows=rows)
+    if energies:
+        here += f"Brought to one length, {_so_many(energies)} save as much of its energy."
+    else:
+        here += "Energy was not measured beside idle power, so nothing is said of it."
+    supported = all_of([*times, *energies])
+    return Recommendation(published=PUBLISHED[0], here=here, supported=supported, rows=rows)
 
 
-def _energy_of_balance(judged: Sequence[tuple[CellRuns, Contender, Ratio]]) -> str:
-    saved = total = 0
-    for cell, one, _ in judged:
-        if cell.serial is None:
-            continue
-        mine, alone = (joules_of(each, cell.longest_seconds) for each in (one, cell.serial))
-        if mine is None or alone is None or mine.common is None or alone.common is None:
-            continue
-        total += 1
-        saved += mine.common < alone.common
-    if not total:
-        return "Energy was not measured, so nothing is said of it."
-    return f"Brought to one length, {saved} of {total} take less energy than one thread."
+def _so_many(judged: Sequence[bool | None], noun: str = "") -> str:
+    """How many do, of how many, and of how many it is open: "3 of 4 balanced ways (1 is open)"."""
+    words = f"{judged.count(True)} of {text.count(len(judged), noun) if noun else len(judged)}"
+    still = judged.count(None)
+    return f"{words} ({still} {'is' if still == 1 else 'are'} open)" if still else words
 
 
 def _named(one: Contender) -> str:
@@ -134,50 +150,29 @@ def stretch(cell: CellRuns, way: str) -> Ratio:
     """CPU time of the dear function in a shared run by that of one thread alone, paired by rounds."""
     shared, serial = cell.find(way), cell.serial
     if shared is None or serial is None:
-        return as_ratio(statistics.compare([]))
-    mine, alone = (
-        {int(row["round"]): row["detail"].get("collide_seconds") for row in one.rows}
-        for one in (shared, serial)
-    )
-    both = [
-        (float(mine[number]), float(alone[number]))
-        for number in sorted(mine.keys() & alone.keys())
-        if mine[number] and alone[number]
-    ]
-    return as_ratio(statistics.compare(both))
+        return NOT_MEASURED
+    return paired(shared, serial, lambda row: row["detail"].get("collide_seconds"))
 
 
 def _governor(jobs: Sequence[CellRuns], knobs: Mapping[str, str]) -> Recommendation:
     cell = _most_unequal(jobs)
-    found = stretch(cell, FUNCTIONAL_FREE) if cell is not None else as_ratio(statistics.compare([]))
-    policy = ", ".join(f"{knob} {value}" for knob, value in knobs.items())
+    found = stretch(cell, FUNCTIONAL_FREE) if cell is not None else NOT_MEASURED
     if cell is None or found.value is None:
         return _open(PUBLISHED[2], "the unbalanced physics was not measured unpinned in enough rounds", ())
+    rows = [f"{cell.title}: the busy thread’s work against one thread alone, not pinned: {compared(found)}"]
     free = cell.find(FUNCTIONAL_FREE)
     moved = [
         float(row["migrations"]) for row in (free.rows if free else ()) if row.get("migrations") is not None
     ]
-    rows = [f"{cell.title}: the busy thread’s work against one thread alone, not pinned: {compared(found)}"]
     if moved:
         rows.append(f"migrations of a run: {sum(moved) / len(moved):.1f}")
+    policy = ", ".join(f"{knob} {value}" for knob, value in knobs.items())
     rows.append(f"frequency policy: {policy or 'none is shown by this machine'}")
-    if found.verdict == statistics.SLOWER and (found.low or 0.0) > 1 + MATTERS:
-        here = "The busy thread’s work takes longer than alone: "
-        if not knobs:
-            here += (
-                "the machine shows no frequency policy, so whether a governor does it cannot be told here."
-            )
-            return Recommendation(published=PUBLISHED[2], here=here, supported=None, rows=tuple(rows))
-        here += "its clock drops or it loses its caches; measure with --policies to see which policy helps."
-        return Recommendation(published=PUBLISHED[2], here=here, supported=True, rows=tuple(rows))
-    if not knobs:
-        here = (
-            "This machine does not support it: it shows no frequency policy, and the busy thread’s work "
-            "does not take longer than alone."
-        )
-        return Recommendation(published=PUBLISHED[2], here=here, supported=None, rows=tuple(rows))
-    here = "Not needed here: the busy thread’s work takes no longer than alone under this policy."
-    return Recommendation(published=PUBLISHED[2], here=here, supported=False, rows=tuple(rows))
+    longer = costs(found)
+    here = f"{_LONGER[longer]}{_UNDER_POLICY[longer] if knobs else _NO_POLICY[longer]}."
+    return Recommendation(
+        published=PUBLISHED[2], here=here, supported=longer if knobs else None, rows=tuple(rows)
+    )
 
 
 def _placement(pair: CellRuns | None) -> Recommendation:
@@ -192,10 +187,11 @@ def _placement(pair: CellRuns | None) -> Recommendation:
     judged = [against[way] for way in (PINNED, ONE_PINNED)]
     if any(one.value is None for one in judged):
         return _open(PUBLISHED[3], "two programs at once were not measured in enough rounds", rows)
-    if any(one.high is not None and one.high < 1 - MATTERS for one in judged):
+    saving = [saves(one) for one in judged]
+    if True in saving:
         here = "This machine does not support it: pinning two programs apart saves time."
         return Recommendation(published=PUBLISHED[3], here=here, supported=False, rows=rows)
-    if any(one.low is not None and one.low < 1 - MATTERS for one in judged):
+    if None in saving:
         here = f"The intervals leave open whether pinning saves more than {text.percent(MATTERS)}."
         return Recommendation(published=PUBLISHED[3], here=here, supported=None, rows=rows)
     here = f"Pinning saves nothing above {text.percent(MATTERS)} of the time"

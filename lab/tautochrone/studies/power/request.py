@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass
 
 from tautochrone.errors import TautoError
-from tautochrone.studies.options import StudyRequest, words_of
+from tautochrone.studies.options import StudyRequest
+from tautochrone.word_lists import words_of
 
 __all__ = ["PowerRequest", "parse_ratios"]
 

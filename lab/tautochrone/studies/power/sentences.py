@@ -9,6 +9,7 @@ from tautochrone.report import text
 from tautochrone.report.power.analysis_types import BusyThread, Recommendation
 from tautochrone.row import Row
 from tautochrone.studies.contenders import ratio
+from tautochrone.studies.disturbance import restless
 from tautochrone.studies.power.cells import CellRuns, jobs_of, pair_of
 from tautochrone.studies.power.recommendations import balanced_ways, compared, times_as_fast
 from tautochrone.studies.power.works import (
@@ -21,9 +22,6 @@ from tautochrone.studies.power.works import (
 )
 from tautochrone.trace import findings
 from tautochrone.trace.threads import ThreadTrack
-
-RESTLESS = 0.05
-"""Share of the CPU time that others may take before the verdict is called into question."""
 
 
 def verdict_sentences(
@@ -38,12 +36,7 @@ def verdict_sentences(
         return (f"On this machine nothing can be said yet: {_why_not(cells)}.",)
     first = sentences[0]
     sentences[0] = f"On this machine {first[0].lower()}{first[1:]}"
-    if others_share is not None and others_share > RESTLESS:
-        sentences.insert(
-            1,
-            f"Other programs took {text.percent(others_share)} of the CPU time during this study: what needs "
-            "all CPUs cannot be judged so. Close them and measure again with --fresh.",
-        )
+    sentences[1:1] = restless(others_share, "threads")
     supported = [str(number) for number, one in enumerate(advised, 1) if one.supported]
     if supported:
         sentences.append(
@@ -74,19 +67,19 @@ def _gains(jobs: Sequence[CellRuns]) -> Iterator[str]:
         if cell.ratio is not None and cell.ratio != min(one.ratio for one in jobs if one.ratio is not None):
             continue
         found = [
-            (each.value, one, each)
-            for of_cell, one in balanced_ways([cell])
-            if (each := ratio(one, of_cell.serial)).value is not None
+            (speedup, one, each)
+            for _, one in balanced_ways([cell])
+            if (speedup := (each := ratio(one, cell.serial)).inverse().value) is not None
         ]
         if found:
-            value, one, each = min(found, key=lambda entry: entry[0] or 1.0)
+            most, one, each = max(found, key=lambda entry: entry[0])
             threads = max(threads, one.threads)
-            speedups.append(1 / (value or 1.0))
+            speedups.append(most)
             parts.append(f"{cell.title.split(', cost')[0]} {times_as_fast(each)}")
     if not parts:
         return
-    least, most = f"{min(speedups):.2f}", f"{max(speedups):.2f}"
-    span = least if least == most else f"{least} to {most}"
+    ends = dict.fromkeys(f"{one:.2f}" for one in (min(speedups), max(speedups)))
+    span = " to ".join(ends)
     yield f"{text.count(threads, 'balanced thread')} are {span} times as fast as one."
     yield text.sentence("; ".join(parts))
 
@@ -101,13 +94,13 @@ def _imbalance(jobs: Sequence[CellRuns]) -> Iterator[str]:
         if seen.value is None:
             continue
         domain = cell.find(DOMAIN, 2)
-        kept = ratio(domain, cell.serial) if domain is not None else None
+        kept = ratio(domain, cell.serial).inverse().value
         words = f"With one function {cell.ratio:g} times as dear as the other"
         if cell.ratio == 1.0:
             words = "With both functions equally dear"
         line = f"{words}, the physics shared by its functions is {times_as_fast(seen)}"
-        if kept is not None and kept.value is not None:
-            line += f", shared by its bodies {1 / kept.value:.2f} times"
+        if kept is not None:
+            line += f", shared by its bodies {kept:.2f} times"
         yield f"{line}."
         if advice := imbalance_advice(cell):
             yield advice

@@ -16,7 +16,6 @@ from tautochrone.runners import PeerState
 from tautochrone.store import Store
 from tautochrone.studies import context as contexts
 from tautochrone.studies.concluding import conclude
-from tautochrone.studies.options import Times
 from tautochrone.studies.placements import Layout, layout
 from tautochrone.studies.power.analysis import analyse
 from tautochrone.studies.power.configurations import Candidate
@@ -52,11 +51,6 @@ class Prepared(Checked):
 
     request: PowerRequest
     layout: Layout
-
-    @property
-    def times(self) -> Times:
-        """Seconds and rounds of the runs."""
-        return times_of(self.request)
 
     @property
     def jobs(self) -> Mapping[str, PeerState]:
@@ -126,7 +120,8 @@ def _refused(states: Sequence[PeerState], cpus: int) -> list[NotMeasured]:
                 NotMeasured(
                     what="two programs in control groups of different weight",
                     why="this process may make no control group with a share of the CPU time",
-                    remedy="Start it as root, or under systemd-run --user --scope -p Delegate=yes",
+                    remedy="Start it under sudo systemd-run --scope -p Delegate=yes, or under systemd-run "
+                    "--user --scope -p Delegate=yes where the user's manager may share out CPU time",
                 )
             )
     return found
@@ -146,7 +141,7 @@ def _probe(prepared: Prepared, executor: Executor) -> Probe:
 
 def plan_of(found: Sequence[Candidate], probed: Probe, prepared: Prepared) -> Plan:
     """Everything that runs, as one plan: it gives the study its identity."""
-    times = prepared.times
+    times = times_of(prepared.request, probed)
     longest = max(estimated_run_seconds(one, probed, times) for one in found)
     return Plan(
         STUDY,
@@ -159,7 +154,7 @@ def plan_of(found: Sequence[Candidate], probed: Probe, prepared: Prepared) -> Pl
 
 
 def _announcement(found: Sequence[Candidate], probed: Probe, prepared: Prepared) -> str:
-    times = prepared.times
+    times = times_of(prepared.request, probed)
     seconds = times.rounds * sum(estimated_run_seconds(one, probed, times) for one in found)
     what = "; ".join(dict.fromkeys(one.work.title for one in found))
     return announcement(STUDY, what, (), seconds, prepared.request)

@@ -11,11 +11,11 @@ from rich.console import Console
 from rich.table import Table
 
 from tautochrone import report
+from tautochrone.against.matching import KINDS, NEAR_BEST, Agreement, Errors, Predicted, compare
 from tautochrone.errors import TautoError
 from tautochrone.report.analysis_types import Command
 from tautochrone.report.simulated.analysis_types import Axis, ErrorLine, LineChart, SimulatedAnalysis
 from tautochrone.report.text import percent
-from tautochrone.simulator.against import KINDS, NEAR_BEST, Agreement, Errors, Predicted, compare
 from tautochrone.store import Store
 from tautochrone.studies import context as contexts
 from tautochrone.studies.loop.context import LoopContext

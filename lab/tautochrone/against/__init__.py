@@ -1,0 +1,1 @@
+"""A measured study beside the simulation of the machine that it was measured on."""

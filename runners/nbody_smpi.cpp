@@ -1,0 +1,199 @@
+// The nbody study on a simulated machine: this program's members, schemes and messages under SimGrid's SMPI,
+// which runs all ranks in one process, in virtual time. Particles move as they do everywhere; what the work
+// costs is told by --costs, so its times are the same on every machine.
+//
+// Started by smpirun, without privatized globals: nothing here has any that change.
+//
+// A. Degomme et al., "Simulating MPI Applications: The SMPI Approach", IEEE TPDS 28 (2017) 2387.
+
+#include <mpi.h>
+
+#include <simgrid/version.h>
+#include <smpi/smpi.h>
+
+#include <tauto/mpi.hpp>
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <exception>
+#include <iostream>
+#include <numeric>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "runners/common/error.hpp"
+#include "runners/common/start_runner.hpp"
+#include "runners/nbody_member.hpp"
+
+namespace {
+
+using namespace tauto::runner;
+
+// The hosts of the platform do so many operations in a second; work is charged by its seconds.
+constexpr double operations_per_second = 1e9;
+constexpr double ticks_per_second = 1e12;
+
+struct cost {
+    std::string_view name;
+    double block_work::*amount;
+};
+
+// The names are those of a row's "model", and the addition of a word.
+constexpr std::array costs_known{
+    cost{"pair_seconds", &block_work::pairs},     cost{"target_force_seconds", &block_work::summed_targets},
+    cost{"source_seconds", &block_work::sources}, cost{"target_seconds", &block_work::targets},
+    cost{"put_seconds", &block_work::puts},       cost{"scan_seconds", &block_work::scanned},
+    cost{"word_seconds", &block_work::words},     cost{"block_seconds", &block_work::blocks}};
+
+// Seconds of one unit of each work. Throws input_error.
+block_work costs_of(const std::string& text) {
+    block_work seconds;
+    for (std::size_t begin = 0; begin <= text.size();) {
+        const std::size_t end = std::min(text.find(',', begin), text.size());
+        const std::string item = text.substr(begin, end - begin);
+        const std::size_t equals = item.find('=');
+        const auto known = std::ranges::find(costs_known, item.substr(0, equals), &cost::name);
+        char* after = nullptr;
+        const char* const number = equals == std::string::npos ? "" : &item[equals + 1];
+        const double value = std::strtod(number, &after);
+        if (known == costs_known.end() || after == number || *after != '\0' || !(value >= 0.0) ||
+            !(value < 1.0))
+            throw input_error("--costs has '" + item + "'; write NAME=SECONDS, from 0 to 1, with " +
+                              std::accumulate(costs_known.begin() + 1, costs_known.end(),
+                                              std::string{costs_known[0].name},
+                                              [](std::string all, const cost& one) {
+                                                  return std::move(all) + ", " + std::string{one.name};
+                                              }));
+        seconds.*(known->amount) = value;
+        begin = end + 1;
+    }
+    return seconds;
+}
+
+// The simulated clock of one rank's host.
+class virtual_clock {
+  public:
+    static constexpr bool is_exact = true;
+
+    explicit virtual_clock(const block_work& seconds) : seconds_{seconds} {}
+
+    std::int64_t ticks() const { return std::llround(MPI_Wtime() * ticks_per_second); }
+    double tick_seconds() const { return 1.0 / ticks_per_second; }
+    void spend(const block_work& done) const {
+        double seconds = 0.0;
+        for (const cost& one : costs_known) seconds += done.*(one.amount) * (seconds_.*(one.amount));
+        // A slower host takes longer.
+        const double begin = MPI_Wtime();
+        smpi_execute_flops(seconds * operations_per_second);
+        spent_ += MPI_Wtime() - begin;
+    }
+    void begin_blocks() const {
+        working_ = -spent_;
+        wall_ = -MPI_Wtime();
+    }
+    void end_blocks() const {
+        working_ += spent_;
+        wall_ += MPI_Wtime();
+    }
+    /// Of the last run's blocks: seconds of work, and from begin to end.
+    double working_seconds() const { return working_; }
+    double wall_seconds() const { return wall_; }
+
+  private:
+    block_work seconds_;
+    mutable double spent_ = 0.0;
+    mutable double working_ = 0.0;
+    mutable double wall_ = 0.0;
+};
+
+class adapter {
+  public:
+    static constexpr std::string_view executable = "tauto-nbody-smpi";
+
+    static description describe() {
+        description smpi;
+        smpi.runtime = "smpi";
+        smpi.library = "simgrid";
+        int major = 0, minor = 0, patch = 0;
+        sg_version_get(&major, &minor, &patch);
+        smpi.library_version = std::to_string(major) + "." + std::to_string(minor);
+        smpi.schedules = member_schemes();
+        smpi.has_costs = true;
+        return smpi;
+    }
+
+    explicit adapter(const nbody_request& asked) : asked_{asked}, clock_{costs_of(*asked.costs)} {}
+
+    nbody_pass run(const nbody_start& start, const nbody_request& asked, work_account& ignored) {
+        return member_pass(me_, start, asked, ignored, clock_);
+    }
+
+    // In virtual time auto chooses the same again.
+    bool repeats_bits() const { return true; }
+
+    bool leads() const { return me_.rank() == 0; }
+    bool agreed(bool mine) {
+        me_.broadcast(std::span<bool>{&mine, 1}, 0);
+        return mine;
+    }
+    // Every rank has a simulated core of its own.
+    std::vector<worker_share> workers(const work_account&) {
+        ranks_working_.resize(static_cast<std::size_t>(me_.size()));
+        const double mine = clock_.working_seconds();
+        me_.all_gather(std::span<const double>{&mine, 1}, std::span<double>{ranks_working_});
+        std::vector<worker_share> all;
+        for (int rank = 0; rank < me_.size(); ++rank) all.push_back({rank, asked_.cpu_of(rank), 1});
+        return all;
+    }
+
+    void complete(json& row) const {
+        row["source"] = "simulated";
+        row["ranks"] = me_.size();
+        row["threads_per_rank"] = 1;
+        row["run_seconds"] = clock_.wall_seconds();
+        row["working_seconds"] = ranks_working_;
+    }
+    std::string diagnosis() const { return "SMPI has " + std::to_string(me_.size()) + " ranks"; }
+
+  private:
+    const nbody_request& asked_;
+    virtual_clock clock_;
+    tauto::mpi_member me_{MPI_COMM_WORLD};
+    std::vector<double> ranks_working_;
+};
+
+int be_a_rank(int argc, char** argv) {
+    int rank = 0;
+    int ranks = 1;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    try {
+        nbody_request asked = parse_nbody(argc, argv, adapter::executable, adapter::describe());
+        if (asked.describe) {
+            if (rank == 0) std::cout << describe(adapter::describe()).dump() << std::endl;
+            return exit_ok;
+        }
+        if (asked.threads != ranks)
+            throw input_error("smpirun started " + std::to_string(ranks) + " ranks and --threads is " +
+                              std::to_string(asked.threads) + "; give both the same number");
+        return nbody_run<adapter>{std::move(asked)}.run();
+    } catch (const std::exception& error) {
+        // Mostly the same on all ranks, which end one after the other.
+        complain<adapter>(error.what());
+        return exit_bad_input;
+    }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    MPI_Init(&argc, &argv);
+    const int code = be_a_rank(argc, argv);
+    MPI_Finalize();
+    return code;
+}

@@ -1,0 +1,162 @@
+"""Energy columns in the tables of all configurations and of `tauto compare`, or what stands in for them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import study_collective_fakes as collective
+import study_loop_fakes as loop
+import study_mapreduce_fakes as mapreduce
+import study_nbody_fakes as nbody
+from measuring import configuration, open_store, plan, row
+from page_content import embedded
+from tautochrone import cli, report
+from tautochrone.clock import VirtualClock
+from tautochrone.compare import as_json, compare_results
+from tautochrone.configuration import Configuration
+from tautochrone.executor import RunResult
+from tautochrone.studies.collective.study import run_study as run_collective
+from tautochrone.studies.loop.study import run_study as run_loop
+from tautochrone.studies.mapreduce.study import run_study as run_mapreduce
+from tautochrone.studies.nbody.study import run_study as run_nbody
+from tautochrone.tune.analysis import analyse
+from tautochrone.tune.space import DEFAULT
+from tune_answers import context, rows_of
+from tune_fakes import machine
+
+ENERGY = {"joules", "watts", "net", "common", "edp", "ed2p"}
+STAND_INS = {"cpu_seconds", "core_seconds"}
+WATTS, IDLE_WATTS = 10.0, 4.0
+METERED = {"status": "measured", "joules": 50.0, "mean_watts": WATTS, "idle_watts": IDLE_WATTS}
+METERED |= {"idle_spread_watts": 0.5, "seconds": 5.0}
+
+
+@dataclass
+class Metered:
+    """Another executor whose runs all draw `WATTS`."""
+
+    inner: Any
+    ran: int = 0
+    idle: tuple[float, ...] = (4.0, 5.0)
+
+    def measure_idle(self) -> tuple[float, ...]:
+        return self.idle if self.ran else ()
+
+    def run(self, one: Configuration, time_limit: float) -> RunResult:
+        self.ran += 1
+        return replace(self.inner.run(one, time_limit), energy=METERED)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+
+def records(html: str) -> tuple[set[str], list[dict[str, Any]]]:
+    """The columns that are shown, and the cells of the table of all configurations."""
+    data = embedded(html)
+    table = data["configurations"]
+    cells = [dict(zip(table["names"], one, strict=True)) for one in table["rows"]]
+    return {name for name, _, _ in data["columns"]}, cells
+
+
+STUDIES = [
+    pytest.param(run_loop, loop, {"sizes": (400,)}, "size", id="loop"),
+    pytest.param(run_mapreduce, mapreduce, {}, "work", id="mapreduce"),
+    pytest.param(run_nbody, nbody, {"particles": (256,)}, "order", id="nbody"),
+    pytest.param(run_collective, collective, {}, "words", id="collective"),
+]
+
+
+@pytest.mark.parametrize(("run", "fakes", "options", "cell"), STUDIES)
+def test_a_metered_study_has_energies_brought_to_the_longest_time_of_the_cell(
+    run: Callable[..., Any], fakes: Any, options: dict[str, Any], cell: str, tmp_path: Path
+) -> None:
+    lab = fakes.laboratory()
+    services = replace(lab.services, executor=lambda seed: nullcontext(Metered(lab.executor)))
+    run(fakes.request(tmp_path, report=True, **options), services)
+    context = json.loads((tmp_path / "study.json").read_text())
+    assert context["idle_watts"] == [4.0, 5.0]
+    assert any("drew 4.00 W to 5.00 W when nothing ran" in one for one in context["notices"])
+    shown, found = records((tmp_path / "report.html").read_text())
+    assert shown >= ENERGY
+    assert not shown & STAND_INS
+    good = [one for one in found if one["seconds"] is not None and one["joules"] is not None]
+    assert len(good) > 3
+    longest: dict[str, float] = {}
+    for one in good:
+        key = str((one[cell], one.get("operation")))
+        longest[key] = max(longest.get(key, 0.0), one["seconds"])
+    for one in good:
+        seconds = one["seconds"]
+        assert one["joules"] == pytest.approx(WATTS * seconds, rel=0.01)
+        assert one["net"] == pytest.approx((WATTS - IDLE_WATTS) * seconds, rel=0.01)
+        idle = IDLE_WATTS * (longest[str((one[cell], one.get("operation")))] - seconds)
+        assert one["common"] == pytest.approx(WATTS * seconds + idle, rel=0.02)
+
+
+def test_without_a_meter_core_time_stands_in(tmp_path: Path) -> None:
+    lab = loop.laboratory()
+    run_loop(loop.request(tmp_path, report=True, sizes=(400,)), lab.services)
+    shown, found = records((tmp_path / "report.html").read_text())
+    assert not shown & ENERGY
+    assert "core_seconds" in shown
+    assert all(one["core_seconds"] > 0 for one in found if one["seconds"] is not None)
+
+
+def test_candidates_of_tune_have_them_too(tmp_path: Path) -> None:
+    def page(energy: dict[str, Any]) -> tuple[set[str], list[dict[str, Any]]]:
+        rows = [*rows_of(DEFAULT, {}, 2.0, energy=energy), *rows_of("b", {"X": "1"}, 1.0, energy=energy)]
+        found = analyse(rows, {}, context())
+        path = report.write(rows, machine().to_dict(), tmp_path / "r.html", study="tune", extra=found)
+        return records(path.read_text())
+
+    shown, found = page(METERED | {"work_joules": 20.0})
+    assert shown >= ENERGY
+    assert {one["joules"] for one in found} == {20.0}
+    shown, found = page({"status": "unavailable", "cpu_seconds": 3.0, "core_seconds": 8.0})
+    assert shown >= STAND_INS
+    assert not shown & ENERGY
+    assert {one["core_seconds"] for one in found} == {8.0}
+
+
+def compared(folder: Path, energies: dict[str, dict[str, Any]]) -> tuple[str, str]:
+    one = plan(configuration("a"), configuration("b"))
+    with open_store(folder, one, VirtualClock()) as store:
+        for number in range(8):
+            for name, seconds in (("a", 4.0), ("b", 2.0)):
+                store.append(row(name, number, seconds, energy=energies[name]))
+    return f"{folder}@runtime=a", f"{folder}@runtime=b"
+
+
+def test_compare_brings_both_sides_to_the_longer_time(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    energies = {"a": METERED | {"work_joules": 40.0}, "b": METERED | {"work_joules": 30.0}}
+    a, b = compared(tmp_path / "s", energies)
+    (line,) = json.loads(as_json(compare_results(a, b)))["comparisons"]
+    assert line["a_spent"]["joules"]["common"] == 40.0
+    assert line["b_spent"]["joules"]["common"] == 38.0
+    assert line["b_spent"]["joules"]["ed2p"] == 120.0
+    assert cli.main(["compare", a, b]) == 0
+    shown = capsys.readouterr().out
+    for words in ("E common", "38.0 J", "15.0 W", "60.0 Js", "120 Js²"):
+        assert words in shown
+    assert "core time" not in shown
+
+
+def test_compare_without_joules_shows_cpu_and_core_time(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spent = {"status": "unavailable", "joules": None, "cpu_seconds": 3.5, "core_seconds": 8.0}
+    assert cli.main(["compare", *compared(tmp_path / "s", {"a": spent, "b": spent})]) == 0
+    shown = capsys.readouterr().out
+    assert "CPU time of a run" in shown
+    assert "3.5 s" in shown
+    assert "8 s" in shown
+    assert "E run" not in shown

@@ -1,0 +1,364 @@
+"""The nbody runner on simulated machines. Those that start it need SimGrid and the runner built on it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tautochrone import cli, runners
+from tautochrone.errors import TautoError
+from tautochrone.simulator import machines
+from tautochrone.simulator.machines import Machine
+from tautochrone.simulator.smpi import platform, running, study
+from tautochrone.simulator.smpi.running import Simulated
+
+MACHINE = "2x-e5-2650v2"
+
+
+def _is_here() -> bool:
+    try:
+        running.ready({})
+    except TautoError:
+        return False
+    return True
+
+
+needs_smpi = pytest.mark.skipif(not _is_here(), reason="SimGrid is not here, or no runner was built on it")
+
+
+@pytest.fixture
+def machine() -> Machine:
+    return machines.load(MACHINE)
+
+
+@pytest.fixture
+def hybrid(machine: Machine) -> Machine:
+    """One package, a second kind of half the speed."""
+    slow = {**machine["kind"][0], "kind": "slow", "cores": 3, "pair_cycles": 9.2}
+    return {**machine, "packages": 1, "kind": [{**machine["kind"][0], "cores": 2}, slow]}
+
+
+def _described(machine: Machine, nodes: int) -> ElementTree.Element:
+    network = platform.network_of(machine) if nodes > 1 else None
+    text = platform.platform(platform.clusters_of(machine, nodes), platform.messages_of(machine), network)
+    return ElementTree.fromstring(text.split("\n", 2)[2])
+
+
+def test_every_core_is_a_host_of_its_package_and_node(machine: Machine) -> None:
+    clusters = platform.clusters_of(machine, 3)
+    hosts = [host for one in clusters for host in one.hosts()]
+    assert len(set(hosts)) == len(hosts) == 3 * 16
+    assert [(one.node, one.package, one.cores) for one in clusters] == [
+        (node, package, 8) for node in range(3) for package in range(2)
+    ]
+    assert {one.speed for one in clusters} == {platform.HOST_OPERATIONS_PER_SECOND}
+
+
+def test_kinds_have_clusters_of_their_own_speed(hybrid: Machine) -> None:
+    fast, slow = platform.clusters_of(hybrid, 1)
+    assert (fast.cores, slow.cores) == (2, 3)
+    # With two cores at work the fast ones' clock is above that of three.
+    assert slow.speed / fast.speed == pytest.approx(0.5 * 3.3 / 3.4)
+
+
+def test_platform_has_the_rates_and_latencies_of_the_machine_file(machine: Machine) -> None:
+    root = _described(machine, 2)
+    clusters = list(root.iter("cluster"))
+    assert len(clusters) == 4
+    # Two copies of a message, each a read and a write; two packages.
+    assert {one.get("bw") for one in clusters} == {"3000000000Bps"}
+    assert {one.get("bb_bw") for one in clusters} == {"8750000000Bps"}
+    assert {one.get("lat") for one in clusters} == {f"{0.175e-6:.17g}s"}
+    links = {one.get("id"): one for one in root.iter("link")}
+    far = links["n0p0k0-n0p1k0"].get("latency")
+    assert far is not None
+    assert float(far.rstrip("s")) == pytest.approx(80e-9)
+    wire = links["net1"].get("latency")
+    assert wire is not None
+    # With the cores' own links the way takes what the file says.
+    assert float(wire.rstrip("s")) * 2 + 0.35e-6 == pytest.approx(1.0e-6)
+    assert {one.get("bandwidth") for name, one in links.items() if str(name).startswith("net")} == {
+        "6000000000Bps"
+    }
+
+
+def test_one_node_has_no_network(machine: Machine) -> None:
+    assert "fabric" not in {one.get("id") for one in _described(machine, 1).iter("zone")}
+
+
+def test_no_constant_of_simgrids_own_calibration_stays(machine: Machine) -> None:
+    settings = dict(
+        one.removeprefix("--cfg=").split(":", 1)
+        for one in platform.settings(platform.messages_of(machine), "mpich")
+    )
+    assert settings["smpi/bw-factor"] == "0:1"
+    first, long = settings["smpi/lat-factor"].split(";")
+    assert first == "0:1"
+    start, factor = long.split(":")
+    assert int(start) == 4097
+    assert float(factor) == pytest.approx((0.35 + 1.2) / 0.35)
+    assert settings["smpi/os"] == settings["smpi/or"] == f"0:{0.12e-6:.17g}:0"
+    assert settings["smpi/simulate-computation"] == "no"
+    assert settings["smpi/coll-selector"] == "mpich"
+
+
+def test_work_costs_the_cycles_of_the_file_at_the_clock_of_so_many_cores(machine: Machine) -> None:
+    assert platform.costs(machine, 1)["pair_seconds"] == pytest.approx(4.6 / 3.4e9)
+    assert platform.costs(machine, 16)["pair_seconds"] == pytest.approx(4.6 / 3.0e9)
+    assert platform.costs(machine, 16)["target_seconds"] == pytest.approx(60 / 3.0e9)
+
+
+def test_a_rank_that_waits_is_charged_as_spinning_and_no_core_is_free(machine: Machine) -> None:
+    row = {"run_seconds": 2.0, "nodes": 1, "ranks": 2, "working_seconds": [2.0, 0.5]}
+    found = running.energy(row, machine)
+    watts = 10.5  # at 3.4 GHz, which two cores reach, as the file says
+    assert found["working_joules"] == pytest.approx(2.5 * watts)
+    assert found["waiting_joules"] == pytest.approx(1.5 * watts * 0.7)
+    assert found["idle_joules"] == pytest.approx(14 * 2.0 * 1.0)
+    assert found["rest_joules"] == pytest.approx(2.0 * (40.0 + 80.0))
+    parts = ("working_joules", "waiting_joules", "idle_joules", "rest_joules")
+    assert found["joules"] == pytest.approx(sum(found[part] for part in parts))
+    assert running.waiting_share(row) == pytest.approx(1.5 / 4)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--smpi", "lam"], "--smpi lam is no library whose collectives SMPI has. Choose from ompi, mpich"),
+        (["--smpi", "ompi", "--ranks", "1"], "--ranks 1 cannot be simulated. Give numbers from 2 to 4096"),
+        (["--smpi", "ompi", "--ranks", "16,x"], "--ranks x cannot be simulated"),
+        (["--smpi", "ompi", "--particles", "8"], "--particles 8 cannot be simulated on 16 ranks"),
+        (["--ranks", "16"], "--ranks and --particles belong to --smpi"),
+        (["--smpi", "ompi", "--sweep", "cores.core.count=2..4"], "--smpi takes neither --sweep"),
+    ],
+)
+def test_bad_input_is_refused_in_one_line(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["simulate", "nbody", "--machine", MACHINE, *words]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("tauto: error: ")
+    assert said in error.replace("\n", " ")
+
+
+def test_other_studies_and_machines_without_messages_are_refused() -> None:
+    for words, said in (
+        (["loop", "--machine", MACHINE, "--smpi", "all"], "--smpi runs the nbody runner, and not loop"),
+        (["nbody", "--machine", "i9-14900k", "--smpi", "all"], "does not say message_latency_seconds"),
+    ):
+        with pytest.raises(TautoError, match=said):
+            cli.app(["simulate", *words], standalone_mode=False)
+
+
+def test_more_ranks_than_cores_need_a_network(machine: Machine) -> None:
+    del machine["network"]
+    with pytest.raises(TautoError, match="does not say latency_seconds in"):
+        study.check_ranks(machine, "16,32")
+    assert study.check_ranks(machine, None) == (16,)
+
+
+def test_missing_smpirun_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(TautoError, match="smpirun was not found") as refused:
+        running.ready({})
+    assert "libsimgrid-dev" in refused.value.remedy
+
+
+def test_crossing_is_where_the_first_stays_faster() -> None:
+    def curve(*seconds: float) -> list[dict[str, object]]:
+        return [
+            {"active_from": 2**k, "median_active": 2.0**k, "median_seconds": one}
+            for k, one in enumerate(seconds)
+        ]
+
+    assert study.crossing(curve(3, 1, 3, 1, 1), curve(2, 2, 2, 2, 2)) == 8.0
+    assert study.crossing(curve(1, 1), curve(2, 2)) == 1.0
+    assert study.crossing(curve(1, 3), curve(2, 2)) is None
+    # A class that only one of them has says nothing.
+    assert study.crossing(curve(3, 1, 5), curve(2, 2)) == 2.0
+
+
+def _run(machine: Machine, scheme: str, ranks: int, selector: str = "ompi") -> dict[str, object]:
+    asked = Simulated(selector, scheme, ranks, particles=256, blocks=12)
+    return running.run(running.ready(machine), asked)
+
+
+@needs_smpi
+def test_simulated_ranks_end_with_the_bits_of_a_real_core(machine: Machine) -> None:
+    here = subprocess.run(
+        [str(runners.find("tauto-nbody-serial")), "--particles", "256", "--blocks", "12"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    real = json.loads(here.stdout)["check"]["state_fnv1a"]
+    for row in (_run(machine, "i", 16), _run(machine, "i", 3, "mvapich2"), _run(machine, "serial", 1)):
+        check = row["check"]
+        assert isinstance(check, dict)
+        assert check["state_fnv1a"] == real
+        assert check["passed"]
+
+
+@needs_smpi
+@pytest.mark.parametrize("scheme", ["i", "j", "grid", "auto"])
+def test_the_same_bytes_twice(machine: Machine, scheme: str) -> None:
+    first, second = (_run(machine, scheme, 16) for _ in range(2))
+    for row in (first, second):
+        del row["cpus"]
+    assert json.dumps(first) == json.dumps(second)
+
+
+@needs_smpi
+def test_work_in_virtual_time_is_what_the_costs_say(machine: Machine) -> None:
+    with_ = running.ready(machine, {"pair_seconds": 1e-6})
+    alone = running.run(with_, Simulated("ompi", "serial", 1, particles=64, blocks=30))
+    pairs = alone["particle_steps"] * 64
+    assert alone["run_seconds"] == pytest.approx(pairs * 1e-6)
+    assert alone["working_seconds"] == [pytest.approx(pairs * 1e-6)]
+    sources = running.run(with_, Simulated("ompi", "j", 4, particles=64, blocks=30))
+    assert sources["particle_steps"] == alone["particle_steps"]
+    assert sources["working_seconds"] == [pytest.approx(pairs / 4 * 1e-6)] * 4
+    assert sources["run_seconds"] > sources["working_seconds"][0]
+    targets = running.run(with_, Simulated("ompi", "i", 4, particles=64, blocks=30))
+    assert sum(targets["working_seconds"]) == pytest.approx(pairs * 1e-6)
+
+
+@needs_smpi
+def test_slow_cores_take_their_time(hybrid: Machine) -> None:
+    with_ = running.ready(hybrid, {"pair_seconds": 1e-6})
+    row = running.run(with_, Simulated("ompi", "j", 5, particles=80, blocks=10))
+    fast_pairs = row["particle_steps"] * 16 * 1e-6
+    # Equal slices; those on the slow kind are the last.
+    slow_pairs = fast_pairs / (0.5 * 3.3 / 3.4)
+    assert row["working_seconds"] == [pytest.approx(fast_pairs)] * 2 + [pytest.approx(slow_pairs)] * 3
+    assert row["run_seconds"] == pytest.approx(slow_pairs, rel=0.05)
+
+
+@needs_smpi
+def test_additions_of_a_reduction_take_their_time(machine: Machine) -> None:
+    asked = Simulated("ompi", "j", 4, particles=64, blocks=10)
+    row = running.run(running.ready(machine, {"word_seconds": 1e-6}), asked)
+    # Six words a target from three others, each folded by everybody: these are short.
+    assert row["working_seconds"] == [pytest.approx(row["particle_steps"] * 6 * 3 * 1e-6)] * 4
+    grid = running.run(
+        running.ready(machine, {"word_seconds": 1e-6}), Simulated("ompi", "grid", 4, particles=64, blocks=10)
+    )
+    assert grid["working_seconds"] == [pytest.approx(grid["particle_steps"] * 6 * 1e-6)] * 4
+
+
+@needs_smpi
+def test_several_nodes_are_slower_to_agree_than_one(machine: Machine) -> None:
+    near = running.run(running.ready(machine), Simulated("mpich", "j", 16, particles=256, blocks=12))
+    machine["network"]["latency_seconds"] = 1e-4
+    far = running.run(running.ready(machine), Simulated("mpich", "j", 17, particles=256, blocks=12))
+    assert (near["nodes"], far["nodes"]) == (1, 2)
+    assert far["shared_share"] > near["shared_share"]
+    assert far["mean_seconds"] > near["mean_seconds"] + 1e-4
+
+
+@needs_smpi
+def test_costs_that_are_none_are_refused_by_name(machine: Machine) -> None:
+    for costs in ({"pairs": 1e-9}, {"pair_seconds": -1.0}, {"pair_seconds": 2.0}):
+        with pytest.raises(TautoError, match="--costs has") as refused:
+            running.run(running.ready(machine, costs), Simulated("ompi", "i", 2))
+        assert "pair_seconds, target_force_seconds" in refused.value.remedy
+
+
+def test_many_ranks_run_only_what_ends_in_minutes() -> None:
+    schemes: dict[int, list[str]] = {}
+    for one in study.sweep(["ompi"], [128, 256, 1024], 2048):
+        schemes.setdefault(one.ranks, []).append(one.scheme)
+    assert schemes == {1: ["serial"], 128: ["i", "j", "grid", "auto"], 256: ["i", "j"], 1024: ["i"]}
+    # A prime number of ranks forms no rectangle.
+    assert "grid" not in [one.scheme for one in study.sweep(["ompi"], [13], 2048)]
+
+
+@needs_smpi
+@pytest.mark.parametrize("selector", running.SELECTORS)
+@pytest.mark.parametrize("ranks", [5, 8, 12])
+def test_every_library_ends_with_the_bits_of_the_others(machine: Machine, selector: str, ranks: int) -> None:
+    asked = Simulated(selector, "i", ranks, particles=64, blocks=8)
+    check = running.run(running.ready(machine), asked)["check"]
+    alone = Simulated("ompi", "serial", 1, particles=64, blocks=8)
+    assert check["state_fnv1a"] == running.run(running.ready(machine), alone)["check"]["state_fnv1a"]
+
+
+@needs_smpi
+def test_what_smpi_cannot_do_is_said_beside_what_it_can(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["simulate", "nbody", "--smpi", "ompi", "--machine", MACHINE, "--ranks", "3"]
+    assert cli.main([*words, "--particles", "512", "--output", str(tmp_path)]) == 0
+    assert "sharing the targets was not simulated beside sharing the sources" in capsys.readouterr().out
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "ompi j, 3 ranks" in page
+    assert "non power of two" in page
+
+
+@needs_smpi
+def test_command_writes_rows_and_an_offline_report(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["simulate", "nbody", "--smpi", "ompi,impi", "--machine", MACHINE, "--ranks", "4,8"]
+    assert cli.main([*words, "--particles", "256", "--output", str(tmp_path)]) == 0
+    said = capsys.readouterr().out
+    assert "4 ranks are" in said
+    assert "This was simulated, not measured." in said
+    rows = [json.loads(line) for line in (tmp_path / "simulated.jsonl").read_text().splitlines()]
+    # One core; two libraries, four schemes, two numbers of ranks.
+    assert len(rows) == 1 + 2 * 4 * 2
+    assert {row["source"] for row in rows} == {"simulated"}
+    assert len({row["config_id"] for row in rows}) == len(rows)
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "<script src" not in page
+    assert "under SimGrid’s SMPI" in page
+
+
+def _ranks_at_work(word: str) -> list[str]:
+    found = []
+    for line in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if b"smpimain" in (words := line.read_bytes()) and word.encode() in words:
+                found.append(line.parent.name)
+    return found
+
+
+@needs_smpi
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="setpriv is not here")
+def test_ranks_end_with_a_killed_tauto(tmp_path: Path) -> None:
+    command = ["simulate", "nbody", "--smpi", "ompi", "--machine", MACHINE, "--ranks", "256"]
+    words = [sys.executable, "-m", "tautochrone", *command, "--particles", "4099", "--json"]
+    here = str(Path(cli.__file__).resolve().parents[1])
+    environment = {**os.environ, "PYTHONPATH": here, "TMPDIR": str(tmp_path)}
+    tauto = subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL)
+    try:
+        _until(lambda: bool(_ranks_at_work("4099")))
+    finally:
+        tauto.kill()
+        tauto.wait()
+    _until(lambda: not _ranks_at_work("4099"))
+
+
+def _until(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60.0
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+@needs_smpi
+def test_no_folder_is_left_behind(machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    _run(machine, "i", 2)
+    assert list(tmp_path.iterdir()) == []
