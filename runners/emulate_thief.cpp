@@ -109,6 +109,7 @@ void thief::obey(order given) {
 }
 
 void thief::start() {
+    if (!on_duty()) publish({}, true);  // nobody reads the last duty's books as this one's
     obey(order::steal);
 }
 void thief::stop() {
