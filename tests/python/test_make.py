@@ -516,6 +516,54 @@ def test_pytest_errors_count_as_failures(suite: ModuleType, tmp_path: Path) -> N
     assert (count.passed, count.failed, count.skipped) == (4, 3, 3)
 
 
+TWICE = """<testsuites><testsuite tests="3" failures="1" errors="0" skipped="0">
+<testcase classname="a" name="late"/><testcase classname="a" name="late"/>
+<testcase classname="a" name="bad"/><testcase classname="a" name="bad"><failure/></testcase>
+<testcase classname="b" name="late"/>
+</testsuite></testsuites>"""
+
+
+def test_a_python_test_that_passes_in_its_second_run_is_named(suite: ModuleType, tmp_path: Path) -> None:
+    (tmp_path / "pytest.xml").write_text(TWICE)
+    count = suite.Count()
+    suite.count_pytest(tmp_path / "pytest.xml", count)
+    assert suite.describe(count) == "2 passed, 1 failed; only in a second run: a::late"
+
+
+def failing_ctest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, says: str) -> None:
+    """A ctest in which `name` fails in the first run and passes in the second."""
+    case = f'<testcase name="{name}" status="%s"><system-out>%s</system-out></testcase>'
+    fails, passes = case % ("fail", says), case % ("run", "fine")
+    fine = '<testcase name="fine" status="run"/>'
+    (tmp_path / "bin").mkdir()
+    fake = tmp_path / "bin" / "ctest"
+    fake.write_text(
+        '#!/bin/sh\nfor out; do :; done\ncase "$*" in\n'
+        f"*-R*) echo '<testsuite>{passes}</testsuite>' >$out;;\n"
+        f"*) echo '<testsuite>{fails}{fine}</testsuite>' >$out; exit 8;;\nesac\n"
+    )
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+
+
+@pytest.mark.parametrize(
+    ("name", "says", "result"),
+    [
+        ("emulate_test", "late", "2 passed, 0 failed; only in a second run: emulate_test"),
+        ("emulate_test", "WARNING: ThreadSanitizer: data race", "1 passed, 1 failed"),
+        ("team_test", "late", "1 passed, 1 failed"),
+    ],
+)
+def test_only_what_is_timed_runs_again_and_nothing_that_a_sanitizer_has_reported(
+    suite: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str, says: str, result: str
+) -> None:
+    with_a_build(tmp_path, 0)
+    failing_ctest(tmp_path, monkeypatch, name, says)
+    stage = suite.Stage("tsan", "a test", 1, suite.cpp("tsan"))
+    stage.run()
+    assert suite.describe(stage.count) == result
+
+
 # Makefile and version
 
 
