@@ -124,7 +124,13 @@ def test_slowed_cpu_becomes_a_kind_of_its_own() -> None:
         with_slow_cores(machine, {"9": 2.0})
 
 
-def prediction(label: str, measured: float, simulated: float, cell: str = "2000") -> matching.Predicted:
+def prediction(
+    label: str,
+    measured: float,
+    simulated: float,
+    cell: str = "2000",
+    halves: tuple[float, float] | None = None,
+) -> matching.Predicted:
     """One configuration in a cell."""
     return matching.Predicted(
         cell=cell,
@@ -136,7 +142,7 @@ def prediction(label: str, measured: float, simulated: float, cell: str = "2000"
         measured_seconds=measured,
         simulated_seconds=simulated,
         rounds=8,
-        spread=0.01,
+        halves=halves,
     )
 
 
@@ -150,6 +156,19 @@ def test_errors_and_whether_the_best_was_named() -> None:
     assert found.together.median == pytest.approx(0.05)
     assert found.together.bias == pytest.approx(0.05 / 5.3, rel=0.5)
     assert found.groups[0].count == 5
+
+
+def test_a_study_is_held_against_itself_as_a_prediction_is_held_against_it() -> None:
+    steady = [prediction("a", 1.0, 1.0, "1000", (1.0, 1.02)), prediction("b", 1.1, 1.0, "1000", (1.1, 1.1))]
+    # The odd rounds say a, the even ones b: who measures again finds something 20 % slower best.
+    torn = [prediction("a", 1.1, 1.0, "2000", (1.0, 1.3)), prediction("b", 1.1, 1.0, "2000", (1.2, 1.2))]
+    alone = [prediction("a", 1.0, 1.0, "4000")]
+    found = matching.summary("loop", "test", [*steady, *torn, *alone], {}).repeated
+    assert found is not None
+    assert (found.count, found.cells, found.near_best) == (4, 2, 1)
+    assert found.median == pytest.approx(0.01)
+    assert found.p90 == pytest.approx(0.216)
+    assert matching.summary("loop", "test", alone, {}).repeated is None
 
 
 WAYS: tuple[tuple[str, str, str, int | None], ...] = (
@@ -177,7 +196,7 @@ def loop_rows(machine: Machine, off: float) -> Iterable[dict[str, Any]]:
                 assert request is not None
                 seconds = engine.simulate(there, [request])[0]["seconds"] / off
                 name = f"{library} {schedule} {size} {emulated}"
-                for number in range(3):
+                for number in range(4):
                     yield {"config": config, "config_id": name, "name": name, "seconds": seconds} | {
                         "round": number,
                         "source": "measured",
@@ -212,6 +231,7 @@ def test_study_is_held_against_the_simulation_of_its_own_machine(
     shown = capsys.readouterr().out
     assert "median error 25 %, 90th percentile 25 %" in shown
     assert "in 4 of 4 cells" in shown
+    assert "against odd ones: median error 0 %" in shown
     page = (folder / "against.html").read_text()
     assert "How far off the simulation is" in page
     assert '"strokeDash"' in page

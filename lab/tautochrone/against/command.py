@@ -81,10 +81,11 @@ def sentences(found: Agreement) -> list[str]:
         f"What the simulator names best is within {percent(NEAR_BEST)} of the measured best in "
         f"{found.near_best} of {found.cells} cells."
     )
-    if found.spread is not None:
+    if (itself := found.repeated) is not None:
         parts.append(
-            f"For comparison: half of a configuration's rounds are within {percent(found.spread)} of its "
-            "median."
+            f"For comparison, this study against itself, even rounds against odd ones: median error "
+            f"{percent(itself.median)}, 90th percentile {percent(itself.p90)}, the best named in "
+            f"{itself.near_best} of {itself.cells} cells."
         )
     if found.left_out:
         words = ", ".join(f"{what} ({count})" for what, count in sorted(found.left_out.items()))

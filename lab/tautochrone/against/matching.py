@@ -22,7 +22,7 @@ LEAST_SIZE = 1000  # smaller matrices are all fork and join, which is measured a
 NEAR_BEST = 0.05
 _OPENMP_CHUNK = 32  # rows, what the runners take where nobody says
 _TBB_CHUNK = 64
-_WHOLE_VALUES = 2  # rounds from which on a spread is one
+_LEAST_ROUNDS = 4  # from which on half of a study's rounds can be held against the other half
 
 Config = Mapping[str, Any]
 
@@ -39,7 +39,7 @@ class Predicted(msgspec.Struct, frozen=True, kw_only=True):
     measured_seconds: float
     simulated_seconds: float
     rounds: int  # that were reported; 0: seen in the screening alone
-    spread: float | None  # of its own rounds: half of them are within this of their median
+    halves: tuple[float, float] | None  # the medians of its odd and of its even rounds, where it has both
 
     @property
     def error(self) -> float:
@@ -59,6 +59,19 @@ class Errors(msgspec.Struct, frozen=True, kw_only=True):
     bias: float  # the signed median
 
 
+class Repeated(msgspec.Struct, frozen=True, kw_only=True):
+    """How well a study predicts itself: its even rounds held against its odd ones.
+
+    No prediction can be expected to be nearer to what was measured than the measurement is to itself.
+    """
+
+    count: int
+    median: float
+    p90: float
+    cells: int
+    near_best: int  # cells in which the even rounds' best is within NEAR_BEST of the odd rounds' best
+
+
 class Agreement(msgspec.Struct, frozen=True, kw_only=True):
     """All of it: what `tauto simulate … --against` prints and reports."""
 
@@ -70,7 +83,7 @@ class Agreement(msgspec.Struct, frozen=True, kw_only=True):
     reported: Errors | None  # those with reported rounds alone
     cells: int
     near_best: int  # cells in which what the simulator names best is within NEAR_BEST of the measured best
-    spread: float | None  # the median of the configurations' own spreads
+    repeated: Repeated | None  # where configurations have rounds enough
     left_out: Mapping[str, int]  # what the simulator has no model of → how many
 
 
@@ -214,7 +227,6 @@ def summary(
         groups.setdefault((one.runtime, one.schedule), []).append(one)
         cells.setdefault(one.cell, []).append(one)
     reported = [one for one in predicted if one.rounds > 0]
-    spreads = [one.spread for one in predicted if one.spread is not None]
     return Agreement(
         study=study,
         machine_name=machine_name,
@@ -224,7 +236,7 @@ def summary(
         reported=errors("all", "", reported) if reported else None,
         cells=len(cells),
         near_best=sum(names_the_best(cell) for cell in cells.values()),
-        spread=plain.median(spreads) if spreads else None,
+        repeated=_repeated(cells.values()),
         left_out=left_out,
     )
 
@@ -233,6 +245,29 @@ def names_the_best(cell: Sequence[Predicted]) -> bool:
     """True where what is fastest in the simulation is within 5 % of what is fastest in the measurement."""
     named = min(cell, key=lambda one: one.simulated_seconds)
     return named.measured_seconds <= (1 + NEAR_BEST) * min(one.measured_seconds for one in cell)
+
+
+def _repeated(cells: Iterable[Sequence[Predicted]]) -> Repeated | None:
+    """Of each cell the configurations that have enough rounds."""
+    sizes: list[float] = []
+    counted = near_best = 0
+    for cell in cells:
+        pairs = [one.halves for one in cell if one.halves is not None]
+        if not pairs:
+            continue
+        sizes += [abs(even / odd - 1) for odd, even in pairs]
+        counted += 1
+        named, _ = min(pairs, key=lambda pair: pair[1])
+        near_best += named <= (1 + NEAR_BEST) * min(odd for odd, _ in pairs)
+    if not sizes:
+        return None
+    return Repeated(
+        count=len(sizes),
+        median=plain.median(sizes),
+        p90=float(numpy.quantile(sizes, 0.9)),
+        cells=counted,
+        near_best=near_best,
+    )
 
 
 def errors(runtime: str, schedule: str, found: Sequence[Predicted]) -> Errors:
@@ -274,7 +309,6 @@ def _predicted(kind: Kind, one: RunsOfOne, simulated: float) -> Predicted:
     measured = one.any_seconds
     assert measured is not None
     points = one.points
-    away = sorted(abs(point / measured - 1) for point in points)
     state = "+".join(f"{cpu}:{factor:g}" for cpu, factor in _state(one.config))
     return Predicted(
         cell=f"{'/'.join(map(str, kind.cell(one.config)))} {state}".strip(),
@@ -286,5 +320,7 @@ def _predicted(kind: Kind, one: RunsOfOne, simulated: float) -> Predicted:
         measured_seconds=measured,
         simulated_seconds=simulated,
         rounds=len(points),
-        spread=plain.median(away) if len(points) >= _WHOLE_VALUES else None,
+        halves=(plain.median(points[::2]), plain.median(points[1::2]))
+        if len(points) >= _LEAST_ROUNDS
+        else None,
     )
