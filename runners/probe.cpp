@@ -69,8 +69,9 @@ int main(int count, char** words) {
     request wish;
     CLI::App app{
         "Prints what this machine is as JSON (schema tautochrone.machine/1), and measures it on request."};
-    app.add_option("--measure", wish.measure, "none, quick (5 seconds on two cores) or full (25 seconds)")
-        ->check(CLI::IsMember({"none", "quick", "full"}))
+    app.add_option("--measure", wish.measure,
+                   "none, brief (1 second on two cores), quick (5 seconds) or full (25 seconds)")
+        ->check(CLI::IsMember({"none", "brief", "quick", "full"}))
         ->capture_default_str();
     app.add_option("--root", wish.root, "Folder with sys and proc of the machine to describe")
         ->capture_default_str();

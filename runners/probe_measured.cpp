@@ -83,6 +83,17 @@ effort effort_named(const std::string& name) {
                 .wakes = 300,
                 .most_array_bytes = 512 * mebibyte};
     }
+    if (name == "brief") {
+        return {.name = name,
+                .speeds_seconds = 0.2,
+                .triad_seconds = 0.1,
+                .read_seconds = 0.3,
+                .latency_seconds = 0.05,
+                .noise_seconds = 0.05,
+                .launch_seconds = 0.04,
+                .wakes = 60,
+                .most_array_bytes = 512 * mebibyte};
+    }
     if (name == "full") {
         return {.name = name,
                 .speeds_seconds = 4.0,
@@ -94,7 +105,7 @@ effort effort_named(const std::string& name) {
                 .wakes = 2000,
                 .most_array_bytes = 2048 * mebibyte};
     }
-    throw error("there is no effort '" + name + "'; use none, quick or full");
+    throw error("there is no effort '" + name + "'; use none, brief, quick or full");
 }
 
 measurements measure(const machine_record& machine, const effort& effort, const progress_function& progress) {

@@ -81,7 +81,7 @@ struct effort {
     std::int64_t most_array_bytes = 0;
 };
 
-// "quick" or "full"; throws tauto::error otherwise.
+// "brief", "quick" or "full"; throws tauto::error otherwise.
 effort effort_named(const std::string& name);
 
 // Called with what is being done and how much of the whole is behind, from 0 to 1.

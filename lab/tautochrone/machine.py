@@ -34,24 +34,27 @@ __all__ = [
     "run_machine_command",
 ]
 
-MEASURES = ("none", "quick", "full")
-Measure = Literal["none", "quick", "full"]
+MEASURES = ("none", "brief", "quick", "full")
+Measure = Literal["none", "brief", "quick", "full"]
 # A probe that takes this long hangs: many cores take longer, but not so much.
-_LIMIT_SECONDS = {"none": 60.0, "quick": 180.0, "full": 900.0}
+_LIMIT_SECONDS = {"none": 60.0, "brief": 60.0, "quick": 180.0, "full": 900.0}
 _PROGRESS = re.compile(r"^progress (?P<done>[0-9.]+) (?P<what>.*)$")
 
 
 def read_machine(measure: str = "none", root: Path | None = None) -> Machine:
     """What this machine is, or the one whose ``sys`` and ``proc`` lie below ``root``.
 
-    ``measure`` is "none" (at once), "quick" (about 5 s on two cores) or "full" (about 25 s). A bar on stderr
-    shows how far it is, on terminals. Raises TautoError where the probe is missing, refuses or hangs.
+    ``measure`` is "none" (at once), "brief" (about 1 s on two cores, no bar), "quick" (5 s) or "full" (25 s).
+    A bar on stderr shows how far it is, on terminals. Raises TautoError where the probe is missing, refuses
+    or hangs.
     """
     if measure not in MEASURES:
         raise TautoError(f"there is no measure {measure!r}", f"Use one of {', '.join(MEASURES)}")
     from tautochrone.runners import find
 
-    command = [str(find("tauto-probe")), "--compact", "--progress", "--measure", measure]
+    command = [str(find("tauto-probe")), "--compact", "--measure", measure]
+    if measure != "brief":
+        command.append("--progress")
     if root is not None:
         command += ["--root", str(root)]
     return _parse(_run_probe(command, _LIMIT_SECONDS[measure]))

@@ -63,13 +63,15 @@ def run_plan(
     *,
     check_rows: CheckRows | None = None,
     max_seconds: float | None = None,
+    before_round: Callable[[], None] | None = None,
 ) -> Outcome:
     """Run what the store does not hold yet, round by round.
 
     A failed run becomes an error row and the others go on; a configuration that fails twice is left out
     from then on. `on_row` sees each row once it is stored. `check_rows` sees all good rows of a group
     after the group's turn in a round and names the wrong ones (see `equal_answers`). With `max_seconds` no
-    round is begun that is not likely to end in time; the first one always is. Ctrl-C and SIGTERM drop the
+    round is begun that is not likely to end in time; the first one always is. `before_round` is called
+    before each round in which something runs. Ctrl-C and SIGTERM drop the
     run in flight and end cleanly.
     """
     progress = progress if progress is not None else SilentProgress()
@@ -78,7 +80,7 @@ def run_plan(
             plan, store, executor, clock or SystemClock(), progress, interrupt, on_row, check_rows
         )
         try:
-            ended = _run_rounds(session, max_seconds)
+            ended = _run_rounds(session, max_seconds, before_round)
             interrupted = False
         except KeyboardInterrupt:
             ended, interrupted = False, True
@@ -183,7 +185,7 @@ class _Agenda:
         )
 
 
-def _run_rounds(session: Session, max_seconds: float | None) -> bool:
+def _run_rounds(session: Session, max_seconds: float | None, before_round: Callable[[], None] | None) -> bool:
     """True when all rounds were run, False when the time budget ended them."""
     plan = session.plan
     completed = session.store.completed(plan.source)
@@ -199,6 +201,9 @@ def _run_rounds(session: Session, max_seconds: float | None) -> bool:
         begun = session.seconds
         if number > 0 and max_seconds is not None and begun + longest_round > max_seconds:
             return False
+        if before_round is not None and any(agenda.wants(one, number) for one in plan.configurations):
+            with session.interrupt.allowed():
+                before_round()
         for members in plan.round_order(number):
             _run_group(session, agenda, members, number)
         longest_round = max(longest_round, session.seconds - begun)

@@ -1,10 +1,10 @@
 """The results of a study in a folder: who measured what, run after run.
 
 ``rows.jsonl`` is the truth; index, Parquet and CSV are derived from it. Its first line says what the file is
-(`tautochrone.store/1`), the next is the machine's record (`tautochrone.machine/1`), every other line is a run
-(`tautochrone.row/1`), appended and flushed to the disk as the run ends (see `journal`). A later line with
-the same `run` takes the place of an earlier one: so a run becomes an error when a check over several rows
-refuses it.
+(`tautochrone.store/1`), the next is the machine's record (`tautochrone.machine/1`). Every other line is a run
+(`tautochrone.row/1`), or the machine measured again between two rounds, appended and flushed to the disk as
+the run ends (see `journal`). A later line with the same `run` takes the place of an earlier one: so a run
+becomes an error when a check over several rows refuses it.
 """
 
 from __future__ import annotations
@@ -104,8 +104,20 @@ class Store:
     @property
     def machine(self) -> dict[str, Any]:
         """The machine's record, `tautochrone.machine/1`; empty if a kill came before it was written."""
-        found = (record for record in self._records if record["schema"] == MACHINE_SCHEMA)
-        return next(found, {})
+        return next(iter(self.machines), {})
+
+    @property
+    def machines(self) -> list[dict[str, Any]]:
+        """All records of the machine: the first, and those that were measured again between rounds."""
+        return [record for record in self._records if record["schema"] == MACHINE_SCHEMA]
+
+    def append_machine(self, record: Mapping[str, Any]) -> None:
+        """Store what the same machine was measured to be once more. ValueError for another machine."""
+        if self._writer is None:
+            raise ValueError(f"{self.path} was opened for reading")
+        if record.get("machine") != self.machine.get("machine"):
+            raise ValueError(f"{self.path} is of another machine")
+        self._writer.append({**record, "schema": MACHINE_SCHEMA})
 
     def append(self, new: Mapping[str, Any]) -> None:
         """Store a row; it is on the disk when this returns. ValueError for a row that breaks the schema."""

@@ -176,6 +176,18 @@ TEST_SUITE("json") {
 }
 
 TEST_SUITE("effort") {
+    TEST_CASE("each effort has time for everything, and more than the one before") {
+        const effort brief = effort_named("brief");
+        const effort quick = effort_named("quick");
+        const effort full = effort_named("full");
+        for (const auto part : {&effort::speeds_seconds, &effort::triad_seconds, &effort::read_seconds,
+                                &effort::latency_seconds, &effort::noise_seconds, &effort::launch_seconds}) {
+            CHECK(brief.*part > 0);
+            CHECK(brief.*part < quick.*part);
+            CHECK(quick.*part < full.*part);
+        }
+    }
+
     TEST_CASE("an unknown effort is refused") {
         CHECK_THROWS_AS(effort_named("thorough"), error);
     }

@@ -122,7 +122,9 @@ class Laboratory:
     machine: dict[str, Any] = field(default_factory=machine)
     absent: tuple[str, ...] = ()
     slowdown_error: TautoError | None = None
+    probe_error: TautoError | None = None  # of what is measured again between rounds
     illustrations: bool = False  # load samples, timelines
+    probes: list[set[str]] = field(default_factory=list)  # what was slowed at each new look at the machine
     text: io.StringIO = field(default_factory=io.StringIO)
     messages: io.StringIO = field(default_factory=io.StringIO)
     progress: SilentProgress = field(default_factory=SilentProgress)
@@ -132,6 +134,7 @@ class Laboratory:
         """As `run_study` takes them."""
         return Services(
             machine=lambda: self.machine,
+            machine_again=self._machine_again,
             peers=peers(self.study, self.schedules, self.absent),
             executor=lambda seed: nullcontext(self.executor),
             slowdown=self._slowdown,
@@ -141,6 +144,12 @@ class Laboratory:
             output=self.text,
             messages=self.messages,
         )
+
+    def _machine_again(self) -> Mapping[str, Any]:
+        self.probes.append(set(getattr(self.executor, "on", ())))
+        if self.probe_error is not None:
+            raise self.probe_error
+        return {**self.machine, "measured": {"again": len(self.probes)}}
 
     @contextmanager
     def _slowdown(self, emulation: Mapping[int, float]) -> Iterator[FakeSlowdown]:
@@ -176,7 +185,7 @@ def need_executables(*names: str) -> None:
 
 def of_laboratory(changes: dict[str, Any]) -> dict[str, Any]:
     """Take out of `changes` what is a laboratory's own; the rest is its executor's."""
-    names = ("machine", "absent", "slowdown_error", "illustrations")
+    names = ("machine", "absent", "slowdown_error", "probe_error", "illustrations")
     return {name: changes.pop(name) for name in names if name in changes}
 
 

@@ -16,7 +16,12 @@ from tautochrone.errors import TautoError
 from tautochrone.row import STORE_SCHEMA
 from tautochrone.simulator import engine
 from tautochrone.simulator.machines import Machine
-from tautochrone.simulator.measured_machine import measured_machine, placement_of, with_slow_cores
+from tautochrone.simulator.measured_machine import (
+    measured_machine,
+    placement_of,
+    typical_record,
+    with_slow_cores,
+)
 from tautochrone.simulator.reading import Reads, private_level, retained, share, shared_level
 from tautochrone.simulator.resolving import resolved
 from test_simulator import needs_simulator
@@ -122,6 +127,24 @@ def test_slowed_cpu_becomes_a_kind_of_its_own() -> None:
     assert placement_of(machine, [1]) == "core:1"
     with pytest.raises(TautoError, match="CPU 9"):
         with_slow_cores(machine, {"9": 2.0})
+
+
+def test_what_was_measured_several_times_counts_with_its_medians() -> None:
+    once, twice, thrice, other = record(), record(), record(), record()
+    for factor, one in ((1, once), (3, twice), (2, thrice)):
+        measured = one["measured"]
+        measured["reads"] = [point | {"bytes_per_second": factor * 1e9} for point in measured["reads"]]
+        measured["latency_seconds"] = [[None, factor * 1e-7], [factor * 1e-7, None]]
+    other["measured"]["reads"] = [point | {"bytes": 7, "bytes_per_second": 1.0} for point in reads("core", 1)]
+    found = typical_record([once, twice, other, thrice])
+    assert {point["bytes_per_second"] for point in found["measured"]["reads"]} == {2e9}
+    assert [point["bytes"] for point in found["measured"]["reads"]] == [
+        point["bytes"] for point in once["measured"]["reads"]
+    ]
+    assert found["measured"]["latency_seconds"] == [[None, 2e-7], [2e-7, None]]
+    assert found["machine"] == once["machine"]
+    assert typical_record([once]) == once
+    measured_machine(found)  # a record like any other
 
 
 def prediction(

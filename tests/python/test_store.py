@@ -19,7 +19,7 @@ from measuring import MACHINE, row
 from tautochrone import journal
 from tautochrone.clock import VirtualClock
 from tautochrone.errors import TautoError
-from tautochrone.row import Row, refused
+from tautochrone.row import MACHINE_SCHEMA, Row, refused
 from tautochrone.store import ROWS_FILE, Store
 
 
@@ -359,6 +359,19 @@ def test_a_disk_that_is_really_full_leaves_whole_lines(small_disk: Path) -> None
     assert numbers(Store.read(folder).rows()) == list(range(stored))
     (folder / ROWS_FILE).rename(small_disk / "kept")
     assert numbers(journal.read(small_disk / "kept")[2:]) == list(range(stored))
+
+
+def test_the_machine_may_be_measured_again_but_stays_the_same(tmp_path: Path) -> None:
+    machine = {"schema": MACHINE_SCHEMA, "machine": "a", "measured": 1}
+    with Store.open(tmp_path, "s", "p", machine) as store:
+        store.append_machine({**machine, "measured": 2})
+        with pytest.raises(ValueError, match="another machine"):
+            store.append_machine({**machine, "machine": "b"})
+    found = Store.read(tmp_path)
+    assert [one["measured"] for one in found.machines] == [1, 2]
+    assert found.machine["measured"] == 1
+    with pytest.raises(ValueError, match="opened for reading"):
+        found.append_machine(machine)
 
 
 WRITER = """

@@ -106,6 +106,24 @@ def test_each_cell_runs_in_its_own_state_of_the_machine(tmp_path: Path) -> None:
     assert lab.executor.on == set()
 
 
+def test_the_machine_is_measured_again_between_rounds_with_nothing_slowed(tmp_path: Path) -> None:
+    lab = laboratory()
+    run_study(request(tmp_path, emulations=EMULATED), lab.services)
+    store = Store.read(tmp_path)
+    assert len(store.machines) == 1 + len(lab.probes) > 3
+    assert set(map(frozenset, lab.probes)) == {frozenset()}
+    assert store.machine["measured"] != store.machines[1]["measured"] == {"again": 1}
+    # At most every half minute: a run of the model takes a tenth of a second.
+    assert len(lab.probes) <= len(lab.executor.ran) / 300
+
+
+def test_a_probe_that_fails_between_rounds_is_one_record_less(tmp_path: Path) -> None:
+    lab = laboratory(probe_error=TautoError("the probe hangs"))
+    run_study(request(tmp_path, emulations=EMULATED), lab.services)
+    assert lab.probes
+    assert len(Store.read(tmp_path).machines) == 1
+
+
 def test_rounds_of_the_cells_are_interleaved(tmp_path: Path) -> None:
     lab = laboratory()
     run_study(request(tmp_path, emulations=({1: 4.0},)), lab.services)

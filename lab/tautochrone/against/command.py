@@ -16,6 +16,7 @@ from tautochrone.errors import TautoError
 from tautochrone.report.analysis_types import Command
 from tautochrone.report.simulated.analysis_types import Axis, ErrorLine, LineChart, SimulatedAnalysis
 from tautochrone.report.text import percent
+from tautochrone.simulator.measured_machine import typical_record
 from tautochrone.store import Store
 from tautochrone.studies import context as contexts
 from tautochrone.studies.loop.context import LoopContext
@@ -43,7 +44,7 @@ def run_against_command(study: str, folder: Path, output: Path | None, json: boo
         )
     factors = contexts.load(LoopContext(), store.folder).measured_factors if study == "loop" else {}
     rows = store.rows(None)
-    found = compare(study, rows, store.machine, factors)
+    found = compare(study, rows, typical_record(store.machines), factors)
     if json:
         print(json_module.dumps(as_dict(found), ensure_ascii=False, indent=1))
         return 0

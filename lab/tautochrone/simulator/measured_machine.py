@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import statistics
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -30,6 +31,43 @@ def measured_machine(record: Mapping[str, Any]) -> Machine:
             f"the machine's record cannot be read: {error}", "Measure the study again with this version"
         ) from None
     return machines.read(machine_file.export_toml(found), "the machine of the study")
+
+
+def typical_record(records: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """The first record with the medians of what it and the later ones measured.
+
+    Records that read other sets than the first, or measured nothing, are left out.
+    """
+    first = records[0]
+    if not first.get("measured"):
+        return first
+    alike = [one["measured"] for one in records if _sets(one) == _sets(first)]
+    return {**first, "measured": _typical(alike)}
+
+
+def _sets(record: Mapping[str, Any]) -> list[tuple[object, ...]] | None:
+    measured = record.get("measured")
+    if not measured:
+        return None
+    names = ("kind", "members", "rows_at_once", "bytes")
+    return [tuple(point[name] for name in names) for point in measured.get("reads", ())]
+
+
+def _typical(values: Sequence[Any]) -> Any:
+    """Medians of numbers at the same place; anything else is the first's."""
+    first = values[0]
+    if isinstance(first, Mapping):
+        return {
+            key: _typical([value[key] for value in values if value.get(key) is not None] or [first[key]])
+            for key in first
+        }
+    if isinstance(first, list | tuple):
+        alike = [value for value in values if len(value) == len(first)]
+        return [_typical(place) for place in zip(*alike, strict=True)]
+    numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
+    if isinstance(first, bool) or not numbers or all(value == first for value in values):
+        return first
+    return statistics.median(numbers)
 
 
 def with_slow_cores(machine: Machine, emulated: Mapping[str, float]) -> Machine:

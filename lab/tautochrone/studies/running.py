@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tautochrone import measure
 from tautochrone.executor import Executor
@@ -28,10 +28,13 @@ def run_part(
     services: Services,
     context: StudyContext,
     check: CheckRows,
+    before_round: Callable[[], None] | None = None,
 ) -> bool:
     """Run what the store lacks of a plan; notices go to the context. True when it was interrupted."""
     progress = services.progress(title)
-    outcome = measure.run_plan(plan, store, executor, services.clock, progress, check_rows=check)
+    outcome = measure.run_plan(
+        plan, store, executor, services.clock, progress, check_rows=check, before_round=before_round
+    )
     said = list(outcome.notices)
     if not outcome.interrupted:
         measure_idle = getattr(executor, "measure_idle", None)

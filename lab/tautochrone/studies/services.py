@@ -23,6 +23,12 @@ def _machine() -> Mapping[str, Any]:
     return read_machine("quick").to_dict()
 
 
+def _machine_again() -> Mapping[str, Any]:
+    from tautochrone.machine import read_machine
+
+    return read_machine("brief").to_dict()
+
+
 def _executor(seed: int) -> AbstractContextManager[Executor]:
     from tautochrone.energy.find import find_meter
     from tautochrone.energy.metered_executor import MeteredExecutor
@@ -46,9 +52,13 @@ def _slowdown(emulation: Emulation) -> AbstractContextManager[Slowdown]:
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """The real ones by default. ``machine`` gives a record of tautochrone.machine/1."""
+    """The real ones by default. ``machine`` gives a record of tautochrone.machine/1.
+
+    ``machine_again`` gives one in a second, or two, to be taken between rounds.
+    """
 
     machine: Callable[[], Mapping[str, Any]] = _machine
+    machine_again: Callable[[], Mapping[str, Any]] = _machine_again
     peers: Callable[[list[str] | None, str], list[PeerState]] = runners.peer_states
     executor: Callable[[int], AbstractContextManager[Executor]] = _executor
     slowdown: Callable[[Emulation], AbstractContextManager[Slowdown]] = _slowdown

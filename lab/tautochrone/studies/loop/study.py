@@ -40,6 +40,7 @@ from tautochrone.studies.preparing import (
     usable_members,
     with_emulations,
 )
+from tautochrone.studies.remeasuring import MachineAgain
 from tautochrone.studies.running import is_serial, run_part
 from tautochrone.studies.services import Services
 from tautochrone.studies.slowdowns import StateExecutor
@@ -212,12 +213,13 @@ def _measure(
 ) -> bool:
     """Screen, choose, measure the finalists in fresh rounds. True when it was interrupted."""
     check = measure.equal_answers(is_serial, exempt=sums_in_its_own_order)
-    if run_part(screening, "screening", store, executor, services, context, check):
+    again = MachineAgain(store, executor, services)
+    if run_part(screening, "screening", store, executor, services, context, check, again):
         return True
     screened = store.rows(SCREENING)
     chosen = [one for of_cell in entries.values() for one in finalists(of_cell, screened)]
     final = replace(plan, configurations=chosen)
-    return run_part(final, "measuring", store, executor, services, context, check)
+    return run_part(final, "measuring", store, executor, services, context, check, again)
 
 
 def _sample(

@@ -41,6 +41,7 @@ from tautochrone.studies.preparing import (
     usable_members,
     with_emulations,
 )
+from tautochrone.studies.remeasuring import MachineAgain
 from tautochrone.studies.running import is_serial, run_part
 from tautochrone.studies.services import Services
 from tautochrone.studies.states import open_states
@@ -99,7 +100,8 @@ def run_study(request: MapReduceRequest, services: Services | None = None) -> Ma
         context = _context(prepared, cells, seconds_per_byte, refused)
         contexts.save(context, request.output)
         check = measure.equal_answers(is_serial, field_name=_ANSWER)
-        interrupted = run_part(plan, "measuring", store, executor, services, context, check)
+        again = MachineAgain(store, executor, services)
+        interrupted = run_part(plan, "measuring", store, executor, services, context, check, again)
         if not interrupted and services.illustrations:
             _trace(context, cells, prepared, executor, plan.time_limit_seconds)
         contexts.save(context, request.output)
