@@ -12,7 +12,9 @@ import pytest
 from tautochrone import cli, runners
 from tautochrone.errors import TautoError
 from tautochrone.simulator import claims, engine, machines
+from tautochrone.simulator.claim import Knob, sensitivity
 from tautochrone.simulator.keys import TABLES
+from tautochrone.simulator.machines import Machine
 from tautochrone.simulator.resolving import resolved
 from tautochrone.simulator.study import sweep_values
 
@@ -240,8 +242,24 @@ def test_claims_have_a_row_each_and_those_that_do_not_hold_say_what_would_change
     # What holds today must go on holding: a change of the model that loses one is seen here.
     holds = {one["id"] for one in found if one["holds"]}
     assert {"H1", "H2", "H3", "H4", "H5", "H6", "H10", "H11", "H12"} <= holds
-    assert {"M1", "M2", "M3", "P1", "P3", "P4", "P6", "P7"} <= holds
+    assert {"M1", "M2", "M3", "P1", "P3", "P4", "P5", "P6", "P7"} <= holds
     assert {"N1", "N5", "N6", "N7", "N8", "N9"} <= holds
+
+
+def test_a_claim_that_holds_in_a_part_of_a_parameters_range_is_said_to_with_that_part() -> None:
+    machine = machines.load("i9-14900k")
+    knobs = [Knob("cores.P.smt_yield", 1.0, 2.0), Knob("cores.E.count", 2, 20, whole=True)]
+
+    def e_cores(changed: Machine) -> int:
+        return int(next(kind for kind in changed["kind"] if kind["kind"] == "E")["cores"])
+
+    found = sensitivity(machine, knobs, lambda changed: e_cores(changed) in (4, 7, 8, 9))
+    assert found == "it would hold with cores.E.count = 4 or 7 to 9 (published: 2 to 20)"
+    assert sensitivity(machine, knobs, lambda changed: e_cores(changed) == 21) == (
+        "no single parameter within its published range changes that: tried cores.P.smt_yield 1 to 2, "
+        "cores.E.count 2 to 20"
+    )
+    assert e_cores(machine) == 16  # what is tried changes nothing
 
 
 @needs_simulator

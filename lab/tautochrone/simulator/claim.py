@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,6 +10,8 @@ import msgspec
 
 from tautochrone.simulator import engine, machines
 from tautochrone.simulator.machines import Machine
+
+_STEPS = 24
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,27 +38,38 @@ class Knob(msgspec.Struct, frozen=True):
     high: float
     whole: bool = False
 
-    def values(self, steps: int = 5) -> list[float]:
-        """The range in equal steps, both ends in it."""
-        found = [self.low + (self.high - self.low) * step / (steps - 1) for step in range(steps)]
-        return [round(one) for one in found] if self.whole else found
+    def values(self) -> list[float]:
+        """The range in equal steps, both ends in it: fine enough for a claim that holds in a tenth of it."""
+        found = [self.low + (self.high - self.low) * step / _STEPS for step in range(_STEPS + 1)]
+        return sorted({round(one) for one in found}) if self.whole else found
 
 
 def sensitivity(machine: Machine, knobs: Sequence[Knob], holds: Judge) -> str:
     """Which parameter, moved alone within its published range, would make a claim hold that does not."""
     tried: list[str] = []
     for knob in knobs:
-        working: list[float] = []
-        for value in knob.values():
+        working: list[bool] = []
+        values = knob.values()
+        for value in values:
             changed = machines.change(machine, [])
             machines.set_value(changed, knob.path, value)
-            if holds(changed):
-                working.append(value)
-        if working:
-            at = " or ".join(f"{one:g}" for one in working)
-            return f"it would hold with {knob.path} = {at} (published: {knob.low:g} to {knob.high:g})"
+            working.append(holds(changed))
+        if any(working):
+            where = _spans(values, working)
+            return f"it would hold with {knob.path} = {where} (published: {knob.low:g} to {knob.high:g})"
         tried.append(f"{knob.path} {knob.low:g} to {knob.high:g}")
     return f"no single parameter within its published range changes that: tried {', '.join(tried)}"
+
+
+def _spans(values: Sequence[float], working: Sequence[bool]) -> str:
+    """The values that work, neighbours as one span: "2 or 4 to 6"."""
+    found: list[str] = []
+    for works, group in itertools.groupby(zip(values, working, strict=True), key=lambda pair: pair[1]):
+        if works:
+            inside = [value for value, _ in group]
+            low, high = inside[0], inside[-1]
+            found.append(f"{low:.3g}" if low == high else f"{low:.3g} to {high:.3g}")
+    return " or ".join(found)
 
 
 def rows(machine: Machine, requests: Sequence[dict[str, Any]]) -> list[engine.Row]:
