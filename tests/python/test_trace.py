@@ -21,8 +21,9 @@ from tautochrone.errors import TautoError
 from tautochrone.foreground import Ended
 from tautochrone.sampler import LoadSample, SampledLoad
 from tautochrone.trace import findings, page, perfetto
-from tautochrone.trace.command import Traced, TraceRequest, TraceServices, as_record, run_trace_command
+from tautochrone.trace.command import TraceRequest, TraceServices, as_record, run_trace_command
 from tautochrone.trace.threads import SampledThreads, Slice, ThreadSampler, ThreadTrack, moves_over_time
+from tautochrone.trace.traced import Traced
 
 NO_METER = Found(None, Unavailable("no meter is listed", "Load the driver"))
 

@@ -13,14 +13,14 @@ from typing import Any, TextIO
 
 from tautochrone import counters
 from tautochrone.energy.find import Found, find_meter
-from tautochrone.energy.meter import Unavailable
 from tautochrone.energy.objective import check_objective
-from tautochrone.energy.recorder import EnergyRecorder, Recording
+from tautochrone.energy.recorder import EnergyRecorder
 from tautochrone.errors import TautoError
-from tautochrone.foreground import NOT_FOUND, Ended, Foreground
-from tautochrone.sampler import CpuSampler, SampledLoad
+from tautochrone.foreground import NOT_FOUND, Foreground
+from tautochrone.sampler import CpuSampler
 from tautochrone.trace import findings, page, perfetto
-from tautochrone.trace.threads import HERTZ, SampledThreads, ThreadSampler
+from tautochrone.trace.threads import HERTZ, ThreadSampler
+from tautochrone.trace.traced import Traced
 from tautochrone.whole_file import write_whole
 
 TRACE_SCHEMA = "tautochrone.trace/1"
@@ -46,31 +46,6 @@ class TraceServices:
     find: Callable[[], Found] = find_meter
     output: TextIO = field(default_factory=lambda: sys.stdout)
     messages: TextIO = field(default_factory=lambda: sys.stderr)
-
-
-@dataclass(frozen=True)
-class Traced:
-    """A run with everything that was sampled meanwhile."""
-
-    command: tuple[str, ...]
-    ended: Ended
-    threads: SampledThreads
-    load: SampledLoad
-    energy: Recording | None
-    migrations: int | None  # as the kernel counted them
-    cpus: tuple[int, ...]
-    meterless: Unavailable | None = None  # why no meter was read at all
-
-    @property
-    def no_joules(self) -> Unavailable | None:
-        """Why there are no joules; None where there are."""
-        return self.meterless if self.energy is None else self.energy.unavailable
-
-    @property
-    def sampler_cpu_seconds(self) -> float:
-        """What all that looked on took itself."""
-        metering = self.energy.sampler_cpu_seconds if self.energy is not None else 0.0
-        return self.threads.sampler_cpu_seconds + self.load.sampler_cpu_seconds + metering
 
 
 def run_trace_command(request: TraceRequest, services: TraceServices | None = None) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Sequence
 from importlib import resources
-from typing import TYPE_CHECKING
 
 import jinja2
 import msgspec
@@ -13,9 +12,7 @@ import msgspec
 from tautochrone.report import text
 from tautochrone.trace.findings import Findings
 from tautochrone.trace.threads import Slice, ThreadTrack, moves_over_time
-
-if TYPE_CHECKING:
-    from tautochrone.trace.command import Traced
+from tautochrone.trace.traced import Traced
 
 _WIDTH, _HEIGHT = 1000.0, 20.0
 _MOST_PIECES = 12_000  # in all tracks together: 40 bytes each
