@@ -4,10 +4,10 @@
 
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <vector>
 
 #include "runners/common/error.hpp"
+#include "runtime/machine_groups.hpp"
 
 namespace tauto::runner {
 
@@ -17,40 +17,6 @@ constexpr const char* remedy =
     "; start it under sudo systemd-run --scope -p Delegate=yes, or under systemd-run --user --scope -p "
     "Delegate=yes where the user's manager may share out CPU time";
 constexpr int most_looks = 10;  // at a group whose processes start others while they are moved
-
-// The path of this process in the hierarchy whose line in /proc/self/cgroup names `controller`; "" is version
-// 2's line. Empty if there is none.
-std::string own_path(const std::string& root, const std::string& controller) {
-    std::ifstream lines{root + "/proc/self/cgroup"};
-    for (std::string line; std::getline(lines, line);) {
-        const auto first = line.find(':');
-        const auto second = line.find(':', first + 1);
-        if (second == std::string::npos) continue;
-        std::stringstream names{line.substr(first + 1, second - first - 1)};
-        std::string name;
-        if (controller.empty() && second == first + 1) return line.substr(second + 1);
-        while (std::getline(names, name, ','))
-            if (!controller.empty() && name == controller) return line.substr(second + 1);
-    }
-    return "";
-}
-
-// Where a hierarchy of this type is mounted whose options name `controller`; with "" any.
-std::string mount_of(const std::string& root, const std::string& type, const std::string& controller) {
-    std::ifstream lines{root + "/proc/self/mounts"};
-    for (std::string line; std::getline(lines, line);) {
-        std::stringstream words{line};
-        std::string device;
-        std::string folder;
-        std::string seen;
-        std::string settings;
-        words >> device >> folder >> seen >> settings;
-        if (seen == type &&
-            (controller.empty() || ("," + settings + ",").find("," + controller + ",") != std::string::npos))
-            return root + folder;
-    }
-    return "";
-}
 
 bool has_word(const std::string& file, const std::string& word) {
     std::ifstream words{file};
@@ -71,11 +37,8 @@ bool make_group(const std::string& path) {
     return !failed;
 }
 
+// A group has only files of the kernel's own, which go with its folder. What still holds a process stays.
 void remove_group(const std::string& path) {
-    // The kernel refuses to remove a group's files and takes them with its folder; a test's tree has real
-    // ones.
-    std::error_code refused;
-    std::filesystem::remove_all(path, refused);
     rmdir(path.c_str());
 }
 
@@ -97,14 +60,13 @@ std::string own_name(const std::string& folder, const std::string& name) {
 
 }  // namespace
 
-weighable_group::weighable_group(const std::string& root) : folder_{mount_of(root, "cgroup", "cpu")} {
-    if (!folder_.empty()) {
-        folder_ += own_path(root, "cpu");
-        return;
-    }
-    folder_ = mount_of(root, "cgroup2", "");
-    if (folder_.empty()) throw input_error("no control groups are mounted here" + std::string{remedy});
-    folder_ += own_path(root, "");
+weighable_group::weighable_group(const std::filesystem::path& root) {
+    const detail::file_tree files{root};
+    const auto first = detail::find_group(files, "cpu");
+    const auto group = first ? first : detail::find_group(files, "");
+    if (!group) throw input_error("no control groups are mounted here" + std::string{remedy});
+    folder_ = files.locate(group->folders().front());
+    if (first) return;
     if (!has_word(folder_ + "/cgroup.controllers", "cpu"))
         throw input_error("the control group " + folder_ + " is given no CPU time to share out" + remedy);
     try {

@@ -1,6 +1,7 @@
 #pragma once
 // Control groups of one process each, with a weight by which the system shares out CPU time.
 
+#include <filesystem>
 #include <string>
 
 namespace tauto::runner {
@@ -14,7 +15,7 @@ class weighable_group {
   public:
     /// `root` stands in for / in tests. Throws input_error that says why not, and what would help; then
     /// everything is as it was.
-    explicit weighable_group(const std::string& root = "");
+    explicit weighable_group(const std::filesystem::path& root = "/");
     ~weighable_group();
     weighable_group(const weighable_group&) = delete;
     weighable_group& operator=(const weighable_group&) = delete;

@@ -5,6 +5,7 @@
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -26,16 +27,44 @@ namespace fs = std::filesystem;
 using words = std::vector<std::string>;
 using names = std::set<std::string>;
 
+// The folders below the root of the fake system in which rmdir works as among control groups; empty: none.
+std::string groups_root;
+
+}  // namespace
+
+// As the kernel removes a group: its files go with it, groups inside it refuse. In place of the C library's,
+// which keeps a folder that holds files.
+int rmdir(const char* path) noexcept {
+    const fs::path folder{path};
+    if (groups_root.empty() || !folder.string().starts_with(groups_root)) {
+        errno = EPERM;
+        return -1;
+    }
+    for (const auto& one : fs::directory_iterator{folder}) {
+        if (!one.is_directory()) continue;
+        errno = EBUSY;
+        return -1;
+    }
+    fs::remove_all(folder);
+    return 0;
+}
+
+namespace {
+
 // A system with one hierarchy. Files collect what is written to them; the kernel's answers are missing.
 class fake_system {
   public:
     fake_system(const std::string& mount, const std::string& group)
         : root_{fs::temp_directory_path() / ("tauto_control_group_test_" + std::to_string(getpid()))} {
         fs::remove_all(root_);
-        write("proc/self/mounts", "proc /proc proc rw 0 0\n" + mount);
+        write("proc/self/mountinfo", "22 28 0:21 / /proc rw - proc proc rw\n" + mount);
         write("proc/self/cgroup", group);
+        groups_root = root_ / "sys/fs/cgroup";
     }
-    ~fake_system() { fs::remove_all(root_); }
+    ~fake_system() {
+        groups_root.clear();
+        fs::remove_all(root_);
+    }
     fake_system(const fake_system&) = delete;
     fake_system& operator=(const fake_system&) = delete;
 
@@ -68,7 +97,8 @@ const std::string mine = "tauto-" + std::to_string(getpid()) + "-";
 class version_2 : public fake_system {
   public:
     explicit version_2(const std::string& controllers)
-        : fake_system{"cgroup2 /sys/fs/cgroup cgroup2 rw,nsdelegate 0 0", "0::/user.slice/run-7.scope"} {
+        : fake_system{"30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate",
+                      "0::/user.slice/run-7.scope"} {
         write(scope + "/cgroup.type", "domain");
         write(scope + "/cgroup.controllers", controllers);
         write(scope + "/cgroup.subtree_control", "");
@@ -168,7 +198,7 @@ TEST_CASE("a_group_of_somebody_else_is_refused_untouched") {
 }
 
 TEST_CASE("version_1_weighs_beside_processes") {
-    const fake_system system{"cgroup /sys/fs/cgroup/cpu cgroup rw,cpu,cpuacct 0 0",
+    const fake_system system{"33 30 0:29 / /sys/fs/cgroup/cpu rw,nosuid - cgroup cgroup rw,cpu,cpuacct",
                              "4:cpu,cpuacct:/batch\n0::/batch"};
     const std::string batch = "sys/fs/cgroup/cpu/batch";
     system.write(batch + "/cpu.shares", "1024");
@@ -183,8 +213,17 @@ TEST_CASE("version_1_weighs_beside_processes") {
     CHECK(system.read(batch + "/cgroup.procs") == words{"11"});
 }
 
+TEST_CASE("in_a_container_the_group_is_named_from_the_mount_on") {
+    // /proc/self/cgroup names the group from the host's root, where the mount begins at the container's own.
+    const fake_system system{"33 30 0:29 /docker/1 /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu",
+                             "4:cpu:/docker/1/batch"};
+    system.write("sys/fs/cgroup/cpu/batch/cpu.shares", "1024");
+    const weighable_group parent{system.root()};
+    CHECK(parent.folder() == system.root() + "/sys/fs/cgroup/cpu/batch");
+}
+
 TEST_CASE("a_system_without_control_groups_says_so") {
-    const fake_system system{"tmpfs /tmp tmpfs rw 0 0", ""};
+    const fake_system system{"40 28 0:35 / /tmp rw - tmpfs tmpfs rw", ""};
     CHECK(mentions(message_of<input_error>([&] { const weighable_group parent{system.root()}; }),
                    "no control groups are mounted here"));
 }
