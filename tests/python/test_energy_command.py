@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from energy_trees import UNIT_61_RANGE, Clock, energy, machine, steps, zone
+from energy_trees import UNIT_61_RANGE, Clock, energy, machine, steps, write, zone
 from measuring import configuration, open_store, plan, row
 from tautochrone import cli
 from tautochrone.clock import VirtualClock
@@ -132,6 +132,46 @@ def test_idle_power_gives_net_and_common_energy(tmp_path: Path) -> None:
     assert (found["idle_watts"], found["idle_spread_watts"]) == (0.0, 0.0)
     assert found["net_joules"] == found["common_joules"] == found["joules"]
     assert found["reference_seconds"] == 50.0
+
+
+def apart(shown: str) -> set[str]:
+    return {line.split()[0] for line in shown.splitlines() if line.rstrip().endswith("apart")}
+
+
+@pytest.mark.parametrize(
+    ("zones", "expected"),
+    [
+        (("package-0", "core", "psys"), {"core-0", "psys"}),
+        (("package-0-die-0", "dram"), set()),
+    ],
+)
+def test_the_table_says_which_domains_are_not_in_the_total(
+    tmp_path: Path, zones: tuple[str, ...], expected: set[str]
+) -> None:
+    laboratory = Laboratory(tmp_path)
+    names = ("intel-rapl:0", "intel-rapl:0:0", "intel-rapl:1")
+    for at, name in zip(names, zones, strict=False):
+        zone(tmp_path, at, name, 0)
+
+    def work() -> None:
+        for at, _ in zip(names, zones, strict=False):
+            energy(tmp_path, at, 3_000_061)
+
+    clock = Clock()
+    found = find_meter(Tree(tmp_path), busy=steps(clock, work), clock=clock)
+    assert run(laboratory, found) == 0
+    assert apart(laboratory.messages.getvalue()) == expected
+
+
+def test_a_battery_is_the_total_and_not_apart(tmp_path: Path) -> None:
+    battery = "sys/class/power_supply/BAT0"
+    files = {"type": "Battery", "status": "Discharging", "power_now": 8_000_000}
+    root = write(machine(tmp_path / "laptop"), {f"{battery}/{name}": value for name, value in files.items()})
+    laboratory = Laboratory(tmp_path / "other")
+    assert run(laboratory, find_meter(Tree(root), busy=lambda seconds: None)) == 0
+    shown = laboratory.messages.getvalue()
+    assert "BAT0" in shown
+    assert apart(shown) == set()
 
 
 def test_the_exit_status_is_the_commands(tmp_path: Path) -> None:

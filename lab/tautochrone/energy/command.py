@@ -6,7 +6,7 @@ import json
 import os
 import platform
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
@@ -18,7 +18,7 @@ from tautochrone.energy import estimate, record
 from tautochrone.energy.figures import IdlePower
 from tautochrone.energy.find import Found, find_meter
 from tautochrone.energy.idle import IDLE_SECONDS, IdleLog
-from tautochrone.energy.meter import Unavailable
+from tautochrone.energy.meter import Unavailable, counted
 from tautochrone.energy.objective import check_objective
 from tautochrone.energy.recorder import EnergyRecorder, Recording
 from tautochrone.errors import TautoError
@@ -129,7 +129,9 @@ def _run(request: EnergyRequest, found: Found, model: estimate.Model | None, ser
     if idle is not None:
         idle.measure(request.idle_seconds)
     power = idle.power() if idle is not None else None
-    _show(_result(request, found, ended, recording, power, model), request, services)
+    result = _result(request, found, ended, recording, power, model)
+    total = {one.name for one in counted(recording.domains)} if recording is not None else set()
+    _show(result, total, request, services)
     return ended.exit_code
 
 
@@ -168,8 +170,13 @@ def _result(
     }
 
 
-def _show(result: dict[str, Any], request: EnergyRequest, services: EnergyServices) -> None:
-    """On standard error, so that the command's own output stays clean; JSON goes to standard output."""
+def _show(
+    result: dict[str, Any], total: Collection[str], request: EnergyRequest, services: EnergyServices
+) -> None:
+    """On standard error, so that the command's own output stays clean; JSON goes to standard output.
+
+    ``total``: the domains that are added up.
+    """
     if request.json:
         print(json.dumps(result, indent=1), file=services.output, flush=True)
         return
@@ -178,12 +185,12 @@ def _show(result: dict[str, Any], request: EnergyRequest, services: EnergyServic
     table.add_column(no_wrap=True)
     table.add_column(justify="right", no_wrap=True)
     table.add_column(overflow="fold")
-    for line in _lines(result):
+    for line in _lines(result, total):
         table.add_row(*line)
     console.print(table)
 
 
-def _lines(result: dict[str, Any]) -> list[tuple[str, str, str]]:
+def _lines(result: dict[str, Any], total: Collection[str]) -> list[tuple[str, str, str]]:
     energy = result["energy"]
     busy = result["cpu_seconds"] / result["seconds"] if result["seconds"] > 0 else 0.0
     lines = [
@@ -203,10 +210,10 @@ def _lines(result: dict[str, Any]) -> list[tuple[str, str, str]]:
     if energy["status"] != record.MEASURED:
         why = Unavailable(energy["reason"], energy["remedy"] or "")
         return [*lines, ("energy", "unavailable", str(why))]
-    return lines + _energy_lines(energy)
+    return lines + _energy_lines(energy, total)
 
 
-def _energy_lines(energy: dict[str, Any]) -> list[tuple[str, str, str]]:
+def _energy_lines(energy: dict[str, Any], total: Collection[str]) -> list[tuple[str, str, str]]:
     joules = text.quantity
     lines = [
         ("energy E_run", joules(energy["joules"], "J"), f"{energy['total']}, from {energy['source']}"),
@@ -232,13 +239,8 @@ def _energy_lines(energy: dict[str, Any]) -> list[tuple[str, str, str]]:
         ("EDP", joules(energy["edp_joule_seconds"], "J s"), "energy times time"),
         ("ED²P", joules(energy["ed2p_joule_seconds2"], "J s²"), "energy times time squared"),
     ]
-    total = energy["total"].split(" + ")
     lines += [
-        (
-            f"  {name}",
-            joules(value, "J"),
-            "" if name.rpartition("-")[0] in total or name in total else "apart",
-        )
+        (f"  {name}", joules(value, "J"), "" if name in total else "apart")
         for name, value in energy["domain_joules"].items()
     ]
     return [*lines, ("the meter itself", joules(energy["sampler_cpu_seconds"], "s"), "of CPU time")]
