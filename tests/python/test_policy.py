@@ -239,6 +239,51 @@ def test_a_file_that_refuses_names_itself_and_leaves_nothing_changed(
     assert content(tmp_path) == before
 
 
+def test_what_cannot_be_put_back_is_named_with_a_line_for_each_value(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    knobs = Knobs(Tree(laptop(tmp_path)))
+    policies = [Policy("turbo-off", {"turbo": "off"}), Policy("low", {"profile": "low-power"})]
+    with pytest.raises(TautoError) as said, held(knobs, policies) as holding:
+        for policy in policies:
+            for path, value in knobs.writes(policy):
+                knobs.tree.path(path).write_text(value)
+        assert holding.watcher_pid is not None
+        os.kill(holding.watcher_pid, signal.SIGKILL)
+        monkeypatch.setattr("tautochrone.policy.watcher.restore", lambda originals: [])
+    assert "not put back in /sys/firmware/acpi/platform_profile, /sys/devices" in said.value.message
+    assert said.value.remedy == (
+        "Type: echo balanced | sudo tee /sys/firmware/acpi/platform_profile; "
+        f"echo 0 | sudo tee /{CPUS}/intel_pstate/no_turbo"
+    )
+
+
+def test_a_policy_does_not_begin_on_top_of_one_that_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = content(laptop(tmp_path))
+    knobs = Knobs(Tree(tmp_path))
+    policies = knobs.policies()
+    with held(knobs, policies) as holding:
+        holding.enter(policies[1])
+        with monkeypatch.context() as stuck:
+            stuck.setattr("tautochrone.policy.watcher.restore", lambda originals: ["refused"])
+            with pytest.raises(TautoError, match="was not put back in"):
+                holding.enter(policies[2])
+    assert content(tmp_path) == before
+
+
+def test_a_watcher_that_does_not_start_is_an_error_with_a_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = content(laptop(tmp_path))
+    monkeypatch.setattr("tautochrone.policy.watcher.COMMAND", ("false",))
+    knobs = Knobs(Tree(tmp_path))
+    with pytest.raises(TautoError, match="could not be started"), held(knobs, knobs.policies()):
+        pass
+    assert content(tmp_path) == before
+
+
 def test_a_machine_without_policies_says_so(tmp_path: Path) -> None:
     with pytest.raises(TautoError, match="shows no frequency policy to choose from"):
         require_policies(Knobs(Tree(tmp_path)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -34,8 +35,9 @@ class HeldPolicies:
             start_new_session=True,
         )
         assert self._watcher.stdin is not None
-        self._watcher.stdin.write(json.dumps(self._on_disk) + "\n")
-        self._watcher.stdin.flush()
+        with suppress(OSError):  # it has ended already, and says nothing either
+            self._watcher.stdin.write(json.dumps(self._on_disk) + "\n")
+            self._watcher.stdin.flush()
         self._expect(watcher.READY)
 
     @property
@@ -44,7 +46,10 @@ class HeldPolicies:
         return self._watcher.pid if self._watcher is not None else None
 
     def enter(self, policy: Policy) -> None:
-        """Put a policy in force. TautoError where a file refuses its value; it is then as it was before."""
+        """Put a policy in force in place of the one before.
+
+        TautoError where a file refuses its value, or keeps that of the policy before.
+        """
         self._back_to_originals()
         for path, value in self._knobs.writes(policy):
             if self._watcher is None or self._watcher.poll() is not None:
@@ -69,16 +74,25 @@ class HeldPolicies:
         assert process.stdout is not None
         process.stdout.close()
         watcher.restore(self._on_disk)  # in case the watcher was killed; else there is nothing to do
-        left = self._knobs.differing(self._originals)
-        if left:
-            values = dict(self._originals)
-            raise TautoError(
-                f"the frequency policy was not put back in {', '.join(left)}",
-                f"Type: echo {values[left[0]]} | sudo tee {' '.join(left)}",
-            )
+        self._require_originals()
 
     def _back_to_originals(self) -> None:
         watcher.restore(self._on_disk)
+        self._require_originals()
+
+    def _require_originals(self) -> None:
+        """TautoError that names the files that do not hold what they held."""
+        left = self._knobs.differing(self._originals)
+        if not left:
+            return
+        files: dict[str, list[str]] = {}
+        for path, value in self._originals:
+            if path in left:
+                files.setdefault(value, []).append(path)
+        lines = (f"echo {shlex.quote(value)} | sudo tee {' '.join(paths)}" for value, paths in files.items())
+        raise TautoError(
+            f"the frequency policy was not put back in {', '.join(left)}", f"Type: {'; '.join(lines)}"
+        )
 
     def _write(self, path: str, value: str, policy: Policy) -> None:
         try:
