@@ -244,13 +244,18 @@ def test_what_cannot_be_put_back_is_named_with_a_line_for_each_value(
 ) -> None:
     knobs = Knobs(Tree(laptop(tmp_path)))
     policies = [Policy("turbo-off", {"turbo": "off"}), Policy("low", {"profile": "low-power"})]
-    with pytest.raises(TautoError) as said, held(knobs, policies) as holding:
-        for policy in policies:
-            for path, value in knobs.writes(policy):
-                knobs.tree.path(path).write_text(value)
-        assert holding.watcher_pid is not None
-        os.kill(holding.watcher_pid, signal.SIGKILL)
-        monkeypatch.setattr("tautochrone.policy.watcher.restore", lambda originals: [])
+
+    def end_with_two_files_changed() -> None:
+        with held(knobs, policies) as holding:
+            for policy in policies:
+                for path, value in knobs.writes(policy):
+                    knobs.tree.path(path).write_text(value)
+            assert holding.watcher_pid is not None
+            os.kill(holding.watcher_pid, signal.SIGKILL)
+            monkeypatch.setattr("tautochrone.policy.watcher.restore", lambda originals: [])
+
+    with pytest.raises(TautoError) as said:
+        end_with_two_files_changed()
     assert "not put back in /sys/firmware/acpi/platform_profile, /sys/devices" in said.value.message
     assert said.value.remedy == (
         "Type: echo balanced | sudo tee /sys/firmware/acpi/platform_profile; "
