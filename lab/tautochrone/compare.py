@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -103,11 +102,6 @@ def run_compare_command(a: str, b: str, json: bool, across_machines: bool, conso
     else:
         _print(report, console)
     return 0
-
-
-def command(first: Path, second: Path, *, json_output: bool = False, across_machines: bool = False) -> int:
-    """``tauto compare`` on stdout."""
-    return run_compare_command(str(first), str(second), json_output, across_machines, Console())
 
 
 def as_json(report: Report) -> str:

@@ -209,7 +209,7 @@ def _lines(result: dict[str, Any], total: Collection[str]) -> list[tuple[str, st
         )
     if energy["status"] != record.MEASURED:
         why = Unavailable(energy["reason"], energy["remedy"] or "")
-        return [*lines, ("energy", "unavailable", str(why))]
+        return [*lines, ("energy", record.UNAVAILABLE, str(why))]
     return lines + _energy_lines(energy, total)
 
 
@@ -236,8 +236,8 @@ def _energy_lines(energy: dict[str, Any], total: Collection[str]) -> list[tuple[
         until = text.seconds(energy["reference_seconds"])
         lines.append(("E_common", joules(energy["common_joules"], "J"), f"E_run, then idle until {until}"))
     lines += [
-        ("EDP", joules(energy["edp_joule_seconds"], "J s"), "energy times time"),
-        ("ED²P", joules(energy["ed2p_joule_seconds2"], "J s²"), "energy times time squared"),
+        ("EDP", joules(energy["edp_joule_seconds"], "Js"), "energy times time"),
+        ("ED²P", joules(energy["ed2p_joule_seconds2"], "Js²"), "energy times time squared"),
     ]
     lines += [
         (f"  {name}", joules(value, "J"), "" if name in total else "apart")
