@@ -63,7 +63,7 @@ def test_without_joules_there_is_the_reason_and_the_remedy() -> None:
     part = energy.build([row("a", 0, energy=why)])
     assert part.sentence == "Energy was not measured: this is a virtual machine. Measure on the host."
     assert (part.figures, part.charts, part.tables) == ([], {}, {})
-    assert energy.build([row("a", 0)]).sentence == "Energy was not measured"
+    assert energy.build([row("a", 0)]).sentence == "Energy was not measured."
 
 
 def test_the_heading_says_whether_the_fastest_is_the_thriftiest() -> None:

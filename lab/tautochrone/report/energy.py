@@ -6,7 +6,6 @@ sentence that says why.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any
@@ -18,7 +17,9 @@ from tautochrone.energy.record import measured_joules
 from tautochrone.report import drawing, text
 from tautochrone.report.figure import Choice, Figure, View, legend
 from tautochrone.report.palette import runtime_key
+from tautochrone.report.spent import why_not_measured
 from tautochrone.report.tables import Record
+from tautochrone.row import SCREENING
 
 NAME = "energy"
 _TABLE = "energy"
@@ -51,7 +52,7 @@ def points(rows: Sequence[Mapping[str, Any]]) -> list[Point]:
     kept: dict[tuple[str, str], list[tuple[Mapping[str, Any], float]]] = {}
     for row in rows:
         joules = measured_joules(row)
-        if joules is not None and row.get("seconds") and row.get("source") != "screening":
+        if joules is not None and row.get("seconds") and row.get("source") != SCREENING:
             key = (str(row.get("group") or ""), str(row["config_id"]))
             kept.setdefault(key, []).append((row, joules))
     found = [_point(group, of_one) for (group, _), of_one in kept.items()]
@@ -62,7 +63,7 @@ def build(rows: Sequence[Mapping[str, Any]]) -> EnergyPart:
     """The part of a page for these rows."""
     found = points(rows)
     if not found:
-        return EnergyPart(_why_none(rows))
+        return EnergyPart(why_not_measured(rows))
     groups = list(dict.fromkeys(one.group for one in found))
     table = [_record(one, groups.index(one.group)) for one in found]
     heading = _heading(found)
@@ -117,21 +118,6 @@ def _heading(found: Sequence[Point]) -> str:
     if agree == 0:
         return "The fastest configuration does not take the least energy"
     return f"The fastest configuration also takes the least energy in {agree} of {len(groups)} cases"
-
-
-def _why_none(rows: Sequence[Mapping[str, Any]]) -> str:
-    """The reason that most rows give."""
-    reasons = Counter(
-        (str(energy["reason"]), str(energy.get("remedy") or ""))
-        for row in rows
-        if (energy := row.get("energy")) and energy.get("reason")
-    )
-    if not reasons:
-        return "Energy was not measured"
-    reason, remedy = reasons.most_common(1)[0][0]
-    return text.sentence(f"Energy was not measured: {reason}") + (
-        f" {text.sentence(remedy)}" if remedy else ""
-    )
 
 
 def _record(one: Point, cell: int) -> Record:

@@ -11,6 +11,7 @@ from tautochrone.report import text
 from tautochrone.report.analysis_types import Ratio
 from tautochrone.report.loop.analysis_types import Cell, ConfigurationTime, LoopAnalysis
 from tautochrone.report.page import row_label
+from tautochrone.row import SCREENING
 
 _NOT_COMPARED = Ratio(value=None, low=None, high=None, confidence=None, rounds=0, verdict="not measured")
 
@@ -19,7 +20,7 @@ def medians(rows: Sequence[Mapping[str, Any]]) -> LoopAnalysis:
     """An analysis that holds only what needs no statistics; it says so in its first sentence."""
     places: dict[tuple[str, int], dict[str, list[Mapping[str, Any]]]] = {}
     for row in rows:
-        if row.get("source") == "screening":
+        if row.get("source") == SCREENING:
             continue
         config = row.get("config") or {}
         place = (json.dumps(config.get("emulated") or {}, sort_keys=True), int(config.get("size") or 0))

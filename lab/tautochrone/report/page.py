@@ -36,6 +36,7 @@ from tautochrone.report.simulated import page as simulated_page
 from tautochrone.report.simulated.analysis_types import SimulatedAnalysis
 from tautochrone.report.tune import page as tune_page
 from tautochrone.report.tune.analysis_types import TuneAnalysis
+from tautochrone.row import SCREENING
 
 _VERDICT_SIGNS = {"faster": "▲", "slower": "▼", "no difference resolved": "", "not measured": "–"}
 
@@ -121,8 +122,8 @@ def _measured(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "runs": len(rows),
         "failed": sum(1 for row in rows if row.get("error")),
         "configurations": len({row.get("config_id") for row in rows}),
-        "rounds": len({row.get("round") for row in rows if row.get("source") != "screening"}),
-        "screened": sum(1 for row in rows if row.get("source") == "screening"),
+        "rounds": len({row.get("round") for row in rows if row.get("source") != SCREENING}),
+        "screened": sum(1 for row in rows if row.get("source") == SCREENING),
         "when": _period(started[0], started[-1]) if started else "",
         "seconds": sum(float(row.get("elapsed_seconds") or 0) for row in rows),
     }

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import statistics as plain
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from tautochrone.energy.record import figures_of_row
+from tautochrone.report import text
 from tautochrone.report.analysis_types import Joules, Spent
 from tautochrone.report.parts import Column
 from tautochrone.report.tables import Record
@@ -39,8 +41,8 @@ def joules_of(rows: Sequence[Mapping[str, Any]], longest_seconds: float | None) 
     return Joules(
         run=plain.median(each.run_joules for each in found),
         mean_watts=plain.median(each.mean_watts for each in found),
-        net=_median(each.net_joules for each in found),
-        common=_median(each.common_joules for each in found),
+        net=median_known(each.net_joules for each in found),
+        common=median_known(each.common_joules for each in found),
         edp=plain.median(each.edp_joule_seconds for each in found),
         ed2p=plain.median(each.ed2p_joule_seconds2 for each in found),
     )
@@ -52,8 +54,8 @@ def spent_of(rows: Sequence[Mapping[str, Any]], longest_seconds: float | None) -
     energies = [row.get("energy") or {} for row in reported]
     return Spent(
         joules=joules_of(reported, longest_seconds),
-        cpu_seconds=_median(one.get("cpu_seconds") for one in energies),
-        core_seconds=_median(one.get("core_seconds") for one in energies),
+        cpu_seconds=median_known(one.get("cpu_seconds") for one in energies),
+        core_seconds=median_known(one.get("core_seconds") for one in energies),
     )
 
 
@@ -91,7 +93,21 @@ def record(found: Spent | None) -> Record:
     }
 
 
-def _median(values: Iterable[object]) -> float | None:
+def why_not_measured(rows: Sequence[Mapping[str, Any]]) -> str:
+    """The reason that most rows give why there are no joules, with what to do, in sentences."""
+    reasons = Counter(
+        (str(energy["reason"]), str(energy.get("remedy") or ""))
+        for row in rows
+        if (energy := row.get("energy")) and energy.get("reason")
+    )
+    if not reasons:
+        return "Energy was not measured."
+    reason, remedy = reasons.most_common(1)[0][0]
+    words = text.sentence(f"Energy was not measured: {reason}")
+    return f"{words} {text.sentence(remedy)}" if remedy else words
+
+
+def median_known(values: Iterable[object]) -> float | None:
     """The median of what is a number; None where nothing is."""
     found = [float(one) for one in values if isinstance(one, int | float)]
     return plain.median(found) if found else None

@@ -11,7 +11,7 @@ from tautochrone import statistics
 from tautochrone.energy.record import figures_of_row
 from tautochrone.report.analysis_types import Ratio
 from tautochrone.report.power.analysis_types import BusyThread, JobCell, ProgramTime, Setup, SharedJob
-from tautochrone.report.spent import joules_of, longest
+from tautochrone.report.spent import joules_of, longest, median_known
 from tautochrone.row import Row
 from tautochrone.studies.contenders import NOT_MEASURED, RunsOfOne, as_ratio, ratio
 from tautochrone.studies.power.configurations import label
@@ -34,7 +34,7 @@ class Contender(RunsOfOne):
 
     def median(self, name: str) -> float | None:
         """The median of a figure that the runner gave; None where it gave none."""
-        return _median(row["detail"].get(name) for row in self.rows)
+        return median_known(row["detail"].get(name) for row in self.rows)
 
     def busy(self) -> tuple[BusyThread, ...]:
         """Each thread with the median of its CPU time; none where runs do not agree on who worked."""
@@ -184,7 +184,7 @@ def _shared(one: Contender, cell: CellRuns) -> SharedJob:
         busy=one.busy(),
         cpu_seconds=load * cpus * seconds if load is not None and seconds is not None else None,
         core_seconds=cpus * seconds if seconds is not None else None,
-        migrations=_median(row.get("migrations") for row in one.rows),
+        migrations=median_known(row.get("migrations") for row in one.rows),
         energy=joules_of(one.rows, cell.longest_seconds),
         error=_error(one),
     )
@@ -207,15 +207,9 @@ def _programs(one: Contender) -> tuple[ProgramTime, ...]:
     return tuple(
         ProgramTime(
             job=str(said[0][number]["job"]),
-            seconds=_median(each[number]["seconds"] for each in said) or 0.0,
-            cpu_seconds=_median(each[number].get("cpu_seconds") for each in said),
-            migrations=_median(each[number].get("migrations") for each in said),
+            seconds=median_known(each[number]["seconds"] for each in said) or 0.0,
+            cpu_seconds=median_known(each[number].get("cpu_seconds") for each in said),
+            migrations=median_known(each[number].get("migrations") for each in said),
         )
         for number in range(len(said[0]))
     )
-
-
-def _median(values: Iterable[object]) -> float | None:
-    """The median of what is a number; None where nothing is."""
-    found = [float(one) for one in values if isinstance(one, int | float)]
-    return plain.median(found) if found else None

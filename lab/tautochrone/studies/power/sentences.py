@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tautochrone import statistics
+from tautochrone.energy.record import MEASURED
 from tautochrone.report import text
 from tautochrone.report.power.analysis_types import BusyThread, Recommendation
+from tautochrone.report.spent import why_not_measured
 from tautochrone.row import Row
 from tautochrone.studies.contenders import ratio
 from tautochrone.studies.disturbance import restless
@@ -136,16 +138,6 @@ def _placement(pair: CellRuns | None) -> Iterator[str]:
 
 def why_no_energy(rows: Sequence[Row]) -> str:
     """Why there are no joules, with what to do; empty where any row has some."""
-    reasons: dict[tuple[str, str], int] = {}
-    for row in rows:
-        energy = row.get("energy") or {}
-        if energy.get("status") == "measured":
-            return ""
-        if energy.get("reason"):
-            key = (str(energy["reason"]), str(energy.get("remedy") or ""))
-            reasons[key] = reasons.get(key, 0) + 1
-    if not reasons:
-        return "Energy was not measured."
-    reason, remedy = max(reasons, key=lambda key: reasons[key])
-    words = text.sentence(f"Energy was not measured: {reason}")
-    return f"{words} {text.sentence(remedy)}" if remedy else words
+    if any((row.get("energy") or {}).get("status") == MEASURED for row in rows):
+        return ""
+    return why_not_measured(rows)
