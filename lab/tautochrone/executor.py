@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from tautochrone.configuration import Configuration
 
@@ -50,4 +50,24 @@ class Executor(Protocol):
 
     def run(self, configuration: Configuration, time_limit: float) -> RunResult:
         """Run to the end, or to the limit. KeyboardInterrupt leaves no process behind."""
+        ...
+
+
+@runtime_checkable
+class MetersIdle(Protocol):
+    """An executor that also knows the power of the machine that does nothing."""
+
+    def idle_is_due(self) -> bool:
+        """Whether idle power is to be measured before the next run."""
+        ...
+
+    def measure_idle(self) -> None:
+        """Measure it once more."""
+        ...
+
+    def idle_stretches(self, *, after_runs: bool) -> tuple[float, ...]:
+        """The mean watts of each stretch since this was asked before; empty where nothing is metered.
+
+        ``after_runs``: with one more, if anything ran since the last one.
+        """
         ...

@@ -13,6 +13,7 @@ import pytest
 
 from energy_trees import UNIT_61_RANGE, Clock, energy, machine, steps, write, zone
 from measuring import configuration, open_store, plan, row
+from study_fakes import FakeSlowdown
 from tautochrone import cli
 from tautochrone.clock import VirtualClock
 from tautochrone.compare import as_json, compare_results
@@ -22,12 +23,13 @@ from tautochrone.energy.command import EnergyRequest, EnergyServices, run_energy
 from tautochrone.energy.find import Found, find_meter
 from tautochrone.energy.idle import IdleLog
 from tautochrone.energy.meter import Unavailable
-from tautochrone.energy.metered_executor import MeteredExecutor
+from tautochrone.energy.metered_executor import IDLE_AGAIN_SECONDS, MeteredExecutor
 from tautochrone.energy.tree import Tree
 from tautochrone.errors import TautoError
 from tautochrone.executor import RunResult
 from tautochrone.measure import run_plan
 from tautochrone.session import _cores_held
+from tautochrone.studies.slowdowns import StateExecutor
 from tautochrone.subprocess_executor import SubprocessExecutor
 
 NO_METER = Found(None, Unavailable("the system lists no energy meter", "Load the driver: sudo modprobe x"))
@@ -360,11 +362,39 @@ def test_idle_power_is_measured_after_the_last_run_too(
     executor = MeteredExecutor(
         WorkingExecutor(laboratory, VirtualClock()), found, IdleLog(found.meter, sleep, clock)
     )
-    assert executor.measure_idle() == ()  # nothing was metered yet
+    assert executor.idle_stretches(after_runs=True) == ()  # nothing was metered yet
     executor.run(configuration("A"), 10.0)
-    assert executor.measure_idle() == pytest.approx((5.0, 15.0))
-    assert executor.measure_idle() == pytest.approx((5.0, 15.0))  # no run since
-    assert MeteredExecutor(WorkingExecutor(laboratory, VirtualClock()), NO_METER).measure_idle() == ()
+    assert executor.idle_stretches(after_runs=False) == pytest.approx((5.0,))
+    assert executor.idle_stretches(after_runs=True) == pytest.approx((15.0,))
+    assert executor.idle_stretches(after_runs=True) == ()  # no run since
+    without = MeteredExecutor(WorkingExecutor(laboratory, VirtualClock()), NO_METER)
+    assert not without.idle_is_due()
+    assert without.idle_stretches(after_runs=True) == ()
+
+
+def test_idle_power_is_measured_while_nothing_is_slowed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tautochrone.energy.recorder._SHORTEST_JUDGED_SECONDS", 1e9)
+    laboratory, clock, slow = Laboratory(tmp_path / "tree"), Clock(), set[str]()
+    found = laboratory.found()
+    assert found.meter is not None
+
+    def sleep(seconds: float) -> None:
+        laboratory.work(9.0 * seconds if slow else 5.0 * seconds)
+        clock.seconds += seconds
+
+    inner = MeteredExecutor(
+        WorkingExecutor(laboratory, VirtualClock()), found, IdleLog(found.meter, sleep, clock)
+    )
+    executor = StateExecutor(inner, {"1:4": FakeSlowdown("1:4", slow)})
+    slowed = configuration("A", emulated={"1": 4.0})
+    executor.run(slowed, 10.0)
+    clock.seconds += 2 * IDLE_AGAIN_SECONDS
+    executor.run(slowed, 10.0)
+    assert slow
+    assert executor.idle_stretches(after_runs=True) == pytest.approx((5.0, 5.0, 5.0))
+    assert not slow
 
 
 # -- compare --

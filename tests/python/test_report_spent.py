@@ -44,13 +44,25 @@ class Metered:
 
     inner: Any
     ran: int = 0
-    idle: tuple[float, ...] = (4.0, 5.0)
+    idle: tuple[float, ...] = (4.0, 5.0)  # before the runs, and after them
+    interrupted_at: int | None = None
 
-    def measure_idle(self) -> tuple[float, ...]:
-        return self.idle if self.ran else ()
+    def idle_is_due(self) -> bool:
+        return False
+
+    def measure_idle(self) -> None:
+        raise AssertionError("it was not due")
+
+    def idle_stretches(self, *, after_runs: bool) -> tuple[float, ...]:
+        if not self.ran:
+            return ()
+        taken, self.idle = self.idle if after_runs else self.idle[:1], ()
+        return taken
 
     def run(self, one: Configuration, time_limit: float) -> RunResult:
         self.ran += 1
+        if self.ran == self.interrupted_at:
+            raise KeyboardInterrupt
         return replace(self.inner.run(one, time_limit), energy=METERED)
 
     def __getattr__(self, name: str) -> Any:
@@ -98,6 +110,32 @@ def test_a_metered_study_has_energies_brought_to_the_longest_time_of_the_cell(
         assert one["net"] == pytest.approx((WATTS - IDLE_WATTS) * seconds, rel=0.01)
         idle = IDLE_WATTS * (longest[str((one[cell], one.get("operation")))] - seconds)
         assert one["common"] == pytest.approx(WATTS * seconds + idle, rel=0.02)
+
+
+def idle_of(folder: Path) -> tuple[list[float], list[str]]:
+    context = json.loads((folder / "study.json").read_text())
+    return context["idle_watts"], [one for one in context["notices"] if "idle" in one or "nothing ran" in one]
+
+
+def test_idle_power_of_a_study_that_goes_on_is_that_of_all_its_sessions(tmp_path: Path) -> None:
+    lab = mapreduce.laboratory()
+    request = mapreduce.request(tmp_path)
+
+    def run(**options: Any) -> None:
+        executor = Metered(lab.executor, **options)
+        run_mapreduce(request, replace(lab.services, executor=lambda seed: nullcontext(executor)))
+
+    with pytest.raises(KeyboardInterrupt):
+        run(interrupted_at=30)
+    watts, said = idle_of(tmp_path)
+    assert watts == [4.0]
+    assert said == ["the study was interrupted: idle power after its last run was not measured"]
+    run(idle=(8.0, 8.0))
+    watts, said = idle_of(tmp_path)
+    assert watts == [4.0, 8.0, 8.0]
+    assert ["drew 4.00 W to 8.00 W" in one for one in said] == [True]
+    run()  # nothing is left to run
+    assert idle_of(tmp_path) == (watts, said)
 
 
 def test_without_a_meter_core_time_stands_in(tmp_path: Path) -> None:

@@ -46,10 +46,10 @@ class IdleLog:
         """Whether the last stretch ended longer ago; true before any."""
         return self._clock() - self._last_ended > seconds
 
-    @property
-    def stretches(self) -> tuple[float, ...]:
-        """The mean watts of each stretch, in their order."""
-        return tuple(self._stretches)
+    def take_stretches(self) -> tuple[float, ...]:
+        """The mean watts of each stretch since this was called before, in their order."""
+        taken, self._stretches = tuple(self._stretches), []
+        return taken
 
     def power(self) -> IdlePower | None:
         """Mean and spread of all stretches so far; None before any."""

@@ -11,7 +11,6 @@ from tautochrone.energy import record
 from tautochrone.energy.counter import REREAD_SECONDS
 from tautochrone.energy.find import Found
 from tautochrone.energy.idle import IdleLog
-from tautochrone.energy.meter import Meter
 from tautochrone.energy.recorder import TIMELINE_SECONDS, EnergyRecorder
 from tautochrone.executor import RunResult
 
@@ -55,23 +54,35 @@ class MeteredExecutor:
             assert self._found.unavailable is not None
             result = self._inner.run(configuration, time_limit)
             return replace(result, energy=record.unavailable(self._found.unavailable))
-        idle = self._idle_log(meter)
-        if idle.is_older_than(IDLE_AGAIN_SECONDS):
-            idle.measure()
+        if self.idle_is_due():
+            self.measure_idle()
         interval_seconds = TIMELINE_SECONDS if meter.integrates else REREAD_SECONDS / 2
         with EnergyRecorder(meter, interval_seconds) as recording:
             self._has_run = True
             result = self._inner.run(configuration, time_limit)
-        return replace(result, energy=record.measured(recording, idle.power()))
+        idle = self._idle.power() if self._idle is not None else None
+        return replace(result, energy=record.measured(recording, idle))
 
-    def measure_idle(self) -> tuple[float, ...]:
-        """Idle power once more if there were runs since; the watts of all stretches, in their order."""
-        if self._idle is None:
-            return ()
-        if self._has_run:
+    def idle_is_due(self) -> bool:
+        """Whether idle power is to be measured before the next run: not yet, or long ago."""
+        return self._idle is not None and self._idle.is_older_than(IDLE_AGAIN_SECONDS)
+
+    def measure_idle(self) -> None:
+        """Do nothing for some seconds, metered; nothing at all without a meter."""
+        if self._idle is not None:
             self._idle.measure()
             self._has_run = False
-        return self._idle.stretches
+
+    def idle_stretches(self, *, after_runs: bool) -> tuple[float, ...]:
+        """The mean watts of each stretch since this was asked before, in their order.
+
+        ``after_runs``: with one more, if anything ran since the last one.
+        """
+        if self._idle is None:
+            return ()
+        if after_runs and self._has_run:
+            self.measure_idle()
+        return self._idle.take_stretches()
 
     def close(self) -> None:
         """Close the executor and the meter."""
@@ -86,8 +97,3 @@ class MeteredExecutor:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-    def _idle_log(self, meter: Meter) -> IdleLog:
-        if self._idle is None:
-            self._idle = IdleLog(meter)
-        return self._idle

@@ -5,6 +5,7 @@ It is kept in ``study.json`` next to the rows, so that ``tauto report`` writes t
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -12,6 +13,7 @@ import msgspec
 
 from tautochrone.errors import TautoError
 from tautochrone.report.analysis_types import Command, NotMeasured, Peer
+from tautochrone.store import Store
 from tautochrone.whole_file import write_whole
 
 CONTEXT_FILE = "study.json"
@@ -54,6 +56,17 @@ def save(context: StudyContext, folder: Path) -> None:
             f"{path} cannot be written: {error.strerror or error}",
             "Make room there, or choose another folder with --output",
         ) from error
+
+
+def begin(context: StudyContext, store: Store) -> None:
+    """Save the context before the first run.
+
+    A study that goes on keeps what was measured of the idle machine while its first rows were.
+    """
+    if store.rows(None):
+        with suppress(TautoError):  # nothing that is needed to go on
+            context.idle_watts = load(context, store.folder).idle_watts
+    save(context, store.folder)
 
 
 def load(empty: Context, folder: Path) -> Context:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tautochrone import measure
-from tautochrone.executor import Executor
+from tautochrone.executor import Executor, MetersIdle
 from tautochrone.plan import Plan
 from tautochrone.report import text
 from tautochrone.row import Row
@@ -36,9 +36,11 @@ def run_part(
         plan, store, executor, services.clock, progress, check_rows=check, before_round=before_round
     )
     said = list(outcome.notices)
-    if not outcome.interrupted:
-        measure_idle = getattr(executor, "measure_idle", None)
-        context.idle_watts = measure_idle() if measure_idle is not None else ()
+    if isinstance(executor, MetersIdle):
+        stretches = executor.idle_stretches(after_runs=not outcome.interrupted)
+        context.idle_watts = (*context.idle_watts, *stretches)
+        if outcome.interrupted and stretches:
+            said.append("the study was interrupted: idle power after its last run was not measured")
         said += idle_notices(context.idle_watts)
     context.notices = tuple(dict.fromkeys((*context.notices, *said)))
     return outcome.interrupted
@@ -69,7 +71,7 @@ def run_whole(
         request.output, plan.study, plan.plan_id, plan.machine, request.fresh, services.clock
     ) as store:
         services.say(announced)
-        contexts.save(context, request.output)
+        contexts.begin(context, store)
         interrupted = run_part(plan, "measuring", store, executor, services, context, check)
         contexts.save(context, request.output)
     return store, interrupted

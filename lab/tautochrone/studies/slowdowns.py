@@ -8,7 +8,7 @@ from typing import Protocol
 
 from tautochrone.configuration import Configuration
 from tautochrone.errors import TautoError
-from tautochrone.executor import Executor, RunResult
+from tautochrone.executor import Executor, MetersIdle, RunResult
 
 _RESUME_TRIES = 12
 
@@ -43,17 +43,29 @@ class StateExecutor:
         self._current: str | None = None
 
     def run(self, configuration: Configuration, time_limit: float) -> RunResult:
-        """Switch the machine's state if needed, then run."""
+        """Switch the machine's state if needed, then run. Idle power is that of the machine as it is."""
+        if self.idle_is_due():
+            self.measure_idle()
         self.enter_state(state_key(configuration.settings["emulated"]))
         return self._inner.run(configuration, time_limit)
 
-    def measure_idle(self) -> tuple[float, ...]:
+    def idle_is_due(self) -> bool:
+        """Whether idle power is to be measured before the next run."""
+        return isinstance(self._inner, MetersIdle) and self._inner.idle_is_due()
+
+    def measure_idle(self) -> None:
+        """Measure it while nothing is slowed: what makes CPUs slow draws power itself."""
+        if isinstance(self._inner, MetersIdle):
+            self.enter_state("")
+            self._inner.measure_idle()
+
+    def idle_stretches(self, *, after_runs: bool) -> tuple[float, ...]:
         """Idle power as the metered executor has it, of the machine as it is; empty where none is metered."""
-        measure = getattr(self._inner, "measure_idle", None)
-        if measure is None:
+        if not isinstance(self._inner, MetersIdle):
             return ()
-        self.enter_state("")
-        return tuple(measure())
+        if after_runs:
+            self.enter_state("")
+        return self._inner.idle_stretches(after_runs=after_runs)
 
     def factors(self) -> dict[str, dict[str, float]]:
         """For each state the factor that calibration reached on each slowed CPU."""

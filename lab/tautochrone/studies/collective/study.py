@@ -85,7 +85,7 @@ def run_study(request: CollectiveRequest, services: Services | None = None) -> C
         )
         services.say(_announcement(prepared))
         context = _context(prepared)
-        contexts.save(context, request.output)
+        contexts.begin(context, store)
         interrupted = _measure(plan, prepared, store, executor, services, context)
         contexts.save(context, request.output)
     analysis = analyse(store.rows(None), prepared.machine, context)

@@ -90,7 +90,7 @@ def run_study(request: LoopRequest, services: Services | None = None) -> LoopAna
         )
         services.say(_announcement(cells, prepared))
         context = _context(prepared, cells, executor, refused)
-        contexts.save(context, request.output)
+        contexts.begin(context, store)
         screening = screening_of(cells, plan, prepared.times)
         interrupted = _measure(plan, screening, entries, store, executor, services, context)
         if not interrupted and services.illustrations:

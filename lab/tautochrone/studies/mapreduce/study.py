@@ -98,7 +98,7 @@ def run_study(request: MapReduceRequest, services: Services | None = None) -> Ma
         )
         services.say(_announcement(cells, works, prepared))
         context = _context(prepared, cells, seconds_per_byte, refused)
-        contexts.save(context, request.output)
+        contexts.begin(context, store)
         check = measure.equal_answers(is_serial, field_name=_ANSWER)
         again = MachineAgain(store, executor, services)
         interrupted = run_part(plan, "measuring", store, executor, services, context, check, again)
