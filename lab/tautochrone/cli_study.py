@@ -54,20 +54,33 @@ Policies = Annotated[
 ]
 
 
-def _run(context: typer.Context, run: Callable[[Any], object], request: StudyRequest) -> None:
-    """One study; with --policies one in a folder of its own for each policy."""
+def _run(
+    context: typer.Context,
+    run: Callable[[Any], object],
+    request: StudyRequest,
+    conclude: Callable[[Sequence[Path], StudyRequest], object] | None = None,
+) -> None:
+    """One study; with --policies one of the same work for each policy, in a folder of its own.
+
+    ``conclude``: says at the end what only all of them together tell.
+    """
     if not context.params["policies"]:
         run(request)
         return
     from tautochrone.policy.studies import under_each_policy
 
-    show_policies(
-        under_each_policy(
-            lambda folder: run(replace(request, output=folder)),
-            request.output,
-            lambda sentence: typer.echo(f"tauto: {sentence}", err=True),
-        )
+    first: list[Path] = []
+
+    def under_one(folder: Path) -> None:
+        first.append(folder)
+        run(replace(request, output=folder, like=first[0]))
+
+    folders = under_each_policy(
+        under_one, request.output, lambda sentence: typer.echo(f"tauto: {sentence}", err=True)
     )
+    show_policies(folders)
+    if conclude is not None:
+        conclude(folders, request)
 
 
 def show_policies(folders: Sequence[Path]) -> None:
@@ -277,10 +290,10 @@ def study_power(
       tauto study power --quick --policies            once under each frequency policy (root)
     """  # noqa: D301
     from tautochrone.studies.power.request import PowerRequest, parse_ratios
-    from tautochrone.studies.power.study import run_study
+    from tautochrone.studies.power.study import conclude_policies, run_study
 
     request = PowerRequest(ratios=parse_ratios(ratios) if ratios is not None else None, **_common(context))
-    _run(context, run_study, request)
+    _run(context, run_study, request, conclude_policies)
 
 
 @study_app.command("collective")

@@ -7,18 +7,21 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import typer
 
 from energy_trees import write
-from tautochrone import cli
+from tautochrone import cli, cli_study
 from tautochrone.energy.tree import Tree
 from tautochrone.errors import TautoError
 from tautochrone.policy.held import held, require_policies
 from tautochrone.policy.knobs import Knobs, Policy
 from tautochrone.policy.studies import under_each_policy
+from tautochrone.studies.options import StudyRequest
 
 CPUS = "sys/devices/system/cpu"
 _PREFERENCES = "default performance balance_performance power"
@@ -292,6 +295,25 @@ def test_a_watcher_that_does_not_start_is_an_error_with_a_remedy(
 def test_a_machine_without_policies_says_so(tmp_path: Path) -> None:
     with pytest.raises(TautoError, match="shows no frequency policy to choose from"):
         require_policies(Knobs(Tree(tmp_path)))
+
+
+def test_under_each_policy_the_work_is_that_of_the_first_and_all_are_concluded_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = laptop(tmp_path / "root")
+    monkeypatch.setattr("tautochrone.policy.studies.Knobs", lambda: Knobs(Tree(root)))
+    monkeypatch.setattr("tautochrone.cli_study.show_policies", lambda folders: None)
+    asked: list[StudyRequest] = []
+    concluded: list[Sequence[Path]] = []
+    context = typer.Context(typer.main.get_command(cli_study.study_app))
+    context.params = {"policies": True}
+    request = StudyRequest(output=tmp_path / "out")
+    cli_study._run(context, asked.append, request, lambda folders, of: concluded.append(folders))
+    assert {one.like for one in asked} == {tmp_path / "out/as-it-is"}
+    assert asked[0].probed_in == (tmp_path / "out/as-it-is",)
+    assert asked[1].probed_in == (tmp_path / "out/governor-performance", tmp_path / "out/as-it-is")
+    assert replace(asked[1], fresh=True).probed_in == (tmp_path / "out/as-it-is",)
+    assert concluded == [[one.output for one in asked]]
 
 
 @pytest.mark.usefixtures("runners")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import json
 from html import unescape
 from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
 import pytest
@@ -28,8 +30,9 @@ from tautochrone.store import Store
 from tautochrone.studies.concluding import report_again
 from tautochrone.studies.power import study as power_study
 from tautochrone.studies.power.request import parse_ratios
-from tautochrone.studies.power.study import run_study
+from tautochrone.studies.power.study import conclude_policies, run_study, stored_analysis
 from tautochrone.studies.power.works import balanced_passes
+from tautochrone.studies.services import Services
 
 
 def job(analysis: PowerAnalysis, title: str) -> JobCell:
@@ -129,6 +132,76 @@ def test_a_clock_that_drops_is_laid_to_the_governor_only_where_there_is_one(
     assert any("governor powersave" in row for row in dropping.recommendations[2].rows)
     steady = run_study(request(tmp_path / "c"), laboratory().services)
     assert steady.recommendations[2].supported is False
+
+
+Under = dict[str, tuple[dict[str, str], float]]
+
+
+def under_policies(folder: Path, policies: Under, monkeypatch: pytest.MonkeyPatch, **lab: float) -> str:
+    """The study under each policy, with its knobs and its stretch; what is said at the end."""
+    first = folder / next(iter(policies))
+    for name, (shown, stretch) in policies.items():
+        monkeypatch.setattr(power_study, "Knobs", lambda shown=shown: SimpleNamespace(now=lambda: shown))
+        found = laboratory(stretch=stretch, **lab)
+        run_study(request(folder / name, like=first), found.services)
+        assert (found.executor.probes > 0) == (name == first.name)
+    messages = io.StringIO()
+    folders = [folder / name for name in policies]
+    conclude_policies(folders, request(folder, report=True), Services(messages=messages))
+    return messages.getvalue()
+
+
+def claims_of(folder: Path) -> dict[str, tuple[bool | None, str]]:
+    """P3 and P4, read from the folder."""
+    with Store.read(folder) as store:
+        analysis = stored_analysis(store)
+    return {one.id: (one.holds, one.ours) for one in analysis.claims if one.id in ("P3", "P4")}
+
+
+def test_a_study_under_each_policy_says_itself_what_they_do_to_the_unbalanced_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    policies: Under = {
+        "as-it-is": ({"governor": "ondemand", "turbo": "on"}, 1.9),
+        "governor-performance": ({"governor": "performance", "turbo": "on"}, 1.0),
+        "governor-powersave": ({"governor": "powersave", "turbo": "on"}, 3.0),
+        "turbo-off": ({"governor": "ondemand", "turbo": "off"}, 1.0),
+    }
+    said = under_policies(tmp_path, policies, monkeypatch)
+    found = claims_of(tmp_path / "as-it-is")
+    assert (found["P3"][0], found["P4"][0]) == (True, False)
+    assert found["P3"][1].startswith("as-it-is: 64 s become 1")
+    assert "energy was not measured" in found["P3"][1]
+    assert "powersave" not in found["P3"][1]  # beside ondemand it holds the lowest clock
+    assert "turbo-off" not in found["P3"][1]
+    assert "P3 holds: as-it-is: 64 s become" in said
+    assert "P4 does not hold" in said
+    assert "64 s become 1" in visible((tmp_path / "as-it-is/report.html").read_text())
+
+
+def test_a_policy_that_follows_the_load_may_keep_the_time_and_the_energy_of_the_highest_clock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    policies: Under = {
+        "as-it-is": ({"governor": "performance"}, 1.0),
+        "governor-powersave": ({"governor": "powersave"}, 1.0),
+    }
+    under_policies(tmp_path, policies, monkeypatch, joules=True)
+    found = claims_of(tmp_path / "as-it-is")
+    assert (found["P3"][0], found["P4"][0]) == (False, True)
+    assert "of the energy" in found["P4"][1]
+
+
+def test_without_the_highest_clock_no_policy_is_judged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    policies: Under = {
+        "as-it-is": ({"turbo": "on"}, 1.0),
+        "turbo-off": ({"turbo": "off"}, 1.9),
+    }
+    said = under_policies(tmp_path, policies, monkeypatch)
+    assert {holds for holds, _ in claims_of(tmp_path / "as-it-is").values()} == {None}
+    assert "P3 not told by these rows: no policy that follows the load" in said
 
 
 def test_without_a_frequency_policy_a_steady_clock_says_nothing_of_governors(tmp_path: Path) -> None:

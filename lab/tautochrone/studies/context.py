@@ -5,6 +5,7 @@ It is kept in ``study.json`` next to the rows, so that ``tauto report`` writes t
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
@@ -67,6 +68,13 @@ def begin(context: StudyContext, store: Store) -> None:
         with suppress(TautoError):  # nothing that is needed to go on
             context.idle_watts = load(context, store.folder).idle_watts
     save(context, store.folder)
+
+
+def load_all(empty: Context, folders: Iterable[Path]) -> Iterator[Context]:
+    """The contexts of folders, without those that cannot be read: opening their rows says why."""
+    for folder in folders:
+        with suppress(TautoError):
+            yield load(empty, folder)
 
 
 def load(empty: Context, folder: Path) -> Context:

@@ -19,7 +19,10 @@ Emulation = Mapping[int, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyRequest:
-    """The options that every study has, parsed. ``None`` means "choose for me"."""
+    """The options that every study has, parsed. ``None`` means "choose for me".
+
+    ``like``: the folder of a study whose work this one repeats, so that both can be compared.
+    """
 
     output: Path
     emulations: tuple[Emulation, ...] = ()
@@ -32,6 +35,13 @@ class StudyRequest:
     report: bool = True
     json: bool = False
     time_limit_seconds: float | None = None
+    like: Path | None = None
+
+    @property
+    def probed_in(self) -> tuple[Path, ...]:
+        """The folders whose probes hold here as well: where the study goes on, and `like`."""
+        own = () if self.fresh else (self.output,)
+        return own if self.like in (None, self.output) else (*own, self.like)
 
 
 @dataclass(frozen=True, slots=True)

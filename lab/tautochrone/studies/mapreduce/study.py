@@ -7,7 +7,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 from tautochrone import measure
-from tautochrone.errors import TautoError
 from tautochrone.executor import Executor
 from tautochrone.plan import Plan
 from tautochrone.report.analysis_types import NotMeasured
@@ -139,14 +138,10 @@ def prepare(request: MapReduceRequest, services: Services) -> Prepared:
 
 
 def _seconds_per_byte(prepared: Prepared, executor: Executor) -> float:
-    """From the folder where the study goes on, so that its tasks stay the same; else from a probe."""
-    if not prepared.request.fresh:
-        try:
-            known = contexts.load(MapReduceContext(), prepared.request.output).seconds_per_byte
-        except TautoError:
-            known = None  # another study's folder: opening its rows says so
-        if known is not None:
-            return known
+    """From a folder whose tasks these are to be, as where the study goes on; else from a probe."""
+    for known in contexts.load_all(MapReduceContext(), prepared.request.probed_in):
+        if known.seconds_per_byte is not None:
+            return known.seconds_per_byte
     return probe_seconds_per_byte(prepared.serial, prepared.order[0], executor)
 
 

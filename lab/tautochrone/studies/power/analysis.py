@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from tautochrone.report.power.analysis_types import PowerAnalysis
@@ -12,12 +12,21 @@ from tautochrone.studies.power.cells import collect, jobs_of, pair_of, report_jo
 from tautochrone.studies.power.claims import claims
 from tautochrone.studies.power.context import PowerContext
 from tautochrone.studies.power.paste import settings_to_paste
+from tautochrone.studies.power.policies import UnderPolicy
 from tautochrone.studies.power.recommendations import recommendations
 from tautochrone.studies.power.sentences import imbalance_advice, verdict_sentences, why_no_energy
 
 
-def analyse(rows: Iterable[Row], machine: Mapping[str, Any], context: PowerContext) -> PowerAnalysis:
-    """The analysis of the study's rows. ``machine`` is a record of tautochrone.machine/1."""
+def analyse(
+    rows: Iterable[Row],
+    machine: Mapping[str, Any],
+    context: PowerContext,
+    under: Sequence[UnderPolicy] = (),
+) -> PowerAnalysis:
+    """The analysis of the study's rows. ``machine`` is a record of tautochrone.machine/1.
+
+    ``under``: the same study under each frequency policy, this one among them.
+    """
     rows = list(rows)
     cells = collect(rows)
     pair = pair_of(cells)
@@ -36,7 +45,7 @@ def analyse(rows: Iterable[Row], machine: Mapping[str, Any], context: PowerConte
         settings_to_paste=settings_to_paste(cells),
         peers=context.peers,
         not_measured=context.not_measured,
-        claims=claims(cells, advised, no_energy, context.knobs),
+        claims=claims(cells, advised, no_energy, context.knobs, under),
         commands=context.commands,
         advice=(*context.machine_advice, *context.notices),
         quick=context.quick,

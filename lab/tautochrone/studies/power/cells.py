@@ -113,6 +113,12 @@ def pair_of(cells: Sequence[CellRuns]) -> CellRuns | None:
     return next((cell for cell in cells if cell.job == TOGETHER), None)
 
 
+def most_unequal(cells: Sequence[CellRuns]) -> CellRuns | None:
+    """The physics with the largest ratio of costs; None where both functions cost the same."""
+    unequal = [cell for cell in cells if cell.ratio is not None and cell.ratio > 1.0]
+    return max(unequal, key=lambda cell: cell.ratio or 0.0, default=None)
+
+
 def paired(one: Contender, reference: Contender, figure: Callable[[Row], float | None]) -> Ratio:
     """A positive figure of rows by that of the reference's, paired by the rounds that have both."""
     mine, theirs = (

@@ -12,7 +12,8 @@ from tautochrone.report.analysis_types import Claim, Ratio
 from tautochrone.report.power.analysis_types import Recommendation
 from tautochrone.studies.contenders import as_ratio, ratio
 from tautochrone.studies.power.cells import CellRuns, common_energy, jobs_of, pair_of
-from tautochrone.studies.power.judging import MATTERS, all_of, within
+from tautochrone.studies.power.judging import MATTERS, all_of, any_of, costs, within
+from tautochrone.studies.power.policies import AgainstHighest, UnderPolicy, against_highest
 from tautochrone.studies.power.recommendations import compared, times_as_fast
 from tautochrone.studies.power.works import (
     BLOCKS,
@@ -31,6 +32,9 @@ _P1_LEAST, _P1_MOST = 24.0 / _SERIAL_SECONDS, 27.0 / _SERIAL_SECONDS
 _P2_RATIO = 110.0 / 150.0
 _P2_TOLERANCE = 0.05
 _THREADS = 2
+_HIGHEST_SECONDS, _ADAPTIVE_SECONDS = 64.0, 120.0  # of the published unbalanced physics
+_P3_TOLERANCE, _P4_TOLERANCE = 0.1, 0.05
+_SESSIONS = "policies are measured one after the other, so drift between them is not removed"
 _KEPT = 0.95  # of its speed-up, with which a split has kept its balance
 
 
@@ -39,14 +43,14 @@ def claims(
     advised: Sequence[Recommendation],
     no_energy: str,
     knobs: Mapping[str, str],
+    under: Sequence[UnderPolicy] = (),
 ) -> tuple[Claim, ...]:
-    """P1 to P7, on this machine as it is."""
+    """P1 to P7, on this machine as it is; P3 and P4 from the same study `under` each of its policies."""
     jobs = jobs_of(cells)
     return (
         _p1(jobs),
         _p2(jobs, no_energy),
-        _policies("P3", knobs),
-        _policies("P4", knobs),
+        *_policies(knobs, under),
         _p5(pair_of(cells)),
         _p6(advised),
         _p7(jobs),
@@ -96,13 +100,59 @@ def _p2(jobs: Sequence[CellRuns], no_energy: str) -> Claim:
     return _claim("P2", "; ".join(parts), all_of(inside), f"published: {_P2_RATIO:.2f}")
 
 
-def _policies(id: str, knobs: Mapping[str, str]) -> Claim:
+def _policies(knobs: Mapping[str, str], under: Sequence[UnderPolicy]) -> tuple[Claim, Claim]:
+    """P3 and P4."""
+    found = [one for one in against_highest(under) if one.seconds.value is not None]
+    if found:
+        return _p3(found), _p4(found)
+    if under:
+        ours = "no policy that follows the load was measured beside the highest clock in enough rounds"
+        return _claim("P3", ours), _claim("P4", ours)
     if not knobs:
+        ours = "cannot be measured here"
         note = "the machine shows no frequency policy; tauto claims shows it on the simulated machine"
-        return _claim(id, "cannot be measured here", None, note)
-    policy = ", ".join(f"{knob} {value}" for knob, value in knobs.items())
-    note = "tauto study power --policies measures under each policy and compares each with the first"
-    return _claim(id, f"measured under {policy} alone", None, note)
+    else:
+        policy = ", ".join(f"{knob} {value}" for knob, value in knobs.items())
+        ours = f"measured under {policy} alone"
+        note = "tauto study power --policies measures under each policy and says it"
+    return _claim("P3", ours, None, note), _claim("P4", ours, None, note)
+
+
+def _p3(found: Sequence[AgainstHighest]) -> Claim:
+    """Is any policy as slow as the published one, and does it cost energy?"""
+    times = _ADAPTIVE_SECONDS / _HIGHEST_SECONDS
+    judged = []
+    for one in found:
+        parts = [within(one.seconds, times * (1 - _P3_TOLERANCE), times * (1 + _P3_TOLERANCE))]
+        if one.energy.value is not None:
+            parts.append(costs(one.energy))
+        judged.append(all_of(parts))
+    return _claim("P3", _under_each(found), any_of(judged), _SESSIONS)
+
+
+def _p4(found: Sequence[AgainstHighest]) -> Claim:
+    """Does any policy that follows the load keep the time of the highest clock, and its energy?"""
+    judged = []
+    for one in found:
+        ratios = [one.seconds] if one.energy.value is None else [one.seconds, one.energy]
+        judged.append(all_of([within(each, 1 - _P4_TOLERANCE, 1 + _P4_TOLERANCE) for each in ratios]))
+    note = f"holds where a policy keeps both within {text.percent(_P4_TOLERANCE)}; {_SESSIONS}"
+    return _claim("P4", _under_each(found), any_of(judged), note)
+
+
+def _under_each(found: Sequence[AgainstHighest]) -> str:
+    parts: list[str] = []
+    for one in found:
+        low, high = one.seconds.low, one.seconds.high
+        words = f"{one.name}: 64 s become {_HIGHEST_SECONDS * (one.seconds.value or 0.0):.0f} s"
+        if low is not None and high is not None:
+            words += f" ({_HIGHEST_SECONDS * low:.0f} to {_HIGHEST_SECONDS * high:.0f})"
+        if one.energy.value is not None:
+            words += f", {text.ratio(one.energy)} of the energy"
+        parts.append(words)
+    if all(one.energy.value is None for one in found):
+        parts.append("energy was not measured beside idle power")
+    return "; ".join(parts)
 
 
 def _p5(pair: CellRuns | None) -> Claim:

@@ -30,3 +30,4 @@ class PowerContext(StudyContext, kw_only=True):
     folder: str = "tautochrone-results/power"
     probe: Probe | None = None
     knobs: Mapping[str, str] = {}  # the frequency policy under which it ran, as far as the machine shows one
+    policies: tuple[str, ...] = ()  # the folders beside each other of the same study, one for each policy

@@ -30,6 +30,13 @@ def costs(found: Ratio) -> bool | None:
     return within(found, 1 + MATTERS, math.inf)
 
 
+def any_of(parts: Sequence[bool | None]) -> bool | None:
+    """True where one is, None where one is open or there is none, else False."""
+    if True in parts:
+        return True
+    return None if None in parts or not parts else False
+
+
 def all_of(parts: Sequence[bool | None]) -> bool | None:
     """False where one is, None where one is open or there is none, else True."""
     if False in parts:

@@ -9,7 +9,15 @@ from tautochrone.report import text
 from tautochrone.report.analysis_types import Ratio
 from tautochrone.report.power.analysis_types import Recommendation
 from tautochrone.studies.contenders import NOT_MEASURED, ratio
-from tautochrone.studies.power.cells import CellRuns, Contender, common_energy, jobs_of, pair_of, paired
+from tautochrone.studies.power.cells import (
+    CellRuns,
+    Contender,
+    common_energy,
+    jobs_of,
+    most_unequal,
+    pair_of,
+    paired,
+)
 from tautochrone.studies.power.configurations import label
 from tautochrone.studies.power.judging import MATTERS, all_of, costs, saves
 from tautochrone.studies.power.works import (
@@ -121,14 +129,8 @@ def _named(one: Contender) -> str:
     return label(one.way, one.threads)
 
 
-def _most_unequal(jobs: Sequence[CellRuns]) -> CellRuns | None:
-    """The physics with the largest ratio of costs."""
-    unequal = [cell for cell in jobs if cell.ratio is not None and cell.ratio > 1.0]
-    return max(unequal, key=lambda cell: cell.ratio or 0.0, default=None)
-
-
 def _imbalance(jobs: Sequence[CellRuns]) -> Recommendation:
-    cell = _most_unequal(jobs)
+    cell = most_unequal(jobs)
     functional = cell.find(FUNCTIONAL) if cell is not None else None
     domain = cell.find(DOMAIN, 2) if cell is not None else None
     found = ratio(functional, domain)
@@ -155,7 +157,7 @@ def stretch(cell: CellRuns, way: str) -> Ratio:
 
 
 def _governor(jobs: Sequence[CellRuns], knobs: Mapping[str, str]) -> Recommendation:
-    cell = _most_unequal(jobs)
+    cell = most_unequal(jobs)
     found = stretch(cell, FUNCTIONAL_FREE) if cell is not None else NOT_MEASURED
     if cell is None or found.value is None:
         return _open(PUBLISHED[2], "the unbalanced physics was not measured unpinned in enough rounds", ())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from tautochrone import measure
 from tautochrone.errors import TautoError
@@ -15,7 +16,8 @@ from tautochrone.report.power.analysis_types import PowerAnalysis
 from tautochrone.runners import PeerState
 from tautochrone.store import Store
 from tautochrone.studies import context as contexts
-from tautochrone.studies.concluding import conclude
+from tautochrone.studies.concluding import conclude, report_again
+from tautochrone.studies.options import StudyRequest
 from tautochrone.studies.placements import Layout, layout
 from tautochrone.studies.power.analysis import analyse
 from tautochrone.studies.power.configurations import Candidate
@@ -27,6 +29,7 @@ from tautochrone.studies.power.measuring import (
     probe,
     times_of,
 )
+from tautochrone.studies.power.policies import stored
 from tautochrone.studies.power.request import PowerRequest
 from tautochrone.studies.power.works import TOGETHER, WEIGHTED
 from tautochrone.studies.preparing import (
@@ -82,7 +85,26 @@ def run_study(request: PowerRequest, services: Services | None = None) -> PowerA
 def stored_analysis(store: Store) -> PowerAnalysis:
     """The analysis of a folder's rows, as the study that measured them gave it."""
     context = contexts.load(PowerContext(folder=str(store.folder)), store.folder)
-    return analyse(store.rows(None), store.machine, context)
+    return analyse(store.rows(None), store.machine, context, stored(store.folder, context.policies))
+
+
+def conclude_policies(
+    folders: Sequence[Path], request: StudyRequest, services: Services | None = None
+) -> None:
+    """Say what the same study under each policy tells, and write it into the first one's report."""
+    services = services or Services()
+    first = folders[0]
+    context = contexts.load(PowerContext(folder=str(first)), first)
+    context.policies = tuple(folder.name for folder in folders)
+    contexts.save(context, first)
+    with Store.read(first) as store:
+        analysis = stored_analysis(store)
+    words = {True: "holds", False: "does not hold", None: "not told by these rows"}
+    for claim in analysis.claims:
+        if claim.id in ("P3", "P4"):
+            services.say(f"{claim.id} {words[claim.holds]}: {claim.ours}. Published: {claim.published}.")
+    if request.report:
+        services.say(f"Report: {report_again(first)}")
 
 
 # -- before the first run --
@@ -128,14 +150,10 @@ def _refused(states: Sequence[PeerState], cpus: int) -> list[NotMeasured]:
 
 
 def _probe(prepared: Prepared, executor: Executor) -> Probe:
-    """From the folder where the study goes on, so that its work stays the same; else from runs."""
-    if not prepared.request.fresh:
-        try:
-            known = contexts.load(PowerContext(), prepared.request.output).probe
-        except TautoError:
-            known = None  # another study's folder: opening its rows says so
-        if known is not None and set(prepared.jobs) - {TOGETHER} <= set(known.job_seconds):
-            return known
+    """From a folder whose work this is to be, as where the study goes on; else from runs."""
+    for known in contexts.load_all(PowerContext(), prepared.request.probed_in):
+        if known.probe is not None and set(prepared.jobs) - {TOGETHER} <= set(known.probe.job_seconds):
+            return known.probe
     return probe(prepared.jobs, prepared.layout, executor)
 
 
