@@ -215,6 +215,11 @@ def test_a_model_is_a_line_with_its_error() -> None:
     assert estimate.fit("a machine", "perf", [*POINTS, (1.0, 18.0)]).error_percent > 3.0
 
 
+def test_a_meter_that_shows_no_power_makes_no_model() -> None:
+    with pytest.raises(TautoError, match="battery showed no power with 0 busy CPUs"):
+        estimate.fit("a machine", "battery", [(0.0, 0.0), *POINTS])
+
+
 def test_an_estimate_is_labelled_and_never_called_joules(tmp_path: Path) -> None:
     laboratory = Laboratory(tmp_path)
     estimate.save(estimate.fit("the lab's server", "perf", POINTS), tmp_path / "model.json")

@@ -43,10 +43,16 @@ class Model:
 
 
 def fit(machine: str, source: str, points: Sequence[tuple[float, float]]) -> Model:
-    """Least squares over (busy CPUs, watts). TautoError for too few different points."""
+    """Least squares over (busy CPUs, watts). TautoError for too few different points, and for no power."""
     if len(points) < _FEWEST_POINTS or len({busy for busy, _ in points}) < 2:
         raise TautoError(
             f"{len(points)} points of power do not make a model", f"Measure {_FEWEST_POINTS} loads or more"
+        )
+    dead = next((busy for busy, watts in points if not watts > 0.0), None)
+    if dead is not None:
+        raise TautoError(
+            f"{source} showed no power with {dead:g} busy CPUs, so it is no meter to fit a model to",
+            "Fit it on another machine: tauto energy --fit-model FILE",
         )
     idle, active = _line(points)
     errors: list[float] = []
