@@ -1,7 +1,9 @@
 #include "runners/control_group.hpp"
 
+#include <signal.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <vector>
@@ -54,8 +56,26 @@ void move_processes(const std::string& from, const std::string& to) {
     }
 }
 
+// The groups of one process all begin so.
+std::string prefix_of(const std::string& process) {
+    return "tauto-" + process + "-";
+}
+
 std::string own_name(const std::string& folder, const std::string& name) {
-    return folder + "/tauto-" + std::to_string(getpid()) + "-" + name;
+    return folder + "/" + prefix_of(std::to_string(getpid())) + name;
+}
+
+// The process that made this group for others to wait in, if it has been killed meanwhile; else empty.
+std::string killed_maker_of(const std::string& group) {
+    const std::string begin = "tauto-";
+    const std::string end = "-waiting";
+    if (!group.starts_with(begin) || !group.ends_with(end) || group.size() <= begin.size() + end.size())
+        return "";
+    const std::string process = group.substr(begin.size(), group.size() - begin.size() - end.size());
+    const auto number = detail::to_integer(process);
+    if (!number || *number <= 0) return "";
+    const bool is_gone = kill(static_cast<pid_t>(*number), 0) != 0 && errno == ESRCH;
+    return is_gone ? process : "";
 }
 
 }  // namespace
@@ -67,6 +87,11 @@ weighable_group::weighable_group(const std::filesystem::path& root) {
     if (!group) throw input_error("no control groups are mounted here" + std::string{remedy});
     folder_ = files.locate(group->folders().front());
     if (first) return;
+    const std::filesystem::path own{folder_};
+    if (const std::string maker = killed_maker_of(own.filename()); !maker.empty()) {
+        take_over(own, maker);
+        return;
+    }
     if (!has_word(folder_ + "/cgroup.controllers", "cpu"))
         throw input_error("the control group " + folder_ + " is given no CPU time to share out" + remedy);
     try {
@@ -79,6 +104,16 @@ weighable_group::weighable_group(const std::filesystem::path& root) {
 
 weighable_group::~weighable_group() {
     put_back();
+}
+
+void weighable_group::take_over(const std::filesystem::path& waiting, const std::string& maker) {
+    folder_ = waiting.parent_path();
+    waiting_ = waiting;
+    handed_on_ = true;
+    std::error_code unreadable;
+    for (const auto& one : std::filesystem::directory_iterator{folder_, unreadable})
+        if (one.path() != waiting && one.path().filename().string().starts_with(prefix_of(maker)))
+            remove_group(one.path());
 }
 
 void weighable_group::make_room() {

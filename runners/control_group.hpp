@@ -10,7 +10,8 @@ namespace tauto::runner {
 /// inside it that share CPU time by weight.
 ///
 /// Version 2 shares out only among groups, never between a group and a process beside it. So there the
-/// processes of the group wait in a group inside it, and go back at the end.
+/// processes of the group wait in a group inside it, and go back at the end. Where a run was killed before
+/// that, the next one takes over the group in which they wait.
 class weighable_group {
   public:
     /// `root` stands in for / in tests. Throws input_error that says why not, and what would help; then
@@ -23,6 +24,7 @@ class weighable_group {
     [[nodiscard]] const std::string& folder() const { return folder_; }
 
   private:
+    void take_over(const std::filesystem::path& waiting, const std::string& maker);
     void make_room();
     void put_back() const;
 

@@ -147,6 +147,44 @@ TEST_CASE("a_delegated_group_shares_out_by_weight_and_is_left_as_it_was") {
     CHECK(distinct(system.read(scope + "/cgroup.procs")) == names{"11", "12"});
 }
 
+// As a run leaves it that was killed: all processes wait in a group of this process's.
+void leave_waiting(const version_2& system, const std::string& process) {
+    const std::string waiting = scope + "/tauto-" + process + "-waiting";
+    system.write("proc/self/cgroup", "0::/user.slice/run-7.scope/tauto-" + process + "-waiting");
+    system.write(waiting + "/cgroup.type", "domain");
+    system.write(waiting + "/cgroup.controllers", "cpu");
+    system.write(waiting + "/cgroup.procs", "11\n12");
+    system.write(scope + "/tauto-" + process + "-first/cgroup.procs", "");
+    system.write(scope + "/cgroup.procs", "");
+    system.write(scope + "/cgroup.subtree_control", "cpu");
+}
+
+TEST_CASE("what_a_killed_run_left_is_taken_over_and_put_back") {
+    const version_2 system{"cpu memory pids"};
+    const std::string nobody = "4194305";  // above what Linux gives to any process
+    leave_waiting(system, nobody);
+    {
+        const weighable_group parent{system.root()};
+        CHECK(parent.folder() == system.root() + "/" + scope);
+        CHECK(system.groups_in(scope) == names{"tauto-" + nobody + "-waiting"});
+    }
+    CHECK(system.groups_in(scope).empty());
+    CHECK(system.read(scope + "/cgroup.subtree_control") == words{"cpu", "-cpu"});
+    CHECK(distinct(system.read(scope + "/cgroup.procs")) == names{"11", "12"});
+}
+
+TEST_CASE("what_a_living_run_has_made_stays_its_own") {
+    const version_2 system{"cpu memory pids"};
+    const std::string parent_process = std::to_string(getppid());
+    leave_waiting(system, parent_process);
+    const std::string waiting = scope + "/tauto-" + parent_process + "-waiting";
+    { const weighable_group parent{system.root()}; }
+    CHECK(system.groups_in(scope) ==
+          names{"tauto-" + parent_process + "-waiting", "tauto-" + parent_process + "-first"});
+    CHECK(system.groups_in(waiting).empty());
+    CHECK(distinct(system.read(waiting + "/cgroup.procs")) == names{"11", "12"});
+}
+
 TEST_CASE("a_group_that_shares_out_already_goes_on_doing_so") {
     const version_2 system{"cpu memory pids"};
     system.write(scope + "/cgroup.subtree_control", "cpu");
