@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import altair as alt
 from altair.typing import ChartType as Layers
@@ -18,6 +18,8 @@ from tautochrone.report.palette import RuntimeStyle
 from tautochrone.report.tables import Record
 
 __all__ = ["Layers"]
+
+Channel = TypeVar("Channel", alt.X, alt.Y)
 
 INK = "var(--ink)"
 QUIET = "var(--quiet)"
@@ -66,6 +68,26 @@ def decade_ticks(low: float, high: float) -> list[float]:
         if len(inside) <= 8:
             break
     return inside
+
+
+def log_axis(
+    channel: type[Channel],
+    field: str,
+    every: Sequence[float],
+    title: str,
+    *,
+    label: str = TIME_LABEL,
+    padding: float = 1.25,
+    grid: bool = True,
+) -> Channel:
+    """A logarithmic axis that holds `every` value: of times, or of what `label` writes."""
+    ticks = decade_ticks(min(every), max(every))
+    lines = alt.Undefined if grid else False
+    return channel(
+        f"{field}:Q",
+        scale=alt.Scale(type="log", domain=padded(every, padding), nice=False),
+        axis=alt.Axis(title=title, values=ticks, labelExpr=label, grid=lines),
+    )
 
 
 def powers_axis(records: Iterable[Record], field: str, title: str) -> alt.X:

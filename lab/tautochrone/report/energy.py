@@ -136,8 +136,9 @@ def _record(one: Point, cell: int) -> Record:
 
 
 def _chart(table: Sequence[Record], figure: Figure) -> dict[str, Any]:
-    x = _axis(alt.X, "seconds", "time", drawing.TIME_LABEL, table)
-    y = _axis(alt.Y, "joules", "energy", _ENERGY_LABEL, table)
+    seconds, joules = drawing.numbers(table, "seconds"), drawing.numbers(table, "joules")
+    x = drawing.log_axis(alt.X, "seconds", seconds, "time", padding=1.2)
+    y = drawing.log_axis(alt.Y, "joules", joules, "energy", label=_ENERGY_LABEL, padding=1.2)
     here = alt.Chart(alt.NamedData(name=_TABLE)).transform_filter("datum.cell === cell")
     tooltip = [
         alt.Tooltip("configuration:N", title="configuration"),
@@ -160,10 +161,3 @@ def _chart(table: Sequence[Record], figure: Figure) -> dict[str, Any]:
     ]
     chart = alt.layer(*layers).properties(height=360).add_params(*drawing.parameters(cell=0))
     return drawing.finished(chart)
-
-
-def _axis(channel: Any, field: str, title: str, label: str, table: Sequence[Record]) -> Any:
-    values = drawing.numbers(table, field)
-    scale = alt.Scale(type="log", domain=drawing.padded(values, 1.2), nice=False)
-    ticks = drawing.decade_ticks(min(values), max(values))
-    return channel(f"{field}:Q", scale=scale, axis=alt.Axis(title=title, values=ticks, labelExpr=label))

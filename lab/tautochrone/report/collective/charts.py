@@ -8,14 +8,13 @@ import altair as alt
 
 from tautochrone.report.collective.datasets import OPERATIONS, Datasets
 from tautochrone.report.drawing import (
-    TIME_LABEL,
     Layers,
     color,
-    decade_ticks,
     finished,
     interval,
     line_at_one,
     line_with_points,
+    log_axis,
     numbers,
     padded,
     parameters,
@@ -52,12 +51,7 @@ def _times(data: Datasets, look: list[RuntimeStyle], operation: str) -> Layers:
     """Time against length, the fitted lines below the points, a ring around what a step leads to."""
     points = data.tables[f"{operation}_points"]
     every = numbers(points, "seconds", "low", "high")
-    ticks = decade_ticks(min(every), max(every))
-    y = alt.Y(
-        "seconds:Q",
-        scale=alt.Scale(type="log", domain=padded(every, 1.25), nice=False),
-        axis=alt.Axis(title="time of a call", values=ticks, labelExpr=TIME_LABEL),
-    )
+    y = log_axis(alt.Y, "seconds", every, "time of a call")
     x = powers_axis(points, "words", _TITLE[operation])
     tooltip = [
         alt.Tooltip("configuration:N", title="library"),

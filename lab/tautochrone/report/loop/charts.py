@@ -12,10 +12,10 @@ from tautochrone.report.drawing import (
     TIME_LABEL,
     Layers,
     color,
-    decade_ticks,
     finished,
     interval,
     line_with_points,
+    log_axis,
     numbers,
     padded,
     parameters,
@@ -67,11 +67,7 @@ def _time(data: Datasets, look: list[RuntimeStyle]) -> Layers:
     times, bounds = data.tables["times"], data.tables["bounds"]
     every = numbers(times, "seconds", "low", "high") + numbers(bounds, "seconds")
     every += numbers(data.tables["points"], "seconds")
-    scale = alt.Scale(type="log", domain=padded(every, 1.3), nice=False)
-    axis = alt.Axis(
-        title="time of one iteration", values=decade_ticks(min(every), max(every)), labelExpr=TIME_LABEL
-    )
-    x, y = _size_axis(data), alt.Y("seconds:Q", scale=scale, axis=axis)
+    x, y = _size_axis(data), log_axis(alt.Y, "seconds", every, "time of one iteration", padding=1.3)
     tooltip = [
         alt.Tooltip("configuration:N", title="configuration"),
         alt.Tooltip("size:Q", title="size", format="d"),

@@ -9,15 +9,13 @@ import altair as alt
 
 from tautochrone.report.drawing import (
     INK,
-    TIME_LABEL,
     Layers,
     color,
-    decade_ticks,
     finished,
     interval,
     line_with_points,
+    log_axis,
     numbers,
-    padded,
     parameters,
     ratio_chart,
     shown,
@@ -52,10 +50,7 @@ def build(data: Datasets, share_that_pays: float) -> dict[str, dict[str, Any]]:
 
 
 def _length_axis(records: Sequence[Record]) -> alt.X:
-    every = numbers(records, "length")
-    ticks = decade_ticks(min(every), max(every))
-    axis = alt.Axis(title="length of one task, alone", values=ticks, labelExpr=TIME_LABEL, grid=False)
-    return alt.X("length:Q", scale=alt.Scale(type="log", domain=padded(every, 1.25), nice=False), axis=axis)
+    return log_axis(alt.X, "length", numbers(records, "length"), "length of one task, alone", grid=False)
 
 
 def _tooltip(*more: alt.Tooltip) -> list[alt.Tooltip]:

@@ -9,14 +9,13 @@ import altair as alt
 from tautochrone.report.drawing import (
     INK,
     QUIET,
-    TIME_LABEL,
     Layers,
     color,
-    decade_ticks,
     finished,
     interval,
     line_at_one,
     line_with_points,
+    log_axis,
     numbers,
     padded,
     parameters,
@@ -48,12 +47,7 @@ def build(data: Datasets) -> dict[str, dict[str, Any]]:
 
 
 def _time_axis(records: list[Record], title: str, *fields: str) -> alt.Y:
-    every = numbers(records, *fields)
-    return alt.Y(
-        f"{fields[0]}:Q",
-        scale=alt.Scale(type="log", domain=padded(every, 1.25), nice=False),
-        axis=alt.Axis(title=title, values=decade_ticks(min(every), max(every)), labelExpr=TIME_LABEL),
-    )
+    return log_axis(alt.Y, fields[0], numbers(records, *fields), title)
 
 
 def _here(table: str) -> alt.Chart:
@@ -241,16 +235,8 @@ def _accuracy(data: Datasets, look: list[RuntimeStyle]) -> Layers:
     """Energy error against the time for a unit of time: left is fast, low is right."""
     records = data.tables["accuracy"]
     times, errors = numbers(records, "unit_seconds"), numbers(records, "energy_error")
-    x = alt.X(
-        "unit_seconds:Q",
-        scale=alt.Scale(type="log", domain=padded(times, 1.3), nice=False),
-        axis=alt.Axis(
-            title="time for an N-body unit of time",
-            values=decade_ticks(min(times), max(times)),
-            labelExpr=TIME_LABEL,
-            grid=False,
-        ),
-    )
+    title = "time for an N-body unit of time"
+    x = log_axis(alt.X, "unit_seconds", times, title, padding=1.3, grid=False)
     y = alt.Y(
         "energy_error:Q",
         scale=alt.Scale(type="log", domain=padded(errors, 1.6), nice=False),
