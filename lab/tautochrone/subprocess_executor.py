@@ -20,6 +20,7 @@ from tautochrone import launcher
 from tautochrone.configuration import Configuration
 from tautochrone.errors import TautoError
 from tautochrone.executor import RunError, RunResult
+from tautochrone.helper_process import let_end
 
 PADDING_VARIABLE = "TAUTO_PADDING"
 LARGEST_PADDING_BYTES = 4095
@@ -129,18 +130,8 @@ class SubprocessExecutor:
     def _cancel(self) -> None:
         """Let the launcher stop the program in flight and end: the end of its input tells it to."""
         process, self._process = self._process, None
-        if process is None:
-            return
-        assert process.stdin is not None
-        assert process.stdout is not None
-        with suppress(OSError):
-            process.stdin.close()
-        try:
-            process.wait(_PATIENCE_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-        process.stdout.close()
+        if process is not None:
+            let_end(process, _PATIENCE_SECONDS)
 
     def _environment(self, configuration: Configuration) -> dict[str, str]:
         run = self._runs[configuration.config_id]

@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from tautochrone.errors import TautoError
+from tautochrone.helper_process import let_end
 from tautochrone.policy import watcher
 from tautochrone.policy.knobs import Knobs, Policy, Writes
 
@@ -63,16 +64,7 @@ class HeldPolicies:
         process, self._watcher = self._watcher, None
         if process is None:
             return
-        assert process.stdin is not None
-        with suppress(OSError):
-            process.stdin.close()
-        try:
-            process.wait(_PATIENCE_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-        assert process.stdout is not None
-        process.stdout.close()
+        let_end(process, _PATIENCE_SECONDS)
         watcher.restore(self._on_disk)  # in case the watcher was killed; else there is nothing to do
         self._require_originals()
 
@@ -114,6 +106,7 @@ class HeldPolicies:
         line = self._watcher.stdout.readline()
         answer: dict[str, Any] = json.loads(line) if line else {}
         if answer.get("said") != word:
+            let_end(self._watcher, _PATIENCE_SECONDS)
             raise TautoError(
                 "the process that puts the frequency policy back could not be started",
                 "Look whether the system ran out of memory (dmesg)",
