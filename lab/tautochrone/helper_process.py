@@ -8,7 +8,7 @@ from typing import Any
 
 
 def let_end(process: subprocess.Popen[Any], patience_seconds: float) -> None:
-    """Close its input, which tells it to end, and wait; kill it when the patience is over. Closes its output."""
+    """Close its input, which tells it to end, and wait; kill it when the patience is over."""
     assert process.stdin is not None
     assert process.stdout is not None
     with suppress(OSError):
