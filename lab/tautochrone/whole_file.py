@@ -13,7 +13,13 @@ def replacing(path: Path) -> Iterator[Path]:
     """A path beside `path` to write to, which takes its name at the end.
 
     Where anything fails, what stood at `path` stays and nothing is left beside it. OSError of the rename.
+    What a link leads to is replaced, not the link; a device or a pipe is written to as it is.
     """
+    if path.is_symlink():
+        path = path.resolve()
+    if path.exists() and not path.is_file():
+        yield path
+        return
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         yield unfinished

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,34 @@ def test_what_fails_leaves_the_old_file_and_nothing_beside_it(tmp_path: Path, er
         fail()
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_link_stays_and_leads_to_the_new_file(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    link = tmp_path / "latest.html"
+    link.symlink_to("there/page.html")
+    for content in ("first", "second"):
+        write_whole(link, content)
+        assert link.is_symlink()
+        assert [one.read_text() for one in (tmp_path / "there").iterdir()] == [content]
+
+
+def test_a_pipe_is_written_to_and_stays(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        write_whole(pipe, "page")
+        assert os.read(reader, 100) == b"page"
+    finally:
+        os.close(reader)
+    assert pipe.is_fifo()
+    assert list(tmp_path.iterdir()) == [pipe]
+
+
+def test_a_folder_in_the_way_is_an_error_of_the_system(tmp_path: Path) -> None:
+    with pytest.raises(IsADirectoryError):
+        write_whole(tmp_path, "page")
 
 
 def test_a_folder_that_is_not_there_is_an_error_of_the_system(tmp_path: Path) -> None:
