@@ -73,6 +73,52 @@ def test_values_of_a_launchers_options_are_not_the_program(
     assert words.split()[launch.program] == "sleep"
 
 
+@pytest.mark.parametrize(
+    ("words", "parts"),
+    [
+        ("mpirun -n 2 sleep 1 : -n 1 --bind-to core sort file", ["sleep", "sort"]),
+        ("mpirun -n 2 env A=1 sleep 1 : -n 1 true : cat", ["env", "true", "cat"]),
+        ("aprun -n 2 sleep 1 : -n 1 sort", ["sleep", "sort"]),
+        ("srun -n 2 sleep :", ["sleep"]),
+    ],
+)
+def test_the_programs_between_colons(
+    words: str, parts: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for launcher in ("mpirun", "aprun", "srun"):
+        executable(tmp_path / launcher, "#!/bin/sh\n")
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    launch = mpi_launch(words.split())
+    assert launch is not None
+    assert [words.split()[program] for _, program in launch.parts] == parts
+    assert launch.several == (len(parts) > 1)
+    found = behind(words.split())
+    assert [path.name for path in found.programs] == [one if one != "env" else "sleep" for one in parts]
+    assert found.mpi_launcher == words.split()[0]
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ("srun -n 4 --multi-prog programs", "# all\n0-2 sleep %t\n3 sort file\n"),
+        ("mpirun --app programs", "-n 3 sleep 1\n-n 1 --bind-to core sort file\n"),
+    ],
+)
+def test_the_programs_that_a_file_names(
+    words: str, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    executable(tmp_path / words.split()[0], "#!/bin/sh\n")
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(TautoError, match=r"cannot be read from programs.*write the programs into the comm"):
+        behind(words.split())
+    (tmp_path / "programs").write_text(text)
+    assert [path.name for path in behind(words.split()).programs] == ["sleep", "sort"]
+    launch = mpi_launch(words.split())
+    assert launch is not None
+    assert launch.several
+
+
 def test_the_programs_that_a_script_names(tmp_path: Path) -> None:
     script = executable(
         tmp_path / "job", "#!/bin/sh\n# a job\nexport A=1\nA=2 sleep 0 && sort -n /dev/null\n"

@@ -33,7 +33,7 @@ _OPERANDS = {"taskset": 1, "timeout": 1, "chrt": 1}  # words of their own before
 # Options of launchers that take a word of their own: of Open MPI's and hydra's mpirun, and of the cluster's.
 _MPIRUN_WITH_VALUE = re.compile(
     r"^-{1,2}(n|np|c|N|host|hosts|H|hostfile|machinefile|f|bind-to|map-by|rank-by|ppn|wd|wdir|path|prefix|x|am|"
-    r"tune|cpu-set|cpu-list|output-filename|timeout|iface|launcher|bootstrap|rmk|genvlist|envlist)$"
+    r"tune|cpu-set|cpu-list|output-filename|timeout|iface|launcher|bootstrap|rmk|genvlist|envlist|app|configfile)$"
 )
 _CLUSTER_WITH_VALUE: Mapping[str, re.Pattern[str]] = {
     "srun": re.compile(
@@ -51,6 +51,9 @@ _CLUSTER_WITH_VALUE: Mapping[str, re.Pattern[str]] = {
         r"numa-nodes-per-node|cpus-per-cu|cpu-binding|node-list|memory-per-pe|environment-override))$"
     ),
 }
+# Options whose file says which rank runs which program.
+_PROGRAMS_IN_FILE: Mapping[str, tuple[str, ...]] = {"srun": ("--multi-prog",)}
+_MPIRUN_PROGRAMS_IN_FILE = ("-app", "--app", "-configfile", "--configfile")
 _MPI_WITH_TWO = re.compile(r"^-{1,2}(mca|gmca|env|genv)$")
 _SHELLS = ("sh", "bash", "dash", "zsh", "ksh")
 _MOST_SCRIPT_BYTES = 1 << 20
@@ -58,11 +61,26 @@ _MOST_SCRIPT_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class MpiLaunch:
-    """An MPI launcher among the words of a command: ``words[launcher]``, its options, ``words[program]``."""
+    """An MPI launcher among the words of a command: ``words[launcher]``, its options, ``words[program]``.
+
+    ``parts``: of each program that it starts, where the options for it begin and where it stands itself;
+    more than one where colons stand between them (MPMD). ``from_file``: a file names the programs.
+    """
 
     name: str
     launcher: int
-    program: int
+    parts: tuple[tuple[int, int], ...]
+    from_file: bool = False
+
+    @property
+    def program(self) -> int:
+        """Where the first program stands."""
+        return self.parts[0][1]
+
+    @property
+    def several(self) -> bool:
+        """Whether it starts several programs at once."""
+        return len(self.parts) > 1 or self.from_file
 
 
 @dataclass(frozen=True)
@@ -101,10 +119,15 @@ def behind(command: Sequence[str]) -> Behind:
         if inner:
             return _joined(behind(inner), name, environment)
     if _launcher_name(name) in MPI_LAUNCHERS:
-        inner = _after_mpi_options(_launcher_name(name), rest)
-        if inner:
-            launched = _joined(behind(inner), name, {})
-            return Behind(launched.programs, launched.through, launched.environment, launched.is_script, name)
+        started = [_joined(behind(inner), name, {}) for inner in _started(_launcher_name(name), rest)]
+        if started:
+            return Behind(
+                tuple(dict.fromkeys(path for one in started for path in one.programs)),
+                tuple(dict.fromkeys(word for one in started for word in one.through)),
+                {key: value for one in started for key, value in one.environment.items()},
+                any(one.is_script for one in started),
+                name,
+            )
     if name in _SHELLS:
         return _of_shell(found, rest)
     return _of_file(found)
@@ -116,8 +139,16 @@ def mpi_launch(words: Sequence[str]) -> MpiLaunch | None:
     while inner:
         name, rest = PurePath(inner[0]).name, inner[1:]
         if _launcher_name(name) in MPI_LAUNCHERS:
-            program = len(words) - len(_after_mpi_options(_launcher_name(name), rest))
-            return MpiLaunch(_launcher_name(name), len(words) - len(inner), program)
+            launcher = len(words) - len(inner)
+            parts = tuple(
+                (
+                    launcher + 1 + begin,
+                    launcher + 1 + end - len(_after_mpi_options(_launcher_name(name), rest[begin:end])),
+                )
+                for begin, end in _between_colons(_launcher_name(name), rest)
+            )
+            from_file = _file_of_programs(_launcher_name(name), rest) is not None
+            return MpiLaunch(_launcher_name(name), launcher, parts, from_file)
         if name not in _WRAPPERS:
             return None
         _, inner = _without_options(name, rest)
@@ -127,6 +158,46 @@ def mpi_launch(words: Sequence[str]) -> MpiLaunch | None:
 def _launcher_name(name: str) -> str:
     """``mpirun`` of ``mpirun.openmpi``."""
     return name.partition(".")[0]
+
+
+def _started(launcher: str, words: list[str]) -> list[list[str]]:
+    """The commands that an MPI launcher starts, each from its program on."""
+    file = _file_of_programs(launcher, words)
+    if file is None:
+        parts = [
+            _after_mpi_options(launcher, words[begin:end]) for begin, end in _between_colons(launcher, words)
+        ]
+        return [part for part in parts if part]
+    try:
+        lines = [shlex.split(line, comments=True) for line in Path(file).read_text().splitlines()]
+    except (OSError, ValueError) as error:
+        raise TautoError(
+            f"the programs that {launcher} starts cannot be read from {file}: {error}",
+            "Put the file right, or write the programs into the command: mpirun -n 2 ./a : -n 2 ./b",
+        ) from error
+    if launcher in CLUSTER_LAUNCHERS:  # "0-3 ./program words": the ranks come first
+        return [line[1:] for line in lines if line[1:]]
+    parts = [_after_mpi_options(launcher, line) for line in lines]
+    return [part for part in parts if part]
+
+
+def _between_colons(launcher: str, words: Sequence[str]) -> list[tuple[int, int]]:
+    """Where each part of a launcher's words begins and ends: ``-n 2 ./a : -n 2 ./b`` has two."""
+    colons = [index for index, word in enumerate(words) if word == ":" and launcher != "srun"]
+    return list(zip([0, *(one + 1 for one in colons)], [*colons, len(words)], strict=True))
+
+
+def _file_of_programs(launcher: str, words: list[str]) -> str | None:
+    """The file that names the programs, where a launcher's options say so."""
+    options = _PROGRAMS_IN_FILE.get(launcher, _MPIRUN_PROGRAMS_IN_FILE)
+    after = _after_mpi_options(launcher, words)
+    own = words[: len(words) - len(after)]
+    found = next((index for index, word in enumerate(own) if word in options), None)
+    if found is None:
+        return None
+    if launcher in CLUSTER_LAUNCHERS:
+        return after[0] if after else None
+    return own[found + 1] if found + 1 < len(own) else None
 
 
 def _joined(inner: Behind, name: str, environment: Mapping[str, str]) -> Behind:

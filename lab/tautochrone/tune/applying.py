@@ -102,30 +102,40 @@ def _launch(words: Sequence[str], name: str) -> MpiLaunch:
 def ranks_of(words: Sequence[str]) -> str | None:
     """The number of ranks that the words of an MPI launcher ask for; None where they leave it open."""
     launch = mpi_launch(words)
-    found = _rank_word(words, launch) if launch is not None else None
-    if found is None:
+    if launch is None or launch.from_file:
         return None
-    index, before = found
-    return words[index].removeprefix(before)
+    found = [_rank_word(words, launch.name, *part) for part in launch.parts]
+    counts = [words[one[0]].removeprefix(one[1]) for one in found if one is not None]
+    if len(counts) == 1 == len(found):
+        return counts[0]
+    if len(counts) < len(found) or not all(one.isdecimal() for one in counts):
+        return None
+    return str(sum(map(int, counts)))
 
 
 def _with_ranks(words: list[str], count: str) -> list[str]:
     """The launcher's own number of ranks, if it has one, in place; the words of the program stay."""
-    found = _rank_word(words, _launch(words, "mpi_ranks"))
+    launch = _launch(words, "mpi_ranks")
+    if launch.several:
+        raise TautoError(
+            f"mpi_ranks is one number, and {launch.name} starts several programs here",
+            "Name the numbers in the command: mpirun -n {a} ./one : -n {b} ./two, with --value a=2,4",
+        )
+    found = _rank_word(words, launch.name, *launch.parts[0])
     if found is None:
         return _behind_launcher(words, "mpi_ranks", ["-n", count])
     index, before = found
     return [*words[:index], f"{before}{count}", *words[index + 1 :]]
 
 
-def _rank_word(words: Sequence[str], launch: MpiLaunch) -> tuple[int, str] | None:
-    """The word with the launcher's number of ranks, and what stands before the number in it."""
-    options = _RANK_OPTIONS.get(launch.name, _MPIRUN_RANK_OPTIONS)
-    for index in range(launch.launcher + 1, launch.program):
+def _rank_word(words: Sequence[str], launcher: str, begin: int, program: int) -> tuple[int, str] | None:
+    """The word with a program's number of ranks among its options, and what stands before the number."""
+    options = _RANK_OPTIONS.get(launcher, _MPIRUN_RANK_OPTIONS)
+    for index in range(begin, program):
         option, equals, _ = words[index].partition("=")
         if option in options and equals:
             return index, f"{option}="
-        if option in options and index + 1 < launch.program:
+        if option in options and index + 1 < program:
             return index + 1, ""
         if re.fullmatch(r"-n[0-9]+", option):
             return index, "-n"
