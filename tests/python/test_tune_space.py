@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
+import msgspec
 import pytest
 
 from tautochrone.errors import TautoError
-from tautochrone.tune.applying import applied, configuration
+from tautochrone.studies.options import parse_cpus
+from tautochrone.tune.applying import applied, configuration, ranks_of
 from tautochrone.tune.knobs import explain, in_words, knobs
 from tautochrone.tune.options import (
     TuneRequest,
@@ -17,6 +20,8 @@ from tautochrone.tune.options import (
     parse_fixed,
     parse_range,
 )
+from tautochrone.tune.services import Services
+from tautochrone.tune.showing import announce
 from tautochrone.tune.space import DEFAULT, Space, build_space, check_names, invalid
 from tautochrone.tune.values import MAKERS, multiplicities, place_of, values_of, weights_of
 from tune_fakes import findings, machine
@@ -165,7 +170,92 @@ def test_thread_counts_are_those_of_the_machine_or_the_users() -> None:
 
 def test_hybrid_cores_are_places_and_cpu_sets() -> None:
     assert values_of("places", HYBRID) == ("cores", "{0},{1}")
-    assert values_of("cpu_sets", HYBRID) == ("0-1", "0")
+    assert values_of("cpu_sets", HYBRID) == ("0-1", "2-3", "0")
+    assert values_of("cpu_sets", SMT) == ("0,2,4,6", "0,2", "0")
+
+
+QUOTA = place_of(msgspec.structs.replace(machine([1.0] * 4), usable_members=2))
+SMT_HYBRID = place_of(machine([1.0] * 4 + [0.5] * 2, threads_per_core=2))
+
+
+@pytest.mark.parametrize("runtime", ["tbb", "qt", "rayon", "go", "jvm"])
+def test_programs_that_count_cpus_are_tried_on_sets_of_them_with_the_finding(runtime: str) -> None:
+    found = space(runtime, place=SMT)
+    assert tried(found)["cpus"] == ("0,2,4,6", "0,2", "0")
+    because = next(one.because for one in found.tried if one.knob.name == "cpus")
+    assert because == f"{runtime}: {runtime}.so is linked and starts a thread for each CPU that it may use"
+    assert space(place=SMT).tried[0].because == "every program has it"
+
+
+@pytest.mark.parametrize("runtime", ["tbb", "qt"])
+def test_numbers_of_threads_are_numbers_of_cpus_where_no_variable_sets_them(runtime: str) -> None:
+    found = space(runtime, place=SMT, request={"values": {"threads": ("2", "5", "8")}})
+    assert tried(found)["cpus"] == (
+        "0,2",
+        "0-2,4,6",
+    )  # a thread of each core first; all eight are the default
+
+
+def test_a_pool_never_has_more_threads_than_the_cpus_that_it_may_use() -> None:
+    for runtime in ("go", "rayon", "jvm", "openblas"):
+        for one in space(runtime, place=SMT).candidates:
+            counts = [value for name, value in one.settings.items() if name != "cpus"]
+            if "cpus" in one.settings and counts:
+                room = len(parse_cpus(one.settings["cpus"]))
+                assert int(counts[0].rpartition("=")[2]) <= room, one.name
+    assert "4 threads on 2 CPUs" in invalid({"cpus": "0,2", "GOMAXPROCS": "4"})
+    assert not invalid({"cpus": "0,2", "GOMAXPROCS": "2"})
+
+
+@pytest.mark.parametrize(
+    ("runtimes", "place", "expert"),
+    [
+        (("tbb",), SMT, "cpus=0,2,4,6"),
+        (("qt",), SMT, "cpus=0,2,4,6"),
+        (("rayon",), SMT, "RAYON_NUM_THREADS=4"),
+        (("go",), SMT, "GOMAXPROCS=4"),
+        (("go",), QUOTA, "GOMAXPROCS=2"),
+        (("tbb",), QUOTA, "cpus=0-1"),
+        (("jvm",), SMT, "JAVA_TOOL_OPTIONS=-XX:ActiveProcessorCount=4"),
+        (("openblas",), SMT, "OPENBLAS_NUM_THREADS=4 cpus=0,2,4,6"),
+        (("mkl",), HYBRID, "MKL_NUM_THREADS=2 cpus=0-1"),
+        (("blis",), SMT_HYBRID, "BLIS_NUM_THREADS=2 cpus=0,2"),
+        (("tbb",), HYBRID, None),
+        (("openblas",), EQUAL, None),
+        (("go",), EQUAL, None),
+    ],
+)
+def test_the_expert_rule_of_each_runtime(runtimes: tuple[str, ...], place: Any, expert: str | None) -> None:
+    found = space(*runtimes, place=place)
+    assert found.expert == expert
+    assert expert is None or expert in {one.name for one in found.candidates}
+
+
+def test_a_blas_inside_an_openmp_program_has_one_thread_and_one_on_openmp_has_its_threads() -> None:
+    inside = space("libgomp", "openblas", place=SMT)
+    assert "OPENBLAS_NUM_THREADS=1" in (inside.expert or "")
+    below = space("libgomp", "openblas", place=SMT, static=False)
+    assert below.expert == "OMP_PLACES=cores OMP_PROC_BIND=close OMP_NUM_THREADS=4"
+
+
+def test_a_quota_is_tried_as_a_number_of_threads() -> None:
+    assert "2" in tried(space("libgomp", place=QUOTA))["OMP_NUM_THREADS"]
+    assert "2" not in tried(space("libgomp", place=EQUAL))["OMP_NUM_THREADS"]
+    assert tried(space("tbb", place=QUOTA))["cpus"] == ("0-1", "0")
+
+
+def test_what_is_not_tried_is_printed_with_its_reason_once() -> None:
+    said = io.StringIO()
+    announce(space("libgomp"), "it takes 1 s", Services(messages=said))
+    lines = said.getvalue().splitlines()
+    assert "  not tried: RAYON_NUM_THREADS  (the program has no rayon)" in lines
+    assert "  not tried: weighted_places  (the cores here are equally fast)" in lines
+    equal = io.StringIO()
+    announce(space("go"), "it takes 1 s", Services(messages=equal))
+    together = [one for one in equal.getvalue().splitlines() if "no libgomp or libomp" in one]
+    assert len(together) == 1
+    assert together[0].startswith("  not tried: OMP_NUM_THREADS, OMP_PLACES, ")
+    assert "  the expert rule leaves this program as it is" in equal.getvalue().splitlines()
 
 
 def test_the_user_adds_a_variable() -> None:
@@ -242,7 +332,7 @@ def test_braces_without_values_are_an_error() -> None:
 def test_thread_counts_that_nothing_takes_are_an_error_with_the_reason() -> None:
     threads = {"values": {"threads": ("1", "2")}}
     with pytest.raises(TautoError, match=r"--threads 1,2 changes nothing.*no libgomp or libomp.*xz -T\{thr"):
-        space("qt", request={**threads, "environment": {"X": ("a",)}})
+        space(request={**threads, "environment": {"X": ("a",)}})
     with pytest.raises(TautoError, match=r"--threads 1,2 changes nothing.*--fix settles OMP_NUM_THREADS"):
         space("libgomp", request={**threads, "fixed": {"OMP_NUM_THREADS": "2"}})
     assert tried(space("jvm", request=threads))["JAVA_TOOL_OPTIONS"] == (
@@ -323,6 +413,27 @@ def test_ranks_get_as_many_cores_as_their_threads_fill(place: Any, slots: dict[s
 def test_ranks_change_the_words_of_the_launcher_alone(words: str, with_ranks: str) -> None:
     made = applied(words.split(), (), {"mpi_ranks": "4x1"}, has_openmp=False)
     assert list(made.command) == with_ranks.split()
+
+
+def test_several_programs_of_one_launcher_keep_their_numbers_of_ranks() -> None:
+    command = ("mpirun", "-n", "2", "./ocean", "-n", "7", ":", "-n", "1", "./ice")
+    found = space("openmpi", "libgomp", mpi="mpirun", request={"command": command})
+    assert "several programs" in dict(found.left_out)["mpi_ranks"]
+    assert {"mpi_map", "mpi_bind"} <= tried(found).keys()
+    with pytest.raises(TautoError, match=r"mpi_ranks is one number.*mpirun -n \{a\}"):
+        applied(command, (), {"mpi_ranks": "4x1"})
+    bound = applied(command, (), {"mpi_bind": "none"}).command
+    assert list(bound) == ["mpirun", "--bind-to", "none", *command[1:]]
+    assert ranks_of(command) == "3"
+    assert ranks_of((*command, ":", "./rest")) is None
+    assert ranks_of(("mpirun", "-n", "2", "./solver", "-n", "7")) == "2"
+
+
+def test_numbers_of_ranks_of_several_programs_are_tried_where_they_stand_in_braces() -> None:
+    command = ("mpirun", "-n", "{a}", "./ocean", ":", "-n", "1", "./ice")
+    found = space("openmpi", mpi="mpirun", request={"command": command, "values": {"a": ("2", "3")}})
+    runs = [configuration(one, command, ()).command for one in found.candidates]
+    assert ["mpirun", "-n", "3", "./ocean", ":", "-n", "1", "./ice"] in runs
 
 
 def test_a_launcher_inside_a_script_keeps_its_words() -> None:

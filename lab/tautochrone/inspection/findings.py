@@ -77,6 +77,18 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
         """Whether the program has an OpenMP runtime."""
         return self.has(*_OPENMP)
 
+    @property
+    def counts_cpus(self) -> str:
+        """The finding that the program starts a thread for each CPU that it may use; empty: none says so."""
+        names = [one.name for one in known_runtimes() if one.counts_cpus and self.has(one.name)]
+        return f"{self.why(*names)} and starts a thread for each CPU that it may use" if names else ""
+
+    @property
+    def has_own_openmp(self) -> bool:
+        """Whether the program's own files call OpenMP, and not only a library such as OpenBLAS."""
+        of_its_own = (self.schedules.asks_environment, self.schedules.has_static_loops) != (False, False)
+        return self.has_openmp and of_its_own
+
     def why(self, *names: str) -> str:
         """The finding that speaks for any of these runtimes: "libgomp.so.1 is linked"."""
         for one in self.runtimes:
@@ -94,6 +106,7 @@ class Known:
     library: re.Pattern[str]
     mark: tuple[str, ...]
     sets: str
+    counts_cpus: bool
 
 
 @cache
@@ -101,7 +114,14 @@ def known_runtimes() -> tuple[Known, ...]:
     """The table, in its order."""
     text = (resources.files("tautochrone.inspection") / "runtimes.toml").read_text(encoding="utf-8")
     return tuple(
-        Known(name, one["title"], re.compile(one["library"]), tuple(one["mark"]), one["sets"])
+        Known(
+            name,
+            one["title"],
+            re.compile(one["library"]),
+            tuple(one["mark"]),
+            one["sets"],
+            one.get("pool") == "cpus",
+        )
         for name, one in tomllib.loads(text).items()
     )
 

@@ -16,12 +16,14 @@ from tautochrone.inspection.commands import CLUSTER_LAUNCHERS, mpi_launch
 from tautochrone.inspection.findings import Findings
 
 Kind = Literal["environment", "start", "mpi", "places", "argument"]
-Check = Literal["display_env", "affinity", "nice", "environment", "launcher", "none"]
+Check = Literal["display_env", "affinity", "nice", "environment", "threads", "launcher", "none"]
 _HOW_TO_CHECK: Mapping[Check, str] = {
     "display_env": "OMP_DISPLAY_ENV=verbose lists what the runtime took; a search asks it for its winner.",
-    "affinity": "taskset -cp PID, or Cpus_allowed_list in /proc/PID/status.",
-    "nice": "ps -o ni -p PID.",
-    "environment": "tr '\\0' '\\n' < /proc/PID/environ shows that the variable arrived.",
+    "affinity": "taskset -cp PID, or Cpus_allowed_list in /proc/PID/status; ls /proc/PID/task counts "
+    "threads. A search looks at those of its winner.",
+    "nice": "ps -o ni -p PID. A search looks at its winner's.",
+    "environment": "tr '\\0' '\\n' < /proc/PID/environ shows that it arrived; a search looks there.",
+    "threads": "ps -L -o lwp,psr,time -p PID shows how many threads work; a search counts its winner's.",
     "launcher": "sh -c 'taskset -cp $$' in place of the program says for each rank where it may run.",
 }
 
@@ -98,6 +100,11 @@ def missing(one: Knob, found: Findings, machine_facts: Mapping[str, bool]) -> st
         "unequal": (machine_facts.get("unequal", False), "the cores here are equally fast"),
         "several_cpus": (len(found.cpus) > 1, "there is one CPU"),
         "mpi_launcher": (launch is not None, without_launcher),
+        "one_program": (
+            launch is None or not launch.several,
+            "the launcher starts several programs, and their numbers of ranks belong together: "
+            "write {a} for one and try it with --value a=2,4",
+        ),
         "mpirun": (is_mpirun, "only mpirun has this option"),
         "no_mpi": (found.mpi_launcher is None, "an MPI launcher places its ranks itself"),
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +27,20 @@ def announce(space: Space, trial: str, services: Services) -> None:
     for one in space.tried:
         values = ", ".join(one.values[:_SHOWN_VALUES]) + (" …" if len(one.values) > _SHOWN_VALUES else "")
         services.say(f"  {one.knob.name}: {values}  ({one.because})")
+    for why, names in by_reason(space.left_out).items():
+        services.say(f"  not tried: {', '.join(names)}  ({why})")
+    if space.expert is None:
+        services.say("  the expert rule leaves this program as it is")
     part = f" of {space.combinations + 1}" if space.combinations + 1 > len(space.candidates) else ""
     services.say(f"{len(space.candidates)}{part} candidates, the program as it is among them.")
+
+
+def by_reason(left_out: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """The knobs that are not tried, together where the reason is the same."""
+    found: dict[str, list[str]] = {}
+    for name, why in left_out:
+        found.setdefault(why, []).append(name)
+    return found
 
 
 def show(

@@ -10,14 +10,24 @@ from types import MappingProxyType
 
 from tautochrone.errors import TautoError
 from tautochrone.inspection.findings import Findings
-from tautochrone.studies.options import format_cpus
+from tautochrone.studies.options import format_cpus, parse_cpus
+from tautochrone.tune.expert import THREADS, expert_settings
 from tautochrone.tune.knobs import Knob, Settings, knobs, missing
 from tautochrone.tune.options import TuneRequest, placeholders
-from tautochrone.tune.values import Place, processor_counts, threads_a_rank, values_of, weights_of
+from tautochrone.tune.values import (
+    Place,
+    first_cpus,
+    processor_count,
+    processor_counts,
+    threads_a_rank,
+    values_of,
+    weights_of,
+)
 
 DEFAULT = "default"
-THREADS = "threads"
+_CPUS = "cpus"
 _JVM_PROCESSORS = "jvm_processors"
+_SIZED_BY_MASK = ("tbb", "qt")  # no variable sets their number of threads: the CPUs that they may use do
 _SLOTS = "slot:PE="
 _MOST_COMBINATIONS = 1_000_000  # looked at; a random part of more
 
@@ -58,7 +68,7 @@ class Space:
 def build_space(request: TuneRequest, found: Findings, place: Place) -> Space:
     """All candidates of a request whose names were checked. TautoError where there is nothing to try."""
     tried, left_out = _tried(request, found, place)
-    _refuse_unused_threads(request, tried, left_out)
+    _refuse_unused_threads(request, found, tried, left_out)
     base = default_settings(request)
     combined: list[dict[str, str]] = []
     for settings in _combinations(tried, request.seed):
@@ -68,7 +78,7 @@ def build_space(request: TuneRequest, found: Findings, place: Place) -> Space:
         if "mpi_map" in request.fixed or not _other_slots(together, place):
             combined.append(together)
     unique = list({tuple(sorted(one.items())): one for one in combined}.values())
-    expert = _expert(request, found, place, tried, base)
+    expert = _expert({one.knob.name: one.values for one in tried}, request, found, place, base)
     chosen = _chosen(unique, expert, request)
     if not chosen:
         reasons = "; ".join(f"{name}: {why}" for name, why in left_out[:3])
@@ -113,7 +123,20 @@ def invalid(settings: Settings, fixed: Settings = MappingProxyType({})) -> str:
         room = _room(settings)
         if room is not None and int(threads) > room:
             return f"{threads} threads have {room} places"
-    return _misplaced_ranks(settings)
+    return _crowded_cpus(settings) or _misplaced_ranks(settings)
+
+
+def _crowded_cpus(settings: Settings) -> str:
+    """Why a pool would have more threads than the CPUs that it may use."""
+    if _CPUS not in settings:
+        return ""
+    room = len(parse_cpus(settings[_CPUS]))
+    for name, value in settings.items():
+        if name in knobs() and knobs()[name].values in (THREADS, _JVM_PROCESSORS):
+            count = processor_count(value)
+            if count is not None and count > room:
+                return f"{name}={value} would have {count} threads on {room} CPUs"
+    return ""
 
 
 def _misplaced_ranks(settings: Settings) -> str:
@@ -189,10 +212,12 @@ def _in_command(request: TuneRequest) -> tuple[str, ...]:
 
 
 def _refuse_unused_threads(
-    request: TuneRequest, tried: Sequence[Tried], left_out: Sequence[tuple[str, str]]
+    request: TuneRequest, found: Findings, tried: Sequence[Tried], left_out: Sequence[tuple[str, str]]
 ) -> None:
     """TautoError for numbers of threads that nothing would take."""
     takers = [one.name for one in knobs().values() if one.values in (THREADS, _JVM_PROCESSORS)]
+    if found.has(*_SIZED_BY_MASK):
+        takers.append(_CPUS)
     if THREADS not in request.values or THREADS in _in_command(request):
         return
     if any(one.knob.name in takers for one in tried):
@@ -218,7 +243,7 @@ def _tried(request: TuneRequest, found: Findings, place: Place) -> tuple[list[Tr
             continue
         why = _why_not(one, request, found, place)
         if not why:
-            values = _values(one, request, place)
+            values = _values(one, request, found, place)
             because = _because(one, found, place)
             why, values = _beside_fixed(one, values, request.fixed)
             if values:
@@ -241,6 +266,8 @@ def _because(one: Knob, found: Findings, place: Place) -> str:
         "mpi_launcher": f"{found.mpi_launcher} stands in the command",
     }
     runtime = [found.why(*one.needs)] if one.needs else []
+    if one.name == _CPUS and found.counts_cpus:
+        runtime = [found.counts_cpus]
     said = [*runtime, *(facts[name] for name in one.requires if name in facts)]
     return "; ".join(dict.fromkeys(said)) or "every program has it"
 
@@ -266,13 +293,15 @@ def _why_not(one: Knob, request: TuneRequest, found: Findings, place: Place) -> 
     return ""
 
 
-def _values(one: Knob, request: TuneRequest, place: Place) -> tuple[str, ...]:
+def _values(one: Knob, request: TuneRequest, found: Findings, place: Place) -> tuple[str, ...]:
     values = values_of(one.values, place)
     gone = {text.partition("=")[2] for text in request.excluded if text.startswith(f"{one.name}=")}
     if one.values == THREADS and THREADS in request.values:
         values = request.values[THREADS]
     elif one.values == _JVM_PROCESSORS and THREADS in request.values:
         values = processor_counts(request.values[THREADS])
+    elif one.name == _CPUS and THREADS in request.values and found.has(*_SIZED_BY_MASK):
+        values = first_cpus(request.values[THREADS], place)
     elif one.values == THREADS and place.usable == len(place.numbers):
         gone.add(str(place.usable))  # what every runtime takes by itself
     return tuple(value for value in values if value not in gone)
@@ -337,27 +366,11 @@ def _chosen(
 
 
 def _expert(
-    request: TuneRequest, found: Findings, place: Place, tried: Sequence[Tried], base: Settings
+    tried: Mapping[str, Sequence[str]], request: TuneRequest, found: Findings, place: Place, base: Settings
 ) -> dict[str, str] | None:
-    """What somebody who knows the machine would set without a measurement; None: nothing."""
-    open_to_us = {one.knob.name: one.values for one in tried}
-    wanted: dict[str, str] = {}
-    if "weighted_places" in open_to_us and not found.schedules.asks_environment:
-        wanted = {"weighted_places": open_to_us["weighted_places"][0]}
-    elif "OMP_NUM_THREADS" in open_to_us or "OMP_PLACES" in open_to_us:
-        wanted = {"OMP_PLACES": "cores", "OMP_PROC_BIND": "close"}
-        if place.layout.has_smt:
-            wanted["OMP_NUM_THREADS"] = str(len(place.one_a_core))
-        if found.schedules.asks_environment and place.unequal:
-            wanted["OMP_SCHEDULE"] = "dynamic,4"
-    elif "mpi_ranks" in open_to_us:
-        wanted = {"mpi_ranks": f"{place.usable}x1"}
-    for blas in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS"):
-        if blas in open_to_us and found.has_openmp:
-            wanted[blas] = "1"
-    if THREADS in open_to_us and str(len(place.one_a_core)) in open_to_us[THREADS]:
-        wanted[THREADS] = str(len(place.one_a_core))
-    known = {name: value for name, value in wanted.items() if value in open_to_us.get(name, ())}
+    """The expert's settings, as far as they may be tried; None where they leave everything as it is."""
+    wanted = expert_settings(tried, found, place)
+    known = {name: value for name, value in wanted.items() if value in tried.get(name, ())}
     settings = {**base, **known, **request.fixed}
     if settings == dict(base) or invalid(settings, request.fixed) or _excluded(settings, request.excluded):
         return None

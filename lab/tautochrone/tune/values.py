@@ -21,7 +21,10 @@ _CHUNKS = (1, 4, 16, 64)
 
 @dataclass(frozen=True)
 class Place:
-    """The machine as values are made for it. ``speeds``: relative, the fastest CPU 1; None: not measured."""
+    """The machine as values are made for it. ``speeds``: relative, the fastest CPU 1; None: not measured.
+
+    ``usable``: how many CPUs a quota pays for, of all those that may be used.
+    """
 
     layout: Layout
     usable: int
@@ -45,6 +48,17 @@ class Place:
         for one in self.cpus:
             seen.setdefault(one.core, one.number)
         return tuple(seen.values())
+
+    @property
+    def fast_cores(self) -> tuple[int, ...]:
+        """One hardware thread of each fast core."""
+        return tuple(cpu for cpu in self.one_a_core if cpu in self.fast)
+
+    @property
+    def in_turn(self) -> tuple[int, ...]:
+        """All CPUs, those first that are worth most: a thread of each core, fast cores before slow ones."""
+        cores = sorted(self.one_a_core, key=self.numbers.index)
+        return (*cores, *(cpu for cpu in self.numbers if cpu not in cores))
 
     @property
     def threads_a_core(self) -> int:
@@ -74,7 +88,7 @@ def place_of(machine: Machine) -> Place:
     record = machine.to_dict()
     cpus, _ = cpus_of(record)
     slowed = {one.cpu: one.factor for one in machine.emulated or ()}
-    found = layout(cpus, slowed, machine.usable_members)
+    found = layout(cpus, slowed)
     return Place(found, machine.usable_members, _speeds(machine))
 
 
@@ -94,9 +108,9 @@ def values_of(maker: str | Sequence[str], place: Place) -> tuple[str, ...]:
 
 
 def threads(place: Place) -> tuple[str, ...]:
-    """1, powers of two, the fast CPUs, one a core, all."""
+    """1, powers of two, the fast CPUs, the fast cores, one a core, all that a quota pays for."""
     most = place.usable
-    counts = {1, len(place.fast), len(place.one_a_core), most}
+    counts = {1, len(place.fast), len(place.fast_cores), len(place.one_a_core), most}
     counts |= {1 << power for power in range(most.bit_length()) if (1 << power) <= most}
     return tuple(str(count) for count in sorted(counts) if count <= most)
 
@@ -118,10 +132,20 @@ def schedules(place: Place) -> tuple[str, ...]:
 
 
 def cpu_sets(place: Place) -> tuple[str, ...]:
-    """The fast CPUs, one a core, a single one; never all, which is the default."""
-    sets = [place.fast, place.one_a_core, place.numbers[:1]]
-    everything = set(place.numbers)
-    texts = [format_cpus(one) for one in sets if one and set(one) != everything]
+    """By kind, one a core, as many as a quota pays for, half of the cores, one; never all: the default."""
+    slow = tuple(cpu for cpu in place.numbers if cpu not in place.fast)
+    counts = (place.usable, len(place.one_a_core) // 2, 1)
+    sets = [place.fast, place.fast_cores, place.one_a_core, slow, *(place.in_turn[:one] for one in counts)]
+    return _as_texts(sets, place)
+
+
+def first_cpus(counts: Sequence[str], place: Place) -> tuple[str, ...]:
+    """Sets of so many CPUs each, a thread of each core first; without all, which is the default."""
+    return _as_texts([place.in_turn[: int(one)] for one in counts if one.isdecimal()], place)
+
+
+def _as_texts(sets: Sequence[Sequence[int]], place: Place) -> tuple[str, ...]:
+    texts = [format_cpus(one) for one in sets if 0 < len(one) < len(place.numbers)]
     return tuple(dict.fromkeys(texts))
 
 
@@ -145,6 +169,12 @@ def jvm_processors(place: Place) -> tuple[str, ...]:
 def processor_counts(counts: Sequence[str]) -> tuple[str, ...]:
     """The option of a Java machine for each of these counts."""
     return tuple(f"-XX:ActiveProcessorCount={count}" for count in counts)
+
+
+def processor_count(value: str) -> int | None:
+    """The number in such an option or in a plain count; None where there is none."""
+    word = value.removeprefix("-XX:ActiveProcessorCount=")
+    return int(word) if word.isdecimal() else None
 
 
 def ranks(place: Place) -> tuple[str, ...]:
@@ -176,7 +206,10 @@ def multiplicities(place: Place) -> tuple[str, ...]:
     """
     if not place.speeds or not place.unequal:
         return ()
-    speeds = {cpu: place.speeds[cpu] for cpu in place.numbers if place.speeds.get(cpu, 0.0) > 0.0}
+    chosen_cpus = place.numbers[: place.usable]
+    speeds = {cpu: place.speeds[cpu] for cpu in chosen_cpus if place.speeds.get(cpu, 0.0) > 0.0}
+    if len(speeds) < 2:
+        return ()
     ratio = max(speeds.values()) / min(speeds.values())
     most = max(_MOST_THREADS_A_CPU * len(speeds), round(ratio) + len(speeds))
     found: dict[tuple[int, ...], float] = {}
