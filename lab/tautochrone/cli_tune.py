@@ -91,7 +91,7 @@ def tune(
         typer.Option("--same-output", help="An output that differs from the default's is a wrong answer."),
     ] = False,
     scratch: Annotated[
-        bool, typer.Option("--scratch", help="Each run in a folder of its own, with links to what is here.")
+        bool, typer.Option("--scratch", help="Each run in a folder of its own, with a copy of what is here.")
     ] = False,
     repeat: Annotated[int, typer.Option(help="Run the command so many times in each run.")] = 1,
     launcher: Annotated[

@@ -112,8 +112,9 @@ class Child:
 class Launcher:
     """Runs one program after another for the process at the other end of stdin and stdout."""
 
-    def __init__(self, counters: Any) -> None:
+    def __init__(self, counters: Any, observing: Any) -> None:
         self._counters = counters
+        self._observing = observing
         self._library = ctypes.CDLL(None)
         self._library.prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         self._woken, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -141,7 +142,10 @@ class Launcher:
         if isinstance(started, int):
             return {"start_error": started}
         child, counters = started
-        self._watch(child, float(request["time_limit"]))
+        observer = None
+        if observe := request.get("observe"):
+            observer = self._observing.Observer(child.pid, observe == "threads", request.get("names", ()))
+        self._watch(child, float(request["time_limit"]), observer)
         ended = time.monotonic()
         with suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)  # what the program left running in its group
@@ -175,6 +179,7 @@ class Launcher:
             "stdout": child.stdout.data.decode(errors="replace"),
             "stdout_bytes": child.stdout.total,
             "stderr": child.stderr.data.decode(errors="replace"),
+            "observed": observer.record() if observer is not None else None,
         }
 
     def _start(self, request: dict[str, Any]) -> tuple[Child, Any] | int:
@@ -241,9 +246,13 @@ class Launcher:
         finally:
             os._exit(127)
 
-    def _watch(self, child: Child, time_limit: float) -> None:
-        """Read the program's output until it ends; stop it at the limit or when told to."""
+    def _watch(self, child: Child, time_limit: float, observer: Any) -> None:
+        """Read the program's output until it ends; stop it at the limit or when told to.
+
+        Look at it meanwhile, if there is an observer.
+        """
         child.stop_at = child.started + time_limit
+        look_at = child.started if observer is not None else float("inf")
         with selectors.DefaultSelector() as selector:
             selector.register(self._woken, selectors.EVENT_READ, None)
             selector.register(0, selectors.EVENT_READ, "input")
@@ -257,7 +266,10 @@ class Launcher:
                 if now >= child.kill_at:
                     child.kill_at = float("inf")
                     os.killpg(child.pid, signal.SIGKILL)
-                wait = min(child.stop_at, child.kill_at) - now
+                if now >= look_at:
+                    observer.look()
+                    look_at = time.monotonic() + observer.wait
+                wait = min(child.stop_at, child.kill_at, look_at) - now
                 for key, _ in selector.select(None if wait == float("inf") else max(wait, 0.0)):
                     if isinstance(key.data, Output):
                         if not key.data.take():
@@ -351,4 +363,4 @@ def _write_all(descriptor: int, data: bytes) -> None:
 def main() -> None:
     """Serve until the input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the lab's to handle
-    Launcher(__import__("counters")).serve()
+    Launcher(__import__("counters"), __import__("observing")).serve()

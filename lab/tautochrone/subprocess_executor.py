@@ -29,15 +29,20 @@ _PATIENCE_SECONDS = 10.0
 _KINDS = {2: "failed", 3: "wrong_answer", 4: "missing_worker", 5: "not_installed"}
 
 Reads = Literal["runner", "elapsed"]
+Observes = Literal["memory", "threads"]
 
 
 @dataclass(frozen=True)
 class Printed:
-    """The ends of what a program wrote; `whole`: a file with all of its output, if that was asked for."""
+    """The ends of what a program wrote; `whole`: a file with all of its output, if that was asked for.
+
+    `observed`: what it looked like while it ran, as `observing.Observer.record` says it.
+    """
 
     output: str
     errors: str = ""
     whole: Path | None = None
+    observed: Mapping[str, Any] | None = None
 
 
 Judge = Callable[[Printed, Path | None], tuple[Mapping[str, Any], RunError | None]]
@@ -55,7 +60,8 @@ class SubprocessExecutor:
     The environment's size differs from run to run (0 to 4095 bytes, from `seed`): it moves the stack,
     which alone can make one program some percent faster than another (T. Mytkowicz and others, ASPLOS
     2009). `judge` looks at what a run that ended well has printed; with `whole_output` at all of it, which
-    is longer than what is kept otherwise. `runs_here`: not through a launcher that starts the program on
+    is longer than what is kept otherwise. `observe`: look at its processes while it runs, at their memory or
+    at their threads too, for the judge. `runs_here`: not through a launcher that starts the program on
     another machine. Use it as a context, or `close` it.
     """
 
@@ -68,7 +74,9 @@ class SubprocessExecutor:
         whole_output: bool = False,
         folders: Folders = nullcontext,
         runs_here: bool = True,
+        observe: Observes | None = None,
     ) -> None:
+        self._observe = observe
         self._reads = reads
         self._seed = seed
         self._judge = judge
@@ -92,6 +100,8 @@ class SubprocessExecutor:
                 "output_file": str(whole) if whole is not None else None,
                 **configuration.start,
             }
+            if self._observe is not None:
+                request |= {"observe": self._observe, "names": list(configuration.environment)}
             try:
                 answer = _ask(process, request)
             except BaseException:
@@ -103,7 +113,8 @@ class SubprocessExecutor:
             result = replace(result, cpus=len(cpus) if self._runs_here else None)
             if self._judge is None or result.error is not None:
                 return result
-            record, error = self._judge(Printed(answer["stdout"], answer["stderr"], whole), folder)
+            printed = Printed(answer["stdout"], answer["stderr"], whole, answer["observed"])
+            record, error = self._judge(printed, folder)
             return replace(result, record=record, error=error, seconds=None if error else result.seconds)
 
     def close(self) -> None:

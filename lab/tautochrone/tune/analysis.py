@@ -61,6 +61,7 @@ def analyse(rows: Sequence[Row], machine: Mapping[str, Any], context: TuneContex
         runs=len(rows),
         ended=context.ended,
         notices=(*context.notices, *_disturbances(final, machine)),
+        seen=context.seen if settings else (),
         settings_to_paste=settings_to_paste(context, settings),
         commands=_commands(context),
         advice=context.machine_advice,

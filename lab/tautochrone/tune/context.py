@@ -28,3 +28,4 @@ class TuneContext(StudyContext, kw_only=True):
     looks: tuple[int, ...] = ()
     eliminated: Mapping[str, str] = {}
     ended: str = ""
+    seen: tuple[str, ...] = ()  # of the winner, in one more run: its processes, their threads and CPUs

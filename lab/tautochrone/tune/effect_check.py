@@ -1,67 +1,146 @@
-"""Whether OpenMP's runtime took what it was given: it is run once more and asked, with OMP_DISPLAY_ENV."""
+"""Whether the winner's settings took effect: it is run once more and looked at while it runs.
+
+The kernel says where its threads may run, with which priority, and how many of them worked; OpenMP's runtimes
+list their variables with OMP_DISPLAY_ENV, and OpenBLAS names its kernels with OPENBLAS_VERBOSE.
+"""
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Mapping
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from tautochrone.configuration import Configuration
 from tautochrone.executor import Executor, RunError
+from tautochrone.report.text import count
+from tautochrone.studies.options import format_cpus, parse_cpus
 from tautochrone.subprocess_executor import Printed
 from tautochrone.tune.knobs import knobs
 
-_DISPLAYED = "displayed"
+_DISPLAYED, _PROCESSES = "displayed", "processes"
+_CORE = "OPENBLAS_CORETYPE"
 # Runtimes list their variables on standard error, of which less is kept than of standard output.
 _ERRORS_AS_OUTPUT = ("/bin/sh", "-c", '"$@" 2>&1 >/dev/null', "tauto-effect")
 # libgomp:  OMP_NUM_THREADS = '2'     libomp:   [host] OMP_NUM_THREADS='2'
 _LINE = re.compile(
     r"^\s*(?:\[\w+\]\s*)?(?P<name>(?:OMP|GOMP|KMP)_\w+)\s*=\s*'(?P<value>[^']*)'", re.MULTILINE
 )
+_OPENBLAS = re.compile(r"^Core: (?P<value>\w+)", re.MULTILINE)
+_COUNTS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
+_MOST_NICE = 19
 
 
-def took_effect(winner: Configuration, executor: Executor, time_limit_seconds: float) -> tuple[str, ...]:
-    """A sentence for each variable that the runtime has otherwise; nothing where all is as it was set.
+@dataclass(frozen=True)
+class Effect:
+    """``seen``: what a run with the settings looked like; ``otherwise``: where that is not what was set."""
 
-    `executor` judges by `read_displayed`, and starts programs as it did in the search.
+    seen: tuple[str, ...] = ()
+    otherwise: tuple[str, ...] = ()
+
+
+def took_effect(
+    winner: Configuration, executor: Executor, time_limit_seconds: float, runs_here: bool = True
+) -> Effect:
+    """Run once more and look; nothing is `otherwise` where all is as it was set.
+
+    `executor` judges by `read_displayed`, and starts programs as it did in the search. Of a program that
+    `runs_here` not, but on another machine, only what it prints can be seen.
     """
     wanted = {name: value for name, value in winner.environment.items() if _is_displayed(name)}
-    if not wanted:
-        return ()
+    asked = {"OMP_DISPLAY_ENV": "verbose"} if wanted.keys() - {_CORE} else {}
+    asked |= {"OPENBLAS_VERBOSE": "2"} if _CORE in wanted else {}
     asking = replace(
         winner,
         command=[*_ERRORS_AS_OUTPUT, *winner.command],
-        environment={**winner.environment, "OMP_DISPLAY_ENV": "verbose"},
+        environment={**winner.environment, **asked},
     )
     result = executor.run(asking, time_limit_seconds)
-    shown = result.record.get(_DISPLAYED)
-    if not shown:
+    processes = result.record.get(_PROCESSES, ()) if runs_here else ()
+    shown = result.record.get(_DISPLAYED) or {}
+    otherwise = [*_displayed_otherwise(wanted, shown), *_given_otherwise(winner, processes)]
+    if result.error is not None or (wanted and not shown):
         said = "failed" if result.error is not None else "said nothing"
-        return (f"the run with OMP_DISPLAY_ENV {said}: that the runtime took the settings was not seen",)
-    return tuple(
-        f"{name} is {shown[name]!r} for the runtime where {value!r} was set"
-        for name, value in wanted.items()
-        if name in shown and not same(value, shown[name])
+        how = f"the run with {' and '.join(asked)}" if asked else "the run that was to show its settings"
+        otherwise.insert(0, f"{how} {said}: that the runtime took the settings was not seen")
+    return Effect(tuple(_in_words(processes)), tuple(otherwise))
+
+
+def _displayed_otherwise(wanted: Mapping[str, str], shown: Mapping[str, str]) -> Iterable[str]:
+    for name, value in wanted.items():
+        if name in shown and not same(value, shown[name]):
+            yield f"{name} is {shown[name]!r} for the runtime where {value!r} was set"
+
+
+def _given_otherwise(winner: Configuration, processes: Sequence[Mapping[str, Any]]) -> Iterable[str]:
+    """What the kernel gave to the processes that worked, where it is not what was asked for."""
+    cpus = winner.start.get("cpus")
+    step = winner.start.get("nice")
+    for one in processes:
+        name = one["command"]
+        if isinstance(cpus, Sequence) and (given := _cpus(one["cpus"])) - set(cpus):
+            yield f"{name} may run on CPU {format_cpus(given)} where {format_cpus(cpus)} was asked for"
+        if isinstance(step, int) and step:
+            asked = min(os.getpriority(os.PRIO_PROCESS, 0) + step, _MOST_NICE)
+            if one["nice"] != [asked]:
+                yield f"{name} has the priority {_listed(one['nice'])} where {asked} was asked for"
+        for variable, value in winner.environment.items():
+            if (found := one["environment"].get(variable)) != value:
+                what = f"{variable}={found}" if found is not None else f"no {variable}"
+                yield f"{name} was started with {what} where {value!r} was set"
+    if processes:
+        busiest = processes[0]
+        for variable in _COUNTS:
+            value = winner.environment.get(variable, "")
+            if value.isdecimal() and int(value) != busiest["threads"]:
+                yield (
+                    f"{count(busiest['threads'], 'thread')} of {busiest['command']} did the work "
+                    f"where {variable}={value} was set"
+                )
+
+
+def _in_words(processes: Sequence[Mapping[str, Any]]) -> Iterable[str]:
+    """The processes that worked, those that look alike together."""
+    alike = Counter(
+        (one["command"], one["threads"], format_cpus(_cpus(one["cpus"])), _listed(one["nice"]))
+        for one in processes
     )
+    for (name, threads, cpus, nice), times in alike.items():
+        many = f"{times} processes of {name}" if times > 1 else name
+        each = " each" if times > 1 else ""
+        yield f"{many}: {count(threads, 'thread')} worked{each}, on CPU {cpus}, with nice {nice}"
+
+
+def _cpus(lists: Iterable[str]) -> set[int]:
+    return {cpu for one in lists if one for cpu in parse_cpus(one)}
+
+
+def _listed(values: Iterable[int]) -> str:
+    return ", ".join(str(one) for one in values)
 
 
 def _is_displayed(name: str) -> bool:
-    """Whether OMP_DISPLAY_ENV tells a variable in the words in which it was set."""
+    """Whether a runtime can be asked for a variable, and tells it in the words in which it was set."""
     if name in knobs():
         return knobs()[name].check == "display_env"
-    return name.startswith(("OMP_", "GOMP_", "KMP_"))
+    return name.startswith(("OMP_", "GOMP_", "KMP_")) or name == _CORE
 
 
 def read_displayed(printed: Printed, folder: Path | None) -> tuple[Mapping[str, Any], RunError | None]:
-    """What a run's row keeps of its output: the variables that a runtime listed. See `SubprocessExecutor`."""
-    return {_DISPLAYED: displayed(printed.output)}, None
+    """What a run's row keeps: the variables that a runtime listed, and the processes that worked."""
+    processes = printed.observed["processes"] if printed.observed is not None else []
+    return {_DISPLAYED: displayed(printed.output), _PROCESSES: processes}, None
 
 
 def displayed(text: str) -> dict[str, str]:
     """The variables that a runtime listed."""
-    return {found["name"]: found["value"] for found in _LINE.finditer(text)}
+    found = {one["name"]: one["value"] for one in _LINE.finditer(text)}
+    if core := _OPENBLAS.search(text):
+        found[_CORE] = core["value"]
+    return found
 
 
 def same(wanted: str, shown: str) -> bool:

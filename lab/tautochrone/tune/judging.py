@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import shutil
 import subprocess
-import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +14,7 @@ from tautochrone.measure import equal_answers
 from tautochrone.row import Row
 from tautochrone.session import CheckRows
 from tautochrone.subprocess_executor import Printed
-from tautochrone.tune.objective import MATCHED, Objective
+from tautochrone.tune.objective import MATCHED, MEMORY, Objective
 from tautochrone.tune.space import DEFAULT
 
 OUTPUT = "output_sha256"
@@ -40,6 +37,8 @@ class Judging:
     def __call__(self, printed: Printed, folder: Path | None) -> tuple[Mapping[str, Any], RunError | None]:
         """What to keep of an output, and what is wrong with it."""
         record: dict[str, Any] = {}
+        if self.objective.kind == "memory" and printed.observed is not None:
+            record[MEMORY] = printed.observed["memory_bytes"]
         if self.objective.kind == "regex":
             value = self.objective.matched(printed.output, printed.errors)
             if value is None or not value > 0:
@@ -92,16 +91,3 @@ def _checked(check: str, output: Path, folder: Path | None) -> str:
         return ""
     said = (done.stderr or done.stdout).decode(errors="replace").strip().splitlines()
     return f"the check ended with exit code {done.returncode}{': ' + said[-1] if said else ''}"
-
-
-@contextmanager
-def scratch_folder() -> Iterator[Path | None]:
-    """A folder for one run, with links to all that is in the present one; new files go there."""
-    here = Path.cwd()
-    folder = Path(tempfile.mkdtemp(prefix="tauto-scratch-"))
-    try:
-        for one in here.iterdir():
-            (folder / one.name).symlink_to(one)
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)

@@ -14,6 +14,9 @@ from tautochrone.row import Row
 MATCHED = "objective"
 """The field of a row's ``detail`` that holds what the regular expression found."""
 
+MEMORY = "processes_bytes"
+"""The field of a row's ``detail`` that holds the memory of all processes of the command together."""
+
 Kind = Literal["time", "energy", "edp", "ed2p", "memory", "regex"]
 KINDS = ("time", "energy", "edp", "ed2p", "memory")
 
@@ -52,7 +55,8 @@ class Objective:
         if self.kind == "time":
             return float(row["seconds"])
         if self.kind == "memory":
-            return float(row["max_rss_bytes"])
+            # What the kernel accounts is that of the largest process alone, but it misses no moment.
+            return float(max(row["max_rss_bytes"], (row.get("detail") or {}).get(MEMORY) or 0))
         if self.kind == "regex":
             value = float(row["detail"][MATCHED])
             return 1.0 / value if self.largest else value

@@ -26,6 +26,8 @@ def sentences(analysis: TuneAnalysis, objective: Objective) -> tuple[str, ...]:
         return ("Nothing can be said: the program as it is gave no result. The reasons are below.",)
     first = _use(winner, analysis, objective) if winner is not None else _leave(default, analysis, objective)
     said = [first, _race(analysis), _matters(analysis)]
+    if analysis.seen:
+        said.append(f"Seen in one more run with it: {'; '.join(analysis.seen)}.")
     failed = [one for one in analysis.candidates if one.figure is None and not one.stopped]
     if failed:
         said.append(

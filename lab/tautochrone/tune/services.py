@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import TextIO
 
@@ -13,10 +14,11 @@ from tautochrone.energy.metered_executor import ClosingExecutor, MeteredExecutor
 from tautochrone.machine import read_machine
 from tautochrone.machine_record import Machine
 from tautochrone.progress import Progress, progress_for
-from tautochrone.subprocess_executor import Judge, SubprocessExecutor
-from tautochrone.tune.judging import Judging, scratch_folder
+from tautochrone.subprocess_executor import Judge, Observes, SubprocessExecutor
+from tautochrone.tune.effect_check import read_displayed
+from tautochrone.tune.judging import Judging
 from tautochrone.tune.options import TuneRequest
-from tautochrone.tune.spreading import SpreadExecutor, runs_elsewhere
+from tautochrone.tune.spreading import SpreadExecutor, runs_elsewhere, scratch_of
 
 
 def _executor(request: TuneRequest, judge: Judge, meter: Found | None) -> ClosingExecutor:
@@ -24,19 +26,26 @@ def _executor(request: TuneRequest, judge: Judge, meter: Found | None) -> Closin
 
     def one() -> ClosingExecutor:
         whole = isinstance(judge, Judging) and judge.needs_whole_output
-        folders = {"folders": scratch_folder} if request.scratch else {}
         return SubprocessExecutor(
             reads="elapsed",
             seed=request.seed,
             judge=judge,
             whole_output=whole,
             runs_here=here,
-            **folders,
+            observe=_observed(judge),
+            folders=scratch_of(request) if request.scratch else nullcontext,
         )
 
     if request.nodes > 1:
         return SpreadExecutor(one, request.nodes)
     return MeteredExecutor(one(), meter) if meter is not None else one()
+
+
+def _observed(judge: Judge) -> Observes | None:
+    """What of a running program this judge wants to know."""
+    if judge is read_displayed:
+        return "threads"
+    return "memory" if isinstance(judge, Judging) and judge.objective.kind == "memory" else None
 
 
 @dataclass(frozen=True, slots=True)

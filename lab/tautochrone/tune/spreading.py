@@ -14,6 +14,7 @@ from tautochrone.executor import RunResult
 from tautochrone.inspection.commands import CLUSTER_LAUNCHERS, mpi_launch
 from tautochrone.tune.objective import Objective
 from tautochrone.tune.options import TuneRequest
+from tautochrone.tune.scratch import Scratch
 
 
 class SpreadExecutor:
@@ -59,6 +60,11 @@ def runs_elsewhere(request: TuneRequest) -> bool:
     """Whether runs take place on other nodes, of which this machine's meter knows nothing."""
     launch = mpi_launch(request.launcher)
     return request.nodes > 1 or (launch is not None and launch.name in CLUSTER_LAUNCHERS)
+
+
+def scratch_of(request: TuneRequest) -> Scratch:
+    """The scratch folders of a request: where all nodes see them, if its runs take place on others."""
+    return Scratch(request.folder, beside_results=runs_elsewhere(request))
 
 
 def check_spreading(request: TuneRequest, objective: Objective) -> None:

@@ -11,9 +11,10 @@ from tautochrone.errors import TautoError
 from tautochrone.inspection.watching import Watched, watch
 from tautochrone.subprocess_executor import Printed, output_file
 from tautochrone.tune.applying import Applied
-from tautochrone.tune.judging import Judging, scratch_folder
+from tautochrone.tune.judging import Judging
 from tautochrone.tune.options import TuneRequest
 from tautochrone.tune.search import round_seconds_at_first
+from tautochrone.tune.spreading import scratch_of
 
 SHORTEST_SECONDS = 0.005
 _WINDOW_SECONDS = 0.1
@@ -31,7 +32,7 @@ def try_out(made: Applied, request: TuneRequest, judging: Judging) -> Watched:
     limit = request.time_limit_seconds or max(request.budget_seconds, 1.0)
     before = _files_here()
     with ExitStack() as stack:
-        folder = stack.enter_context(scratch_folder()) if request.scratch else None
+        folder = stack.enter_context(scratch_of(request)()) if request.scratch else None
         whole = stack.enter_context(output_file()) if judging.needs_whole_output else None
         watched = watch([*request.launcher, *made.command], limit, made.environment, folder, whole)
         words = shlex.join(request.command)

@@ -31,7 +31,7 @@ from tautochrone.studies.preparing import machine_advice
 from tautochrone.tune.analysis import analyse
 from tautochrone.tune.applying import applied, configuration
 from tautochrone.tune.context import TuneContext
-from tautochrone.tune.effect_check import read_displayed, took_effect
+from tautochrone.tune.effect_check import Effect, read_displayed, took_effect
 from tautochrone.tune.judging import Judging
 from tautochrone.tune.objective import Objective, parse_objective
 from tautochrone.tune.options import TuneRequest
@@ -108,8 +108,9 @@ def run_tune(request: TuneRequest, services: Services | None = None) -> TuneAnal
         context.eliminated = dict(decision.eliminated)
         context.notices = tuple(store.notices)
         if decision.winner.name != DEFAULT:
-            said = _effect(decision.winner, prepared, plan.time_limit_seconds, services)
-            context.notices = (*context.notices, *said)
+            effect = _effect(decision.winner, prepared, plan.time_limit_seconds, services)
+            context.seen = effect.seen
+            context.notices = (*context.notices, *effect.otherwise)
         contexts.save(context, request.folder)
         analysis = analyse(store.rows(None), record, context)
         profile = write_profile(request.folder, context, analysis.settings, analysis.verdict_sentences[0])
@@ -119,12 +120,10 @@ def run_tune(request: TuneRequest, services: Services | None = None) -> TuneAnal
 
 def _effect(
     winner: Configuration, prepared: Prepared, time_limit_seconds: float, services: Services
-) -> tuple[str, ...]:
-    """What OpenMP's runtime has otherwise than it was set, by a run like all others, but not metered."""
-    if not prepared.found.has_openmp:
-        return ()
+) -> Effect:
+    """What the kernel and the runtimes made of the settings, by a run like all others, but not metered."""
     with closing(services.executor(prepared.request, read_displayed, None)) as executor:
-        return took_effect(winner, executor, time_limit_seconds)
+        return took_effect(winner, executor, time_limit_seconds, not runs_elsewhere(prepared.request))
 
 
 def prepare(request: TuneRequest, services: Services) -> Prepared:

@@ -73,3 +73,4 @@ class TuneAnalysis(Analysis, frozen=True, kw_only=True):
     runs: int = 0
     ended: str = ""
     notices: tuple[str, ...] = ()
+    seen: tuple[str, ...] = ()  # what the kernel gave to the winner's processes, in one more run

@@ -1,0 +1,165 @@
+"""What a running program and its children look like from outside: their memory, threads, CPUs and priority.
+
+The launcher looks at /proc now and then while a program runs, where it is asked to. Like the launcher it
+imports next to nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import Any
+
+FIRST_LOOKS_SECONDS, LATER_LOOKS_SECONDS = 0.01, 0.05
+_FIRST_LOOKS = 100
+_BUSY_PROCESS = 0.1  # of the CPU time of the busiest process: below it, it only starts others
+_BUSY_THREAD = 0.05  # of that of the process's busiest thread: below it, it only waits
+
+
+class _Thread:
+    """A thread: what it has run, where it may run, and at which looks it was there first and last."""
+
+    def __init__(self, look: int) -> None:
+        self.first = self.last = look
+        self.ran = 0
+        self.cpus = ""
+        self.nice = 0
+
+
+class _Process:
+    """A process, from its last exec on."""
+
+    def __init__(self, command: str, environment: dict[str, str]) -> None:
+        self.command = command
+        self.environment = environment
+        self.threads: dict[str, _Thread] = {}
+
+    @property
+    def ran(self) -> int:
+        return sum(one.ran for one in self.threads.values())
+
+
+class Observer:
+    """Looks at a program that runs.
+
+    ``threads``: at its threads too, and at these variables (`names`) in the environment of its processes.
+    """
+
+    def __init__(self, pid: int, threads: bool, names: Sequence[str] = ()) -> None:
+        self._pid = pid
+        self._looks_at_threads = threads
+        self._names = names
+        self._looks = 0
+        self._most_bytes = 0
+        self._processes: dict[int, _Process] = {}
+
+    @property
+    def wait(self) -> float:
+        """Seconds to the next look."""
+        return FIRST_LOOKS_SECONDS if self._looks < _FIRST_LOOKS else LATER_LOOKS_SECONDS
+
+    def look(self) -> None:
+        """Look once, at all processes that are there."""
+        self._looks += 1
+        total = 0
+        for pid in _tree(self._pid):
+            with suppress(OSError, ValueError, IndexError):
+                total += _peak_bytes(pid)
+                if self._looks_at_threads:
+                    self._look_at_threads(pid)
+        self._most_bytes = max(self._most_bytes, total)
+
+    def record(self) -> dict[str, Any]:
+        """``memory_bytes``: the peaks of the processes that were there together, added; the largest such sum.
+
+        ``processes``: those that worked, the busiest first; of each the threads that worked at a time, and
+        the lists of CPUs and the priorities that these had.
+        """
+        least = _BUSY_PROCESS * max((one.ran for one in self._processes.values()), default=0)
+        busy = [one for one in self._processes.values() if one.ran > 0 and one.ran >= least]
+        busy.sort(key=lambda one: -one.ran)
+        return {"memory_bytes": self._most_bytes or None, "processes": [_of_process(one) for one in busy]}
+
+    def _look_at_threads(self, pid: int) -> None:
+        command = _text(f"/proc/{pid}/comm").strip()
+        process = self._processes.get(pid)
+        if process is None or process.command != command:
+            process = _Process(command, self._environment(pid))
+            self._processes[pid] = process
+        for task in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208
+            folder = f"/proc/{pid}/task/{task}"
+            with suppress(OSError, ValueError, IndexError):
+                stat = _text(f"{folder}/stat").rpartition(")")[2].split()
+                thread = process.threads.setdefault(task, _Thread(self._looks))
+                thread.last = self._looks
+                thread.ran = _ran(folder, stat)
+                thread.nice = int(stat[16])
+                thread.cpus = _field(_text(f"{folder}/status"), "Cpus_allowed_list:")
+
+    def _environment(self, pid: int) -> dict[str, str]:
+        if not self._names:
+            return {}
+        text = _text(f"/proc/{pid}/environ")
+        if not text:
+            raise OSError("a process that ends, or has not yet begun")
+        words = (word.partition("=") for word in text.split("\0"))
+        return {name: value for name, _, value in words if name in self._names}
+
+
+def _of_process(process: _Process) -> dict[str, Any]:
+    threads = list(process.threads.values())
+    least = _BUSY_THREAD * max(one.ran for one in threads)
+    busy = [one for one in threads if one.ran >= least]
+    return {
+        "command": process.command,
+        "threads": max(sum(one.first <= two.first <= one.last for one in busy) for two in busy),
+        "cpus": sorted({one.cpus for one in busy}),
+        "nice": sorted({one.nice for one in busy}),
+        "environment": process.environment,
+    }
+
+
+def _tree(pid: int) -> Iterator[int]:
+    """A process and its offspring; those whose parent has ended belong to us, their reaper."""
+    waiting = _children(os.getpid())
+    if pid not in waiting:
+        waiting.append(pid)
+    while waiting:
+        one = waiting.pop()
+        yield one
+        waiting += _children(one)
+
+
+def _children(pid: int) -> list[int]:
+    found: list[int] = []
+    with suppress(OSError):
+        for task in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208
+            with suppress(OSError):
+                found += [int(word) for word in _text(f"/proc/{pid}/task/{task}/children").split()]
+    return found
+
+
+def _peak_bytes(pid: int) -> int:
+    """The most memory that a process has held since it began its program; 0 for one that has ended."""
+    words = _field(_text(f"/proc/{pid}/status"), "VmHWM:").split()
+    return int(words[0]) * 1024 if words else 0
+
+
+def _ran(folder: str, stat: Sequence[str]) -> int:
+    """Nanoseconds that a thread has run; by the clock's ticks where the kernel does not count them."""
+    with suppress(OSError):
+        return int(_text(f"{folder}/schedstat").split()[0])
+    return (int(stat[11]) + int(stat[12])) * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+
+
+def _field(status: str, name: str) -> str:
+    return next((line[len(name) :].strip() for line in status.splitlines() if line.startswith(name)), "")
+
+
+def _text(path: str) -> str:
+    with open(path, errors="replace") as file:  # noqa: PTH123
+        return file.read()

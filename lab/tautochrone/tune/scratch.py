@@ -1,0 +1,128 @@
+"""A folder for each run (``--scratch``): a private copy of what is here, and of no other run's files.
+
+Copies and not links: a program that opens an existing file for writing would write through a link into the
+user's own. Where the file system can, a copy shares its blocks with the original until one of them is
+written to (FICLONE), and costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from tautochrone.errors import TautoError
+from tautochrone.report.text import binary_bytes
+
+MOST_COPIED_BYTES = 4 << 30
+_FICLONE = 0x40049409
+_RESULTS = "tautochrone-results"
+
+
+@dataclass(frozen=True)
+class Scratch:
+    """Makes the folders. ``results``: what the lab itself writes, which no run is given.
+
+    ``beside_results``: the folders are made there and not where temporary files go, so that other nodes with
+    the same file system see them too.
+    """
+
+    results: Path | None = None
+    beside_results: bool = False
+    most_bytes: int = MOST_COPIED_BYTES
+
+    @contextmanager
+    def __call__(self) -> Iterator[Path | None]:
+        """A folder for one run. TautoError where there is too much to copy."""
+        parent = None
+        if self.beside_results and self.results is not None:
+            self.results.mkdir(parents=True, exist_ok=True)
+            parent = self.results.absolute()
+        folder = Path(tempfile.mkdtemp(prefix="tauto-scratch-", dir=parent))
+        try:
+            here = Path.cwd()
+            left_out = {here / _RESULTS} | ({self.results.absolute()} if self.results is not None else set())
+            try:
+                _Copy(here, folder, frozenset(left_out), self.most_bytes).run()
+            except OSError as error:
+                raise TautoError(
+                    f"this folder cannot be copied to {folder}: {error.strerror}",
+                    "Make room there, or name another place for temporary files in TMPDIR",
+                ) from error
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+@dataclass
+class _Copy:
+    """One copy of the folder ``here``. ``largest`` names what to move away where it is too much."""
+
+    here: Path
+    folder: Path
+    left_out: frozenset[Path]
+    most_bytes: int
+    copied_bytes: int = 0
+    largest: tuple[int, str] = (0, "")
+
+    def run(self) -> None:
+        self._folder(self.here, self.folder, (self.here.resolve(),))
+
+    def _folder(self, source: Path, target: Path, inside: tuple[Path, ...]) -> None:
+        """`inside`: the folders above, which a link may lead back to."""
+        with os.scandir(source) as entries:
+            for one in entries:
+                path = Path(one.path)
+                if path in self.left_out:
+                    continue
+                with suppress(
+                    FileNotFoundError, PermissionError
+                ):  # gone since, a link to nothing, or not ours to read
+                    if one.is_symlink() and self._link(path, target / one.name):
+                        continue
+                    if one.is_dir():
+                        real = path.resolve()
+                        if real not in inside:
+                            (target / one.name).mkdir()
+                            self._folder(path, target / one.name, (*inside, real))
+                    elif stat.S_ISREG(one.stat().st_mode):
+                        self._file(path, target / one.name, one.stat().st_size)
+
+    def _link(self, path: Path, target: Path) -> bool:
+        """A link that stays inside the folder stays a link, to the copy; False for one that leads out."""
+        words = path.readlink()
+        within = os.path.normpath(path.parent / words)
+        if words.is_absolute() or not Path(within).is_relative_to(self.here) or not path.exists():
+            return False
+        target.symlink_to(words)
+        return True
+
+    def _file(self, path: Path, target: Path, size: int) -> None:
+        self.largest = max(self.largest, (size, str(path.relative_to(self.here))))
+        if not _cloned(path, target):
+            self.copied_bytes += size
+            if self.copied_bytes > self.most_bytes:
+                raise TautoError(
+                    f"--scratch would copy more than {binary_bytes(self.most_bytes)} for each run "
+                    f"(the largest file: {self.largest[1]}, {binary_bytes(self.largest[0])})",
+                    "Start in a folder that holds what the program needs and no more, and name large files "
+                    "that it only reads by their absolute paths",
+                )
+            shutil.copyfile(path, target)
+        shutil.copystat(path, target)
+
+
+def _cloned(path: Path, target: Path) -> bool:
+    """A copy that shares its blocks; False where the file system has none."""
+    with path.open("rb") as source, target.open("wb") as new:
+        try:
+            fcntl.ioctl(new, _FICLONE, source.fileno())
+        except OSError:
+            return False
+    return True

@@ -1,0 +1,99 @@
+"""--scratch: what a run does to the files of its folder stays with that run."""
+
+from __future__ import annotations
+
+import os
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tautochrone.configuration import Configuration
+from tautochrone.errors import TautoError
+from tautochrone.tune.judging import Judging
+from tautochrone.tune.objective import parse_objective
+from tautochrone.tune.options import TuneRequest
+from tautochrone.tune.scratch import Scratch
+from tautochrone.tune.services import Services
+
+
+@pytest.fixture(autouse=True)
+def in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    return here
+
+
+def ran(script: str, times: int = 1) -> None:
+    request = TuneRequest(command=("sh",), scratch=True)
+    with closing(Services().executor(request, Judging(parse_objective("time")), None)) as executor:
+        for _ in range(times):
+            result = executor.run(Configuration("x", ["sh", "-c", script]), 30.0)
+            assert result.error is None, result.error
+
+
+def test_a_file_that_is_written_over_is_the_users_no_longer() -> None:
+    Path("state").write_text("mine")
+    Path("log").write_text("mine\n")
+    Path("deep/er").mkdir(parents=True)
+    Path("deep/er/state").write_text("mine")
+    ran("echo its > state; echo its >> log; echo its > deep/er/state; echo its > deep/new; rm -r deep/er")
+    assert Path("state").read_text() == "mine"
+    assert Path("log").read_text() == "mine\n"
+    assert Path("deep/er/state").read_text() == "mine"
+    assert not Path("deep/new").exists()
+
+
+def test_each_run_reads_what_was_there_and_not_what_another_run_left() -> None:
+    Path("count").write_text("a")
+    Path("count").chmod(0o640)
+    os.utime("count", (1e9, 1e9))
+    ran('test "$(cat count)" = a && test count -ot / && test -r count && echo b >> count', times=3)
+
+
+def test_links_that_lead_out_are_followed_and_those_that_stay_are_links(tmp_path: Path) -> None:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "input").write_text("mine")
+    Path("file").symlink_to(tmp_path / "outside" / "input")
+    Path("folder").symlink_to(tmp_path / "outside")
+    Path("one").write_text("1")
+    Path("same").symlink_to("one")
+    Path("nothing").symlink_to("no-such-file")
+    ran("echo its > file; echo its > folder/input; echo 2 > same; test $(cat one) = 2")
+    assert (tmp_path / "outside" / "input").read_text() == "mine"
+    assert Path("one").read_text() == "1"
+
+
+def test_a_link_to_a_folder_above_is_not_copied_without_end(tmp_path: Path) -> None:
+    Path("up").symlink_to(tmp_path.absolute())
+    Path("up-and-back").mkdir()
+    Path("up-and-back/here").symlink_to(Path.cwd())
+    ran("test -d up && test ! -e up/here && test ! -e up-and-back/here")
+
+
+def test_what_is_no_file_is_not_waited_for() -> None:
+    os.mkfifo("pipe")
+    ran("test ! -e pipe")
+
+
+def test_the_labs_own_results_are_not_copied(in_an_empty_folder: Path) -> None:
+    Path("tautochrone-results").mkdir()
+    Path("out").mkdir()
+    with Scratch(Path("out"))() as folder:
+        assert folder is not None
+        assert list(folder.iterdir()) == []
+    with Scratch(Path("out"), beside_results=True)() as folder:
+        assert folder is not None
+        assert folder.parent == in_an_empty_folder / "out"
+    assert list(Path("out").iterdir()) == []
+
+
+def test_too_much_to_copy_is_an_error_that_names_the_largest_file() -> None:
+    Path("small").write_bytes(b"x" * 100)
+    Path("large").write_bytes(b"x" * 3000)
+    with (
+        pytest.raises(TautoError, match=r"more than 2.*KiB for each run.*large, 2\.9.*absolute paths"),
+        Scratch(most_bytes=2048)(),
+    ):
+        pass
