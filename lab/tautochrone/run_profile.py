@@ -17,6 +17,14 @@ if TYPE_CHECKING:
 SCHEMA = "tautochrone.profile/1"
 BAD_INPUT = 2
 NOT_FOUND = 127
+_THREAD_COUNTS = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "BLIS_NUM_THREADS",
+    "RAYON_NUM_THREADS",
+    "GOMAXPROCS",
+)
 _USAGE = "Write it like tauto run profile.json -- ./solver case.in"
 
 
@@ -32,6 +40,7 @@ def run_words(words: Sequence[str]) -> int:
         made = command_of(profile, command, profile_name)
         for warning in apply(profile):
             print(f"tauto: warning: {warning}", file=sys.stderr)
+        print(f"tauto: {given(profile)}", file=sys.stderr)
     except ProfileError as error:
         print(f"tauto: error: {error}", file=sys.stderr)
         return BAD_INPUT
@@ -113,6 +122,25 @@ def apply(profile: Mapping[str, Any]) -> list[str]:
     return warnings + _looked_at(profile["environment"], allowed)
 
 
+def given(profile: Mapping[str, Any]) -> str:
+    """What the command begins with, as the kernel has it for this process: CPUs, priority, quota, variables."""
+    cpus = _status("Cpus_allowed_list") or _listed(os.sched_getaffinity(0))
+    said = [f"CPU {cpus}", f"nice {os.getpriority(os.PRIO_PROCESS, 0)}"]
+    if (quota := _quota()) is not None:
+        said.append(f"a quota of {quota:g} CPUs")
+    variables = " ".join(f"{name}={value}" for name, value in profile["environment"].items())
+    return f"given: {', '.join(said)}{f'; {variables}' if variables else ''}"
+
+
+def _status(name: str) -> str:
+    """A line of what the kernel says of this process; empty where it says nothing."""
+    try:
+        with open("/proc/self/status") as file:  # noqa: PTH123
+            return next((line.partition(":")[2].strip() for line in file if line.startswith(f"{name}:")), "")
+    except OSError:
+        return ""
+
+
 def _set_cpus(wanted: set[int], allowed: set[int]) -> None:
     try:
         os.sched_setaffinity(0, wanted)
@@ -136,10 +164,11 @@ def _looked_at(environment: Mapping[str, str], allowed: set[int]) -> list[str]:
                 f"OMP_PLACES names CPU {_listed(named - allowed)}, which may not be used here: "
                 "the runtime will drop the places"
             )
-    threads = environment.get("OMP_NUM_THREADS", "")
     quota = _quota()
-    if quota is not None and threads.isdecimal() and not places.startswith("{") and int(threads) > quota:
-        warnings.append(f"{threads} threads share a quota of {quota:g} CPUs")
+    for name in _THREAD_COUNTS if quota is not None and not places.startswith("{") else ():
+        threads = environment.get(name, "")
+        if threads.isdecimal() and quota is not None and int(threads) > quota:
+            warnings.append(f"{name} asks for {threads} threads, which share a quota of {quota:g} CPUs")
     return warnings
 
 

@@ -117,9 +117,9 @@ def test_what_a_program_or_its_script_undoes_is_noticed() -> None:
 
 def test_fewer_threads_than_were_asked_for_are_noticed(tmp_path: Path) -> None:
     program = compiled("static_loop.c", tmp_path, "-fopenmp")
-    asked = Configuration("x", [str(program), "20", "300000"], {"OMP_NUM_THREADS": "2"})
+    asked = Configuration("x", [str(program), "20", "30000"], {"OMP_NUM_THREADS": "2"})
     assert effect(asked).otherwise == ()
     alone = Configuration(
-        "x", ["sh", "-c", f"OMP_NUM_THREADS=1 exec {program} 20 300000"], {"OMP_NUM_THREADS": "2"}
+        "x", ["sh", "-c", f"OMP_NUM_THREADS=1 exec {program} 20 30000"], {"OMP_NUM_THREADS": "2"}
     )
     assert any("1 thread of static_loop" in one for one in effect(alone).otherwise)

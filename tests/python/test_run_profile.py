@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from tautochrone.run_profile import apply
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -45,9 +47,27 @@ def test_environment_cpus_and_priority_are_those_of_the_profile(tmp_path: Path) 
     path = profile(tmp_path, environment={"OMP_NUM_THREADS": "3"}, cpus=[cpu], nice=3)
     done = run(path, "--", "sh", "-c", "echo $OMP_NUM_THREADS; env -u OMP_NUM_THREADS nproc; nice; exit 7")
     before = os.getpriority(os.PRIO_PROCESS, 0)
-    assert done.stdout.split() == ["3", "1", str(min(before + 3, 19))]
-    assert done.stderr == ""
+    nice = min(before + 3, 19)
+    assert done.stdout.split() == ["3", "1", str(nice)]
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.startswith(f"tauto: given: CPU {cpu}, nice {nice}")
+    assert done.stderr.endswith("; OMP_NUM_THREADS=3\n")
     assert done.returncode == 7
+
+
+def test_what_the_kernel_gave_is_said_where_it_is_something_else(tmp_path: Path) -> None:
+    path = profile(tmp_path, cpus=[min(os.sched_getaffinity(0)), 1000])
+    done = run(path, "--", "grep", "Cpus_allowed_list", "/proc/self/status")
+    assert f"tauto: given: CPU {done.stdout.split()[1]}, nice" in done.stderr
+    assert "1000" not in done.stderr.splitlines()[-1]
+
+
+def test_threads_beyond_a_quota_are_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("GOMAXPROCS", "RAYON_NUM_THREADS"):
+        monkeypatch.setenv(name, "9")  # put back afterwards
+    monkeypatch.setattr("tautochrone.run_profile._quota", lambda: 1.5)
+    said = apply({"environment": {"GOMAXPROCS": "2", "RAYON_NUM_THREADS": "1"}})
+    assert said == ["GOMAXPROCS asks for 2 threads, which share a quota of 1.5 CPUs"]
 
 
 def test_a_folder_stands_for_its_profile(tmp_path: Path) -> None:
