@@ -9,6 +9,9 @@ It reads one request a line (JSON) and answers with one line; a line that comes 
 the end of the input, stops that program. It is started with `COMMAND`, knows nothing of the package around
 it and imports as little as it can: what it weighs (about 8 MB) is the least peak memory that can be told
 of a program.
+
+On another node it is started by that node's launcher (srun, ssh), stays there for all runs that the node
+gets, and so measures no waiting for a node.
 """
 
 from __future__ import annotations
@@ -144,9 +147,11 @@ class Launcher:
         child, counters = started
         observer = None
         if observe := request.get("observe"):
-            observer = self._observing.Observer(child.pid, observe == "threads", request.get("names", ()))
+            observer = self._observing.Observer(child.pid, observe, request.get("names", ()))
         self._watch(child, float(request["time_limit"]), observer)
         ended = time.monotonic()
+        if observer is not None:
+            observer.look_back()
         with suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)  # what the program left running in its group
         _, status, usage = os.wait4(child.pid, 0)
@@ -240,7 +245,10 @@ class Launcher:
                 os.sched_setaffinity(0, request["cpus"])
             if request.get("nice"):
                 os.nice(request["nice"])
-            os.execvpe(request["command"][0], request["command"], request["environment"])
+            environment = request["environment"]
+            if request.get("inherit"):  # on another node, whose variables are its own
+                environment = {**os.environ, **environment}
+            os.execvpe(request["command"][0], request["command"], environment)
         except OSError as error:
             os.write(failed, str(error.errno).encode())
         finally:

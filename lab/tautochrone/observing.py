@@ -44,14 +44,18 @@ class _Process:
 
 
 class Observer:
-    """Looks at a program that runs.
+    """Looks at a program that runs, at its ``memory``; or also at its ``threads``, or at its ``files``.
 
-    ``threads``: at its threads too, and at these variables (`names`) in the environment of its processes.
+    ``threads``: and at these variables (`names`) in the environment of its processes. ``files``: that are
+    mapped into its processes, with the most threads at a time and what is left when it has ended.
     """
 
-    def __init__(self, pid: int, threads: bool, names: Sequence[str] = ()) -> None:
+    def __init__(self, pid: int, what: str, names: Sequence[str] = ()) -> None:
         self._pid = pid
-        self._looks_at_threads = threads
+        self._what = what
+        self._files: set[str] = set()
+        self._most_threads = 0
+        self._left: list[str] = []
         self._names = names
         self._looks = 0
         self._most_bytes = 0
@@ -65,13 +69,26 @@ class Observer:
     def look(self) -> None:
         """Look once, at all processes that are there."""
         self._looks += 1
-        total = 0
+        total = threads = 0
         for pid in _tree(self._pid):
             with suppress(OSError, ValueError, IndexError):
                 total += _peak_bytes(pid)
-                if self._looks_at_threads:
+                if self._what == "threads":
                     self._look_at_threads(pid)
+                if self._what == "files":
+                    threads += len(os.listdir(f"/proc/{pid}/task"))  # noqa: PTH208
+                    self._look_at_files(pid)
         self._most_bytes = max(self._most_bytes, total)
+        self._most_threads = max(self._most_threads, threads)
+
+    def look_back(self) -> None:
+        """Look at what is still there when the program has ended."""
+        if self._what != "files":
+            return
+        for pid in _tree(self._pid):
+            with suppress(OSError, IndexError):
+                if _text(f"/proc/{pid}/stat").rpartition(")")[2].split()[0] != "Z":
+                    self._left.append(_text(f"/proc/{pid}/comm").strip())
 
     def record(self) -> dict[str, Any]:
         """``memory_bytes``: the peaks of the processes that were there together, added; the largest such sum.
@@ -82,7 +99,19 @@ class Observer:
         least = _BUSY_PROCESS * max((one.ran for one in self._processes.values()), default=0)
         busy = [one for one in self._processes.values() if one.ran > 0 and one.ran >= least]
         busy.sort(key=lambda one: -one.ran)
-        return {"memory_bytes": self._most_bytes or None, "processes": [_of_process(one) for one in busy]}
+        return {
+            "memory_bytes": self._most_bytes or None,
+            "processes": [_of_process(one) for one in busy],
+            "files": sorted(self._files),
+            "most_threads": self._most_threads,
+            "left_running": self._left,
+        }
+
+    def _look_at_files(self, pid: int) -> None:
+        for line in _text(f"/proc/{pid}/maps").splitlines():
+            path = line.partition("/")[2]
+            if path:
+                self._files.add(f"/{path}")
 
     def _look_at_threads(self, pid: int) -> None:
         command = _text(f"/proc/{pid}/comm").strip()

@@ -123,7 +123,7 @@ def apply(profile: Mapping[str, Any]) -> list[str]:
 
 
 def given(profile: Mapping[str, Any]) -> str:
-    """What the command begins with, as the kernel has it for this process: CPUs, priority, quota, variables."""
+    """What the command begins with, as the kernel has it for this process, and the variables."""
     cpus = _status("Cpus_allowed_list") or _listed(os.sched_getaffinity(0))
     said = [f"CPU {cpus}", f"nice {os.getpriority(os.PRIO_PROCESS, 0)}"]
     if (quota := _quota()) is not None:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import os
 import random
+import shlex
 import signal
 import subprocess
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sized
+from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePath
 from types import TracebackType
 from typing import Any, Literal, Self
 
@@ -26,10 +27,11 @@ PADDING_VARIABLE = "TAUTO_PADDING"
 LARGEST_PADDING_BYTES = 4095
 _MESSAGE_LINES = 3
 _PATIENCE_SECONDS = 10.0
+_BY_A_SHELL = ("ssh", "rsh")
 _KINDS = {2: "failed", 3: "wrong_answer", 4: "missing_worker", 5: "not_installed"}
 
 Reads = Literal["runner", "elapsed"]
-Observes = Literal["memory", "threads"]
+Observes = Literal["memory", "threads", "files"]
 
 
 @dataclass(frozen=True)
@@ -61,8 +63,9 @@ class SubprocessExecutor:
     which alone can make one program some percent faster than another (T. Mytkowicz and others, ASPLOS
     2009). `judge` looks at what a run that ended well has printed; with `whole_output` at all of it, which
     is longer than what is kept otherwise. `observe`: look at its processes while it runs, at their memory or
-    at their threads too, for the judge. `runs_here`: not through a launcher that starts the program on
-    another machine. Use it as a context, or `close` it.
+    at their threads too, for the judge. `through`: the words of a cluster's launcher, which starts our own
+    small process on a node, for all runs; it finds the same files there, and those with all output lie in
+    `output_folder`. `runs_here`: this is not another machine. Use it as a context, or `close` it.
     """
 
     def __init__(
@@ -75,7 +78,11 @@ class SubprocessExecutor:
         folders: Folders = nullcontext,
         runs_here: bool = True,
         observe: Observes | None = None,
+        through: Sequence[str] = (),
+        output_folder: Path | None = None,
     ) -> None:
+        self._through = tuple(through)
+        self._output_folder = output_folder
         self._observe = observe
         self._reads = reads
         self._seed = seed
@@ -88,25 +95,10 @@ class SubprocessExecutor:
 
     def run(self, configuration: Configuration, time_limit: float) -> RunResult:
         """Run to the end, or to the limit. KeyboardInterrupt ends the program and its group first."""
-        process = self._launcher()
         with ExitStack() as stack:
             folder = stack.enter_context(self._folders())
-            whole = stack.enter_context(output_file()) if self._whole_output else None
-            request = {
-                "command": [str(word) for word in configuration.command],
-                "environment": self._environment(configuration),
-                "time_limit": time_limit,
-                "folder": str(folder) if folder is not None else None,
-                "output_file": str(whole) if whole is not None else None,
-                **configuration.start,
-            }
-            if self._observe is not None:
-                request |= {"observe": self._observe, "names": list(configuration.environment)}
-            try:
-                answer = _ask(process, request)
-            except BaseException:
-                self._cancel()
-                raise
+            whole = stack.enter_context(output_file(self._output_folder)) if self._whole_output else None
+            answer = self.answer(configuration, time_limit, folder, whole)
             cpus = configuration.start.get("cpus") or os.sched_getaffinity(0)
             assert isinstance(cpus, Sized)
             result = _result(configuration, answer, self._reads, time_limit)
@@ -116,6 +108,34 @@ class SubprocessExecutor:
             printed = Printed(answer["stdout"], answer["stderr"], whole, answer["observed"])
             record, error = self._judge(printed, folder)
             return replace(result, record=record, error=error, seconds=None if error else result.seconds)
+
+    def answer(
+        self,
+        configuration: Configuration,
+        time_limit: float,
+        folder: Path | None = None,
+        whole: Path | None = None,
+    ) -> dict[str, Any]:
+        """What the launcher says of a run, as it says it; nobody judges it."""
+        if folder is None and not self._runs_here:
+            folder = Path.cwd()
+        request = {
+            "command": [str(word) for word in configuration.command],
+            "environment": self._environment(configuration),
+            "inherit": not self._runs_here,
+            "time_limit": time_limit,
+            "folder": str(folder) if folder is not None else None,
+            "output_file": str(whole) if whole is not None else None,
+            **configuration.start,
+        }
+        if self._observe is not None:
+            request |= {"observe": self._observe, "names": list(configuration.environment)}
+        process = self._launcher()
+        try:
+            return _ask(process, request, self._through)
+        except BaseException:
+            self._cancel()
+            raise
 
     def close(self) -> None:
         """End the launcher, and with it what may still run. Closing twice is allowed."""
@@ -133,9 +153,16 @@ class SubprocessExecutor:
     def _launcher(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
             # A session of its own: the terminal's Ctrl-C reaches the lab alone, which ends the run in order.
-            self._process = subprocess.Popen(
-                launcher.COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
-            )
+            words = _begun_through(self._through)
+            try:
+                self._process = subprocess.Popen(
+                    words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+                )
+            except OSError as error:
+                raise TautoError(
+                    f"--launcher {words[0]} cannot be started: {error.strerror}",
+                    "Write it as the shell would find it",
+                ) from error
         return self._process
 
     def _cancel(self) -> None:
@@ -149,17 +176,29 @@ class SubprocessExecutor:
         self._runs[configuration.config_id] += 1
         chance = random.Random(f"{self._seed} {configuration.config_id} {run}")
         padding = "x" * chance.randint(0, LARGEST_PADDING_BYTES)
-        return {**os.environ, **configuration.environment, PADDING_VARIABLE: padding}
+        usual = os.environ if self._runs_here else {}
+        return {**usual, **configuration.environment, PADDING_VARIABLE: padding}
 
 
 @contextmanager
-def output_file() -> Iterator[Path]:
-    """A file for all that one run prints."""
-    with tempfile.NamedTemporaryFile(prefix="tauto-output-") as file:
+def output_file(folder: Path | None = None) -> Iterator[Path]:
+    """A file for all that one run prints, where temporary files go, or in this folder."""
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(prefix="tauto-output-", dir=folder and folder.absolute()) as file:
         yield Path(file.name)
 
 
-def _ask(process: subprocess.Popen[bytes], request: Mapping[str, Any]) -> dict[str, Any]:
+def _begun_through(through: Sequence[str]) -> list[str]:
+    """The words that start the launcher, here or on a node; ssh makes one line of them for a shell."""
+    if through and PurePath(through[0]).name in _BY_A_SHELL:
+        return [*through, shlex.join(launcher.COMMAND)]
+    return [*through, *launcher.COMMAND]
+
+
+def _ask(
+    process: subprocess.Popen[bytes], request: Mapping[str, Any], through: Sequence[str]
+) -> dict[str, Any]:
     assert process.stdin is not None
     assert process.stdout is not None
     line = b""
@@ -167,6 +206,11 @@ def _ask(process: subprocess.Popen[bytes], request: Mapping[str, Any]) -> dict[s
         process.stdin.write(json.dumps(request).encode() + b"\n")
         process.stdin.flush()
         line = process.stdout.readline()
+    if not line and through:
+        raise TautoError(
+            f"{shlex.join(through)} ended (exit code {process.poll()}) before it had an answer",
+            f"Try it alone: {shlex.join(through)} {launcher.COMMAND[0]} --version; nodes need the same files",
+        )
     if not line:
         raise TautoError(
             f"the process that starts the programs has died (exit code {process.poll()})",

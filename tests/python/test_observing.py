@@ -82,10 +82,10 @@ def test_nobody_looks_unless_asked() -> None:
     assert found[0].observed is None
 
 
-def effect(configuration: Configuration, runs_here: bool = True) -> Effect:
+def effect(configuration: Configuration) -> Effect:
     request = TuneRequest(command=("sh",))
     with closing(Services().executor(request, read_displayed, None)) as executor:
-        return took_effect(configuration, executor, 30.0, runs_here)
+        return took_effect(configuration, executor, 30.0)
 
 
 def test_an_effect_is_said_in_words() -> None:
@@ -95,7 +95,6 @@ def test_an_effect_is_said_in_words() -> None:
     assert found.otherwise == ()
     assert len(found.seen) == 1
     assert found.seen[0].endswith(f"worked, on CPU {cpu}, with nice {os.nice(0)}")
-    assert effect(Configuration("x", command), runs_here=False) == Effect()
 
 
 def test_what_a_program_or_its_script_undoes_is_noticed() -> None:

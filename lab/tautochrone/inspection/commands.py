@@ -155,6 +155,17 @@ def mpi_launch(words: Sequence[str]) -> MpiLaunch | None:
     return None
 
 
+def only_wraps(words: Sequence[str]) -> bool:
+    """Whether these words start what follows on this machine: ``env``, ``nice`` and the like, or none."""
+    inner = list(words)
+    while inner:
+        name = PurePath(inner[0]).name
+        if name not in _WRAPPERS:
+            return False
+        _, inner = _without_options(name, inner[1:])
+    return True
+
+
 def _launcher_name(name: str) -> str:
     """``mpirun`` of ``mpirun.openmpi``."""
     return name.partition(".")[0]

@@ -72,7 +72,6 @@ def configuration(
     *,
     has_openmp: bool = True,
     repeat: int = 1,
-    launcher: Sequence[str] = (),
 ) -> Configuration:
     """A candidate as the measuring core runs it."""
     made = applied(command, arguments, candidate.settings, has_openmp)
@@ -80,9 +79,7 @@ def configuration(
     if repeat > 1:
         words = ["/bin/sh", "-c", REPEAT, "tauto-repeat", str(repeat), *words]
     settings = dict(candidate.settings)
-    return Configuration(
-        candidate.name, [*launcher, *words], made.environment, settings, group="tune", start=made.start
-    )
+    return Configuration(candidate.name, words, made.environment, settings, group="tune", start=made.start)
 
 
 def _filled(word: str, settings: Settings) -> str:

@@ -42,13 +42,10 @@ class Effect:
     otherwise: tuple[str, ...] = ()
 
 
-def took_effect(
-    winner: Configuration, executor: Executor, time_limit_seconds: float, runs_here: bool = True
-) -> Effect:
+def took_effect(winner: Configuration, executor: Executor, time_limit_seconds: float) -> Effect:
     """Run once more and look; nothing is `otherwise` where all is as it was set.
 
-    `executor` judges by `read_displayed`, and starts programs as it did in the search. Of a program that
-    `runs_here` not, but on another machine, only what it prints can be seen.
+    `executor` judges by `read_displayed`, and starts programs as it did in the search.
     """
     wanted = {name: value for name, value in winner.environment.items() if _is_displayed(name)}
     asked = {"OMP_DISPLAY_ENV": "verbose"} if wanted.keys() - {_CORE} else {}
@@ -59,7 +56,7 @@ def took_effect(
         environment={**winner.environment, **asked},
     )
     result = executor.run(asking, time_limit_seconds)
-    processes = result.record.get(_PROCESSES, ()) if runs_here else ()
+    processes = result.record.get(_PROCESSES, ())
     shown = result.record.get(_DISPLAYED) or {}
     otherwise = [*_displayed_otherwise(wanted, shown), *_given_otherwise(winner, processes)]
     if result.error is not None or (wanted and not shown):

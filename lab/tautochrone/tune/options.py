@@ -56,8 +56,9 @@ class TuneRequest:
         """The options that decide what a row means and whether it counts; none of them by default."""
         objective = () if self.objective == "time" else (f"--objective={self.objective}",)
         check = () if self.check is None else (f"--check={self.check}",)
+        launcher = (f"--launcher={shlex.join(self.launcher)}",) if self.launcher else ()
         flags = (("--same-output", self.same_output), ("--scratch", self.scratch))
-        return (*objective, *check, *(name for name, given in flags if given))
+        return (*objective, *check, *launcher, *(name for name, given in flags if given))
 
 
 def parse_budget(text: str) -> float:

@@ -17,6 +17,7 @@ from tautochrone.progress import Progress, progress_for
 from tautochrone.subprocess_executor import Judge, Observes, SubprocessExecutor
 from tautochrone.tune.effect_check import read_displayed
 from tautochrone.tune.judging import Judging
+from tautochrone.tune.nodes import machine_of_nodes
 from tautochrone.tune.options import TuneRequest
 from tautochrone.tune.spreading import SpreadExecutor, runs_elsewhere, scratch_of
 
@@ -33,6 +34,8 @@ def _executor(request: TuneRequest, judge: Judge, meter: Found | None) -> Closin
             whole_output=whole,
             runs_here=here,
             observe=_observed(judge),
+            through=request.launcher,
+            output_folder=None if here else request.folder,
             folders=scratch_of(request) if request.scratch else nullcontext,
         )
 
@@ -53,6 +56,7 @@ class Services:
     """The real ones by default."""
 
     machine: Callable[[str], Machine] = read_machine
+    nodes: Callable[[TuneRequest, str], Machine] = machine_of_nodes
     meter: Callable[[], Found] = find_meter
     executor: Callable[[TuneRequest, Judge, Found | None], ClosingExecutor] = _executor
     progress: Callable[[str], Progress] = progress_for

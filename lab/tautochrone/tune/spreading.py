@@ -11,7 +11,7 @@ from tautochrone.configuration import Configuration
 from tautochrone.energy.metered_executor import ClosingExecutor
 from tautochrone.errors import TautoError
 from tautochrone.executor import RunResult
-from tautochrone.inspection.commands import CLUSTER_LAUNCHERS, mpi_launch
+from tautochrone.inspection.commands import only_wraps
 from tautochrone.tune.objective import Objective
 from tautochrone.tune.options import TuneRequest
 from tautochrone.tune.scratch import Scratch
@@ -20,7 +20,7 @@ from tautochrone.tune.scratch import Scratch
 class SpreadExecutor:
     """Begins what is expected next on up to `nodes` nodes; each has an executor of its own from `make`.
 
-    Which node gets a run is the cluster manager's business: the command begins with its launcher.
+    Which node an executor gets is the cluster manager's business; it keeps it until it is closed.
     """
 
     def __init__(self, make: Callable[[], ClosingExecutor], nodes: int) -> None:
@@ -58,8 +58,7 @@ class SpreadExecutor:
 
 def runs_elsewhere(request: TuneRequest) -> bool:
     """Whether runs take place on other nodes, of which this machine's meter knows nothing."""
-    launch = mpi_launch(request.launcher)
-    return request.nodes > 1 or (launch is not None and launch.name in CLUSTER_LAUNCHERS)
+    return request.nodes > 1 or not only_wraps(request.launcher)
 
 
 def scratch_of(request: TuneRequest) -> Scratch:

@@ -12,9 +12,10 @@ from tautochrone.inspection.watching import Watched, watch
 from tautochrone.subprocess_executor import Printed, output_file
 from tautochrone.tune.applying import Applied
 from tautochrone.tune.judging import Judging
+from tautochrone.tune.nodes import watch_on_node
 from tautochrone.tune.options import TuneRequest
 from tautochrone.tune.search import round_seconds_at_first
-from tautochrone.tune.spreading import scratch_of
+from tautochrone.tune.spreading import runs_elsewhere, scratch_of
 
 SHORTEST_SECONDS = 0.005
 _WINDOW_SECONDS = 0.1
@@ -33,8 +34,14 @@ def try_out(made: Applied, request: TuneRequest, judging: Judging) -> Watched:
     before = _files_here()
     with ExitStack() as stack:
         folder = stack.enter_context(scratch_of(request)()) if request.scratch else None
-        whole = stack.enter_context(output_file()) if judging.needs_whole_output else None
-        watched = watch([*request.launcher, *made.command], limit, made.environment, folder, whole)
+        elsewhere = runs_elsewhere(request)
+        results = request.folder if elsewhere else None
+        whole = stack.enter_context(output_file(results)) if judging.needs_whole_output else None
+        watched = (
+            watch_on_node(request, made.command, limit, made.environment, folder, whole)
+            if elsewhere
+            else watch([*request.launcher, *made.command], limit, made.environment, folder, whole)
+        )
         words = shlex.join(request.command)
         _refuse_failure(watched, words, limit)
         _refuse_daemon(watched, words)

@@ -33,6 +33,7 @@ from tautochrone.tune.applying import applied, configuration
 from tautochrone.tune.context import TuneContext
 from tautochrone.tune.effect_check import Effect, read_displayed, took_effect
 from tautochrone.tune.judging import Judging
+from tautochrone.tune.nodes import alike
 from tautochrone.tune.objective import Objective, parse_objective
 from tautochrone.tune.options import TuneRequest
 from tautochrone.tune.paste import write_profile
@@ -123,7 +124,7 @@ def _effect(
 ) -> Effect:
     """What the kernel and the runtimes made of the settings, by a run like all others, but not metered."""
     with closing(services.executor(prepared.request, read_displayed, None)) as executor:
-        return took_effect(winner, executor, time_limit_seconds, not runs_elsewhere(prepared.request))
+        return took_effect(winner, executor, time_limit_seconds)
 
 
 def prepare(request: TuneRequest, services: Services) -> Prepared:
@@ -133,10 +134,10 @@ def prepare(request: TuneRequest, services: Services) -> Prepared:
     objective = parse_objective(request.objective)
     check_spreading(request, objective)
     judging = Judging(objective, request.check, request.same_output)
-    machine = services.machine("none")
     behind(request.command)  # what cannot be found is said before anything runs
     check_names(request)
     meter = _meter(request, objective, services)
+    machine = _read_machine(request, "none", services)
     made = applied(request.command, request.arguments, default_settings(request))
     watched = try_out(made, request, judging)
     found = inspect(made.command, machine, watched)
@@ -173,11 +174,17 @@ def _machine(request: TuneRequest, found: Findings, machine: Machine, services: 
     """With measured speeds where weights may be made of them; a search that goes on keeps the first ones."""
     if not request.fresh and (request.folder / ROWS_FILE).exists():
         with Store.read(request.folder) as store:
-            if store.machine.get("machine") == machine.machine:
-                return msgspec.convert(store.machine, Machine)
+            before = msgspec.convert(store.machine, Machine)
+            if before.machine == machine.machine or (runs_elsewhere(request) and alike(before, machine)):
+                return before
     if found.has_openmp and found.schedules.has_static_loops is not False:
-        return services.machine("quick")
+        return _read_machine(request, "quick", services)
     return machine
+
+
+def _read_machine(request: TuneRequest, measure: str, services: Services) -> Machine:
+    """The machine on which the runs take place."""
+    return services.nodes(request, measure) if runs_elsewhere(request) else services.machine(measure)
 
 
 def plan_of(prepared: Prepared) -> Plan:
@@ -194,7 +201,6 @@ def plan_of(prepared: Prepared) -> Plan:
                 request.arguments,
                 has_openmp=prepared.found.has_openmp,
                 repeat=request.repeat,
-                launcher=request.launcher,
             )
             for one in prepared.space.candidates
         ],

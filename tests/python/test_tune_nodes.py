@@ -1,0 +1,241 @@
+"""--launcher and --nodes: candidates on the nodes of a cluster. Nodes are folders here, and srun a script."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections import Counter
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tautochrone.configuration import Configuration
+from tautochrone.energy.find import Found
+from tautochrone.energy.meter import Unavailable
+from tautochrone.errors import TautoError
+from tautochrone.machine_record import Machine
+from tautochrone.report.tune.analysis_types import TuneAnalysis
+from tautochrone.store import Store
+from tautochrone.subprocess_executor import SubprocessExecutor
+from tautochrone.tune import nodes
+from tautochrone.tune.options import TuneRequest, parse_environment
+from tautochrone.tune.services import Services
+from tautochrone.tune.spreading import runs_elsewhere
+from tautochrone.tune.tuning import prepare, run_tune
+from tune_fakes import here, machine
+
+# Takes the first node that nobody has, as srun --exclusive does, and keeps it until its command ends.
+SRUN = """#!/bin/sh
+while [ "${1#-}" != "$1" ]; do shift; done
+while :; do
+  for node in "$NODES"/*; do
+    if mkdir "$node/taken" 2>/dev/null; then
+      trap 'rmdir "$node/taken"' EXIT
+      cd "$node"
+      export NODE="${node##*/}" HOSTNAME="${node##*/}"
+      echo "$NODE" >> "$NODES/../jobs"
+      "$@"
+      exit
+    fi
+  done
+  sleep 0.05
+done
+"""
+
+
+@pytest.fixture
+def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Three nodes, and the folder in which the search is started."""
+    (tmp_path / "srun").write_text(SRUN)
+    (tmp_path / "srun").chmod(0o755)
+    for name in ("n1", "n2", "n3"):
+        (tmp_path / "nodes" / name).mkdir(parents=True)
+    (tmp_path / "work").mkdir()
+    monkeypatch.setenv("NODES", str(tmp_path / "nodes"))
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setenv("HOSTNAME", "login")
+    monkeypatch.chdir(tmp_path / "work")
+    return tmp_path
+
+
+def no_meter() -> Found:
+    return Found(None, Unavailable("a test"))
+
+
+def services(node: Machine | None = None) -> Services:
+    return Services(
+        machine=lambda measure: machine([1.0] * 64),  # of the login node: nothing may be made from it
+        nodes=lambda request, measure: node or here(),
+        output=io.StringIO(),
+        messages=io.StringIO(),
+        meter=no_meter,
+    )
+
+
+def asked(command: str, **options: Any) -> TuneRequest:
+    usual: dict[str, Any] = {
+        "command": ("sh", "-c", command),
+        "environment": parse_environment(["X=1,2,3,4,5,6"]),
+        "excluded": ("cpus",),
+        "launcher": ("srun", "-N1", "--exclusive"),
+        "nodes": 3,
+        "budget_seconds": 6.0,
+        "output": Path("out"),
+        "report": False,
+    }
+    return TuneRequest(**{**usual, **options})
+
+
+def tuned(command: str, **options: Any) -> TuneAnalysis:
+    found = run_tune(asked(command, **options), services())
+    assert found is not None
+    return found
+
+
+def test_candidates_run_on_all_nodes_and_never_two_on_one(cluster: Path) -> None:
+    log = cluster / "log"
+    tuned(f"echo begin $NODE >> {log}; sleep 0.1; echo end $NODE >> {log}")
+    words = [line.split() for line in log.read_text().splitlines()]
+    for node in ("n1", "n2", "n3"):
+        own = [1 if what == "begin" else -1 for what, where in words if where == node]
+        assert own
+        assert max(accumulate(own)) == 1
+    assert max(accumulate(1 if what == "begin" else -1 for what, _ in words)) >= 2
+    assert not list((cluster / "nodes").glob("*/taken"))
+
+
+def test_a_node_is_asked_for_once_and_not_for_each_run(cluster: Path) -> None:
+    tuned("sleep 0.05")
+    jobs = Counter((cluster / "jobs").read_text().split())
+    with Store.read(Path("out")) as store:
+        assert len(store.rows(None)) > 10
+    assert sum(jobs.values()) <= 1 + 3 + 1  # the trial, three nodes, the look at the winner
+
+
+def test_settings_and_folder_reach_the_program_on_its_node_and_the_nodes_variables_stay(
+    cluster: Path,
+) -> None:
+    log = cluster / "log"
+    cpu = min(os.sched_getaffinity(0))
+    line = "$X $(nice) $(env -u OMP_NUM_THREADS nproc) $(pwd) $HOSTNAME $NODE"
+    start = {"nice": 3, "cpus": [cpu]}
+    configuration = Configuration("x", ["sh", "-c", f'echo "{line}" > {log}'], {"X": "7"}, start=start)
+    with SubprocessExecutor(reads="elapsed", runs_here=False, through=("srun",)) as executor:
+        result = executor.run(configuration, 30.0)
+    assert result.error is None
+    assert log.read_text().split() == [
+        *("7", str(min(os.nice(0) + 3, 19)), "1", str(cluster / "work"), "n1", "n1")
+    ]
+
+
+def test_waiting_for_a_node_is_not_time_of_the_program(cluster: Path) -> None:
+    for name in ("n1", "n2", "n3"):
+        (cluster / "nodes" / name / "taken").mkdir()
+    with SubprocessExecutor(reads="elapsed", runs_here=False, through=("sh", "-c", FREE, "sh")) as executor:
+        result = executor.run(Configuration("x", ["sleep", "0.05"]), 30.0)
+    assert result.seconds is not None
+    assert result.seconds < 0.8
+
+
+FREE = 'sleep 1; rmdir "$NODES/n2/taken"; exec srun "$@"'
+
+
+def test_scratch_folders_and_outputs_lie_where_all_nodes_see_them(cluster: Path) -> None:
+    Path("state").write_text("mine")
+    script = f"pwd >> {cluster}/log; cat state; echo its > state; sleep 0.05"
+    tuned(script, scratch=True, same_output=True)
+    folders = (cluster / "log").read_text().split()
+    assert all(Path(one).parent == cluster / "work" / "out" for one in folders)
+    assert len(set(folders)) == len(folders)
+    assert Path("state").read_text() == "mine"
+    assert not list(Path("out").glob("tauto-*"))
+
+
+def test_memory_is_that_of_the_program_and_not_of_the_launcher(cluster: Path) -> None:
+    code = "import time; x = bytearray(b'x') * ((60 if X else 30) << 20); time.sleep(0.05)"
+    words = f"exec {sys.executable} -c \"import os; X = os.environ.get('X'); {code}\""
+    found = tuned(words, objective="memory", environment=parse_environment(["X=1"]), budget_seconds=20.0)
+    figures = {one.name: one.figure for one in found.candidates}
+    assert figures["default"] is not None
+    assert 30 << 20 < figures["default"] < 60 << 20
+
+
+def test_values_are_made_for_the_nodes_and_not_for_this_machine(cluster: Path) -> None:
+    request = asked("sleep 0.05", excluded=())
+    four = machine([1.0] * 4)
+    prepared = prepare(request, services(four))
+    assert prepared.machine == four
+    assert next(one.values for one in prepared.space.tried if one.knob.name == "cpus") == ("0-1", "0")
+
+
+def test_what_a_program_loads_is_seen_on_its_node(cluster: Path) -> None:
+    seen = nodes.watch_on_node(
+        asked("true"), [sys.executable, "-c", "import _ctypes, time; time.sleep(0.2)"], 30.0, {}, None, None
+    )
+    assert any("libc.so" in one for one in seen.files)
+    assert any("_ctypes" in one for one in seen.files)
+    assert seen.exit_code == 0
+    assert not seen.left_running
+    daemon = nodes.watch_on_node(
+        asked("true"), ["sh", "-c", "setsid sleep 30 & sleep 0.1"], 30.0, {}, None, None
+    )
+    assert daemon.left_running == ("sleep",)
+
+
+def test_the_machine_is_read_on_a_node(cluster: Path) -> None:
+    found = nodes.machine_of_nodes(asked("true", nodes=1), "none")
+    assert set(found.allowed_cpus) == os.sched_getaffinity(0)
+    assert (cluster / "jobs").read_text() == "n1\n"
+
+
+def test_nodes_that_differ_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    kinds = iter([machine([1.0] * 4), machine([1.0] * 8)])
+    monkeypatch.setattr(nodes, "_machine_of_node", lambda request, measure: next(kinds))
+    with pytest.raises(TautoError, match=r"nodes are not equal: a test with CPU 0-[37], and .*--constraint"):
+        nodes.machine_of_nodes(asked("true", nodes=2), "none")
+
+
+def test_a_launcher_that_fails_says_how_to_try_it(cluster: Path) -> None:
+    for words, said in (
+        (("sh", "-c", "exit 3"), r"ended \(exit code 3\) before it had an answer.*--version"),
+        (("no-such-launcher",), r"--launcher no-such-launcher cannot be started"),
+    ):
+        with (
+            SubprocessExecutor(reads="elapsed", runs_here=False, through=words) as executor,
+            pytest.raises(TautoError, match=said),
+        ):
+            executor.run(Configuration("x", ["true"]), 10.0)
+
+
+def test_a_launcher_that_goes_through_a_shell_has_its_words_quoted(cluster: Path) -> None:
+    (cluster / "ssh").write_text('#!/bin/sh\nshift\ncd /\nexec env -i sh -c "$*"\n')
+    (cluster / "ssh").chmod(0o755)
+    configuration = Configuration("x", ["sh", "-c", 'test "$X" = 1 && test "$PWD" = "$Y"'], {
+        "X": "1", "Y": str(cluster / "work"),
+    })  # fmt: skip
+    with SubprocessExecutor(reads="elapsed", runs_here=False, through=("ssh", "n1")) as executor:
+        assert executor.run(configuration, 30.0).error is None
+
+
+@pytest.mark.parametrize(
+    ("words", "elsewhere"),
+    [
+        ((), False),
+        (("env", "A=1"), False),
+        (("nice", "-n", "5", "taskset", "-c", "0"), False),
+        (("srun", "-N1"), True),
+        (("env", "A=1", "srun", "-N1"), True),
+        (("ssh", "n1"), True),
+        (("flux", "run", "-N1"), True),
+    ],
+)
+def test_who_starts_on_other_machines(words: tuple[str, ...], elsewhere: bool) -> None:
+    assert runs_elsewhere(TuneRequest(command=("true",), launcher=words)) is elsewhere
+
+
+def test_a_search_through_another_launcher_is_another_search() -> None:
+    assert TuneRequest(command=("true",)).judged == ()
+    assert TuneRequest(command=("true",), launcher=("srun", "-N1")).judged == ("--launcher=srun -N1",)
