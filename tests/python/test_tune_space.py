@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -297,6 +298,37 @@ def test_the_user_excludes_a_knob_or_a_value() -> None:
 def test_the_user_asks_for_a_knob_that_is_not_tried_by_itself() -> None:
     assert "GOMP_SPINCOUNT" not in tried(space("libgomp"))
     assert "GOMP_SPINCOUNT" in tried(space("libgomp", request={"also": ("GOMP_SPINCOUNT",)}))
+
+
+def test_arenas_are_tried_for_memory_and_huge_pages_for_large_programs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def open_to(found: Space) -> set[str]:
+        assert found.tried or found.left_out
+        return {"MALLOC_ARENA_MAX", "GLIBC_TUNABLES"} & tried(found).keys()
+
+    pages = tmp_path / "enabled"
+    monkeypatch.setattr("tautochrone.tune.knobs._HUGE_PAGES", pages)
+    pages.write_text("always [madvise] never\n")
+    glibc, memory = "glibc-malloc", {"objective": "memory"}
+    assert open_to(space(glibc, threads=4, memory=1 << 20)) == set()
+    assert open_to(space(glibc, threads=4, memory=1 << 20, request=memory)) == {"MALLOC_ARENA_MAX"}
+    assert open_to(space(glibc, threads=1, request=memory)) == set()
+    assert open_to(space(glibc, memory=64 << 20)) == {"GLIBC_TUNABLES"}
+    pages.write_text("[always] madvise never\n")
+    always = space(glibc, memory=64 << 20)
+    assert "always] madvise never" in dict(always.left_out)["GLIBC_TUNABLES"]
+    pages.unlink()
+    assert "it has none" in dict(space(glibc, memory=64 << 20).left_out)["GLIBC_TUNABLES"]
+    asked = space(glibc, request={"also": ("GLIBC_TUNABLES", "MALLOC_ARENA_MAX")})
+    assert open_to(asked) == {"MALLOC_ARENA_MAX", "GLIBC_TUNABLES"}
+
+
+def test_when_a_knob_is_tried_is_explained() -> None:
+    assert explain("OMP_PLACES").endswith("Tried by default.")
+    assert explain("nice").endswith("Tried with --try nice only.")
+    assert "--objective memory" in explain("MALLOC_ARENA_MAX")
+    assert "64 MiB" in explain("GLIBC_TUNABLES")
 
 
 def test_a_knob_that_is_not_there_is_an_error_that_lists_them() -> None:

@@ -69,6 +69,8 @@ def findings(
     mpi: str | None = None,
     cpus: int = 2,
     command: tuple[str, ...] = ("./program",),
+    threads: int | None = None,
+    memory: int | None = None,
 ) -> Findings:
     """A program with these runtimes."""
     return Findings(
@@ -84,7 +86,8 @@ def findings(
         ),
         schedules=Schedules(asks_environment=asks, has_static_loops=static, evidence="a test"),
         was_run=False,
-        most_threads=None,
+        most_threads=threads,
+        peak_memory_bytes=memory,
         cores=cpus,
         cpus=tuple(range(cpus)),
         kinds=(("core", tuple(range(cpus))),),

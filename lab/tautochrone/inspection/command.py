@@ -57,6 +57,8 @@ def render(found: Findings, console: Console) -> None:
     grid.add_row("static OpenMP loops", _WORDS[schedules.has_static_loops])
     if found.most_threads is not None:
         grid.add_row("threads seen", str(found.most_threads))
+    if found.peak_memory_bytes:
+        grid.add_row("memory seen", text.binary_bytes(found.peak_memory_bytes))
     kinds = ", ".join(f"{kind}: CPU {text.cpu_list(cpus)}" for kind, cpus in found.kinds)
     grid.add_row("cores", f"{found.cores} ({kinds})")
     quota = f", a quota of {found.quota_cpus:g} CPUs" if found.quota_cpus is not None else ""

@@ -61,6 +61,7 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     schedules: Schedules
     was_run: bool
     most_threads: int | None
+    peak_memory_bytes: int | None = None
     cores: int
     cpus: tuple[int, ...]
     kinds: tuple[tuple[str, tuple[int, ...]], ...]
@@ -156,6 +157,7 @@ def inspect(command: Sequence[str], machine: Machine, watched: Watched | None = 
         schedules=_schedules(reached),
         was_run=watched is not None,
         most_threads=watched.most_threads if watched is not None else None,
+        peak_memory_bytes=watched.peak_bytes if watched is not None else None,
         cores=len({machine.cpu(number).core for number in machine.allowed_cpus}),
         cpus=machine.allowed_cpus,
         kinds=tuple((kind.kind, kind.cpus) for kind in machine.kinds),

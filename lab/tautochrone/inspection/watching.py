@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO
 
 from tautochrone.errors import TautoError
+from tautochrone.observing import peak_bytes
 
 _FIRST_LOOKS_SECONDS = 0.01  # a library is loaded in the first moments, as a rule
 _LATER_LOOKS_SECONDS = 0.1
@@ -36,6 +37,7 @@ class Watched:
     files: frozenset[str]  # mapped into the command or its children
     most_threads: int
     left_running: tuple[str, ...] = ()
+    peak_bytes: int = 0  # of all its processes at a time, as far as it was looked at
 
 
 def watch(
@@ -94,6 +96,7 @@ def watch(
             files=frozenset(looker.files),
             most_threads=looker.most_threads,
             left_running=() if stopped else left,
+            peak_bytes=looker.peak_bytes,
         )
 
 
@@ -108,6 +111,7 @@ class _Looker(threading.Thread):
         super().__init__(daemon=True)
         self.files: set[str] = set()
         self.most_threads = 0
+        self.peak_bytes = 0
         self._session = session
         self._ended = threading.Event()
 
@@ -124,7 +128,7 @@ class _Looker(threading.Thread):
         self.join()
 
     def _look(self) -> None:
-        threads = 0
+        threads = total = 0
         for pid in _processes(self._session):
             with suppress(OSError):
                 for line in Path(f"/proc/{pid}/maps").read_text(errors="replace").splitlines():
@@ -132,7 +136,9 @@ class _Looker(threading.Thread):
                     if path:
                         self.files.add(f"/{path}")
                 threads += len(os.listdir(f"/proc/{pid}/task"))  # noqa: PTH208
+                total += peak_bytes(pid)
         self.most_threads = max(self.most_threads, threads)
+        self.peak_bytes = max(self.peak_bytes, total)
 
 
 def _processes(session: int) -> list[int]:

@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Mapping
 from functools import cache
 from importlib import resources
+from pathlib import Path
 from typing import Literal
 
 import msgspec
@@ -14,9 +15,19 @@ import msgspec
 from tautochrone.errors import TautoError
 from tautochrone.inspection.commands import CLUSTER_LAUNCHERS, mpi_launch
 from tautochrone.inspection.findings import Findings
+from tautochrone.report.text import binary_bytes
 
 Kind = Literal["environment", "start", "mpi", "places", "argument"]
 Check = Literal["display_env", "affinity", "nice", "environment", "threads", "launcher", "none"]
+Tried = Literal["always", "memory", "large", "asked"]
+LARGE_BYTES = 64 << 20
+_WHEN_TRIED: Mapping[Tried, str] = {
+    "always": "Tried by default.",
+    "memory": "Tried with --objective memory where the program has several threads, else with --try {} only.",
+    "large": "Tried where the program holds 64 MiB or more and the kernel gives huge pages to those who ask, "
+    "else with --try {} only.",
+    "asked": "Tried with --try {} only.",
+}
 _HOW_TO_CHECK: Mapping[Check, str] = {
     "display_env": "OMP_DISPLAY_ENV=verbose lists what the runtime took; a search asks it for its winner.",
     "affinity": "taskset -cp PID, or Cpus_allowed_list in /proc/PID/status; ls /proc/PID/task counts "
@@ -26,6 +37,8 @@ _HOW_TO_CHECK: Mapping[Check, str] = {
     "threads": "ps -L -o lwp,psr,time -p PID shows how many threads work; a search counts its winner's.",
     "launcher": "sh -c 'taskset -cp $$' in place of the program says for each rank where it may run.",
 }
+
+_HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 
 Settings = Mapping[str, str]
 """Knob → value; a knob that is absent is left as the program has it."""
@@ -42,7 +55,7 @@ class Knob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     words: str = ""
     needs: tuple[str, ...] = ()
     requires: tuple[str, ...] = ()
-    tried: Literal["always", "asked"] = "always"
+    tried: Tried = "always"
     conflicts: tuple[str, ...] = ()
     never: tuple[str, ...] = ()
     check: Check = "none"
@@ -111,6 +124,30 @@ def missing(one: Knob, found: Findings, machine_facts: Mapping[str, bool]) -> st
     return next((why for name in one.requires for holds, why in (facts[name],) if not holds), "")
 
 
+def not_asked_for(one: Knob, objective: str, found: Findings) -> str:
+    """Why a knob is not tried unless it is asked for; empty where it is."""
+    why = ""
+    if one.tried == "asked":
+        why = "tried"
+    elif one.tried == "memory" and objective != "memory":
+        why = "tried with --objective memory, otherwise"
+    elif one.tried == "memory" and found.most_threads == 1:
+        why = "it has one thread: tried"
+    elif one.tried == "large" and (found.peak_memory_bytes or 0) < LARGE_BYTES:
+        why = f"it holds less than {binary_bytes(LARGE_BYTES)}: tried"
+    elif one.tried == "large" and "[madvise]" not in _huge_pages():
+        why = f"the kernel does not leave huge pages to the program ({_huge_pages() or 'it has none'}): tried"
+    return f"{why} only with --try {one.name}" if why else ""
+
+
+def _huge_pages() -> str:
+    """The kernel's setting in its own words: "always [madvise] never"; empty where it has none."""
+    try:
+        return _HUGE_PAGES.read_text().strip()
+    except OSError:
+        return ""
+
+
 def explain(name: str) -> str:
     """What ``tauto tune --explain KNOB`` prints."""
     one = knob(name)
@@ -122,5 +159,5 @@ def explain(name: str) -> str:
     if one.conflicts:
         lines.append(f"Not together with {', '.join(one.conflicts)}.")
     lines.append(f"To see that it took effect: {_HOW_TO_CHECK[one.check]}")
-    lines.append("Tried by default." if one.tried == "always" else f"Tried with --try {one.name} only.")
+    lines.append(_WHEN_TRIED[one.tried].format(one.name))
     return "\n".join(lines)

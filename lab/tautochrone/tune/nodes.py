@@ -99,4 +99,5 @@ def watch_on_node(
         files=frozenset(seen["files"]),
         most_threads=seen["most_threads"],
         left_running=() if stopped else tuple(seen["left_running"]),
+        peak_bytes=seen["memory_bytes"] or 0,
     )

@@ -12,7 +12,7 @@ from tautochrone.errors import TautoError
 from tautochrone.inspection.findings import Findings
 from tautochrone.studies.options import format_cpus, parse_cpus
 from tautochrone.tune.expert import THREADS, expert_settings
-from tautochrone.tune.knobs import Knob, Settings, knobs, missing
+from tautochrone.tune.knobs import Knob, Settings, knobs, missing, not_asked_for
 from tautochrone.tune.options import TuneRequest, placeholders
 from tautochrone.tune.values import (
     Place,
@@ -288,9 +288,7 @@ def _why_not(one: Knob, request: TuneRequest, found: Findings, place: Place) -> 
         return "you excluded it"
     if why := missing(one, found, place.facts):
         return why
-    if one.tried == "asked" and one.name not in request.also:
-        return f"tried only with --try {one.name}"
-    return ""
+    return "" if one.name in request.also else not_asked_for(one, request.objective, found)
 
 
 def _values(one: Knob, request: TuneRequest, found: Findings, place: Place) -> tuple[str, ...]:
