@@ -20,6 +20,7 @@ from tautochrone.report.text import binary_bytes
 Kind = Literal["environment", "start", "mpi", "places", "argument"]
 Check = Literal["display_env", "affinity", "nice", "environment", "threads", "launcher", "none"]
 Tried = Literal["always", "memory", "large", "asked"]
+NO_RUNTIME = "the program has no "
 LARGE_BYTES = 64 << 20
 _WHEN_TRIED: Mapping[Tried, str] = {
     "always": "Tried by default.",
@@ -95,7 +96,7 @@ def in_words(settings: Settings) -> str:
 def missing(one: Knob, found: Findings, machine_facts: Mapping[str, bool]) -> str:
     """Why a knob cannot matter here; empty where it can."""
     if one.needs and not found.has(*one.needs):
-        return f"the program has no {' or '.join(one.needs)}"
+        return f"{NO_RUNTIME}{' or '.join(one.needs)}"
     launch = mpi_launch(found.command)
     is_mpirun = launch is not None and launch.name not in CLUSTER_LAUNCHERS
     without_launcher = "the command starts no MPI launcher"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from rich.table import Table
 from tautochrone import report
 from tautochrone.report.tune.analysis_types import TuneAnalysis
 from tautochrone.store import Store
+from tautochrone.tune.knobs import NO_RUNTIME
 from tautochrone.tune.options import TuneRequest
 from tautochrone.tune.services import Services
 from tautochrone.tune.space import Space
@@ -27,20 +28,26 @@ def announce(space: Space, trial: str, services: Services) -> None:
     for one in space.tried:
         values = ", ".join(one.values[:_SHOWN_VALUES]) + (" …" if len(one.values) > _SHOWN_VALUES else "")
         services.say(f"  {one.knob.name}: {values}  ({one.because})")
-    for why, names in by_reason(space.left_out).items():
-        services.say(f"  not tried: {', '.join(names)}  ({why})")
+    for line in not_tried(space.left_out):
+        services.say(f"  not tried: {line}")
     if space.expert is None:
         services.say("  the expert rule leaves this program as it is")
     part = f" of {space.combinations + 1}" if space.combinations + 1 > len(space.candidates) else ""
     services.say(f"{len(space.candidates)}{part} candidates, the program as it is among them.")
 
 
-def by_reason(left_out: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    """The knobs that are not tried, together where the reason is the same."""
-    found: dict[str, list[str]] = {}
+def not_tried(left_out: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """The knobs that are not tried, by reason; all that lack their runtime in one line."""
+    by_reason: dict[str, list[str]] = {}
     for name, why in left_out:
-        found.setdefault(why, []).append(name)
-    return found
+        by_reason.setdefault(why, []).append(name)
+    lacking = {why: names for why, names in by_reason.items() if why.startswith(NO_RUNTIME)}
+    if lacking:
+        parts = (f"{', '.join(names)} (no {why.removeprefix(NO_RUNTIME)})" for why, names in lacking.items())
+        yield "; ".join(parts)
+    for why, names in by_reason.items():
+        if why not in lacking:
+            yield f"{', '.join(names)}  ({why})"
 
 
 def show(
