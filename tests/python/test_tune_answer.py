@@ -219,6 +219,11 @@ def test_lines_to_paste_have_the_settings_of_each_place() -> None:
     assert "CPUAffinity=0 1 2" in pinned["systemd unit"]
 
 
+def test_a_dockerfile_has_values_with_quotes_and_dollars_as_they_are() -> None:
+    lines = pasted({"X": 'a "b" $HOME \\'})["Dockerfile"]
+    assert lines.splitlines()[0] == r'ENV X="a \"b\" \$HOME \\"'
+
+
 def test_the_profile_holds_what_tauto_run_applies(tmp_path: Path) -> None:
     path = write_profile(tmp_path, context(), {"weighted_places": "0:2,1:1", "nice": "5"}, "Use it.")
     profile = json.loads(path.read_text())

@@ -105,12 +105,17 @@ def _slurm(made: Applied, command: str, launcher: str | None) -> str:
 
 
 def _docker(made: Applied) -> str:
-    lines = [f'ENV {name}="{value}"' for name, value in made.environment.items()]
+    lines = [f'ENV {name}="{_in_dockerfile(value)}"' for name, value in made.environment.items()]
     if cpus := made.start.get("cpus"):
         assert isinstance(cpus, list)
         lines.append(f"# docker run --cpuset-cpus={','.join(map(str, cpus))} IMAGE")
     words = ", ".join(json.dumps(word) for word in [*_nice(made), *made.command])
     return "\n".join([*lines, f"CMD [{words}]"])
+
+
+def _in_dockerfile(value: str) -> str:
+    """A value between the quotes of an ENV line, where a dollar would name a variable."""
+    return re.sub(r'[\\"$]', lambda found: f"\\{found[0]}", value)
 
 
 def write_profile(folder: Path, context: TuneContext, settings: Mapping[str, str], verdict: str) -> Path:
