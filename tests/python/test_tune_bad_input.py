@@ -119,6 +119,23 @@ def test_a_command_that_writes_the_same_file_in_each_run(tmp_path: Path) -> None
     assert not (tmp_path / "result.txt").exists()
 
 
+def test_a_file_below_this_folder_that_is_written_in_each_run(tmp_path: Path) -> None:
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    (tmp_path / "a" / "b" / "log").write_text("1\n")
+    (tmp_path / "up").symlink_to(tmp_path)
+    with pytest.raises(TautoError, match=r"writes a/b/log in this folder.*--scratch"):
+        check("echo 2 >> a/b/log")
+    with pytest.raises(TautoError, match=r"writes a/new in this folder"):
+        check("echo 2 > a/new")
+
+
+def test_what_the_lab_writes_is_not_the_programs(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    check(
+        "echo 1 > out/rows; mkdir -p tautochrone-results; echo 1 > tautochrone-results/x", output=Path("out")
+    )
+
+
 def test_a_budget_that_is_too_small_for_two_rounds() -> None:
     with pytest.raises(TautoError, match=r"too small for 2 rounds of [0-9]+ candidates.*--budget"):
         check("sleep 0.2", budget_seconds=0.9)

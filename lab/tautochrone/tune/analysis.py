@@ -66,10 +66,7 @@ def analyse(rows: Sequence[Row], machine: Mapping[str, Any], context: TuneContex
         commands=_commands(context),
         advice=context.machine_advice,
     )
-    return TuneAnalysis(
-        **{name: getattr(outline, name) for name in outline.__struct_fields__ if name != "verdict_sentences"},
-        verdict_sentences=sentences(outline, objective),
-    )
+    return msgspec.structs.replace(outline, verdict_sentences=sentences(outline, objective))
 
 
 def _commands(context: TuneContext) -> tuple[Command, ...]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from tautochrone.errors import TautoError
@@ -20,6 +21,7 @@ from tautochrone.tune.spreading import runs_elsewhere, scratch_of
 SHORTEST_SECONDS = 0.005
 _WINDOW_SECONDS = 0.1
 _LEAST_ROUNDS = 2
+_MOST_FILES = 10_000
 _TERMINAL = re.compile(
     r"not a (?:tty|terminal)|no such device or address|/dev/tty|error opening terminal|"
     r"inappropriate ioctl|TERM environment variable|stdin is not|requires a terminal|"
@@ -31,7 +33,7 @@ _TERMINAL = re.compile(
 def try_out(made: Applied, request: TuneRequest, judging: Judging) -> Watched:
     """Run the default once and watch it. TautoError for a program that cannot be tuned, and how it could."""
     limit = request.time_limit_seconds or max(request.budget_seconds, 1.0)
-    before = _files_here()
+    before = _files_here(request)
     with ExitStack() as stack:
         folder = stack.enter_context(scratch_of(request)()) if request.scratch else None
         elsewhere = runs_elsewhere(request)
@@ -54,7 +56,7 @@ def try_out(made: Applied, request: TuneRequest, judging: Judging) -> Watched:
             f"Give it more work, or let it run {times} times in one window: --repeat {times}",
         )
     if not request.scratch:
-        _refuse_same_file(before, words)
+        _refuse_same_file(request, before, words)
     return watched
 
 
@@ -121,19 +123,29 @@ def _refuse_answer(watched: Watched, judging: Judging, whole: Path | None, folde
     raise TautoError(f"the default run does not pass --check: {error.message}", "Put the check right first")
 
 
-def _files_here() -> dict[Path, tuple[int, int]]:
-    found = {}
-    for one in Path.cwd().iterdir():
-        if one.is_file():
-            status = one.stat()
-            found[one] = (status.st_mtime_ns, status.st_size)
+def _files_here(request: TuneRequest) -> dict[str, tuple[int, int]]:
+    """The files in this folder and those below it, but our own; the nearest `_MOST_FILES` of them."""
+    found: dict[str, tuple[int, int]] = {}
+    ours = {os.path.abspath("tautochrone-results"), os.path.abspath(request.folder)}  # noqa: PTH100
+    waiting = ["."]
+    while waiting and len(found) < _MOST_FILES:
+        with suppress(OSError), os.scandir(waiting.pop(0)) as entries:
+            for one in entries:
+                if one.is_dir(follow_symlinks=False):
+                    if os.path.abspath(one.path) not in ours:  # noqa: PTH100
+                        waiting.append(one.path)
+                elif one.is_file():
+                    status = one.stat()
+                    found[one.path.removeprefix("./")] = (status.st_mtime_ns, status.st_size)
     return found
 
 
-def _refuse_same_file(before: dict[Path, tuple[int, int]], words: str) -> None:
+def _refuse_same_file(request: TuneRequest, before: dict[str, tuple[int, int]], words: str) -> None:
     """Runs that write to one file read what the run before has left there."""
-    after = _files_here()
-    written = sorted(one.name for one, state in after.items() if before.get(one) != state)
+    after = _files_here(request)
+    written = sorted(one for one, state in after.items() if state != before.get(one))
+    if len(before) >= _MOST_FILES:  # of so many, others may have been looked at
+        written = [one for one in written if one in before or "/" not in one]
     if written:
         raise TautoError(
             f"{words} writes {', '.join(written[:3])} in this folder, the same in each run",

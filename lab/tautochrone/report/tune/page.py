@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -171,8 +172,8 @@ def _effect_records(analysis: TuneAnalysis) -> list[Record]:
             "situation": 0,
             "label": f"{one.knob}={one.value}",
             "factor": one.factor,
-            "low": one.factor * 2.718281828 ** (-2 * one.error),
-            "high": one.factor * 2.718281828 ** (2 * one.error),
+            "low": one.factor * math.exp(-2 * one.error),
+            "high": one.factor * math.exp(2 * one.error),
             "verdict": "resolved" if one.resolved else "not resolved",
         }
         for one in analysis.effects[:_MOST_EFFECTS]
