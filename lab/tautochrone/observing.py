@@ -72,7 +72,7 @@ class Observer:
         total = threads = 0
         for pid in _tree(self._pid):
             with suppress(OSError, ValueError, IndexError):
-                total += peak_bytes(pid)
+                total += _peak_bytes(pid)
                 if self._what == "threads":
                     self._look_at_threads(pid)
                 if self._what == "files":
@@ -172,7 +172,7 @@ def _children(pid: int) -> list[int]:
     return found
 
 
-def peak_bytes(pid: int) -> int:
+def _peak_bytes(pid: int) -> int:
     """The most memory that a process has held since it began its program; 0 for one that has ended."""
     words = _field(_text(f"/proc/{pid}/status"), "VmHWM:").split()
     return int(words[0]) * 1024 if words else 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import sys
 from pathlib import Path
 
 import pytest
@@ -213,6 +214,15 @@ def test_a_daemon_is_noticed_and_ended() -> None:
     seen = watch(["sh", "-c", "setsid sleep 30 & sleep 0.05"], 60)
     assert seen.left_running == ("sleep",)
     assert seen.seconds < 20
+
+
+def test_the_memory_and_threads_of_all_processes_are_seen() -> None:
+    hold = "x = bytearray(b'1') * (20 << 20); import time; time.sleep(0.4)"
+    one = f'{sys.executable} -c "{hold}"'
+    seen = watch(["sh", "-c", f"{one} & {one} & wait"], 60)
+    assert seen.peak_bytes > 40 << 20
+    assert seen.most_threads == 3  # the shell's too
+    assert any("libc.so" in one for one in seen.files)
 
 
 def test_a_run_that_takes_too_long_is_stopped() -> None:

@@ -16,6 +16,7 @@ from tautochrone.configuration import Configuration
 from tautochrone.energy.find import Found
 from tautochrone.energy.meter import Unavailable
 from tautochrone.errors import TautoError
+from tautochrone.inspection.watching import watch
 from tautochrone.machine_record import Machine
 from tautochrone.report.tune.analysis_types import TuneAnalysis
 from tautochrone.store import Store
@@ -172,16 +173,15 @@ def test_values_are_made_for_the_nodes_and_not_for_this_machine(cluster: Path) -
 
 
 def test_what_a_program_loads_is_seen_on_its_node(cluster: Path) -> None:
-    seen = nodes.watch_on_node(
-        asked("true"), [sys.executable, "-c", "import _ctypes, time; time.sleep(0.2)"], 30.0, {}, None, None
-    )
+    elsewhere: dict[str, Any] = {"through": ("srun", "-N1"), "runs_here": False}
+    code = "import _ctypes, os, time; time.sleep(0.2); print(os.environ['NODE'], os.getcwd())"
+    seen = watch([sys.executable, "-c", code], 30.0, **elsewhere)
+    assert seen.output.split() == ["n1", str(cluster / "work")]
     assert any("libc.so" in one for one in seen.files)
     assert any("_ctypes" in one for one in seen.files)
     assert seen.exit_code == 0
     assert not seen.left_running
-    daemon = nodes.watch_on_node(
-        asked("true"), ["sh", "-c", "setsid sleep 30 & sleep 0.1"], 30.0, {}, None, None
-    )
+    daemon = watch(["sh", "-c", "setsid sleep 30 & sleep 0.1"], 30.0, **elsewhere)
     assert daemon.left_running == ("sleep",)
 
 

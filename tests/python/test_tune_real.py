@@ -78,7 +78,8 @@ def test_sort_and_its_answer_in_every_form(tmp_path: Path) -> None:
     path.write_text("\n".join(str(number * 7919 % 65537) for number in range(30000)))
     command = ["sort", "--parallel={threads}", "-o", "/dev/null", path]
     found, said = tune(command, values={"threads": ("2", "1")}, report=True)
-    assert {one.role for one in found.candidates} >= {"default"}
+    assert [one.role for one in found.candidates].count("default") == 1
+    assert len(found.candidates) > 1
     assert "Profile:" in said
     profile = read("out")
     assert command_of(profile, [str(word) for word in command], "out")[1] in ("--parallel=1", "--parallel=2")
@@ -102,6 +103,8 @@ def test_zstd(tmp_path: Path) -> None:
         objective="memory",
     )
     assert found.unit == "peak memory"
+    figures = [one.figure for one in found.candidates]
+    assert all(one is not None and one > 1 << 20 for one in figures)
 
 
 def test_openblas_through_numpy_is_found_when_it_runs() -> None:

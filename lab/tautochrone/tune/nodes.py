@@ -1,10 +1,10 @@
-"""What has to be known of other nodes before a search: their hardware, and how the program does there."""
+"""What has to be known of other nodes before a search: their hardware, and whether it is the same."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -13,7 +13,6 @@ import msgspec
 
 from tautochrone.configuration import Configuration
 from tautochrone.errors import TautoError
-from tautochrone.inspection.watching import Watched
 from tautochrone.machine_record import Machine
 from tautochrone.runners import RUNNERS_VARIABLE
 from tautochrone.studies.options import format_cpus
@@ -66,38 +65,4 @@ def _machine_of_node(request: TuneRequest, measure: str) -> Machine:
     raise TautoError(
         f"the machine could not be read on the node that {request.launcher[0]} gave: {why[0]}",
         "Nodes need the same files: install tautochrone where all of them see it",
-    )
-
-
-def watch_on_node(
-    request: TuneRequest,
-    command: Sequence[str],
-    time_limit_seconds: float,
-    environment: Mapping[str, str],
-    folder: Path | None,
-    output_file: Path | None,
-) -> Watched:
-    """As `inspection.watching.watch`, on a node of the launcher's."""
-    with closing(
-        SubprocessExecutor(reads="elapsed", runs_here=False, through=request.launcher, observe="files")
-    ) as executor:
-        configuration = Configuration("trial", list(command), environment)
-        answer = executor.answer(configuration, time_limit_seconds, folder, output_file)
-    if "start_error" in answer:
-        raise TautoError(
-            f"{command[0]} cannot be started on the node that {request.launcher[0]} gave",
-            "Nodes need the same files: put the program where all of them see it",
-        )
-    seen = answer["observed"]
-    stopped = answer["stopped_for"] is not None
-    return Watched(
-        exit_code=answer["exit_code"],
-        seconds=answer["elapsed_seconds"],
-        stopped=stopped,
-        output=answer["stdout"].encode(),
-        errors=answer["stderr"],
-        files=frozenset(seen["files"]),
-        most_threads=seen["most_threads"],
-        left_running=() if stopped else tuple(seen["left_running"]),
-        peak_bytes=seen["memory_bytes"] or 0,
     )

@@ -13,7 +13,6 @@ from tautochrone.inspection.watching import Watched, watch
 from tautochrone.subprocess_executor import Printed, output_file
 from tautochrone.tune.applying import Applied
 from tautochrone.tune.judging import Judging
-from tautochrone.tune.nodes import watch_on_node
 from tautochrone.tune.options import TuneRequest
 from tautochrone.tune.search import round_seconds_at_first
 from tautochrone.tune.spreading import runs_elsewhere, scratch_of
@@ -39,10 +38,14 @@ def try_out(made: Applied, request: TuneRequest, judging: Judging) -> Watched:
         elsewhere = runs_elsewhere(request)
         results = request.folder if elsewhere else None
         whole = stack.enter_context(output_file(results)) if judging.needs_whole_output else None
-        watched = (
-            watch_on_node(request, made.command, limit, made.environment, folder, whole)
-            if elsewhere
-            else watch([*request.launcher, *made.command], limit, made.environment, folder, whole)
+        watched = watch(
+            made.command,
+            limit,
+            made.environment,
+            folder,
+            whole,
+            through=request.launcher,
+            runs_here=not elsewhere,
         )
         words = shlex.join(request.command)
         _refuse_failure(watched, words, limit)
@@ -89,7 +92,7 @@ def _refuse_failure(watched: Watched, words: str, limit: float) -> None:
         )
     if watched.exit_code == 0:
         return
-    if _TERMINAL.search(watched.errors) or _TERMINAL.search(watched.output.decode(errors="replace")):
+    if _TERMINAL.search(watched.errors) or _TERMINAL.search(watched.output):
         raise TautoError(
             f"{words} needs a terminal, and runs here have none{end}",
             "Use its batch mode, or wrap it: script -qec 'COMMAND' /dev/null",
@@ -111,7 +114,7 @@ def _refuse_daemon(watched: Watched, words: str) -> None:
 
 
 def _refuse_answer(watched: Watched, judging: Judging, whole: Path | None, folder: Path | None) -> None:
-    _, error = judging(Printed(watched.output.decode(errors="replace"), watched.errors, whole), folder)
+    _, error = judging(Printed(watched.output, watched.errors, whole), folder)
     if error is None:
         return
     if error.kind == "failed":
