@@ -145,6 +145,7 @@ def _of_process(process: _Process) -> dict[str, Any]:
     busy = [one for one in threads if one.ran >= least]
     return {
         "command": process.command,
+        "cpu_seconds": process.ran / 1e9,
         "threads": max(sum(one.first <= two.first <= one.last for one in busy) for two in busy),
         "cpus": sorted({one.cpus for one in busy}),
         "nice": sorted({one.nice for one in busy}),

@@ -32,6 +32,7 @@ _LINE = re.compile(
 _OPENBLAS = re.compile(r"^Core: (?P<value>\w+)", re.MULTILINE)
 _COUNTS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
 _MOST_NICE = 19
+_LEAST_COUNTED_SECONDS = 0.05  # in less, threads that work may not be seen working
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ def _given_otherwise(winner: Configuration, processes: Sequence[Mapping[str, Any
             if (found := one["environment"].get(variable)) != value:
                 what = f"{variable}={found}" if found is not None else f"no {variable}"
                 yield f"{name} was started with {what} where {value!r} was set"
-    if processes:
+    if processes and processes[0]["cpu_seconds"] >= _LEAST_COUNTED_SECONDS:
         busiest = processes[0]
         for variable in _COUNTS:
             value = winner.environment.get(variable, "")
