@@ -27,6 +27,7 @@ PADDING_VARIABLE = "TAUTO_PADDING"
 LARGEST_PADDING_BYTES = 4095
 _MESSAGE_LINES = 3
 _PATIENCE_SECONDS = 10.0
+_ENDING_SECONDS = 1.0
 _BY_A_SHELL = ("ssh", "rsh")
 _KINDS = {2: "failed", 3: "wrong_answer", 4: "missing_worker", 5: "not_installed"}
 
@@ -206,6 +207,9 @@ def _ask(
         process.stdin.write(json.dumps(request).encode() + b"\n")
         process.stdin.flush()
         line = process.stdout.readline()
+    if not line:
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_ENDING_SECONDS)  # its output ends a moment before it does
     if not line and through:
         raise TautoError(
             f"{shlex.join(through)} ended (exit code {process.poll()}) before it had an answer",
