@@ -38,7 +38,7 @@ std::size_t block_times::level_of(double step) {
     std::uint16_t& found = level_by_exponent_[std::bit_cast<std::uint64_t>(step) >> mantissa_bits];
     if (found == none) {
         found = static_cast<std::uint16_t>(levels_.size());
-        levels_.push_back({.step = step});
+        levels_.emplace_back();
         bits_.resize(bits_.size() + words_, 0);
     }
     return found;

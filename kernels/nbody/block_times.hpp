@@ -35,7 +35,6 @@ class block_times {
 
   private:
     struct level {
-        double step = 0.0;
         double next = 0.0;
         std::size_t count = 0;
     };
@@ -43,9 +42,6 @@ class block_times {
     static constexpr std::uint16_t none = 0xffff;
 
     std::span<std::uint64_t> bits_of(std::size_t of) { return {bits_.data() + of * words_, words_}; }
-    std::span<const std::uint64_t> bits_of(std::size_t of) const {
-        return {bits_.data() + of * words_, words_};
-    }
     void enter(std::size_t particle, double step, double next);
     std::size_t level_of(double step);
 
