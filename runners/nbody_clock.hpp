@@ -5,7 +5,6 @@
 #include <cstdint>
 
 #include "runners/common/task_clock.hpp"
-#include "runners/common/timing.hpp"
 
 namespace tauto::runner {
 
@@ -30,7 +29,7 @@ class machine_clock {
     std::int64_t ticks() const noexcept { return task_ticks(); }
     /// By CLOCK_MONOTONIC over the time since this was made; waits until that is a millisecond.
     double tick_seconds() const {
-        while (monotonic_seconds() - made_at_ < 1e-3) {
+        while (tick_.age() < 1e-3) {
         }
         return tick_.seconds();
     }
@@ -40,7 +39,6 @@ class machine_clock {
 
   private:
     tick_length tick_;
-    double made_at_ = monotonic_seconds();
 };
 
 }  // namespace tauto::runner

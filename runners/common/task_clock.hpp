@@ -30,9 +30,9 @@ inline std::int64_t task_ticks() noexcept {
 /// The length of a tick, by CLOCK_MONOTONIC over the time since this was made.
 class tick_length {
   public:
-    double seconds() const {
-        return (monotonic_seconds() - begin_seconds_) / static_cast<double>(task_ticks() - begin_ticks_);
-    }
+    double seconds() const { return age() / static_cast<double>(task_ticks() - begin_ticks_); }
+    /// Seconds since this was made: the longer, the less an error of either clock counts.
+    double age() const { return monotonic_seconds() - begin_seconds_; }
 
   private:
     double begin_seconds_ = monotonic_seconds();
