@@ -33,9 +33,9 @@ class machine_clock {
         }
         return tick_.seconds();
     }
-    void spend(const block_work&) const noexcept {}
-    void begin_blocks() const noexcept {}
-    void end_blocks() const noexcept {}
+    void spend(const block_work&) noexcept {}
+    void begin_blocks() noexcept {}
+    void end_blocks() noexcept {}
 
   private:
     tick_length tick_;

@@ -62,9 +62,9 @@ inline json model_json(const cost_model& model, int members) {
 }
 
 /// Every member calls it; rank 0's answer is the one to keep.
-template <spmd_member Member, class Clock = machine_clock>
+template <spmd_member Member, class Clock>
 nbody_pass member_pass(Member& me, const nbody_start& start, const nbody_request& asked,
-                       work_account& account, const Clock& clock = {}) {
+                       work_account& account, Clock& clock) {
     kernels::nbody::hermite system{start.bodies, asked.hermite, start.time};
     block_stepper<Member, Clock> stepper{me, system, clock};
     nbody_pass pass;
@@ -110,6 +110,13 @@ nbody_pass member_pass(Member& me, const nbody_start& start, const nbody_request
     pass.logged = log.end(records.size(), samples_from);
     finish_pass(pass, system, asked);
     return pass;
+}
+
+template <spmd_member Member>
+nbody_pass member_pass(Member& me, const nbody_start& start, const nbody_request& asked,
+                       work_account& account) {
+    machine_clock clock;
+    return member_pass(me, start, asked, account, clock);
 }
 
 }  // namespace tauto::runner

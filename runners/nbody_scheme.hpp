@@ -53,7 +53,7 @@ class block_stepper {
     using hermite = kernels::nbody::hermite;
 
     /// All must outlive it. All members give the same system.
-    block_stepper(Member& me, hermite& system, const Clock& clock)
+    block_stepper(Member& me, hermite& system, Clock& clock)
         : me_{me},
           system_{system},
           clock_{clock},
@@ -439,7 +439,7 @@ class block_stepper {
 
     Member& me_;
     hermite& system_;
-    const Clock& clock_;
+    Clock& clock_;
     kernels::nbody::block_times times_;
     kernels::nbody::target_block targets_;
     std::vector<std::size_t> due_;

@@ -84,7 +84,7 @@ class virtual_clock {
 
     std::int64_t ticks() const { return std::llround(MPI_Wtime() * ticks_per_second); }
     double tick_seconds() const { return 1.0 / ticks_per_second; }
-    void spend(const block_work& done) const {
+    void spend(const block_work& done) {
         double seconds = 0.0;
         for (const cost& one : costs_known) seconds += done.*(one.amount) * (seconds_.*(one.amount));
         // A slower host takes longer.
@@ -92,11 +92,11 @@ class virtual_clock {
         smpi_execute_flops(seconds * operations_per_second);
         spent_ += MPI_Wtime() - begin;
     }
-    void begin_blocks() const {
+    void begin_blocks() {
         working_ = -spent_;
         wall_ = -MPI_Wtime();
     }
-    void end_blocks() const {
+    void end_blocks() {
         working_ += spent_;
         wall_ += MPI_Wtime();
     }
@@ -106,9 +106,9 @@ class virtual_clock {
 
   private:
     block_work seconds_;
-    mutable double spent_ = 0.0;
-    mutable double working_ = 0.0;
-    mutable double wall_ = 0.0;
+    double spent_ = 0.0;
+    double working_ = 0.0;
+    double wall_ = 0.0;
 };
 
 class adapter {

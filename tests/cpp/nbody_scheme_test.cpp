@@ -52,7 +52,7 @@ hermite_options options_of(int order) {
 template <class Member>
 outcome run_as(Member& me, const particles& bodies, int order, const std::optional<scheme>& how, int blocks) {
     hermite system{bodies, options_of(order)};
-    const machine_clock clock;
+    machine_clock clock;
     block_stepper<Member> stepper{me, system, clock};
     stepper.start();
     if (how)
@@ -167,7 +167,7 @@ TEST_CASE("blocks_that_one_member_runs_alone_leave_all_with_the_serial_bits") {
         std::size_t seen_by_first = 0;
         team.run([&](tauto::member& me) {
             hermite system{bodies, options_of(order)};
-            const machine_clock clock;
+            machine_clock clock;
             block_stepper<tauto::member> stepper{me, system, clock};
             stepper.start();
             stepper.use({sharing::targets, 3, 1});
@@ -224,7 +224,7 @@ TEST_CASE("a_force_that_is_not_finite_ends_the_run_on_all_members_with_the_reaso
     try {
         team.run([&](tauto::member& me) {
             hermite system{bodies, {}};
-            const machine_clock clock;
+            machine_clock clock;
             block_stepper<tauto::member> stepper{me, system, clock};
             stepper.start();
         });
