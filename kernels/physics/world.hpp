@@ -3,9 +3,8 @@
 //
 // Each function of a step takes a part of the bodies, or of the grid's cells, and several threads may run it
 // on disjoint parts, which begin at multiples of world::grain bodies; between one function and the next all
-// must have come. Whoever shares a step how, the
-// bits are the same: a body's new state is computed by one thread from the old state and a list of contacts
-// in a fixed order.
+// must have come. Whoever shares a step how, the bits are the same: a body's new state is computed by one
+// thread from the old state and a list of contacts in a fixed order.
 //
 // All contacts are resolved at once (Jacobi), in one pass or, for bodies that lie on each other, in several.
 // A body with n contacts takes part in each of them with 1/n of its mass, and then moves with the mean of its
