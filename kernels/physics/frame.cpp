@@ -64,6 +64,22 @@ void paint_over(std::uint8_t* pixel, const colour& paint, double share) {
         pixel[channel] = to_byte((1.0 - share) * pixel[channel] / 255.0 + share * paint[channel]);
 }
 
+// In a picture of `width` columns.
+void paint_body(std::uint8_t* pixels, std::size_t width, const view& seen, const body& one,
+                std::size_t number, part over_rows) {
+    const part over_columns =
+        seen.pixels(one.position.x - one.radius, one.position.x + one.radius, {0, width});
+    const colour paint = colour_of(one, number);
+    for (std::size_t row = over_rows.begin; row < over_rows.end; ++row)
+        for (std::size_t column = over_columns.begin; column < over_columns.end; ++column) {
+            int hits = 0;
+            for (const vector2 at : samples)
+                hits += covers(
+                    one, seen.point(static_cast<double>(column) + at.x, static_cast<double>(row) + at.y));
+            if (hits > 0) paint_over(pixels + 3 * (row * width + column), paint, 0.25 * hits);
+        }
+}
+
 }  // namespace
 
 frame::frame(std::size_t width, std::size_t height) : width_{width}, height_{height} {
@@ -82,31 +98,18 @@ void frame::draw(const world& scene, part of_rows) {
                     to_byte(shade));
     }
     const double top_of_all = rows * seen.scale;
-    for (std::size_t i = 0; i < scene.bodies().size(); ++i) {
-        if (i % world::grain == 0) {
-            const reach& some = scene.reaches()[i / world::grain];
-            const part theirs = seen.pixels(top_of_all - some.high, top_of_all - some.low, of_rows);
-            if (theirs.begin >= theirs.end) {
-                i += world::grain - 1;
-                continue;
-            }
+    const std::size_t bodies = scene.bodies().size();
+    for (std::size_t first = 0; first < bodies; first += world::grain) {
+        const reach& some = scene.reaches()[first / world::grain];
+        const part theirs = seen.pixels(top_of_all - some.high, top_of_all - some.low, of_rows);
+        if (theirs.begin >= theirs.end) continue;
+        for (std::size_t i = first; i < std::min(first + world::grain, bodies); ++i) {
+            const double top = top_of_all - scene.heights()[i];
+            const double radius = scene.radii()[i];
+            const part over_rows = seen.pixels(top - radius, top + radius, of_rows);
+            if (over_rows.begin < over_rows.end)
+                paint_body(pixels_.data(), width_, seen, scene.bodies()[i], i, over_rows);
         }
-        const double top = top_of_all - scene.heights()[i];
-        const double radius = scene.radii()[i];
-        const part over_rows = seen.pixels(top - radius, top + radius, of_rows);
-        if (over_rows.begin >= over_rows.end) continue;
-        const body& one = scene.bodies()[i];
-        const part over_columns =
-            seen.pixels(one.position.x - one.radius, one.position.x + one.radius, {0, width_});
-        const colour paint = colour_of(one, i);
-        for (std::size_t row = over_rows.begin; row < over_rows.end; ++row)
-            for (std::size_t column = over_columns.begin; column < over_columns.end; ++column) {
-                int hits = 0;
-                for (const vector2 at : samples)
-                    hits += covers(
-                        one, seen.point(static_cast<double>(column) + at.x, static_cast<double>(row) + at.y));
-                if (hits > 0) paint_over(&pixels_[3 * (row * width_ + column)], paint, 0.25 * hits);
-            }
     }
 }
 
