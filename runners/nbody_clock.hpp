@@ -15,7 +15,7 @@ struct block_work {
     double sources = 0.0;         ///< predicted
     double targets = 0.0;         ///< packed, predicted, corrected
     double puts = 0.0;            ///< targets written back
-    double scanned = 0.0;         ///< particles looked at for the next block
+    double scanned = 0.0;         ///< particles among which the next block was found, by a bit of each
     double words = 0.0;           ///< added to others of a sum that several members have parts of
     double blocks = 0.0;
 };

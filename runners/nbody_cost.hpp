@@ -1,7 +1,7 @@
 #pragma once
 // What a block costs under each scheme, from a model whose constants are measured at the start.
 //
-//   T = prediction of the sources + forces + work on the targets + scan for the next block + one collective
+//   T = prediction of the sources + forces + work on the targets + search for the next block + one collective
 //
 // With n targets, N sources, p members, a groups of targets and b slices of sources (a b = p), per member,
 // predicted sources, pairs, work on targets, and words of the collective:
@@ -93,7 +93,7 @@ struct cost_model {
     double source = 0.0;        ///< prediction of one source
     double target = 0.0;        ///< packing, prediction, correction of one target
     double put = 0.0;           ///< writing one target's new state back
-    double scan = 0.0;          ///< looking at one particle for the next block
+    double scan = 0.0;          ///< finding the next block among all particles, for each of them: a bit
     double block = 0.0;         ///< whatever its size
     length_curve gather;
     length_curve reduce;

@@ -343,6 +343,7 @@ class block_stepper {
         const auto targets = static_cast<double>(few.size());
 
         model.source = best_seconds([&] { predict(time, 0, n); }) / count;
+        // All of it grows with the particles but for those that are listed, few in this block.
         model.scan = best_seconds([&] {
                          sink_ += times_.next_time();
                          sink_ += count_of(due(time).size());

@@ -5,6 +5,9 @@ of targets and b slices of sources:
 
     T = block + N·scan + n·put + N/b·source + n/a·(force + N/b·pair) + targets handled + one collective
 
+where scan is finding the next block among all particles, for each of them: they are not looked at one by one,
+each has a bit (kernels/nbody/block_times.hpp).
+
 On more members than were measured only the collective changes by an assumption: its latency grows with the
 levels of a tree, log2 p, and its transfer with what a member has to fetch from others, (p - 1)/p. Cores are
 taken to be as fast side by side as two of them are here.
