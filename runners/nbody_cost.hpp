@@ -3,13 +3,17 @@
 //
 //   T = prediction of the sources + forces + work on the targets + search for the next block + one collective
 //
-// With n targets, N sources, p members, a groups of targets and b slices of sources (a b = p), per member,
-// predicted sources, pairs, work on targets, and words of the collective:
+// With n targets, N sources, a groups of targets and b slices of sources on the w = a b members of the lowest
+// ranks, w <= p; per member predicted sources, pairs, work on targets, and words of the collective:
 //
 //   serial      N    n N     n               nothing
-//   by targets  N    n/p N   n/p, n are put  all_gather, 13 n (4th order), 19 n (6th)
-//   by sources  N/p  n N/p   n               all_reduce, 6 n, 9 n
+//   by targets  N    n/w N   n/w, n are put  all_gather, 13 n (4th order), 19 n (6th)
+//   by sources  N/w  n N/w   n               all_reduce, 6 n, 9 n
 //   grid        N/b  n/a N/b n/a + n         all_gather, 6 n b, 9 n b
+//
+// All p members take part in the collective, whatever the width: each must have the new state. So fewer than
+// all pay where the others are slower, which the work then does not wait for, and where each part that is
+// gathered costs something: the fewer targets than members there are, the fewer parts do as well.
 
 #include <algorithm>
 #include <cmath>
@@ -29,6 +33,9 @@ struct scheme {
     int groups = 1;  ///< of targets
     int slices = 1;  ///< of sources
 
+    /// The members that share the work, those of the lowest ranks. 1 for serial, where all do the same.
+    constexpr int width() const { return groups * slices; }
+
     friend bool operator==(const scheme&, const scheme&) = default;
 };
 
@@ -45,14 +52,35 @@ inline std::string name_of(const scheme& which) {
     }
 }
 
-/// All that `members` can run; serial first.
-inline std::vector<scheme> schemes_for(int members) {
+/// The widths that are looked at, ascending: powers of two, all members, and those after which a member comes
+/// that is much slower than all before it. paces[w - 1] is the pace of the slowest of the first w members;
+/// none: all are alike. At most log2(members) + 8.
+inline std::vector<int> widths_for(int members, std::span<const double> paces = {}) {
+    constexpr double much = 1.25;
+    constexpr int most_edges = 8;
+    std::vector<int> widths;
+    for (int width = 2; width < members; width *= 2) widths.push_back(width);
+    int edges = 0;
+    for (std::size_t width = 1; width < paces.size() && edges < most_edges; ++width)
+        if (paces[width] > much * paces[width - 1]) {
+            widths.push_back(static_cast<int>(width));
+            ++edges;
+        }
+    if (members > 1) widths.push_back(members);
+    std::ranges::sort(widths);
+    widths.erase(std::unique(widths.begin(), widths.end()), widths.end());
+    return widths;
+}
+
+/// What is chosen from on `members`: serial, then the narrow before the wide.
+inline std::vector<scheme> schemes_for(int members, std::span<const double> paces = {}) {
     std::vector<scheme> all{{}};
-    if (members == 1) return all;
-    all.push_back({sharing::targets, members, 1});
-    all.push_back({sharing::sources, 1, members});
-    for (int groups = 2; groups < members; ++groups)
-        if (members % groups == 0) all.push_back({sharing::grid, groups, members / groups});
+    for (const int width : widths_for(members, paces)) {
+        all.push_back({sharing::targets, width, 1});
+        if (width > 1) all.push_back({sharing::sources, 1, width});
+        for (int groups = 2; groups < width; ++groups)
+            if (width % groups == 0) all.push_back({sharing::grid, groups, width / groups});
+    }
     return all;
 }
 
@@ -87,7 +115,7 @@ class length_curve {
 };
 
 struct cost_model {
-    // Seconds, on one member.
+    // Seconds, on the slowest member.
     double pair = 0.0;          ///< one source on one target
     double target_force = 0.0;  ///< of a target, whatever the sources
     double source = 0.0;        ///< prediction of one source
@@ -95,8 +123,13 @@ struct cost_model {
     double put = 0.0;           ///< writing one target's new state back
     double scan = 0.0;          ///< finding the next block among all particles, for each of them: a bit
     double block = 0.0;         ///< whatever its size
-    length_curve gather;
+    length_curve gather;        ///< each member brings a part of the words
+    length_curve gather_one;    ///< one member brings them all
     length_curve reduce;
+    int members = 1;
+    /// paces[w - 1]: seconds of the slowest of the first w members for one of the slowest of all. None: all
+    /// are alike.
+    std::vector<double> paces;
     double particles = 0.0;
     double changed_words = 13.0;  ///< of a target's state
     double force_words = 6.0;
@@ -106,18 +139,40 @@ struct cost_model {
         const double b = which.slices;
         const double mine = std::ceil(targets / a);
         const double sources = std::ceil(particles / b);
-        double seconds = block + particles * scan + targets * put + sources * source +
-                         mine * (target_force + sources * pair);
+        // In a serial block all do all of it.
+        const double pace = which.how == sharing::serial ? 1.0 : pace_of(which.width());
+        const double seconds = block + particles * scan + targets * put +
+                               pace * (sources * source + mine * (target_force + sources * pair));
         switch (which.how) {
             case sharing::targets:
-                return seconds + mine * target + gather.at(changed_words * targets);
+                return seconds + pace * mine * target +
+                       gathered(changed_words * targets, std::min(a, targets));
             case sharing::sources:
                 return seconds + targets * target + reduce.at(force_words * targets);
             case sharing::grid:
-                return seconds + (mine + targets) * target + gather.at(force_words * targets * b);
+                return seconds + (pace * mine + targets) * target +
+                       gathered(force_words * targets * b, std::min(a, targets) * b);
             default:
                 return seconds + targets * target;
         }
+    }
+
+    /// A block that the first member runs while the others wait.
+    double predicted_alone(double targets) const { return pace_of(1) * predicted(scheme{}, targets); }
+
+    double pace_of(int width) const {
+        return paces.empty() ? 1.0 : paces[static_cast<std::size_t>(width) - 1];
+    }
+
+  private:
+    // So many parts lie between one and all; where one is the dearer, because nobody passes on what is still
+    // to come, this is more than it takes.
+    double gathered(double words, double parts) const {
+        const double all = gather.at(words);
+        if (members < 2 || gather_one.words().empty()) return all;
+        const double share = (std::max(parts, 1.0) - 1.0) / (members - 1.0);
+        const double one = gather_one.at(words);
+        return one + share * (all - one);
     }
 };
 

@@ -21,17 +21,16 @@ inline std::vector<description::schedule> member_schemes() {
     return {{"auto", false}, {"serial", false}, {"i", false}, {"j", false}, {"grid", false}};
 }
 
-/// A scheme's name with the shape of the grid settled: as square as the members allow, more slices than
-/// groups. Nothing for auto. Throws input_error for a grid of a prime number of members.
+/// A scheme of all members by its name, the grid as square as they allow, no fewer slices than groups.
+/// Nothing for auto. Throws input_error for a grid of a prime number of members.
 inline std::optional<scheme> scheme_named(const std::string& name, int members) {
     if (name == "auto") return std::nullopt;
-    const auto all = schemes_for(members);
     if (name == "serial" || members == 1) return scheme{};
-    if (name == "i") return all[1];
-    if (name == "j") return all[2];
+    if (name == "i") return scheme{sharing::targets, members, 1};
+    if (name == "j") return scheme{sharing::sources, 1, members};
     std::optional<scheme> best;
-    for (const scheme& one : all)
-        if (one.how == sharing::grid && one.groups <= one.slices) best = one;
+    for (int groups = 2; groups * groups <= members; ++groups)
+        if (members % groups == 0) best = {sharing::grid, groups, members / groups};
     if (!best)
         throw input_error("no grid of " + std::to_string(members) +
                           " members has two sides of 2 or more; use --scheme i or j");
@@ -45,9 +44,17 @@ inline json curve_json(const length_curve& curve) {
     return points;
 }
 
+/// The pace of the first members for each width that is looked at.
+inline json paces_json(const cost_model& model) {
+    json points = json::array();
+    for (const int width : widths_for(model.members, model.paces))
+        points.push_back(json::array({width, model.pace_of(width)}));
+    return points;
+}
+
 /// The model's constants, for whoever wants to predict other machines with it.
-inline json model_json(const cost_model& model, int members) {
-    return {{"members", members},
+inline json model_json(const cost_model& model) {
+    return {{"members", model.members},
             {"pair_seconds", model.pair},
             {"target_force_seconds", model.target_force},
             {"source_seconds", model.source},
@@ -57,7 +64,9 @@ inline json model_json(const cost_model& model, int members) {
             {"block_seconds", model.block},
             {"changed_words", model.changed_words},
             {"force_words", model.force_words},
+            {"paces", paces_json(model)},
             {"gather", curve_json(model.gather)},
+            {"gather_one", curve_json(model.gather_one)},
             {"reduce", curve_json(model.reduce)}};
 }
 
@@ -84,7 +93,7 @@ nbody_pass member_pass(Member& me, const nbody_start& start, const nbody_request
         std::vector<block_sample> samples;
         for (const auto& record : std::span{records}.subspan(first))
             samples.push_back({start.time + record.time, record.active, name_of(record.how),
-                               static_cast<double>(record.ticks) * seconds,
+                               record.how.width(), static_cast<double>(record.ticks) * seconds,
                                static_cast<double>(record.collective_ticks) * seconds,
                                record.predicted_seconds});
         return samples;
@@ -106,7 +115,7 @@ nbody_pass member_pass(Member& me, const nbody_start& start, const nbody_request
         throw std::runtime_error("the members' particles ended with different bits; are all of one build?");
     if (me.rank() != 0) return pass;
     pass.blocks = samples_from(0);
-    pass.model = model_json(stepper.model(), me.size());
+    pass.model = model_json(stepper.model());
     pass.logged = log.end(records.size(), samples_from);
     finish_pass(pass, system, asked);
     return pass;

@@ -235,7 +235,8 @@ class openmp_adapter {
             first.moved(active, time);
             system.end_block(time);
             useful += task_ticks() - moved;
-            pass.blocks.push_back({system.start() + time, active.size(), asked.schedule, 0.0, 0.0, 0.0});
+            pass.blocks.push_back(
+                {system.start() + time, active.size(), asked.schedule, threads_, 0.0, 0.0, 0.0});
             const std::int64_t all = task_ticks() - begin;
             ticks.emplace_back(all, all - useful);
         } while (!is_over(asked, system.time(), pass.blocks.size()));
@@ -279,7 +280,7 @@ class openmp_adapter {
                 failure.guard(blocks, [&] { me.moved(active, time); });
                 if (first) {
                     pass.blocks.push_back(
-                        {system.start() + time, active.size(), asked.schedule, 0.0, 0.0, 0.0});
+                        {system.start() + time, active.size(), asked.schedule, threads_, 0.0, 0.0, 0.0});
                     ticks.emplace_back(task_ticks() - begin, waited);
                 }
                 if (failure.failed_in(blocks++)) break;

@@ -11,6 +11,9 @@
 //   grid        ("AxB") group r mod A of the targets, slice r div A of the sources; all_gather of the partial
 //               forces, which every member adds in the order of the slices
 //
+// Any of the last three may be run by the members of the lowest ranks alone, so many as the scheme is wide.
+// The others have no targets and no sources; they take part in the collective, and do what all do.
+//
 // By targets has the bits of the serial run for any number of members. By sources and grid have the bits of
 // each other for the same number of slices.
 //
@@ -71,7 +74,7 @@ class block_stepper {
         const double time = system_.time();
         // The snap needs the accelerations of the sources, so they are summed first.
         for (int pass = system_.order() == 4 ? 1 : 0; pass < 2; ++pass)
-            by_targets(time, everyone, [&] { targets_.accept_forces(); });
+            by_targets(me_.size(), time, everyone, [&] { targets_.accept_forces(); });
         system_.choose_first_steps();
         times_.read_all();
     }
@@ -83,10 +86,15 @@ class block_stepper {
     }
     /// For each block the one that costs least by the model fitted here. All members must call it.
     void use_cheapest() {
+        for (const scheme& which : schemes_for(me_.size())) make_room_for(which);
+        use_cheapest(fitted());
+    }
+    /// The same by another model, which all members give.
+    void use_cheapest(cost_model model) {
         fixed_.reset();
-        const auto candidates = schemes_for(me_.size());
+        model_ = std::move(model);
+        const auto candidates = schemes_for(me_.size(), model_.paces);
         for (const scheme& which : candidates) make_room_for(which);
-        model_ = fitted();
         table_.emplace(model_, candidates);
     }
     const cost_model& model() const { return model_; }
@@ -107,7 +115,7 @@ class block_stepper {
             if (fixed_ || records.back().how == scheme{}) continue;
             const auto active = static_cast<double>(records.back().active);
             watch_.add(static_cast<double>(records.back().ticks) * seconds_of_a_tick(),
-                       model_.predicted(scheme{}, active));
+                       model_.predicted_alone(active));
             if (!watch_.due()) continue;
             std::int64_t alone = 0;
             in_last_block(records, [&] { alone = watch_.judge(me_.all_reduce(watch_.ratio(), larger{})); });
@@ -122,6 +130,9 @@ class block_stepper {
         if (me_.rank() == 0) {
             for (const std::int64_t end = blocks_ + count; blocks_ < end;) {
                 records.push_back(step_with(scheme{}));
+                if (model_.particles > 0.0)
+                    records.back().predicted_seconds =
+                        model_.predicted_alone(count_of(records.back().active));
                 if (is_over(system_.time(), blocks_)) break;
             }
             reached = {system_.time(), static_cast<double>(blocks_)};
@@ -182,10 +193,10 @@ class block_stepper {
     void share(const scheme& how, double time, indices active) {
         switch (how.how) {
             case sharing::targets:
-                by_targets(time, active, [&] { targets_.correct(time); });
+                by_targets(how.width(), time, active, [&] { targets_.correct(time); });
                 return;
             case sharing::sources:
-                by_sources(time, active);
+                by_sources(how.width(), time, active);
                 return;
             case sharing::grid:
                 by_both(how, time, active);
@@ -251,8 +262,9 @@ class block_stepper {
     }
 
     template <class Finish>
-    void by_targets(double time, indices active, Finish&& finish) {
-        const range mine = share_of(active.size(), me_.size(), me_.rank());
+    void by_targets(int width, double time, indices active, Finish&& finish) {
+        const auto share = [&](int rank) { return share_among_first(active.size(), width, rank); };
+        const range mine = share(me_.rank());
         const auto count = static_cast<std::size_t>(mine.size());
         const std::size_t columns = system_.changed_columns();
         if (count > 0) predict(time, 0, system_.size());
@@ -262,11 +274,10 @@ class block_stepper {
         for (std::size_t c = 0; c < columns; ++c)
             std::ranges::copy(targets_.packed(kernels::nbody::step_of + c), part_.data() + c * count);
         for (int r = 0; r <= me_.size(); ++r)
-            bounds_[static_cast<std::size_t>(r)] =
-                static_cast<index>(columns) * share_of(active.size(), me_.size(), r).begin;
+            bounds_[static_cast<std::size_t>(r)] = static_cast<index>(columns) * share(r).begin;
         gather(columns * count);
-        for (int r = 0; r < me_.size(); ++r) {
-            const range theirs = share_of(active.size(), me_.size(), r);
+        for (int r = 0; r < width; ++r) {
+            const range theirs = share(r);
             const auto length = static_cast<std::size_t>(theirs.size());
             const auto from = static_cast<std::size_t>(bounds_[static_cast<std::size_t>(r)]);
             system_.put(time, active.subspan(static_cast<std::size_t>(theirs.begin), length),
@@ -275,26 +286,34 @@ class block_stepper {
         clock_.spend({.puts = count_of(active.size())});
     }
 
-    void by_sources(double time, indices active) {
-        const range slice = slice_of(system_.size(), me_.size(), me_.rank());
-        sum_slice(slice, time, active);
+    void by_sources(int width, double time, indices active) {
+        if (has_work(width)) {
+            sum_slice(slice_of(system_.size(), width, me_.rank()), time, active);
+        } else {
+            take(time, active);
+            // x + -0 is x, whatever x is; -0 + 0 is not -0.
+            std::ranges::fill(targets_.forces(), -0.0);
+        }
         timed([&] { add_up(targets_.forces()); });
         correct_all(time);
     }
 
     void by_both(const scheme& how, double time, indices active) {
-        const int group = me_.rank() % how.groups;
-        const range mine = share_of(active.size(), how.groups, group);
-        sum_slice(
-            slice_of(system_.size(), how.slices, me_.rank() / how.groups), time,
-            active.subspan(static_cast<std::size_t>(mine.begin), static_cast<std::size_t>(mine.size())));
-        std::ranges::copy(targets_.forces(), part_.begin());
+        const auto share = [&](int rank) {
+            return rank < how.width() ? share_of(active.size(), how.groups, rank % how.groups) : range{};
+        };
         const auto columns = static_cast<index>(system_.force_columns());
+        const range mine = share(me_.rank());
+        if (has_work(how.width())) {
+            sum_slice(
+                slice_of(system_.size(), how.slices, me_.rank() / how.groups), time,
+                active.subspan(static_cast<std::size_t>(mine.begin), static_cast<std::size_t>(mine.size())));
+            std::ranges::copy(targets_.forces(), part_.begin());
+        }
         for (int r = 0; r < me_.size(); ++r)
             bounds_[static_cast<std::size_t>(r) + 1] =
-                bounds_[static_cast<std::size_t>(r)] +
-                columns * share_of(active.size(), how.groups, r % how.groups).size();
-        gather(targets_.forces().size());
+                bounds_[static_cast<std::size_t>(r)] + columns * share(r).size();
+        gather(static_cast<std::size_t>(columns * mine.size()));
         take(time, active);
         add_parts(how, active.size());
         clock_.spend({.words = count_of(targets_.forces().size()) * (how.slices - 1)});
@@ -319,6 +338,9 @@ class block_stepper {
         }
     }
 
+    // In a scheme that is so wide.
+    bool has_work(int width) const { return me_.rank() < width; }
+
     void sum_slice(const range& slice, double time, indices targets) {
         const auto first = static_cast<std::size_t>(slice.begin);
         const auto last = static_cast<std::size_t>(slice.end);
@@ -328,12 +350,14 @@ class block_stepper {
     }
 
     // The model's constants: each part of a block timed on the particles themselves, which it leaves as they
-    // are; the slowest member's figures for all, so that all choose alike.
+    // are; the slowest member's figures, and how much faster the first ones are, for all, so that all choose
+    // alike.
     cost_model fitted() {
         cost_model model;
         const std::size_t n = system_.size();
         const auto count = static_cast<double>(n);
         model.particles = count;
+        model.members = me_.size();
         model.changed_words = static_cast<double>(system_.changed_columns());
         model.force_words = static_cast<double>(system_.force_columns());
         const double time = times_.next_time();
@@ -366,7 +390,10 @@ class block_stepper {
         model.target = few.size() > 1 ? std::max(0.0, several - one) / (targets - 1.0) : one;
         model.block = std::max(0.0, one - model.target);
         model.put = model.target / 4.0;
-        if (me_.size() > 1) fit_collectives(model);
+        if (me_.size() > 1) {
+            fit_paces(model, count * model.source + targets * all_sources);
+            fit_collectives(model);
+        }
         std::array<double, 7> constants{model.pair, model.target_force, model.source, model.target,
                                         model.put,  model.scan,         model.block};
         me_.all_reduce(std::span<double>{constants}, larger{});
@@ -376,27 +403,43 @@ class block_stepper {
         return model;
     }
 
+    // `mine` is what this member takes for the work that all did.
+    void fit_paces(cost_model& model, double mine) {
+        model.paces.resize(static_cast<std::size_t>(me_.size()));
+        me_.all_gather(std::span<const double>{&mine, 1}, std::span<double>{model.paces});
+        std::partial_sum(model.paces.begin(), model.paces.end(), model.paces.begin(), larger{});
+        const double slowest = model.paces.back();
+        for (double& pace : model.paces) pace = slowest > 0.0 ? pace / slowest : 1.0;
+    }
+
     void fit_collectives(cost_model& model) {
         const auto members = static_cast<std::size_t>(me_.size());
         const std::size_t most = whole_.size();
         for (std::size_t words = members; words <= most; words *= 4) {
             const auto length = static_cast<double>(words);
-            model.gather.add(length, collective_seconds([&] {
-                                 for (std::size_t r = 0; r <= members; ++r)
-                                     bounds_[r] = share_of(words, me_.size(), static_cast<int>(r)).begin;
-                                 const range mine = share_of(words, me_.size(), me_.rank());
-                                 gather(static_cast<std::size_t>(mine.size()));
-                             }));
+            model.gather.add(length, gather_seconds(words, me_.size()));
+            if (words <= part_.size()) model.gather_one.add(length, gather_seconds(words, 1));
             model.reduce.add(length, collective_seconds([&] {
                                  const std::span<double> all{whole_.data(), words};
                                  timed([&] { add_up(all); });
                              }));
         }
         me_.all_reduce(model.gather.seconds(), larger{});
+        me_.all_reduce(model.gather_one.seconds(), larger{});
         me_.all_reduce(model.reduce.seconds(), larger{});
         model.gather.smooth();
+        model.gather_one.smooth();
         model.reduce.smooth();
         std::ranges::fill(bounds_, index{0});
+    }
+
+    // So many words, of which each of the first `parts` members brings a share.
+    double gather_seconds(std::size_t words, int parts) {
+        const auto share = [&](int rank) { return share_among_first(words, parts, rank); };
+        return collective_seconds([&] {
+            for (int r = 0; r <= me_.size(); ++r) bounds_[static_cast<std::size_t>(r)] = share(r).begin;
+            gather(static_cast<std::size_t>(share(me_.rank()).size()));
+        });
     }
 
     struct larger {

@@ -28,6 +28,7 @@ struct active_class {
     double total = 0.0;
     double shared = 0.0;
     std::map<std::string, std::int64_t> schemes;
+    std::map<std::string, std::int64_t> widths;
 };
 
 // By power of two of the active count.
@@ -41,6 +42,7 @@ json classes_json(const std::vector<block_sample>& blocks) {
         one.total += block.seconds;
         one.shared += block.shared_seconds;
         ++one.schemes[block.scheme];
+        ++one.widths[std::to_string(block.width)];
     }
     json list = json::array();
     for (const auto& [from, one] : classes)
@@ -53,7 +55,8 @@ json classes_json(const std::vector<block_sample>& blocks) {
              {"total_seconds", one.total},
              {"predicted_median_seconds", one.predicted.empty() ? json{} : json(median(one.predicted))},
              {"shared_share", one.shared / one.total},
-             {"schemes", one.schemes}});
+             {"schemes", one.schemes},
+             {"widths", one.widths}});
     return list;
 }
 
@@ -137,7 +140,7 @@ std::string block_lines(std::span<const block_sample> blocks) {
     std::ostringstream text;
     text.precision(17);
     for (const auto& block : blocks) {
-        text << block.time << ',' << block.active << ',' << block.scheme << ',';
+        text << block.time << ',' << block.active << ',' << block.scheme << ',' << block.width << ',';
         if (block.predicted_seconds > 0.0) text << block.predicted_seconds;
         text << ',' << block.seconds << ',' << block.shared_seconds << '\n';
     }
@@ -147,7 +150,7 @@ std::string block_lines(std::span<const block_sample> blocks) {
 }  // namespace
 
 std::string block_log(std::span<const block_sample> blocks) {
-    return "time,active,scheme,predicted_seconds,seconds,shared_seconds\n" + block_lines(blocks);
+    return "time,active,scheme,width,predicted_seconds,seconds,shared_seconds\n" + block_lines(blocks);
 }
 
 void growing_log::write(std::size_t blocks, const std::vector<block_sample>& samples) {

@@ -23,6 +23,7 @@ struct block_sample {
     double time;
     std::size_t active;
     std::string scheme;
+    int width;  ///< members that shared the work
     double seconds;
     double shared_seconds;     ///< of it in collectives, or in starting, joining and waiting for threads
     double predicted_seconds;  ///< 0: nothing was predicted
@@ -54,8 +55,8 @@ bool passed(const nbody_request& asked, const nbody_result& seen);
 
 json nbody_row(const description& runtime, const nbody_request& asked, const nbody_result& seen);
 
-/// CSV with a header: time, active, scheme, predicted_seconds (empty where nothing was predicted), seconds,
-/// shared_seconds.
+/// CSV with a header: time, active, scheme, width, predicted_seconds (empty where nothing was predicted),
+/// seconds, shared_seconds.
 std::string block_log(std::span<const block_sample> blocks);
 
 /// A log that grows while its run goes on, some lines a second: a run that is killed leaves what it did until

@@ -57,7 +57,7 @@ nbody_result two_blocks() {
     seen.before = {.kinetic = 0.25, .potential = -0.5, .momentum = {}, .angular_momentum = {}};
     seen.last.after = {
         .kinetic = 0.25, .potential = -0.5 - 1e-6, .momentum = {3e-9, 0.0, 4e-9}, .angular_momentum = {}};
-    seen.last.blocks = {{0.125, 3, "j", 1.0, 0.25, 1.5}, {0.25, 2, "i", 3.0, 0.75, 0.0}};
+    seen.last.blocks = {{0.125, 3, "j", 4, 1.0, 0.25, 1.5}, {0.25, 2, "i", 2, 3.0, 0.75, 0.0}};
     seen.last.seconds = 4.0;
     seen.last.state_hash = 0xabcU;
     seen.workers = {{0, 0, 2, 0}, {1, 1, 2, 0}};
@@ -144,6 +144,7 @@ TEST_CASE("row_has_the_classes_of_active_counts") {
     CHECK(one["predicted_median_seconds"] == 1.5);
     CHECK(one["shared_share"] == 0.25);
     CHECK(one["schemes"] == json::parse(R"({"i":1,"j":1})"));
+    CHECK(one["widths"] == json::parse(R"({"2":1,"4":1})"));
     const auto& check = row["check"];
     CHECK(check["passed"] == true);
     CHECK(check["energy_error"].get<double>() == doctest::Approx(4e-6));
@@ -190,7 +191,7 @@ TEST_CASE("a log whose writer was killed loses the part of a line at its end, an
 
 TEST_CASE("log_has_a_line_a_block_with_predicted_and_measured_time") {
     CHECK(block_log(two_blocks().last.blocks) ==
-          "time,active,scheme,predicted_seconds,seconds,shared_seconds\n"
-          "0.125,3,j,1.5,1,0.25\n"
-          "0.25,2,i,,3,0.75\n");
+          "time,active,scheme,width,predicted_seconds,seconds,shared_seconds\n"
+          "0.125,3,j,4,1.5,1,0.25\n"
+          "0.25,2,i,2,,3,0.75\n");
 }

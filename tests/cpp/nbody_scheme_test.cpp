@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -48,17 +49,31 @@ hermite_options options_of(int order) {
     return {.order = order, .softening = softening};
 }
 
-// Blocks until every member is there, each with its own copy of the particles.
-template <class Member>
-outcome run_as(Member& me, const particles& bodies, int order, const std::optional<scheme>& how, int blocks) {
+// Time passes where work is spent, for each pair so much, and for nothing else.
+class paced_clock {
+  public:
+    static constexpr bool is_exact = true;
+
+    explicit paced_clock(double pace) : pace_{pace} {}
+
+    std::int64_t ticks() const { return std::llround(1000.0 * spent_); }
+    double tick_seconds() const { return 1e-12; }
+    void spend(const block_work& done) { spent_ += pace_ * done.pairs; }
+    void begin_blocks() {}
+    void end_blocks() {}
+
+  private:
+    double pace_;
+    double spent_ = 0.0;
+};
+
+// So many blocks on one member with its own copy of the particles, after choose(stepper).
+template <class Member, class Clock, class Choose>
+outcome run_as(Member& me, const particles& bodies, int order, int blocks, Clock clock, Choose&& choose) {
     hermite system{bodies, options_of(order)};
-    machine_clock clock;
-    block_stepper<Member> stepper{me, system, clock};
+    block_stepper<Member, Clock> stepper{me, system, clock};
     stepper.start();
-    if (how)
-        stepper.use(*how);
-    else
-        stepper.use_cheapest();
+    choose(stepper);
     outcome seen;
     for (int k = 0; k < blocks; ++k) seen.blocks.push_back(stepper.step());
     seen.hash = full_hash(system);
@@ -68,24 +83,51 @@ outcome run_as(Member& me, const particles& bodies, int order, const std::option
     return seen;
 }
 
-// The outcomes of all members, which must be one.
-outcome run_on(int members, const particles& bodies, int order, const std::optional<scheme>& how,
-               int blocks) {
+// run(member) on so many members. Their outcomes, which must be one.
+template <class Run>
+outcome run_on_all(int members, Run&& run) {
     tauto::team team{{.size = members, .pin = false}};
     std::vector<outcome> seen(static_cast<std::size_t>(members));
-    team.run([&](tauto::member& me) {
-        seen[static_cast<std::size_t>(me.rank())] = run_as(me, bodies, order, how, blocks);
-    });
-    for (const auto& one : seen) CHECK(one.hash == seen[0].hash);
+    team.run([&](tauto::member& me) { seen[static_cast<std::size_t>(me.rank())] = run(me); });
+    for (const auto& one : seen) {
+        CHECK(one.hash == seen[0].hash);
+        CHECK(std::ranges::equal(one.blocks, seen[0].blocks, {}, &block_record::how, &block_record::how));
+    }
     return seen[0];
+}
+
+template <class Choose>
+outcome run_with(int members, const particles& bodies, int order, int blocks, Choose&& choose) {
+    return run_on_all(members, [&](tauto::member& me) {
+        return run_as(me, bodies, order, blocks, machine_clock{}, choose);
+    });
+}
+
+// Nothing: auto.
+outcome run_on(int members, const particles& bodies, int order, const std::optional<scheme>& how,
+               int blocks) {
+    return run_with(members, bodies, order, blocks, [&](auto& stepper) {
+        if (how)
+            stepper.use(*how);
+        else
+            stepper.use_cheapest();
+    });
+}
+
+constexpr int some_blocks = 60;
+
+// auto on members of which each takes so long for a pair.
+outcome run_at_paces(const std::vector<double>& paces, const particles& bodies, int order) {
+    return run_on_all(static_cast<int>(paces.size()), [&](tauto::member& me) {
+        return run_as(me, bodies, order, some_blocks, paced_clock{paces[static_cast<std::size_t>(me.rank())]},
+                      [](auto& stepper) { stepper.use_cheapest(); });
+    });
 }
 
 outcome run_alone(const particles& bodies, int order, int blocks) {
     tauto::solo me;
-    return run_as(me, bodies, order, scheme{}, blocks);
+    return run_as(me, bodies, order, blocks, machine_clock{}, [](auto&) {});
 }
-
-constexpr int some_blocks = 60;
 
 }  // namespace
 
@@ -126,6 +168,24 @@ TEST_CASE("by_sources_and_grids_have_the_same_bits_for_the_same_slices") {
     }
 }
 
+TEST_CASE("a_scheme_has_the_bits_of_its_width_whoever_looks_on") {
+    for (const int order : {4, 6}) {
+        const particles bodies = plummer(67, 3);
+        const auto right = run_alone(bodies, order, some_blocks);
+        for (int width = 1; width <= 4; ++width) {
+            CAPTURE(width);
+            const scheme by_targets{sharing::targets, width, 1};
+            CHECK(run_on(5, bodies, order, by_targets, some_blocks).hash == right.hash);
+            const scheme by_sources{sharing::sources, 1, width};
+            CHECK(run_on(5, bodies, order, by_sources, some_blocks).hash ==
+                  run_on(width, bodies, order, by_sources, some_blocks).hash);
+        }
+        const scheme square{sharing::grid, 2, 2};
+        CHECK(run_on(7, bodies, order, square, some_blocks).hash ==
+              run_on(4, bodies, order, square, some_blocks).hash);
+    }
+}
+
 TEST_CASE("by_sources_differs_from_the_serial_run_by_rounding_only") {
     const particles bodies = plummer(67, 3);
     for (const int order : {4, 6}) {
@@ -156,6 +216,37 @@ TEST_CASE("auto_predicts_every_block_and_chooses_alike_on_all_members") {
     const auto seen = run_on(3, plummer(96, 5), 4, std::nullopt, 100);
     for (const auto& block : seen.blocks) CHECK(block.predicted_seconds > 0.0);
     CHECK(seen.energy_error < 1e-4);
+}
+
+TEST_CASE("auto_leaves_out_members_that_are_slow_and_ends_with_the_bits_of_those_that_are_not") {
+    for (const int order : {4, 6}) {
+        const particles bodies = plummer(67, 3);
+        // Ten times slower from rank 2 on; only pairs take time.
+        const auto slow_from_two = run_at_paces({1.0, 1.0, 10.0, 10.0, 10.0}, bodies, order);
+        for (const auto& block : slow_from_two.blocks) CHECK(block.how.width() == 2);
+        // A first member that is much faster than all others does everything.
+        const auto slow_from_one = run_at_paces({1.0, 10.0, 10.0, 10.0}, bodies, order);
+        for (const auto& block : slow_from_one.blocks) CHECK(block.how == scheme{sharing::targets, 1, 1});
+        CHECK(slow_from_one.hash == run_alone(bodies, order, some_blocks).hash);
+        // Twice as slow, but seven of them: nobody is left out.
+        const auto many = run_at_paces({1.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0}, bodies, order);
+        for (const auto& block : many.blocks)
+            if (block.active >= 16) CHECK(block.how.width() == 8);
+    }
+}
+
+TEST_CASE("auto_by_a_given_model_has_the_bits_of_the_scheme_that_it_must_choose") {
+    const particles bodies = plummer(67, 3);
+    cost_model model;
+    model.particles = 67.0;
+    model.members = 5;
+    model.pair = 1e-6;
+    model.paces = {0.1, 0.1, 0.1, 1.0, 1.0};
+    model.gather.add(1.0, 1.0);
+    const auto seen =
+        run_with(5, bodies, 4, some_blocks, [&](auto& stepper) { stepper.use_cheapest(model); });
+    for (const auto& block : seen.blocks) CHECK(block.how == scheme{sharing::sources, 1, 3});
+    CHECK(seen.hash == run_on(3, bodies, 4, scheme{sharing::sources, 1, 3}, some_blocks).hash);
 }
 
 TEST_CASE("blocks_that_one_member_runs_alone_leave_all_with_the_serial_bits") {
@@ -251,12 +342,30 @@ TEST_CASE("shares_and_slices_cover_all_once_and_slices_start_on_cache_lines") {
         }
 }
 
-TEST_CASE("the_cheapest_scheme_follows_the_model") {
+namespace {
+
+// Of so many equal members, for which all collectives of a length take the same time.
+cost_model equal_members(int members, double collective_seconds) {
     cost_model model;
     model.particles = 1000.0;
+    model.members = members;
     model.pair = 1e-9;
     model.target = 1e-8;
     model.source = 1e-9;
+    model.gather.add(1.0, collective_seconds);
+    model.reduce.add(1.0, collective_seconds);
+    return model;
+}
+
+scheme chosen_by(const cost_model& model, std::size_t targets) {
+    return scheme_table{model, schemes_for(model.members, model.paces)}.of(targets).which;
+}
+
+}  // namespace
+
+TEST_CASE("the_cheapest_scheme_follows_the_model") {
+    auto model = equal_members(2, 1.0);
+    model.gather = model.reduce = length_curve{};
     model.gather.add(1.0, 2e-6);
     model.gather.add(10'000.0, 20e-6);
     model.reduce.add(1.0, 1e-6);
@@ -273,6 +382,70 @@ TEST_CASE("the_cheapest_scheme_follows_the_model") {
     for (const std::size_t n : {1U, 16U, 1000U})
         for (const auto& one : candidates)
             CHECK(table.of(n).predicted_seconds <= model.predicted(one, static_cast<double>(n)));
+}
+
+TEST_CASE("equal_members_share_among_all_unless_there_are_fewer_targets") {
+    for (const int members : {2, 3, 8, 13, 16}) {
+        CAPTURE(members);
+        CHECK(chosen_by(equal_members(members, 1e-7), 1000).width() == members);
+    }
+    auto model = equal_members(16, 1e-7);
+    model.target = 1e-6;  // what all do in grids and by sources
+    // As many as have a target each are enough: what more of them would do is nothing.
+    CHECK(chosen_by(model, 3) == scheme{sharing::targets, 4, 1});
+    CHECK(chosen_by(model, 8) == scheme{sharing::targets, 8, 1});
+    CHECK(chosen_by(model, 9) == scheme{sharing::targets, 16, 1});
+}
+
+TEST_CASE("where_parts_are_dear_few_members_bring_them") {
+    auto model = equal_members(16, 16e-6);
+    model.gather_one.add(1.0, 1e-6);  // each further part another microsecond, as much as a target
+    model.reduce = length_curve{};
+    model.reduce.add(1.0, 1.0);
+    model.source = 0.0;
+    CHECK(chosen_by(model, 1) == scheme{});
+    CHECK(chosen_by(model, 6) == scheme{sharing::targets, 2, 1});
+    CHECK(chosen_by(model, 12) == scheme{sharing::targets, 4, 1});
+    CHECK(chosen_by(model, 64) == scheme{sharing::targets, 8, 1});
+    CHECK(chosen_by(model, 1000) == scheme{sharing::targets, 16, 1});
+    // Where one part is the dearest way all bring theirs.
+    model.gather_one = length_curve{};
+    model.gather_one.add(1.0, 100e-6);
+    CHECK(chosen_by(model, 64) == scheme{sharing::targets, 16, 1});
+}
+
+TEST_CASE("slow_members_are_left_out_exactly_where_the_others_are_faster_without_them") {
+    auto model = equal_members(8, 1e-7);
+    model.source = model.target = 0.0;
+    const auto width_beside = [&](double slowness) {
+        model.paces.assign(5, 1.0 / slowness);
+        model.paces.resize(8, 1.0);
+        return chosen_by(model, 1000).width();
+    };
+    // A fifth of the targets on each of five, or an eighth on eight that wait for the slow ones.
+    CHECK(width_beside(1.2) == 8);
+    CHECK(width_beside(1.5) == 8);
+    CHECK(width_beside(1.7) == 5);
+    CHECK(width_beside(100.0) == 5);
+}
+
+TEST_CASE("few_widths_are_looked_at_however_many_members_there_are") {
+    CHECK(widths_for(1).empty());
+    CHECK(widths_for(2) == std::vector{2});
+    CHECK(widths_for(13) == std::vector{2, 4, 8, 13});
+    CHECK(widths_for(16) == std::vector{2, 4, 8, 16});
+    CHECK(widths_for(6, std::vector{0.5, 0.5, 0.5, 1.0, 1.0, 1.0}) == std::vector{2, 3, 4, 6});
+    CHECK(widths_for(3, std::vector{0.5, 1.0, 1.0}) == std::vector{1, 2, 3});
+    std::vector<double> ever_slower(1024);
+    for (std::size_t k = 0; k < ever_slower.size(); ++k)
+        ever_slower[k] = std::exp2(static_cast<double>(k) / 2.0);
+    CHECK(widths_for(1024, ever_slower).size() <= 10 + 8 + 1);
+    CHECK(schemes_for(1024).size() < 100);
+    for (const int members : {1, 2, 13, 1024}) {
+        const auto all = schemes_for(members);
+        CHECK(all[0] == scheme{});
+        for (const scheme& one : all) CHECK(one.width() <= members);
+    }
 }
 
 TEST_CASE("curves_are_linear_between_their_points_and_go_on_beyond_the_last") {

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import re
 import shutil
 import signal
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -84,6 +86,32 @@ def test_threads_inside_processes_go_the_same_way(mpi: str) -> None:
     # One process has the order of summation of its team.
     assert bits(mpi, "j", 2, *hybrid) == bits("tautochrone", "j", 2)
     assert bits(mpi, "i", 4, *hybrid) == bits("serial", "serial", 1)
+
+
+@two_cpus
+@pytest.mark.parametrize("runtime", ["tautochrone", *MPI])
+def test_log_of_auto_says_who_shared_each_block_and_what_was_predicted(runtime: str, tmp_path: Path) -> None:
+    log = tmp_path / "blocks.csv"
+    done = RUNNERS.start(runtime, *SHORT, *workers(2), "--scheme", "auto", "--log", log)
+    assert done.code == 0, done.err
+    with log.open(newline="") as file:
+        blocks = list(csv.DictReader(file))
+    assert len(blocks) == 40
+    for one in blocks:
+        assert int(one["width"]) == {"serial": 1, "i": 2, "j": 2}.get(one["scheme"], 0) or (
+            # One of the two may have been measured to be much slower.
+            (one["scheme"], one["width"]) == ("i", "1")
+        )
+        assert float(one["predicted_seconds"]) > 0
+        assert float(one["seconds"]) > 0
+    widths = Counter(one["width"] for one in blocks)
+    seen: Counter[str] = Counter()
+    for part in done.row["classes"]:
+        seen.update(part["widths"])
+    assert seen == widths
+    model = done.row["model"]
+    assert [width for width, _ in model["paces"]][-1] == 2
+    assert model["paces"][-1][1] == 1
 
 
 @two_cpus
@@ -210,7 +238,7 @@ def test_killed_rank_ends_the_others_and_leaves_whole_lines(mpi: str, tmp_path: 
     )
     text = log.read_text()
     assert text.endswith("\n")
-    assert {line.count(",") for line in text.splitlines()} == {5}
+    assert {line.count(",") for line in text.splitlines()} == {6}
 
 
 def is_runner(pid: int, name: str) -> bool:

@@ -245,6 +245,27 @@ def test_slow_cores_take_their_time(hybrid: Machine) -> None:
 
 
 @needs_smpi
+def test_auto_leaves_slow_cores_out_of_a_block_and_ends_with_the_bits_of_the_others(hybrid: Machine) -> None:
+    hybrid["kind"][1]["pair_cycles"] *= 10
+    costs = {"pair_seconds": 1e-6}
+    row = running.run(running.ready(hybrid, costs), Simulated("ompi", "auto", 5, particles=80, blocks=10))
+    # The two fast ones share every block.
+    widths = [set(one["widths"]) for one in row["classes"]]
+    assert widths == [{"2"}] * len(widths)
+    assert row["working_seconds"] == [pytest.approx(row["particle_steps"] * 40 * 1e-6)] * 2 + [0.0] * 3
+    assert [width for width, _ in row["model"]["paces"]] == [2, 4, 5]
+    paces = dict(row["model"]["paces"])
+    assert paces[2] == pytest.approx(0.1 * 0.5 * 3.3 / 3.4, rel=0.01)
+    assert paces[4] == paces[5] == 1
+    # Whoever is as fast as the others is not left out.
+    equal = {**hybrid, "kind": [{**hybrid["kind"][0], "cores": 5}]}
+    row = running.run(running.ready(equal, costs), Simulated("ompi", "auto", 5, particles=80, blocks=10))
+    for one in row["classes"]:
+        if one["active_from"] >= 8:
+            assert set(one["widths"]) == {"5"}
+
+
+@needs_smpi
 def test_additions_of_a_reduction_take_their_time(machine: Machine) -> None:
     asked = Simulated("ompi", "j", 4, particles=64, blocks=10)
     row = running.run(running.ready(machine, {"word_seconds": 1e-6}), asked)

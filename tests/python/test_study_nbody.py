@@ -230,6 +230,21 @@ def test_collectives_on_more_members_have_more_levels_and_fetch_more() -> None:
     assert model.collective(model.gather, 20_000, 16) == pytest.approx(4e-6 + transfer * (15 / 16) / (1 / 2))
 
 
+def test_fewer_members_than_all_share_where_each_part_is_dear() -> None:
+    record = model_record(1e-6, members=16)
+    record["gather"] = [[2, 16e-6], [20_000, 16e-6]]
+    record["reduce"] = [[2, 1.0], [20_000, 1.0]]
+    record["source_seconds"] = 0.0
+    assert from_record(record, 1000).cheapest(60, 16)[0] == Scheme(16, 1)
+    # A microsecond a part, as much as a target.
+    record["gather_one"] = [[2, 1e-6], [20_000, 1e-6]]
+    model = from_record(record, 1000)
+    assert model.gathered(100, 1, 16) == pytest.approx(1e-6)
+    assert model.gathered(100, 16, 16) == pytest.approx(16e-6)
+    assert model.cheapest(60, 16)[0] == Scheme(8, 1)
+    assert model.seconds(60, Scheme(8, 1), 16) < model.seconds(60, Scheme(16, 1))
+
+
 def test_one_core_has_no_collective_to_predict_with() -> None:
     model = from_record(model_record(1e-6, members=1), 100)
     assert model.seconds(5, ALONE) < 1.0
@@ -238,8 +253,11 @@ def test_one_core_has_no_collective_to_predict_with() -> None:
 
 def test_rectangles_of_members() -> None:
     assert schemes_of(1) == [ALONE]
-    assert schemes_of(4) == [ALONE, Scheme(4, 1), Scheme(2, 2), Scheme(1, 4)]
-    assert schemes_of(6) == [ALONE, Scheme(6, 1), Scheme(3, 2), Scheme(2, 3), Scheme(1, 6)]
+    two = [Scheme(2, 1), Scheme(1, 2)]
+    four = [Scheme(4, 1), Scheme(2, 2), Scheme(1, 4)]
+    assert schemes_of(2) == [ALONE, *two]
+    assert schemes_of(4) == [ALONE, *two, *four]
+    assert schemes_of(6) == [ALONE, *two, *four, Scheme(6, 1), Scheme(3, 2), Scheme(2, 3), Scheme(1, 6)]
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """What a block costs on so many members, from the constants that a runner measured at its start.
 
-The same formula as in the runners (nbody_cost.hpp), with n targets, N sources and p = a·b members in a groups
-of targets and b slices of sources:
+The same formula as in the runners (nbody_cost.hpp), with n targets, N sources and a·b of p members in a
+groups of targets and b slices of sources:
 
     T = block + N·scan + n·put + N/b·source + n/a·(force + N/b·pair) + targets handled + one collective
 
@@ -37,10 +37,16 @@ ALONE = Scheme(1, 1)
 
 
 def schemes_of(members: int) -> list[Scheme]:
-    """All rectangles, one core first."""
-    if members == 1:
-        return [ALONE]
-    shapes = [Scheme(side, members // side) for side in range(members, 0, -1) if members % side == 0]
+    """All rectangles of all members, and of so many as a power of two: one core first, the narrow first.
+
+    What ``auto`` chooses from where all cores are alike.
+    """
+    widths = [1 << power for power in range(1, members.bit_length()) if 1 << power < members]
+    if members > 1:
+        widths.append(members)
+    shapes = [
+        Scheme(side, width // side) for width in widths for side in range(width, 0, -1) if width % side == 0
+    ]
     return [ALONE, *shapes]
 
 
@@ -61,24 +67,37 @@ class Model:
     force_words: float
     gather: Curve
     reduce: Curve
+    gather_one: Curve = ()
+    """All words from one member; rows of older runners have none."""
 
     def seconds(self, targets: float, scheme: Scheme, members: int | None = None) -> float:
         """What a block of so many targets takes. O(log of the curve's points)."""
         members = members or scheme.groups * scheme.slices
         mine = math.ceil(targets / scheme.groups)
         sources = math.ceil(self.particles / scheme.slices)
+        # Cores are taken to be alike: nobody is left out for being slow.
         time = self.block + self.particles * self.scan + targets * self.put + sources * self.source
         time += mine * (self.target_force + sources * self.pair)
         if scheme == ALONE:
             return time + targets * self.target
         if scheme.slices == 1:
             words = self.changed_words * targets
-            return time + mine * self.target + self.collective(self.gather, words, members)
+            parts = min(scheme.groups, targets)
+            return time + mine * self.target + self.gathered(words, parts, members)
         if scheme.groups == 1:
             words = self.force_words * targets
             return time + targets * self.target + self.collective(self.reduce, words, members)
         words = self.force_words * targets * scheme.slices
-        return time + (mine + targets) * self.target + self.collective(self.gather, words, members)
+        parts = min(scheme.groups, targets) * scheme.slices
+        return time + (mine + targets) * self.target + self.gathered(words, parts, members)
+
+    def gathered(self, words: float, parts: float, members: int) -> float:
+        """Seconds of a gather to which so many members bring a part: between those of all and of one."""
+        every = self.collective(self.gather, words, members)
+        if not self.gather_one:
+            return every
+        one = self.collective(self.gather_one, words, members)
+        return one + (max(parts, 1) - 1) / (members - 1) * (every - one)
 
     def collective(self, curve: Curve, words: float, members: int) -> float:
         """Seconds of a collective; see the top of this file for other numbers of members than measured."""
@@ -138,6 +157,7 @@ def from_record(record: Mapping[str, Any], particles: int) -> Model:
         force_words=float(record["force_words"]),
         gather=_curve(record["gather"]),
         reduce=_curve(record["reduce"]),
+        gather_one=_curve(record.get("gather_one", ())),
     )
 
 
