@@ -1,12 +1,17 @@
 #include "runners/common/nbody_row.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <bit>
+#include <cerrno>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <sstream>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -136,29 +141,80 @@ json nbody_row(const description& runtime, const nbody_request& asked, const nbo
 
 namespace {
 
-std::string block_lines(std::span<const block_sample> blocks) {
-    std::ostringstream text;
-    text.precision(17);
+constexpr std::string_view log_header = "time,active,scheme,width,predicted_seconds,seconds,shared_seconds\n";
+
+// Files are written in pages of 4 KiB, or in larger ones that begin at multiples of it.
+constexpr std::size_t page_bytes = 4096;
+// Six numbers of at most 24 characters, the scheme, commas.
+constexpr std::size_t most_line_bytes = 192;
+
+// Appended to `text`, the rest of a file of so many bytes.
+void append_lines(std::string& text, std::size_t bytes_before, std::span<const block_sample> blocks) {
+    std::ostringstream line;
+    line.precision(17);
     for (const auto& block : blocks) {
-        text << block.time << ',' << block.active << ',' << block.scheme << ',' << block.width << ',';
-        if (block.predicted_seconds > 0.0) text << block.predicted_seconds;
-        text << ',' << block.seconds << ',' << block.shared_seconds << '\n';
+        line.str({});
+        line << block.time << ',' << block.active << ',' << block.scheme << ',' << block.width << ',';
+        if (block.predicted_seconds > 0.0) line << block.predicted_seconds;
+        line << ',' << block.seconds << ',';
+        text += line.view();
+        line.str({});
+        line << block.shared_seconds << '\n';
+        const std::size_t end = bytes_before + text.size() + line.view().size();
+        const std::size_t left_on_page = (page_bytes - end % page_bytes) % page_bytes;
+        if (left_on_page < most_line_bytes) text.append(left_on_page, '0');
+        text += line.view();
     }
-    return text.str();
 }
+
+// A file that is appended to, or begun anew, by one write(2) after the other.
+class appended_file {
+  public:
+    appended_file(const std::string& file, bool anew)
+        : file_{
+              ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (anew ? O_TRUNC : 0), 0666)} {}
+    ~appended_file() {
+        if (file_ >= 0) ::close(file_);
+    }
+    appended_file(const appended_file&) = delete;
+    appended_file& operator=(const appended_file&) = delete;
+
+    // All of it or, where that could not be, nothing: the file has so many bytes again.
+    bool write(std::string_view text, std::size_t bytes_before) const {
+        while (!text.empty()) {
+            const ::ssize_t written = ::write(file_, text.data(), text.size());
+            if (written < 0 && errno == EINTR) continue;
+            if (written < 0) {
+                // What is no file cannot be cut, and needs not be.
+                [[maybe_unused]] const int ignored = ::ftruncate(file_, static_cast<::off_t>(bytes_before));
+                return false;
+            }
+            text.remove_prefix(static_cast<std::size_t>(written));
+        }
+        return true;
+    }
+
+  private:
+    int file_;
+};
 
 }  // namespace
 
 std::string block_log(std::span<const block_sample> blocks) {
-    return "time,active,scheme,width,predicted_seconds,seconds,shared_seconds\n" + block_lines(blocks);
+    std::string text{log_header};
+    append_lines(text, 0, blocks);
+    return text;
 }
 
-void growing_log::write(std::size_t blocks, const std::vector<block_sample>& samples) {
-    std::ofstream stream{*file_, written_ == 0 ? std::ios::trunc : std::ios::app};
-    stream << (written_ == 0 ? block_log(samples) : block_lines(samples));
-    if (!stream.flush()) throw input_error("cannot write the log to '" + *file_ + "'");
-    written_ = blocks;
-    written_at_ = monotonic_seconds();
+void block_file::append(std::span<const block_sample> blocks) {
+    std::string text;
+    if (size_ == 0)
+        text = block_log(blocks);
+    else
+        append_lines(text, size_, blocks);
+    if (!appended_file{file_, size_ == 0}.write(text, size_))
+        throw input_error("cannot write the log to '" + file_ + "'");
+    size_ += text.size();
 }
 
 namespace {

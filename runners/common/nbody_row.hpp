@@ -59,34 +59,58 @@ json nbody_row(const description& runtime, const nbody_request& asked, const nbo
 /// seconds, shared_seconds.
 std::string block_log(std::span<const block_sample> blocks);
 
+/// The log as a file, begun anew by the first blocks that are appended. Each line is whole whenever the
+/// writer is killed: a process that is killed inside write(2) leaves what the kernel had copied by then, and
+/// it copies page by page; so no line lies on two pages. The last number of the last line on a page gets
+/// zeros in front for that.
+class block_file {
+  public:
+    explicit block_file(std::string file) : file_{std::move(file)} {}
+
+    /// One write(2). Throws input_error, and leaves the file as it was, where there is no room.
+    void append(std::span<const block_sample> blocks);
+
+  private:
+    std::string file_;
+    std::size_t size_ = 0;
+};
+
 /// A log that grows while its run goes on, some lines a second: a run that is killed leaves what it did until
-/// then, perhaps with a part of its last line. Nothing is written of a run that is shorter than a second.
+/// then. Nothing is written of a run that is shorter than a second.
 class growing_log {
   public:
-    explicit growing_log(std::optional<std::string> file) : file_{std::move(file)} {}
+    explicit growing_log(const std::optional<std::string>& file) {
+        if (file) file_.emplace(*file);
+    }
 
     /// `blocks` are done by now; samples_from(first) gives those from `first` on. Throws input_error.
     template <class SamplesFrom>
     void grow(std::size_t blocks, SamplesFrom&& samples_from) {
-        if (file_ && monotonic_seconds() - written_at_ > 1.0) write(blocks, samples_from(written_));
+        if (file_ && monotonic_seconds() - written_at_ > 1.0) write(blocks, samples_from);
     }
     /// The run is over. Returns whether the log has all of it.
     template <class SamplesFrom>
     bool end(std::size_t blocks, SamplesFrom&& samples_from) {
-        if (written_ > 0) write(blocks, samples_from(written_));
+        if (written_ > 0) write(blocks, samples_from);
         return written_ > 0;
     }
 
   private:
-    void write(std::size_t blocks, const std::vector<block_sample>& samples);
+    template <class SamplesFrom>
+    void write(std::size_t blocks, SamplesFrom&& samples_from) {
+        file_->append(samples_from(written_));
+        written_ = blocks;
+        written_at_ = monotonic_seconds();
+    }
 
-    std::optional<std::string> file_;
+    std::optional<block_file> file_;
     std::size_t written_ = 0;
     double written_at_ = monotonic_seconds();
 };
 
-/// Whoever started the process that wrote `file`, and saw it killed, cuts the part of a line at its end. A
-/// file that nobody has written to since this was made is left alone. O(the part).
+/// Whoever started the process that wrote `file`, and saw it killed, cuts the part of a line at its end, if
+/// there is one: not every file system copies page by page. A file that nobody has written to since this was
+/// made is left alone. O(the part).
 class log_of_another {
   public:
     explicit log_of_another(std::optional<std::string> file);

@@ -101,8 +101,7 @@ class nbody_run {
         warm_up(adapter);
         measure(adapter);
         if (!leads(adapter)) return exit_ok;
-        if (asked_.log_file && !seen_.last.logged)
-            write_trace_file(*asked_.log_file, block_log(seen_.last.blocks));
+        if (asked_.log_file && !seen_.last.logged) block_file{*asked_.log_file}.append(seen_.last.blocks);
         return report(adapter);
     }
 

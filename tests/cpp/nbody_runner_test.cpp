@@ -2,14 +2,21 @@
 
 #include <doctest/doctest.h>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <csignal>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <optional>
+#include <span>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "runners/common/nbody_request.hpp"
@@ -187,6 +194,86 @@ TEST_CASE("a log whose writer was killed loses the part of a line at its end, an
     log_of_another{file}.end_at_last_line();
     log_of_another{std::nullopt}.end_at_last_line();
     CHECK(!std::filesystem::exists(file));
+}
+
+namespace {
+
+// So many blocks with numbers of all lengths.
+std::vector<block_sample> many_blocks(std::size_t count) {
+    std::vector<block_sample> blocks;
+    for (std::size_t k = 0; k < count; ++k) {
+        const double seconds = std::sqrt(static_cast<double>(k)) * (k % 3 == 0 ? 0.25 : 1e-6);
+        blocks.push_back({0x1p-10 * static_cast<double>(k), k % 97, k % 2 == 0 ? "i" : "4x12",
+                          static_cast<int>(k % 17), seconds, k % 5 == 0 ? 0.0 : seconds / 3.0, seconds});
+    }
+    return blocks;
+}
+
+std::string content_of(const std::string& file) {
+    std::ostringstream text;
+    text << std::ifstream{file, std::ios::binary}.rdbuf();
+    return text.str();
+}
+
+std::vector<std::string> words_of(const std::string& line) {
+    std::istringstream stream{line};
+    std::vector<std::string> words;
+    for (std::string word; std::getline(stream, word, ',');) words.push_back(word);
+    return words;
+}
+
+}  // namespace
+
+TEST_CASE("no_line_of_a_log_lies_on_two_pages_and_all_numbers_are_as_they_were") {
+    const std::string file = "nbody_pages.csv";
+    const auto blocks = many_blocks(2000);
+    std::ofstream{file} << "what another run left";
+    block_file log{file};
+    for (std::size_t k = 0; k < blocks.size(); k += 40) log.append(std::span{blocks}.subspan(k, 40));
+    const std::string text = content_of(file);
+    CHECK(text == block_log(blocks));
+    for (std::size_t page = 4096; page < text.size(); page += 4096) REQUIRE(text[page - 1] == '\n');
+    CHECK(text.size() > 20 * 4096);
+    std::istringstream lines{text};
+    std::string line;
+    std::getline(lines, line);
+    for (const auto& block : blocks) {
+        REQUIRE(std::getline(lines, line));
+        const auto words = words_of(line);
+        REQUIRE(words.size() == 7);
+        CHECK(std::stod(words[0]) == block.time);
+        CHECK(std::stod(words[5]) == block.seconds);
+        CHECK(std::stod(words[6]) == block.shared_seconds);
+    }
+    std::filesystem::remove(file);
+}
+
+TEST_CASE("a_log_whose_writer_is_killed_at_any_time_has_whole_lines") {
+    const std::string file = "nbody_killed.csv";
+    const auto blocks = many_blocks(500);
+    for (int kill = 0; kill < 40; ++kill) {
+        std::filesystem::remove(file);
+        const ::pid_t writer = ::fork();
+        if (writer == 0)
+            for (block_file log{file};;) log.append(blocks);
+        std::this_thread::sleep_for(std::chrono::microseconds(5000 + 137 * kill));
+        ::kill(writer, SIGKILL);
+        ::waitpid(writer, nullptr, 0);
+        const std::string text = content_of(file);
+        CAPTURE(text.size());
+        if (text.empty()) continue;
+        CHECK(text.back() == '\n');
+        std::istringstream lines{text};
+        for (std::string line; std::getline(lines, line);) REQUIRE(std::ranges::count(line, ',') == 6);
+    }
+    std::filesystem::remove(file);
+}
+
+TEST_CASE("a_log_for_which_there_is_no_room_is_refused_by_name") {
+    CHECK(mentions(message_of([] { block_file{"/nowhere/at/all.csv"}.append(many_blocks(1)); }),
+                   "cannot write the log to '/nowhere/at/all.csv'"));
+    CHECK(
+        mentions(message_of([] { block_file{"/dev/full"}.append(many_blocks(1)); }), "cannot write the log"));
 }
 
 TEST_CASE("log_has_a_line_a_block_with_predicted_and_measured_time") {

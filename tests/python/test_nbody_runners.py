@@ -241,6 +241,43 @@ def test_killed_rank_ends_the_others_and_leaves_whole_lines(mpi: str, tmp_path: 
     assert {line.count(",") for line in text.splitlines()} == {6}
 
 
+@two_cpus
+@pytest.mark.parametrize("mpi", MPI)
+def test_killed_under_a_launcher_of_ones_own_the_log_has_whole_lines(mpi: str, tmp_path: Path) -> None:
+    front = RUNNERS.path(mpi).with_name("tauto-nbody")
+    log = tmp_path / "blocks.csv"
+    words = ["--particles", "64", "--end-time", "10000", "--log", str(log)]
+    process = subprocess.Popen(
+        [*LAUNCHER[mpi], "-n", "2", front, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        deadline = time.monotonic() + 30
+        while not log.exists() or log.stat().st_size < 20_000:
+            assert time.monotonic() < deadline, "no block was logged"
+            time.sleep(0.01)
+        ranks = [child for child in children_of(process.pid) if is_runner(child, RUNNERS.path(mpi).name)]
+        assert len(ranks) == 2
+        (writer,) = (child for child in ranks if rank_of(child) == 0)
+        os.kill(writer, signal.SIGKILL)
+        process.communicate(timeout=20)
+    finally:
+        process.kill()
+        process.wait()
+    assert process.returncode != 0
+    text = log.read_text()
+    assert text.endswith("\n")
+    assert {line.count(",") for line in text.splitlines()} == {6}
+    with log.open(newline="") as file:
+        times = [float(one["time"]) for one in csv.DictReader(file)]
+    assert times == sorted(times)
+
+
+def rank_of(pid: int) -> int:
+    variables = Path(f"/proc/{pid}/environ").read_text().split("\0")
+    named = dict(one.partition("=")[::2] for one in variables)
+    return int(named.get("OMPI_COMM_WORLD_RANK") or named["PMI_RANK"])
+
+
 def is_runner(pid: int, name: str) -> bool:
     try:
         return Path(f"/proc/{pid}/exe").resolve().name == name
