@@ -10,7 +10,7 @@ import signal
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -86,6 +86,46 @@ def test_threads_inside_processes_go_the_same_way(mpi: str) -> None:
     # One process has the order of summation of its team.
     assert bits(mpi, "j", 2, *hybrid) == bits("tautochrone", "j", 2)
     assert bits(mpi, "i", 4, *hybrid) == bits("serial", "serial", 1)
+
+
+@two_cpus
+@pytest.mark.parametrize("mpi", MPI)
+@pytest.mark.parametrize("order", [4, 6])
+def test_rectangle_of_processes_has_the_bits_of_as_many_slices_of_a_team(mpi: str, order: int) -> None:
+    # Two groups of targets, and slices that every member adds in their order.
+    assert bits(mpi, "grid", 4, "--order", order) == bits("tautochrone", "j", 2, "--order", order)
+
+
+@two_cpus
+@pytest.mark.parametrize("mpi", MPI)
+@pytest.mark.parametrize(("members", "threads_per_rank", "slices"), [(4, 2, 2), (6, 3, 3), (6, 2, 3)])
+def test_rectangle_of_threads_inside_processes_does_not_care_where_they_are(
+    mpi: str, members: int, threads_per_rank: int, slices: int
+) -> None:
+    hybrid = ("--threads-per-rank", threads_per_rank)
+    assert bits(mpi, "grid", members, *hybrid) == bits("tautochrone", "j", slices)
+
+
+@two_cpus
+@pytest.mark.parametrize("mpi", MPI)
+def test_other_orders_of_summation_differ_by_rounding_only(mpi: str) -> None:
+    def moved(runtime: str, scheme: str, count: int, *more: object) -> Mapping[str, float]:
+        done = RUNNERS.start(runtime, *SHORT, *workers(count), "--scheme", scheme, *more)
+        assert done.code == 0, done.err
+        return {
+            **done.row["check"],
+            "blocks": done.row["blocks"],
+            "particle_steps": done.row["particle_steps"],
+        }
+
+    right = moved("serial", "serial", 1)
+    ways = [("j", 2, 1), ("grid", 4, 1), ("grid", 4, 2), ("j", 4, 2)]
+    for scheme, count, threads_per_rank in ways:
+        seen = moved(mpi, scheme, count, "--threads-per-rank", threads_per_rank)
+        assert seen["energy_error"] == pytest.approx(right["energy_error"], abs=1e-12)
+        assert (seen["blocks"], seen["particle_steps"]) == (right["blocks"], right["particle_steps"])
+        # Another order it is: else this would say nothing.
+        assert seen["state_fnv1a"] != right["state_fnv1a"]
 
 
 @two_cpus
