@@ -213,9 +213,10 @@ class mpi_member {
   private:
     // Everyone receives everything and folds it all, in one exchange; or each folds a share and passes it on,
     // in two exchanges, where everyone receives the less the more members there are. By the bytes that are
-    // saved, and by those that are folded. (`tauto simulate nbody --smpi all --machine 2x-e5-2650v2 --ranks 16
-    // --particles 2048`: a mean block shared by sources takes 43 to 48 us, and 52 to 61 us where everything up
-    // to 64 KiB of all members together is gathered. Half or twice saved_bytes changes it by 8 % at most.)
+    // saved, and by those that are folded. (2048 particles on 16 simulated cores of 2x-e5-2650v2 with the
+    // collectives of four libraries, `tauto simulate nbody --smpi all`: a mean block shared by sources takes
+    // 43 to 48 us, and 52 to 61 us where everything up to 64 KiB of all members together is gathered. Half or
+    // twice saved_bytes changes it by 8 % at most.)
     [[nodiscard]] bool is_gathered(std::size_t bytes) const noexcept {
         const auto members = static_cast<std::size_t>(size_);
         return bytes * (members - 2) <= saved_bytes && bytes * members <= folded_bytes;
