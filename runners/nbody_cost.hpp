@@ -52,6 +52,15 @@ inline std::string name_of(const scheme& which) {
     }
 }
 
+/// Groups of targets of the grid of all members that is as square as they allow, no fewer slices than groups.
+/// 1: they form none with two sides of 2 or more.
+constexpr int groups_of_grid(int members) {
+    int best = 1;
+    for (int groups = 2; groups * groups <= members; ++groups)
+        if (members % groups == 0) best = groups;
+    return best;
+}
+
 /// The widths that are looked at, ascending: powers of two, all members, and those after which a member comes
 /// that is much slower than all before it. paces[w - 1] is the pace of the slowest of the first w members;
 /// none: all are alike. At most log2(members) + 8.

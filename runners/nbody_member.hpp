@@ -28,13 +28,11 @@ inline std::optional<scheme> scheme_named(const std::string& name, int members) 
     if (name == "serial" || members == 1) return scheme{};
     if (name == "i") return scheme{sharing::targets, members, 1};
     if (name == "j") return scheme{sharing::sources, 1, members};
-    std::optional<scheme> best;
-    for (int groups = 2; groups * groups <= members; ++groups)
-        if (members % groups == 0) best = {sharing::grid, groups, members / groups};
-    if (!best)
+    const int groups = groups_of_grid(members);
+    if (groups == 1)
         throw input_error("no grid of " + std::to_string(members) +
                           " members has two sides of 2 or more; use --scheme i or j");
-    return best;
+    return scheme{sharing::grid, groups, members / groups};
 }
 
 inline json curve_json(const length_curve& curve) {

@@ -6,6 +6,7 @@
 #include "runners/common/command_line.hpp"
 #include "runners/common/error.hpp"
 #include "runners/common/memory.hpp"
+#include "runners/nbody_cost.hpp"
 
 namespace tauto::runner {
 
@@ -19,7 +20,8 @@ constexpr double bytes_a_slice = 8.0 * 9;
 // Of the grids that the scheme may use; at most.
 double most_slices(const nbody_request& asked) {
     if (asked.schedule == "auto") return asked.threads / 2.0;
-    return asked.schedule == "grid" ? std::sqrt(asked.threads) : 0.0;
+    if (asked.schedule != "grid") return 0.0;
+    return static_cast<double>(asked.threads) / groups_of_grid(asked.threads);
 }
 
 void require_enough_particles(const nbody_request& asked) {

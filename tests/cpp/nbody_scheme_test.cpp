@@ -476,5 +476,8 @@ TEST_CASE("names_of_schemes_become_shapes") {
     CHECK(*scheme_named("j", 4) == scheme{sharing::sources, 1, 4});
     CHECK(*scheme_named("grid", 12) == scheme{sharing::grid, 3, 4});
     CHECK(name_of(*scheme_named("grid", 4)) == "2x2");
+    CHECK(name_of(*scheme_named("grid", 26)) == "2x13");
+    CHECK(groups_of_grid(16) == 4);
+    CHECK(groups_of_grid(13) == 1);
     CHECK(message_of([] { scheme_named("grid", 3); }).find("use --scheme i or j") != std::string::npos);
 }
