@@ -15,7 +15,7 @@ constexpr std::size_t slack = 8;
 
 hermite_options completed(hermite_options options) {
     require_valid(options);
-    if (options.accuracy == 0.0) options.accuracy = options.order == 4 ? 0.1 : 0.5;
+    if (options.accuracy == 0.0) options.accuracy = usual_accuracy(options.order);
     return options;
 }
 

@@ -17,11 +17,15 @@
 
 namespace tauto::kernels::nbody {
 
+/// eta where none is given.
+constexpr double usual_accuracy(int order) {
+    return order == 4 ? 0.1 : 0.5;
+}
+
 struct hermite_options {
     int order = 4;  ///< 4 or 6
     /// eta: the step is eta (A(1) / A(order - 2))^(1 / (order - 3)), A(k)^2 = |a^(k-1)| |a^(k+1)| +
-    /// |a^(k)|^2. For the 4th order that is the root of Aarseth's parameter. 0: the usual 0.1 (4th), 0.5
-    /// (6th).
+    /// |a^(k)|^2. For the 4th order that is the root of Aarseth's parameter. 0: the usual one.
     double accuracy = 0.0;
     /// The first step is this times |a| / |jerk|.
     double start_accuracy = 0.01;

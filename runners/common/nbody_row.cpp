@@ -22,10 +22,6 @@ namespace tauto::runner {
 
 namespace {
 
-json nullable(double value) {
-    return value > 0.0 ? json(value) : json{};
-}
-
 struct active_class {
     std::vector<double> seconds;
     std::vector<double> predicted;
@@ -89,7 +85,7 @@ double change(const kernels::nbody::vector3& before, const kernels::nbody::vecto
 
 double energy_tolerance(const nbody_request& asked) {
     const int order = asked.hermite.order;
-    const double usual = order == 4 ? 0.1 : 0.5;
+    const double usual = kernels::nbody::usual_accuracy(order);
     const double eta = asked.hermite.accuracy > 0.0 ? asked.hermite.accuracy : usual;
     return 1e-4 * std::max(1.0, std::pow(eta / usual, order));
 }
@@ -120,9 +116,7 @@ json nbody_row(const description& runtime, const nbody_request& asked, const nbo
                 {"pairs_per_second", sum.particle_steps * particles / seen.last.seconds},
                 {"start_seconds", seen.last.start_seconds},
                 {"shared_share", sum.shared_seconds / seen.last.seconds},
-                {"predicted", nullable(blocks.empty() ? 0.0 : blocks.back().predicted_seconds).is_null()
-                                  ? json(false)
-                                  : json(true)},
+                {"predicted", !blocks.empty() && blocks.back().predicted_seconds > 0.0},
                 {"classes", classes_json(blocks)},
                 {"model", seen.last.model},
                 {"width", threads_of(seen.workers).size()},

@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -88,7 +89,8 @@ class nbody_run {
   public:
     explicit nbody_run(nbody_request asked) : asked_{std::move(asked)}, start_{start_of(asked_)} {
         // The defaults that depend on the order, so that the row has them.
-        if (asked_.hermite.accuracy == 0.0) asked_.hermite.accuracy = asked_.hermite.order == 4 ? 0.1 : 0.5;
+        auto& hermite = asked_.hermite;
+        if (hermite.accuracy == 0.0) hermite.accuracy = kernels::nbody::usual_accuracy(hermite.order);
         seen_.before = kernels::nbody::invariants_of(start_.bodies, asked_.hermite.softening);
     }
 
