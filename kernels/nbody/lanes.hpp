@@ -63,6 +63,5 @@ extern const table avx2;
 extern const table avx512;
 
 const table& of(instruction_set set) noexcept;
-const table& best() noexcept;
 
 }  // namespace tauto::kernels::nbody::lanes

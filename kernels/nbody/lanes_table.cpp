@@ -11,9 +11,4 @@ const table& of([[maybe_unused]] instruction_set set) noexcept {
     return generic;
 }
 
-const table& best() noexcept {
-    static const table& chosen = of(best_instruction_set());
-    return chosen;
-}
-
 }  // namespace tauto::kernels::nbody::lanes
