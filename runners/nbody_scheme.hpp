@@ -391,8 +391,12 @@ class block_stepper {
         model.block = std::max(0.0, one - model.target);
         model.put = model.target / 4.0;
         if (me_.size() > 1) {
-            fit_paces(model, count * model.source + targets * all_sources);
             fit_collectives(model);
+            // What kept a member from working a while ago is no reason to leave it out of all blocks.
+            take(time, few);
+            const double again =
+                best_seconds([&] { predict(time, 0, n); }) + best_seconds([&] { sum_forces(0, n); });
+            fit_paces(model, std::min(again, count * model.source + targets * all_sources));
         }
         std::array<double, 7> constants{model.pair, model.target_force, model.source, model.target,
                                         model.put,  model.scan,         model.block};
