@@ -13,13 +13,14 @@
 //
 // All p members take part in the collective, whatever the width: each must have the new state. So fewer than
 // all pay where the others are slower, which the work then does not wait for, and where each part that is
-// gathered costs something: the fewer targets than members there are, the fewer parts do as well.
+// gathered costs something.
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -174,14 +175,16 @@ struct cost_model {
     }
 
   private:
-    // So many parts lie between one and all; where one is the dearer, because nobody passes on what is still
-    // to come, this is more than it takes.
+    // With so many parts. Between one and all: where a part costs something, each costs the same; where one
+    // is the dearer, because its owner has to send all words, so many owners share in that.
     double gathered(double words, double parts) const {
         const double all = gather.at(words);
         if (members < 2 || gather_one.words().empty()) return all;
-        const double share = (std::max(parts, 1.0) - 1.0) / (members - 1.0);
         const double one = gather_one.at(words);
-        return one + share * (all - one);
+        const double many = std::max(parts, 1.0);
+        const double share =
+            one < all ? (members - many) / (members - 1.0) : (members / many - 1.0) / (members - 1.0);
+        return all + share * (one - all);
     }
 };
 
@@ -193,22 +196,29 @@ class scheme_table {
         double predicted_seconds;
     };
 
-    /// The cheapest of `candidates` by the model, for 1 … particles targets.
+    /// The cheapest of `candidates` by the model, for 1 … particles targets. Fewer members than all must gain
+    /// a tenth: what a gather of their parts takes is estimated, and the time in which the others are let go
+    /// on is not part of a block as rank 0 sees it.
     scheme_table(const cost_model& model, std::span<const scheme> candidates) {
         const auto most = static_cast<std::size_t>(model.particles);
         choices_.reserve(most + 1);
         for (std::size_t targets = 0; targets <= most; ++targets) {
-            choice best{candidates[0], model.predicted(candidates[0], static_cast<double>(targets))};
-            for (const scheme& which : candidates.subspan(1)) {
+            choice wide{{}, infinity};
+            choice narrow{{}, infinity};
+            for (const scheme& which : candidates) {
+                const bool is_wide = which.how == sharing::serial || which.width() == model.members;
+                choice& best = is_wide ? wide : narrow;
                 const double seconds = model.predicted(which, static_cast<double>(targets));
                 if (seconds < best.predicted_seconds) best = {which, seconds};
             }
-            choices_.push_back(best);
+            choices_.push_back(narrow.predicted_seconds < 0.9 * wide.predicted_seconds ? narrow : wide);
         }
     }
     const choice& of(std::size_t targets) const { return choices_[targets]; }
 
   private:
+    static constexpr double infinity = std::numeric_limits<double>::infinity();
+
     std::vector<choice> choices_;
 };
 

@@ -384,17 +384,12 @@ TEST_CASE("the_cheapest_scheme_follows_the_model") {
             CHECK(table.of(n).predicted_seconds <= model.predicted(one, static_cast<double>(n)));
 }
 
-TEST_CASE("equal_members_share_among_all_unless_there_are_fewer_targets") {
+TEST_CASE("equal_members_share_among_all") {
     for (const int members : {2, 3, 8, 13, 16}) {
         CAPTURE(members);
-        CHECK(chosen_by(equal_members(members, 1e-7), 1000).width() == members);
+        for (const std::size_t targets : {3U, 9U, 100U, 1000U})
+            CHECK(chosen_by(equal_members(members, 1e-7), targets).width() == members);
     }
-    auto model = equal_members(16, 1e-7);
-    model.target = 1e-6;  // what all do in grids and by sources
-    // As many as have a target each are enough: what more of them would do is nothing.
-    CHECK(chosen_by(model, 3) == scheme{sharing::targets, 4, 1});
-    CHECK(chosen_by(model, 8) == scheme{sharing::targets, 8, 1});
-    CHECK(chosen_by(model, 9) == scheme{sharing::targets, 16, 1});
 }
 
 TEST_CASE("where_parts_are_dear_few_members_bring_them") {
@@ -410,11 +405,15 @@ TEST_CASE("where_parts_are_dear_few_members_bring_them") {
     CHECK(chosen_by(model, 1000) == scheme{sharing::targets, 16, 1});
     // Where one part is the dearest way all bring theirs.
     model.gather_one = length_curve{};
-    model.gather_one.add(1.0, 100e-6);
+    model.gather_one.add(1.0, 256e-6);
     CHECK(chosen_by(model, 64) == scheme{sharing::targets, 16, 1});
+    // Eight owners send twice what sixteen do.
+    CHECK(model.predicted({sharing::targets, 8, 1}, 64.0) -
+              model.predicted({sharing::targets, 16, 1}, 64.0) ==
+          doctest::Approx(16e-6 + 4 * 1.01e-6));
 }
 
-TEST_CASE("slow_members_are_left_out_exactly_where_the_others_are_faster_without_them") {
+TEST_CASE("slow_members_are_left_out_where_the_others_are_faster_by_a_tenth_without_them") {
     auto model = equal_members(8, 1e-7);
     model.source = model.target = 0.0;
     const auto width_beside = [&](double slowness) {
@@ -425,7 +424,8 @@ TEST_CASE("slow_members_are_left_out_exactly_where_the_others_are_faster_without
     // A fifth of the targets on each of five, or an eighth on eight that wait for the slow ones.
     CHECK(width_beside(1.2) == 8);
     CHECK(width_beside(1.5) == 8);
-    CHECK(width_beside(1.7) == 5);
+    CHECK(width_beside(1.7) == 8);
+    CHECK(width_beside(1.8) == 5);
     CHECK(width_beside(100.0) == 5);
 }
 

@@ -241,8 +241,18 @@ def test_fewer_members_than_all_share_where_each_part_is_dear() -> None:
     model = from_record(record, 1000)
     assert model.gathered(100, 1, 16) == pytest.approx(1e-6)
     assert model.gathered(100, 16, 16) == pytest.approx(16e-6)
+    assert model.gathered(100, 4, 16) == pytest.approx(4e-6)
     assert model.cheapest(60, 16)[0] == Scheme(8, 1)
     assert model.seconds(60, Scheme(8, 1), 16) < model.seconds(60, Scheme(16, 1))
+
+
+def test_owners_of_parts_share_in_sending_them() -> None:
+    record = model_record(1e-6, members=16)
+    record["gather"] = [[2, 1e-6], [20_000, 1e-6]]
+    record["gather_one"] = [[2, 16e-6], [20_000, 16e-6]]
+    model = from_record(record, 1000)
+    found = [model.gathered(100, parts, 16) for parts in (1, 2, 4, 8, 16)]
+    assert found == pytest.approx([16e-6, 8e-6, 4e-6, 2e-6, 1e-6])
 
 
 def test_one_core_has_no_collective_to_predict_with() -> None:

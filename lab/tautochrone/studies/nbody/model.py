@@ -19,6 +19,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 Curve = Sequence[tuple[float, float]]
@@ -92,12 +93,18 @@ class Model:
         return time + (mine + targets) * self.target + self.gathered(words, parts, members)
 
     def gathered(self, words: float, parts: float, members: int) -> float:
-        """Seconds of a gather to which so many members bring a part: between those of all and of one."""
+        """Seconds of a gather to which so many members bring a part: between those of all and of one.
+
+        Where a part costs something, each costs the same; where one is the dearer, because its owner has to
+        send all words, so many owners share in that.
+        """
         every = self.collective(self.gather, words, members)
         if not self.gather_one:
             return every
         one = self.collective(self.gather_one, words, members)
-        return one + (max(parts, 1) - 1) / (members - 1) * (every - one)
+        many = max(parts, 1)
+        share = (members - many if one < every else members / many - 1) / (members - 1)
+        return every + share * (one - every)
 
     def collective(self, curve: Curve, words: float, members: int) -> float:
         """Seconds of a collective; see the top of this file for other numbers of members than measured."""
@@ -112,11 +119,16 @@ class Model:
 
     def cheapest(self, targets: float, members: int) -> tuple[Scheme, float]:
         """The scheme that ``auto`` would choose, and its seconds."""
-        found = [
-            (self.seconds(targets, one, members), place) for place, one in enumerate(schemes_of(members))
-        ]
-        seconds, place = min(found)
-        return schemes_of(members)[place], seconds
+        wide: tuple[Scheme, float] = (ALONE, self.seconds(targets, ALONE, members))
+        narrow = (ALONE, math.inf)
+        for one in schemes_of(members)[1:]:
+            seconds = self.seconds(targets, one, members)
+            if one.groups * one.slices == members:
+                wide = min(wide, (one, seconds), key=itemgetter(1))
+            else:
+                narrow = min(narrow, (one, seconds), key=itemgetter(1))
+        # Fewer than all must gain a tenth.
+        return narrow if narrow[1] < 0.9 * wide[1] else wide
 
     def speed_up(self, blocks: Iterable[tuple[float, int]], members: int) -> float:
         """Of many blocks, given as (active count, how many): time on one core by that of the cheapest."""
