@@ -144,7 +144,7 @@ def _lows(particles: int) -> list[int]:
 
 def _seconds(settings: Mapping[str, Any], active: float) -> tuple[float, float]:
     """Seconds of a block, and the share of them that is no computing."""
-    library, scheme = str(settings["library"]), str(settings["schedule"])
+    library, scheme = str(settings["library"]).removesuffix("-hybrid"), str(settings["schedule"])
     model = model_of(library, int(settings["particles"]))
     if scheme == "serial":
         return model.seconds(active, ALONE), 0.0

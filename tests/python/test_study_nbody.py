@@ -14,6 +14,7 @@ from page_content import embedded, visible
 from study_fakes import machine, refused
 from study_nbody_fakes import laboratory, model_of, model_record, request
 from tautochrone.errors import TautoError
+from tautochrone.report.nbody import datasets
 from tautochrone.report.nbody.analysis_types import NbodyAnalysis
 from tautochrone.store import Store
 from tautochrone.studies.concluding import report_again
@@ -28,7 +29,10 @@ from tautochrone.studies.nbody.study import prepare, run_study
 def test_verdict_comes_first_with_the_speed_up_and_the_best_other_engine(tmp_path: Path) -> None:
     analysis = run_study(request(tmp_path), laboratory().services)
     first, *others = analysis.verdict_sentences
-    assert re.match(r"On this machine, 2 members move 1,024 particles \(.* a block\) 1\.\d\d times", first)
+    assert re.match(
+        r"On this machine, 2 members move 1,024 particles \(.* a block, energy error 3\.0e-09\) 1\.\d\d times",
+        first,
+    )
     assert "one core with tautochrone" in first
     assert any(
         one.startswith("Against the fastest way of all other engines, 256 particles:") for one in others
@@ -64,6 +68,86 @@ def test_four_members_try_the_rectangle(tmp_path: Path) -> None:
         "grid",
     }
     assert {len(one.placement.cpus) for one in prepared.candidates} == {1, 4}
+    assert prepared.refused == ()
+
+
+def test_four_members_are_two_processes_of_two_threads_as_well(tmp_path: Path) -> None:
+    lab = laboratory(machine=machine(4))
+    analysis = run_study(request(tmp_path, particles=(256,), report=True), lab.services)
+    command = next(one for one in lab.executor.commands if "--threads-per-rank" in one)
+    assert command[command.index("--threads-per-rank") + 1] == "2"
+    assert command[command.index("--threads") + 1] == "4"
+    plain = [name for name in lab.executor.ran if "hybrid" not in name]
+    assert len(plain) + sum("--threads-per-rank" in one for one in lab.executor.commands) == len(
+        lab.executor.ran
+    )
+    schemes = {one.scheme for one in analysis.curves if one.runtime == "openmpi-hybrid"}
+    assert schemes == {"i", "j", "grid", "auto"}
+    assert {one.runtime for one in analysis.crossings} >= {"openmpi", "openmpi-hybrid", "mpich-hybrid"}
+    assert not any("grid" in one.what or "hybrid" in one.what for one in analysis.not_measured)
+    page = (tmp_path / "report.html").read_text()
+    views = {(one["runtime"], one["view"]) for one in datasets.build(analysis).tables["blocks"]}
+    assert {("openmpi-hybrid", "both"), ("openmpi-hybrid", "chosen"), ("mpich", "both")} <= views
+    assert "Open MPI and threads" in visible(page)
+
+
+@pytest.mark.parametrize(("members", "missing"), [(2, 2), (3, 2), (4, 0), (5, 2), (6, 0), (7, 2), (9, 1)])
+def test_ways_that_so_many_members_do_not_have_are_said(tmp_path: Path, members: int, missing: int) -> None:
+    lab = laboratory(machine=machine(members))
+    prepared = prepare(request(tmp_path, particles=(256,)), lab.services)
+    assert len(prepared.refused) == missing
+    schemes = {one.schedule for one in prepared.candidates}
+    assert ("grid" in schemes) is not any("(grid)" in one.what for one in prepared.refused)
+    hybrids = {one.peer for one in prepared.candidates if one.threads_per_rank > 1}
+    assert bool(hybrids) is not any("(hybrid)" in one.what for one in prepared.refused)
+
+
+def test_two_members_have_no_rectangle_and_the_report_says_why(tmp_path: Path) -> None:
+    run_study(request(tmp_path, particles=(256,), report=True), laboratory().services)
+    words = visible((tmp_path / "report.html").read_text())
+    assert "1 by 2 is sharing the sources, 2 by 1 sharing the targets" in words
+    assert "2 members are no 2 processes with equally many threads" in words
+
+
+def test_every_engine_and_scheme_is_drawn_with_what_the_model_expected(tmp_path: Path) -> None:
+    lab = laboratory(machine=machine(4))
+    analysis = run_study(request(tmp_path, particles=(1024,)), lab.services)
+    blocks = datasets.build(analysis).tables["blocks"]
+    drawn = {one["configuration"] for one in blocks}
+    usual = {one.label for one in analysis.curves if (one.order, one.wait) == (4, "default")}
+    assert drawn == usual == {one["configuration"] for one in datasets.build(analysis).tables["models"]}
+    # One line a colour in a view.
+    for view in {one["view"] for one in blocks}:
+        here = {(one["runtime"], one["configuration"]) for one in blocks if one["view"] == view}
+        assert len({runtime for runtime, _ in here}) == len(here)
+
+
+def test_model_of_openmp_is_that_of_threads_that_share_the_particles(tmp_path: Path) -> None:
+    analysis = run_study(request(tmp_path, particles=(1024,)), laboratory().services)
+    (loops,) = (one for one in analysis.curves if one.label == "libgomp loops-i")
+    few, many = loops.points[0], loops.points[-1]
+    assert few.predicted is not None
+    assert many.predicted is not None
+    model = from_record(model_record(0.0, members=1), 1024)
+    forks = few.shared_share * few.seconds
+    assert few.predicted == pytest.approx(
+        model.seconds_on_shared(few.active, 2, forks, by_sources=False), rel=0.03
+    )
+    assert many.predicted - few.predicted == pytest.approx(
+        model.seconds_on_shared(many.active, 2, 0.0, by_sources=False)
+        - model.seconds_on_shared(few.active, 2, 0.0, by_sources=False)
+    )
+
+
+def test_every_speed_has_its_energy_error(tmp_path: Path) -> None:
+    analysis = run_study(request(tmp_path), laboratory().services)
+    for sentence in analysis.verdict_sentences:
+        if " times" in sentence or "less time" in sentence:
+            assert "energy error" in sentence
+            assert "e-09" in sentence or "e-10" in sentence
+    assert all(one.energy_error for one in (*analysis.curves, *analysis.forecasts))
+    for name in ("blocks", "speeds", "forecasts", "measured"):
+        assert all("e-" in str(one["energy"]) for one in datasets.build(analysis).tables[name])
 
 
 def test_crossing_lies_where_the_model_puts_it(tmp_path: Path) -> None:
@@ -90,7 +174,7 @@ def test_sixteen_ranks_are_simulated_with_what_one_core_and_two_ranks_were_measu
     assert [one.library for one in analysis.simulated] == ["ompi", "mpich", "mvapich2"]
     for one in analysis.simulated:
         assert (one.particles, one.ranks) == (256, 16)
-        assert set(one.speed_up_by_scheme) == {"i", "j", "auto"}
+        assert set(one.speed_up_by_scheme) == {"i", "j", "grid", "auto"}
         # Messages of 2 us leave little of 16 cores for blocks of 256 particles.
         assert 0.5 < max(one.speed_up_by_scheme.values()) < 8.0
         assert 0.0 < one.exchange_share < 1.0

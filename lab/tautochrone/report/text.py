@@ -44,6 +44,11 @@ def seconds_interval(low: float | None, high: float | None) -> str:
     return f"{seconds(low)} to {seconds(high)}" if low is not None and high is not None else ""
 
 
+def energy_error(value: float | None) -> str:
+    """Relative, with one digit behind the point: "3.8e-09"."""
+    return f"{value:.1e}" if value is not None else UNKNOWN
+
+
 def binary_bytes(value: float | None) -> str:
     """A size of memory or cache in binary units: "2 MiB"."""
     if value is None:

@@ -19,7 +19,7 @@ class BlockPoint(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
     low: float | None
     high: float | None
-    predicted: float | None  # by the model that was fitted before the run
+    predicted: float | None  # by the model that was fitted before the run; OpenMP: see analysis
     shared_share: float  # of the time in collectives, or in starting, joining and waiting
     rounds: int
 
@@ -68,6 +68,7 @@ class Forecast(msgspec.Struct, frozen=True, kw_only=True):
     speed_up: float
     crossing: float | None  # active count from which on sharing the targets is faster
     speed_up_of_many: float  # of a block in which all move
+    energy_error: float | None = None  # relative, of the measured run that the model is of
 
 
 class SimulatedRanks(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,7 +77,7 @@ class SimulatedRanks(msgspec.Struct, frozen=True, kw_only=True):
     library: str  # ompi, mpich, mvapich2
     particles: int
     ranks: int
-    speed_up_by_scheme: dict[str, float]  # i, j, auto; mean blocks, against one core
+    speed_up_by_scheme: dict[str, float]  # i, j, grid, auto; mean blocks, against one core
     crossing: float | None  # active count from which on sharing the targets is faster
     exchange_share: float  # of the time, at best
     energy_error: float  # relative, the largest of the schemes'

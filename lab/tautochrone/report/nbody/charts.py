@@ -75,6 +75,7 @@ def _blocks(data: Datasets, look: list[RuntimeStyle]) -> Layers:
         alt.Tooltip("interval:N", title="interval"),
         alt.Tooltip("share_text:N", title="not computing"),
         alt.Tooltip("blocks:Q", title="blocks in a run"),
+        alt.Tooltip("energy:N", title="energy error"),
     ]
     here = _in_view("blocks")
     models = _in_view("models").mark_line(strokeWidth=6, opacity=0.28, clip=True)
@@ -188,11 +189,13 @@ def _forecast(data: Datasets, look: list[RuntimeStyle]) -> Layers:
         alt.Tooltip("members:Q", title="cores"),
         alt.Tooltip("speed_up:Q", title="expected", format=".1f"),
         alt.Tooltip("many:N", title="where all move"),
+        alt.Tooltip("energy:N", title="energy error"),
         alt.Tooltip("crossing:N", title="targets win"),
     ]
     measured = [
         alt.Tooltip("name:N", title="particles"),
         alt.Tooltip("speed_up:Q", title="measured here", format=".2f"),
+        alt.Tooltip("energy:N", title="energy error"),
     ]
     ours = f"var({styles(['tautochrone'])[0].variable})"
     here = shown("forecasts")

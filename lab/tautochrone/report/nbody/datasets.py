@@ -10,8 +10,9 @@ from tautochrone.report import text
 from tautochrone.report.nbody.analysis_types import BlockCurve, BlockPoint, NbodyAnalysis
 from tautochrone.report.tables import Record
 
-VIEWS = ("ordinary", "targets", "sources")
-"""What one writes first with each engine; each sharing the targets; each sharing the sources."""
+VIEWS = ("ordinary", "targets", "sources", "both", "chosen", "loops")
+"""What one writes first with each engine; each sharing the targets, the sources, both; each left to choose;
+OpenMP's parallel loops that share the sources."""
 
 
 class Datasets(msgspec.Struct, frozen=True):
@@ -50,8 +51,10 @@ def views_of(curve: BlockCurve) -> list[str]:
         return list(VIEWS)
     found = ["ordinary"] if curve.is_ordinary else []
     # OpenMP's loops have forks that its one region has not: the region shows what a scheme costs.
-    if curve.kind in ("targets", "sources") and not curve.scheme.startswith("loops"):
+    if not curve.scheme.startswith("loops"):
         found.append(curve.kind)
+    elif not curve.is_ordinary:
+        found.append("loops")
     return found
 
 
@@ -78,13 +81,12 @@ def _blocks(curve: BlockCurve) -> Iterator[Record]:
                 "share": point.shared_share,
                 "share_text": text.percent(point.shared_share),
                 "blocks": point.blocks,
+                "energy": text.energy_error(curve.energy_error),
             }
 
 
 def _models(curve: BlockCurve) -> Iterator[Record]:
-    """What the model expected of ours, and of one core."""
-    if curve.runtime not in ("tautochrone", "serial"):
-        return
+    """What the model expected."""
     for view in views_of(curve):
         for point in curve.points:
             if point.predicted is not None:
@@ -155,7 +157,7 @@ def _speeds(analysis: NbodyAnalysis) -> Iterator[Record]:
             "low": speed_up.low,
             "high": speed_up.high,
             "time": text.seconds(curve.seconds),
-            "energy": f"{curve.energy_error:.1e}" if curve.energy_error is not None else text.UNKNOWN,
+            "energy": text.energy_error(curve.energy_error),
             "rounds": speed_up.rounds,
         }
 
@@ -169,11 +171,13 @@ def _forecasts(analysis: NbodyAnalysis) -> Iterator[Record]:
             "members": one.members,
             "speed_up": one.speed_up,
             "many": text.significant(one.speed_up_of_many),
+            "energy": text.energy_error(one.energy_error),
             "crossing": "never" if one.crossing is None else f"from {one.crossing:.0f} active",
         }
 
 
 def _measured(analysis: NbodyAnalysis) -> Iterator[Record]:
+    errors = {one.particles: one.energy_error for one in analysis.forecasts}
     for particles, ratio in analysis.measured_speed_ups:
         if ratio.value is not None:
             yield {
@@ -182,6 +186,7 @@ def _measured(analysis: NbodyAnalysis) -> Iterator[Record]:
                 "name": f"{particles:,}",
                 "members": analysis.members,
                 "speed_up": ratio.inverse().value,
+                "energy": text.energy_error(errors.get(particles)),
             }
 
 
@@ -211,5 +216,5 @@ def _accuracy(analysis: NbodyAnalysis) -> Iterator[Record]:
             "unit_seconds": curve.unit_seconds,
             "energy_error": curve.energy_error,
             "time": text.seconds(curve.unit_seconds),
-            "error_text": f"{curve.energy_error:.1e}",
+            "error_text": text.energy_error(curve.energy_error),
         }

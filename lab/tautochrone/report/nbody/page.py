@@ -73,7 +73,7 @@ def _records(analysis: NbodyAnalysis) -> list[Record]:
             "high": one.high,
             "relative": one.seconds / fastest[one.particles, one.order],
             "shared": one.shared_share,
-            "energy": f"{one.energy_error:.1e}" if one.energy_error is not None else text.UNKNOWN,
+            "energy": text.energy_error(one.energy_error),
             "pairs": text.quantity(one.pairs_per_second, ""),
         }
         | spent.record(one.spent)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tautochrone import statistics
@@ -20,7 +20,7 @@ from tautochrone.row import Row
 from tautochrone.studies.contenders import OURS, ratio
 from tautochrone.studies.disturbance import others_share
 from tautochrone.studies.nbody.claims import claims
-from tautochrone.studies.nbody.configurations import AUTO, SERIAL
+from tautochrone.studies.nbody.configurations import AUTO, SERIAL, SOURCES
 from tautochrone.studies.nbody.context import NbodyContext
 from tautochrone.studies.nbody.crossings import crossing
 from tautochrone.studies.nbody.model import Model, from_record
@@ -111,7 +111,7 @@ def _curve(one: Contender, runs: Sequence[Contender]) -> BlockCurve:
         particles=one.particles,
         order=one.order,
         members=one.members,
-        points=tuple(_points(one)),
+        points=tuple(_points(one, _model_of_shared(one, _alone(runs, one)))),
         seconds=interval.median,
         low=interval.low,
         high=interval.high,
@@ -124,13 +124,30 @@ def _curve(one: Contender, runs: Sequence[Contender]) -> BlockCurve:
     )
 
 
-def _points(one: Contender) -> Iterator[BlockPoint]:
+def _model_of_shared(one: Contender, alone: Contender | None) -> Callable[[float], float] | None:
+    """Seconds of a block by its active count, for OpenMP, whose runner has no model of its own.
+
+    With the constants of one core, and the forks or barriers of the smallest blocks in all.
+    """
+    model = alone.model if alone is not None else None
+    if one.model is not None or model is None or not one.lows:
+        return None
+    fitted = from_record(model, one.particles)
+    forks = _median([each.shared_share * each.seconds for each in one.at(one.lows[0]).values()])
+    by_sources = one.schedule in SOURCES
+    return lambda active: fitted.seconds_on_shared(active, one.members, forks, by_sources=by_sources)
+
+
+def _points(one: Contender, of_shared: Callable[[float], float] | None) -> Iterator[BlockPoint]:
     for low in one.lows:
         found = list(one.at(low).values())
         interval = one.interval(low)
+        active = _median([each.active for each in found])
         predicted = [each.predicted for each in found if each.predicted is not None]
+        if of_shared is not None:
+            predicted = [of_shared(active)]
         yield BlockPoint(
-            active=_median([each.active for each in found]),
+            active=active,
             blocks=round(_median([float(each.blocks) for each in found])),
             seconds=interval.median,
             low=interval.low,
@@ -172,10 +189,11 @@ def _forecasts(runs: Sequence[Contender]) -> Iterator[Forecast]:
         if model is None or int(model["members"]) < 2:
             continue
         fitted = from_record(model, serial.particles)
-        yield from (_forecast(fitted, serial, members) for members in FORECAST_MEMBERS)
+        error = ours.figure("check", "energy_error") if ours is not None else None
+        yield from (_forecast(fitted, serial, members, error) for members in FORECAST_MEMBERS)
 
 
-def _forecast(model: Model, serial: Contender, members: int) -> Forecast:
+def _forecast(model: Model, serial: Contender, members: int, energy_error: float | None) -> Forecast:
     blocks = [(each.active, each.blocks) for low in serial.lows for each in serial.at(low).values()]
     many = [(float(serial.particles), 1)]
     return Forecast(
@@ -184,6 +202,7 @@ def _forecast(model: Model, serial: Contender, members: int) -> Forecast:
         speed_up=model.speed_up(blocks, members),
         crossing=model.crossing(members),
         speed_up_of_many=model.speed_up(many, members),
+        energy_error=energy_error,
     )
 
 

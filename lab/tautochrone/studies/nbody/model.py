@@ -106,6 +106,19 @@ class Model:
         share = (members - many if one < every else members / many - 1) / (members - 1)
         return every + share * (one - every)
 
+    def seconds_on_shared(self, targets: float, threads: int, forks: float, *, by_sources: bool) -> float:
+        """What a block takes threads that share one set of particles, with so many seconds of forks or barriers.
+
+        Nothing is exchanged: each predicts a slice of the sources and writes its own targets back.
+        """
+        mine, slice_ = math.ceil(targets / threads), math.ceil(self.particles / threads)
+        time = (
+            self.block + self.particles * self.scan + slice_ * self.source + mine * (self.target + self.put)
+        )
+        if by_sources:
+            return time + targets * (self.target_force + slice_ * self.pair) + forks
+        return time + mine * (self.target_force + self.particles * self.pair) + forks
+
     def collective(self, curve: Curve, words: float, members: int) -> float:
         """Seconds of a collective; see the top of this file for other numbers of members than measured."""
         if not curve:

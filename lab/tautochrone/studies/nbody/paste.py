@@ -30,7 +30,8 @@ def settings_to_paste(curves: Sequence[BlockCurve]) -> tuple[Settings, ...]:
         return ()
     count = nearest([one.particles for one in ours])
     best = min((one for one in ours if one.particles == count), key=lambda one: one.seconds or 0.0)
-    took = f"{text.seconds(best.seconds)} a block here, with {best.scheme}."
+    error = text.energy_error(best.energy_error)
+    took = f"{text.seconds(best.seconds)} a block here, with {best.scheme}; energy error {error}."
     return (
         Settings(
             label="One collective a block, in your own program",

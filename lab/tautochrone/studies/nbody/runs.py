@@ -10,7 +10,7 @@ from typing import Any
 from tautochrone import statistics
 from tautochrone.row import Row
 from tautochrone.studies.contenders import OURS, RunsOfOne
-from tautochrone.studies.nbody.configurations import AUTO, SERIAL, SOURCES, TARGETS, label
+from tautochrone.studies.nbody.configurations import AUTO, GRID, SERIAL, SOURCES, TARGETS, label
 
 LEAST_BLOCKS = 3
 """Of a class in a run, for its median to say something."""
@@ -144,19 +144,22 @@ def different_bits(rows: Sequence[Row]) -> Mapping[str, str]:
     """Runs of a group that ended with other bits than the schemes of their kind must: run → what is wrong.
 
     Those that share the targets end as one core does; those that share the sources, all alike for one number
-    of members. A scheme that is chosen by the clock ends with either, or a mixture.
+    of members and of threads in a process, which add up first; so do rectangles. A scheme that is chosen by
+    the clock ends with either, or a mixture.
     """
     serial = {_bits(row) for row in rows if row["config"]["schedule"] == SERIAL}
-    sources: dict[int, str] = {}
+    first: dict[tuple[bool, int, int], str] = {}
     wrong: dict[str, str] = {}
     for row in rows:
-        scheme, members = row["config"]["schedule"], int(row["config"]["threads"])
+        config = row["config"]
+        scheme = config["schedule"]
+        alike = (scheme == GRID, int(config["threads"]), int(config.get("threads_per_rank", 1)))
         if scheme in TARGETS and serial and _bits(row) not in serial:
             wrong[row["run"]] = f"ended with other bits than one core: {_bits(row)}, not {min(serial)}"
-        elif scheme in SOURCES and sources.setdefault(members, _bits(row)) != _bits(row):
+        elif scheme in (*SOURCES, GRID) and first.setdefault(alike, _bits(row)) != _bits(row):
             wrong[row["run"]] = (
                 f"ended with other bits than the others that share the sources: {_bits(row)}, "
-                f"not {sources[members]}"
+                f"not {first[alike]}"
             )
     return wrong
 

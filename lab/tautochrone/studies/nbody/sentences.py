@@ -33,7 +33,7 @@ def verdict_sentences(
         return ("On this machine nothing can be said yet: no run of the particles was good.",)
     found = [f"On this machine, {_speed_up(curves, speed_ups, members)}."]
     found += restless(others_share, "members")
-    found += _against_others(contests)
+    found += _against_others(contests, curves)
     found += _forks(curves)
     found += _crossing(crossings, members)
     found += _forecast(forecasts)
@@ -74,11 +74,15 @@ def _speed_up(curves: Sequence[BlockCurve], speed_ups: Sequence[tuple[int, Ratio
         return f"no comparison of {text.count(members, 'member')} with one core has 8 good rounds yet"
     count = nearest(list(judged))
     ours = curve_of(curves, count, OURS, AUTO)
-    took = f" ({text.seconds(ours.seconds)} a block)" if ours is not None else ""
+    took = f" ({text.seconds(ours.seconds)} a block, {_error(ours)})" if ours is not None else ""
     return (
         f"{text.count(members, 'member')} move {count:,} particles{took} {times(judged[count])} as fast as "
         f"one core with tautochrone, which chooses for each block how to share it"
     )
+
+
+def _error(curve: BlockCurve) -> str:
+    return f"energy error {text.energy_error(curve.energy_error)}"
 
 
 def times(found: Ratio) -> str:
@@ -90,13 +94,15 @@ def times(found: Ratio) -> str:
     return f"{middle} ({speed_up.low:.2f} to {speed_up.high:.2f})"
 
 
-def _against_others(contests: Mapping[int, tuple[str, Ratio]]) -> Iterator[str]:
+def _against_others(contests: Mapping[int, tuple[str, Ratio]], curves: Sequence[BlockCurve]) -> Iterator[str]:
     judged = {count: one for count, one in contests.items() if one[1].value is not None}
     if not judged:
         yield "No other engine was measured in 8 good rounds, so there is nothing to compare with."
         return
     parts = []
     for count, (label, found) in sorted(judged.items()):
+        theirs = next((one for one in curves if (one.label, one.particles) == (label, count)), None)
+        label += f" ({_error(theirs)})" if theirs is not None else ""
         if found.verdict == statistics.NO_DIFFERENCE:
             parts.append(f"{count:,} particles: no difference to {label} resolved ({unresolved(found)})")
         else:
@@ -147,7 +153,8 @@ def _forecast(forecasts: Sequence[Forecast]) -> Iterator[str]:
     )
     yield (
         f"The model, fitted here, expects {one.speed_up:.1f} times on {_MANY_CORES} such cores with "
-        f"{one.particles:,} particles, {one.speed_up_of_many:.1f} times in blocks that move all{crossing}."
+        f"{one.particles:,} particles, {one.speed_up_of_many:.1f} times in blocks that move all{crossing}; "
+        f"energy error {text.energy_error(one.energy_error)} as measured here."
     )
 
 
@@ -158,7 +165,8 @@ def _simulated(libraries: Sequence[SimulatedRanks]) -> Iterator[str]:
     (least, slow), (most, fast) = (pick(best, key=lambda pair: pair[0]) for pick in (min, max))
     yield (
         f"{fast.ranks} ranks of MPI on such cores would be {least:.1f} ({slow.library}) to {most:.1f} "
-        f"({fast.library}) times as fast as one core with {fast.particles:,} particles: simulated by SMPI."
+        f"({fast.library}) times as fast as one core with {fast.particles:,} particles, energy error "
+        f"{text.energy_error(fast.energy_error)}: simulated by SMPI."
     )
 
 
@@ -173,6 +181,6 @@ def _orders(curves: Sequence[BlockCurve]) -> Iterator[str]:
         return
     yield (
         f"The 6th order takes {sixth.unit_seconds / fourth.unit_seconds:.2f} of the 4th’s time for a unit of "
-        f"time of {count:,} particles, with a relative energy error of {sixth.energy_error:.1e} in place of "
-        f"{fourth.energy_error:.1e}."
+        f"time of {count:,} particles, with a relative energy error of {text.energy_error(sixth.energy_error)} in place of "
+        f"{text.energy_error(fourth.energy_error)}."
     )

@@ -27,7 +27,7 @@ from tautochrone.studies.nbody.sentences import nearest
 RANKS = 16
 SELECTORS = ("ompi", "mpich", "mvapich2")
 _ENGINES = ("openmpi", "mpich", "intelmpi")
-_SCHEMES = ("i", "j", "auto")
+_SCHEMES = ("i", "j", "grid", "auto")
 _BLOCKS = 100  # from the start on, where all steps are short at first
 _EAGER_BYTES = 4096  # of Open MPI's shared memory; without a cost of its own here
 _BYTES_A_WORD = 8

@@ -8,6 +8,7 @@ from typing import Any
 
 from tautochrone.errors import TautoError
 from tautochrone.plan import Plan
+from tautochrone.report.analysis_types import NotMeasured
 from tautochrone.report.nbody.analysis_types import NbodyAnalysis
 from tautochrone.runners import find
 from tautochrone.store import Store
@@ -15,7 +16,12 @@ from tautochrone.studies import context as contexts
 from tautochrone.studies.concluding import conclude
 from tautochrone.studies.nbody import animation
 from tautochrone.studies.nbody.analysis import analyse
-from tautochrone.studies.nbody.configurations import Candidate, candidates
+from tautochrone.studies.nbody.configurations import (
+    Candidate,
+    candidates,
+    with_hybrids,
+    without_members,
+)
 from tautochrone.studies.nbody.context import NbodyContext
 from tautochrone.studies.nbody.measuring import configuration, estimated_run_seconds, times_of
 from tautochrone.studies.nbody.request import NbodyRequest, check_threads
@@ -45,6 +51,7 @@ class Prepared(Checked):
 
     request: NbodyRequest
     candidates: tuple[Candidate, ...]
+    refused: tuple[NotMeasured, ...]
 
     @property
     def times(self) -> Times:
@@ -61,7 +68,7 @@ def run_study(request: NbodyRequest, services: Services | None = None) -> NbodyA
     services = services or Services()
     prepared = prepare(request, services)
     plan = plan_of(prepared)
-    context = NbodyContext(**prepared.known(STUDY, prepared.candidates, _SETTINGS, ()))
+    context = NbodyContext(**prepared.known(STUDY, prepared.candidates, _SETTINGS, prepared.refused))
     with services.executor(request.seed) as executor:
         announced = _announcement(prepared)
         store, interrupted = run_whole(plan, executor, request, services, context, announced, different_bits)
@@ -109,6 +116,8 @@ def prepare(request: NbodyRequest, services: Services) -> Prepared:
         animation.check(request.animation)
         find(_FRAMES)
     everyone, alone = seen.placement("all", members), seen.placement("all", 1)
+    refused = tuple(without_members(states, members))
+    states = with_hybrids(states, members)
     found = tuple(candidates(states, everyone, alone, request.wanted))
     return Prepared(
         request=request,
@@ -117,6 +126,7 @@ def prepare(request: NbodyRequest, services: Services) -> Prepared:
         cpus=cpus,
         left_out=tuple(absent),
         candidates=found,
+        refused=refused,
     )
 
 
