@@ -30,7 +30,8 @@ def test_verdict_comes_first_with_the_speed_up_and_the_best_other_engine(tmp_pat
     analysis = run_study(request(tmp_path), laboratory().services)
     first, *others = analysis.verdict_sentences
     assert re.match(
-        r"On this machine, 2 members move 1,024 particles \(.* a block, energy error 3\.0e-09\) 1\.\d\d times",
+        r"On this machine, 2 members move 1,024 particles \(.* a block, energy error 3\.0e-09\) "
+        r"1\.\d\d times",
         first,
     )
     assert "one core with tautochrone" in first

@@ -75,10 +75,10 @@ def _blocks(analysis: NbodyAnalysis, data: Datasets) -> Figure:
         heading=heading,
         explanation=(
             "A point is the median block of its class of active counts, from power of two to power of two; "
-            "the bar is its interval over the rounds. The broad lines are what the model expected before the "
-            "run; of OpenMP, what the constants of one core and the forks or barriers of its smallest blocks "
-            "give. As one would begin: parallel loops in OpenMP, sharing the targets in MPI, tautochrone left "
-            "to choose. Where all share the same: OpenMP in one region."
+            "the bar is its interval over the rounds. The broad lines are what the model expected before "
+            "the run; of OpenMP, what the constants of one core and the forks or barriers of its smallest "
+            "blocks give. As one would begin: parallel loops in OpenMP, sharing the targets in MPI, "
+            "tautochrone left to choose. Where all share the same: OpenMP in one region."
         ),
         views=_views(data, "blocks", "Time of a block against the number of active particles"),
         legend=legend(records),

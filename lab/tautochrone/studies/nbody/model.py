@@ -107,7 +107,7 @@ class Model:
         return every + share * (one - every)
 
     def seconds_on_shared(self, targets: float, threads: int, forks: float, *, by_sources: bool) -> float:
-        """What a block takes threads that share one set of particles, with so many seconds of forks or barriers.
+        """What a block takes threads that share one set of particles; ``forks``: seconds of all in a block.
 
         Nothing is exchanged: each predicts a slice of the sources and writes its own targets back.
         """

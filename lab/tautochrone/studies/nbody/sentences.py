@@ -179,8 +179,8 @@ def _orders(curves: Sequence[BlockCurve]) -> Iterator[str]:
     fourth, sixth = (curve_of(curves, count, SERIAL, SERIAL, order) for order in (4, 6))
     if fourth is None or sixth is None or not fourth.unit_seconds or not sixth.unit_seconds:
         return
+    errors = f"{text.energy_error(sixth.energy_error)} in place of {text.energy_error(fourth.energy_error)}"
     yield (
         f"The 6th order takes {sixth.unit_seconds / fourth.unit_seconds:.2f} of the 4th’s time for a unit of "
-        f"time of {count:,} particles, with a relative energy error of {text.energy_error(sixth.energy_error)} in place of "
-        f"{text.energy_error(fourth.energy_error)}."
+        f"time of {count:,} particles, with a relative energy error of {errors}."
     )
