@@ -1,5 +1,5 @@
 # The collective study's runners: tautochrone's threads, and one for each MPI that is installed.
-include(${CMAKE_CURRENT_LIST_DIR}/mpi.cmake)
+include(${CMAKE_CURRENT_LIST_DIR}/smpi.cmake)
 
 add_library(tauto_collective_common STATIC
     common/collective_request.cpp
@@ -17,3 +17,4 @@ else()
 endif()
 
 tauto_mpi_runners(collective)
+tauto_smpi_runner(collective)

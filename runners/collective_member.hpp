@@ -74,7 +74,9 @@ int report_collective(const description& runtime, const collective_request& aske
         complain<Adapter>(reason);
         return exit_missing_worker;
     }
-    std::cout << collective_row(runtime, asked, seen).dump() << std::endl;
+    json row = collective_row(runtime, asked, seen);
+    if constexpr (requires { Adapter::complete(row); }) Adapter::complete(row);
+    std::cout << row.dump() << std::endl;
     if (seen.wrong_repetitions == 0) return exit_ok;
     complain<Adapter>("wrong answer: " + std::to_string(seen.wrong_repetitions) +
                       " repetitions ended with another result than the ranks' data give");

@@ -112,8 +112,15 @@ collective_request parse_collective(int argc, char** argv, std::string_view exec
         .add_option("--sweeps", chosen.sweeps, "Visits to each length, in shuffled order")
         ->capture_default_str();
     line.app().add_option("--seed", chosen.seed, "Of that order (default: another one in each run)");
+    if (runtime.has_costs)
+        line.app()
+            .add_option("--word-seconds", chosen.word_seconds,
+                        "What an addition of a reduction takes in virtual time")
+            ->capture_default_str();
     line.parse(argc, argv);
     if (chosen.describe) return chosen;
+    if (!(chosen.word_seconds >= 0.0) || !(chosen.word_seconds < 1.0))
+        throw input_error("--word-seconds must be a number from 0 to 1");
     chosen.operations = parse_operations(operations);
     chosen.lengths = parse_lengths(lengths);
     require_from_one("--sweeps", chosen.sweeps);

@@ -38,6 +38,7 @@ struct collective_request : options {
     std::vector<std::int64_t> lengths;  ///< 8-byte words, ascending, each once
     int sweeps = 3;                     ///< visits to each length, in shuffled order
     std::optional<std::int64_t> seed;   ///< of that order; another one in each run if none
+    double word_seconds = 0.0;          ///< of an addition of a reduction, in virtual time
 };
 
 /// Parses and checks everything that can be known before a runtime starts. The schedules of `runtime` are its

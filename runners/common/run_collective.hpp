@@ -10,6 +10,9 @@
 //   bool in_place(collective) const;                 its data is written where its result will be
 //   void perform(collective, const rank_data&);      the operation, on this rank
 //   static bool offers(collective);
+//
+// Where ranks begin together and what the clock says is the start line's; ranks in virtual time have one of
+// their own.
 
 #include <sched.h>
 
@@ -79,10 +82,10 @@ inline std::vector<collective_point> points_of(const collective_request& asked) 
 }
 
 /// One rank's measurement. All ranks construct it and call run() at the same time.
-template <class Engine>
+template <class Engine, class Line = start_line>
 class collective_run {
   public:
-    collective_run(const collective_request& asked, int rank, start_line& line, Engine& engine)
+    collective_run(const collective_request& asked, int rank, Line& line, Engine& engine)
         : asked_{asked},
           ranks_{asked.threads},
           rank_{rank},
@@ -150,7 +153,7 @@ class collective_run {
             bool late = false;
             const std::int64_t begin = line_.wait_to_begin(late);
             engine_.perform(point.operation, data);
-            const std::int64_t end = monotonic_nanoseconds();
+            const std::int64_t end = line_.now();
             line_.times(rank_)[i] = late ? -1 : end - begin;
             if (!right(point.operation, words)) ++wrong_;
         }
@@ -245,7 +248,7 @@ class collective_run {
         for (int i = 0; i < 31; ++i) {
             bool late = false;
             const std::int64_t begin = line_.wait_to_begin(late);
-            found.push_back(monotonic_nanoseconds() - begin);
+            found.push_back(line_.now() - begin);
         }
         return 1e-9 * quantile(found, 0.5);
     }
@@ -262,7 +265,7 @@ class collective_run {
     const collective_request& asked_;
     int ranks_;
     int rank_;
-    start_line& line_;
+    Line& line_;
     Engine& engine_;
     std::vector<collective_point> points_;
     word_buffer mine_, result_;

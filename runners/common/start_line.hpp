@@ -65,6 +65,9 @@ class start_line {
         return begin;
     }
 
+    /// In nanoseconds, of the same clock.
+    static std::int64_t now() noexcept { return monotonic_nanoseconds(); }
+
     /// Waits for all ranks. Rank 0's `value` comes out on all of them.
     std::int64_t agree(std::int64_t value) {
         meet(0, value);
