@@ -339,7 +339,7 @@ def simulate(
         typer.Option(
             "--smpi",
             metavar="LIBRARY,…",
-            help="nbody: run the real runner's ranks under SimGrid, with the collectives of "
+            help="nbody, collective: run the real runner's ranks under SimGrid, with the collectives of "
             "ompi, mpich, mvapich2, impi, or all.",
         ),
     ] = None,
@@ -350,7 +350,14 @@ def simulate(
         ),
     ] = None,
     particles: Annotated[
-        int | None, typer.Option("--particles", metavar="N", help="With --smpi: how many (default: 2048).")
+        int | None,
+        typer.Option("--particles", metavar="N", help="With nbody --smpi: how many (default: 2048)."),
+    ] = None,
+    words: Annotated[
+        str | None,
+        typer.Option(
+            "--words", metavar="N,…", help="With collective --smpi: lengths (default: 1 to 65536 words)."
+        ),
     ] = None,
     output: Annotated[
         Path | None,
@@ -370,13 +377,16 @@ def simulate(
       tauto simulate mapreduce --machine machine.toml --json
       tauto simulate loop --against tautochrone-results/loop
       tauto simulate nbody --smpi all --machine 2x-e5-2650v2 --ranks 16,32,64
+      tauto simulate collective --smpi all --machine 2x-e5-2650v2
     """  # noqa: D301
     from rich.console import Console
 
-    if smpi is None and (ranks is not None or particles is not None):
-        raise TautoError("--ranks and --particles belong to --smpi", "Add --smpi all, or leave them out")
+    if smpi is None and (ranks, particles, words) != (None, None, None):
+        raise TautoError(
+            "--ranks, --particles and --words belong to --smpi", "Add --smpi all, or leave them out"
+        )
     if smpi is not None:
-        _check_smpi(study, machine, sweep, against)
+        _check_smpi(study, sweep, against, particles, words)
     if against is not None:
         if machine is not None or set_ or sweep:
             raise TautoError(
@@ -389,19 +399,29 @@ def simulate(
     if machine is None:
         raise TautoError("no machine was named", "Add --machine i9-14900k, or --against FOLDER")
     if smpi is not None:
-        from tautochrone.simulator.smpi.study import run_smpi_command
+        from tautochrone.simulator.smpi import collectives, nbody
+        from tautochrone.simulator.smpi.sweeping import Request
 
-        raise typer.Exit(
-            run_smpi_command(machine, set_ or [], smpi, ranks, particles, output, json, Console())
-        )
+        request = Request(study, machine, set_ or [], smpi, ranks, output, json)
+        if study == "nbody":
+            raise typer.Exit(nbody.run_smpi_command(request, particles, Console()))
+        raise typer.Exit(collectives.run_smpi_command(request, words, Console()))
     from tautochrone.simulator.study import run_simulate_command
 
     raise typer.Exit(run_simulate_command(study, machine, set_ or [], sweep, output, json, Console()))
 
 
-def _check_smpi(study: str, machine: str | None, sweep: str | None, against: Path | None) -> None:
-    if study != "nbody":
-        raise TautoError(f"--smpi runs the nbody runner, and not {study}", "Use tauto simulate nbody")
+def _check_smpi(
+    study: str, sweep: str | None, against: Path | None, particles: int | None, words: str | None
+) -> None:
+    if study not in ("nbody", "collective"):
+        raise TautoError(
+            f"--smpi runs the runners of nbody and collective, and not of {study}",
+            "Use tauto simulate nbody, or tauto simulate collective",
+        )
+    for option, given, owner in (("--particles", particles, "nbody"), ("--words", words, "collective")):
+        if given is not None and study != owner:
+            raise TautoError(f"{option} belongs to tauto simulate {owner} --smpi", "Leave it out")
     if sweep is not None or against is not None:
         raise TautoError("--smpi takes neither --sweep nor --against", "Leave them out, or leave out --smpi")
 

@@ -1,4 +1,4 @@
-"""The nbody runner on simulated machines. Those that start it need SimGrid and the runner built on it."""
+"""The MPI runners on simulated machines. Tests that start them need SimGrid and the runners built on it."""
 
 from __future__ import annotations
 
@@ -17,23 +17,24 @@ import pytest
 
 from tautochrone import cli, runners
 from tautochrone.errors import TautoError
-from tautochrone.simulator import machines
+from tautochrone.simulator import claims, machines, places
 from tautochrone.simulator.machines import Machine
-from tautochrone.simulator.smpi import platform, running, study
-from tautochrone.simulator.smpi.running import Simulated
+from tautochrone.simulator.smpi import collectives, nbody, platform, running, sweeping
+from tautochrone.simulator.smpi.running import Simulated, SimulatedOperation
 
 MACHINE = "2x-e5-2650v2"
 
 
 def _is_here() -> bool:
     try:
-        running.ready({})
+        for program in (running.NBODY, running.COLLECTIVE):
+            running.ready({}, program=program)
     except TautoError:
         return False
     return True
 
 
-needs_smpi = pytest.mark.skipif(not _is_here(), reason="SimGrid is not here, or no runner was built on it")
+needs_smpi = pytest.mark.skipif(not _is_here(), reason="SimGrid is not here, or a runner was not built on it")
 
 
 @pytest.fixture
@@ -134,37 +135,51 @@ def test_a_rank_that_waits_is_charged_as_spinning_and_no_core_is_free(machine: M
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--smpi", "lam"], "--smpi lam is no library whose collectives SMPI has. Choose from ompi, mpich"),
-        (["--smpi", "ompi", "--ranks", "1"], "--ranks 1 cannot be simulated. Give numbers from 2 to 4096"),
-        (["--smpi", "ompi", "--ranks", "16,x"], "--ranks x cannot be simulated"),
-        (["--smpi", "ompi", "--particles", "8"], "--particles 8 cannot be simulated on 16 ranks"),
-        (["--ranks", "16"], "--ranks and --particles belong to --smpi"),
-        (["--smpi", "ompi", "--sweep", "cores.core.count=2..4"], "--smpi takes neither --sweep"),
+        ("nbody --smpi lam", "--smpi lam is no library whose collectives SMPI has. Choose from ompi, mpich"),
+        ("nbody --smpi ompi --ranks 1", "--ranks 1 cannot be simulated. Give numbers from 2 to 4096"),
+        ("nbody --smpi ompi --ranks 16,x", "--ranks x cannot be simulated"),
+        ("nbody --smpi ompi --particles 8", "--particles 8 cannot be simulated on 16 ranks"),
+        ("nbody --ranks 16", "--ranks, --particles and --words belong to --smpi"),
+        ("collective --words 16", "--ranks, --particles and --words belong to --smpi"),
+        ("nbody --smpi ompi --sweep cores.core.count=2..4", "--smpi takes neither --sweep"),
+        ("nbody --smpi ompi --words 8", "--words belongs to tauto simulate collective --smpi"),
+        ("collective --smpi ompi --particles 64", "--particles belongs to tauto simulate nbody --smpi"),
+        ("collective --smpi ompi --words 8,,9", "--words '8,,9' has an empty item"),
+        ("collective --smpi ompi --words many", "'many' is not a number of 8-byte words"),
+        ("collective --smpi ompi --words 2000000", "--words 2000000 takes too long to simulate"),
+        ("loop --smpi all", "--smpi runs the runners of nbody and collective, and not of loop"),
     ],
 )
-def test_bad_input_is_refused_in_one_line(
-    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli.main(["simulate", "nbody", "--machine", MACHINE, *words]) == 2
+def test_bad_input_is_refused_in_one_line(words: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["simulate", *words.split(), "--machine", MACHINE]) == 2
     error = capsys.readouterr().err
     assert error.startswith("tauto: error: ")
     assert said in error.replace("\n", " ")
 
 
-def test_other_studies_and_machines_without_messages_are_refused() -> None:
-    for words, said in (
-        (["loop", "--machine", MACHINE, "--smpi", "all"], "--smpi runs the nbody runner, and not loop"),
-        (["nbody", "--machine", "i9-14900k", "--smpi", "all"], "does not say message_latency_seconds"),
-    ):
-        with pytest.raises(TautoError, match=said):
-            cli.app(["simulate", *words], standalone_mode=False)
+@pytest.mark.parametrize("study", ["nbody", "collective"])
+def test_machine_without_messages_is_refused(study: str) -> None:
+    words = ["simulate", study, "--machine", "i9-14900k", "--smpi", "all"]
+    with pytest.raises(TautoError, match="does not say message_latency_seconds"):
+        cli.app(words, standalone_mode=False)
 
 
 def test_more_ranks_than_cores_need_a_network(machine: Machine) -> None:
     del machine["network"]
     with pytest.raises(TautoError, match="does not say latency_seconds in"):
-        study.check_ranks(machine, "16,32")
-    assert study.check_ranks(machine, None) == (16,)
+        sweeping.check_ranks(machine, "16,32")
+    assert sweeping.check_ranks(machine, None) == (16,)
+
+
+@pytest.mark.parametrize(
+    "module",
+    ["simulator.smpi.nbody", "simulator.smpi.collectives", "simulator.claims", "studies.nbody.study"],
+)
+def test_each_command_can_import_its_module_first(module: str) -> None:
+    # A circle of imports shows only where no other module was imported before.
+    here = str(Path(cli.__file__).resolve().parents[1])
+    words = [sys.executable, "-c", f"import tautochrone.{module}"]
+    subprocess.run(words, env={**os.environ, "PYTHONPATH": here}, check=True)
 
 
 def test_missing_smpirun_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -181,11 +196,11 @@ def test_crossing_is_where_the_first_stays_faster() -> None:
             for k, one in enumerate(seconds)
         ]
 
-    assert study.crossing(curve(3, 1, 3, 1, 1), curve(2, 2, 2, 2, 2)) == 8.0
-    assert study.crossing(curve(1, 1), curve(2, 2)) == 1.0
-    assert study.crossing(curve(1, 3), curve(2, 2)) is None
+    assert nbody.crossing(curve(3, 1, 3, 1, 1), curve(2, 2, 2, 2, 2)) == 8.0
+    assert nbody.crossing(curve(1, 1), curve(2, 2)) == 1.0
+    assert nbody.crossing(curve(1, 3), curve(2, 2)) is None
     # A class that only one of them has says nothing.
-    assert study.crossing(curve(3, 1, 5), curve(2, 2)) == 2.0
+    assert nbody.crossing(curve(3, 1, 5), curve(2, 2)) == 2.0
 
 
 def _run(machine: Machine, scheme: str, ranks: int, selector: str = "ompi") -> dict[str, object]:
@@ -297,11 +312,11 @@ def test_costs_that_are_none_are_refused_by_name(machine: Machine) -> None:
 
 def test_many_ranks_run_only_what_ends_in_minutes() -> None:
     schemes: dict[int, list[str]] = {}
-    for one in study.sweep(["ompi"], [128, 256, 1024], 2048):
+    for one in nbody.sweep(["ompi"], [128, 256, 1024], 2048):
         schemes.setdefault(one.ranks, []).append(one.scheme)
     assert schemes == {1: ["serial"], 128: ["i", "j", "grid", "auto"], 256: ["i", "j"], 1024: ["i"]}
     # A prime number of ranks forms no rectangle.
-    assert "grid" not in [one.scheme for one in study.sweep(["ompi"], [13], 2048)]
+    assert "grid" not in [one.scheme for one in nbody.sweep(["ompi"], [13], 2048)]
 
 
 @needs_smpi
@@ -343,6 +358,105 @@ def test_command_writes_rows_and_an_offline_report(
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "<script src" not in page
     assert "under SimGrid’s SMPI" in page
+
+
+def _operation(
+    machine: Machine, operation: str, words: tuple[int, ...], ranks: int = 16, selector: str = "ompi"
+) -> dict[int, float]:
+    """Seconds by words."""
+    with_ = running.ready(machine, program=running.COLLECTIVE)
+    row = running.run(with_, SimulatedOperation(selector, operation, ranks, words))
+    assert row["source"] == "simulated"
+    assert row["check"]["passed"]
+    return {point["words"]: point["seconds"] for point in row["points"]}
+
+
+@needs_smpi
+@pytest.mark.parametrize("selector", running.SELECTORS)
+@pytest.mark.parametrize("operation", collectives.OPERATIONS)
+def test_every_librarys_collectives_are_right_and_the_same_twice(
+    machine: Machine, operation: str, selector: str
+) -> None:
+    words = (1, 16, 511, 512, 1024, 4096)
+    first, second = (_operation(machine, operation, words, selector=selector) for _ in range(2))
+    assert first == second
+    assert min(first.values()) > 2 * platform.messages_of(machine).latency
+    assert first[max(first)] > first[min(first)]
+
+
+@needs_smpi
+def test_a_length_takes_the_same_whatever_is_called_before(machine: Machine) -> None:
+    # The first call of a library makes its communicators, which is no part of any length's time.
+    for selector in running.SELECTORS:
+        alone = _operation(machine, "all_reduce", (384,), selector=selector)
+        among = _operation(machine, "all_reduce", (1, 384, 8192), selector=selector)
+        assert alone[384] == pytest.approx(among[384], abs=1e-9)
+
+
+@needs_smpi
+def test_two_ranks_take_what_the_machine_file_says_of_a_message(machine: Machine) -> None:
+    messages = platform.messages_of(machine)
+    one, many = _operation(machine, "all_gather", (2, 512), ranks=2).values()
+    least = messages.latency + 2 * messages.overhead
+    assert least <= one < 2 * least
+    assert many - one == pytest.approx(255 * 8 / messages.bytes_per_second, rel=0.05)
+
+
+@needs_smpi
+def test_additions_take_the_time_that_the_runner_was_told(machine: Machine) -> None:
+    asked = SimulatedOperation("ompi", "all_reduce", 2, (64,))
+    free, dear = (
+        running.run(running.ready(machine, {"word_seconds": cost}, running.COLLECTIVE), asked)
+        for cost in (0.0, 1e-6)
+    )
+    assert dear["points"][0]["seconds"] - free["points"][0]["seconds"] == pytest.approx(64e-6, abs=2e-9)
+    with pytest.raises(TautoError, match="--word-seconds must be a number from 0 to 1"):
+        running.run(running.ready(machine, {"word_seconds": -1.0}, running.COLLECTIVE), asked)
+
+
+@needs_smpi
+def test_collectives_have_rows_charts_and_a_report(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["simulate", "collective", "--smpi", "ompi,mpich", "--machine", MACHINE, "--ranks", "4,8"]
+    words += ["--words", "1,384,512,8192"]
+    assert cli.main([*words, "--output", str(tmp_path)]) == 0
+    said = capsys.readouterr().out
+    assert "all_reduce of 512 words between 4 ranks takes" in said
+    assert "This was simulated, not measured." in said
+    rows = [json.loads(line) for line in (tmp_path / "simulated.jsonl").read_text().splitlines()]
+    # Two operations, two libraries, two numbers of ranks, four lengths; parts need a multiple of the ranks.
+    assert len(rows) == len({row["config_id"] for row in rows}) == 2 * 2 * 2 * 4
+    assert {row["source"] for row in rows} == {"simulated"}
+    assert all(row["words"] >= 1 and row["seconds"] > 0 and "points" not in row for row in rows)
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "<script src" not in page
+    assert "under SimGrid’s SMPI" in page
+    for chart in ("all_reduce-4", "all_gather-4", "all_reduce-8", "all_gather-8"):
+        assert chart in page
+
+
+def test_places_of_a_curve_in_words() -> None:
+    words = (64, 128, 129, 256, 512)
+    assert places.in_words(words, [1, 2, 2.01, 4, 8]) == "has neither step nor peak"
+    assert places.in_words(words, [1, 2, 3, 4, 8]) == "steps up at 129 words"
+    peak = "takes longer than for a greater length at 256 words"
+    assert places.in_words(words, [1, 2, 2.01, 4, 3]) == peak
+    many = places.in_words(range(1, 9), [9, 8, 7, 6, 5, 4, 3, 2])
+    assert many == "takes longer than for a greater length at 1, 2, 3, 4 and 3 more words"
+
+
+@needs_smpi
+def test_claim_n4_has_smpis_figures_beside_our_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    (n4,) = claims.judge("N4")
+    assert "as modelled here" in n4.ours
+    assert "its ompi" in n4.note
+    assert "its mvapich2 takes 0." in n4.note
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    (alone,) = claims.judge("N4")
+    assert (alone.ours, alone.holds) == (n4.ours, n4.holds)
+    assert "not held against SimGrid's SMPI: smpirun was not found" in alone.note
+    assert "libsimgrid-dev" in alone.note
 
 
 def _ranks_at_work(word: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Runs of the nbody runner under smpirun, and the energy of their ranks."""
+"""Runs of the MPI runners under smpirun, and the energy of their ranks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from tautochrone import runners
 from tautochrone.errors import TautoError
@@ -23,16 +23,36 @@ from tautochrone.simulator.resolving import resolved
 from tautochrone.simulator.smpi import platform
 
 SELECTORS = ("ompi", "mpich", "mvapich2", "impi")
-SCHEMES = ("serial", "i", "j", "grid", "auto")
-PROGRAM = "tauto-nbody-smpi.so"
+NBODY = "tauto-nbody-smpi.so"
+COLLECTIVE = "tauto-collective-smpi.so"
 MOST_RANKS = 4096
 PARTICLES = 2048
 MOST_PARTICLES = 65_536
+SERIAL = "serial"
+
+
+class Asked(Protocol):
+    """One run of a runner."""
+
+    @property
+    def selector(self) -> str:
+        """The library whose collectives are used."""
+
+    @property
+    def ranks(self) -> int:
+        """How many."""
+
+    @property
+    def label(self) -> str:
+        """As in charts, without the ranks."""
+
+    def options(self, costs: Mapping[str, float]) -> list[str]:
+        """The runner's, without ``--threads``; ``costs``: seconds of each part of the work."""
 
 
 @dataclass(frozen=True, slots=True)
 class Simulated:
-    """One run: ``blocks`` blocks of a Plummer sphere of ``particles``."""
+    """Of the nbody runner: ``blocks`` blocks of a Plummer sphere of ``particles``."""
 
     selector: str
     scheme: str
@@ -40,6 +60,44 @@ class Simulated:
     particles: int = PARTICLES
     blocks: int = 40
     seed: int = 1
+
+    @property
+    def label(self) -> str:
+        """``ompi i``."""
+        return SERIAL if self.scheme == SERIAL else f"{self.selector} {self.scheme}"
+
+    def options(self, costs: Mapping[str, float]) -> list[str]:
+        """As in ``Asked``."""
+        words = ["--particles", str(self.particles), "--blocks", str(self.blocks)]
+        words += ["--scheme", self.scheme, "--seed", str(self.seed), "--warmup-seconds", "0"]
+        return [*words, "--costs", ",".join(f"{name}={value:.17g}" for name, value in costs.items())]
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedOperation:
+    """Of the collective runner: one operation at several lengths."""
+
+    selector: str
+    operation: str
+    ranks: int
+    words: tuple[int, ...]
+
+    @property
+    def label(self) -> str:
+        """``ompi all_reduce``."""
+        return f"{self.selector} {self.operation}"
+
+    def options(self, costs: Mapping[str, float]) -> list[str]:
+        """As in ``Asked``; the order of the lengths is always the same one.
+
+        Each length is called once before it is timed: libraries make their communicators at the first call.
+        """
+        words = ["--operations", self.operation, "--lengths", ",".join(map(str, self.words))]
+        words += ["--sweeps", "1", "--seed", "1", "--warmup-seconds", "1e-9"]
+        return [*words, "--word-seconds", f"{costs.get('word_seconds', 0.0):.17g}"]
+
+
+One = TypeVar("One", bound=Asked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +113,7 @@ class Ready:
     costs: Mapping[str, float] | None = None
 
 
-def ready(machine: Machine, costs: Mapping[str, float] | None = None) -> Ready:
+def ready(machine: Machine, costs: Mapping[str, float] | None = None, program: str = NBODY) -> Ready:
     """Raises TautoError where SMPI or the runner is missing."""
     smpirun = shutil.which("smpirun")
     if smpirun is None:
@@ -64,11 +122,11 @@ def ready(machine: Machine, costs: Mapping[str, float] | None = None) -> Ready:
             "Install libsimgrid-dev and build again (make)",
         )
     for folder in runners.folders():
-        if (folder / PROGRAM).is_file():
-            return Ready(smpirun, (folder / PROGRAM).resolve(), machine, costs)
+        if (folder / program).is_file():
+            return Ready(smpirun, (folder / program).resolve(), machine, costs)
     searched = " and ".join(str(folder) for folder in runners.folders())
     raise TautoError(
-        f"the runner {PROGRAM} was not found in {searched}",
+        f"the runner {program} was not found in {searched}",
         "It is built where libsimgrid-dev is installed: build again (make)",
     )
 
@@ -78,8 +136,11 @@ def nodes_for(machine: Machine, ranks: int) -> int:
     return ceil(ranks / platform.cores_of(machine))
 
 
-def run(with_: Ready, asked: Simulated) -> Row:
-    """The runner's row, with ``energy``. Raises TautoError with what was refused."""
+def run(with_: Ready, asked: Asked) -> Row:
+    """The runner's row, with ``energy`` where it says how long its ranks worked.
+
+    Raises TautoError with what was refused.
+    """
     nodes = nodes_for(with_.machine, asked.ranks)
     messages = platform.messages_of(with_.machine)
     network = platform.network_of(with_.machine) if nodes > 1 else None
@@ -106,10 +167,8 @@ def run(with_: Ready, asked: Simulated) -> Row:
                     *platform.settings(messages, asked.selector),
                     "--log=root.thresh:error",
                     str(with_.program),
-                    *("--particles", str(asked.particles), "--blocks", str(asked.blocks)),
-                    *("--threads", str(asked.ranks), "--scheme", asked.scheme, "--seed", str(asked.seed)),
-                    *("--warmup-seconds", "0", "--max-iterations", "1"),
-                    *("--costs", ",".join(f"{name}={value:.17g}" for name, value in costs.items())),
+                    *("--threads", str(asked.ranks), "--max-iterations", "1"),
+                    *asked.options(costs),
                 ],
                 cwd=there,
                 capture_output=True,
@@ -123,7 +182,7 @@ def run(with_: Ready, asked: Simulated) -> Row:
             "Make room there, or set TMPDIR to another folder",
         ) from error
     if finished.returncode != 0:
-        raise _refusal(finished, asked)
+        raise _refusal(finished, asked, with_.program.stem)
     printed = [line for line in finished.stdout.splitlines() if line.startswith("{")]
     if not printed:
         raise TautoError(
@@ -132,7 +191,8 @@ def run(with_: Ready, asked: Simulated) -> Row:
     row: Row = json.loads(printed[0])
     row["library"] = asked.selector
     row["nodes"] = nodes
-    row["energy"] = energy(row, with_.machine)
+    if "working_seconds" in row:
+        row["energy"] = energy(row, with_.machine)
     return row
 
 
@@ -146,16 +206,16 @@ def _first_cores(machine: Machine) -> int:
     return int(machine["kind"][0]["cores"])
 
 
-def _refusal(finished: subprocess.CompletedProcess[str], asked: Simulated) -> TautoError:
+def _refusal(finished: subprocess.CompletedProcess[str], asked: Asked, runner: str) -> TautoError:
     lines = [line for line in finished.stderr.splitlines() if line.strip()]
-    said = [line for line in lines if line.startswith("tauto-nbody-smpi: error: ")]
+    said = [line for line in lines if line.startswith(f"{runner}: error: ")]
     if said:
-        what, _, remedy = said[0].removeprefix("tauto-nbody-smpi: error: ").partition("; ")
+        what, _, remedy = said[0].removeprefix(f"{runner}: error: ").partition("; ")
         return TautoError(f"the simulated ranks refused: {what}", remedy[:1].upper() + remedy[1:])
     last = lines[-1] if lines else f"exit code {finished.returncode}"
     return TautoError(
         f"SMPI ended {asked.ranks} ranks with exit code {finished.returncode}: {last}",
-        "Ask for fewer --ranks or --particles if memory ran out",
+        "Ask for fewer --ranks, --particles or --words if memory ran out",
     )
 
 
@@ -206,14 +266,14 @@ def waiting_share(row: Row) -> float:
     return 1.0 - float(sum(row["working_seconds"]) / (row["ranks"] * row["run_seconds"]))
 
 
-def run_all(with_: Ready, asked: Iterable[Simulated]) -> Iterator[tuple[Simulated, Row | TautoError]]:
+def run_all(with_: Ready, asked: Iterable[One]) -> Iterator[tuple[One, Row | TautoError]]:
     """All of them, in their order, as many at a time as there are CPUs.
 
     What SMPI cannot do is an answer: its collectives of a library do not take every number of ranks.
     """
     wanted = list(asked)
 
-    def outcome(one: Simulated) -> Row | TautoError:
+    def outcome(one: One) -> Row | TautoError:
         try:
             return run(with_, one)
         except TautoError as refused:
@@ -221,3 +281,16 @@ def run_all(with_: Ready, asked: Iterable[Simulated]) -> Iterator[tuple[Simulate
 
     with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
         yield from zip(wanted, pool.map(outcome, wanted), strict=True)
+
+
+def all_reduces(
+    machine: Machine, selectors: Iterable[str], ranks: int, words: tuple[int, ...]
+) -> dict[str, dict[int, float]]:
+    """Library → words → seconds. Raises TautoError where SMPI is not there or cannot."""
+    asked = [SimulatedOperation(one, "all_reduce", ranks, words) for one in selectors]
+    found: dict[str, dict[int, float]] = {}
+    for one, outcome in run_all(ready(machine, program=COLLECTIVE), asked):
+        if isinstance(outcome, TautoError):
+            raise outcome
+        found[one.selector] = {point["words"]: point["seconds"] for point in outcome["points"]}
+    return found

@@ -39,11 +39,11 @@ def base_lengths(quick: bool = False) -> tuple[int, ...]:
     return tuple(sorted(powers | beside))
 
 
-def parse_lengths(text: str) -> tuple[int, ...]:
+def parse_lengths(text: str, option: str = "--lengths") -> tuple[int, ...]:
     """``"64,1,512"`` → (1, 64, 512). Raises TautoError for what is no number of words."""
     return integers_of(
         text,
-        "--lengths",
+        option,
         1,
         LARGEST_WORDS,
         lambda word: TautoError(

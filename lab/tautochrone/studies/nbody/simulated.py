@@ -18,7 +18,7 @@ from tautochrone.report.nbody.analysis_types import SimulatedRanks
 from tautochrone.row import Row
 from tautochrone.simulator.engine import Row as SimulatedRow
 from tautochrone.simulator.machines import Machine
-from tautochrone.simulator.smpi import study
+from tautochrone.simulator.smpi import nbody
 from tautochrone.simulator.smpi.platform import word_seconds
 from tautochrone.simulator.smpi.running import Simulated, ready, run_all
 from tautochrone.studies.nbody.runs import Contender, collect
@@ -58,7 +58,7 @@ def simulated(rows: Iterable[Row]) -> tuple[tuple[SimulatedRanks, ...], tuple[No
         return (), (_missing("", error),)
     alone = found[asked[0]]
     failed = [
-        _missing(f", {study.label(one)}", outcome)
+        _missing(f", {one.label}", outcome)
         for one, outcome in found.items()
         if isinstance(outcome, TautoError)
     ]
@@ -118,12 +118,12 @@ def _answer(selector: str, alone: SimulatedRow, schemes: Mapping[str, SimulatedR
         return None
     crossing = None
     if {"i", "j"} <= schemes.keys():
-        crossing = study.crossing(schemes["i"]["classes"], schemes["j"]["classes"])
+        crossing = nbody.crossing(schemes["i"]["classes"], schemes["j"]["classes"])
     return SimulatedRanks(
         library=selector,
         particles=int(alone["particles"]),
         ranks=RANKS,
-        speed_up_by_scheme={scheme: study.speed_up(alone, row) for scheme, row in schemes.items()},
+        speed_up_by_scheme={scheme: nbody.speed_up(alone, row) for scheme, row in schemes.items()},
         crossing=crossing,
         exchange_share=min(float(row["shared_share"]) for row in schemes.values()),
         energy_error=max(float(row["check"]["energy_error"]) for row in schemes.values()),
