@@ -100,7 +100,7 @@ def test_one_node_has_no_network(machine: Machine) -> None:
 def test_no_constant_of_simgrids_own_calibration_stays(machine: Machine) -> None:
     settings = dict(
         one.removeprefix("--cfg=").split(":", 1)
-        for one in platform.settings(platform.messages_of(machine), "mpich")
+        for one in platform.settings(platform.messages_of(machine), "mpich", 16)
     )
     assert settings["smpi/bw-factor"] == "0:1"
     first, long = settings["smpi/lat-factor"].split(";")
@@ -382,6 +382,17 @@ def test_every_librarys_collectives_are_right_and_the_same_twice(
     assert first == second
     assert min(first.values()) > 2 * platform.messages_of(machine).latency
     assert first[max(first)] > first[min(first)]
+
+
+@needs_smpi
+@pytest.mark.parametrize("ranks", [5, 8])
+def test_ranks_whose_broadcast_simgrid_leaves_without_data_have_another(machine: Machine, ranks: int) -> None:
+    for operation in collectives.OPERATIONS:
+        found = _operation(machine, operation, (64, 4096), ranks=ranks, selector="impi")
+        assert all(seconds > 0 for seconds in found.values())
+    messages = platform.messages_of(machine)
+    for selector, number in (("impi", 16), ("ompi", ranks)):
+        assert not any("bcast" in one for one in platform.settings(messages, selector, number))
 
 
 @needs_smpi

@@ -164,7 +164,7 @@ def run(with_: Ready, asked: Asked) -> Row:
                     "-quiet",
                     *("-np", str(asked.ranks)),
                     *("-platform", "platform.xml", "-hostfile", "hosts"),
-                    *platform.settings(messages, asked.selector),
+                    *platform.settings(messages, asked.selector, asked.ranks),
                     "--log=root.thresh:error",
                     str(with_.program),
                     *("--threads", str(asked.ranks), "--max-iterations", "1"),
@@ -186,7 +186,8 @@ def run(with_: Ready, asked: Asked) -> Row:
     printed = [line for line in finished.stdout.splitlines() if line.startswith("{")]
     if not printed:
         raise TautoError(
-            f"SMPI ended {asked.ranks} ranks without a result", "Run it again; if it stays so, report it"
+            f"SMPI ended {asked.ranks} ranks without a result",
+            "SimGrid's algorithm may not take so many: ask for another number of --ranks",
         )
     row: Row = json.loads(printed[0])
     row["library"] = asked.selector
@@ -215,7 +216,8 @@ def _refusal(finished: subprocess.CompletedProcess[str], asked: Asked, runner: s
     last = lines[-1] if lines else f"exit code {finished.returncode}"
     return TautoError(
         f"SMPI ended {asked.ranks} ranks with exit code {finished.returncode}: {last}",
-        "Ask for fewer --ranks, --particles or --words if memory ran out",
+        "SimGrid's algorithm may not take so many: ask for another number of --ranks; for fewer --ranks, "
+        "--particles or --words if memory ran out",
     )
 
 
