@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -35,10 +34,11 @@ from tautochrone.simulator.smpi.sweeping import (
     run_sweep,
 )
 from tautochrone.simulator.study import facts_of
+from tautochrone.studies.nbody.configurations import GRID, has_grid
 
 # Every pair of ranks exchanges a message when sources are shared: minutes for 256. auto looks at all
 # rectangles of ranks, and each rank has room for the largest one's parts.
-_MOST_RANKS = {"i": MOST_RANKS, "j": 256, "grid": 128, "auto": 128}
+_MOST_RANKS = {"i": MOST_RANKS, "j": 256, GRID: 128, "auto": 128}
 
 
 def run_smpi_command(request: Request, particles: int | None, console: Console) -> int:
@@ -71,13 +71,8 @@ def sweep(selectors: Sequence[str], ranks: Sequence[int], particles: int) -> Ite
     for count in ranks:
         for selector in selectors:
             for scheme in _MOST_RANKS:
-                if count <= _MOST_RANKS[scheme] and (scheme != "grid" or _has_grid(count)):
+                if count <= _MOST_RANKS[scheme] and (scheme != GRID or has_grid(count)):
                     yield Simulated(selector, scheme, count, particles)
-
-
-def _has_grid(ranks: int) -> bool:
-    """Is there a rectangle of so many with two sides of 2 or more?"""
-    return any(ranks % side == 0 for side in range(2, math.isqrt(ranks) + 1))
 
 
 def analyse(
