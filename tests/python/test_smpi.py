@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import shutil
 import subprocess
@@ -196,11 +197,15 @@ def test_crossing_is_where_the_first_stays_faster() -> None:
             for k, one in enumerate(seconds)
         ]
 
-    assert nbody.crossing(curve(3, 1, 3, 1, 1), curve(2, 2, 2, 2, 2)) == 8.0
+    # Between 4 active, where the second takes two thirds, and 8, where it takes twice as long.
+    between = 4.0 * 2.0 ** (math.log(1.5) / math.log(3.0))
+    found = nbody.crossing(curve(3, 1, 3, 1, 1), curve(2, 2, 2, 2, 2))
+    assert found == pytest.approx(between)
     assert nbody.crossing(curve(1, 1), curve(2, 2)) == 1.0
     assert nbody.crossing(curve(1, 3), curve(2, 2)) is None
     # A class that only one of them has says nothing.
-    assert nbody.crossing(curve(3, 1, 5), curve(2, 2)) == 2.0
+    assert nbody.crossing(curve(1, 1, 5), curve(2, 2)) == 1.0
+    assert nbody.crossing(curve(1), []) is None
 
 
 def _run(machine: Machine, scheme: str, ranks: int, selector: str = "ompi") -> dict[str, object]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -35,6 +36,7 @@ from tautochrone.simulator.smpi.sweeping import (
 )
 from tautochrone.simulator.study import facts_of
 from tautochrone.studies.nbody.configurations import GRID, has_grid
+from tautochrone.studies.nbody.crossings import crossing_of_round
 
 # Every pair of ranks exchanges a message when sources are shared: minutes for 256. auto looks at all
 # rectangles of ranks, and each rank has room for the largest one's parts.
@@ -189,13 +191,15 @@ def _record(one: Simulated, row: Row, y: float, runtime: str) -> Record:
 
 
 def crossing(targets: Sequence[dict[str, Any]], sources: Sequence[dict[str, Any]]) -> float | None:
-    """The active count from which on the first is faster, of those that ran; None: it never is."""
+    """The active count from which on the first is faster, as in the measured study; None: it never is."""
     theirs = {each["active_from"]: float(each["median_seconds"]) for each in sources}
-    found = None
-    for mine in reversed(targets):
-        if mine["active_from"] not in theirs:
-            continue
-        if float(mine["median_seconds"]) >= theirs[mine["active_from"]]:
-            break
-        found = float(mine["median_active"])
-    return found
+    return crossing_of_round(
+        [
+            (
+                float(mine["median_active"]),
+                math.log(float(mine["median_seconds"]) / theirs[mine["active_from"]]),
+            )
+            for mine in targets
+            if mine["active_from"] in theirs
+        ]
+    )
