@@ -347,6 +347,24 @@ def test_what_smpi_cannot_do_is_said_beside_what_it_can(
 
 
 @needs_smpi
+def test_without_one_core_there_is_nothing_to_compare_with(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    real = running.run
+
+    def run(with_: running.Ready, asked: Simulated) -> dict[str, object]:
+        if asked.ranks == 1:
+            raise TautoError("the serial run was told to fail", "Let it")
+        return real(with_, asked)
+
+    monkeypatch.setattr(running, "run", run)
+    words = ["simulate", "nbody", "--smpi", "ompi", "--machine", MACHINE, "--ranks", "4", "--particles", "64"]
+    assert cli.main([*words, "--json"]) == 2
+    error = capsys.readouterr().err.replace("\n", " ")
+    assert "one core, to compare with, was not simulated: the serial run was told to fail. Let it" in error
+
+
+@needs_smpi
 def test_command_writes_rows_and_an_offline_report(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
