@@ -27,28 +27,27 @@ PUBLISHED: Mapping[str, str] = {
     "clock drops, so that even the useful part takes twice as long",
     "M6": "the same sweep on what is there, down to tasks of 1 µs, where few cores show the effect",
     "P1": "balanced threads nearly halve the time: encryption 50 s serial, 25 s with two threads",
-    "P2": "energy brought to the longest time: 150 mWh serial, 110 mWh with two threads; the "
-    "platform's falls too",
-    "P3": "unbalanced threads: 64 s at the highest clock becomes about 120 s under the adaptive "
-    "policy, energy rises",
-    "P4": "the busy thread migrates, each core looks half busy, both clocks drop; a governor that "
-    "looks at the whole "
-    "package restores the 64 s and the energy",
-    "P5": "two programs side by side: free, both pinned, one pinned: no real difference in time; "
-    "pinning costs "
-    "slightly more energy",
+    "P2": "energy brought to the longest time: 150 mWh serial, 110 mWh with two threads; the platform's "
+    "falls too",
+    "P3": "unbalanced threads: 64 s at the highest clock becomes about 120 s under the adaptive policy, "
+    "energy rises",
+    "P4": "the busy thread migrates, each core looks half busy, both clocks drop; a governor that looks at "
+    "the whole package restores the 64 s and the energy",
+    "P5": "two programs side by side: free, both pinned, one pinned: no real difference in time; pinning "
+    "costs slightly more energy",
     "P6": "balance the threads, synchronise rarely, fix the governor, leave placement to the system",
     "P7": "a domain split keeps its balance when the work changes; a functional split loses it",
-    "N1": "ordinary OpenMP starts at least three parallel loops a block; fork/join dominates when "
-    "few are active",
+    "N1": "ordinary OpenMP starts at least three parallel loops a block; fork/join dominates when few are "
+    "active",
     "N2": "one parallel region around everything needs private copies and a rewrite, as much as MPI does",
     "N3": "i-parallel: one all_gather a block; j-parallel: one all_reduce a block",
-    "N4": "Open MPI's all_reduce has peaks at 1k and 8k words; MVAPICH2 is worse at 512 words than at 1024",
+    "N4": "on 16 cores Open MPI 1.6.5's all_reduce has peaks at 1k and 8k words; MVAPICH2 1.9 is worse at "
+    "512 words than at 1024",
     "N5": "model for 2048 particles: 16 cores give a little over 8× when many are active (i-parallel)",
     "N6": "below about 100 active particles j-parallel is faster",
     "N7": "with many active the limit is all_gather's throughput, not its latency",
-    "N8": "splitting over i and j at once lowers what each core communicates; a ring or shared bus "
-    "limits the gain",
-    "N9": "threads reading each other's data directly need none of the copies: how much better "
-    "than 8× is possible",
+    "N8": "splitting over i and j at once lowers what each core communicates; a ring or shared bus limits "
+    "the gain",
+    "N9": "threads reading each other's data directly need none of the copies: how much better than 8× is "
+    "possible",
 }

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tautochrone.published import PUBLISHED
 from tautochrone.report.analysis_types import Claim
 from tautochrone.report.collective.analysis_types import OperationCurve
 from tautochrone.studies.collective.sentences import length, name
 from tautochrone.studies.contenders import OURS
 
-PUBLISHED = (
-    "all_gather and all_reduce against length on 16 cores: Open MPI 1.6.5's all_reduce has peaks at 1k and "
-    "8k words; MVAPICH2 1.9 is worse at 512 words than at 1024"
-)
 _NEEDED_RANKS = 16
 
 
@@ -20,10 +17,12 @@ def claims(curves: Sequence[OperationCurve], ranks: int) -> tuple[Claim, ...]:
     """Claim N4. It is of libraries of 2015 on 16 ranks: today's show whether such places still exist."""
     mpi = [one for one in curves if one.is_default and one.runtime != OURS and one.operation == "all_reduce"]
     if not mpi:
-        return (Claim(id="N4", published=PUBLISHED, ours="no MPI was measured", holds=None),)
+        return (Claim(id="N4", published=PUBLISHED["N4"], ours="no MPI was measured", holds=None),)
     few = f" and {ranks} ranks are not {_NEEDED_RANKS}" if ranks < _NEEDED_RANKS else ""
     note = f"those libraries are not here{few}: today's are described instead"
-    return (Claim(id="N4", published=PUBLISHED, ours="; ".join(map(_places, mpi)), holds=None, note=note),)
+    return (
+        Claim(id="N4", published=PUBLISHED["N4"], ours="; ".join(map(_places, mpi)), holds=None, note=note),
+    )
 
 
 def _places(curve: OperationCurve) -> str:
