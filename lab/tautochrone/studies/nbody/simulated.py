@@ -39,7 +39,7 @@ def simulated(rows: Iterable[Row]) -> tuple[tuple[SimulatedRanks, ...], tuple[No
     source = _source(collect(rows))
     if source is None:
         why = "no MPI was measured between two ranks or more"
-        remedy = "Install libopenmpi-dev or libmpich-dev and build again (make)"
+        remedy = "Let --peers name openmpi or mpich, or install libopenmpi-dev and build again (make)"
         return (), (NotMeasured(what=f"{RANKS} ranks under SMPI", why=why, remedy=remedy),)
     model = source.model
     assert model is not None
