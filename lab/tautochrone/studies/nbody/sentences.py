@@ -112,11 +112,12 @@ def _against_others(contests: Mapping[int, tuple[str, Ratio]], curves: Sequence[
 
 def _forks(curves: Sequence[BlockCurve]) -> Iterator[str]:
     """Where the ordinary parallel loops spend their time."""
-    loops = [one for one in curves if one.runtime == "libgomp" and one.is_ordinary and one.points]
+    loops = [one for one in curves if one.scheme == "loops-i" and one.is_ordinary and one.points]
     if not loops:
         return
     count = nearest([one.particles for one in loops])
-    curve = next(one for one in loops if one.particles == count)
+    # GCC's where both libraries are here: it is the one that most programs have.
+    curve = min((one for one in loops if one.particles == count), key=lambda one: one.runtime != "libgomp")
     few, many = curve.points[0], curve.points[-1]
     yield (
         f"Ordinary OpenMP loops ({name(curve.runtime)}) of {count:,} particles spend "
