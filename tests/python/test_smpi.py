@@ -13,6 +13,7 @@ import time
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -334,14 +335,28 @@ def test_every_library_ends_with_the_bits_of_the_others(machine: Machine, select
     assert check["state_fnv1a"] == running.run(running.ready(machine), alone)["check"]["state_fnv1a"]
 
 
+def _simulated(
+    asked: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> tuple[str, list[dict[str, Any]], str]:
+    """What tauto simulate says, the rows that it stores and its report."""
+    assert cli.main(["simulate", *asked.split(), "--machine", MACHINE, "--output", str(folder)]) == 0
+    said = capsys.readouterr().out
+    assert "This was simulated, not measured." in said
+    rows = [json.loads(line) for line in (folder / "simulated.jsonl").read_text().splitlines()]
+    assert {row["source"] for row in rows} == {"simulated"}
+    assert len({row["config_id"] for row in rows}) == len(rows)
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert "<script src" not in page
+    assert "under SimGrid’s SMPI" in page
+    return said, rows, page
+
+
 @needs_smpi
 def test_what_smpi_cannot_do_is_said_beside_what_it_can(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["simulate", "nbody", "--smpi", "ompi", "--machine", MACHINE, "--ranks", "3"]
-    assert cli.main([*words, "--particles", "512", "--output", str(tmp_path)]) == 0
-    assert "sharing the targets was not simulated beside sharing the sources" in capsys.readouterr().out
-    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    said, _, page = _simulated("nbody --smpi ompi --ranks 3 --particles 512", tmp_path, capsys)
+    assert "sharing the targets was not simulated beside sharing the sources" in said
     assert "ompi j, 3 ranks" in page
     assert "non power of two" in page
 
@@ -368,19 +383,10 @@ def test_without_one_core_there_is_nothing_to_compare_with(
 def test_command_writes_rows_and_an_offline_report(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["simulate", "nbody", "--smpi", "ompi,impi", "--machine", MACHINE, "--ranks", "4,8"]
-    assert cli.main([*words, "--particles", "256", "--output", str(tmp_path)]) == 0
-    said = capsys.readouterr().out
+    said, rows, _ = _simulated("nbody --smpi ompi,impi --ranks 4,8 --particles 256", tmp_path, capsys)
     assert "4 ranks are" in said
-    assert "This was simulated, not measured." in said
-    rows = [json.loads(line) for line in (tmp_path / "simulated.jsonl").read_text().splitlines()]
     # One core; two libraries, four schemes, two numbers of ranks.
     assert len(rows) == 1 + 2 * 4 * 2
-    assert {row["source"] for row in rows} == {"simulated"}
-    assert len({row["config_id"] for row in rows}) == len(rows)
-    page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "<script src" not in page
-    assert "under SimGrid’s SMPI" in page
 
 
 def _operation(
@@ -452,20 +458,12 @@ def test_additions_take_the_time_that_the_runner_was_told(machine: Machine) -> N
 def test_collectives_have_rows_charts_and_a_report(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["simulate", "collective", "--smpi", "ompi,mpich", "--machine", MACHINE, "--ranks", "4,8"]
-    words += ["--words", "1,384,512,8192"]
-    assert cli.main([*words, "--output", str(tmp_path)]) == 0
-    said = capsys.readouterr().out
+    asked = "collective --smpi ompi,mpich --ranks 4,8 --words 1,384,512,8192"
+    said, rows, page = _simulated(asked, tmp_path, capsys)
     assert "all_reduce of 512 words between 4 ranks takes" in said
-    assert "This was simulated, not measured." in said
-    rows = [json.loads(line) for line in (tmp_path / "simulated.jsonl").read_text().splitlines()]
     # Two operations, two libraries, two numbers of ranks, four lengths; parts need a multiple of the ranks.
-    assert len(rows) == len({row["config_id"] for row in rows}) == 2 * 2 * 2 * 4
-    assert {row["source"] for row in rows} == {"simulated"}
+    assert len(rows) == 2 * 2 * 2 * 4
     assert all(row["words"] >= 1 and row["seconds"] > 0 and "points" not in row for row in rows)
-    page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert "<script src" not in page
-    assert "under SimGrid’s SMPI" in page
     for chart in ("all_reduce-4", "all_gather-4", "all_reduce-8", "all_gather-8"):
         assert chart in page
 
