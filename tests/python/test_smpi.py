@@ -470,12 +470,12 @@ def test_collectives_have_rows_charts_and_a_report(
 
 def test_places_of_a_curve_in_words() -> None:
     words = (64, 128, 129, 256, 512)
-    assert places.in_words(words, [1, 2, 2.01, 4, 8]) == "has neither step nor peak"
+    assert places.in_words(words, [1, 2, 2.01, 4, 8]) == "neither step nor peak"
     assert places.in_words(words, [1, 2, 3, 4, 8]) == "steps up at 129 words"
-    peak = "takes longer than for a greater length at 256 words"
+    peak = "longer than for a greater length at 256 words"
     assert places.in_words(words, [1, 2, 2.01, 4, 3]) == peak
     many = places.in_words(range(1, 9), [9, 8, 7, 6, 5, 4, 3, 2])
-    assert many == "takes longer than for a greater length at 1, 2, 3, 4 and 3 more words"
+    assert many == "longer than for a greater length at 1, 2, 3, 4 and 3 more words"
 
 
 @needs_smpi

@@ -127,7 +127,7 @@ def _n4_under_smpi(machine: Machine) -> str:
     shown = _published_places(peaks(words, times), steps(words, times), ratio)
     return (
         "SimGrid's SMPI, with rules of its own for each library and every core a node, "
-        f"{'shows it too' if shown else 'does not show it'}: its ompi {in_words(words, times)}, "
+        f"{'shows it too' if shown else 'does not show it'}: its ompi: {in_words(words, times)}; "
         f"its mvapich2 takes {ratio:.2f} of 1024 words' time for 512"
     )
 

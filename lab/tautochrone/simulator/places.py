@@ -26,13 +26,13 @@ def steps(words: Sequence[int], seconds: Sequence[float]) -> list[int]:
 
 
 def in_words(words: Sequence[int], times: Sequence[float]) -> str:
-    """Where a curve is odd: "steps up at 512 and takes longer than for a greater length at 384 words"."""
+    """Where a curve is odd: "steps up at 512 and longer than for a greater length at 384 words"."""
     parts = []
     if found := steps(words, times):
         parts.append(f"steps up at {_listed(found)}")
     if found := peaks(words, times):
-        parts.append(f"takes longer than for a greater length at {_listed(found)}")
-    return f"{' and '.join(parts)} words" if parts else "has neither step nor peak"
+        parts.append(f"longer than for a greater length at {_listed(found)}")
+    return f"{' and '.join(parts)} words" if parts else "neither step nor peak"
 
 
 def _listed(words: Sequence[int]) -> str:

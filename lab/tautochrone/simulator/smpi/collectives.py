@@ -143,10 +143,13 @@ def _places(points: Sequence[Point]) -> str:
 def _chart(
     operation: str, ranks: int, curves: Sequence[tuple[SimulatedOperation, Sequence[Point]]]
 ) -> LineChart:
-    said = "; ".join(f"{one.selector} {_places(points)}" for one, points in curves)
+    alike: dict[str, list[str]] = {}
+    for one, points in curves:
+        alike.setdefault(_places(points), []).append(one.selector)
+    said = "; ".join(f"{', '.join(selectors)}: {found}" for found, selectors in alike.items())
     return LineChart(
         name=f"{operation}-{ranks}",
-        heading=f"{operation} between {ranks} ranks: {said}",
+        heading=f"{operation} between {ranks} ranks; {said}",
         explanation=(
             "Time until the last rank has the result, all having begun at one moment, against the words of 8 "
             "bytes: of each rank’s data for all_reduce, of the whole result for all_gather. A step: a word "
