@@ -377,13 +377,13 @@ DONE_AHEAD = {
 STAGES = (
     Stage("style", "clang-format, ruff, mypy --strict", 3, style),
     Stage("cpp", "C++ tests, Release", 8, cpp("default")),
-    Stage("python", "Python tests", 12, pytest("tests/python", needs_build=True)),
-    Stage("docs", "every code block of the docs", 5, pytest("tests/docs", needs_build=True)),
+    Stage("python", "Python tests", 20, pytest("tests/python", needs_build=True)),
+    Stage("docs", "every code block of the docs", 8, pytest("tests/docs", needs_build=True)),
     Stage("tsan", "C++ tests under ThreadSanitizer", 8, cpp("tsan")),
     Stage("asan", "C++ built with clang, under AddressSanitizer and UBSan", 8, cpp("asan")),
     Stage("verify", "the protocols' models, with spin", 4, verify),
     Stage("consumers", "programs that use the installed packages", 4, pytest("tests/consumers")),
-    Stage("browser", "the report in a real browser", 3, pytest("tests/browser")),
+    Stage("browser", "the report in a real browser", 5, pytest("tests/browser")),
 )
 
 

@@ -201,7 +201,7 @@ def test_a_program_without_openmp_has_none(tmp_path: Path) -> None:
 
 def test_what_a_script_loads_is_seen_when_it_runs(tmp_path: Path) -> None:
     program = compiled("static_loop.c", tmp_path, "-fopenmp")
-    script = executable(tmp_path / "job", f'#!/bin/sh\nname={program}\n"$name" 20 1000\n')
+    script = executable(tmp_path / "job", f'#!/bin/sh\nname={program}\n"$name" 20 14000\n')
     unseen = inspect([str(script)], here())
     assert not unseen.has("libgomp")
     assert any("--run" in note for note in unseen.notes)
