@@ -83,7 +83,31 @@ def read(name: str) -> dict[str, Any]:
     if not isinstance(profile, dict) or profile.get("schema") != SCHEMA:
         found = profile.get("schema") if isinstance(profile, dict) else None
         raise ProfileError(f"{path} has the schema {found!r}, expected {SCHEMA!r}. Tune the program again")
+    for field, is_right, what in _FIELDS:
+        if not is_right(profile.get(field)):
+            raise ProfileError(f"{path}: {field} is not {what}. Write it so, or tune the program again")
     return profile
+
+
+def _is_words(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+
+def _is_variables(value: object) -> bool:
+    return isinstance(value, dict) and all(isinstance(one, str) for one in value.values())
+
+
+def _is_cpus(value: object) -> bool:
+    return value is None or (isinstance(value, list) and all(type(one) is int and one >= 0 for one in value))
+
+
+_FIELDS = (
+    ("command", _is_words, "a list of words"),
+    ("tuned_command", _is_words, "a list of words"),
+    ("environment", _is_variables, "an object of variables with their values as text"),
+    ("cpus", _is_cpus, "a list of CPU numbers"),
+    ("nice", lambda value: value is None or type(value) is int, "a whole number"),
+)
 
 
 def command_of(profile: Mapping[str, Any], command: list[str], name: str) -> list[str]:

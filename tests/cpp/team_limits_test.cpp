@@ -128,9 +128,15 @@ TEST_CASE("a forked child can use the parent's team, and the parent goes on") {
 TEST_CASE("a child forked while another thread runs loops does not hang") {
     team members{team_options{.size = 2}};
     std::atomic<bool> end{false};
+    std::atomic<bool> running{false};
     std::thread busy([&] {
-        while (!end) sums_right(members, 2000, {.schedule = dynamic{10}});
+        while (!end) {
+            sums_right(members, 2000, {.schedule = dynamic{10}});
+            running = true;
+        }
     });
+    // A thread that only begins may hold locks of a sanitizer, which no child could ever take.
+    while (!running) std::this_thread::yield();
     for (int round = 0; round < 10; ++round) {
         CHECK(in_child([&] { return sums_right(members, 1000, {.schedule = static_{}}); }) == 0);
     }

@@ -126,6 +126,27 @@ def test_a_file_that_is_no_profile(tmp_path: Path, text: str, said: str) -> None
     assert said in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("tuned_command", None),
+        ("command", [1]),
+        ("environment", {"A": 1}),
+        ("environment", []),
+        ("cpus", ["0"]),
+        ("cpus", [True]),
+        ("nice", "3"),
+    ],
+)
+def test_a_field_of_a_profile_that_is_not_what_it_should_be_is_named(
+    tmp_path: Path, field: str, value: object
+) -> None:
+    done = run(profile(tmp_path, **{field: value}), "--", "true")
+    assert done.returncode == 2
+    assert f"profile.json: {field} is not" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
 def test_a_profile_and_a_command_that_are_not_there(tmp_path: Path) -> None:
     assert "cannot be read" in run(tmp_path / "none.json", "--", "true").stderr
     assert "no command stands behind" in run(profile(tmp_path)).stderr
