@@ -42,7 +42,8 @@ sample judge(const thief_tally& tally, double rate_alone, double rate_with_thief
 std::vector<nanoseconds> periods_to_try(double factor, nanoseconds asked);
 
 // Calibrates `idle_thief`, which is left stopped and configured. The calling thread becomes the probe: it is
-// pinned on `cpu`. `asked_period` 0: choose. Takes 0.9 s as a rule. No exception for a factor that is not
+// pinned on `cpu`. `asked_period` 0: choose. Takes 0.9 s as a rule, three times as
+// long and more where it is not met. No exception for a factor that is not
 // met.
 calibration calibrate(thief& idle_thief, int cpu, double factor, nanoseconds asked_period);
 
