@@ -7,6 +7,7 @@ import json
 import os
 import resource
 import signal
+import statistics
 import subprocess
 import sys
 import threading
@@ -457,15 +458,16 @@ def test_held_cpu_is_slower_by_the_factor_and_free_while_paused(emulator: Path) 
             slow.pause()
             free.append(speed(CPU))
             slow.resume()
-            # Other programs on that CPU can only make a speed smaller: a few rounds without them are enough.
-            if len(free) >= 3 and max(free) / max(slowed) < 4.5:
+            # A virtual machine's CPU changes its own speed within seconds: the median of the pairs counts.
+            factor = statistics.median(fast / slower for fast, slower in zip(free, slowed, strict=True))
+            if len(free) >= 3 and factor == pytest.approx(4.0, rel=0.2):
                 break
         report = slow.report()
         assert slow.factors[CPU] == pytest.approx(4.0, rel=0.05)
         assert slow.environment == {"TAUTO_EMULATED": f"{CPU}:4"}
         slow.pause()
         free.append(speed(CPU))
-    assert max(free) / max(slowed) == pytest.approx(4.0, rel=0.25)
+    assert factor == pytest.approx(4.0, rel=0.2)
     assert len(report["slow"][0]["windows"]) == len(free)
     assert speed(CPU) > 0.5 * max(free)
 
