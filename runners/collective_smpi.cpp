@@ -7,29 +7,22 @@
 #include <mpi.h>
 
 #include <simgrid/barrier.h>
-#include <simgrid/version.h>
 #include <smpi/smpi.h>
 
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
-#include <iostream>
-#include <string>
 #include <string_view>
 #include <vector>
 
 #include "runners/collective_member.hpp"
 #include "runners/collective_native.hpp"
-#include "runners/common/error.hpp"
 #include "runners/common/run_collective.hpp"
+#include "runners/smpi_rank.hpp"
 
 namespace {
 
 using namespace tauto::runner;
-
-// The hosts of the platform do so many operations in a second; work is charged by its seconds.
-constexpr double operations_per_second = 1e9;
 
 double word_seconds = 0.0;
 
@@ -102,14 +95,8 @@ struct adapter {
     static constexpr std::string_view executable = "tauto-collective-smpi";
 
     static description describe() {
-        description smpi;
-        smpi.runtime = "smpi";
-        smpi.library = "simgrid";
-        int major = 0, minor = 0, patch = 0;
-        sg_version_get(&major, &minor, &patch);
-        smpi.library_version = std::to_string(major) + "." + std::to_string(minor);
+        description smpi = smpi_description();
         smpi.schedules = {{"native", false}};
-        smpi.has_costs = true;
         return smpi;
     }
     static void complete(json& row) {
@@ -132,34 +119,11 @@ int run_rank(const collective_request& asked, int rank) {
     return code;
 }
 
-int be_a_rank(int argc, char** argv) {
-    int rank = 0;
-    int ranks = 1;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    try {
-        const collective_request asked =
-            parse_collective(argc, argv, adapter::executable, adapter::describe());
-        if (asked.describe) {
-            if (rank == 0) std::cout << describe(adapter::describe()).dump() << std::endl;
-            return exit_ok;
-        }
-        if (asked.threads != ranks)
-            throw input_error("smpirun started " + std::to_string(ranks) + " ranks and --threads is " +
-                              std::to_string(asked.threads) + "; give both the same number");
-        return run_rank(asked, rank);
-    } catch (const std::exception& error) {
-        // Mostly the same on all ranks, which end one after the other.
-        complain<adapter>(error.what());
-        return exit_bad_input;
-    }
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
-    const int code = be_a_rank(argc, argv);
+    const int code = start_smpi_rank<adapter>(argc, argv, parse_collective, run_rank);
     MPI_Finalize();
     return code;
 }

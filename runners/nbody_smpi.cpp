@@ -8,7 +8,6 @@
 
 #include <mpi.h>
 
-#include <simgrid/version.h>
 #include <smpi/smpi.h>
 
 #include <tauto/mpi.hpp>
@@ -17,8 +16,6 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
-#include <exception>
-#include <iostream>
 #include <numeric>
 #include <span>
 #include <string>
@@ -27,15 +24,13 @@
 #include <vector>
 
 #include "runners/common/error.hpp"
-#include "runners/common/start_runner.hpp"
 #include "runners/nbody_member.hpp"
+#include "runners/smpi_rank.hpp"
 
 namespace {
 
 using namespace tauto::runner;
 
-// The hosts of the platform do so many operations in a second; work is charged by its seconds.
-constexpr double operations_per_second = 1e9;
 constexpr double ticks_per_second = 1e12;
 
 struct cost {
@@ -116,14 +111,8 @@ class adapter {
     static constexpr std::string_view executable = "tauto-nbody-smpi";
 
     static description describe() {
-        description smpi;
-        smpi.runtime = "smpi";
-        smpi.library = "simgrid";
-        int major = 0, minor = 0, patch = 0;
-        sg_version_get(&major, &minor, &patch);
-        smpi.library_version = std::to_string(major) + "." + std::to_string(minor);
+        description smpi = smpi_description();
         smpi.schedules = member_schemes();
-        smpi.has_costs = true;
         return smpi;
     }
 
@@ -167,33 +156,13 @@ class adapter {
     std::vector<double> ranks_working_;
 };
 
-int be_a_rank(int argc, char** argv) {
-    int rank = 0;
-    int ranks = 1;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    try {
-        nbody_request asked = parse_nbody(argc, argv, adapter::executable, adapter::describe());
-        if (asked.describe) {
-            if (rank == 0) std::cout << describe(adapter::describe()).dump() << std::endl;
-            return exit_ok;
-        }
-        if (asked.threads != ranks)
-            throw input_error("smpirun started " + std::to_string(ranks) + " ranks and --threads is " +
-                              std::to_string(asked.threads) + "; give both the same number");
-        return nbody_run<adapter>{std::move(asked)}.run();
-    } catch (const std::exception& error) {
-        // Mostly the same on all ranks, which end one after the other.
-        complain<adapter>(error.what());
-        return exit_bad_input;
-    }
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
-    const int code = be_a_rank(argc, argv);
+    const int code = start_smpi_rank<adapter>(argc, argv, parse_nbody, [](nbody_request asked, int) {
+        return nbody_run<adapter>{std::move(asked)}.run();
+    });
     MPI_Finalize();
     return code;
 }
