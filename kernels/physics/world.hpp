@@ -3,7 +3,7 @@
 //
 // Each function of a step takes a part of the bodies, or of the grid's cells, and several threads may run it
 // on disjoint parts, which begin at multiples of world::grain bodies; between one function and the next all
-// must have come. Whoever shares a step how, the bits are the same: a body's new state is computed by one
+// must have come. However a step is shared, the bits are the same: a body's new state is computed by one
 // thread from the old state and a list of contacts in a fixed order.
 //
 // All contacts are resolved at once (Jacobi), in one pass or, for bodies that lie on each other, in several.
