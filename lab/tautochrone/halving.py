@@ -7,9 +7,10 @@ position and predecessor, and only those are compared. Halving: K. Jamieson and 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import ceil
+from math import ceil, log
 from statistics import median
 
 from tautochrone.clock import Clock, SystemClock
@@ -21,10 +22,14 @@ from tautochrone.plan import Plan
 from tautochrone.progress import Progress, SilentProgress
 from tautochrone.row import SCREENING, Row
 from tautochrone.session import CheckRows, Session
+from tautochrone.standing import Standing
 from tautochrone.store import Store
 
 SCREENING_SHARE = 0.5
-"""The part of `max_seconds` that screening may use."""
+"""The part of `max_seconds` and of `max_runs` that screening may use."""
+
+MOST_SCREENING_ROUNDS = 24
+"""Where neither seconds nor runs end a screening that is in doubt."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +44,11 @@ class Rules:
     figure of merit is the time of the whole process, wrong for runners that measure for a fixed time. A group
     of no more than `finalists` goes to the final as it is. `kept_share` is the part that a stage leaves in.
     `figure` is what is to be small in a good row.
+
+    With a `doubt` above 0 rank alone drops nobody who lies less than so many standard errors of a difference
+    behind the best, as far as the spread of the runs is known: then a stage may leave in more, and screening
+    goes on until its part of the time or of the runs is used. `stops_forgiven`: so many stopped runs of a
+    configuration count as runs of the time at which they were stopped; the next one drops it.
     """
 
     finalists: int = 4
@@ -47,6 +57,8 @@ class Rules:
     kill_factor: float = 1.3
     cap_runs: bool = False
     kept_share: float = 0.5
+    doubt: float = 0.0
+    stops_forgiven: int = 0
     figure: Callable[[Row], float] = seconds_of
 
     def __post_init__(self) -> None:
@@ -79,6 +91,7 @@ def halving(
     rules: Rules | None = None,
     check_rows: CheckRows | None = None,
     max_seconds: float | None = None,
+    max_runs: int | None = None,
     final: bool = True,
 ) -> HalvingOutcome:
     """Screen each group of `plan`, then run the finalists for `plan.rounds` fresh rounds.
@@ -86,7 +99,7 @@ def halving(
     Without `final` the screening is all: the caller measures the finalists in rounds of its own.
     The final is a Latin square over positions. What the store holds already is not run again, and
     the same rows lead to the same finalists. Screening takes about 3 runs for each
-    configuration instead of `plan.rounds`.
+    configuration instead of `plan.rounds`, and with a `doubt` no more than its share of `max_runs`.
     """
     rules = rules if rules is not None else Rules()
     clock = clock if clock is not None else SystemClock()
@@ -94,9 +107,10 @@ def halving(
     begun = clock.monotonic()
     screening = replace(plan, source=SCREENING)
     budget = None if max_seconds is None else SCREENING_SHARE * max_seconds
+    runs_budget = None if max_runs is None else int(SCREENING_SHARE * max_runs)
     with Interrupt() as interrupt:
         session = Session(screening, store, executor, clock, progress, interrupt, on_row, check_rows)
-        screen = _Screen(session, rules, budget)
+        screen = _Screen(session, rules, budget, runs_budget)
         try:
             finalists = screen.run()
         except KeyboardInterrupt:
@@ -122,11 +136,13 @@ class _Screen:
     session: Session
     rules: Rules
     budget_seconds: float | None
+    budget_runs: int | None = None
     eliminated: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._seconds: dict[str, list[float]] = {}
-        self._shortest: dict[str, float] = {}  # elapsed seconds, by group
+        self._logs: dict[str, dict[int, float]] = {}  # of figures, by config_id and round
+        self._elapsed: dict[str, dict[str, list[float]]] = {}  # seconds of good runs, by group and config_id
+        self._stops: Counter[str] = Counter()
         self._stored = {
             (row["config_id"], row["round"]): row
             for row in self.session.store.rows(SCREENING)
@@ -140,7 +156,7 @@ class _Screen:
         alive = {name: list(members) for name, members in self.session.plan.groups().items()}
         number = 0
         stage = 0
-        while self._contested(alive) and not self._out_of_time():
+        while self._contested(alive) and not self._over(alive, stage, number):
             self._total = self._done + self._runs_ahead(alive, stage)
             for _ in range(self._rounds_of(stage)):
                 self._round(alive, number)
@@ -160,8 +176,16 @@ class _Screen:
         dropped = self.session.dropped
         return [one for one in members if one.name in self.rules.must_keep and one.config_id not in dropped]
 
-    def _out_of_time(self) -> bool:
-        return self.budget_seconds is not None and self.session.seconds >= self.budget_seconds
+    def _over(self, alive: Mapping[str, list[Configuration]], stage: int, rounds: int) -> bool:
+        """Whether time or runs for one more stage are missing; the first stage is always run."""
+        if self.budget_seconds is not None and self.session.seconds >= self.budget_seconds:
+            return True
+        if stage == 0 or not self.rules.doubt:
+            return False
+        coming = sum(len(one) for one in alive.values() if self._too_many(one)) * self._rounds_of(stage)
+        if self.budget_runs is not None and self._done + coming > self.budget_runs:
+            return True
+        return rounds >= MOST_SCREENING_ROUNDS
 
     def _round(self, alive: Mapping[str, list[Configuration]], number: int) -> None:
         for members in self.session.plan.round_order(number):
@@ -175,7 +199,7 @@ class _Screen:
             self.session.expect([(one, self._cap(one)) for one in unknown])
             for position, one in enumerate(members):
                 if one in alive[name] and one.config_id not in self.session.dropped:
-                    self._note(one, self._row(one, number, position))
+                    self._note(one, number, self._row(one, number, position))
                     self._tell(one)
             for config_id in self.session.check([one for one in members if one in alive[name]]):
                 self.eliminated.setdefault(config_id, "gave a wrong answer")
@@ -187,39 +211,60 @@ class _Screen:
         return self.session.measure(one, number, position, self._cap(one))
 
     def _cap(self, one: Configuration) -> float | None:
-        shortest = self._shortest.get(one.group)
-        if not self.rules.cap_runs or shortest is None or one.name in self.rules.must_keep:
+        if not self.rules.cap_runs or one.name in self.rules.must_keep:
             return None
-        return min(self.rules.kill_factor * shortest, self.session.plan.time_limit_seconds)
+        others = self._elapsed.get(one.group)
+        if not others:
+            return None
+        best = min(median(seconds) for seconds in others.values())
+        return min(self.rules.kill_factor * best, self.session.plan.time_limit_seconds)
 
-    def _note(self, one: Configuration, row: Row) -> None:
+    def _note(self, one: Configuration, number: int, row: Row) -> None:
         if row["error"] is None:
-            self._seconds.setdefault(one.config_id, []).append(self.rules.figure(row))
-            shortest = self._shortest.get(one.group, row["elapsed_seconds"])
-            self._shortest[one.group] = min(shortest, row["elapsed_seconds"])
+            self._keep(one, number, self.rules.figure(row))
+            group = self._elapsed.setdefault(one.group, {})
+            group.setdefault(one.config_id, []).append(row["elapsed_seconds"])
         elif row["error"]["kind"] == "timeout":
-            self.eliminated.setdefault(one.config_id, f"stopped after {row['elapsed_seconds']:.3g} s")
+            self._stops[one.config_id] += 1
+            if self._stops[one.config_id] > self.rules.stops_forgiven:
+                self.eliminated.setdefault(one.config_id, f"stopped after {row['elapsed_seconds']:.3g} s")
+            else:
+                self._keep(one, number, row["elapsed_seconds"])
+
+    def _keep(self, one: Configuration, number: int, figure: float) -> None:
+        self._logs.setdefault(one.config_id, {})[number] = log(figure)
 
     def _halve(self, name: str, members: list[Configuration], stage: int) -> list[Configuration]:
         """Who stays in after a stage, best first. Those that must be kept do, whatever their times."""
         if not self._too_many(members):
             return members
-        ranked = self._ranked(members)
+        standing = self._standing(members)
         kept = self._kept(members)
         places = max(self.rules.finalists - len(kept), self._places(len(members)) - len(kept), 0)
-        rivals = [one for one in ranked if one not in kept]
-        limit = self.rules.kill_factor * self._figure(ranked[0]) if ranked else 0.0
-        stay = [one for one in rivals[:places] if self._figure(one) <= limit]
+        in_doubt = standing.times_in_doubt(self.rules.doubt) if self.rules.doubt else 0.0
+        limit = max(self.rules.kill_factor, in_doubt)
+        by_id = {one.config_id: one for one in members}
+        order = [by_id[config_id] for config_id in standing.order()]
+        behind = {one.config_id: standing.times_the_best(one.config_id) for one in order}
+        rivals = [one for one in order if one not in kept]
+        stay = [
+            one
+            for place, one in enumerate(rivals)
+            if behind[one.config_id] <= limit and (place < places or behind[one.config_id] <= in_doubt)
+        ]
         for one in members:
             if one not in stay and one not in kept:
-                self.eliminated.setdefault(one.config_id, self._reason(one, ranked, limit, stage))
-        return self._ranked(stay + kept) + [one for one in kept if one not in ranked]
+                reason = self._reason(one, behind.get(one.config_id), limit, stage)
+                self.eliminated.setdefault(one.config_id, reason)
+        return [one for one in order if one in stay or one in kept] + [
+            one for one in kept if one not in order
+        ]
 
-    def _reason(self, one: Configuration, ranked: Sequence[Configuration], limit: float, stage: int) -> str:
-        if one not in ranked:
+    def _reason(self, one: Configuration, behind: float | None, limit: float, stage: int) -> str:
+        if behind is None:
             return self.session.dropped.get(one.config_id, "failed in the screening")
-        slower = f"{self._figure(one) / self._figure(ranked[0]):.2f} times the best after stage {stage + 1}"
-        if self._figure(one) > limit:
+        slower = f"{behind:.2f} times the best after stage {stage + 1}"
+        if behind > limit:
             return f"killed: {slower}"
         part = "half" if self.rules.kept_share == 0.5 else f"{100 * self.rules.kept_share:.0f} %"
         return f"not in the better {part}: {slower}"
@@ -228,19 +273,11 @@ class _Screen:
         """How many of so many a stage leaves in."""
         return ceil(count * self.rules.kept_share)
 
-    def _ranked(self, members: Sequence[Configuration]) -> list[Configuration]:
-        """Those with a result and no mark against them, best first."""
-        good = [
-            one
-            for one in members
-            if one.config_id in self._seconds
-            and one.config_id not in self.eliminated
-            and one.config_id not in self.session.dropped
-        ]
-        return sorted(good, key=self._figure)
-
-    def _figure(self, one: Configuration) -> float:
-        return median(self._seconds[one.config_id])
+    def _standing(self, members: Sequence[Configuration]) -> Standing:
+        """Of those with a result and no mark against them."""
+        gone = self.eliminated.keys() | self.session.dropped.keys()
+        good = [one.config_id for one in members if one.config_id in self._logs]
+        return Standing({one: self._logs[one] for one in good if one not in gone})
 
     def _finalists(self, name: str, members: list[Configuration]) -> list[Configuration]:
         """At most `finalists`, those that must be kept among them; more may be in when time runs out."""

@@ -13,7 +13,7 @@ from measuring import configuration, open_store, plan
 from tautochrone.clock import VirtualClock
 from tautochrone.configuration import Configuration
 from tautochrone.executor import RunResult
-from tautochrone.halving import HalvingOutcome, Rules, halving
+from tautochrone.halving import MOST_SCREENING_ROUNDS, HalvingOutcome, Rules, halving
 from tautochrone.measure import Plan, equal_answers
 from tautochrone.mock_executor import MockExecutor
 from tautochrone.progress import SilentProgress
@@ -138,6 +138,57 @@ def test_identical_programs_show_no_winners_curse_in_the_final(tmp_path: Path) -
         honest.append(median(row["seconds"] for row in search.rows() if row["config_id"] == best))
     assert median(lucky) < 0.99
     assert median(honest) == pytest.approx(1.0, abs=0.004)
+
+
+def test_rank_alone_drops_nobody_who_is_within_the_noise_of_the_best(search: Search) -> None:
+    # 5 % of noise hides steps of 0.2 %: the stages go on until half of the runs are used.
+    cells = ladder(12, 0.002, "noise 5%")
+    rules = Rules(finalists=2, stage_rounds=(1,), doubt=3.0)
+    found = search.run(plan(*cells), rules, max_runs=120)
+    assert 48 < found.screening_runs <= 60
+    assert min(search.screened().values()) >= 2
+    again = search.run(plan(*cells), rules, max_runs=120)
+    assert (names(again), again.screening_runs) == (names(found), 0)
+
+
+def test_without_noise_doubt_costs_one_round(search: Search) -> None:
+    rules = Rules(finalists=2, stage_rounds=(1,), doubt=1.0)
+    found = search.run(plan(*ladder(16, 0.05)), rules, max_runs=400)
+    assert names(found) == ["c0", "c1"]
+    # Two rounds show that there is no noise, then half goes at each stage.
+    assert found.screening_runs == 16 + 16 + 7 + 4
+
+
+def test_a_screening_in_doubt_ends_where_nothing_bounds_it(search: Search) -> None:
+    search.run(plan(*ladder(4, 0.0, "noise 1%")), Rules(finalists=2, stage_rounds=(1,), doubt=9.0))
+    assert max(search.screened().values()) == MOST_SCREENING_ROUNDS
+
+
+def test_what_a_whole_round_suffers_is_no_difference_between_candidates(tmp_path: Path) -> None:
+    class Drifting(MockExecutor):
+        """Every other round takes twice as long."""
+
+        def run(self, one: Configuration, time_limit: float) -> RunResult:
+            result = super().run(one, time_limit)
+            factor = 1.0 + Counter(self.ran)[one.name] % 2
+            assert result.seconds is not None
+            return RunResult(result.seconds * factor, result.elapsed_seconds * factor)
+
+    search = Search(tmp_path)
+    search.executor = Drifting(search.clock, 1)
+    rules = Rules(finalists=2, stage_rounds=(1,), doubt=1.0)
+    found = search.run(plan(*ladder(8, 0.03, "noise 0.1%")), rules, max_runs=400)
+    assert names(found) == ["c0", "c1"]
+    assert found.screening_runs <= 8 * 2 + 4
+
+
+def test_a_forgiven_stop_counts_as_a_run_of_that_length(search: Search) -> None:
+    rules = Rules(finalists=2, cap_runs=True, stage_rounds=(1,), doubt=1.0, stops_forgiven=1)
+    slow = [configuration(f"slow{number}", "seconds 50") for number in range(3)]
+    found = search.run(plan(*ladder(4), *slow), rules, max_runs=100)
+    assert all(search.screened()[one.name] <= 2 for one in slow)
+    assert all(one.config_id in found.eliminated for one in slow)
+    assert names(found)[0] == "c0"
 
 
 def test_each_group_has_its_own_finalists(search: Search) -> None:

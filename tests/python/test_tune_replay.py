@@ -1,7 +1,7 @@
 """The search on recorded spaces of real programs, and on programs that do not differ: does it keep its word?
 
-Each file in recorded_spaces/ is an exhaustive measurement (tauto tune --record). A replay draws each run from
-the recorded ones of its candidate, so 200 searches with different luck take some seconds.
+Each file in recorded_spaces/ is an exhaustive measurement (tauto tune --record). A replay draws the recorded
+rounds in another order for each seed, so 200 searches with different luck take some seconds.
 """
 
 from __future__ import annotations

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import math
+from collections import Counter
 from pathlib import Path
+from statistics import median
 
 import pytest
 
 from measuring import configuration, open_store
 from tautochrone.clock import VirtualClock
 from tautochrone.configuration import Configuration
+from tautochrone.executor import RunResult
 from tautochrone.measure import Plan, seconds_of
 from tautochrone.mock_executor import MockExecutor
 from tautochrone.progress import SilentProgress
@@ -99,14 +101,31 @@ def test_a_noisy_final_goes_on_to_its_last_planned_look(race: Race) -> None:
 
 def test_a_slow_candidate_is_stopped_at_the_kill_factor_times_the_best_so_far(race: Race) -> None:
     race.run(*field(0.5, 0.51, 0.52, 0.53, 0.54, 9.0, 9.0, default=0.6))
-    stopped, best = set(), math.inf
+    stopped: Counter[str] = Counter()
+    good: dict[str, list[float]] = {}
     for row in Store.read(race.folder).rows(SCREENING):
         if row["error"] is None:
-            best = min(best, row["elapsed_seconds"])
+            good.setdefault(row["name"], []).append(row["elapsed_seconds"])
         else:
-            stopped.add(row["name"])
+            stopped[row["name"]] += 1
+            best = min(median(seconds) for seconds in good.values())
             assert row["elapsed_seconds"] == pytest.approx(KILL_FACTOR * best)
-    assert stopped == {"c5", "c6"}
+    # Stopped once, it may have been kept waiting by others: it has one more run.
+    assert stopped == {"c5": 2, "c6": 2}
+
+
+def test_the_best_survives_a_first_run_that_others_disturbed(race: Race) -> None:
+    class Disturbed(MockExecutor):
+        """The first run of c0 takes three times as long."""
+
+        def run(self, one: Configuration, time_limit: float) -> RunResult:
+            if one.name == "c0" and "c0" not in self.ran:
+                return super().run(Configuration("c0", ["seconds 2.4"]), time_limit)
+            return super().run(one, time_limit)
+
+    race.executor = Disturbed(race.clock)
+    found = race.run(*field(0.8, *(0.95 + 0.02 * number for number in range(12))))
+    assert found.winner.name == "c0"
 
 
 @pytest.mark.parametrize("fate", ["fail", "hang", "wrong", "fail after 3"])
@@ -142,10 +161,10 @@ def test_the_budget_holds_also_where_so_few_race_that_none_is_screened(race: Rac
 
 def test_fewer_reach_the_final_where_less_is_left(race: Race) -> None:
     cells = field(0.8, *(0.9 + 0.01 * number for number in range(14)))
-    found = race.run(*cells, limits=Limits(None, runs=60))
+    found = race.run(*cells, limits=Limits(None, runs=45))
     assert len(found.finalists) < 4
     assert found.winner.name == "c0"
-    assert found.runs <= 60
+    assert found.runs <= 45
 
 
 def test_a_search_that_was_killed_goes_on_and_decides_the_same(race: Race, tmp_path: Path) -> None:

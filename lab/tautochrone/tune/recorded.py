@@ -7,6 +7,7 @@ different luck take some seconds (the idea is Kernel Tuner's simulation mode).
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
@@ -145,18 +146,27 @@ def read_space(path: Path) -> RecordedSpace:
 
 
 class ReplayExecutor:
-    """Runs nothing: each run takes one of the recorded times of its candidate, chosen by the seed."""
+    """Runs nothing: the seed orders the recorded rounds, and a run of a candidate takes the next one's time.
+
+    Runs that were recorded in one round so stay together: what the machine did to all of them, a search takes
+    out by comparing within rounds, as it does where the program really runs.
+    """
 
     def __init__(self, space: RecordedSpace, clock: VirtualClock, seed: int) -> None:
         self._seconds = {one.name: one.seconds for one in space.candidates}
         self._clock = clock
-        self._chance = random.Random(seed)
+        self._order = list(range(max(len(one.seconds) for one in space.candidates)))
+        random.Random(seed).shuffle(self._order)
+        self._next: Counter[str] = Counter()
         self.runs = 0
 
     def run(self, configuration: Configuration, time_limit: float) -> RunResult:
-        """Draw a time and let the clock go on by it, or by the limit."""
+        """Take the candidate's next time and let the clock go on by it, or by the limit."""
         self.runs += 1
-        seconds = self._chance.choice(self._seconds[configuration.name])
+        recorded = self._seconds[configuration.name]
+        turn = self._order[self._next[configuration.name] % len(self._order)]
+        self._next[configuration.name] += 1
+        seconds = recorded[turn % len(recorded)]
         if seconds is None:
             return RunResult(None, 0.0, error=RunError("failed", "it failed when it was recorded"))
         if seconds > time_limit:

@@ -35,7 +35,8 @@ MOST_LOOKS = 3
 LEAD_KNOWN_WITHIN = 0.01
 KILL_FACTOR = 1.3
 KEPT_SHARE = 0.4
-MOST_ROUNDS = 60
+DOUBT = 1.2
+MOST_ROUNDS = 400
 _FIRST_ROUND_FACTOR = 1.15  # a killed run costs 1.3 times the best one, a good one less
 
 Ended = Literal["lead", "budget", "rounds", "interrupted", "alone"]
@@ -92,10 +93,12 @@ def search(
     rules = Rules(
         finalists=FINALISTS,
         must_keep=(DEFAULT,),
-        stage_rounds=(1, 1, 2),
+        stage_rounds=(1, 1, 1),
         kill_factor=KILL_FACTOR,
         cap_runs=cap_runs,
         kept_share=KEPT_SHARE,
+        doubt=DOUBT,
+        stops_forgiven=1,
         figure=figure,
     )
     counted = _Counting(executor)
@@ -109,6 +112,7 @@ def search(
         rules=rules,
         check_rows=check_rows,
         max_seconds=_after_screening(limits, store).seconds,
+        max_runs=limits.runs,
         final=False,
     )
     if screened.interrupted:
