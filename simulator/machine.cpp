@@ -244,6 +244,7 @@ machine read_machine(const json& source) {
     read.migration_period = in.seconds("migration_seconds", 0);
     read.migration_cost = in.seconds("migration_cost_seconds", 0);
     read.quantum = std::max<nanoseconds>(1000, in.seconds("quantum_seconds", 0.02));
+    read.mutex_handover = in.flag("mutex_handover");
     read.message_latency = in.number_or("message_latency_seconds", 5e-7, 0, 1) * 1e9;
     read.message_overhead = in.number_or("message_overhead_seconds", 2e-7, 0, 1) * 1e9;
     read.rendezvous_latency = in.number_or("rendezvous_latency_seconds", 1e-6, 0, 1) * 1e9;

@@ -129,6 +129,7 @@ struct machine {
     nanoseconds migration_period = 0;  // the system moves a lone busy thread this often; 0: never
     nanoseconds migration_cost = 0;
     nanoseconds quantum = 20'000'000;
+    bool mutex_handover = false;  // a mutex that is let go belongs to its longest sleeper
 
     double message_latency = 500;  // between two processes of a node, ns, as all of these
     double message_overhead = 200;

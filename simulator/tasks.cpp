@@ -12,9 +12,10 @@ namespace tauto::sim {
 
 namespace {
 
-// A mutex as Linux's futex makes them: whoever finds it held goes to sleep; whoever lets it go wakes one
-// sleeper, which pays for the call; the sleeper runs a while later, and if another has come in between it
-// sleeps again.
+// Whoever finds it held goes to sleep; whoever lets it go pays for the call that wakes one sleeper, which
+// runs a while later. On Linux's futex the mutex is free meanwhile, and a sleeper that comes too late sleeps
+// again. Qt's mutex elsewhere hands itself over (qmutex.cpp: "transfer the lock"): nobody has it until the
+// sleeper runs.
 struct sleeping_mutex {
     bool held = false;
     std::deque<actor_id> sleepers;
@@ -257,10 +258,14 @@ void tasks_run::lock(sleeping_mutex& mutex, actor_id id, state then, nanoseconds
 
 // Returns when the thread that let it go is done with the call.
 nanoseconds tasks_run::unlock(sleeping_mutex& mutex, nanoseconds at) {
-    mutex.held = false;
+    mutex.held = machine_.mutex_handover && !mutex.sleepers.empty();
     if (mutex.sleepers.empty()) return at + own_atomic;
     const actor_id next = mutex.sleepers.front();
     mutex.sleepers.pop_front();
+    if (mutex.held) {
+        mutex.last = next;
+        return wake(next, threads_[next].after_lock, at);
+    }
     return wake(next, &mutex == &pool_ ? state::woken : state::reduce, at);
 }
 

@@ -324,6 +324,7 @@ TEST_CASE("QtConcurrent ends on any machine, sleeps, and is not faster than the 
         source["governor"] = {{"policy", "proportional"}, {"scope", "core"}, {"sampling_seconds", 0.01}};
         source["deep_idle_exit_seconds"] = 1e-4;
         source["deep_idle_after_seconds"] = 5e-4;
+        source["mutex_handover"] = trial % 2 == 1;
         const machine on = read_machine(source);
         tasks_request asked;
         asked.runtime = "qt";
@@ -336,6 +337,23 @@ TEST_CASE("QtConcurrent ends on any machine, sleeps, and is not faster than the 
         CHECK(static_cast<double>(found.repetition) * asked.threads >=
               0.99 * static_cast<double>(found.alone));
     }
+}
+
+TEST_CASE(
+    "a mutex that is handed over is in nobody's hands until the sleeper runs, so short tasks take longer") {
+    json source = machine_json();
+    source["kinds"] = json::array({kind_json("core", 16, 3e9, 0.25)});
+    tasks_request asked;
+    asked.runtime = "qt";
+    asked.bytes = 40'000;
+    asked.threads = 16;
+    asked.seconds = 0.1;
+    const tasks_result free_meanwhile = simulate_tasks(read_machine(source), asked);
+    source["mutex_handover"] = true;
+    const tasks_result handed_over = simulate_tasks(read_machine(source), asked);
+    CHECK(handed_over.repetition > free_meanwhile.repetition);
+    CHECK(handed_over.waiting_share > free_meanwhile.waiting_share);
+    CHECK(handed_over.sleeps > free_meanwhile.sleeps);
 }
 
 TEST_CASE("a lone thread that is moved about looks half busy, and only a package governor sees through it") {

@@ -147,6 +147,7 @@ SYSTEM: Mapping[str, Key] = {
     "migration_seconds": _SECONDS,
     "migration_cost_seconds": _SECONDS,
     "quantum_seconds": _SECONDS,
+    "mutex_handover": _FLAG,
 }
 
 POWER: Mapping[str, Key] = {
