@@ -201,6 +201,8 @@ def run(
       tauto run tautochrone-results/tune-solver -- ./solver case.in
       tauto run profile.json -- ./solver case.in
     """  # noqa: D301
-    from tautochrone.run_profile import run_words
+    from tautochrone.start import become_launcher
 
-    raise typer.Exit(run_words([profile, "--", *(command or ())]))
+    # What stands behind a lone -- may begin as an option does; the launcher would hand it back.
+    name = f"./{profile}" if profile.startswith("-") else profile
+    become_launcher([name, "--", *(command or ())])

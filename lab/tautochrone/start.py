@@ -1,23 +1,44 @@
-"""Where ``tauto`` begins. ``tauto run`` goes its own short way: what it starts should not wait.
+"""Where the laboratory begins: ``python -m tautochrone``, and ``tauto`` for all that it does not do itself.
 
-Typer and what it brings take longer to load than everything that ``tauto run`` does.
+``tauto`` is a small executable, which applies profiles: what ``tauto run`` starts should not wait for Python.
 """
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Sequence
+from typing import NoReturn
 
 
 def main() -> int:
     """Run ``tauto``; see :func:`tautochrone.cli.main` for the exit codes."""
     words = sys.argv[1:]
     if words[:1] == ["run"] and len(words) > 1 and not words[1].startswith("-"):
-        from tautochrone.run_profile import run_words
+        from tautochrone.errors import TautoError
 
-        return run_words(words[1:])
+        try:
+            become_launcher(words[1:])
+        except TautoError as error:
+            print(f"tauto: error: {error}", file=sys.stderr)
+            return 2
     from tautochrone.cli import main as command_line
 
     return command_line()
+
+
+def become_launcher(words: Sequence[str]) -> NoReturn:
+    """Become ``tauto run`` with these words behind it. Raises TautoError where that is not here."""
+    from tautochrone.errors import TautoError
+    from tautochrone.runners import LAUNCHER, find
+
+    launcher = find(LAUNCHER)
+    try:
+        os.execv(launcher, [LAUNCHER, "run", *words])
+    except OSError as error:
+        raise TautoError(
+            f"{launcher} could not be started: {error.strerror}", "Build it again (make)"
+        ) from error
 
 
 if __name__ == "__main__":

@@ -36,6 +36,7 @@ def test_both_the_start_and_the_run_under_a_profile_are_judged(
     cell: str,
 ) -> None:
     clock = VirtualClock()
+    monkeypatch.setattr(applying, "find", lambda name: Path("/bin") / name)
     monkeypatch.setattr(applying, "seconds_of_one_pass", lambda: 1e-4)
     monkeypatch.setattr(
         applying, "seconds_of", lambda command: 0.001 + (start_ms / 1000 if "run" in command else 0.0)

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tautochrone.run_profile import apply
+from runner_processes import FOLDER, needs_runners
+
+pytestmark = needs_runners
 
 ROOT = Path(__file__).resolve().parents[2]
+TAUTO = Path(FOLDER or "").resolve() / "tauto"
 
 
 def profile(folder: Path, **fields: Any) -> Path:
@@ -31,15 +36,23 @@ def profile(folder: Path, **fields: Any) -> Path:
     return path
 
 
-def run(*words: object) -> subprocess.CompletedProcess[str]:
+def start(
+    *words: object, environment: Mapping[str, str] | None = None, cwd: Path | None = None
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "tautochrone", "run", *map(str, words)],
-        env={**os.environ, "PYTHONPATH": str(ROOT / "lab")},
+        [str(word) for word in words],
+        env=os.environ if environment is None else environment,
+        cwd=cwd,
         capture_output=True,
         text=True,
+        errors="surrogateescape",
         timeout=60,
         check=False,
     )
+
+
+def run(*words: object) -> subprocess.CompletedProcess[str]:
+    return start(TAUTO, "run", *words)
 
 
 def test_environment_cpus_and_priority_are_those_of_the_profile(tmp_path: Path) -> None:
@@ -60,14 +73,6 @@ def test_what_the_kernel_gave_is_said_where_it_is_something_else(tmp_path: Path)
     done = run(path, "--", "grep", "Cpus_allowed_list", "/proc/self/status")
     assert f"tauto: given: CPU {done.stdout.split()[1]}, nice" in done.stderr
     assert "1000" not in done.stderr.splitlines()[-1]
-
-
-def test_threads_beyond_a_quota_are_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("GOMAXPROCS", "RAYON_NUM_THREADS"):
-        monkeypatch.setenv(name, "9")  # put back afterwards
-    monkeypatch.setattr("tautochrone.run_profile._quota", lambda: 1.5)
-    said = apply({"environment": {"GOMAXPROCS": "2", "RAYON_NUM_THREADS": "1"}})
-    assert said == ["GOMAXPROCS asks for 2 threads, which share a quota of 1.5 CPUs"]
 
 
 def test_a_folder_stands_for_its_profile(tmp_path: Path) -> None:
@@ -109,6 +114,25 @@ def test_cpus_of_which_only_some_are_here_are_a_warning(tmp_path: Path) -> None:
     assert f"the kernel gave CPU {cpu} where {cpu},1000 was asked for" in done.stderr
 
 
+@pytest.mark.parametrize("cpu", [65536, 2**31, 2**64 - 1])
+def test_a_cpu_that_no_machine_has_is_like_one_that_is_not_here(tmp_path: Path, cpu: int) -> None:
+    assert f"asks for CPU {cpu}, and CPU " in run(profile(tmp_path, cpus=[cpu]), "--", "true").stderr
+    here = min(os.sched_getaffinity(0))
+    done = run(profile(tmp_path, cpus=[cpu, here, here]), "--", "true")
+    assert f"the kernel gave CPU {here} where {here},{cpu} was asked for" in done.stderr
+
+
+@pytest.mark.parametrize("step", [2**31, 2**63, -(2**63)])
+def test_a_step_of_niceness_beyond_all_priorities_ends_at_the_last_one(tmp_path: Path, step: int) -> None:
+    done = run(profile(tmp_path, nice=step), "--", "nice")
+    assert done.returncode == 0
+    if step > 0:
+        assert done.stdout == "19\n"
+        assert "warning" not in done.stderr
+    else:
+        assert done.stderr.startswith("tauto: warning: ")
+
+
 def test_places_outside_the_mask_are_a_warning(tmp_path: Path) -> None:
     done = run(profile(tmp_path, environment={"OMP_PLACES": "{0},{1000}"}), "--", "true")
     assert done.returncode == 0
@@ -116,14 +140,29 @@ def test_places_outside_the_mask_are_a_warning(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"), [("{}", "has the schema None"), ("no", "it is not JSON"), ("[]", "has the schema None")]
+    ("text", "said"),
+    [
+        (b"{}", "has the schema None, expected 'tautochrone.profile/1'"),
+        (b'{"schema": [1, true, 2.5, {"a": "it\'s"}]}', """has the schema [1, True, 2.5, {'a': "it's"}], """),
+        (b'{"schema": "tautochrone.profile/2"}', "has the schema 'tautochrone.profile/2'"),
+        (b"[]", "has the schema None"),
+        (b"no", "it is not JSON"),
+        (b"", "it is not JSON"),
+        (b'{"schema": "tautochrone.profile/1"', "it is not JSON"),
+        (b'{"schema": "\xff"}', "it is not JSON"),
+        (b'{"schema": "\\ud800"}', "it is not JSON"),
+        (b'{"cpus": 1e999}', "it is not JSON"),
+        (b"[" * 100_000, "it is not JSON"),
+        (b"[" * 100_000 + b"]" * 100_000, "it is not JSON"),
+    ],
 )
-def test_a_file_that_is_no_profile(tmp_path: Path, text: str, said: str) -> None:
+def test_a_file_that_is_no_profile(tmp_path: Path, text: bytes, said: str) -> None:
     path = tmp_path / "profile.json"
-    path.write_text(text)
+    path.write_bytes(text)
     done = run(path, "--", "true")
     assert done.returncode == 2
     assert said in done.stderr
+    assert done.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize(
@@ -133,9 +172,20 @@ def test_a_file_that_is_no_profile(tmp_path: Path, text: str, said: str) -> None
         ("command", [1]),
         ("environment", {"A": 1}),
         ("environment", []),
+        ("environment", {"A=B": "1"}),
+        ("environment", {"": "1"}),
+        ("environment", {"A": "nothing after this\0"}),
+        ("command", ["echo\0"]),
         ("cpus", ["0"]),
         ("cpus", [True]),
+        ("cpus", [-1]),
+        ("cpus", [1.0]),
+        ("cpus", [10**30]),
+        ("cpus", {}),
         ("nice", "3"),
+        ("nice", 3.0),
+        ("nice", True),
+        ("nice", -(10**30)),
     ],
 )
 def test_a_field_of_a_profile_that_is_not_what_it_should_be_is_named(
@@ -148,24 +198,143 @@ def test_a_field_of_a_profile_that_is_not_what_it_should_be_is_named(
 
 
 def test_a_profile_and_a_command_that_are_not_there(tmp_path: Path) -> None:
-    assert "cannot be read" in run(tmp_path / "none.json", "--", "true").stderr
-    assert "no command stands behind" in run(profile(tmp_path)).stderr
+    done = run(tmp_path / "none.json", "--", "true")
+    said = "cannot be read: No such file or directory. tauto tune writes one into its folder\n"
+    assert done.stderr == f"tauto: error: the profile {tmp_path}/none.json {said}"
+    assert done.returncode == 2
+    assert run(tmp_path, "--", "true").stderr == f"tauto: error: the profile {tmp_path}/profile.json {said}"
+    assert "the profile  cannot be read" in run("", "--", "true").stderr
+    for words in ([], ["--"]):
+        done = run(profile(tmp_path), *words)
+        assert "no command stands behind" in done.stderr
+        assert done.returncode == 2
     done = run(profile(tmp_path), "--", "./no-such-program")
     assert done.returncode == 127
-    assert "cannot be started" in done.stderr
+    assert done.stderr.endswith(
+        "tauto: error: ./no-such-program cannot be started: No such file or directory. "
+        "Write the command as the shell would find it\n"
+    )
+    assert run(profile(tmp_path), "--", "").returncode == 127
 
 
-def test_it_loads_none_of_the_command_line(tmp_path: Path) -> None:
-    code = (
-        "import sys, tautochrone.run_profile as r; r.read(sys.argv[1]);"
-        "print([m for m in ('typer', 'rich', 'msgspec', 'asyncio', 'subprocess') if m in sys.modules])"
+def test_the_variables_are_said_in_their_order_and_the_last_of_a_name_counts(tmp_path: Path) -> None:
+    path = profile(tmp_path, environment={"Z": "1", "A": "2"})
+    path.write_text(path.read_text().replace('"A": "2"', '"A": "2", "Z": "3"'))
+    done = run(path, "--", "sh", "-c", "echo $Z $A")
+    assert done.stdout == "3 2\n"
+    assert done.stderr.endswith("; Z=3 A=2\n")
+
+
+def test_a_command_is_looked_for_on_the_path_of_the_profile(tmp_path: Path) -> None:
+    (tmp_path / "own-solver").write_text("#!/bin/sh\necho solved\n")
+    (tmp_path / "own-solver").chmod(0o755)
+    path = profile(tmp_path, environment={"PATH": f"{tmp_path}:/usr/bin:/bin"})
+    assert run(path, "own-solver").stdout == "solved\n"
+
+
+def test_words_and_values_that_are_not_utf_8_reach_the_command_as_they_were(tmp_path: Path) -> None:
+    word = os.fsdecode(b"caf\xe9\x80")  # as Python writes such a file's name: with lone surrogates
+    path = profile(
+        tmp_path,
+        environment={"X": word + "\U0001f600\\udcff"},
+        command=["printenv", "X"],
+        tuned_command=["printenv", word],
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(profile(tmp_path))],
-        env={**os.environ, "PYTHONPATH": str(ROOT / "lab")},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
+    assert run(path, "--", "printenv", word).stdout == word + "\U0001f600\\udcff\n"
+
+
+def test_a_pipe_may_hold_the_profile(tmp_path: Path) -> None:
+    profile(tmp_path, environment={"X": "1"})
+    line = 'exec "$0" run <(cat profile.json) -- printenv X'
+    assert start("bash", "-c", line, TAUTO, cwd=tmp_path).stdout == "1\n"
+
+
+@pytest.mark.parametrize("closed", ["0<&-", "1>&-", "2>&-", "0<&- 1>&- 2>&-"])
+def test_closed_streams_are_no_reason_not_to_run(tmp_path: Path, closed: str) -> None:
+    line = f'exec "$0" run "$1" -- sh -c "echo ran >ran" {closed}'
+    assert start("sh", "-c", line, TAUTO, profile(tmp_path), cwd=tmp_path).returncode == 0
+    assert (tmp_path / "ran").read_text() == "ran\n"
+
+
+def test_nobody_reading_what_it_says_is_no_reason_not_to_run(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [TAUTO, "run", profile(tmp_path), "--", "sh", "-c", "echo ran; kill -PIPE $$; echo ran on"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=writing, timeout=60, check=False)
+    os.close(writing)
+    assert done.stdout == b"ran\n"  # and the command's signals are as they were
+
+
+def test_an_empty_environment_is_enough(tmp_path: Path) -> None:
+    path = profile(tmp_path, environment={"X": "1"})
+    assert start(TAUTO, "run", path, "--", "env", environment={}).stdout == "X=1\n"
+
+
+@pytest.mark.parametrize("words", [["run"], ["run", "--"]])
+def test_the_laboratory_hands_a_profile_to_tauto(tmp_path: Path, words: list[str]) -> None:
+    profile(tmp_path, environment={"X": "1"}).rename(tmp_path / "p.json")
+    command = [sys.executable, "-m", "tautochrone", *words, "p.json", "printenv", "X"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "lab")}
+    done = start(*command, environment=environment, cwd=tmp_path)
+    assert (done.stdout, done.returncode) == ("1\n", 0), done.stderr
+    (tmp_path / "p.json").rename(tmp_path / "-p.json")
+    command[-3] = "-p.json"
+    assert start(*command, environment=environment, cwd=tmp_path).stdout == "1\n"
+    environment["TAUTO_RUNNERS"] = str(tmp_path)
+    done = start(*command[:-3], "p.json", "true", environment=environment, cwd=tmp_path)
+    assert done.stderr.startswith(f"tauto: error: the runner tauto was not found in {tmp_path}")
+    assert done.returncode == 2
+
+
+# -- what is not for tauto run goes to the laboratory --
+
+
+def beside(folder: Path, script: str, name: str = "python3") -> Path:
+    """A copy of tauto with a Python beside it, or in another folder, that is a shell script."""
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text(f"#!/bin/sh\n{script}\n")
+    (folder / name).chmod(0o755)
+    return Path(shutil.copy(TAUTO, folder))
+
+
+@pytest.mark.parametrize("name", ["python3", "python"])
+def test_the_python_beside_it_gets_all_words(tmp_path: Path, name: str) -> None:
+    tauto = beside(tmp_path / "a b", 'echo "$0"; shift 2; printf "%s|" "$@"', name)
+    (tmp_path / "link").symlink_to(tauto)
+    for words in (["study", "a b", ""], ["run"], ["run", "--help"], ["run", "-x", "y"]):
+        expected = f"{tauto.parent / name}\n{''.join(f'{word}|' for word in words)}"
+        assert start(tmp_path / "link", *words).stdout == expected
+    assert start(tauto).stdout == f"{tauto.parent / name}\n" + "|"  # printf without a word
+
+
+def test_without_one_beside_it_the_python_of_the_path_does(tmp_path: Path) -> None:
+    beside(tmp_path / "path", "echo of the path")
+    tauto = beside(tmp_path / "own", "", "other")
+    environment = {"PATH": str(tmp_path / "path")}
+    assert start(tauto, "study", environment=environment).stdout == "of the path\n"
+    done = start(tauto, "study", environment={"PATH": str(tmp_path)})
+    assert done.returncode == 2
+    assert done.stderr == (
+        "tauto: error: python3 can be started neither beside tauto nor on the PATH: No such file or directory. "
+        "Install Python 3.11 or newer, and the package tautochrone in it (pip install .)\n"
     )
-    assert done.stdout == "[]\n"
+
+
+def test_a_python_without_the_package_is_named_with_a_remedy(tmp_path: Path) -> None:
+    tauto = beside(tmp_path / "own", f"unset PYTHONPATH; exec '{sys.executable}' -S \"$@\"")
+    done = start(tauto, "--version", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith("tauto: error: /")
+    assert "has no package tautochrone. Install it there (pip install .)" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_modules_of_the_current_folder_are_not_loaded(tmp_path: Path) -> None:
+    tauto = beside(tmp_path / "own", f"exec '{sys.executable}' \"$@\"")
+    for name in ("random", "typer", "tautochrone"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('the wrong one')\n")
+    done = start(
+        tauto, "--version", environment={**os.environ, "PYTHONPATH": str(ROOT / "lab")}, cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("tauto")

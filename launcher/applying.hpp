@@ -1,0 +1,27 @@
+#pragma once
+// Applies a profile to this process, and says what the kernel made of it.
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "launcher/profile.hpp"
+
+namespace tauto::launcher {
+
+/// Sets what the profile says for this process; a warning for each thing that came out otherwise. Throws
+/// input_error where none of its CPUs may be used here.
+[[nodiscard]] std::vector<std::string> apply(const profile& asked);
+
+/// What the command begins with, as the kernel has it for this process, and the variables.
+[[nodiscard]] std::string given(const profile& asked);
+
+/// A warning for each thing that the variables ask for where only these CPUs, and a quota of them, are there.
+[[nodiscard]] std::vector<std::string> looked_at(const profile& asked, const cpu_numbers& allowed,
+                                                 std::optional<double> quota);
+
+/// The CPUs of a cgroup's quota by what its cpu.max says; nothing where there is no limit or no sense in it.
+[[nodiscard]] std::optional<double> quota_of(std::string_view cpu_max);
+
+}  // namespace tauto::launcher

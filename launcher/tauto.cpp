@@ -1,0 +1,133 @@
+// tauto: `tauto run PROFILE -- COMMAND` applies a profile, looks what the kernel gave, and becomes the
+// command. Everything else is the Python laboratory's, which this becomes. So nothing waits for a Python that
+// it does not need, and nothing of ours is left while a command runs.
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <exception>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "launcher/applying.hpp"
+#include "launcher/profile.hpp"
+
+namespace {
+
+using tauto::launcher::input_error;
+using words = std::vector<std::string>;
+
+constexpr int exit_bad_input = 2;
+constexpr int exit_defect = 70;
+constexpr int exit_not_found = 127;
+
+// What Python is told to do. Not -m, which would import from the current folder; and a Python without the
+// package is one that a user can do something about. Any Python 3 can read it.
+constexpr const char* start_laboratory = R"(import sys
+sys.path[:] = filter(None, sys.path)
+try:
+    from tautochrone.start import main
+except ImportError as error:
+    if error.name != "tautochrone":
+        raise
+    print("tauto: error: " + sys.executable + " has no package tautochrone. Install it there "
+          "(pip install .), or start the tauto of the environment that has it", file=sys.stderr)
+    main = lambda: 2
+sys.exit(main()))";
+
+// One line on standard error. Nobody reading it, or its being closed, is no reason not to run a command.
+void say(const std::string& line) {
+    struct sigaction before {};
+    struct sigaction ignored {};
+    ignored.sa_handler = SIG_IGN;
+    sigaction(SIGPIPE, &ignored, &before);
+    const std::string whole = "tauto: " + line + "\n";
+    std::string_view left = whole;
+    while (!left.empty()) {
+        const ssize_t written = write(STDERR_FILENO, left.data(), left.size());
+        if (written < 0 && errno != EINTR) break;
+        left.remove_prefix(static_cast<std::size_t>(std::max<ssize_t>(written, 0)));
+    }
+    sigaction(SIGPIPE, &before, nullptr);
+}
+
+// Becomes a program, as execv or execvp finds it. Returns the number of the error where it cannot.
+int become(int (*exec)(const char*, char* const*), const std::string& program, const words& given) {
+    std::vector<char*> values;
+    for (const std::string& word : given) values.push_back(const_cast<char*>(word.c_str()));
+    values.push_back(nullptr);
+    exec(program.c_str(), values.data());
+    return errno;
+}
+
+// The words behind `tauto run`. Returns only if the command could not be started.
+int run(const words& given) {
+    const std::string& name = given[0];
+    const std::ptrdiff_t first = given.size() > 1 && given[1] == "--" ? 2 : 1;
+    const words command(given.begin() + first, given.end());
+    words made;
+    try {
+        if (command.empty())
+            throw input_error("no command stands behind the profile " + name +
+                              ". Write it like tauto run profile.json -- ./solver case.in");
+        const tauto::launcher::profile asked = tauto::launcher::read_profile(name);
+        made = tauto::launcher::command_of(asked, command, name);
+        for (const std::string& warning : tauto::launcher::apply(asked)) say("warning: " + warning);
+        say(tauto::launcher::given(asked));
+    } catch (const input_error& error) {
+        say(std::string("error: ") + error.what());
+        return exit_bad_input;
+    }
+    const std::string program = made.empty() ? "" : made[0];
+    const int number = become(execvp, program, made);
+    say("error: " + program + " cannot be started: " + strerror(number) +
+        ". Write the command as the shell would find it");
+    return exit_not_found;
+}
+
+// The folder of this executable; empty where the kernel does not say it.
+std::string own_folder() {
+    std::string path(4096, '\0');
+    const ssize_t length = readlink("/proc/self/exe", path.data(), path.size());
+    path.resize(static_cast<std::size_t>(std::max<ssize_t>(length, 0)));
+    const std::size_t slash = path.rfind('/');
+    return slash == path.npos ? "" : path.substr(0, slash);
+}
+
+// Becomes the laboratory with these words. Returns only if no Python could be started.
+int become_laboratory(const words& given) {
+    words values{"", "-c", start_laboratory};
+    values.insert(values.end(), given.begin(), given.end());
+    const std::string folder = own_folder();
+    // A virtual environment knows itself by the path of its Python, so links are left as they are.
+    for (const char* const name : {"python3", "python"}) {
+        if (folder.empty()) break;
+        values[0] = folder + "/" + name;
+        become(execv, values[0], values);
+    }
+    values[0] = "python3";
+    const int number = become(execvp, values[0], values);
+    say(std::string("error: python3 can be started neither beside tauto nor on the PATH: ") +
+        strerror(number) +
+        ". Install Python 3.11 or newer, and the package tautochrone in it (pip install .)");
+    return exit_bad_input;
+}
+
+}  // namespace
+
+int main(int count, char** values) {
+    try {
+        const words given(values + std::min(count, 1), values + count);
+        if (given.size() > 1 && given[0] == "run" && !given[1].starts_with('-'))
+            return run({given.begin() + 1, given.end()});
+        return become_laboratory(given);
+    } catch (const std::exception& error) {
+        say(std::string("error: this is a defect of tauto: ") + error.what());
+        return exit_defect;
+    }
+}
