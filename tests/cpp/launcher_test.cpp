@@ -63,7 +63,7 @@ TEST_CASE("A profile is read whole") {
     CHECK(read.nice == -4);
     CHECK(command_of(read, {"a", "{n}"}, "p") == lines{"a", "1"});
     CHECK_THROWS_WITH_AS(
-        command_of(read, {"b"}, "p"),
+        static_cast<void>(command_of(read, {"b"}, "p")),
         "the profile p changes words of the command (a 1), and b is not the command that was "
         "tuned (a {n}). Give it that command, or tune this one",
         input_error);

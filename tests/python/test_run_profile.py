@@ -315,8 +315,9 @@ def test_without_one_beside_it_the_python_of_the_path_does(tmp_path: Path) -> No
     done = start(tauto, "study", environment={"PATH": str(tmp_path)})
     assert done.returncode == 2
     assert done.stderr == (
-        "tauto: error: python3 can be started neither beside tauto nor on the PATH: No such file or directory. "
-        "Install Python 3.11 or newer, and the package tautochrone in it (pip install .)\n"
+        "tauto: error: python3 can be started neither beside tauto nor on the PATH: "
+        "No such file or directory. Install Python 3.11 or newer, "
+        "and the package tautochrone in it (pip install .)\n"
     )
 
 
