@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <exception>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -27,8 +28,7 @@ constexpr std::string_view byte_mark_low = "\xf4\x8f\xbe";   // then 0x80 to 0xb
 constexpr std::string_view byte_mark_high = "\xf4\x8f\xbf";  // then 0x80 to 0xbf: the bytes 0xc0 to 0xff
 
 // Python writes a byte that is not UTF-8, as names of files may have, as a lone surrogate: \udc80 to \udcff.
-// The JSON library refuses those, so each becomes the escape of a private character, of the same length
-// twice.
+// The JSON library refuses those, so each becomes the two escapes of a private character.
 std::string with_bytes_marked(std::string_view text) {
     constexpr std::size_t escape_length = 6;
     std::string marked;
