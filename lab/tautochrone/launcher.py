@@ -11,7 +11,9 @@ it and imports as little as it can: what it weighs (about 8 MB) is the least pea
 of a program.
 
 On another node it is started by that node's launcher (srun, ssh), stays there for all runs that the node
-gets, and so measures no waiting for a node.
+gets, and so measures no waiting for a node. Asked for its node it answers with the name; who waits for that
+answer waits for the node. Answers bear the number of their request: more of them come where a launcher
+starts this process more than once.
 """
 
 from __future__ import annotations
@@ -132,9 +134,10 @@ class Launcher:
         while (line := self._request()) is not None:
             if line.strip() in (b"", b"cancel"):
                 continue
-            answer = json.dumps(self.run(json.loads(line))).encode() + b"\n"
+            request = json.loads(line)
+            answer = {"node": _node()} if request.get("asks") == "node" else self.run(request)
             with suppress(BrokenPipeError):
-                _write_all(1, answer)
+                _write_all(1, json.dumps({**answer, "number": request.get("number")}).encode() + b"\n")
 
     def run(self, request: dict[str, Any]) -> dict[str, Any]:
         """Run a program to its end or its limit and account for it."""
@@ -337,6 +340,11 @@ def _kill_children() -> bool:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
     return bool(pids)
+
+
+def _node() -> str:
+    """This node's name: to Slurm, which may have several on one host, or to itself."""
+    return os.environ.get("SLURMD_NODENAME") or os.uname().nodename
 
 
 def _load_average() -> float | None:

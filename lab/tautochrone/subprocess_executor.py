@@ -93,6 +93,19 @@ class SubprocessExecutor:
         self._runs_here = runs_here
         self._runs: Counter[str] = Counter()
         self._process: subprocess.Popen[bytes] | None = None
+        self._node: str | None = None
+        self._requests = 0
+
+    def start(self) -> None:
+        """Start the launcher; it may have to wait for a node."""
+        self._launcher()
+
+    def node(self) -> str:
+        """The name of the node that the runs get, as soon as they have it."""
+        process = self._launcher()
+        if self._node is None:
+            self._node = str(self._ask(process, {"asks": "node"})["node"])
+        return self._node
 
     def run(self, configuration: Configuration, time_limit: float) -> RunResult:
         """Run to the end, or to the limit. KeyboardInterrupt ends the program and its group first."""
@@ -131,12 +144,9 @@ class SubprocessExecutor:
         }
         if self._observe is not None:
             request |= {"observe": self._observe, "names": list(configuration.environment)}
-        process = self._launcher()
-        try:
-            return _ask(process, request, self._through)
-        except BaseException:
-            self._cancel()
-            raise
+        if self._through:
+            self.node()
+        return self._ask(self._launcher(), request)
 
     def close(self) -> None:
         """End the launcher, and with it what may still run. Closing twice is allowed."""
@@ -155,6 +165,7 @@ class SubprocessExecutor:
         if self._process is None or self._process.poll() is not None:
             # A session of its own: the terminal's Ctrl-C reaches the lab alone, which ends the run in order.
             words = _begun_through(self._through)
+            self._node = None
             try:
                 self._process = subprocess.Popen(
                     words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
@@ -166,11 +177,30 @@ class SubprocessExecutor:
                 ) from error
         return self._process
 
+    def _ask(self, process: subprocess.Popen[bytes], request: Mapping[str, Any]) -> dict[str, Any]:
+        self._requests += 1
+        try:
+            answer = _ask(process, {**request, "number": self._requests}, self._through, self._node)
+        except BaseException:
+            self._cancel()
+            raise
+        if answer["number"] != self._requests:
+            self._cancel()
+            raise TautoError(
+                f"{shlex.join(self._through)} starts more than one process, so that each run would run "
+                f"several times at once on {self._node}",
+                "Let it start one: srun takes -n1, and takes the number of its allocation without it",
+            )
+        return answer
+
     def _cancel(self) -> None:
-        """Let the launcher stop the program in flight and end: the end of its input tells it to."""
+        """Let the launcher stop the program in flight and end: the end of its input tells it to.
+
+        What still waits for a node does not read its input, and is ended.
+        """
         process, self._process = self._process, None
         if process is not None:
-            let_end(process, _PATIENCE_SECONDS)
+            let_end(process, 0.0 if self._through and self._node is None else _PATIENCE_SECONDS)
 
     def _environment(self, configuration: Configuration) -> dict[str, str]:
         run = self._runs[configuration.config_id]
@@ -198,8 +228,9 @@ def _begun_through(through: Sequence[str]) -> list[str]:
 
 
 def _ask(
-    process: subprocess.Popen[bytes], request: Mapping[str, Any], through: Sequence[str]
+    process: subprocess.Popen[bytes], request: Mapping[str, Any], through: Sequence[str], node: str | None
 ) -> dict[str, Any]:
+    """The answer to a request. TautoError where the launcher ends instead; `node`: the one that it had."""
     assert process.stdin is not None
     assert process.stdout is not None
     line = b""
@@ -210,6 +241,12 @@ def _ask(
     if not line:
         with suppress(subprocess.TimeoutExpired):
             process.wait(_ENDING_SECONDS)  # its output ends a moment before it does
+    if not line and through and node is not None:
+        raise TautoError(
+            f"{shlex.join(through)} ended (exit code {process.poll()}) during a run on {node}: "
+            "the node or its job was lost",
+            "Look at the node (for Slurm: sinfo -R), and start the same command again: it goes on from there",
+        )
     if not line and through:
         raise TautoError(
             f"{shlex.join(through)} ended (exit code {process.poll()}) before it had an answer",

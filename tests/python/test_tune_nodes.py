@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import sys
+import threading
+import time
 from collections import Counter
 from itertools import accumulate
 from pathlib import Path
@@ -28,15 +31,18 @@ from tautochrone.tune.spreading import runs_elsewhere
 from tautochrone.tune.tuning import prepare, run_tune
 from tune_fakes import here, machine
 
-# Takes the first node that nobody has, as srun --exclusive does, and keeps it until its command ends.
+# Takes the first node that nobody has, as srun --exclusive does, and keeps it until its command ends. As the
+# real one it reads no input and takes its job back when it is asked to end, but not when it is killed.
 SRUN = """#!/bin/sh
+trap 'echo "$$" >> "$NODES/../taken-back"; exit 143' TERM
+echo "$$" >> "$NODES/../asked"
 while [ "${1#-}" != "$1" ]; do shift; done
 while :; do
   for node in "$NODES"/*; do
     if mkdir "$node/taken" 2>/dev/null; then
       trap 'rmdir "$node/taken"' EXIT
       cd "$node"
-      export NODE="${node##*/}" HOSTNAME="${node##*/}"
+      export NODE="${node##*/}" HOSTNAME="${node##*/}" SLURMD_NODENAME="${node##*/}"
       echo "$NODE" >> "$NODES/../jobs"
       "$@"
       exit
@@ -193,7 +199,7 @@ def test_the_machine_is_read_on_a_node(cluster: Path) -> None:
 
 def test_nodes_that_differ_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     kinds = iter([machine([1.0] * 4), machine([1.0] * 8)])
-    monkeypatch.setattr(nodes, "_machine_of_node", lambda request, measure: next(kinds))
+    monkeypatch.setattr(nodes, "_machine_of_node", lambda request, measure, executor: next(kinds))
     with pytest.raises(TautoError, match=r"nodes are not equal: a test with CPU 0-[37], and .*--constraint"):
         nodes.machine_of_nodes(asked("true", nodes=2), "none")
 
@@ -208,6 +214,43 @@ def test_a_launcher_that_fails_says_how_to_try_it(cluster: Path) -> None:
             pytest.raises(TautoError, match=said),
         ):
             executor.run(Configuration("x", ["true"]), 10.0)
+
+
+def test_a_launcher_that_starts_several_processes_is_refused(cluster: Path) -> None:
+    twice = "import subprocess, sys; asked = sys.stdin.buffer.readline()"
+    twice += "; [subprocess.run(sys.argv[1:], input=asked) for _ in range(2)]"
+    words = (sys.executable, "-c", twice)
+    with (
+        SubprocessExecutor(reads="elapsed", runs_here=False, through=words) as executor,
+        pytest.raises(TautoError, match=r"starts more than one process.*-n1"),
+    ):
+        executor.run(Configuration("x", ["true"]), 10.0)
+
+
+def test_a_job_that_still_waits_is_taken_back_when_the_search_is_interrupted(cluster: Path) -> None:
+    for name in ("n1", "n2", "n3"):
+        (cluster / "nodes" / name / "taken").mkdir()
+
+    def interrupt() -> None:
+        while not (cluster / "asked").exists() or len((cluster / "asked").read_text().split()) < 2:
+            time.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    pressing = threading.Thread(target=interrupt)
+    pressing.start()
+    with pytest.raises(KeyboardInterrupt):
+        nodes.machine_of_nodes(asked("true", nodes=2), "none")
+    pressing.join()
+    assert len((cluster / "taken-back").read_text().split()) == 2
+
+
+def test_a_node_that_is_lost_is_named(cluster: Path) -> None:
+    configuration = Configuration("x", ["sh", "-c", 'kill -9 "$PPID"; sleep 5'])
+    with (
+        SubprocessExecutor(reads="elapsed", runs_here=False, through=("srun", "-N1")) as executor,
+        pytest.raises(TautoError, match=r"during a run on n1: the node or its job was lost.*goes on from"),
+    ):
+        executor.run(configuration, 30.0)
 
 
 def test_a_launcher_that_goes_through_a_shell_has_its_words_quoted(cluster: Path) -> None:

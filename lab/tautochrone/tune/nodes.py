@@ -25,12 +25,21 @@ _PACKAGE_FOLDER = Path(__file__).resolve().parents[2]
 
 def machine_of_nodes(request: TuneRequest, measure: str) -> Machine:
     """The machine that the nodes are, read on all that run at a time. TautoError where they differ."""
+    executors = [
+        SubprocessExecutor(reads="elapsed", runs_here=False, through=request.launcher)
+        for _ in range(request.nodes)
+    ]
     with ThreadPoolExecutor(request.nodes) as pool:
-        found = list(pool.map(lambda number: _machine_of_node(request, measure), range(request.nodes)))
-    for one in found[1:]:
-        if not alike(one, found[0]):
+        try:
+            found = list(pool.map(lambda one: _machine_of_node(request, measure, one), executors))
+        except BaseException:  # also Ctrl-C: nobody waits for a node any more
+            for one in executors:
+                one.close()
+            raise
+    for other in found[1:]:
+        if not alike(other, found[0]):
             raise TautoError(
-                f"the nodes are not equal: {_in_words(found[0])}, and {_in_words(one)}",
+                f"the nodes are not equal: {_in_words(found[0])}, and {_in_words(other)}",
                 "Let the launcher choose among equal ones, as srun does with --constraint or --nodelist",
             )
     return found[0]
@@ -50,11 +59,11 @@ def _in_words(machine: Machine) -> str:
     return f"{machine.cpu_model} with CPU {format_cpus(machine.allowed_cpus)}"
 
 
-def _machine_of_node(request: TuneRequest, measure: str) -> Machine:
+def _machine_of_node(request: TuneRequest, measure: str, executor: SubprocessExecutor) -> Machine:
     words = [sys.executable, "-m", "tautochrone", "machine", "--json", "--measure", measure]
     runners = {RUNNERS_VARIABLE: os.environ[RUNNERS_VARIABLE]} if RUNNERS_VARIABLE in os.environ else {}
     asking = Configuration("machine", words, {"PYTHONPATH": str(_PACKAGE_FOLDER), **runners})
-    with closing(SubprocessExecutor(reads="elapsed", runs_here=False, through=request.launcher)) as executor:
+    with closing(executor):
         answer = executor.answer(asking, _MACHINE_LIMIT_SECONDS)
     try:
         if answer["exit_code"] == 0:
