@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections import Counter
+from contextlib import closing
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ from tautochrone.subprocess_executor import SubprocessExecutor
 from tautochrone.tune import nodes
 from tautochrone.tune.options import TuneRequest, parse_environment
 from tautochrone.tune.services import Services
-from tautochrone.tune.spreading import runs_elsewhere
+from tautochrone.tune.spreading import SpreadExecutor, runs_elsewhere
 from tautochrone.tune.tuning import prepare, run_tune
 from tune_fakes import here, machine
 
@@ -214,6 +215,32 @@ def test_a_launcher_that_fails_says_how_to_try_it(cluster: Path) -> None:
             pytest.raises(TautoError, match=said),
         ):
             executor.run(Configuration("x", ["true"]), 10.0)
+
+
+def run_on_two(command: str, words: tuple[str, ...]) -> None:
+    executor = SpreadExecutor(
+        lambda: SubprocessExecutor(reads="elapsed", runs_here=False, through=words), nodes=2
+    )
+    runs = [Configuration(name, ["sh", "-c", command], {"X": name}) for name in "123456"]
+    with closing(executor):
+        executor.expect([(one, 30.0) for one in runs])
+        for one in runs:
+            assert executor.run(one, 30.0).error is None
+
+
+def test_fewer_nodes_than_were_asked_for_are_enough(cluster: Path) -> None:
+    (cluster / "nodes" / "n2" / "taken").mkdir()
+    (cluster / "nodes" / "n3" / "taken").mkdir()
+    run_on_two("sleep 0.1", ("srun", "-N1", "--exclusive"))
+    asked, taken_back = (set((cluster / name).read_text().split()) for name in ("asked", "taken-back"))
+    assert len(asked) == 2
+    assert len(taken_back) == 1
+    assert taken_back < asked
+
+
+def test_one_node_for_two_is_refused(cluster: Path) -> None:
+    with pytest.raises(TautoError, match=r"node n1 twice at a time.*srun -N1 -n1"):
+        run_on_two("sleep 0.3", ("env", "SLURMD_NODENAME=n1"))
 
 
 def test_a_launcher_that_starts_several_processes_is_refused(cluster: Path) -> None:

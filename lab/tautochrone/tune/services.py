@@ -25,7 +25,7 @@ from tautochrone.tune.spreading import SpreadExecutor, runs_elsewhere, scratch_o
 def _executor(request: TuneRequest, judge: Judge, meter: Found | None) -> ClosingExecutor:
     here = not runs_elsewhere(request)
 
-    def one() -> ClosingExecutor:
+    def one() -> SubprocessExecutor:
         whole = isinstance(judge, Judging) and judge.needs_whole_output
         return SubprocessExecutor(
             reads="elapsed",
