@@ -228,6 +228,11 @@ def run_on_two(command: str, words: tuple[str, ...]) -> None:
             assert executor.run(one, 30.0).error is None
 
 
+def test_the_winner_is_looked_at_where_the_search_has_all_nodes(cluster: Path) -> None:
+    found = tuned("sleep 0.$((3 - X))", environment=parse_environment(["X=2"]), budget_seconds=20.0)
+    assert found.settings == {"X": "2"}
+
+
 def test_fewer_nodes_than_were_asked_for_are_enough(cluster: Path) -> None:
     (cluster / "nodes" / "n2" / "taken").mkdir()
     (cluster / "nodes" / "n3" / "taken").mkdir()

@@ -108,6 +108,7 @@ def run_tune(request: TuneRequest, services: Services | None = None) -> TuneAnal
         context.ended = decision.ended
         context.eliminated = dict(decision.eliminated)
         context.notices = tuple(store.notices)
+        executor.close()  # its nodes may be all that there are
         if decision.winner.name != DEFAULT:
             effect = _effect(decision.winner, prepared, plan.time_limit_seconds, services)
             context.seen = effect.seen
