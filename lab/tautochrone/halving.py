@@ -47,8 +47,8 @@ class Rules:
 
     With a `doubt` above 0 rank alone drops nobody who lies less than so many standard errors of a difference
     behind the best, as far as the spread of the runs is known: then a stage may leave in more, and screening
-    goes on until its part of the time or of the runs is used. `stops_forgiven`: so many stopped runs of a
-    configuration count as runs of the time at which they were stopped; the next one drops it.
+    goes on until its part of the time or of the runs is used. `stops_forgiven`: a stopped run counts as one
+    of the time at which it was stopped, until a configuration has so many more of them than good runs.
     """
 
     finalists: int = 4
@@ -226,10 +226,16 @@ class _Screen:
             group.setdefault(one.config_id, []).append(row["elapsed_seconds"])
         elif row["error"]["kind"] == "timeout":
             self._stops[one.config_id] += 1
-            if self._stops[one.config_id] > self.rules.stops_forgiven:
+            if not self._is_forgiven(one):
                 self.eliminated.setdefault(one.config_id, f"stopped after {row['elapsed_seconds']:.3g} s")
             else:
                 self._keep(one, number, row["elapsed_seconds"])
+
+    def _is_forgiven(self, one: Configuration) -> bool:
+        """Whether the stopped runs so far may have been the work of others."""
+        stops = self._stops[one.config_id]
+        good = len(self._logs.get(one.config_id, ())) - (stops - 1)
+        return bool(self.rules.stops_forgiven) and stops <= good + self.rules.stops_forgiven
 
     def _keep(self, one: Configuration, number: int, figure: float) -> None:
         self._logs.setdefault(one.config_id, {})[number] = log(figure)
@@ -241,19 +247,22 @@ class _Screen:
         standing = self._standing(members)
         kept = self._kept(members)
         places = max(self.rules.finalists - len(kept), self._places(len(members)) - len(kept), 0)
-        in_doubt = standing.times_in_doubt(self.rules.doubt) if self.rules.doubt else 0.0
-        limit = max(self.rules.kill_factor, in_doubt)
         by_id = {one.config_id: one for one in members}
         order = [by_id[config_id] for config_id in standing.order()]
         behind = {one.config_id: standing.times_the_best(one.config_id) for one in order}
+        in_doubt = dict.fromkeys(behind, 0.0)
+        if self.rules.doubt:
+            in_doubt = {one: standing.times_in_doubt(one, self.rules.doubt) for one in behind}
         rivals = [one for one in order if one not in kept]
         stay = [
             one
             for place, one in enumerate(rivals)
-            if behind[one.config_id] <= limit and (place < places or behind[one.config_id] <= in_doubt)
+            if (place < places or behind[one.config_id] <= in_doubt[one.config_id])
+            and behind[one.config_id] <= self.rules.kill_factor * max(1.0, in_doubt[one.config_id])
         ]
         for one in members:
             if one not in stay and one not in kept:
+                limit = self.rules.kill_factor * max(1.0, in_doubt.get(one.config_id, 0.0))
                 reason = self._reason(one, behind.get(one.config_id), limit, stage)
                 self.eliminated.setdefault(one.config_id, reason)
         return [one for one in order if one in stay or one in kept] + [

@@ -74,7 +74,10 @@ class Session:
     def measure(
         self, configuration: Configuration, number: int, position: int, time_limit: float | None = None
     ) -> Row:
-        """Run once and store the row, whether good or an error. KeyboardInterrupt: nothing was stored."""
+        """Run once and store the row, whether good or an error. KeyboardInterrupt: nothing was stored.
+
+        Being stopped at a `time_limit` that is given here is no failure for which a configuration is dropped.
+        """
         started = iso(self.clock.now())
         limit = self.plan.time_limit_seconds if time_limit is None else time_limit
         with self.interrupt.allowed():
@@ -86,6 +89,8 @@ class Session:
         self._disturbed += disturbed(row, os.cpu_count() or 1, bool(self.plan.machine.get("emulated")))
         if row["error"] is None:
             self.measured += 1
+        elif time_limit is not None and row["error"]["kind"] == "timeout":
+            self.failed += 1  # stopped because others are faster: who asked for that judges it
         else:
             self._count_failure(configuration, row["error"])
         if self.on_row is not None:

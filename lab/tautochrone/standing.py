@@ -7,7 +7,7 @@ each run is held against the middle of its round, on a logarithmic scale.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import exp, inf, sqrt
+from math import exp, hypot, inf, sqrt
 from statistics import fmean, median, median_low
 
 _USUAL = 3.0  # times the median: a larger deviation is a disturbance, and counts as one of this size
@@ -28,6 +28,11 @@ class Standing:
         self._deviations = {
             name: [value - middle[number] for number, value in found.items()] for name, found in logs.items()
         }
+        self._scatter = {
+            name: [value - median(found) for value in found]
+            for name, found in self._deviations.items()
+            if len(found) > 1
+        }
         # Others only ever make a run longer, so of two runs the shorter one tells more.
         self._level = {name: median_low(found) for name, found in self._deviations.items()}
 
@@ -39,17 +44,17 @@ class Standing:
         """How many times the best one's figure a configuration's is: 1 or more."""
         return exp(self._level[name] - min(self._level.values()))
 
-    def times_in_doubt(self, errors: float) -> float:
-        """How many times the best so many standard errors of a ratio are; infinite after one round."""
-        spreads = [
-            abs(value - median(found))
-            for found in self._deviations.values()
-            if len(found) > 1
-            for value in found
-        ]
-        if not spreads:
+    def times_in_doubt(self, name: str, errors: float) -> float:
+        """How many times the best a configuration may be and still be it, by so many standard errors.
+
+        Runs of one configuration can scatter more than those of others: it is given the doubt that this
+        leaves, and never less than the doubt of all together. Infinite after one round.
+        """
+        scatter = [abs(one) for found in self._scatter.values() for one in found]
+        if not scatter:
             return inf
-        usual = _USUAL * median(spreads)
-        spread = _OF_DEVIATIONS * fmean(min(one, usual) for one in spreads)
-        of_one = spread * sqrt(self._rounds / (self._rounds - 1)) / sqrt(self._rounds)
-        return exp(errors * sqrt(2) * of_one * (_OF_A_MEDIAN if self._rounds > 2 else 1.0))
+        usual = _USUAL * median(scatter)
+        common = fmean(min(one, usual) for one in scatter)
+        own = max(common, fmean(map(abs, self._scatter.get(name) or [0.0])))
+        of_a_median = _OF_A_MEDIAN if self._rounds > 2 else 1.0
+        return exp(errors * of_a_median * _OF_DEVIATIONS * hypot(common, own) / sqrt(self._rounds - 1))

@@ -186,9 +186,25 @@ def test_a_forgiven_stop_counts_as_a_run_of_that_length(search: Search) -> None:
     rules = Rules(finalists=2, cap_runs=True, stage_rounds=(1,), doubt=1.0, stops_forgiven=1)
     slow = [configuration(f"slow{number}", "seconds 50") for number in range(3)]
     found = search.run(plan(*ladder(4), *slow), rules, max_runs=100)
-    assert all(search.screened()[one.name] <= 2 for one in slow)
+    # One may have run before there was anything to stop it at: then it scatters, and has a run more.
+    assert all(search.screened()[one.name] <= 4 for one in slow)
     assert all(one.config_id in found.eliminated for one in slow)
     assert names(found)[0] == "c0"
+
+
+def test_a_candidate_with_good_runs_survives_stops(search: Search) -> None:
+    class Disturbed(MockExecutor):
+        """The second and the fourth run of c0 take ten times as long."""
+
+        def run(self, one: Configuration, time_limit: float) -> RunResult:
+            again = Counter(self.ran)[one.name] in (1, 3) and one.name == "c0"
+            return super().run(Configuration("c0", ["seconds 10"]) if again else one, time_limit)
+
+    search.executor = Disturbed(search.clock)
+    rules = Rules(finalists=2, cap_runs=True, stage_rounds=(6,), doubt=1.0, stops_forgiven=1)
+    found = search.run(plan(*ladder(6, 0.05)), rules, max_runs=200)
+    assert names(found)[0] == "c0"
+    assert len([row for row in search.rows("screening") if row["error"]]) >= 2
 
 
 def test_each_group_has_its_own_finalists(search: Search) -> None:

@@ -31,16 +31,16 @@ from tune_fakes import searched
 SPACES = sorted((Path(__file__).parent / "recorded_spaces").glob("*.json"))
 SEEDS = 200
 SHARE_OF_RUNS = 0.25
-# Recorded while others used the machine: runs of one candidate differ by 5 to 15 %, which no quarter of the
-# runs can resolve to 1 %. Their answers still have to be safe.
-NOISY = {"openmp-static", "sort", "x264", "zstd"}
+# openmp-static was recorded in 16 rounds while others used the machine; every fifth run of x264's best
+# candidate takes 10 to 50 % longer. No quarter of the runs resolves 1 % of that; the answers have to be safe.
+NOISY = {"openmp-static", "x264"}
 
 
 def test_at_least_five_real_programs_are_recorded() -> None:
     programs = {read_space(path).program.split()[0] for path in SPACES}
     assert len(SPACES) >= 5
     assert len(programs) >= 5
-    assert {path.stem for path in SPACES} >= NOISY
+    assert len({path.stem for path in SPACES} - NOISY) >= 5
 
 
 @pytest.mark.parametrize("path", SPACES, ids=lambda path: path.stem)

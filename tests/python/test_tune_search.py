@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
@@ -26,9 +27,12 @@ from tautochrone.tune.search import (
     Decision,
     Limits,
     known,
+    places_in_the_final,
     planned_looks,
     search,
+    seconds_of_a_round,
 )
+from tune_fakes import memory_store
 
 
 class Race:
@@ -165,6 +169,24 @@ def test_fewer_reach_the_final_where_less_is_left(race: Race) -> None:
     assert len(found.finalists) < 4
     assert found.winner.name == "c0"
     assert found.runs <= 45
+
+
+def test_who_is_dropped_for_lack_of_time_is_chosen_by_runs(race: Race) -> None:
+    # 25 s are 6 rounds of four: too few for a verdict on three rivals, enough for one on the best of them.
+    cells = field(1.1, 1.05, 0.7, noise="noise 1%")
+    found = race.run(*cells, limits=Limits(25.0, first_seconds=1.0))
+    assert found.winner.name == "c2"
+    assert race.clock.monotonic() < 28
+
+
+def test_runs_at_a_time_on_several_nodes_are_counted_once() -> None:
+    four = field(0.9, 1.0, 1.1)
+    rows = memory_store()
+    limits = Limits(60.0, first_seconds=1.0, at_once=4)
+    assert places_in_the_final(four, limits) == 4
+    assert places_in_the_final(four, replace(limits, seconds=6.0)) == 2
+    assert seconds_of_a_round(rows, four, limits) == 1.0
+    assert seconds_of_a_round(rows, four, replace(limits, at_once=2)) == 2.0
 
 
 def test_a_search_that_was_killed_goes_on_and_decides_the_same(race: Race, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import ceil
 from statistics import median
 from typing import Literal
 
@@ -35,7 +36,7 @@ MOST_LOOKS = 3
 LEAD_KNOWN_WITHIN = 0.01
 KILL_FACTOR = 1.3
 KEPT_SHARE = 0.4
-DOUBT = 1.2
+DOUBT = 1.3
 MOST_ROUNDS = 400
 _FIRST_ROUND_FACTOR = 1.15  # a killed run costs 1.3 times the best one, a good one less
 
@@ -63,11 +64,16 @@ class Decision:
 
 @dataclass(frozen=True)
 class Limits:
-    """What a search may use: seconds, or runs (None: no such limit); and what its first run may take."""
+    """What a search may use: seconds, or runs (None: no such limit).
+
+    ``first_seconds``: what a run takes, before any was measured; ``at_once``: how many run at a time, on as
+    many nodes.
+    """
 
     seconds: float | None
     runs: int | None = None
     first_seconds: float | None = None
+    at_once: int = 1
 
 
 def search(
@@ -91,7 +97,7 @@ def search(
     """
     default = next(one for one in plan.configurations if one.name == DEFAULT)
     rules = Rules(
-        finalists=FINALISTS,
+        finalists=places_in_the_final(plan.configurations, limits),
         must_keep=(DEFAULT,),
         stage_rounds=(1, 1, 1),
         kill_factor=KILL_FACTOR,
@@ -122,7 +128,7 @@ def search(
         finalists = [default, *finalists]
     left = _after_screening(limits, store)
     finalists = _affordable(finalists, default, left, store)
-    looks = looks_kept(planned_looks(left, finalists, _seconds_of_a_round(store, finalists, left)))
+    looks = looks_kept(planned_looks(left, finalists, seconds_of_a_round(store, finalists, left)))
     ended: Ended = "alone" if len(finalists) < 2 else "rounds"
     family = claims(len(finalists), len(looks))
     going, rounds, before = finalists, 0, 0
@@ -144,13 +150,33 @@ def search(
     return _decide(store, finalists, default, figure, looks, screened.eliminated, ended, counted.runs)
 
 
+def places_in_the_final(candidates: Sequence[Configuration], limits: Limits) -> int:
+    """How many may reach it: as many as a verdict can be had of by what one run takes.
+
+    So where few race and less is left, runs choose who is dropped.
+    """
+    if limits.first_seconds is None:
+        return FINALISTS
+    for count in range(min(FINALISTS, len(candidates)), 2, -1):
+        several = candidates[:count]
+        looks = planned_looks(limits, several, limits.first_seconds * _turns(several, limits))
+        if looks[-1] >= statistics.rounds_needed(comparisons=count - 1):
+            return count
+    return 2
+
+
+def _turns(several: Sequence[Configuration], limits: Limits) -> int:
+    """How many runs one after the other a round of them takes."""
+    return ceil(len(several) / limits.at_once)
+
+
 def _affordable(
     finalists: list[Configuration], default: Configuration, left: Limits, store: Store
 ) -> list[Configuration]:
     """As many of the finalists, best first, as a verdict can be had of with what is left."""
     kept = list(finalists)
     while len(kept) > 2:
-        rounds = planned_looks(left, kept, _seconds_of_a_round(store, kept, left))[-1]
+        rounds = planned_looks(left, kept, seconds_of_a_round(store, kept, left))[-1]
         if rounds >= statistics.rounds_needed(comparisons=len(kept) - 1):
             break
         kept.remove(next(one for one in reversed(kept) if one is not default))
@@ -190,13 +216,14 @@ def _after_screening(limits: Limits, store: Store) -> Limits:
     rows = store.rows(SCREENING)
     seconds = sum(float(row["elapsed_seconds"]) for row in rows)
     return Limits(
-        None if limits.seconds is None else max(0.0, limits.seconds - seconds),
+        None if limits.seconds is None else max(0.0, limits.seconds - seconds / limits.at_once),
         None if limits.runs is None else max(0, limits.runs - len(rows)),
         limits.first_seconds,
+        limits.at_once,
     )
 
 
-def _seconds_of_a_round(store: Store, finalists: Sequence[Configuration], left: Limits) -> float | None:
+def seconds_of_a_round(store: Store, finalists: Sequence[Configuration], left: Limits) -> float | None:
     """By what was run; where so few are in the race that none was screened, by the first run's time."""
     elapsed: dict[str, list[float]] = {}
     for row in store.rows(SCREENING) + store.rows():
@@ -204,8 +231,8 @@ def _seconds_of_a_round(store: Store, finalists: Sequence[Configuration], left: 
             elapsed.setdefault(row["config_id"], []).append(row["elapsed_seconds"])
     found = [median(elapsed[one.config_id]) for one in finalists if one.config_id in elapsed]
     if not found:
-        return None if left.first_seconds is None else left.first_seconds * len(finalists)
-    return sum(found) / len(found) * len(finalists)
+        return None if left.first_seconds is None else left.first_seconds * _turns(finalists, left)
+    return sum(found) / len(found) * _turns(finalists, left)
 
 
 def _ranked(

@@ -99,7 +99,11 @@ def run_tune(request: TuneRequest, services: Services | None = None) -> TuneAnal
             executor,
             services.clock,
             services.progress("tuning"),
-            Limits(request.budget_seconds, first_seconds=prepared.watched.seconds * request.repeat),
+            Limits(
+                request.budget_seconds,
+                first_seconds=prepared.watched.seconds * request.repeat,
+                at_once=request.nodes,
+            ),
             figure=prepared.objective.figure,
             cap_runs=prepared.objective.caps_time,
             check_rows=prepared.judging.check_rows,
