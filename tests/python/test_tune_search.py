@@ -25,6 +25,7 @@ from tautochrone.tune.search import (
     MOST_LOOKS,
     MOST_ROUNDS,
     Decision,
+    FinalPlan,
     Limits,
     known,
     places_in_the_final,
@@ -42,8 +43,10 @@ class Race:
         self.folder = folder
         self.clock = VirtualClock()
         self.executor = MockExecutor(self.clock)
+        self.planned: FinalPlan | None = None
 
     def run(self, *cells: Configuration, limits: Limits | None = None, cap: bool = True) -> Decision:
+        """As often as it is called: a search that goes on."""
         plan = Plan("tune", cells, 1, machine={"machine": "m"}, time_limit_seconds=100)
         with open_store(self.folder, plan, self.clock) as store:
             return search(
@@ -55,7 +58,12 @@ class Race:
                 limits or Limits(None),
                 figure=seconds_of,
                 cap_runs=cap,
+                planned=self.planned,
+                on_planned=self._keep,
             )
+
+    def _keep(self, planned: FinalPlan) -> None:
+        self.planned = planned
 
 
 @pytest.fixture
@@ -210,6 +218,21 @@ def test_a_search_that_was_killed_goes_on_and_decides_the_same(race: Race, tmp_p
     assert before == 30
     assert found.winner.name == whole.winner.name == "c0"
     assert found.runs + before == whole.runs
+
+
+@pytest.mark.parametrize("seed", range(1, 9))
+@pytest.mark.parametrize("noise", ["noise 4%", "noise 10%"])
+@pytest.mark.parametrize("limits", [Limits(None, runs=160), Limits(90.0)], ids=["runs", "seconds"])
+def test_a_search_that_is_over_runs_nothing_more_and_says_the_same(
+    race: Race, seed: int, limits: Limits, noise: str
+) -> None:
+    """At its first look it saw rounds that came later, and its screening had its time once more."""
+    race.executor = MockExecutor(race.clock, seed=seed)
+    cells = field(*(0.9 + 0.01 * number for number in range(12)), noise=noise)
+    first = race.run(*cells, limits=limits)
+    again = race.run(*cells, limits=limits)
+    assert again.runs == 0
+    assert (again.winner, again.rounds, again.ended) == (first.winner, first.rounds, first.ended)
 
 
 @pytest.mark.parametrize("seed", [1, 5, 6])

@@ -25,6 +25,7 @@ class TuneContext(StudyContext, kw_only=True):
     base: Mapping[str, str] = {}
     tried: tuple[Finding, ...] = ()
     left_out: tuple[Finding, ...] = ()
+    finalists: tuple[str, ...] = ()  # config_ids; empty: the final was not planned yet
     looks: tuple[int, ...] = ()
     eliminated: Mapping[str, str] = {}
     ended: str = ""

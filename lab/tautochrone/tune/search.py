@@ -63,6 +63,19 @@ class Decision:
 
 
 @dataclass(frozen=True)
+class FinalPlan:
+    """What is settled before the final's first run: who is in it (config_ids, best first) and its looks.
+
+    ``eliminated``: when and why the others left. A search that goes on is given the first one's: the time and
+    the rows that it has now would lead to another final.
+    """
+
+    finalists: Sequence[str]
+    looks: Sequence[int]
+    eliminated: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class Limits:
     """What a search may use: seconds, or runs (None: no such limit).
 
@@ -87,14 +100,58 @@ def search(
     figure: Callable[[Row], float],
     cap_runs: bool = True,
     check_rows: CheckRows | None = None,
-    looks_kept: Callable[[Sequence[int]], Sequence[int]] = list,
+    planned: FinalPlan | None = None,
+    on_planned: Callable[[FinalPlan], None] = lambda plan: None,
 ) -> Decision:
     """Screen the plan's configurations, of which one is called ``default``, and decide between the best.
 
-    What the store holds is not run again, and counts. ``looks_kept`` is given the looks that were
-    planned and returns those that hold: a search that goes on keeps its first plan. KeyboardInterrupt passes
-    through once what was measured is kept.
+    What the store holds is not run again, and counts. ``on_planned`` is told what the screening led to, and a
+    search that goes on in its final is given that as ``planned``. KeyboardInterrupt passes through once what
+    was measured is kept.
     """
+    default = next(one for one in plan.configurations if one.name == DEFAULT)
+    counted = _Counting(executor)
+    if planned is None:
+        planned = _screened(plan, store, counted, clock, progress, limits, figure, cap_runs, check_rows)
+        on_planned(planned)
+    by_id = {one.config_id: one for one in plan.configurations}
+    finalists = [by_id[one] for one in planned.finalists]
+    looks = planned.looks
+    ended: Ended = "alone" if len(finalists) < 2 else "rounds"
+    family = claims(len(finalists), len(looks))
+    going, rounds, before = finalists, 0, 0
+    for look in looks if len(finalists) > 1 else ():
+        # What those that are out would have run is run by those that are still in.
+        rounds += (look - before) * len(finalists) // len(going)
+        before = look
+        final = replace(plan, configurations=going, order="latin", rounds=rounds)
+        outcome = run_plan(final, store, counted, clock, progress, check_rows=check_rows)
+        if outcome.interrupted:
+            raise KeyboardInterrupt
+        # A search that goes on may hold later rounds already, of which this look knew nothing.
+        seen = [row for row in store.rows() if row["round"] < rounds]
+        lead = _lead(seen, going, figure, family)
+        going = _still_in(seen, going, figure, family)
+        if len(going) < 2 or (lead is not None and known(lead)):
+            ended = "lead"
+            break
+        if look == looks[-1] and look < MOST_ROUNDS:
+            ended = "budget"
+    return _decide(store, finalists, default, figure, looks, planned.eliminated, ended, counted.runs)
+
+
+def _screened(
+    plan: Plan,
+    store: Store,
+    executor: Executor,
+    clock: Clock,
+    progress: Progress,
+    limits: Limits,
+    figure: Callable[[Row], float],
+    cap_runs: bool,
+    check_rows: CheckRows | None,
+) -> FinalPlan:
+    """Screen, and plan the final from what that leaves. KeyboardInterrupt passes through."""
     default = next(one for one in plan.configurations if one.name == DEFAULT)
     rules = Rules(
         finalists=places_in_the_final(plan.configurations, limits),
@@ -107,12 +164,11 @@ def search(
         stops_forgiven=1,
         figure=figure,
     )
-    counted = _Counting(executor)
     # No round of the final yet: its looks are planned once the screening has shown what it leaves.
     screened = halving(
         replace(plan, rounds=1),
         store,
-        counted,
+        executor,
         clock,
         progress,
         rules=rules,
@@ -128,26 +184,8 @@ def search(
         finalists = [default, *finalists]
     left = _after_screening(limits, store)
     finalists = _affordable(finalists, default, left, store)
-    looks = looks_kept(planned_looks(left, finalists, seconds_of_a_round(store, finalists, left)))
-    ended: Ended = "alone" if len(finalists) < 2 else "rounds"
-    family = claims(len(finalists), len(looks))
-    going, rounds, before = finalists, 0, 0
-    for look in looks if len(finalists) > 1 else ():
-        # What those that are out would have run is run by those that are still in.
-        rounds += (look - before) * len(finalists) // len(going)
-        before = look
-        final = replace(plan, configurations=going, order="latin", rounds=rounds)
-        outcome = run_plan(final, store, counted, clock, progress, check_rows=check_rows)
-        if outcome.interrupted:
-            raise KeyboardInterrupt
-        lead = _lead(store.rows(), going, figure, family)
-        going = _still_in(store.rows(), going, figure, family)
-        if len(going) < 2 or (lead is not None and known(lead)):
-            ended = "lead"
-            break
-        if look == looks[-1] and look < MOST_ROUNDS:
-            ended = "budget"
-    return _decide(store, finalists, default, figure, looks, screened.eliminated, ended, counted.runs)
+    looks = planned_looks(left, finalists, seconds_of_a_round(store, finalists, left))
+    return FinalPlan([one.config_id for one in finalists], looks, dict(screened.eliminated))
 
 
 def places_in_the_final(candidates: Sequence[Configuration], limits: Limits) -> int:
@@ -212,7 +250,7 @@ def round_seconds_at_first(default_seconds: float, candidates: int) -> float:
 
 
 def _after_screening(limits: Limits, store: Store) -> Limits:
-    """What the screening leaves: the same when a search goes on whose final has begun."""
+    """What the screening leaves."""
     rows = store.rows(SCREENING)
     seconds = sum(float(row["elapsed_seconds"]) for row in rows)
     return Limits(

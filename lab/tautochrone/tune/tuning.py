@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -38,7 +38,7 @@ from tautochrone.tune.objective import Objective, parse_objective
 from tautochrone.tune.options import TuneRequest
 from tautochrone.tune.paste import write_profile
 from tautochrone.tune.recorded import MOST_RECORD_FACTOR, space_of, undisturbed, write_space
-from tautochrone.tune.search import Limits, search
+from tautochrone.tune.search import FinalPlan, Limits, search
 from tautochrone.tune.services import Services
 from tautochrone.tune.showing import announce, show
 from tautochrone.tune.space import DEFAULT, Space, build_space, check_names, default_settings
@@ -87,11 +87,10 @@ def run_tune(request: TuneRequest, services: Services | None = None) -> TuneAnal
         context = _context(prepared, store)
         contexts.save(context, request.folder)
 
-        def keep(looks: Sequence[int]) -> Sequence[int]:
-            if not context.looks:
-                context.looks = tuple(looks)
-                contexts.save(context, request.folder)
-            return context.looks
+        def keep(planned: FinalPlan) -> None:
+            context.finalists, context.looks = tuple(planned.finalists), tuple(planned.looks)
+            context.eliminated = dict(planned.eliminated)
+            contexts.save(context, request.folder)
 
         decision = search(
             plan,
@@ -107,10 +106,10 @@ def run_tune(request: TuneRequest, services: Services | None = None) -> TuneAnal
             figure=prepared.objective.figure,
             cap_runs=prepared.objective.caps_time,
             check_rows=prepared.judging.check_rows,
-            looks_kept=keep,
+            planned=_planned(context),
+            on_planned=keep,
         )
         context.ended = decision.ended
-        context.eliminated = dict(decision.eliminated)
         context.notices = tuple(store.notices)
         executor.close()  # its nodes may be all that there are
         if decision.winner.name != DEFAULT:
@@ -238,8 +237,17 @@ def _context(prepared: Prepared, store: Store) -> TuneContext:
             Finding(knob=one.knob.name, values=one.values, because=one.because) for one in space.tried
         ),
         left_out=tuple(Finding(knob=name, values=(), because=why) for name, why in space.left_out),
+        finalists=before.finalists,
         looks=before.looks,
+        eliminated=before.eliminated,
     )
+
+
+def _planned(context: TuneContext) -> FinalPlan | None:
+    """The final of a search that goes on; None where it is still to be planned."""
+    if not context.finalists:
+        return None
+    return FinalPlan(context.finalists, context.looks, context.eliminated)
 
 
 def _record(prepared: Prepared, plan: Plan, store: Store, executor: Any, services: Services) -> None:
