@@ -175,6 +175,34 @@ def pasted(settings: dict[str, str], **fields: object) -> dict[str, str]:
     return {one.label: one.text for one in made}
 
 
+def test_an_effect_is_against_what_the_program_has_now() -> None:
+    """The default of a command with {threads} has a value too, and was compared with a mean of all times."""
+    times = {"2": 0.05, "1": 0.06, "4": 0.05}
+    rows = [
+        one
+        for count, seconds in times.items()
+        for more in ({}, {"X": "a"}, {"X": "b"})
+        for one in rows_of(
+            DEFAULT if count == "2" and not more else f"{count} {more}", {"threads": count, **more}, seconds
+        )
+    ]
+    found = analyse(rows, {}, context(base={"threads": "2"})).effects
+    assert {(one.knob, one.value) for one in found} == {
+        ("threads", "1"),
+        ("threads", "4"),
+        ("X", "a"),
+        ("X", "b"),
+    }
+    assert found[0].value == "1"
+    assert found[0].factor == pytest.approx(1.2, rel=0.01)
+    assert all(one.factor == pytest.approx(1, rel=0.01) for one in found[1:])
+
+
+def test_a_setting_that_all_candidates_have_has_no_effect_of_its_own() -> None:
+    found = main_effects([({"a": "1", "b": str(number % 2)}, 1.0 + number % 2) for number in range(8)])
+    assert found == ()
+
+
 def test_a_systemd_unit_finds_the_program_and_its_files() -> None:
     unit = pasted({"X": 'a "b" 5%'}, program=("sh", "-c", "echo $HOME 5%"))["systemd unit"]
     assert unit.splitlines() == [

@@ -43,7 +43,9 @@ def analyse(rows: Sequence[Row], machine: Mapping[str, Any], context: TuneContex
     settings = dict(winner.settings) if winner is not None and winner is not default else {}
     final = [row for row in rows if row.get("source", MEASURED) == MEASURED]
     finalists = [one for one in results if one.rounds]
-    effects = main_effects([(one.settings, one.figure) for one in results if one.figure is not None])
+    effects = main_effects(
+        [(_changed(one.settings, context), one.figure) for one in results if one.figure is not None]
+    )
     outline = TuneAnalysis(
         verdict_sentences=(),
         program=shlex.join(context.program),
@@ -127,7 +129,7 @@ def _result(
     figures = _figures(own, objective, in_final)
     interval = statistics.median_interval(figures) if figures else None
     settings = {name: str(value) for name, value in own[0]["config"].items()}
-    changed = {name: value for name, value in settings.items() if context.base.get(name) != value}
+    changed = _changed(settings, context)
     errors = [row["error"] for row in own if row["error"] is not None]
     remark = context.eliminated.get(own[0]["config_id"], "")
     if errors and not figures and errors[-1]["kind"] != "timeout":
@@ -147,6 +149,11 @@ def _result(
         stopped=not figures and all(row["error"]["kind"] == "timeout" for row in own),
         remark=remark,
     )
+
+
+def _changed(settings: Mapping[str, str], context: TuneContext) -> dict[str, str]:
+    """Settings without what the default has too."""
+    return {name: value for name, value in settings.items() if context.base.get(name) != value}
 
 
 def _disturbances(rows: Sequence[Row], machine: Mapping[str, Any]) -> list[str]:
