@@ -126,6 +126,25 @@ def test_larger_can_be_better() -> None:
     ]
     found = analyse(rows, {}, context(objective="regex-max:([0-9.]+) ns/day"))
     assert "25 % higher than now (25 to 25 %)" in found.verdict_sentences[0]
+    winner, default = found.candidates
+    assert (winner.figure, winner.low, winner.high, default.figure) == pytest.approx((12.5, 12.5, 12.5, 10))
+    assert winner.ratio is not None
+    assert winner.ratio.value == pytest.approx(1.25)
+    assert winner.ratio.verdict == "faster"
+
+
+def test_what_makes_a_larger_number_larger_is_called_more() -> None:
+    rates = {"": 10.0, "2": 20.0, "3": 30.0}
+    rows = [
+        one | {"detail": {"objective": rate * (1.1 if y else 1)}}
+        for x, rate in rates.items()
+        for y in ("", "a", "b")
+        for one in rows_of(
+            f"{x}{y}" or DEFAULT, {name: to for name, to in (("X", x), ("Y", y)) if to}, 1.0, 12
+        )
+    ]
+    found = analyse(rows, {}, context(objective="regex-max:([0-9.]+) ns/day"))
+    assert "What matters: X (3: 200 % more), Y (a: 10 % more)" in " ".join(found.verdict_sentences)
 
 
 def test_a_number_on_standard_error_counts_where_standard_output_has_none() -> None:

@@ -52,6 +52,7 @@ def analyse(rows: Sequence[Row], machine: Mapping[str, Any], context: TuneContex
         objective=context.objective,
         better=objective.less[0],
         unit=_UNITS.get(objective.kind, context.objective),
+        largest=objective.largest,
         winner=winner.name if winner is not None else DEFAULT,
         settings=settings,
         candidates=tuple(results),
@@ -103,7 +104,17 @@ def _results(rows: Sequence[Row], objective: Objective, context: TuneContext) ->
         result = _result(own, role, config_id in in_final, ratio, objective, context)
         spent = spent_of([row for row in own if row["error"] is None], longest_seconds)
         results.append(msgspec.structs.replace(result, spent=spent))
-    return sorted(results, key=lambda one: (one.figure is None, not one.rounds, one.figure or 0.0))
+    results.sort(key=lambda one: (one.figure is None, not one.rounds, one.figure or 0.0))
+    return [_as_printed(one) for one in results] if objective.largest else results
+
+
+def _as_printed(one: CandidateResult) -> CandidateResult:
+    """A candidate whose figures are one by what the program printed, with the printed ones."""
+    figure, low, high = (None if value is None else 1.0 / value for value in (one.figure, one.high, one.low))
+    ratio = one.ratio
+    if ratio is not None:
+        ratio = msgspec.structs.replace(ratio.inverse(), verdict=ratio.verdict)
+    return msgspec.structs.replace(one, figure=figure, low=low, high=high, ratio=ratio)
 
 
 def _seconds(rows: Sequence[Row]) -> list[float]:

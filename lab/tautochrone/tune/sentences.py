@@ -45,15 +45,14 @@ def _use(winner: CandidateResult, analysis: TuneAnalysis, objective: Objective) 
 
 def amount(ratio: Ratio, objective: Objective) -> str:
     """Ratio 0.77 (0.73 to 0.81) → "23 % less time than now (19 to 27 %)"."""
-    found = ratio.inverse() if objective.largest else ratio
-    assert found.value is not None
-    assert found.low is not None
-    assert found.high is not None
+    assert ratio.value is not None
+    assert ratio.low is not None
+    assert ratio.high is not None
     if objective.largest:
-        low, middle, high = (percent(100 * (one - 1)) for one in (found.low, found.value, found.high))
+        low, middle, high = (percent(100 * (one - 1)) for one in (ratio.low, ratio.value, ratio.high))
         return f"{middle} % higher than now ({low} to {high} %)"
     what = "less time" if objective.kind == "time" else objective.less[0]
-    low, middle, high = (percent(100 * (1 - one)) for one in (found.high, found.value, found.low))
+    low, middle, high = (percent(100 * (1 - one)) for one in (ratio.high, ratio.value, ratio.low))
     return f"{middle} % {what} than now ({low} to {high} %)"
 
 
@@ -62,7 +61,8 @@ def _leave(default: CandidateResult, analysis: TuneAnalysis, objective: Objectiv
     runs = count(analysis.runs, "run")
     if not rivals:
         return f"Leave it as it is: {_unresolved(analysis)}, {runs}."
-    nearest = min(rivals, key=lambda one: one.ratio.value or 1.0 if one.ratio is not None else 1.0)
+    by_ratio = sorted(rivals, key=lambda one: one.ratio.value or 1.0 if one.ratio is not None else 1.0)
+    nearest = by_ratio[-1 if analysis.largest else 0]
     assert nearest.ratio is not None
     assert nearest.ratio.low is not None
     assert nearest.ratio.high is not None

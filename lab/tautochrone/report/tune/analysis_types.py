@@ -13,9 +13,10 @@ Role = Literal["default", "winner", "finalist", "screened"]
 
 
 class CandidateResult(msgspec.Struct, frozen=True, kw_only=True):
-    """One candidate. ``figure``: the median, of the final's rounds if it was there.
+    """One candidate. ``figure``: the median, of the final's rounds if it was there, as the program has it.
 
-    ``ratio`` is its figure by the default's in the same rounds, below 1 if better; None outside the final.
+    ``ratio`` is its figure by the default's in the same rounds, with the verdict "faster" if that is better;
+    None outside the final.
     """
 
     name: str
@@ -62,6 +63,7 @@ class TuneAnalysis(Analysis, frozen=True, kw_only=True):
     objective: str
     better: str  # "faster": what a ratio below 1 is
     unit: str  # heading of the figures: "time", "memory", …
+    largest: bool = False  # whether a ratio above 1 is better
     winner: str
     settings: Mapping[str, str]
     candidates: tuple[CandidateResult, ...]

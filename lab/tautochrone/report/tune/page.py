@@ -110,7 +110,8 @@ def _figure(name: str, analysis: TuneAnalysis, records: Sequence[Record]) -> Fig
     explanations = {
         "final": (
             "The ratio of the two runs of a round, its median over the rounds and the interval of the exact "
-            "sign test. Left of 1 is better than now; where the bar crosses 1, no difference is resolved."
+            f"sign test. {'Right' if analysis.largest else 'Left'} of 1 is better than now; where the bar "
+            "crosses 1, no difference is resolved."
         ),
         "candidates": (
             "Medians. Those of the screening rest on few runs and only chose the finalists: a lucky one "
@@ -161,7 +162,11 @@ def _candidate_records(analysis: TuneAnalysis) -> list[Record]:
             "rounds": one.rounds,
         }
         for place, one in enumerate(
-            sorted((one for one in analysis.candidates if one.figure), key=lambda one: one.figure or 0.0)
+            sorted(
+                (one for one in analysis.candidates if one.figure),
+                key=lambda one: one.figure or 0.0,
+                reverse=analysis.largest,
+            )
         )
     ]
 
