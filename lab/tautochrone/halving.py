@@ -47,8 +47,9 @@ class Rules:
 
     With a `doubt` above 0 rank alone drops nobody who lies less than so many standard errors of a difference
     behind the best, as far as the spread of the runs is known: then a stage may leave in more, and screening
-    goes on until its part of the time or of the runs is used. `stops_forgiven`: a stopped run counts as one
-    of the time at which it was stopped, until a configuration has so many more of them than good runs.
+    goes on until its part of the time or of the runs is used. `stops_forgiven`: where runs are capped,
+    a stopped one counts as one of the time at which it was stopped, until a configuration has so many more of
+    them than good runs.
     """
 
     finalists: int = 4
@@ -232,10 +233,14 @@ class _Screen:
                 self._keep(one, number, row["elapsed_seconds"])
 
     def _is_forgiven(self, one: Configuration) -> bool:
-        """Whether the stopped runs so far may have been the work of others."""
+        """Whether the stopped runs so far may have been the work of others.
+
+        Never where runs are not capped: then they hang, and their time is not what the figure is of.
+        """
         stops = self._stops[one.config_id]
         good = len(self._logs.get(one.config_id, ())) - (stops - 1)
-        return bool(self.rules.stops_forgiven) and stops <= good + self.rules.stops_forgiven
+        forgiven = self.rules.cap_runs and self.rules.stops_forgiven > 0
+        return forgiven and stops <= good + self.rules.stops_forgiven
 
     def _keep(self, one: Configuration, number: int, figure: float) -> None:
         self._logs.setdefault(one.config_id, {})[number] = log(figure)

@@ -207,6 +207,15 @@ def test_a_candidate_with_good_runs_survives_stops(search: Search) -> None:
     assert len([row for row in search.rows("screening") if row["error"]]) >= 2
 
 
+def test_a_run_that_hangs_has_no_figure_where_that_is_not_time(search: Search) -> None:
+    """Its seconds were taken for bytes, of which nobody had fewer: all others were out."""
+    rules = Rules(
+        finalists=2, stage_rounds=(1,), stops_forgiven=1, figure=lambda row: 1e7 * float(row["seconds"])
+    )
+    found = search.run(plan(*ladder(4), configuration("hangs", "hang")), rules)
+    assert names(found) == ["c0", "c1"]
+
+
 def test_each_group_has_its_own_finalists(search: Search) -> None:
     small = [configuration(f"s{n}", f"seconds {1 + 0.02 * n}", "size=1") for n in range(8)]
     large = [configuration(f"l{n}", f"seconds {10 - 0.2 * n}", "size=2") for n in range(8)]

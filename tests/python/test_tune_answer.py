@@ -117,6 +117,18 @@ def test_what_failed_never_wins_and_is_named() -> None:
     assert any("bad (it was killed by SIGSEGV)" in one for one in found.verdict_sentences)
 
 
+def test_a_hang_is_no_slowness_where_the_objective_is_not_time() -> None:
+    hung = {"kind": "timeout", "message": "it was stopped at the time limit of 10 s"}
+    rows = [
+        *rows_of(DEFAULT, {}, 1.0, max_rss_bytes=1 << 20),
+        *rows_of("other", FASTER, 1.0, max_rss_bytes=1 << 20),
+        *rows_of("hangs", {"X": "1"}, 10.0, 1, "screening", error=hung),
+    ]
+    said = " ".join(analyse(rows, {}, context(objective="memory")).verdict_sentences)
+    assert "1 candidate failed and cannot win: hangs (it was stopped at the time limit of 10 s)" in said
+    assert "1.3 times" not in said
+
+
 def test_larger_can_be_better() -> None:
     objective = parse_objective("regex-max:([0-9.,]+) ns/day")
     assert objective.matched("1.5 ns/day\nthen 3,000.5 ns/day") == 3000.5

@@ -143,7 +143,8 @@ def _result(
     changed = _changed(settings, context)
     errors = [row["error"] for row in own if row["error"] is not None]
     remark = context.eliminated.get(own[0]["config_id"], "")
-    if errors and not figures and errors[-1]["kind"] != "timeout":
+    stopped = not figures and all(row["error"]["kind"] == "timeout" for row in own)
+    if errors and not figures and (errors[-1]["kind"] != "timeout" or not objective.caps_time):
         remark = errors[-1]["message"]
     return CandidateResult(
         name=own[0]["name"],
@@ -157,7 +158,7 @@ def _result(
         high=interval.high if interval and in_final else None,
         rounds=len(figures) if in_final else 0,
         ratio=as_ratio(compared) if compared is not None else None,
-        stopped=not figures and all(row["error"]["kind"] == "timeout" for row in own),
+        stopped=stopped and objective.caps_time,
         remark=remark,
     )
 
