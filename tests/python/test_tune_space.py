@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from tautochrone.tune.options import (
     parse_budget,
     parse_environment,
     parse_fixed,
+    parse_launcher,
     parse_range,
 )
 from tautochrone.tune.services import Services
@@ -523,6 +525,14 @@ def test_ranges() -> None:
         parse_range("4..1", "--threads")
     with pytest.raises(TautoError, match=r"has 1000 values; 1 to 64"):
         parse_range("1..1000", "--threads")
+
+
+@pytest.mark.parametrize(
+    ("option", "parse"), [("--arg", lambda text: parse_arguments([text])), ("--launcher", parse_launcher)]
+)
+def test_words_with_an_open_quote_are_an_error(option: str, parse: Callable[[str], object]) -> None:
+    with pytest.raises(TautoError, match=rf"{option} .it's. cannot be taken apart.*no closing quotation"):
+        parse("it's")
 
 
 def test_variables_and_fixed_settings() -> None:

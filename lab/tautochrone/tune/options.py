@@ -110,7 +110,7 @@ def parse_fixed(texts: Sequence[str]) -> dict[str, str]:
 
 def parse_arguments(texts: Sequence[str]) -> tuple[tuple[str, ...], ...]:
     """["-t {threads}"] → (("-t", "{threads}"),)."""
-    return tuple(tuple(shlex.split(text)) for text in texts)
+    return tuple(_words(text, "--arg") for text in texts)
 
 
 def placeholders(words: Sequence[str]) -> tuple[str, ...]:
@@ -120,4 +120,15 @@ def placeholders(words: Sequence[str]) -> tuple[str, ...]:
 
 def parse_launcher(text: str) -> tuple[str, ...]:
     """Read "srun -N1" as ("srun", "-N1")."""
-    return tuple(shlex.split(text))
+    return _words(text, "--launcher")
+
+
+def _words(text: str, option: str) -> tuple[str, ...]:
+    """The words that a shell would make of a text. TautoError where a quote is left open."""
+    try:
+        return tuple(shlex.split(text))
+    except ValueError as error:
+        raise TautoError(
+            f"{option} {text!r} cannot be taken apart into words: {str(error).lower()}",
+            "Close each quote, or put a backslash before one that is meant",
+        ) from error
