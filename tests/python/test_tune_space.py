@@ -377,6 +377,23 @@ def test_thread_counts_that_nothing_takes_are_an_error_with_the_reason() -> None
     )
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    ["nice=low", "cpus=all", "weighted_places=0,1", "weighted_places=0:0", "mpi_ranks=4", "mpi_ranks=0x2"],
+)
+@pytest.mark.parametrize("option", ["fixed", "environment"])
+def test_a_value_that_a_knob_cannot_have_is_an_error(wrong: str, option: str) -> None:
+    name, _, value = wrong.partition("=")
+    with pytest.raises(TautoError, match=r"Write it like"):
+        space("libgomp", request={option: {name: value if option == "fixed" else (value,)}})
+
+
+def test_words_in_braces_may_not_be_called_as_a_knob_is() -> None:
+    """The program's own number of CPUs set the CPUs that it may use, too."""
+    with pytest.raises(TautoError, match=r"\{cpus\} cannot stand in the command.*Give it another name"):
+        space(request={"command": ("solver", "--cpus", "{cpus}"), "values": {"cpus": ("1", "2")}})
+
+
 def test_values_that_stand_nowhere_are_an_error() -> None:
     with pytest.raises(TautoError, match=r"--value level changes nothing.*Write \{level\} into the command"):
         space("libgomp", request={"values": {"level": ("1", "2")}})

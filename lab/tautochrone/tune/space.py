@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -29,6 +30,11 @@ _CPUS = "cpus"
 _JVM_PROCESSORS = "jvm_processors"
 _SIZED_BY_MASK = ("tbb", "qt")  # no variable sets their number of threads: the CPUs that they may use do
 _SLOTS = "slot:PE="
+_WRITTEN = {  # what the values of knobs that are no variables look like, and one for example
+    "nice": (r"-?[0-9]+", "5"),
+    "weighted_places": (r"[0-9]+:[1-9][0-9]*(,[0-9]+:[1-9][0-9]*)*", "0:4,1:1"),
+    "mpi_ranks": (r"[1-9][0-9]*x[1-9][0-9]*", "4x2"),
+}
 _MOST_COMBINATIONS = 1_000_000  # looked at; a random part of more
 
 
@@ -193,8 +199,18 @@ def check_names(request: TuneRequest) -> None:
                 f"there is no knob {text.partition('=')[0]!r} to try or to exclude",
                 f"There are {', '.join(sorted(names))}",
             )
+    for name, value in request.fixed.items():
+        _check_value(f"--fix {name}={value}", name, value)
+    for name, values in request.environment.items():
+        for value in values:
+            _check_value(f"--env {name}={value}", name, value)
     in_command = _in_command(request)
     for name in in_command:
+        if name in knobs():
+            raise TautoError(
+                f"{{{name}}} cannot stand in the command: {name} is a knob, which would be set too",
+                f"Give it another name, such as {{own_{name}}}",
+            )
         if name not in request.values:
             option = "--threads 1..16" if name == THREADS else f"--value {name}=a,b"
             raise TautoError(f"nothing says what {{{name}}} stands for", f"Add {option}")
@@ -204,6 +220,16 @@ def check_names(request: TuneRequest) -> None:
                 f"--value {name} changes nothing: {{{name}}} stands nowhere in the command",
                 f"Write {{{name}}} into the command, or add --arg '{{{name}}}'",
             )
+
+
+def _check_value(option: str, name: str, value: str) -> None:
+    """TautoError for a value that a knob cannot have, of those that tauto itself has to read."""
+    if name in _WRITTEN:
+        pattern, like = _WRITTEN[name]
+        if not re.fullmatch(pattern, value):
+            raise TautoError(f"{option} is no value of {name}", f"Write it like {name}={like}")
+    elif name == _CPUS:
+        parse_cpus(value)
 
 
 def _in_command(request: TuneRequest) -> tuple[str, ...]:
