@@ -365,6 +365,16 @@ def test_braces_without_values_are_an_error() -> None:
         space(request={"command": ("xz", "-{level}")})
 
 
+def test_braces_that_the_program_reads_stay_where_they_stand_for_themselves() -> None:
+    awk = {"command": ("awk", "{print}", "file"), "environment": {"X": ("a",)}}
+    with pytest.raises(TautoError, match=r"if the program itself reads \{print\}, add --value 'print=:\{pr"):
+        space(request=awk)
+    found = space(request={**awk, "values": parse_environment(["print=:{print}"], "--value")})
+    runs = [applied(("awk", "{print}", "file"), (), one.settings) for one in found.candidates]
+    assert all(one.command == ("awk", "{print}", "file") for one in runs)
+    assert {"X": "a"} in [one.environment for one in runs]
+
+
 def test_thread_counts_that_nothing_takes_are_an_error_with_the_reason() -> None:
     threads = {"values": {"threads": ("1", "2")}}
     with pytest.raises(TautoError, match=r"--threads 1,2 changes nothing.*no libgomp or libomp.*xz -T\{thr"):

@@ -213,7 +213,10 @@ def check_names(request: TuneRequest) -> None:
             )
         if name not in request.values:
             option = "--threads 1..16" if name == THREADS else f"--value {name}=a,b"
-            raise TautoError(f"nothing says what {{{name}}} stands for", f"Add {option}")
+            raise TautoError(
+                f"nothing says what {{{name}}} stands for",
+                f"Add {option}; if the program itself reads {{{name}}}, add --value '{name}=:{{{name}}}'",
+            )
     for name in request.values:
         if name not in in_command and name != THREADS:
             raise TautoError(
