@@ -209,6 +209,24 @@ def test_objectives_that_are_none(words: str, said: str) -> None:
         parse_objective(words)
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (
+            {"most_candidates": 1},
+            r"--candidates 1 is less than the program as it is and one other.*2 or more",
+        ),
+        ({"repeat": 0}, r"--repeat 0 .*1 or more"),
+        ({"record_rounds": 0}, r"--record-rounds 0 .*1 or more"),
+        ({"time_limit_seconds": 0.0}, r"--time-limit 0 leaves no time.*seconds above 0"),
+        ({"time_limit_seconds": -1.0}, r"--time-limit -1 leaves no time"),
+    ],
+)
+def test_numbers_with_which_nothing_could_run(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(TautoError, match=said):
+        check("true", **options)
+
+
 def test_several_nodes_need_a_launcher() -> None:
     with pytest.raises(TautoError, match=r"--nodes 4 without --launcher.*srun"):
         check("true", nodes=4)

@@ -61,6 +61,22 @@ class TuneRequest:
         return (*objective, *check, *launcher, *(name for name, given in flags if given))
 
 
+def check_numbers(request: TuneRequest) -> None:
+    """TautoError for numbers with which nothing could be run or compared."""
+    least = (
+        ("--candidates", request.most_candidates, 2, "the program as it is and one other"),
+        ("--repeat", request.repeat, 1, "one run of the command"),
+        ("--record-rounds", request.record_rounds, 1, "one round"),
+    )
+    for option, given, wanted, what in least:
+        if given < wanted:
+            raise TautoError(f"{option} {given} is less than {what}", f"Ask for {wanted} or more")
+    if request.time_limit_seconds is not None and not 0 < request.time_limit_seconds < float("inf"):
+        raise TautoError(
+            f"--time-limit {request.time_limit_seconds:g} leaves no time to run", "Name seconds above 0"
+        )
+
+
 def parse_budget(text: str) -> float:
     """Read "90", "90s", "5m" or "1h" as seconds. TautoError for anything else and for nothing."""
     found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*(s|m|min|h|)", text.strip())

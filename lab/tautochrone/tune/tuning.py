@@ -35,7 +35,7 @@ from tautochrone.tune.effect_check import Effect, read_displayed, took_effect
 from tautochrone.tune.judging import Judging
 from tautochrone.tune.nodes import alike
 from tautochrone.tune.objective import Objective, parse_objective
-from tautochrone.tune.options import TuneRequest
+from tautochrone.tune.options import TuneRequest, check_numbers
 from tautochrone.tune.paste import write_profile
 from tautochrone.tune.recorded import MOST_RECORD_FACTOR, space_of, undisturbed, write_space
 from tautochrone.tune.search import FinalPlan, Limits, search
@@ -135,6 +135,7 @@ def prepare(request: TuneRequest, services: Services) -> Prepared:
     """Everything before the first measured run. TautoError for the first thing that stands in the way."""
     if not request.command:
         raise TautoError("no command was given", "Write it behind two dashes: tauto tune -- ./solver case")
+    check_numbers(request)
     objective = parse_objective(request.objective)
     check_spreading(request, objective)
     judging = Judging(objective, request.check, request.same_output)
