@@ -278,6 +278,15 @@ def test_lines_to_paste_have_the_settings_of_each_place() -> None:
     assert "CPUAffinity=0 1 2" in pinned["systemd unit"]
 
 
+def test_lines_that_go_on_from_the_rows_can_be_pasted() -> None:
+    """--fresh was given to the program, and a folder with a blank was two words."""
+    found = answer(folder="my results", command="tauto tune --budget 1m -- ./solver 'case 1'")
+    lines = {one.label: one.text for one in found.commands}
+    assert lines["Measure this again"] == "tauto tune --budget 1m --fresh -- ./solver 'case 1'"
+    assert lines["Run it with this answer"] == "tauto run 'my results/profile.json' -- ./solver case.in"
+    assert lines["Write this report again"] == "tauto report 'my results'"
+
+
 def test_a_dockerfile_has_values_with_quotes_and_dollars_as_they_are() -> None:
     lines = pasted({"X": 'a "b" $HOME \\'})["Dockerfile"]
     assert lines.splitlines()[0] == r'ENV X="a \"b\" \$HOME \\"'

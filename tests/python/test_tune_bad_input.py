@@ -214,7 +214,7 @@ def test_objectives_that_are_none(words: str, said: str) -> None:
     [
         (
             {"most_candidates": 1},
-            r"--candidates 1 is less than the program as it is and one other.*2 or more",
+            r"--candidates 1 is less than the program as it is.*2 or more",
         ),
         ({"repeat": 0}, r"--repeat 0 .*1 or more"),
         ({"record_rounds": 0}, r"--record-rounds 0 .*1 or more"),

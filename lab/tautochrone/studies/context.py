@@ -5,6 +5,7 @@ It is kept in ``study.json`` next to the rows, so that ``tauto report`` writes t
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -36,11 +37,13 @@ class StudyContext(msgspec.Struct, kw_only=True):
     @property
     def commands(self) -> tuple[Command, ...]:
         """Lines that repeat the study or go on from its rows."""
+        folder = shlex.quote(self.folder)
+        own, dashes, program = self.command.partition(" -- ")  # behind the dashes it would be the program's
         return (
-            Command(label="Measure this again", text=f"{self.command} --fresh"),
-            Command(label="Write this report again", text=f"tauto report {self.folder}"),
-            Command(label="All rows as a table", text=f"tauto export {self.folder} --format csv"),
-            Command(label="Compare with another result", text=f"tauto compare {self.folder} OTHER"),
+            Command(label="Measure this again", text=f"{own} --fresh{dashes}{program}"),
+            Command(label="Write this report again", text=f"tauto report {folder}"),
+            Command(label="All rows as a table", text=f"tauto export {folder} --format csv"),
+            Command(label="Compare with another result", text=f"tauto compare {folder} OTHER"),
         )
 
 

@@ -20,7 +20,7 @@ from tautochrone.tune.context import TuneContext
 from tautochrone.tune.effects import main_effects
 from tautochrone.tune.knobs import in_words
 from tautochrone.tune.objective import Objective, parse_objective
-from tautochrone.tune.paste import PROFILE_FILE, settings_to_paste
+from tautochrone.tune.paste import run_line, settings_to_paste
 from tautochrone.tune.sentences import sentences
 from tautochrone.tune.space import DEFAULT
 from tautochrone.tune.verdict import claims, verdict
@@ -73,8 +73,7 @@ def analyse(rows: Sequence[Row], machine: Mapping[str, Any], context: TuneContex
 
 
 def _commands(context: TuneContext) -> tuple[Command, ...]:
-    apply = f"tauto run {context.folder}/{PROFILE_FILE} -- {shlex.join(context.program)}"
-    return (Command(label="Run it with this answer", text=apply), *context.commands)
+    return (Command(label="Run it with this answer", text=run_line(context)), *context.commands)
 
 
 def _results(rows: Sequence[Row], objective: Objective, context: TuneContext) -> list[CandidateResult]:

@@ -26,12 +26,11 @@ def settings_to_paste(context: TuneContext, settings: Mapping[str, str]) -> tupl
         return ()
     made = applied(context.program, context.arguments, settings, context.has_openmp)
     command = shlex.join(made.command)
-    profile = f"{context.folder}/{PROFILE_FILE}"
     return (
         Settings(
             label="tauto run",
             language="shell",
-            text=f"tauto run {shlex.quote(profile)} -- {shlex.join(context.program)}",
+            text=run_line(context),
             why="Applies the profile, says where the kernel gave something else, and gets out of the way.",
         ),
         Settings(label="Shell", language="shell", text=_shell(made, command)),
@@ -39,6 +38,12 @@ def settings_to_paste(context: TuneContext, settings: Mapping[str, str]) -> tupl
         Settings(label="Slurm script", language="shell", text=_slurm(made, command, context.mpi_launcher)),
         Settings(label="Dockerfile", language="dockerfile", text=_docker(made)),
     )
+
+
+def run_line(context: TuneContext) -> str:
+    """The line that applies the profile."""
+    profile = shlex.quote(f"{context.folder}/{PROFILE_FILE}")
+    return f"tauto run {profile} -- {shlex.join(context.program)}"
 
 
 def _nice(made: Applied) -> list[str]:
