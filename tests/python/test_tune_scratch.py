@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from contextlib import closing
 from pathlib import Path
 
@@ -70,6 +71,18 @@ def test_a_link_to_a_folder_above_is_not_copied_without_end(tmp_path: Path) -> N
     Path("up-and-back").mkdir()
     Path("up-and-back/here").symlink_to(Path.cwd())
     ran("test -d up && test ! -e up/here && test ! -e up-and-back/here")
+
+
+def test_a_copy_below_what_is_copied_holds_no_copy_of_itself(
+    in_an_empty_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In /tmp it was copied into itself until its name was too long."""
+    monkeypatch.setattr(tempfile, "tempdir", str(in_an_empty_folder))
+    (in_an_empty_folder / "data").write_text("1")
+    with Scratch()() as folder:
+        assert folder is not None
+        assert folder.parent == in_an_empty_folder
+        assert [one.name for one in folder.iterdir()] == ["data"]
 
 
 def test_what_is_no_file_is_not_waited_for() -> None:

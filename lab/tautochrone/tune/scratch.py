@@ -47,7 +47,8 @@ class Scratch:
         folder = Path(tempfile.mkdtemp(prefix="tauto-scratch-", dir=parent))
         try:
             here = Path.cwd()
-            left_out = {here / _RESULTS} | ({self.results.absolute()} if self.results is not None else set())
+            left_out = {here / _RESULTS, folder.resolve()}  # temporary files may go here
+            left_out |= {self.results.absolute()} if self.results is not None else set()
             try:
                 _Copy(here, folder, frozenset(left_out), self.most_bytes).run()
             except OSError as error:
