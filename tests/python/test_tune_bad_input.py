@@ -98,6 +98,13 @@ def test_a_number_that_is_not_positive() -> None:
         check("echo speed: 0", objective="regex:speed: ([0-9.]+)")
 
 
+@pytest.mark.parametrize("said", ["inf", "nan"])
+def test_a_number_that_is_endless_or_none(said: str) -> None:
+    """Its inverse is 0, and the search took the logarithm of that."""
+    with pytest.raises(TautoError, match=rf"it printed {said}, which is no figure, for .*in its default run"):
+        check(f"echo rate {said}", objective="regex-max:rate (.+)")
+
+
 def test_a_command_that_goes_into_the_background() -> None:
     with pytest.raises(TautoError, match=r"goes on in the background.*left: (sleep|setsid|sh).*foreground"):
         check("setsid sleep 30 & true")

@@ -41,8 +41,9 @@ class Judging:
             record[MEMORY] = printed.observed["memory_bytes"]
         if self.objective.kind == "regex":
             value = self.objective.matched(printed.output, printed.errors)
-            if value is None or not value > 0:
-                what = "nothing that matches" if value is None else f"{value:g}, which is not positive, for"
+            if value is None or not 0 < value < float("inf"):
+                no_figure = "" if value is None else "not positive" if value <= 0 else "no figure"
+                what = f"{value:g}, which is {no_figure}, for" if no_figure else "nothing that matches"
                 assert self.objective.pattern is not None
                 pattern = self.objective.pattern.pattern
                 return record, RunError(
