@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import sys
 from pathlib import Path
@@ -21,6 +22,8 @@ from tune_fakes import compiled, here
     ("words", "programs", "through"),
     [
         ("sh -c true", ["true"], ["sh"]),
+        ("bash -lc sleep", ["sleep"], ["bash"]),
+        ("bash -euo pipefail -c sleep", ["sleep"], ["bash"]),
         ("env A=1 B=2 nice -n 5 sleep 1", ["sleep"], ["env", "nice"]),
         ("taskset -c 0,1 sleep 1", ["sleep"], ["taskset"]),
         ("timeout -k 5 10 sleep 1", ["sleep"], ["timeout"]),
@@ -127,6 +130,23 @@ def test_the_programs_that_a_script_names(tmp_path: Path) -> None:
     found = behind([str(script)])
     assert [path.name for path in found.programs] == ["sleep", "sort"]
     assert found.is_script
+
+
+def test_a_script_with_a_word_like_an_option_of_the_shell_is_still_the_script(tmp_path: Path) -> None:
+    script = executable(tmp_path / "job", "#!/bin/sh\nsort -n /dev/null\n")
+    assert [path.name for path in behind(["sh", "-e", str(script), "-c", "sleep"]).programs] == ["sort"]
+
+
+def test_a_command_of_a_script_goes_on_in_the_next_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The launcher's line, which ended in a backslash, was not read at all."""
+    executable(tmp_path / "mpirun", "#!/bin/sh\n")
+    script = executable(tmp_path / "job", "#!/bin/sh\nmpirun -n 2 \\\n  sort \\\n  -n\n")
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    found = behind([str(script)])
+    assert found.mpi_launcher == "mpirun"
+    assert [path.name for path in found.programs] == ["sort"]
 
 
 def test_a_command_that_is_not_there_says_how_to_write_it() -> None:

@@ -248,9 +248,18 @@ def _after_mpi_options(launcher: str, words: list[str]) -> list[str]:
 
 
 def _of_shell(shell: Path, words: list[str]) -> Behind:
-    if "-c" in words and words.index("-c") + 1 < len(words):
-        return _of_lines(words[words.index("-c") + 1], shell.name)
-    script = next((Path(word) for word in words if not word.startswith("-")), None)
+    """What -c tells a shell, also among other letters (``bash -lc``), else its script."""
+    told = False
+    while words and words[0][:1] in ("-", "+"):
+        option, words = words[0], words[1:]
+        if option in ("-", "--"):
+            break
+        told = told or (re.fullmatch(r"-[A-Za-z]*c[A-Za-z]*", option) is not None)
+        if re.fullmatch(r"[-+][A-Za-z]*[oO]|--rcfile|--init-file", option):
+            words = words[1:]
+    if told and words:
+        return _of_lines(words[0], shell.name)
+    script = Path(words[0]) if words else None
     return _of_file(script) if script is not None and script.is_file() else Behind((shell,))
 
 
@@ -283,7 +292,7 @@ def _of_lines(text: str, name: str) -> Behind:
     """The commands that stand in the lines of a shell script, where they are programs that can be found."""
     programs: dict[Path, None] = {}
     launcher = None
-    for line in re.split(r"[\n;|&]+", text):
+    for line in re.split(r"[\n;|&]+", text.replace("\\\n", " ")):
         with suppress(ValueError, TautoError):
             words = shlex.split(line, comments=True)
             while words and re.fullmatch(r"\w+=.*|exec|then|do|else|if|!|time|\{|\(", words[0]):
