@@ -58,6 +58,14 @@ def test_a_command_that_does_not_exist() -> None:
         check(("./solver",))
 
 
+def test_a_script_that_does_not_say_what_reads_it(tmp_path: Path) -> None:
+    script = tmp_path / "job"
+    script.write_text("sleep 1\n")
+    script.chmod(0o755)
+    with pytest.raises(TautoError, match=r"cannot be started.*first line name what reads it, as #!/bin/sh"):
+        check((str(script),))
+
+
 def test_a_command_that_fails_as_it_is() -> None:
     with pytest.raises(TautoError, match=r"fails as it is, with exit code 3: no such case.*Put that right"):
         check("echo no such case >&2; exit 3")

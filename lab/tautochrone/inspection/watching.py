@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -50,6 +51,8 @@ def watch(
         answer = executor.answer(asked, time_limit_seconds, folder, output_file)
     if "start_error" in answer:
         where = "Write the command as the shell would find it"
+        if answer["start_error"] == errno.ENOEXEC:
+            where = "Let its first line name what reads it, as #!/bin/sh does, or start it with that: sh FILE"
         if not runs_here:
             where = "Nodes need the same files: put the program where all of them see it"
         raise TautoError(f"{command[0]} cannot be started: {os.strerror(answer['start_error'])}", where)
