@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -21,6 +22,7 @@ from tautochrone.tune.judging import Judging
 from tautochrone.tune.objective import parse_objective
 from tautochrone.tune.options import TuneRequest
 from tautochrone.tune.services import Services
+from tautochrone.tune.trial import input_is_lost
 from tautochrone.tune.tuning import _meter, prepare
 from tune_fakes import machine
 
@@ -64,6 +66,21 @@ def test_a_script_that_does_not_say_what_reads_it(tmp_path: Path) -> None:
     script.chmod(0o755)
     with pytest.raises(TautoError, match=r"cannot be started.*first line name what reads it, as #!/bin/sh"):
         check((str(script),))
+
+
+def test_input_that_no_run_would_read_is_noticed(tmp_path: Path) -> None:
+    """tauto tune -- sort < numbers measured how long sorting nothing takes, and did not say so."""
+    (tmp_path / "numbers").write_text("2\n1\n")
+    with (tmp_path / "numbers").open() as file, Path("/dev/null").open() as nothing:
+        assert input_is_lost(file.fileno())
+        assert not input_is_lost(nothing.fileno())
+    reading, writing = os.pipe()
+    assert not input_is_lost(reading)
+    os.write(writing, b"1\n")
+    assert input_is_lost(reading)
+    os.close(writing)
+    os.close(reading)
+    assert not input_is_lost(reading)
 
 
 def test_a_command_that_fails_as_it_is() -> None:

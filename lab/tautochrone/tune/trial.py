@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import shlex
+import stat
+import termios
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
@@ -61,6 +64,19 @@ def try_out(made: Applied, request: TuneRequest, judging: Judging) -> Watched:
     if not request.scratch:
         _refuse_same_file(request, before, words)
     return watched
+
+
+def input_is_lost(descriptor: int = 0) -> bool:
+    """Whether somebody gives us a file or what another program prints, which no run will read."""
+    try:
+        mode = os.fstat(descriptor).st_mode
+    except OSError:
+        return False
+    if not stat.S_ISFIFO(mode):
+        return stat.S_ISREG(mode)
+    waiting = bytearray(4)  # how many bytes
+    fcntl.ioctl(descriptor, termios.FIONREAD, waiting)
+    return any(waiting)
 
 
 def check_budget(request: TuneRequest, seconds: float, candidates: int) -> None:

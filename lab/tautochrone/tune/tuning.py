@@ -43,7 +43,7 @@ from tautochrone.tune.services import Services
 from tautochrone.tune.showing import announce, show
 from tautochrone.tune.space import DEFAULT, Space, build_space, check_names, default_settings
 from tautochrone.tune.spreading import check_spreading, runs_elsewhere
-from tautochrone.tune.trial import check_budget, summary, try_out
+from tautochrone.tune.trial import check_budget, input_is_lost, summary, try_out
 from tautochrone.tune.values import place_of
 
 STUDY = "tune"
@@ -141,6 +141,11 @@ def prepare(request: TuneRequest, services: Services) -> Prepared:
     judging = Judging(objective, request.check, request.same_output)
     behind(request.command)  # what cannot be found is said before anything runs
     check_names(request)
+    if input_is_lost():
+        services.say(
+            "tauto: warning: runs have no standard input, and what is given here is read by none. "
+            "Let the command open it: tauto tune -- sh -c './solver < case.in'"
+        )
     meter = _meter(request, objective, services)
     machine = _read_machine(request, "none", services)
     made = applied(request.command, request.arguments, default_settings(request))
