@@ -173,6 +173,12 @@ def test_a_budget_that_is_too_small_for_two_rounds() -> None:
         check("sleep 0.2", budget_seconds=0.9)
 
 
+def test_a_budget_that_is_too_small_because_of_the_check() -> None:
+    """Its time was in no budget: 8 seconds became 26."""
+    with pytest.raises(TautoError, match=r"too small for 2 rounds of .* candidates"):
+        check("true", budget_seconds=3.0, check="sleep 0.7")
+
+
 def test_a_command_that_does_not_end() -> None:
     with pytest.raises(TautoError, match=r"did not end within 0\.3 s.*--time-limit"):
         check("sleep 30", time_limit_seconds=0.3)

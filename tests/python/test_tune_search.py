@@ -171,6 +171,22 @@ def test_the_budget_holds_also_where_so_few_race_that_none_is_screened(race: Rac
     assert 15 < race.clock.monotonic() < 36
 
 
+@pytest.mark.parametrize("count", [2, 12])
+def test_a_budget_holds_what_each_run_takes_beside_its_own_time(race: Race, count: int) -> None:
+    class Checked(MockExecutor):
+        """Each run is looked at for two seconds once it has ended."""
+
+        def run(self, configuration: Configuration, time_limit: float) -> RunResult:
+            result = super().run(configuration, time_limit)
+            race.clock.advance(2.0)
+            return result
+
+    race.executor = Checked(race.clock)
+    cells = field(*(1 + 0.01 * number for number in range(count)), noise="noise 4%")
+    race.run(*cells, limits=Limits(200.0, first_seconds=1.0, beside_seconds=2.0))
+    assert 100 < race.clock.monotonic() < 210
+
+
 def test_fewer_reach_the_final_where_less_is_left(race: Race) -> None:
     cells = field(0.8, *(0.9 + 0.01 * number for number in range(14)))
     found = race.run(*cells, limits=Limits(None, runs=45))

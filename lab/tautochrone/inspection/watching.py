@@ -27,6 +27,7 @@ class Watched:
     most_threads: int
     left_running: tuple[str, ...] = ()
     peak_bytes: int = 0  # of all its processes at a time, as far as it was looked at
+    beside_seconds: float = 0.0  # what copying its folder and checking its output took, for who does that
 
 
 def watch(

@@ -79,14 +79,15 @@ class FinalPlan:
 class Limits:
     """What a search may use: seconds, or runs (None: no such limit).
 
-    ``first_seconds``: what a run takes, before any was measured; ``at_once``: how many run at a time, on as
-    many nodes.
+    ``first_seconds``: what a run takes, before any was measured; ``beside_seconds``: what each takes beside
+    its own time, for a copy of its folder or a check; ``at_once``: how many run at a time, on as many nodes.
     """
 
     seconds: float | None
     runs: int | None = None
     first_seconds: float | None = None
     at_once: int = 1
+    beside_seconds: float = 0.0
 
 
 def search(
@@ -197,7 +198,8 @@ def places_in_the_final(candidates: Sequence[Configuration], limits: Limits) -> 
         return FINALISTS
     for count in range(min(FINALISTS, len(candidates)), 2, -1):
         several = candidates[:count]
-        looks = planned_looks(limits, several, limits.first_seconds * _turns(several, limits))
+        one_run = limits.first_seconds + limits.beside_seconds
+        looks = planned_looks(limits, several, one_run * _turns(several, limits))
         if looks[-1] >= statistics.rounds_needed(comparisons=count - 1):
             return count
     return 2
@@ -252,12 +254,11 @@ def round_seconds_at_first(default_seconds: float, candidates: int) -> float:
 def _after_screening(limits: Limits, store: Store) -> Limits:
     """What the screening leaves."""
     rows = store.rows(SCREENING)
-    seconds = sum(float(row["elapsed_seconds"]) for row in rows)
-    return Limits(
-        None if limits.seconds is None else max(0.0, limits.seconds - seconds / limits.at_once),
-        None if limits.runs is None else max(0, limits.runs - len(rows)),
-        limits.first_seconds,
-        limits.at_once,
+    seconds = sum(float(row["elapsed_seconds"]) + limits.beside_seconds for row in rows)
+    return replace(
+        limits,
+        seconds=None if limits.seconds is None else max(0.0, limits.seconds - seconds / limits.at_once),
+        runs=None if limits.runs is None else max(0, limits.runs - len(rows)),
     )
 
 
@@ -269,8 +270,10 @@ def seconds_of_a_round(store: Store, finalists: Sequence[Configuration], left: L
             elapsed.setdefault(row["config_id"], []).append(row["elapsed_seconds"])
     found = [median(elapsed[one.config_id]) for one in finalists if one.config_id in elapsed]
     if not found:
-        return None if left.first_seconds is None else left.first_seconds * _turns(finalists, left)
-    return sum(found) / len(found) * _turns(finalists, left)
+        if left.first_seconds is None:
+            return None
+        found = [left.first_seconds]
+    return (sum(found) / len(found) + left.beside_seconds) * _turns(finalists, left)
 
 
 def _ranked(

@@ -8,7 +8,9 @@ import re
 import shlex
 import stat
 import termios
+import time
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from pathlib import Path
 
 from tautochrone.errors import TautoError
@@ -37,7 +39,9 @@ def try_out(made: Applied, request: TuneRequest, judging: Judging) -> Watched:
     limit = request.time_limit_seconds or max(request.budget_seconds, 1.0)
     before = _files_here(request)
     with ExitStack() as stack:
+        begun = time.monotonic()
         folder = stack.enter_context(scratch_of(request)()) if request.scratch else None
+        copied = time.monotonic()
         elsewhere = runs_elsewhere(request)
         results = request.folder if elsewhere else None
         whole = stack.enter_context(output_file(results)) if judging.needs_whole_output else None
@@ -53,7 +57,9 @@ def try_out(made: Applied, request: TuneRequest, judging: Judging) -> Watched:
         words = shlex.join(request.command)
         _refuse_failure(watched, words, limit)
         _refuse_daemon(watched, words)
+        ended = time.monotonic()
         _refuse_answer(watched, judging, whole, folder)
+        watched = replace(watched, beside_seconds=copied - begun + time.monotonic() - ended)
     if watched.seconds < SHORTEST_SECONDS and request.repeat == 1:
         times = max(2, round(_WINDOW_SECONDS / max(watched.seconds, 1e-4)))
         raise TautoError(
@@ -79,13 +85,12 @@ def input_is_lost(descriptor: int = 0) -> bool:
     return any(waiting)
 
 
-def check_budget(request: TuneRequest, seconds: float, candidates: int) -> None:
+def check_budget(request: TuneRequest, watched: Watched, candidates: int) -> None:
     """TautoError where the budget does not hold two rounds of all candidates."""
-    one_round = round_seconds_at_first(seconds * request.repeat, candidates)
+    one_run = watched.seconds * request.repeat + watched.beside_seconds
+    one_round = round_seconds_at_first(one_run, candidates)
     if _LEAST_ROUNDS * one_round > request.budget_seconds:
-        most = int(
-            request.budget_seconds / round_seconds_at_first(seconds * request.repeat, 1) / _LEAST_ROUNDS
-        )
+        most = int(request.budget_seconds / round_seconds_at_first(one_run, 1) / _LEAST_ROUNDS)
         fewer = f", or try fewer: --candidates {most}" if most >= 2 else ", or give the program less work"
         raise TautoError(
             f"a budget of {request.budget_seconds:g} s is too small for {_LEAST_ROUNDS} rounds of "

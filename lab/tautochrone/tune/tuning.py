@@ -102,6 +102,7 @@ def run_tune(request: TuneRequest, services: Services | None = None) -> TuneAnal
                 request.budget_seconds,
                 first_seconds=prepared.watched.seconds * request.repeat,
                 at_once=request.nodes,
+                beside_seconds=prepared.watched.beside_seconds,
             ),
             figure=prepared.objective.figure,
             cap_runs=prepared.objective.caps_time,
@@ -154,7 +155,7 @@ def prepare(request: TuneRequest, services: Services) -> Prepared:
     machine = _machine(request, found, machine, services)
     space = build_space(request, found, place_of(machine))
     if request.record is None:
-        check_budget(request, watched.seconds, len(space.candidates))
+        check_budget(request, watched, len(space.candidates))
     return Prepared(
         request=request,
         objective=objective,
