@@ -229,6 +229,29 @@ def test_an_effect_is_against_what_the_program_has_now() -> None:
     assert all(one.factor == pytest.approx(1, rel=0.01) for one in found[1:])
 
 
+def test_a_knob_of_the_answer_is_not_said_to_make_no_difference() -> None:
+    """One thread and one CPU do the same: the sum of their effects fits neither, and the winner is one."""
+    thread, cpu, other = {"T": "1"}, {"C": "0"}, {"W": "a"}
+    picks: list[dict[str, str]] = [{}, thread, cpu, thread | cpu, thread | other, cpu | other]
+    rows = [one for pick in picks for one in rows_of(str(pick or DEFAULT), pick, 0.3 if pick else 1.0)]
+    found = analyse(rows, {}, context())
+    assert found.settings
+    assert not any(one.resolved for one in found.effects)
+    assert "No knob" not in " ".join(found.verdict_sentences)
+
+
+@pytest.mark.parametrize(
+    ("factor", "said"), [(1.004, "of more than 1 %"), (1.0, "that 144 runs can resolve")]
+)
+def test_what_is_resolved_and_small_is_not_called_unresolved(factor: float, said: str) -> None:
+    picks = [{**({"T": t} if t else {}), "W": w} for t in ("", "1", "2") for w in "abcd"]
+    picks[0] = {}
+    rows = [
+        one for pick in picks for one in rows_of(str(pick or DEFAULT), pick, factor if "T" in pick else 1.0)
+    ]
+    assert f"No knob by itself makes a difference {said}." in analyse(rows, {}, context()).verdict_sentences
+
+
 def test_a_setting_that_all_candidates_have_has_no_effect_of_its_own() -> None:
     found = main_effects([({"a": "1", "b": str(number % 2)}, 1.0 + number % 2) for number in range(8)])
     assert found == ()

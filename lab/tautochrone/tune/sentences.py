@@ -116,11 +116,14 @@ def _matters(analysis: TuneAnalysis) -> str:
     strong = list(
         dict.fromkeys(one.knob for one in analysis.effects if one.resolved and abs(one.factor - 1) > 0.01)
     )
-    rest = [knob for knob in knobs if knob not in strong]
-    if not knobs:
+    resolved = {one.knob for one in analysis.effects if one.resolved}
+    rest = [knob for knob in knobs if knob not in resolved]
+    # Knobs of which each does the same as the other have no effect in a sum, and yet the answer sets them.
+    if not knobs or (analysis.settings and not strong):
         return ""
     if not strong:
-        return f"No knob by itself makes a difference that {count(analysis.runs, 'run')} can resolve."
+        more = "of more than 1 %" if resolved else f"that {count(analysis.runs, 'run')} can resolve"
+        return f"No knob by itself makes a difference {more}."
     tail = (
         f"; {', '.join(rest)} {'makes' if len(rest) == 1 else 'make'} no difference that "
         f"{count(analysis.runs, 'run')} can resolve"
