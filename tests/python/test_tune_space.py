@@ -524,6 +524,11 @@ def test_settings_in_words() -> None:
     assert in_words(settings) == "8 OpenMP threads, close binding and X=1"
 
 
+def test_one_thread_is_no_threads() -> None:
+    assert in_words({"OMP_NUM_THREADS": "1", "GOMAXPROCS": "1"}) == "1 OpenMP thread and 1 thread of Go"
+    assert in_words({"OMP_NUM_THREADS": "11"}) == "11 OpenMP threads"
+
+
 def test_each_knob_is_explained() -> None:
     for name in knobs():
         assert name in explain(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 import tomllib
 from collections.abc import Mapping
@@ -89,6 +90,8 @@ def in_words(settings: Settings) -> str:
     said = []
     for name, value in settings.items():
         words = knobs()[name].words if name in knobs() else ""
+        if value == "1":
+            words = re.sub(r"\b(thread|arena)s\b", r"\1", words)
         said.append(words.replace("{}", value) if words else f"{name}={value}")
     return " and ".join([", ".join(said[:-1]), said[-1]] if len(said) > 1 else said)
 
