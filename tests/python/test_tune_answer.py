@@ -359,6 +359,14 @@ def test_the_effect_is_checked_by_a_run_like_those_of_the_search(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_what_looks_at_the_program_is_none_of_its_processes(
+    tmp_path: Path, effect_executor: ClosingExecutor
+) -> None:
+    """A shell of ours stood between, and was named among the processes that worked where it was seen."""
+    took_effect(winner(f"cat /proc/$PPID/comm > {tmp_path}/parent", OTHER="1"), effect_executor, 10.0)
+    assert (tmp_path / "parent").read_text().startswith("python")
+
+
 def test_an_effect_that_cannot_be_seen_is_no_effect_that_failed(effect_executor: ClosingExecutor) -> None:
     failed = took_effect(winner("sleep 30", OMP_DYNAMIC="true"), effect_executor, 0.2)
     assert "OMP_DISPLAY_ENV failed" in failed.otherwise[0]

@@ -24,7 +24,7 @@ from tautochrone.tune.knobs import knobs
 _DISPLAYED, _PROCESSES = "displayed", "processes"
 _CORE = "OPENBLAS_CORETYPE"
 # Runtimes list their variables on standard error, of which less is kept than of standard output.
-_ERRORS_AS_OUTPUT = ("/bin/sh", "-c", '"$@" 2>&1 >/dev/null', "tauto-effect")
+_ERRORS_AS_OUTPUT = ("/bin/sh", "-c", 'exec "$@" 2>&1 >/dev/null', "tauto-effect")
 # libgomp:  OMP_NUM_THREADS = '2'     libomp:   [host] OMP_NUM_THREADS='2'
 _LINE = re.compile(
     r"^\s*(?:\[\w+\]\s*)?(?P<name>(?:OMP|GOMP|KMP)_\w+)\s*=\s*'(?P<value>[^']*)'", re.MULTILINE
