@@ -129,6 +129,13 @@ def test_a_hang_is_no_slowness_where_the_objective_is_not_time() -> None:
     assert "1.3 times" not in said
 
 
+def test_why_the_program_as_it_is_gave_no_result_is_said() -> None:
+    wrong = {"kind": "wrong_answer", "message": "the reference itself gave 2 different answers"}
+    rows = [*rows_of(DEFAULT, {}, 1.0, 2, error=wrong), *rows_of("other", FASTER, 1.0)]
+    (said,) = analyse(rows, {}, context()).verdict_sentences
+    assert said.endswith("gave no result: the reference itself gave 2 different answers.")
+
+
 def test_larger_can_be_better() -> None:
     objective = parse_objective("regex-max:([0-9.,]+) ns/day")
     assert objective.matched("1.5 ns/day\nthen 3,000.5 ns/day") == 3000.5

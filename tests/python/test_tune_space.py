@@ -297,6 +297,7 @@ def test_the_user_excludes_a_knob_or_a_value() -> None:
     assert "OMP_PLACES" not in tried(found)
     assert "1" not in tried(found).get("OMP_NUM_THREADS", ())
     assert dict(found.left_out)["OMP_PLACES"] == "you excluded it"
+    assert dict(found.left_out)["OMP_NUM_THREADS"] == "you excluded all that is left of its values"
 
 
 def test_the_user_asks_for_a_knob_that_is_not_tried_by_itself() -> None:

@@ -23,7 +23,8 @@ def sentences(analysis: TuneAnalysis, objective: Objective) -> tuple[str, ...]:
     default = next((one for one in analysis.candidates if one.role == "default"), None)
     winner = next((one for one in analysis.candidates if one.role == "winner"), None)
     if default is None or default.figure is None:
-        return ("Nothing can be said: the program as it is gave no result. The reasons are below.",)
+        why = f": {default.remark}" if default is not None and default.remark else ""
+        return (f"Nothing can be said: the program as it is gave no result{why}.",)
     first = _use(winner, analysis, objective) if winner is not None else _leave(default, analysis, objective)
     said = [first, _race(analysis), _matters(analysis)]
     if analysis.seen:

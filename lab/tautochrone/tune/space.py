@@ -274,7 +274,9 @@ def _tried(request: TuneRequest, found: Findings, place: Place) -> tuple[list[Tr
         if not why:
             values = _values(one, request, found, place)
             because = _because(one, found, place)
+            emptied = not values and any(text.startswith(f"{one.name}=") for text in request.excluded)
             why, values = _beside_fixed(one, values, request.fixed)
+            why = "you excluded all that is left of its values" if emptied else why
             if values:
                 tried.append(Tried(one, values, because))
                 continue
