@@ -10,13 +10,14 @@ from statistics import median
 import pytest
 
 from measuring import configuration, open_store
+from measuring import row as made_row
 from tautochrone.clock import VirtualClock
 from tautochrone.configuration import Configuration
 from tautochrone.executor import RunResult
 from tautochrone.measure import Plan, seconds_of
 from tautochrone.mock_executor import MockExecutor
 from tautochrone.progress import SilentProgress
-from tautochrone.row import SCREENING
+from tautochrone.row import SCREENING, Row
 from tautochrone.store import Store
 from tautochrone.tune.analysis import analyse
 from tautochrone.tune.context import TuneContext
@@ -33,6 +34,7 @@ from tautochrone.tune.search import (
     search,
     seconds_of_a_round,
 )
+from tautochrone.tune.verdict import verdict
 from tune_fakes import memory_store
 
 
@@ -260,6 +262,24 @@ def test_the_answer_names_the_winner_of_the_search(tmp_path: Path, seed: int) ->
         answer = analyse(store.rows(None), {}, TuneContext(program=("p",), looks=tuple(found.looks)))
     assert answer.winner == found.winner.name
     assert found.winner.name != "default"
+
+
+def test_who_left_the_final_as_worse_does_not_win_when_the_machine_gets_slower() -> None:
+    """Its times were those of the quick rounds alone, and the one that beat it in all of them lost."""
+
+    def rows(name: str, seconds: float, rounds: range) -> list[Row]:
+        return [made_row(name, number, seconds * (1 if number < 20 else 1.5)) for number in rounds]
+
+    final = [
+        *rows("default", 1.5, range(20)),
+        *rows("left", 1.0, range(20)),
+        *rows("stayed", 0.9, range(60)),
+        *rows("also", 0.95, range(59)),  # the last round was cut off
+    ]
+    ids = {one["name"]: one["config_id"] for one in final}
+    found = verdict(final, list(ids.values()), ids["default"], seconds_of, 3)
+    assert found.winner == ids["stayed"]
+    assert list(found.ranked) == [ids[name] for name in ("stayed", "also", "left", "default")]
 
 
 def test_looks_are_planned_from_what_is_left() -> None:

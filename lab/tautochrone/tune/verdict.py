@@ -43,12 +43,25 @@ def verdict(
 
 
 def ranked(rows: Sequence[Row], finalists: Sequence[str], figure: Callable[[Row], float]) -> list[str]:
-    """Best first by the middle half of the final's rounds; those without a good row last."""
+    """Best first by the middle half of the final's rounds; those without a good row last.
+
+    Who left the final at a look stands behind those that went on: it was resolved as worse than the best of
+    them, and the machine may have been another one in the rounds that it did not run.
+    """
     figures: dict[str, list[float]] = {}
+    until: dict[str, int] = {}
     for row in rows:
+        until[row["config_id"]] = max(until.get(row["config_id"], 0), row["round"])
         if row["error"] is None:
             figures.setdefault(row["config_id"], []).append(figure(row))
-    return sorted(finalists, key=lambda one: midmean(figures[one]) if one in figures else float("inf"))
+    last = max(until.values(), default=0) - 1  # a round may be half done
+
+    def place(one: str) -> tuple[int, float]:
+        if one not in figures:
+            return 1, float("inf")
+        return -min(until[one], last), midmean(figures[one])
+
+    return sorted(finalists, key=place)
 
 
 def midmean(figures: Sequence[float]) -> float:
