@@ -340,6 +340,17 @@ def test_the_report_shows_words_charts_and_lines_to_paste(tmp_path: Path) -> Non
     assert set(embedded(text)["charts"]) == {"final", "candidates", "effects"}
     assert "OMP_NUM_THREADS=8" in text
     assert "libgomp.so.1 is linked" in text
+    assert visible(text).count("1.3 times the best") == 2
+
+
+def test_the_report_does_not_say_that_runs_are_stopped_where_time_is_not_the_objective(
+    tmp_path: Path,
+) -> None:
+    rows = rows_of(DEFAULT, {}, 1.0, max_rss_bytes=1 << 20)
+    other = rows_of("winner", FASTER, 1.0, max_rss_bytes=1 << 19)
+    found = analyse([*rows, *other], {}, context(objective="memory"))
+    path = report.write(rows, machine().to_dict(), tmp_path / "report.html", study="tune", extra=found)
+    assert "1.3 times" not in visible(path.read_text())
 
 
 @pytest.fixture

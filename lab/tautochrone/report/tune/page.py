@@ -115,7 +115,12 @@ def _figure(name: str, analysis: TuneAnalysis, records: Sequence[Record]) -> Fig
         ),
         "candidates": (
             "Medians. Those of the screening rest on few runs and only chose the finalists: a lucky one "
-            "among them means nothing. What was stopped at 1.3 times the best time is not drawn."
+            "among them means nothing."
+            + (
+                " What was stopped at 1.3 times the best time is not drawn."
+                if analysis.objective == "time"
+                else ""
+            )
         ),
         "effects": (
             "What each value does against leaving its knob alone, all else alike: a fit over all candidates, "
