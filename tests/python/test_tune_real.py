@@ -248,7 +248,7 @@ def test_several_nodes_run_candidates_side_by_side(tmp_path_factory: pytest.Temp
         ["sh", "-c", f"echo begin >> {log}; sleep 0.2; echo end >> {log}"],
         environment=parse_environment(["X=1,2,3,4,5,6"]),
         excluded=("cpus",),
-        launcher=("env",),
+        launcher=("sh", "-c", 'SLURMD_NODENAME=node$$ exec "$@"', "node"),
         nodes=4,
     )
     assert found.winner == "default"
