@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import tempfile
 from contextlib import closing
 from pathlib import Path
@@ -110,3 +111,20 @@ def test_too_much_to_copy_is_an_error_that_names_the_largest_file() -> None:
         Scratch(most_bytes=2048)(),
     ):
         pass
+
+
+def test_what_a_killed_search_left_is_removed_and_what_a_living_one_has_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    host = os.uname().nodename
+    left = [temporary / f"tauto-scratch-{host}-{process}-abc" for process in (gone.pid, os.getpid())]
+    others = temporary / f"tauto-scratch-elsewhere-{gone.pid}-abc"
+    for folder in (*left, others):
+        (folder / "deep").mkdir(parents=True)
+    ran("true")
+    assert sorted(temporary.iterdir()) == sorted([left[1], others])

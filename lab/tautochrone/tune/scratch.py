@@ -15,6 +15,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from tautochrone.errors import TautoError
@@ -23,6 +24,8 @@ from tautochrone.report.text import binary_bytes
 MOST_COPIED_BYTES = 4 << 30
 _FICLONE = 0x40049409
 _RESULTS = "tautochrone-results"
+_PREFIX = "tauto-scratch-"
+_HOST = os.uname().nodename
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,8 @@ class Scratch:
         if self.beside_results and self.results is not None:
             self.results.mkdir(parents=True, exist_ok=True)
             parent = self.results.absolute()
-        folder = Path(tempfile.mkdtemp(prefix="tauto-scratch-", dir=parent))
+        clear_left_over(parent or Path(tempfile.gettempdir()))
+        folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{_HOST}-{os.getpid()}-", dir=parent))
         try:
             here = Path.cwd()
             left_out = {here / _RESULTS, folder.resolve()}  # temporary files may go here
@@ -58,6 +62,15 @@ class Scratch:
                 ) from error
             yield folder
         finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+@cache
+def clear_left_over(parent: Path) -> None:
+    """Remove, once in a process, what searches of this machine have left there that were killed."""
+    for folder in parent.glob(f"{_PREFIX}{_HOST}-*-*"):
+        process = folder.name.removeprefix(f"{_PREFIX}{_HOST}-").partition("-")[0]
+        if process.isdecimal() and not Path("/proc", process).exists():
             shutil.rmtree(folder, ignore_errors=True)
 
 
