@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 from pathlib import Path
 
 import pytest
 
 from tautochrone import cli, runners
 from tautochrone.errors import TautoError
+from tautochrone.report.simulated.analysis_types import SimulatedAnalysis
 from tautochrone.simulator import claims, engine, machines
 from tautochrone.simulator.claim import Knob, sensitivity
 from tautochrone.simulator.keys import TABLES
 from tautochrone.simulator.machines import Machine
 from tautochrone.simulator.resolving import resolved
+from tautochrone.simulator.smpi.sweeping import Request
 from tautochrone.simulator.study import sweep_values
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -103,6 +106,15 @@ def test_template_explains_every_key_but_what_only_probes_write() -> None:
         ('[governor]\npolicy = "maximum"', 6, r"\[governor\] has no scope"),
         ("[secrets]\na = 1", 6, r"there is no table \[secrets\]"),
         ('[[kind]]\nkind = "core"\ncores = 2', 7, "is taken"),
+        ("l2_bytes = " + "9" * 400, 6, "which no machine has"),
+        ("l2_bytes = " + "9" * 5000, 6, "so many digits"),
+        ("read_set_bytes = [1, 2]\nread_bytes_per_second = [1e9]", 6, "as many entries"),
+        ("[memory]\nread_bytes_per_second = [1e9]", 7, "as many entries"),
+        (
+            '[governor]\npolicy = "thresholds"\nscope = "core"\ndown_utilisation = 0.9',
+            9,
+            "above up_utilisation",
+        ),
     ],
 )
 def test_error_in_a_machine_file_names_line_and_remedy(line: str, number: int, words: str) -> None:
@@ -110,6 +122,26 @@ def test_error_in_a_machine_file_names_line_and_remedy(line: str, number: int, w
         machines.read(f"{SMALL}{line}\n", "my.toml")
     assert f"my.toml, line {number}:" in caught.value.message
     assert caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("text", "number", "words"),
+    [
+        ("\n\nturbo_hertz = [4e9]\n" + SMALL, 3, "there is no key turbo_hertz here"),
+        ("kind = [1]\n" + SMALL.split("[[", maxsplit=1)[0], 1, "kind has 1"),
+    ],
+)
+def test_list_in_the_head_is_named_with_its_own_line(text: str, number: int, words: str) -> None:
+    with pytest.raises(TautoError, match=words) as caught:
+        machines.read(text, "my.toml")
+    assert f"my.toml, line {number}:" in caught.value.message
+
+
+def test_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "my.toml"
+    path.write_bytes(b'schema = "x"\nname = "\xff"\n')
+    with pytest.raises(TautoError, match=r"my\.toml, line 2: byte 0xff is no UTF-8"):
+        machines.load(str(path))
 
 
 def test_file_that_is_no_toml_or_names_no_kind_is_refused() -> None:
@@ -122,8 +154,8 @@ def test_file_that_is_no_toml_or_names_no_kind_is_refused() -> None:
 def test_set_changes_a_copy_and_refuses_what_is_not_there() -> None:
     machine = machines.load("i9-14900k")
     changed = machines.change(machine, ["cores.E.count=32", "memory.memory_bytes_per_second=9e10"])
-    assert machines.get_value(changed, "cores.E.count") == 32
-    assert machines.get_value(machine, "cores.E.count") == 16
+    assert [kind["cores"] for kind in changed["kind"]] == [8, 32]
+    assert [kind["cores"] for kind in machine["kind"]] == [8, 16]
     assert resolved(changed)["memory_bytes_per_second"] == 9e10
     for setting in (
         "cores.Q.count=1",
@@ -137,11 +169,49 @@ def test_set_changes_a_copy_and_refuses_what_is_not_there() -> None:
             machines.change(machine, [setting])
 
 
+@pytest.mark.parametrize("value", ["nan", "inf"])
+def test_set_refuses_what_is_no_number(value: str) -> None:
+    with pytest.raises(TautoError, match="Write a whole number|no machine has"):
+        machines.change(machines.load("i9-14900k"), [f"cores.E.count={value}"])
+
+
+def test_keys_that_need_each_other_are_set_together() -> None:
+    machine = machines.read(SMALL, "small.toml")
+    changed = machines.change(machine, ["governor.policy=maximum", "governor.scope=core"])
+    assert changed["governor"] == {"policy": "maximum", "scope": "core"}
+    with pytest.raises(TautoError, match=r"--set governor.policy: \[governor\] has no scope"):
+        machines.change(machine, ["governor.policy=maximum"])
+
+
+def test_sweep_takes_whole_numbers_where_the_key_does_whatever_the_file_says() -> None:
+    machine = machines.change(
+        machines.read(SMALL, "small.toml"),
+        ["cores.core.hardware_threads_per_core=2", "cores.core.smt_yield=1"],
+    )
+    assert sweep_values(machine, "cores.core.smt_yield=1..2:3")[1] == [1, 1.5, 2]
+    assert sweep_values(machine, "mpi.eager_bytes=0..5:3")[1] == [0, 2, 5]
+    assert "mpi" not in machine
+
+
+def test_larger_cache_than_all_sets_that_were_read_can_be_asked_for() -> None:
+    reads = "l2_bytes = 1000\nread_set_bytes = [500, 1000, 64000]\nread_bytes_per_second = [9e9, 8e9, 1e9]\n"
+    machine = machines.read(SMALL + reads, "small.toml")
+    for size in (10, 1000, 10**9):
+        kind = resolved(machines.change(machine, [f"cores.core.l2_bytes={size}"]))["kinds"][0]
+        assert ("retained_set_bytes" in kind) == (size > 10)
+
+
 def test_sweep_is_read_with_both_ends() -> None:
     machine = machines.load("i9-14900k")
     assert sweep_values(machine, "cores.E.count=4..32:8") == ("cores.E.count", [4, 8, 12, 16, 20, 24, 28, 32])
     assert sweep_values(machine, "memory.memory_bytes_per_second=1e10..2e10:2")[1] == [1e10, 2e10]
-    for text in ("cores.E.count", "cores.E.count=4", "cores.E.count=9..3", "cores.E.count=1..2:1000"):
+    for text in (
+        "cores.E.count",
+        "cores.E.count=4",
+        "cores.E.count=9..3",
+        "cores.E.count=1..2:1000",
+        "cores.E.count=1..1e999",
+    ):
         with pytest.raises(TautoError):
             sweep_values(machine, text)
 
@@ -213,6 +283,26 @@ def test_simulate_writes_rows_and_an_offline_report(study: str, tmp_path: Path) 
     rows = [json.loads(line) for line in (tmp_path / "simulated.jsonl").read_text().splitlines()]
     assert rows
     assert {row["source"] for row in rows} == {"simulated"}
+
+
+@needs_simulator
+def test_the_command_of_a_report_can_be_pasted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("my machine.toml").write_text(SMALL)
+    asked = ["simulate", "collective", "--machine", "my machine.toml", "--set", 'name="a b"']
+    written: dict[str, SimulatedAnalysis] = {}
+
+    def write(*_: object, extra: SimulatedAnalysis, **__: object) -> Path:
+        written["page"] = extra
+        return tmp_path / "report.html"
+
+    monkeypatch.setattr("tautochrone.report.write", write)
+    assert cli.main([*asked, "--output", str(tmp_path)]) == 0
+    assert shlex.split(written["page"].commands[0].text) == ["tauto", *asked]
+    again = Request("nbody", "my machine.toml", ['name="a b"'], "ompi", None, None, False)
+    words = ["tauto", "simulate", "nbody", "--smpi", "ompi", "--machine", "my machine.toml"]
+    words += ["--set", 'name="a b"', "--ranks", "2,4", "--particles", "64"]
+    assert shlex.split(again.command((2, 4), "--particles", "64")) == words
 
 
 @needs_simulator

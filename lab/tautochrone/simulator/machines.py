@@ -17,7 +17,7 @@ _SHIPPED = (
     Path(__file__).resolve().parent.parent / "machines",
     Path(__file__).resolve().parents[3] / "machines",
 )
-_TEMPLATE = "template"
+_USUAL_UP = 0.8  # of up_utilisation, as in simulator/machine.hpp
 
 Machine = dict[str, Any]
 
@@ -42,7 +42,19 @@ def load(name: str) -> Machine:
                 f"Choose from {', '.join(known)}, or name a file that tauto machine --export wrote",
             )
         path = known[name]
-    return read(path.read_text(encoding="utf-8"), path.name)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise TautoError(
+            f"{path.name}, line {line}: byte {error.object[error.start]:#04x} is no UTF-8",
+            "Name a file that tauto machine --export wrote, or save this one as UTF-8",
+        ) from error
+    except OSError as error:
+        raise TautoError(
+            f"{path} cannot be read: {error.strerror or error}", "Name a file that you may read"
+        ) from error
+    return read(text, path.name)
 
 
 def read(text: str, name: str) -> Machine:
@@ -51,6 +63,13 @@ def read(text: str, name: str) -> Machine:
         parsed: Machine = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise TautoError(f"{name} is not TOML: {error}", "Correct that line") from error
+    except ValueError as error:
+        # Python refuses to read whole numbers of thousands of digits.
+        lines = text.splitlines()
+        line = next((n for n, one in enumerate(lines, 1) if re.search(r"\d{4300}", one)), 1)
+        raise TautoError(
+            f"{name}, line {line}: no machine has a number of so many digits", "Write it as in 1e9"
+        ) from error
     _Checker(name, _Lines(text)).check(parsed)
     return parsed
 
@@ -88,6 +107,8 @@ class _Checker:
         head = {key: value for key, value in parsed.items() if not isinstance(value, dict | list)}
         for key, value in parsed.items():
             if isinstance(value, dict | list) and key not in TABLES:
+                if isinstance(value, list) and not any(isinstance(one, dict) for one in value):
+                    self._unknown("", 0, key)
                 self._fail(
                     key,
                     0,
@@ -102,6 +123,8 @@ class _Checker:
                 f"{self._name} names no kind of cores", "Add a table [[kind]] with kind and cores"
             )
         for position, kind in enumerate(kinds):
+            if not isinstance(kind, dict):
+                self._fail("", 0, "kind", f"kind has {kind!r}", "Write a table [[kind]] for each kind")
             self._table("kind", position, kind)
             self._lists(position, kind)
         names = [kind["kind"] for kind in kinds]
@@ -115,8 +138,30 @@ class _Checker:
                 if not isinstance(parsed[table], dict):
                     self._fail(table, 0, "", f"[{table}] must be one table", f"Write [{table}] once")
                 self._table(table, 0, parsed[table])
+        self._reads("memory", 0, parsed.get("memory", {}))
+        governor = parsed.get("governor", {})
+        if governor.get("down_utilisation", 0) > governor.get("up_utilisation", _USUAL_UP):
+            self._fail(
+                "governor",
+                0,
+                "down_utilisation",
+                "down_utilisation is above up_utilisation: the clock would go up and down at once",
+                "Give the smaller one as down_utilisation",
+            )
+
+    def _reads(self, table: str, position: int, found: Machine) -> None:
+        sets, rates = found.get("read_set_bytes"), found.get("read_bytes_per_second")
+        if len(sets or []) != len(rates or []):
+            self._fail(
+                table,
+                position,
+                "read_set_bytes" if sets else "read_bytes_per_second",
+                "read_set_bytes and read_bytes_per_second must have as many entries as each other",
+                "Give the rate at which each set was read",
+            )
 
     def _lists(self, position: int, kind: Machine) -> None:
+        self._reads("kind", position, kind)
         states, watts = kind.get("state_hertz"), kind.get("state_active_watts")
         if len(states or []) != len(watts or []):
             self._fail(
@@ -191,11 +236,13 @@ class _Checker:
             self._fail(table, position, key, f"{key} is {value!r}", f"Write {what}")
         assert isinstance(value, int | float)
         if not rule.least <= value <= rule.most:
+            # A whole number may be longer than any float.
+            shown = f"{value:g}" if abs(value) < 1e300 or isinstance(value, float) else f"above {1e300:g}"
             self._fail(
                 table,
                 position,
                 key,
-                f"{key} is {value:g}, which no machine has",
+                f"{key} is {shown}, which no machine has",
                 f"It must be from {rule.least:g} to {rule.most:g}",
             )
 
@@ -210,11 +257,16 @@ def change(machine: Machine, settings: Iterable[str]) -> Machine:
     Raises TautoError for a setting that names nothing or is impossible.
     """
     changed = copy.deepcopy(machine)
+    paths: list[str] = []
     for setting in settings:
         path, equals, text = setting.partition("=")
         if not equals:
             raise TautoError(f"--set {setting} sets nothing", "Write --set cores.E.count=32")
-        set_value(changed, path, _parsed(setting, text))
+        _put(changed, path, _parsed(setting, text))
+        paths.append(path)
+    # Keys that need each other, as those of a new table do, are set one after the other.
+    if paths:
+        _check_set(changed, ", ".join(dict.fromkeys(paths)))
     return changed
 
 
@@ -231,6 +283,11 @@ def _parsed(setting: str, text: str) -> Any:
 
 def set_value(machine: Machine, path: str, value: Any) -> None:
     """Set one value in place and check it."""
+    _put(machine, path, value)
+    _check_set(machine, path)
+
+
+def _put(machine: Machine, path: str, value: Any) -> None:
     table, key, holder = _place(machine, path)
     rule = TABLES[table].get(key)
     if rule is None:
@@ -241,20 +298,24 @@ def set_value(machine: Machine, path: str, value: Any) -> None:
         )
     if rule.shape in ("numbers", "counts") and not isinstance(value, list):
         value = [value]
-    if rule.shape in ("count", "counts") and isinstance(value, float) and value == int(value):
+    if rule.shape in ("count", "counts") and isinstance(value, float) and value.is_integer():
         value = int(value)
     holder[key] = value
+
+
+def _check_set(machine: Machine, paths: str) -> None:
     try:
         _Checker("--set", _Lines("")).check(machine)
     except TautoError as error:
         message = error.message.split(": ", 1)[-1]
-        raise TautoError(f"--set {path}: {message}", error.remedy) from None
+        raise TautoError(f"--set {paths}: {message}", error.remedy) from None
 
 
-def get_value(machine: Machine, path: str) -> Any:
-    """The value that :func:`set_value` would change, or None."""
-    _, key, holder = _place(machine, path)
-    return holder.get(key)
+def is_whole(machine: Machine, path: str) -> bool:
+    """True for a key that takes whole numbers alone."""
+    table, key, _ = _place(copy.deepcopy(machine), path)
+    rule = TABLES[table].get(key)
+    return rule is not None and rule.shape in ("count", "counts")
 
 
 def _place(machine: Machine, path: str) -> tuple[str, str, dict[str, Any]]:

@@ -73,7 +73,7 @@ def _own_level(
     read ``together`` is a second sample of that.
     """
     reads = _reads(kind)
-    if reads is None or not kind.get("l2_bytes"):
+    if reads is None or not 0 < reads.set_bytes[0] <= _NEAR_L2 * kind.get("l2_bytes", 0):
         return None
     others = dict(_per_member(together, together["cores"])) if together else {}
     rates = [
@@ -96,7 +96,10 @@ def _whole_level(memory: Mapping[str, Any], kinds: Sequence[Mapping[str, Any]]) 
     private = sum(
         kind.get("l2_bytes", 0) * kind["cores"] / kind.get("l2_shared_by_cores", 1) for kind in kinds
     )
-    return shared_level(reads, private) if reads and private else None
+    # Where the caches were made larger than all that was read, no read says what they hold.
+    if reads is None or not 0 < _NEAR_L2 * private <= reads.set_bytes[-1]:
+        return None
+    return shared_level(reads, private)
 
 
 def _retention(level: Level | None) -> dict[str, Any]:

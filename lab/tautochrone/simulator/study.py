@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json as json_module
+import math
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -128,8 +130,8 @@ def _studied(
         records=records,
     )
     timelines = (_timeline(found[-1]),) if sweep.timeline is not None else ()
-    changed = "".join(f" --set {one}" for one in settings)
-    command = f"tauto simulate {study} --machine {machine_name}{changed}"
+    words = ["tauto", "simulate", study, "--machine", machine_name]
+    command = shlex.join([*words, *(word for one in settings for word in ("--set", one))])
     analysis = SimulatedAnalysis(
         verdict_sentences=(chart.heading, "This was simulated, not measured."),
         study=study,
@@ -221,11 +223,11 @@ def sweep_values(machine: Machine, text: str) -> tuple[str, list[float]]:
         low, high = float(found.group(2)), float(found.group(3))
     except ValueError:
         raise TautoError(f"--sweep {text} is no range", "Give two numbers with .. between them") from None
-    if not low < high or not 2 <= steps <= _MOST_STEPS:
+    if not low < high < math.inf or not 2 <= steps <= _MOST_STEPS:
         raise TautoError(
             f"--sweep {text} goes nowhere", f"Give a smaller number first, and 2 to {_MOST_STEPS} steps"
         )
-    whole = isinstance(machines.get_value(machine, path), int)
+    whole = machines.is_whole(machine, path)
     values = [low + (high - low) * step / (steps - 1) for step in range(steps)]
     return path, sorted({float(round(one)) if whole else one for one in values})
 
