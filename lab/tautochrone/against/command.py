@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_module
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -52,7 +53,9 @@ def run_against_command(study: str, folder: Path, output: Path | None, json: boo
     for sentence in sentences(found):
         console.print(sentence, soft_wrap=True, highlight=False)
     path = (output or store.folder) / "against.html"
-    command = Command(label="The same again", text=f"tauto simulate {study} --against {folder}")
+    command = Command(
+        label="The same again", text=shlex.join(["tauto", "simulate", study, "--against", str(folder)])
+    )
     report.write(rows, store.machine, path, study=study, extra=_analysis(found, command))
     console.print(f"The report: {path}", soft_wrap=True, highlight=False)
     return 0

@@ -45,7 +45,7 @@ def run_smpi_command(request: Request, words: str | None, console: Console) -> i
     asked = list(sweep(selectors, counts, check_words(words)))
     found, failed = run_sweep(ready(machine, program=COLLECTIVE), asked, console)
     rows = [stored for one, row in found for stored in _rows(one, row, machine)]
-    command = request.command(counts, f" --words {words}" if words else "")
+    command = request.command(counts, *(("--words", words) if words else ()))
     return publish(request, rows, machine, analyse(found, failed, machine, command), console)
 
 

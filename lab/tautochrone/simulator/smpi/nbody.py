@@ -53,7 +53,7 @@ def run_smpi_command(request: Request, particles: int | None, console: Console) 
     if found[0][0].ranks != 1:
         raise TautoError(f"one core, to compare with, was not simulated: {failed[0].why}", failed[0].remedy)
     rows = [row_of("nbody", one, row, machine) for one, row in found]
-    command = request.command(counts, f" --particles {particles}" if particles else "")
+    command = request.command(counts, *(("--particles", str(particles)) if particles else ()))
     return publish(request, rows, machine, analyse(found, failed, machine, command), console)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_module
+import shlex
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -44,13 +45,11 @@ class Request:
         """Raises TautoError for one that is not there."""
         return machines.change(machines.load(self.machine_name), self.settings)
 
-    def command(self, counts: Sequence[int], size: str) -> str:
-        """The same again; ``size``: the study's own option, or nothing."""
-        changed = "".join(f" --set {one}" for one in self.settings)
-        return (
-            f"tauto simulate {self.study} --smpi {self.libraries} --machine {self.machine_name}{changed} "
-            f"--ranks {','.join(map(str, counts))}{size}"
-        )
+    def command(self, counts: Sequence[int], *size: str) -> str:
+        """The same again; ``size``: the study's own option with its value, or nothing."""
+        words = ["tauto", "simulate", self.study, "--smpi", self.libraries, "--machine", self.machine_name]
+        words += [word for one in self.settings for word in ("--set", one)]
+        return shlex.join([*words, "--ranks", ",".join(map(str, counts)), *size])
 
 
 def check_selectors(text: str) -> tuple[str, ...]:
