@@ -7,8 +7,17 @@ namespace tauto::sim {
 
 void ledger::advance(nanoseconds at) {
     if (at < now_) throw std::logic_error("virtual time went backwards");
-    total_ += drawn_ * (at - now_);
+    total_ = energy_until(at);
     now_ = at;
+}
+
+std::int64_t ledger::energy_until(nanoseconds at) const {
+    std::int64_t energy = 0;
+    if (__builtin_mul_overflow(drawn_, at - now_, &energy) || __builtin_add_overflow(energy, total_, &energy))
+        throw input_error(
+            "the machine draws more than 9.2 MJ, beyond which energy is not counted; give it fewer cores or "
+            "watts, or less to do");
+    return energy;
 }
 
 void ledger::settle(actor_id member, nanoseconds at) {

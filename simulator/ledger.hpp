@@ -1,6 +1,7 @@
 #pragma once
 // Who did what, when, and for how much energy: time in integer nanoseconds and energy in integer picojoules,
-// so that both add up exactly. check() holds the sum over the members against what the whole machine drew.
+// so that both add up exactly, as long as the machine draws less than 9.2 MJ; more is refused. check() holds
+// the sum over the members against what the whole machine drew.
 
 #include <array>
 #include <cstdint>
@@ -44,9 +45,7 @@ class ledger {
     }
     [[nodiscard]] std::int64_t total_picojoules() const noexcept { return total_; }
     // What the machine has drawn by then, `at` being no earlier than the last change.
-    [[nodiscard]] std::int64_t energy_until(nanoseconds at) const noexcept {
-        return total_ + drawn_ * (at - now_);
-    }
+    [[nodiscard]] std::int64_t energy_until(nanoseconds at) const;
     [[nodiscard]] std::int64_t base_picojoules() const noexcept { return base_energy_; }
     [[nodiscard]] nanoseconds end() const noexcept { return now_; }
     [[nodiscard]] nanoseconds total(activity what) const noexcept;
