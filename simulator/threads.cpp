@@ -25,6 +25,8 @@ class threads_run {
         int core = -1;  // runs there now
         bool ready = true;
         bool over = false;
+        nanoseconds waits_since = 0;  // while it is ready and has no core
+        nanoseconds runs_since = 0;
         nanoseconds frame_end = 0;
         nanoseconds finished = 0;
     };
@@ -51,6 +53,11 @@ class threads_run {
     void set_clock(std::size_t core, double hertz, nanoseconds at);
     void plan(std::size_t core, nanoseconds at);
     void draw(std::size_t core, nanoseconds at);
+    void run_on(std::size_t core, int chosen, nanoseconds at);
+    [[nodiscard]] bool may_run(const thread& one, std::size_t core) const {
+        return one.pinned < 0 || static_cast<std::size_t>(one.pinned) == core;
+    }
+    void turn(nanoseconds at);
     void burst_over(std::size_t core, nanoseconds at);
     void frame_over(std::size_t thread, nanoseconds at);
 
@@ -58,10 +65,12 @@ class threads_run {
     threads_request asked_;
     std::vector<thread> threads_;
     std::vector<core_state> cores_;
-    // Actors: cores (end of a burst), threads (next frame), the governor, the system's migration.
+    // Actors: cores (end of a burst), threads (next frame), the governor, the system's migration, its turns.
     event_queue events_;
     ledger accounts_;
     int left_ = 0;
+    int busy_cores_ = 0;
+    bool turning_ = false;  // a turn's end is awaited
     std::int64_t migrations_ = 0;
     double clock_time_ = 0;
     double busy_time_ = 0;
@@ -71,8 +80,10 @@ class threads_run {
 threads_run::threads_run(const machine& on, const threads_request& asked)
     : machine_(on),
       asked_(asked),
-      events_(static_cast<std::size_t>(on.cores()) + asked.threads.size() + 2),
+      events_(static_cast<std::size_t>(on.cores()) + asked.threads.size() + 3),
       accounts_(static_cast<std::size_t>(on.cores()), 0, asked.timeline) {
+    if (!(asked.until_seconds >= 0 && asked.until_seconds <= 1e6))
+        throw input_error("until_seconds must be from 0 to 1000000");
     if (asked.threads.empty()) throw input_error("no thread was named; give at least one");
     for (const core_kind& one : on.kinds) {
         for (int place = 0; place < one.cores; ++place) {
@@ -123,14 +134,30 @@ void threads_run::settle(std::size_t core, nanoseconds at) {
 void threads_run::draw(std::size_t core, nanoseconds at) {
     const core_state& own = cores_[core];
     const bool works = own.runs >= 0;
-    bool any = false;
-    for (const core_state& one : cores_) any = any || one.runs >= 0;
+    const bool any = busy_cores_ > 0;
     const std::int64_t idle = any ? kind(own).idle_milliwatts() : kind(own).sleeping_milliwatts();
     accounts_.enter(static_cast<actor_id>(core), works ? activity::working : activity::idle,
                     works ? kind(own).active_milliwatts(own.hertz) : idle, at);
     accounts_.set_base((any ? machine_.uncore_active_milliwatts : machine_.uncore_idle_milliwatts) +
                            machine_.platform_milliwatts,
                        at);
+}
+
+// The core runs that thread from now on; -1: none. All cores sleep more deeply while none runs any.
+void threads_run::run_on(std::size_t core, int chosen, nanoseconds at) {
+    settle(core, at);
+    const bool any = busy_cores_ > 0;
+    busy_cores_ += (chosen >= 0 ? 1 : 0) - (cores_[core].runs >= 0 ? 1 : 0);
+    cores_[core].runs = chosen;
+    if (chosen >= 0) {
+        threads_[static_cast<std::size_t>(chosen)].core = static_cast<int>(core);
+        threads_[static_cast<std::size_t>(chosen)].runs_since = at;
+    }
+    if (any != (busy_cores_ > 0)) {
+        for (std::size_t c = 0; c < cores_.size(); ++c) draw(c, at);
+    } else {
+        draw(core, at);
+    }
 }
 
 void threads_run::plan(std::size_t core, nanoseconds at) {
@@ -141,63 +168,103 @@ void threads_run::plan(std::size_t core, nanoseconds at) {
                      at + static_cast<nanoseconds>(burst / pace(own) * 1e9 + 0.5));
 }
 
-// Puts ready threads on idle cores, pinned ones on their own, the others wherever there is room.
+// Puts ready threads on idle cores, pinned ones on their own, the others wherever there is room. Where one is
+// left without a core, those that run have no more than a turn each.
 void threads_run::dispatch(nanoseconds at) {
+    bool waits = false;
     for (std::size_t t = 0; t < threads_.size(); ++t) {
         thread& one = threads_[t];
         if (!one.ready || one.over || one.core >= 0) continue;
-        int found = -1;
-        for (std::size_t c = 0; c < cores_.size() && found < 0; ++c) {
-            if (one.pinned >= 0 && static_cast<std::size_t>(one.pinned) != c) continue;
-            if (cores_[c].runs < 0) found = static_cast<int>(c);
+        auto core = static_cast<std::size_t>(std::max(0, one.pinned));
+        while (core < cores_.size() && cores_[core].runs >= 0)
+            core = one.pinned < 0 ? core + 1 : cores_.size();
+        if (core == cores_.size()) {
+            waits = true;
+            continue;
         }
-        if (found < 0) continue;
-        const auto core = static_cast<std::size_t>(found);
-        settle(core, at);
-        cores_[core].runs = static_cast<int>(t);
-        one.core = found;
-        draw(core, at);
+        run_on(core, static_cast<int>(t), at);
         plan(core, at);
     }
-    for (std::size_t c = 0; c < cores_.size(); ++c) draw(c, at);
+    const auto turns = static_cast<actor_id>(cores_.size() + threads_.size() + 2);
+    if (!waits) {
+        turning_ = false;
+        return events_.cancel(turns);
+    }
+    if (!turning_) events_.schedule(turns, at + machine_.quantum);
+    turning_ = true;
+}
+
+// A turn is over: those that wait, the longest first, take the cores of those that have run longest.
+void threads_run::turn(nanoseconds at) {
+    turning_ = false;
+    std::vector<std::size_t> waiting;
+    for (std::size_t t = 0; t < threads_.size(); ++t) {
+        const thread& one = threads_[t];
+        if (one.ready && !one.over && one.core < 0) waiting.push_back(t);
+    }
+    std::stable_sort(waiting.begin(), waiting.end(), [&](std::size_t a, std::size_t b) {
+        return threads_[a].waits_since < threads_[b].waits_since;
+    });
+    for (const std::size_t t : waiting) {
+        int longest = -1;
+        for (std::size_t other = 0; other < threads_.size(); ++other) {
+            const thread& one = threads_[other];
+            if (one.core < 0 || one.runs_since == at ||
+                !may_run(threads_[t], static_cast<std::size_t>(one.core)))
+                continue;
+            if (longest < 0 || one.runs_since < threads_[static_cast<std::size_t>(longest)].runs_since)
+                longest = static_cast<int>(other);
+        }
+        if (longest < 0) continue;
+        thread& leaves = threads_[static_cast<std::size_t>(longest)];
+        const auto core = static_cast<std::size_t>(leaves.core);
+        leaves.core = -1;
+        leaves.waits_since = at;
+        run_on(core, static_cast<int>(t), at);
+        plan(core, at);
+    }
+    dispatch(at);
 }
 
 // The system moves threads that are not pinned on to the next core, as a scheduler does that balances a queue
-// of its own for each core; one that waits for a core takes its turn.
+// of its own for each core.
 void threads_run::migrate(nanoseconds at) {
     const auto count = cores_.size();
-    bool moved = false;
+    std::vector<std::size_t> left;  // in their order
+    for (const thread& one : threads_) {
+        if (one.core >= 0 && one.pinned < 0) left.push_back(static_cast<std::size_t>(one.core));
+    }
+    std::sort(left.begin(), left.end());
     std::vector<int> wants;
-    for (std::size_t c = 0; c < count; ++c) {
+    for (const std::size_t c : left) {
         settle(c, at);
-        const int t = cores_[c].runs;
-        if (t < 0 || threads_[static_cast<std::size_t>(t)].pinned >= 0) continue;
-        wants.push_back(t);
+        wants.push_back(cores_[c].runs);
         cores_[c].runs = -1;
-        threads_[static_cast<std::size_t>(t)].core = -1;
     }
+    busy_cores_ -= static_cast<int>(left.size());
     ++rotation_;
-    for (const int t : wants) {
-        for (std::size_t step = 0; step < count; ++step) {
-            const std::size_t c = (static_cast<std::size_t>(rotation_) + step) % count;
-            if (cores_[c].runs >= 0) continue;
-            cores_[c].runs = t;
-            thread& one = threads_[static_cast<std::size_t>(t)];
-            one.core = static_cast<int>(c);
-            // What a move costs is work that is done twice: the cache is cold.
-            const double lost = static_cast<double>(machine_.migration_cost) * 1e-9 * cores_[c].hertz;
-            one.burst += lost;
-            one.left += lost;
-            ++migrations_;
-            moved = true;
-            break;
-        }
+    std::vector<std::size_t> touched = left;
+    for (std::size_t i = 0; i < wants.size(); ++i) {
+        thread& one = threads_[static_cast<std::size_t>(wants[i])];
+        auto c = static_cast<std::size_t>(rotation_) % count;
+        while (cores_[c].runs >= 0) c = (c + 1) % count;
+        settle(c, at);
+        cores_[c].runs = wants[i];
+        one.core = static_cast<int>(c);
+        touched.push_back(c);
+        if (c == left[i]) continue;
+        // What a move costs is work that is done twice: the cache is cold.
+        const double lost = static_cast<double>(machine_.migration_cost) * 1e-9 * pace(cores_[c]);
+        one.burst += lost;
+        one.left += lost;
+        ++migrations_;
     }
-    for (std::size_t c = 0; c < count; ++c) {
+    busy_cores_ += static_cast<int>(left.size());
+    for (const std::size_t c : touched) {
         draw(c, at);
         plan(c, at);
     }
-    if (moved) dispatch(at);
+    dispatch(at);
     if (left_ > 0)
         events_.schedule(static_cast<actor_id>(count + threads_.size() + 1), at + machine_.migration_period);
 }
@@ -248,10 +315,9 @@ void threads_run::sample(nanoseconds at) {
 }
 
 void threads_run::burst_over(std::size_t core, nanoseconds at) {
-    settle(core, at);
     const int t = cores_[core].runs;
     thread& one = threads_[static_cast<std::size_t>(t)];
-    cores_[core].runs = -1;
+    run_on(core, -1, at);
     one.core = -1;
     // Less than a nanosecond of work is none: virtual time could not go on.
     if (one.left * 1e9 <= pace(cores_[core])) {
@@ -264,6 +330,7 @@ void threads_run::burst_over(std::size_t core, nanoseconds at) {
                          std::max(at, one.frame_end));
     } else {
         one.burst = one.left;
+        one.waits_since = at;
     }
     dispatch(at);
 }
@@ -271,6 +338,7 @@ void threads_run::burst_over(std::size_t core, nanoseconds at) {
 void threads_run::frame_over(std::size_t t, nanoseconds at) {
     thread& one = threads_[t];
     one.ready = true;
+    one.waits_since = at;
     one.burst = std::min(one.left, one.whole_burst);
     one.frame_end = at + frame;
     dispatch(at);
@@ -295,8 +363,10 @@ threads_result threads_run::run() {
             frame_over(next.actor - count, now);
         } else if (next.actor == count + threads_.size()) {
             sample(now);
-        } else {
+        } else if (next.actor == count + threads_.size() + 1) {
             migrate(now);
+        } else {
+            turn(now);
         }
     }
     if (left_ > 0) throw std::logic_error("threads are left that nobody runs");

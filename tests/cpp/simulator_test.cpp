@@ -403,6 +403,62 @@ TEST_CASE("a thread on a core with another clock ends, however little work is le
     CHECK(found.finished > 1'700'000'000);
 }
 
+TEST_CASE("threads that share a core take turns, wherever they are pinned") {
+    // Regression: the one that came first ran to its end, and the others waited.
+    json source = machine_json();
+    source["kinds"] = json::array({kind_json("core", 2, 2e9, 1)});
+    source["quantum_seconds"] = 0.02;
+    threads_request pinned;
+    for (int i = 0; i < 2; ++i) pinned.threads.push_back({.name = "one", .seconds = 1, .pace = 1, .core = 0});
+    threads_result found = simulate_threads(read_machine(source), pinned);
+    CHECK(found.finished_each[0] == 1'980'000'000);
+    CHECK(found.finished_each[1] == 2'000'000'000);
+    threads_request free;
+    for (int i = 0; i < 3; ++i) free.threads.push_back({.name = "one", .seconds = 1, .pace = 1, .core = -1});
+    found = simulate_threads(read_machine(source), free);
+    for (const nanoseconds end : found.finished_each) CHECK(end > 1'400'000'000);
+    CHECK(found.finished < 1'550'000'000);
+}
+
+TEST_CASE("threads that the system moves from core to core are moved only where there is another") {
+    json source = machine_json();
+    source["kinds"] = json::array({kind_json("core", 1, 2e9, 1)});
+    source["migration_seconds"] = 0.02;
+    source["migration_cost_seconds"] = 0.001;
+    threads_request asked;
+    asked.threads.push_back({.name = "one", .seconds = 1, .pace = 1, .core = -1});
+    const threads_result found = simulate_threads(read_machine(source), asked);
+    CHECK(found.migrations == 0);
+    CHECK(found.finished == 1'000'000'000);
+}
+
+TEST_CASE("threads on a hundred thousand cores end in seconds") {
+#ifdef __OPTIMIZE__
+    constexpr int cores = 100'000;
+#else
+    constexpr int cores = 10'000;
+#endif
+    json source = machine_json();
+    source["kinds"] = json::array({kind_json("core", cores, 3e9, 0.25)});
+    source["migration_seconds"] = 0.02;
+    threads_request asked;
+    asked.threads.push_back({.name = "one", .seconds = 5, .pace = 0.2, .core = -1});
+    asked.threads.push_back({.name = "other", .seconds = 20, .pace = 1, .core = cores - 1});
+    CHECK(simulate_threads(read_machine(source), asked).finished > 20'000'000'000);
+}
+
+TEST_CASE("more energy than is counted is refused, not wrapped around") {
+    json source = machine_json();
+    source["platform_watts"] = 1e5;
+    threads_request asked;
+    asked.threads.push_back({.name = "one", .seconds = 1, .pace = 1, .core = 0});
+    asked.until_seconds = 130;
+    CHECK_THROWS_WITH_AS(simulate_threads(read_machine(source), asked), doctest::Contains("9.2 MJ"),
+                         input_error);
+    asked.until_seconds = 1e12;
+    CHECK_THROWS_AS(simulate_threads(read_machine(source), asked), input_error);
+}
+
 TEST_CASE("collectives cost more for more words but for the steps of their algorithms, and one rank none") {
     const machine on = read_machine(machine_json());
     CHECK(simulate_collective(on, {.operation = "all_reduce", .library = "ompi-1.6", .ranks = 1, .words = 5})
