@@ -30,29 +30,39 @@ nbody_result simulate_nbody(const machine& on, const nbody_request& asked) {
     const int ranks = asked.scheme == "serial" ? 1 : asked.ranks;
     const double n = asked.particles;
     const double active = asked.active;
-    const double alone = core.pair_cycles / core.turbo(1);
-    const double pair = core.pair_cycles / core.turbo(ranks);
     nbody_result result;
-    const double predict = core.predict_cycles / core.pair_cycles;  // of one particle, in pairs
-    const double correct = core.correct_cycles / core.pair_cycles;
-    result.serial_seconds = alone * (n * active + predict * n + correct * active);
+    const double alone = 1 / core.turbo(1);
+    result.serial_seconds =
+        alone * (core.pair_cycles * n * active + core.predict_cycles * n + core.correct_cycles * active);
     const bool openmp = asked.engine == "openmp_loops" || asked.engine == "openmp_region";
     const bool shared = openmp || asked.engine == "threads";
-    if (asked.scheme == "serial") {
-        result.force_seconds = alone * n * active;
-        result.predict_seconds = alone * predict * n;
-        result.correct_seconds = alone * correct * active;
-    } else if (asked.scheme == "i") {
-        const double mine = static_cast<double>((asked.active + ranks - 1) / ranks);
-        result.force_seconds = pair * n * mine;
+    // Particles of which a rank computes the forces, is their source, and predicts.
+    double targets = active;
+    double sources = n;
+    double predicted = n;
+    if (asked.scheme == "i") {
+        targets = static_cast<double>((asked.active + ranks - 1) / ranks);
         // Processes predict all particles each; threads share it out and read each other's.
-        result.predict_seconds = pair * predict * n / (shared ? ranks : 1);
-        result.correct_seconds = pair * correct * mine;
-    } else {
-        const double sources = static_cast<double>((asked.particles + ranks - 1) / ranks);
-        result.force_seconds = pair * sources * active;
-        result.predict_seconds = pair * predict * sources;
-        result.correct_seconds = pair * correct * active;
+        predicted = n / (shared ? ranks : 1);
+    } else if (asked.scheme == "j") {
+        predicted = sources = static_cast<double>((asked.particles + ranks - 1) / ranks);
+    }
+    // Parts are equal: whoever is on the slowest kind of core that has a rank is waited for.
+    double longest = 0;
+    int left = ranks;
+    for (const core_kind& one : on.kinds) {
+        const int here = std::min(left, one.cores);
+        if (here == 0) break;
+        left -= here;
+        const double cycle = 1 / one.turbo(here);
+        const double force = cycle * one.pair_cycles * sources * targets;
+        const double predict = cycle * one.predict_cycles * predicted;
+        const double correct = cycle * one.correct_cycles * targets;
+        if (force + predict + correct <= longest) continue;
+        longest = force + predict + correct;
+        result.force_seconds = force;
+        result.predict_seconds = predict;
+        result.correct_seconds = correct;
     }
     if (asked.scheme != "serial") {
         if (openmp) {
