@@ -36,6 +36,19 @@ class node {
         }
         clocks_ = next;
     }
+    // So many steps around a ring, each rank sending to the next, and what each step's sum takes. All ranks
+    // begin together, so the one behind the slowest message is last after every step: its clock is enough.
+    void ring(double bytes, int steps, double summed_bytes = 0) {
+        double slowest = 0;
+        for (int rank = 0; rank < ranks(); ++rank)
+            slowest = std::max(slowest, message(bytes, (rank + ranks() - 1) % ranks(), rank));
+        double clock = *std::max_element(clocks_.begin(), clocks_.end());
+        for (int step = 0; step < steps; ++step)
+            clock = clock + slowest + summed_bytes * reduce_seconds_per_byte * 1e9;
+        std::fill(clocks_.begin(), clocks_.end(), clock);
+        messages += std::int64_t{steps} * ranks();
+        moved += bytes * steps * ranks();
+    }
     void compute(double bytes) {
         for (double& clock : clocks_) clock += bytes * reduce_seconds_per_byte * 1e9;
     }
@@ -89,16 +102,18 @@ void recursive_doubling(node& all, double bytes) {
 
 void ring_reduce(node& all, double bytes) {
     const int p = all.ranks();
-    for (int step = 0; step < p - 1; ++step) {
-        all.exchange(bytes / p, [&](int r) { return (r + p - 1) % p; });
-        all.compute(bytes / p);
-    }
-    for (int step = 0; step < p - 1; ++step) all.exchange(bytes / p, [&](int r) { return (r + p - 1) % p; });
+    all.ring(bytes / p, p - 1, bytes / p);
+    all.ring(bytes / p, p - 1);
 }
 
 // Reduce-scatter by halving, gather by doubling (Rabenseifner).
 void halving_doubling(node& all, double bytes) {
     const int whole = power_of_two_below(all.ranks());
+    const int rest = all.ranks() - whole;
+    if (rest > 0) {
+        all.exchange(bytes, [&](int r) { return r < rest ? r + whole : -1; });
+        all.compute(bytes);
+    }
     double part = bytes;
     for (int distance = whole / 2; distance >= 1; distance /= 2) {
         part /= 2;
@@ -109,6 +124,7 @@ void halving_doubling(node& all, double bytes) {
         all.exchange(part, [&](int r) { return r < whole ? r ^ distance : -1; });
         part *= 2;
     }
+    if (rest > 0) all.exchange(bytes, [&](int r) { return r >= whole ? r - whole : -1; });
 }
 
 void gather_doubling(node& all, double bytes_each) {
@@ -130,8 +146,7 @@ void gather_bruck(node& all, double bytes_each) {
 }
 
 void gather_ring(node& all, double bytes_each) {
-    const int p = all.ranks();
-    for (int step = 0; step < p - 1; ++step) all.exchange(bytes_each, [&](int r) { return (r + p - 1) % p; });
+    all.ring(bytes_each, all.ranks() - 1);
 }
 
 // coll/tuned of Open MPI 1.x: the limits of its fixed decision rules.

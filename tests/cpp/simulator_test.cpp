@@ -478,6 +478,53 @@ TEST_CASE("collectives cost more for more words but for the steps of their algor
     }
 }
 
+TEST_CASE("ranks beyond a power of two give their data to the others and get the sum") {
+    // Regression: MVAPICH2's long all_reduce of 24 ranks was that of 16, and the other 8 had nothing.
+    json source = machine_json();
+    source["kinds"] = json::array({kind_json("core", 24, 3e9, 0.25)});
+    source["copy_bytes_per_second"] = 1e15;
+    const machine on = read_machine(source);
+    collective_request asked{
+        .operation = "all_reduce", .library = "mvapich2-1.9", .ranks = 16, .words = 8192};
+    const collective_result whole = simulate_collective(on, asked);
+    asked.ranks = 24;
+    const collective_result rest = simulate_collective(on, asked);
+    CHECK(rest.messages == whole.messages + 2 * 8);
+    CHECK(rest.bytes_moved == whole.bytes_moved + 2 * 8 * 8192 * 8);
+    CHECK(rest.seconds > whole.seconds);
+}
+
+TEST_CASE("a ring takes the slowest way at each step, between a hundred thousand ranks too") {
+    json source = machine_json();
+    source["kinds"] = json::array({kind_json("core", 100'000, 3e9, 0.25)});
+    source["packages"] = 2;
+    source["line_one_way_seconds"] = 50e-9;
+    source["line_between_packages_seconds"] = 150e-9;
+    source["message_latency_seconds"] = 1e-6;
+    source["message_overhead_seconds"] = 0;
+    const collective_result found = simulate_collective(
+        read_machine(source),
+        {.operation = "all_gather", .library = "ompi-1.6", .ranks = 100'000, .words = 100'000});
+    CHECK(found.messages == 99'999LL * 100'000);
+    // A message of 8 bytes through a hundred-thousandth of a quarter of the bus: 64 µs.
+    CHECK(found.seconds == doctest::Approx(99'999 * (1.1e-6 + 64e-6)));
+}
+
+TEST_CASE("equal parts of a block wait for the slowest kind of core that has one") {
+    // Regression: slow cores were counted as fast ones.
+    const machine on = read_machine(machine_json());
+    nbody_request asked;
+    asked.particles = 1024;
+    asked.active = 1024;
+    asked.engine = "openmp_region";
+    asked.scheme = "i";
+    asked.ranks = 4;
+    const nbody_result fast = simulate_nbody(on, asked);
+    asked.ranks = 8;
+    const nbody_result both = simulate_nbody(on, asked);
+    CHECK(both.force_seconds == doctest::Approx(fast.force_seconds));  // half the work at half the clock
+}
+
 TEST_CASE("one rank of a block takes the serial time") {
     const machine on = read_machine(machine_json());
     nbody_request asked;
