@@ -72,6 +72,7 @@ class tasks_run {
     }
     [[nodiscard]] bool qt() const { return asked_.runtime == "qt"; }
     void set_activity(actor_id id, activity what, nanoseconds at);
+    void draw(actor_id id, activity what, nanoseconds at);
     void set_pace(actor_id id, nanoseconds at);
     void pace_core(int core, nanoseconds at);
     void go(actor_id id, state next, nanoseconds at);
@@ -89,21 +90,23 @@ class tasks_run {
     void try_start(actor_id id, nanoseconds at, state then);
     void leave_engine(actor_id id, nanoseconds at);
     void sample(nanoseconds at);
-    [[nodiscard]] int awake_cores(int kind) const;
 
     const machine& machine_;
     tasks_request asked_;
     std::vector<thread> threads_;
-    std::vector<int> inside_;    // tasks running, by core
-    std::vector<int> awake_on_;  // awake threads, by core
-    std::vector<double> cap_;    // the governor's clock, by core
-    event_queue events_;         // one a thread, and the governor
+    std::vector<int> inside_;       // tasks running, by core
+    std::vector<int> awake_on_;     // awake threads, by core
+    std::vector<int> awake_cores_;  // by kind
+    std::vector<std::vector<actor_id>> on_core_;
+    std::vector<double> cap_;  // the governor's clock, by core
+    event_queue events_;       // one a thread, and the governor
     ledger accounts_;
     worksharing sharing_;
     task_queues queues_;
     std::vector<double> speeds_;
     double cycles_ = 0;  // of one task
     int next_task_ = 0;
+    int handed_ = 0;   // tasks of this repetition that somebody has
     int running_ = 0;  // threads in the engine, or still asking
     int to_start_ = 0;
     sleeping_mutex pool_;
@@ -150,12 +153,15 @@ tasks_run::tasks_run(const machine& on, const tasks_request& asked)
     all.resize(static_cast<std::size_t>(asked.runtime == "serial" ? 1 : asked.threads));
     inside_.assign(static_cast<std::size_t>(on.cores()), 0);
     awake_on_ = inside_;
+    awake_cores_.assign(on.kinds.size(), 0);
+    on_core_.resize(inside_.size());
     cap_.assign(inside_.size(), 1e18);
     std::vector<bool> used(inside_.size(), false);
     for (const hardware_thread& where : all) {
         thread one;
         one.where = where;
         used[static_cast<std::size_t>(where.core)] = true;
+        on_core_[static_cast<std::size_t>(where.core)].push_back(static_cast<actor_id>(threads_.size()));
         threads_.push_back(one);
     }
     std::int64_t rest = on.uncore_active_milliwatts + on.platform_milliwatts;
@@ -168,16 +174,6 @@ tasks_run::tasks_run(const machine& on, const tasks_request& asked)
     speeds_.assign(threads_.size(), 1.0);
 }
 
-int tasks_run::awake_cores(int of_kind) const {
-    int count = 0;
-    for (const thread& one : threads_) {
-        if (one.where.kind == of_kind && one.where.thread == 0 &&
-            awake_on_[static_cast<std::size_t>(one.where.core)] > 0)
-            ++count;
-    }
-    return count;
-}
-
 void tasks_run::set_pace(actor_id id, nanoseconds at) {
     thread& one = threads_[id];
     const auto core = static_cast<std::size_t>(one.where.core);
@@ -187,8 +183,8 @@ void tasks_run::set_pace(actor_id id, nanoseconds at) {
         clock_time_ += one.hertz * elapsed;
     }
     one.since = at;
-    const double turbo =
-        kind(one).turbo(awake_cores(one.where.kind)) * kind(one).spread(one.where.core_of_kind);
+    const double turbo = kind(one).turbo(awake_cores_[static_cast<std::size_t>(one.where.kind)]) *
+                         kind(one).spread(one.where.core_of_kind);
     one.hertz = std::max(kind(one).min_hertz, std::min(turbo, cap_[core]));
     // A slower kind needs more cycles of its own for the same task.
     const double against_first = machine_.kinds.front().hash_cycles_per_byte / kind(one).hash_cycles_per_byte;
@@ -199,27 +195,42 @@ void tasks_run::set_pace(actor_id id, nanoseconds at) {
 }
 
 void tasks_run::pace_core(int core, nanoseconds at) {
-    for (std::size_t id = 0; id < threads_.size(); ++id) {
-        if (threads_[id].where.core == core && threads_[id].inside) set_pace(static_cast<actor_id>(id), at);
+    for (const actor_id id : on_core_[static_cast<std::size_t>(core)]) {
+        if (threads_[id].inside) set_pace(id, at);
     }
 }
 
 void tasks_run::set_activity(actor_id id, activity what, nanoseconds at) {
     thread& one = threads_[id];
-    const core_kind& own = kind(one);
     const auto core = static_cast<std::size_t>(one.where.core);
     const bool awake = what != activity::idle;
-    if (awake != one.awake) {
+    const bool changes = awake != one.awake;
+    if (changes) {
         if (one.awake) one.busy += at - one.busy_since;
         one.busy_since = at;
         one.awake = awake;
         awake_on_[core] += awake ? 1 : -1;
+        if (awake_on_[core] == (awake ? 1 : 0))
+            awake_cores_[static_cast<std::size_t>(one.where.kind)] += awake ? 1 : -1;
     }
+    draw(id, what, at);
+    if (!changes) return;
+    for (const actor_id other : on_core_[core]) {
+        if (other != id) draw(other, accounts_.doing(other), at);
+    }
+}
+
+// The threads that are awake share what their core draws; where none is, all do.
+void tasks_run::draw(actor_id id, activity what, nanoseconds at) {
+    thread& one = threads_[id];
+    const core_kind& own = kind(one);
+    const auto core = static_cast<std::size_t>(one.where.core);
     if (one.hertz <= 0) set_pace(id, at);
-    std::int64_t draws = own.idle_milliwatts();
+    const int awake = awake_on_[core];
+    std::int64_t draws = awake > 0 ? 0 : own.idle_milliwatts();
     if (what == activity::working) draws = own.active_milliwatts(one.hertz);
     if (what == activity::waiting) draws = own.spinning_milliwatts(one.hertz);
-    accounts_.enter(id, what, draws / std::max(1, awake ? awake_on_[core] : own.threads_per_core), at);
+    accounts_.enter(id, what, draws / (awake > 0 ? awake : static_cast<int>(on_core_[core].size())), at);
 }
 
 void tasks_run::go(actor_id id, state next, nanoseconds at) {
@@ -296,6 +307,7 @@ void tasks_run::end_task(actor_id id, nanoseconds at) {
 void tasks_run::begin_repetition(nanoseconds at) {
     repetition_begin_ = at;
     next_task_ = 0;
+    handed_ = 0;
     counter_free_ = at;
     const auto count = static_cast<int>(threads_.size());
     if (qt()) {
@@ -328,6 +340,9 @@ void tasks_run::begin_repetition(nanoseconds at) {
 }
 
 void tasks_run::end_repetition(nanoseconds at) {
+    if (handed_ != asked_.tasks)
+        throw std::logic_error("the schedule handed out " + std::to_string(handed_) + " of " +
+                               std::to_string(asked_.tasks) + " tasks");
     lengths_.push_back(at - repetition_begin_);
     const nanoseconds whole = to_nanoseconds(asked_.seconds);
     if (measured_from_ == 0 && at >= whole / 4) {
@@ -356,6 +371,8 @@ void tasks_run::take(actor_id id, nanoseconds at) {
         bool stolen = false;
         task = queues_.next(static_cast<int>(id), stolen);
         begin += machine_.task_overhead + (stolen ? 2 * machine_.line_transfer : 0);
+    } else if (asked_.runtime == "tautochrone" && handed_ == asked_.tasks) {
+        begin += own_atomic;  // looking through all members finds nothing
     } else if (asked_.runtime == "tautochrone") {
         const int before = sharing_.steals(static_cast<int>(id));
         task = sharing_.next(static_cast<int>(id));
@@ -369,6 +386,7 @@ void tasks_run::take(actor_id id, nanoseconds at) {
     if (!task.empty()) {
         // A piece of several tasks is one stretch of work.
         begin_task(id, at);
+        handed_ += static_cast<int>(task.size());
         threads_[id].left = cycles_ * static_cast<double>(task.size()) +
                             threads_[id].pace * static_cast<double>(begin - at) * 1e-9;
         tasks_done_ += task.size() - 1;
@@ -444,6 +462,7 @@ void tasks_run::step_qt(actor_id id, nanoseconds at) {
         case state::grown:
             return go(id, state::take, unlock(pool_, at));
         case state::take:
+            ++handed_;
             return begin_task(id, at);
         case state::in_task:
             end_task(id, at);

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <random>
 #include <string>
@@ -369,6 +370,67 @@ TEST_CASE("guided: a worker has the first chunk of libgomp, the caller that of l
     CHECK(worker_first.rows[1] >= 1000);
     CHECK(caller_first.rows[1] < 1000);
     CHECK(worker_first.loop > caller_first.loop);
+}
+
+TEST_CASE("a core draws the watts of one core, whichever of its hardware threads are awake") {
+    // Regression: who slept or woke left the sibling's part as it was, and an idle core drew half of its
+    // watts.
+    json source = machine_json();
+    source["kinds"] = json::array({kind_json("core", 2, 3e9, 0.25)});
+    source["kinds"][0]["hardware_threads_per_core"] = 2;
+    source["kinds"][0]["idle_watts"] = 1;
+    source["uncore_active_watts"] = 0;
+    source["platform_watts"] = 0;
+    const machine on = read_machine(source);
+    for (const char* runtime : {"qt", "tbb"}) {
+        for (const int threads : {2, 3, 4}) {
+            tasks_request asked;
+            asked.runtime = runtime;
+            asked.tasks = 5;
+            asked.bytes = 40'000;
+            asked.threads = threads;
+            asked.seconds = 0.01;
+            asked.timeline = true;
+            const ledger found = simulate_tasks(on, asked).accounts;
+            // The two cores at every change of anything.
+            for (const slice& when : found.slices()) {
+                std::array<std::int64_t, 2> draws{};
+                std::array<bool, 2> awake{};
+                std::array<int, 2> seen{};
+                for (const slice& one : found.slices()) {
+                    if (one.begin > when.begin || one.end <= when.begin) continue;
+                    draws[one.member % 2] += one.milliwatts;
+                    awake[one.member % 2] = awake[one.member % 2] || one.what != activity::idle;
+                    ++seen[one.member % 2];
+                }
+                for (std::size_t core = 0; core < 2; ++core) {
+                    if (seen[core] < (threads + 1 - static_cast<int>(core)) / 2)
+                        continue;  // beyond the last slice
+                    CHECK(draws[core] <= 8000);
+                    CHECK(awake[core] == (draws[core] > 1000));
+                    CHECK((awake[core] || draws[core] == 1000));
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("short tasks on a hundred thousand cores end in seconds") {
+#ifdef __OPTIMIZE__
+    constexpr int cores = 100'000;
+#else
+    constexpr int cores = 10'000;
+#endif
+    json source = machine_json();
+    source["kinds"] = json::array({kind_json("core", cores, 3e9, 0.25)});
+    const machine on = read_machine(source);
+    for (const char* runtime : {"tbb", "qt", "openmp", "tautochrone"}) {
+        tasks_request asked;
+        asked.runtime = runtime;
+        asked.threads = cores;
+        asked.seconds = 0.002;
+        CHECK(simulate_tasks(on, asked).repetitions > 0);
+    }
 }
 
 TEST_CASE("a lone thread that is moved about looks half busy, and only a package governor sees through it") {
