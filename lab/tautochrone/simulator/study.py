@@ -6,7 +6,7 @@ import json as json_module
 import math
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,7 @@ ROW_SCHEMA = "tautochrone.row/1"
 ROWS_FILE = "simulated.jsonl"
 _MOST_STEPS = 64
 _MOST_SLICES = 4000  # that a page draws
+_MOST_MEMBERS = 128  # that it names
 _DEFAULT_STEPS = 7
 
 
@@ -169,7 +170,7 @@ def _finding(study: str, sweep: Sweep, found: Sequence[Row], machine: Machine) -
 
 
 def _timeline(row: Row) -> Timeline:
-    slices = row.get("timeline") or []
+    slices = [one for one in row.get("timeline") or [] if one[0] < _MOST_MEMBERS]
     members = sorted({int(one[0]) for one in slices})
     sort = "core" if row["study"] == "power" else "member"
     names = {member: f"{sort} {member}" for member in members}
@@ -195,19 +196,29 @@ def _timeline(row: Row) -> Timeline:
             for member, what, begin, end, milliwatts in slices[:_MOST_SLICES]
         ),
         members=tuple(names.values()),
-        accounts=tuple(
-            Account(
-                member=f"{sort} {member}",
-                working=one["working_nanoseconds"] * 1e-9,
-                waiting=one["waiting_nanoseconds"] * 1e-9,
-                idle=one["idle_nanoseconds"] * 1e-9,
-                joules=one["picojoules"] * 1e-12,
-            )
-            for member, one in enumerate(accounts["members"])
-        ),
+        accounts=tuple(_accounts(accounts["members"], sort)),
         rest_joules=accounts["rest_picojoules"] * 1e-12,
         joules=accounts["picojoules"] * 1e-12,
     )
+
+
+def _accounts(members: Sequence[Row], sort: str) -> Iterator[Account]:
+    """One a member; those whom no page can name are one together."""
+    named = [(f"{sort} {number}", [one]) for number, one in enumerate(members[:_MOST_MEMBERS])]
+    if others := members[_MOST_MEMBERS:]:
+        named.append((f"the {len(others):,} others", list(others)))
+    for name, together in named:
+        working, waiting, idle, energy = (
+            sum(one[key] for one in together)
+            for key in ("working_nanoseconds", "waiting_nanoseconds", "idle_nanoseconds", "picojoules")
+        )
+        yield Account(
+            member=name,
+            working=working * 1e-9,
+            waiting=waiting * 1e-9,
+            idle=idle * 1e-9,
+            joules=energy * 1e-12,
+        )
 
 
 def sweep_values(machine: Machine, text: str) -> tuple[str, list[float]]:
