@@ -167,9 +167,13 @@ def _handed_over(machine: Machine) -> str:
 
 
 def _m5(machine: Machine, curves: Curves) -> Verdict:
+    def good(qt: Row, tbb: Row) -> bool:
+        slower = tbb["mean_hertz"] / qt["mean_hertz"] - 1
+        shares = 0.5 <= qt["waiting_share"] <= 0.7 and 0.2 <= tbb["waiting_share"] <= 0.4
+        return bool(shares and slower > 0.1)
+
     qt, tbb = curves.row("qt", SHORT, 32), curves.row("tbb", SHORT, 32)
-    slower = tbb["mean_hertz"] / qt["mean_hertz"] - 1
-    holds = 0.5 <= qt["waiting_share"] <= 0.7 and 0.2 <= tbb["waiting_share"] <= 0.4 and slower > 0.1
+    holds = good(qt, tbb)
     ours = (
         f"on 32 threads Qt waits {percent(qt['waiting_share'])} of the time, TBB "
         f"{percent(tbb['waiting_share'])}; "
@@ -179,8 +183,7 @@ def _m5(machine: Machine, curves: Curves) -> Verdict:
     if not holds:
 
         def would(changed: Machine) -> bool:
-            first, second = (rows(changed, _requests(runtime, SHORT, (32,)))[0] for runtime in ("qt", "tbb"))
-            return bool(0.5 <= first["waiting_share"] <= 0.7 and 0.2 <= second["waiting_share"] <= 0.4)
+            return good(*(rows(changed, _requests(runtime, SHORT, (32,)))[0] for runtime in ("qt", "tbb")))
 
         note = "the clock's feedback is there; " + sensitivity(machine, KNOBS, would)
     return _verdict("M5", ours, holds, note)

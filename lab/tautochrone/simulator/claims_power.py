@@ -80,7 +80,11 @@ def verdicts() -> list[Verdict]:
     ]
     seventh = _p7(under["maximum"])
     saves = balanced["energy"]["common_joules"] < serial["energy"]["common_joules"]
-    return [*found, _p6([*found, seventh], _apart(side_by_side), saves), seventh]
+    return [
+        *found,
+        _p6([*found, seventh], _apart(side_by_side), saves, _meetings_cost(under["maximum"])),
+        seventh,
+    ]
 
 
 def _verdict(id: str, ours: str, holds: bool, note: str = "") -> Verdict:
@@ -197,10 +201,23 @@ def _p5(found: list[Row]) -> Verdict:
     return _verdict("P5", ours, apart < 0.03, note)
 
 
-def _p6(others: list[Verdict], pinning_changes: float, balance_saves: bool) -> Verdict:
+def _meetings_cost(machine: Machine) -> bool:
+    """Both cores hash the same bytes, and meet once or a thousand times as often."""
+    seldom, often = rows(
+        machine,
+        [
+            {"study": "mapreduce", "tasks": 2, "bytes": size, "threads": 2, "runtime": "openmp"}
+            for size in (1_000_000, 1_000)
+        ],
+    )
+    return bool(often["seconds"] * 1000 > 1.03 * seldom["seconds"])
+
+
+def _p6(others: list[Verdict], pinning_changes: float, balance_saves: bool, meetings_cost: bool) -> Verdict:
     by_id = {one.id: one.holds for one in others}
     advice = [
         ("balance the threads", by_id["P1"] and balance_saves and by_id["P7"]),
+        ("let them meet as seldom as can be", meetings_cost),
         ("let the governor look at the package", by_id["P3"] and by_id["P4"]),
         ("leave placement to the system: pinning gains no time", pinning_changes < 0.03),
     ]
