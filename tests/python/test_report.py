@@ -230,6 +230,11 @@ def test_unknown_runtimes_get_a_colour_that_is_not_made_from_their_name() -> Non
     assert styles[2].variable == "--runtime-other-0"
 
 
+def test_unknown_runtimes_never_look_alike() -> None:
+    found = palette.styles(f"series {number}" for number in range(32))
+    assert len({(style.light, style.shape) for style in found}) == 32
+
+
 def test_a_runtime_has_one_colour_whatever_else_is_in_the_study() -> None:
     alone = {style.key: style for style in palette.styles(["tbb"])}
     among = {style.key: style for style in palette.styles(["serial", "tbb", "libomp", "new"])}

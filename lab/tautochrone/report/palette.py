@@ -60,6 +60,11 @@ _SPARE = (
     ("#4a6a5a", "#9cc4b0", "diamond"),
     ("#8a3a3a", "#e79a9a", "cross"),
 )
+# Where the spare colours come again, each with the next of these.
+_SHAPES = (
+    *("circle", "square", "diamond", "cross"),
+    *("triangle-up", "triangle-left", "triangle-down", "triangle-right"),
+)
 
 
 def runtime_key(runtime: str, library: str = "") -> str:
@@ -78,6 +83,7 @@ def styles(runtimes: Iterable[str]) -> list[RuntimeStyle]:
     present = set(runtimes)
     found = [style for key, style in _KNOWN.items() if key in present]
     for index, key in enumerate(sorted(present - _KNOWN.keys())):
-        light, dark, shape = _SPARE[index % len(_SPARE)]
+        light, dark, first = _SPARE[index % len(_SPARE)]
+        shape = _SHAPES[(_SHAPES.index(first) + index // len(_SPARE)) % len(_SHAPES)]
         found.append(RuntimeStyle(key, key, light, dark, shape, f"--runtime-other-{index}"))
     return found
