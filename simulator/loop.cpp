@@ -169,7 +169,7 @@ loop_run::loop_run(const machine& on, const loop_request& asked)
     std::int64_t rest = on.uncore_active_milliwatts + on.platform_milliwatts;
     for (const hardware_thread& one : sim::hardware_threads(on)) {
         if (one.thread == 0 && sharers_[static_cast<std::size_t>(one.core)] == 0)
-            rest += on.kinds[static_cast<std::size_t>(one.kind)].idle_milliwatts();
+            rest += on.kinds[static_cast<std::size_t>(one.kind)].sleeping_milliwatts();
     }
     accounts_ = ledger(count, rest, asked.timeline);
     tasks_ = task_queues(static_cast<int>(count));

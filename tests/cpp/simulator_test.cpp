@@ -271,6 +271,16 @@ TEST_CASE("two kinds side by side are as fast as their times alone allow, where 
     CHECK(static_cast<double>(simulate_loop(on, loop_of(2000, "static")).loop) > 1.2 * both);
 }
 
+TEST_CASE("a core that no member of a loop is on sleeps deeply, as beside short tasks") {
+    json source = machine_json();
+    source["kinds"] = json::array({kind_json("core", 3, 4e9, 0.25)});
+    source["kinds"][0]["sleeping_watts"] = 0.1;
+    loop_request asked = loop_of(500, "static", "serial");
+    asked.repetitions = 1;
+    const ledger found = simulate_loop(read_machine(source), asked).accounts;
+    CHECK(found.base_picojoules() == (10'000 + 20'000 + 2 * 100) * found.end());
+}
+
 TEST_CASE("a shared counter limits short chunks: longer ones are faster") {
     const machine on = read_machine(machine_json());
     loop_request asked = loop_of(600, "dynamic");
