@@ -293,6 +293,7 @@ def test_a_page_of_very_many_cores_draws_the_first_and_counts_the_others(tmp_pat
     page = (tmp_path / "report.html").read_text()
     assert len(page) < 1_500_000
     assert "2,872 others" in page
+    assert "Drawn is the beginning" in page
 
 
 @needs_simulator

@@ -170,19 +170,26 @@ def _finding(study: str, sweep: Sweep, found: Sequence[Row], machine: Machine) -
 
 
 def _timeline(row: Row) -> Timeline:
-    slices = [one for one in row.get("timeline") or [] if one[0] < _MOST_MEMBERS]
+    slices = [one for one in row.get("timeline") or [] if one[0] < _MOST_MEMBERS][:_MOST_SLICES]
     members = sorted({int(one[0]) for one in slices})
     sort = "core" if row["study"] == "power" else "member"
     names = {member: f"{sort} {member}" for member in members}
     share = row.get("waiting_share")
     said = f": {percent(share)} of the members' time is waiting" if share is not None else ""
     accounts = row["accounts"]
+    drawn, whole = max((one[3] for one in slices), default=0), accounts["end_nanoseconds"]
+    cut = (
+        f" Drawn is the beginning, {seconds(drawn * 1e-9)} of {seconds(whole * 1e-9)}."
+        if drawn < whole
+        else ""
+    )
     return Timeline(
         name="timeline",
         heading=f"What each {sort} does{said}",
         explanation=(
             f"One bar a {sort}. Waiting is awake without work: in a spin, at a lock, for the next chunk. The "
             "table below has each one's time and energy; with the rest of the machine they are the whole."
+            + cut
         ),
         records=tuple(
             {
@@ -193,7 +200,7 @@ def _timeline(row: Row) -> Timeline:
                 "watts": milliwatts * 1e-3,
                 "joules": milliwatts * (end - begin) * 1e-12,
             }
-            for member, what, begin, end, milliwatts in slices[:_MOST_SLICES]
+            for member, what, begin, end, milliwatts in slices
         ),
         members=tuple(names.values()),
         accounts=tuple(_accounts(accounts["members"], sort)),
