@@ -33,7 +33,7 @@ study: ## Measure and write the report
 	@echo "The report: $(OUTPUT)/report.html"
 
 test: ## Every test
-	@sh tools/packages.sh build $(peer_marks) test browser
+	@sh tools/packages.sh build $(peer_marks) test program browser
 	@sh tools/venv.sh test
 	@build/venv/bin/python tools/test.py $(if $(ONLY),--only "$(ONLY)") $(if $(SKIP),--skip "$(SKIP)")
 
@@ -57,4 +57,4 @@ clean: ## Remove everything that was built
 	rm -rf build
 
 install-packages: ## Every package of packages.txt
-	@sh tools/packages.sh build peer test browser
+	@sh tools/packages.sh build peer test program browser

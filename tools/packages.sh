@@ -10,7 +10,7 @@ set -u
 
 here=$(dirname -- "$0")
 list=${TAUTO_PACKAGES:-$here/../packages.txt}
-optional_marks='peer browser'
+optional_marks='peer program browser'
 dry_run=no
 if [ "${1:-}" = --dry-run ]; then
     dry_run=yes
@@ -23,10 +23,10 @@ fail() {
     exit 2
 }
 
-[ -n "$wanted_marks" ] || fail 'which packages? usage: tools/packages.sh [--dry-run] build|peer|test|browser …'
+[ -n "$wanted_marks" ] || fail 'which packages? usage: tools/packages.sh [--dry-run] build|peer|test|program|browser …'
 [ -r "$list" ] || fail "there is no package list at $list"
 for mark in $wanted_marks; do
-    grep -q "^$mark[[:space:]]" "$list" || fail "no package has the mark '$mark'; marks are build, peer, test, browser"
+    grep -q "^$mark[[:space:]]" "$list" || fail "no package has the mark '$mark'; marks are build, peer, test, program, browser"
 done
 
 has_word() { # has_word WORD WORDS...
