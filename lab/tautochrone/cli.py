@@ -432,20 +432,33 @@ def claims(
     only: Annotated[
         str, typer.Option("--only", metavar="ID,…", help="Only these: H3,M4, or a family: N.")
     ] = "",
+    measured: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--measured",
+            metavar="FOLDER",
+            help="A measured study, to decide what no simulation can; may be given several times. "
+            "Default: the studies in tautochrone-results, where there are any.",
+        ),
+    ] = None,
 ) -> None:
-    """Every published claim: what it says, what the simulator shows, and whether it holds.
+    """Every published claim: what it says, what is shown of it here, and whether it holds.
+
+    Claims are simulated on the published machines. What only a measurement can decide, such as programs that
+    agree to the last bit, is taken from the studies that were measured here.
 
     \b
     Examples:
       tauto claims
       tauto claims --only H3,H6
+      tauto claims --only N --measured results/nbody
       tauto claims --json > claims.json
     """  # noqa: D301
     from rich.console import Console
 
     from tautochrone.simulator.claims import run_claims_command
 
-    raise typer.Exit(run_claims_command(json, only, Console()))
+    raise typer.Exit(run_claims_command(json, only, measured, Console()))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

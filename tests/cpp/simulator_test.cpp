@@ -4,13 +4,16 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <random>
 #include <string>
 #include <vector>
 
+#include <tauto/schedule.hpp>
 #include "collective.hpp"
 #include "event_queue.hpp"
+#include "finish_tree.hpp"
 #include "ledger.hpp"
 #include "loop.hpp"
 #include "nbody.hpp"
@@ -365,6 +368,32 @@ TEST_CASE(
     CHECK(handed_over.repetition > free_meanwhile.repetition);
     CHECK(handed_over.waiting_share > free_meanwhile.waiting_share);
     CHECK(handed_over.sleeps > free_meanwhile.sleeps);
+}
+
+TEST_CASE("who would finish last is found as the schedule itself finds it") {
+    std::mt19937 random(3);
+    for (const int members : {1, 2, 3, 7, 8, 33, 100}) {
+        std::vector<double> times(static_cast<std::size_t>(members));
+        std::vector<std::atomic<std::uint64_t>> shares(times.size());
+        std::vector<double> speeds(times.size());
+        for (double& speed : speeds) speed = 1.0 + static_cast<double>(random() % 3);
+        tauto::adaptive_plan plan;
+        plan.members = members;
+        plan.speeds = speeds.data();
+        finish_tree tree;
+        tree.reset(members);
+        const auto share_of = [&](int rank) -> auto& {
+            return shares[static_cast<std::size_t>(rank)];
+        };
+        for (int step = 0; step < 400; ++step) {
+            const auto rank = static_cast<std::size_t>(random() % times.size());
+            const auto left = static_cast<std::uint32_t>(random() % 4);
+            shares[rank] = tauto::detail::pack_share(10, 10 + left);
+            tree.set(static_cast<int>(rank), left / speeds[rank]);
+            const int thief = static_cast<int>(random() % times.size());
+            CHECK(tree.last_to_finish(thief) == tauto::last_to_finish(plan, share_of, thief));
+        }
+    }
 }
 
 TEST_CASE("guided: a worker has the first chunk of libgomp, the caller that of libomp") {

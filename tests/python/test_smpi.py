@@ -480,12 +480,12 @@ def test_places_of_a_curve_in_words() -> None:
 
 @needs_smpi
 def test_claim_n4_has_smpis_figures_beside_our_models(monkeypatch: pytest.MonkeyPatch) -> None:
-    (n4,) = claims.judge("N4")
+    (n4,) = claims.judge({"N4"})
     assert "as modelled here" in n4.ours
     assert "its ompi" in n4.note
     assert "its mvapich2 takes 0." in n4.note
     monkeypatch.setattr("shutil.which", lambda name: None)
-    (alone,) = claims.judge("N4")
+    (alone,) = claims.judge({"N4"})
     assert (alone.ours, alone.holds) == (n4.ours, n4.holds)
     assert "not held against SimGrid's SMPI: smpirun was not found" in alone.note
     assert "libsimgrid-dev" in alone.note

@@ -1,16 +1,24 @@
-"""``tauto claims``: every published claim, what the simulator shows of it, and whether it holds."""
+"""``tauto claims``: every published claim, what is shown of it here, and whether it holds."""
 
 from __future__ import annotations
 
 import json as json_module
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
 
 import msgspec
 from rich.console import Console
 from rich.table import Table
 
 from tautochrone.errors import TautoError
-from tautochrone.simulator import claims_loop, claims_mapreduce, claims_nbody, claims_power
+from tautochrone.simulator import (
+    claims_loop,
+    claims_mapreduce,
+    claims_measured,
+    claims_nbody,
+    claims_power,
+)
 from tautochrone.simulator.claim import Verdict
 
 FAMILIES: dict[str, Callable[[], list[Verdict]]] = {
@@ -26,16 +34,16 @@ IDS: tuple[str, ...] = tuple(
 )
 
 
-def judge(only: str = "") -> list[Verdict]:
-    """All claims, or those named: ``H3,M4`` or a family's letter. TautoError for one that is not there."""
-    wanted = _wanted(only)
+def judge(wanted: Collection[str] = IDS) -> list[Verdict]:
+    """What the simulator shows of these claims, in their order."""
     found = [
         one for family in FAMILIES if any(id[0] == family for id in wanted) for one in FAMILIES[family]()
     ]
     return [one for one in found if one.id in wanted]
 
 
-def _wanted(only: str) -> set[str]:
+def wanted_ids(only: str) -> set[str]:
+    """All claims, or those named: ``H3,M4`` or a family's letter. TautoError for one that is not there."""
     names = [name.strip().upper() for name in only.split(",") if name.strip()]
     wanted: set[str] = set()
     for name in names:
@@ -49,9 +57,17 @@ def _wanted(only: str) -> set[str]:
     return wanted or set(IDS)
 
 
-def run_claims_command(json: bool, only: str, console: Console) -> int:
-    """Print the table, or the list as JSON."""
-    found = judge(only)
+def run_claims_command(json: bool, only: str, measured: Sequence[Path] | None, console: Console) -> int:
+    """Print the table, or the list as JSON.
+
+    ``measured``: folders of studies whose rows decide what no simulation can; None: those in the usual place.
+    """
+    wanted = wanted_ids(only)
+    if measured is None:
+        decided = claims_measured.measured_here(lambda words: print(words, file=sys.stderr))
+    else:
+        decided = claims_measured.measured_claims(measured)
+    found = claims_measured.beside(judge(wanted), decided)
     if json:
         print(json_module.dumps(msgspec.to_builtins(found), ensure_ascii=False, indent=1))
         return 0

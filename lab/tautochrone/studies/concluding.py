@@ -54,7 +54,7 @@ def _write(store: Store, machine: Mapping[str, Any], path: Path, analysis: Analy
 def report_again(folder: Path, path: Path | None = None) -> Path:
     """Write the report of a folder's rows. Raises TautoError where there are none, or of an unknown study."""
     with Store.read(folder) as store:
-        analyse = _analyser(store.study)
+        analyse = analyser(store.study)
         if analyse is None:
             raise TautoError(
                 f"{store.path} holds the study {store.study!r}, which has no report",
@@ -63,10 +63,10 @@ def report_again(folder: Path, path: Path | None = None) -> Path:
         return _write(store, store.machine, path or folder / "report.html", analyse(store))
 
 
-def _analyser(study: str) -> Callable[[Store], Analysis] | None:
+def analyser(study: str) -> Callable[[Store], Analysis] | None:
     """How the rows of a study become its findings; imported only when they are wanted."""
     if study not in (*STUDIES, "tune"):
         return None
     module = "tautochrone.tune.tuning" if study == "tune" else f"tautochrone.studies.{study}.study"
-    analyser: Callable[[Store], Analysis] = import_module(module).stored_analysis
-    return analyser
+    found: Callable[[Store], Analysis] = import_module(module).stored_analysis
+    return found

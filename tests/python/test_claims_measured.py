@@ -1,0 +1,74 @@
+"""`tauto claims` beside studies that were measured: they decide what no simulation can."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from study_nbody_fakes import laboratory, request
+from tautochrone import cli
+from tautochrone.errors import TautoError
+from tautochrone.simulator.claim import Verdict
+from tautochrone.simulator.claims_measured import beside, measured_claims, measured_here
+from tautochrone.studies.nbody.study import run_study
+
+
+def simulated(id: str, holds: bool | None) -> Verdict:
+    return Verdict(
+        id=id,
+        published="as published",
+        ours="as simulated",
+        source="simulated on 2x-e5-2650v2",
+        holds=holds,
+        tolerance="exact",
+        command=f"tauto claims --only {id}",
+        note="asks for a measurement",
+    )
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Path:
+    folder = tmp_path / "nbody"
+    run_study(request(folder, particles=(256,)), laboratory().services)
+    return folder
+
+
+def test_a_measured_study_decides_what_no_simulation_can(study: Path) -> None:
+    decided = measured_claims([study])
+    assert {"N1", "N2", "N3"} <= set(decided)
+    n2, n1 = beside([simulated("N2", None), simulated("N1", True)], decided)
+    assert (n2.holds, n2.source, n2.command) == (True, f"measured here ({study})", "tauto study nbody")
+    assert n2.ours == decided["N2"].claim.ours
+    assert "simulated on 2x-e5-2650v2: as simulated" in n2.note
+    # Where the simulator decides, the measurement stands beside it.
+    assert (n1.ours, n1.source) == ("as simulated", "simulated on 2x-e5-2650v2")
+    assert f"measured here ({study}): {decided['N1'].claim.ours}; it" in n1.note
+
+
+def test_what_no_study_decides_stays_as_it_is() -> None:
+    row = simulated("M6", None)
+    assert beside([row], {}) == [row]
+
+
+def test_the_usual_folders_are_read_and_one_that_cannot_be_is_said(
+    study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    said: list[str] = []
+    assert measured_here(said.append) == {}
+    shutil.copytree(study, tmp_path / "tautochrone-results" / "nbody")
+    damaged = tmp_path / "tautochrone-results" / "loop"
+    damaged.mkdir()
+    (damaged / "rows.jsonl").write_text("no rows\n")
+    assert set(measured_here(said.append)) >= {"N1", "N2", "N3"}
+    assert len(said) == 1
+    assert str(damaged.relative_to(tmp_path)) in said[0]
+
+
+def test_a_folder_that_is_named_must_hold_a_study(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(TautoError, match="no results can be read"):
+        measured_claims([tmp_path])
+    assert cli.main(["claims", "--only", "N2", "--measured", str(tmp_path)]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
