@@ -9,6 +9,7 @@
 #include <tauto/loop_model.hpp>
 #include <tauto/schedule.hpp>
 
+#include "finish_tree.hpp"
 #include "sharing.hpp"
 #include "task_queues.hpp"
 
@@ -92,6 +93,7 @@ class loop_run {
     void set_flow(actor_id rank);
     void begin_loop(nanoseconds at);
     void begin_adaptive();
+    void note_end(int position);
     void step(actor_id rank, nanoseconds at);
     void come_to_ask(actor_id rank, nanoseconds at);
     void ask(actor_id rank, nanoseconds at);
@@ -127,6 +129,7 @@ class loop_run {
     std::vector<int> position_;    // of a member among them
     std::vector<double> speeds_;
     adaptive_plan plan_;
+    finish_tree ends_;  // of the shares in words_
     std::unique_ptr<detail::loop_model> model_;
     nanoseconds steal_cost_ = 0;
     std::int64_t steals_ = 0;
@@ -424,6 +427,15 @@ void loop_run::begin_adaptive() {
                                                                   : static_cast<std::uint32_t>(
                                                                         bounds[p + 1] >> plan_.unit_shift)),
                         std::memory_order_relaxed);
+    ends_.reset(width);
+    for (int p = 0; p < width; ++p) note_end(p);
+}
+
+// Keeps in step with the share of a member what last_to_finish would read there.
+void loop_run::note_end(int position) {
+    const auto left =
+        detail::share_size(words_[static_cast<std::size_t>(position)].load(std::memory_order_relaxed));
+    ends_.set(position, static_cast<double>(left) / speeds_[static_cast<std::size_t>(position)]);
 }
 
 void loop_run::begin_loop(nanoseconds at) {
@@ -578,9 +590,14 @@ void loop_run::answer(actor_id rank, nanoseconds at) {
     nanoseconds fetch = 0;
     if (adaptive()) {
         int stolen = 0;
-        chunk = adaptive_next(
-            plan_, [this](int p) -> auto& { return words_[static_cast<std::size_t>(p)]; }, position_[rank],
-            stolen);
+        int victim = position_[rank];
+        const auto victim_of = [&](int thief) { return victim = ends_.last_to_finish(thief); };
+        const auto share_of = [this](int p) -> auto& {
+            return words_[static_cast<std::size_t>(p)];
+        };
+        chunk = adaptive_next(plan_, share_of, victim_of, position_[rank], stolen);
+        note_end(position_[rank]);
+        if (victim >= 0) note_end(victim);
         if (stolen > 0) {
             steals_ += stolen;
             fetch = steal_cost_ + machine_.line_transfer * (plan_.members / overlapping_looks);
@@ -638,10 +655,10 @@ void loop_run::leave(actor_id rank, nanoseconds at) {
             }
         }
     }
-    // With very many members the rates are set anew after each thousandth has left: nobody sees the
+    // With very many members the rates are set anew after each 256th part of them has left: nobody sees the
     // difference.
     if (running_ == 0 || !(full_ || faster)) return;
-    if (++changed_ * 1024 >= static_cast<int>(ranks_.size())) share(at);
+    if (++changed_ * 256 >= static_cast<int>(ranks_.size())) share(at);
 }
 
 void loop_run::step(actor_id rank, nanoseconds at) {
@@ -668,6 +685,7 @@ loop_result loop_run::run() {
     const int fixed = model_ ? 400 : 7;
     const int repetitions = asked_.repetitions > 0 ? asked_.repetitions : fixed;
     constexpr nanoseconds long_enough = 60'000'000;
+    constexpr std::int64_t enough_events = 10'000'000;  // where each of very many members has several a loop
     nanoseconds now = 0;
     for (std::size_t i = 0; i < members_.size(); ++i)
         accounts_.enter(static_cast<actor_id>(i), activity::waiting, spinning(members_[i]), 0);
@@ -699,7 +717,9 @@ loop_result loop_run::run() {
         loops.push_back(now - launch);
         result.fork_join = around;
         // What is learned settles; a person's run would be longer than this.
-        if (model_ && asked_.repetitions == 0 && repetition >= 20 && now > long_enough) break;
+        if (model_ && asked_.repetitions == 0 && repetition >= 20 &&
+            (now > long_enough || events_.taken() > enough_events))
+            break;
     }
     accounts_.close(now);
     accounts_.check();

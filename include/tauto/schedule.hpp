@@ -261,13 +261,14 @@ int last_to_finish(const adaptive_plan& plan, ShareOf&& share_of, int thief) noe
 }
 
 // The next range for `rank`: from its own share, else stolen; empty when no share has anything left that it
-// should take.
+// should take. `victim_of(rank)` answers as last_to_finish does.
 // `steals` counts successful steals. Lock-free: a failed attempt means that another member took units.
-template <class ShareOf>
-range adaptive_next(const adaptive_plan& plan, ShareOf&& share_of, int rank, int& steals) noexcept {
+template <class ShareOf, class VictimOf>
+range adaptive_next(const adaptive_plan& plan, ShareOf&& share_of, VictimOf&& victim_of, int rank,
+                    int& steals) noexcept {
     range chunk = take_front(plan, share_of(rank));
     while (chunk.empty()) {
-        const int victim = last_to_finish(plan, share_of, rank);
+        const int victim = victim_of(rank);
         if (victim < 0) return {};
         bool refused = false;
         chunk = steal_from(plan, share_of, rank, victim, refused);
@@ -275,6 +276,12 @@ range adaptive_next(const adaptive_plan& plan, ShareOf&& share_of, int rank, int
         if (!chunk.empty()) ++steals;
     }
     return chunk;
+}
+
+template <class ShareOf>
+range adaptive_next(const adaptive_plan& plan, ShareOf&& share_of, int rank, int& steals) noexcept {
+    const auto victim_of = [&](int thief) { return last_to_finish(plan, share_of, thief); };
+    return adaptive_next(plan, share_of, victim_of, rank, steals);
 }
 
 // The whole state of one loop under any schedule. Members call next(rank), each with its own rank,
