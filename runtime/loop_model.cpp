@@ -94,8 +94,13 @@ void loop_model::record_member(int rank, index iterations, std::int64_t ticks) n
 void loop_model::learn_margins(double elapsed) noexcept {
     const double fastest = *std::max_element(share_speeds_.begin(), share_speeds_.end());
     double speeds = 0;
-    for (std::size_t rank = 0; rank < ends_.size(); ++rank)
+    double last = 0;  // the two latest ends: of all the others, one of them is the latest
+    double next_to_last = 0;
+    for (std::size_t rank = 0; rank < ends_.size(); ++rank) {
         if (ends_[rank] > 0) speeds += share_speeds_[rank];
+        next_to_last = std::max(next_to_last, std::min(last, ends_[rank]));
+        last = std::max(last, ends_[rank]);
+    }
     for (std::size_t rank = 0; rank < ends_.size(); ++rank) {
         if (ends_[rank] <= 0) continue;
         double& margin = margins_[rank];
@@ -104,9 +109,7 @@ void loop_model::learn_margins(double elapsed) noexcept {
             margin_steps_[rank] = 0;
             continue;
         }
-        double others = 0;
-        for (std::size_t other = 0; other < ends_.size(); ++other)
-            if (other != rank) others = std::max(others, ends_[other]);
+        const double others = ends_[rank] < last ? last : next_to_last;
         const double part = share_speeds_[rank] / speeds;
         // Large at first and after a change of speed, so that some ten loops do; then small and steady.
         const double eager = first_step * elapsed / (1 + 0.25 * margin_steps_[rank]++);

@@ -648,17 +648,22 @@ void loop_run::leave(actor_id rank, nanoseconds at) {
     --active_on_core_[core];
     bool faster = false;
     if (active_on_core_[core] > 0 && kind(one).smt_yield < sharers_[core]) {
-        for (const actor_id other : ranks_) {
-            if (members_[other].where.core == one.where.core && members_[other].now != phase::done) {
-                set_flow(other);
-                faster = true;
-            }
+        // Members stand by cores, so those of one core are neighbours.
+        const auto same_core = [&](std::size_t other) {
+            return other < members_.size() && members_[other].where.core == one.where.core;
+        };
+        std::size_t other = rank;
+        while (other > 0 && same_core(other - 1)) --other;
+        for (; same_core(other); ++other) {
+            if (members_[other].now == phase::done || members_[other].now == phase::absent) continue;
+            set_flow(static_cast<actor_id>(other));
+            faster = true;
         }
     }
-    // With very many members the rates are set anew after each 256th part of them has left: nobody sees the
+    // With very many members the rates are set anew after each 64th part of them has left: nobody sees the
     // difference.
     if (running_ == 0 || !(full_ || faster)) return;
-    if (++changed_ * 256 >= static_cast<int>(ranks_.size())) share(at);
+    if (++changed_ * 64 >= static_cast<int>(ranks_.size())) share(at);
 }
 
 void loop_run::step(actor_id rank, nanoseconds at) {
