@@ -201,8 +201,8 @@ def run(
       tauto run tautochrone-results/tune-solver -- ./solver case.in
       tauto run profile.json -- ./solver case.in
     """  # noqa: D301
-    from tautochrone.start import become_launcher
+    from tautochrone.native_command import become_run
 
     # What stands behind a lone -- may begin as an option does; the launcher would hand it back.
     name = f"./{profile}" if profile.startswith("-") else profile
-    become_launcher([name, "--", *(command or ())])
+    become_run([name, "--", *(command or ())])

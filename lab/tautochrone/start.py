@@ -5,10 +5,7 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Sequence
-from typing import NoReturn
 
 
 def main() -> int:
@@ -16,29 +13,16 @@ def main() -> int:
     words = sys.argv[1:]
     if words[:1] == ["run"] and len(words) > 1 and not words[1].startswith("-"):
         from tautochrone.errors import TautoError
+        from tautochrone.native_command import become_run
 
         try:
-            become_launcher(words[1:])
+            become_run(words[1:])
         except TautoError as error:
             print(f"tauto: error: {error}", file=sys.stderr)
             return 2
     from tautochrone.cli import main as command_line
 
     return command_line()
-
-
-def become_launcher(words: Sequence[str]) -> NoReturn:
-    """Become ``tauto run`` with these words behind it. Raises TautoError where that is not here."""
-    from tautochrone.errors import TautoError
-    from tautochrone.runners import LAUNCHER, find
-
-    launcher = find(LAUNCHER)
-    try:
-        os.execv(launcher, [LAUNCHER, "run", *words])
-    except OSError as error:
-        raise TautoError(
-            f"{launcher} could not be started: {error.strerror}", "Build it again (make)"
-        ) from error
 
 
 if __name__ == "__main__":
