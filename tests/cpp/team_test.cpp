@@ -106,6 +106,7 @@ TEST_CASE("the first exception is rethrown at the call, the rest is skipped, the
     for (int size : {1, 2, 4}) {
         team members{team_options{.size = size}};
         for (const schedule& chosen : every_schedule) {
+            int rounds_with_a_rest = 0;
             for (int round = 0; round < 30; ++round) {
                 std::atomic<index> ran{0};
                 const auto faulty = [&](range r) {
@@ -117,9 +118,11 @@ TEST_CASE("the first exception is rethrown at the call, the rest is skipped, the
                 CHECK_THROWS_WITH_AS(parallel_for(members, 100'000, faulty, {.schedule = chosen}), "at 37",
                                      std::runtime_error);
                 CHECK(ran.load() <= 100'000);
-                if (std::holds_alternative<dynamic>(chosen)) CHECK(ran.load() < 100'000);
+                rounds_with_a_rest += ran.load() < 100'000 ? 1 : 0;
                 CHECK(each_once(counts(members, 100, {.schedule = chosen})));
             }
+            // Not in every round: the member that throws may be kept from it until the others have done all.
+            if (std::holds_alternative<dynamic>(chosen)) CHECK(rounds_with_a_rest > 0);
         }
     }
 }
