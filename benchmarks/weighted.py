@@ -29,7 +29,7 @@ from tautochrone.tune.applying import Applied, applied
 BOUND_TARGET = 1 / 0.9
 DEFAULT_TARGET = 1 / 1.8
 FACTOR = 4.0
-_ROUNDS = 16
+_ROUNDS = 32
 _RUN_SECONDS = 0.25
 _SOURCE = Path(__file__).resolve().parents[1] / "tests" / "python" / "programs" / "static_loop.c"
 _WHAT = "a static OpenMP loop on libgomp, core 1 slowed by 4, with what tune finds"
@@ -54,7 +54,7 @@ def unequal_cores(context: Context) -> list[Entry]:
     folder.mkdir(parents=True, exist_ok=True)
     command = built(compiler, folder)
     slow = {context.cpus[1]: FACTOR}
-    answer = searched(command, slow, context.cpus, folder, 0.6 * budget.left)
+    answer = searched(command, slow, context.cpus, folder, 0.4 * budget.left)
     default, tuned, *alone = _configurations(command, answer, context.cpus, slow)
     with (
         emulated(slow),
