@@ -14,6 +14,9 @@
 #include <cstdint>
 #include <cstdio>
 #include <limits>
+#include <string_view>
+
+#include "runtime/machine_limits.hpp"
 
 namespace tauto::launcher {
 
@@ -90,7 +93,7 @@ std::string kernel_file(const char* path) {
 }
 
 std::optional<double> own_quota() {
-    return quota_of(kernel_file("/sys/fs/cgroup/cpu.max"));
+    return detail::read_limits(detail::file_tree("/")).quota_cpus;
 }
 
 // The CPUs as the kernel lists them, with ranges.
@@ -190,15 +193,6 @@ std::vector<std::string> looked_at(const profile& asked, const cpu_numbers& allo
                                " threads, which share a quota of " + short_number(*quota) + " CPUs");
     }
     return warnings;
-}
-
-std::optional<double> quota_of(std::string_view cpu_max) {
-    long long quota = 0;
-    long long period = 0;
-    char rest = 0;
-    if (std::sscanf(std::string(cpu_max).c_str(), "%lld %lld %c", &quota, &period, &rest) != 2 || period <= 0)
-        return std::nullopt;
-    return static_cast<double>(quota) / static_cast<double>(period);
 }
 
 }  // namespace tauto::launcher

@@ -3,7 +3,6 @@
 
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "launcher/profile.hpp"
@@ -20,8 +19,5 @@ namespace tauto::launcher {
 /// A warning for each thing that the variables ask for where only these CPUs, and a quota of them, are there.
 [[nodiscard]] std::vector<std::string> looked_at(const profile& asked, const cpu_numbers& allowed,
                                                  std::optional<double> quota);
-
-/// The CPUs of a cgroup's quota by what its cpu.max says; nothing where there is no limit or no sense in it.
-[[nodiscard]] std::optional<double> quota_of(std::string_view cpu_max);
 
 }  // namespace tauto::launcher

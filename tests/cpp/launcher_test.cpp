@@ -46,12 +46,6 @@ TEST_CASE("Places that are not there are listed once and in order") {
         CHECK(looked_at(with({{"OMP_PLACES", unread}}), {0}, std::nullopt).empty());
 }
 
-TEST_CASE("A quota is read as the kernel writes it, and only so") {
-    CHECK(quota_of("150000 100000\n") == 1.5);
-    for (const char* const none : {"max 100000\n", "", "1", "1 0", "1 2 3", "a b"})
-        CHECK(quota_of(none) == std::nullopt);
-}
-
 TEST_CASE("A profile is read whole") {
     const profile read = parse_profile(
         R"({"schema": "tautochrone.profile/1", "environment": {"B": "\udCE9\\udce9", "A": "\uD83D\uDE00"},
