@@ -255,24 +255,23 @@ class _Screen:
         by_id = {one.config_id: one for one in members}
         order = [by_id[config_id] for config_id in standing.order()]
         behind = {one.config_id: standing.times_the_best(one.config_id) for one in order}
-        in_doubt = dict.fromkeys(behind, 0.0)
+        # Without a doubt nobody but by rank: the best is 1 times the best.
+        in_doubt = dict.fromkeys(behind, 1.0)
         if self.rules.doubt:
             in_doubt = {one: standing.times_in_doubt(one, self.rules.doubt) for one in behind}
-        rivals = [one for one in order if one not in kept]
-        stay = [
+        limits = {one: self.rules.kill_factor * times for one, times in in_doubt.items()}
+        rivals = [one.config_id for one in order if one not in kept]
+        stay = {
             one
             for place, one in enumerate(rivals)
-            if (place < places or behind[one.config_id] <= in_doubt[one.config_id])
-            and behind[one.config_id] <= self.rules.kill_factor * max(1.0, in_doubt[one.config_id])
-        ]
+            if (place < places or behind[one] < in_doubt[one]) and behind[one] <= limits[one]
+        }
+        stay |= {one.config_id for one in kept}
         for one in members:
-            if one not in stay and one not in kept:
-                limit = self.rules.kill_factor * max(1.0, in_doubt.get(one.config_id, 0.0))
-                reason = self._reason(one, behind.get(one.config_id), limit, stage)
+            if one.config_id not in stay:
+                reason = self._reason(one, behind.get(one.config_id), limits.get(one.config_id, 0.0), stage)
                 self.eliminated.setdefault(one.config_id, reason)
-        return [one for one in order if one in stay or one in kept] + [
-            one for one in kept if one not in order
-        ]
+        return [one for one in order if one.config_id in stay] + [one for one in kept if one not in order]
 
     def _reason(self, one: Configuration, behind: float | None, limit: float, stage: int) -> str:
         if behind is None:
