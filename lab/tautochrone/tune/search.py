@@ -20,7 +20,7 @@ from tautochrone import statistics
 from tautochrone.clock import Clock
 from tautochrone.configuration import Configuration
 from tautochrone.executor import Executor, RunResult
-from tautochrone.halving import Rules, halving
+from tautochrone.halving import HalvingOutcome, Rules, halving
 from tautochrone.measure import pair_rows, run_plan
 from tautochrone.plan import Plan
 from tautochrone.progress import Progress
@@ -113,7 +113,22 @@ def search(
     default = next(one for one in plan.configurations if one.name == DEFAULT)
     counted = _Counting(executor)
     if planned is None:
-        planned = _screened(plan, store, counted, clock, progress, limits, figure, cap_runs, check_rows)
+        # No round of the final yet: its looks are planned once the screening has shown what it leaves.
+        screened = halving(
+            replace(plan, rounds=1),
+            store,
+            counted,
+            clock,
+            progress,
+            rules=_rules(plan, limits, figure, cap_runs),
+            check_rows=check_rows,
+            max_seconds=_after_screening(limits, store).seconds,
+            max_runs=limits.runs,
+            final=False,
+        )
+        if screened.interrupted:
+            raise KeyboardInterrupt
+        planned = _final_plan(screened, default, _after_screening(limits, store), store)
         on_planned(planned)
     by_id = {one.config_id: one for one in plan.configurations}
     finalists = [by_id[one] for one in planned.finalists]
@@ -141,23 +156,11 @@ def search(
     return _decide(store, finalists, default, figure, looks, planned.eliminated, ended, counted.runs)
 
 
-def _screened(
-    plan: Plan,
-    store: Store,
-    executor: Executor,
-    clock: Clock,
-    progress: Progress,
-    limits: Limits,
-    figure: Callable[[Row], float],
-    cap_runs: bool,
-    check_rows: CheckRows | None,
-) -> FinalPlan:
-    """Screen, and plan the final from what that leaves. KeyboardInterrupt passes through."""
-    default = next(one for one in plan.configurations if one.name == DEFAULT)
-    rules = Rules(
+def _rules(plan: Plan, limits: Limits, figure: Callable[[Row], float], cap_runs: bool) -> Rules:
+    return Rules(
         finalists=places_in_the_final(plan.configurations, limits),
         must_keep=(DEFAULT,),
-        stage_rounds=(1, 1, 1),
+        stage_rounds=(1,),
         kill_factor=KILL_FACTOR,
         cap_runs=cap_runs,
         kept_share=KEPT_SHARE,
@@ -165,25 +168,13 @@ def _screened(
         stops_forgiven=1,
         figure=figure,
     )
-    # No round of the final yet: its looks are planned once the screening has shown what it leaves.
-    screened = halving(
-        replace(plan, rounds=1),
-        store,
-        executor,
-        clock,
-        progress,
-        rules=rules,
-        check_rows=check_rows,
-        max_seconds=_after_screening(limits, store).seconds,
-        max_runs=limits.runs,
-        final=False,
-    )
-    if screened.interrupted:
-        raise KeyboardInterrupt
+
+
+def _final_plan(screened: HalvingOutcome, default: Configuration, left: Limits, store: Store) -> FinalPlan:
+    """Who is in the final and when it is looked at, by what the screening found and left."""
     finalists = [one for members in screened.finalists.values() for one in members]
     if default not in finalists:
         finalists = [default, *finalists]
-    left = _after_screening(limits, store)
     finalists = _affordable(finalists, default, left, store)
     looks = planned_looks(left, finalists, seconds_of_a_round(store, finalists, left))
     return FinalPlan([one.config_id for one in finalists], looks, dict(screened.eliminated))
