@@ -58,6 +58,19 @@ json machine_json() {
             {"platform_watts", 20}};
 }
 
+// A tenth of a hundred thousand where nothing is optimised: sanitizers and the second compiler.
+#ifdef __OPTIMIZE__
+constexpr int many_cores = 100'000;
+#else
+constexpr int many_cores = 10'000;
+#endif
+
+json many_cores_json() {
+    json made = machine_json();
+    made["kinds"] = json::array({kind_json("core", many_cores, 3e9, 0.25)});
+    return made;
+}
+
 json random_machine(std::mt19937& random) {
     const auto between = [&](double low, double high) {
         return low + (high - low) * static_cast<double>(random() % 1001) / 1000;
@@ -293,21 +306,13 @@ TEST_CASE("a shared counter limits short chunks: longer ones are faster") {
 }
 
 TEST_CASE("a hundred thousand cores") {
-    // A tenth of them where nothing is optimised: sanitizers and the second compiler.
-#ifdef __OPTIMIZE__
-    constexpr int cores = 100'000;
-#else
-    constexpr int cores = 10'000;
-#endif
-    json source = machine_json();
-    source["kinds"] = json::array({kind_json("core", cores, 3e9, 0.25)});
-    const machine on = read_machine(source);
+    const machine on = read_machine(many_cores_json());
     for (const char* schedule : {"static", "dynamic"}) {
-        loop_request asked = loop_of(cores, schedule);
+        loop_request asked = loop_of(many_cores, schedule);
         asked.repetitions = 1;
         const loop_result found = simulate_loop(on, asked);
-        CHECK(found.members == cores);
-        CHECK(found.events >= cores);
+        CHECK(found.members == many_cores);
+        CHECK(found.events >= many_cores);
     }
 }
 
@@ -455,18 +460,11 @@ TEST_CASE("a core draws the watts of one core, whichever of its hardware threads
 }
 
 TEST_CASE("short tasks on a hundred thousand cores end in seconds") {
-#ifdef __OPTIMIZE__
-    constexpr int cores = 100'000;
-#else
-    constexpr int cores = 10'000;
-#endif
-    json source = machine_json();
-    source["kinds"] = json::array({kind_json("core", cores, 3e9, 0.25)});
-    const machine on = read_machine(source);
+    const machine on = read_machine(many_cores_json());
     for (const char* runtime : {"tbb", "qt", "openmp", "tautochrone"}) {
         tasks_request asked;
         asked.runtime = runtime;
-        asked.threads = cores;
+        asked.threads = many_cores;
         asked.seconds = 0.002;
         CHECK(simulate_tasks(on, asked).repetitions > 0);
     }
@@ -534,17 +532,11 @@ TEST_CASE("threads that the system moves from core to core are moved only where 
 }
 
 TEST_CASE("threads on a hundred thousand cores end in seconds") {
-#ifdef __OPTIMIZE__
-    constexpr int cores = 100'000;
-#else
-    constexpr int cores = 10'000;
-#endif
-    json source = machine_json();
-    source["kinds"] = json::array({kind_json("core", cores, 3e9, 0.25)});
+    json source = many_cores_json();
     source["migration_seconds"] = 0.02;
     threads_request asked;
     asked.threads.push_back({.name = "one", .seconds = 5, .pace = 0.2, .core = -1});
-    asked.threads.push_back({.name = "other", .seconds = 20, .pace = 1, .core = cores - 1});
+    asked.threads.push_back({.name = "other", .seconds = 20, .pace = 1, .core = many_cores - 1});
     CHECK(simulate_threads(read_machine(source), asked).finished > 20'000'000'000);
 }
 
