@@ -313,6 +313,8 @@ def test_lines_that_go_on_from_the_rows_can_be_pasted() -> None:
     found = answer(folder="my results", command="tauto tune --budget 1m -- ./solver 'case 1'")
     lines = {one.label: one.text for one in found.commands}
     assert lines["Measure this again"] == "tauto tune --budget 1m --fresh -- ./solver 'case 1'"
+    checked = answer(command="tauto tune --check 'grep -q -- ok' -- ./solver")
+    assert checked.commands[1].text == "tauto tune --check 'grep -q -- ok' --fresh -- ./solver"
     assert lines["Run it with this answer"] == "tauto run 'my results/profile.json' -- ./solver case.in"
     assert lines["Write this report again"] == "tauto report 'my results'"
 

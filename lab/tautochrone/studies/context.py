@@ -38,9 +38,12 @@ class StudyContext(msgspec.Struct, kw_only=True):
     def commands(self) -> tuple[Command, ...]:
         """Lines that repeat the study or go on from its rows."""
         folder = shlex.quote(self.folder)
-        own, dashes, program = self.command.partition(" -- ")  # behind the dashes it would be the program's
+        words = shlex.split(self.command)
+        dashes = words.index("--") if "--" in words else len(words)  # behind them it would be the program's
         return (
-            Command(label="Measure this again", text=f"{own} --fresh{dashes}{program}"),
+            Command(
+                label="Measure this again", text=shlex.join([*words[:dashes], "--fresh", *words[dashes:]])
+            ),
             Command(label="Write this report again", text=f"tauto report {folder}"),
             Command(label="All rows as a table", text=f"tauto export {folder} --format csv"),
             Command(label="Compare with another result", text=f"tauto compare {folder} OTHER"),
