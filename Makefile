@@ -49,7 +49,7 @@ build: ## Library, executables, C++ tests
 
 format: ## clang-format and ruff
 	@sh tools/venv.sh test
-	@find include runtime kernels runners simulator launcher tests benchmarks \( -name '*.cpp' -o -name '*.hpp' \) -exec clang-format -i {} +
+	@find include runtime kernels runners simulator command tests benchmarks \( -name '*.cpp' -o -name '*.hpp' \) -exec clang-format -i {} +
 	@build/venv/bin/ruff format .
 	@build/venv/bin/ruff check --fix .
 

@@ -13,7 +13,7 @@ from benchmarks.context import Context
 from benchmarks.entry import Entry, farthest, not_measured, of_comparison, of_interval
 from benchmarks.metering import RUN_TARGET, WORK, seconds_of_one_pass
 from tautochrone.configuration import Configuration
-from tautochrone.runners import LAUNCHER, find
+from tautochrone.runners import COMMAND, find
 from tautochrone.statistics import VERDICT_CONFIDENCE, compare, median_interval
 from tautochrone.tune.paste import PROFILE_SCHEMA
 
@@ -43,7 +43,7 @@ def _profile(context: Context) -> Path:
 def starting(context: Context) -> list[Entry]:
     """B26."""
     budget = context.budget()
-    under = [str(find(LAUNCHER)), "run", str(_profile(context)), "--"]
+    under = [str(find(COMMAND)), "run", str(_profile(context)), "--"]
     alone, added = [], []
     for _ in range(_START_ROUNDS):
         alone.append(seconds_of(["/bin/true"]))

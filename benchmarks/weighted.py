@@ -4,10 +4,10 @@ The search runs in a process of its own under `tauto-emulate`. Then the program 
 answer, and the program alone on each of the two CPUs run in fresh rounds; W/Σs of a round is
 1 / (1/t_fast + 1/t_slow).
 
-A loop takes 6 ms on the fast CPU. In loops of 12 ms and more the fast CPU's thread gives up spinning and sleeps
-(libgomp spins for about 5 ms), and Linux then moves the other thread off the emulated CPU, where it waits for the
-thief: the program as it is would not be the static loop that waits for the slow core, as it is on a core that is
-slow by itself (there the thread runs, and stays).
+A loop takes 6 ms on the fast CPU. In loops of 12 ms and more the fast CPU's thread gives up spinning and
+sleeps (libgomp spins for about 5 ms), and Linux then moves the other thread off the emulated CPU, where it
+waits for the thief. The program as it is would not be the static loop that waits for a slow core: on a core
+that is slow by itself the thread runs, and stays.
 """
 
 from __future__ import annotations

@@ -176,9 +176,12 @@ std::string all_gather_ompi(node& all, double bytes_each) {
 // MVAPICH2 1.9: short ones through a buffer that all ranks share, and by halving and doubling above.
 std::string all_reduce_mvapich2(node& all, double bytes) {
     if (bytes <= 4096) {
-        // The first rank reads every other's operand out of its cache, one after the other; then all read the
-        // sum.
-        for (int from = 1; from < all.ranks(); ++from) all.read(bytes);
+        // The first rank reads every other's operand out of its cache and adds it, one after the other; then
+        // all read the sum.
+        for (int from = 1; from < all.ranks(); ++from) {
+            all.read(bytes);
+            all.compute(bytes);
+        }
         all.exchange(bytes, [](int r) { return r == 0 ? 1 : 0; });
         all.exchange(bytes, [](int r) { return r == 0 ? -1 : 0; });
         return "shared buffer";

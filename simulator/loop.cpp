@@ -141,6 +141,7 @@ class loop_run {
     double bytes_past_port_ = 0;
     double whole_ = 0;                  // bytes that this loop reads
     double private_room_ = 0;           // of all members' L2 caches
+    double anywhere_ = 0;               // the part of the whole that some cache still holds
     nanoseconds dequeue_beyond_ = 0;    // what a dequeue takes beside the transfers of its line
     nanoseconds counter_transfer_ = 0;  // at most, of the counter's line; 0: the line's own
     index guided_next_ = 0;
@@ -355,11 +356,6 @@ void loop_run::learn_sets() {
 void loop_run::set_flow(actor_id rank) {
     member& one = members_[rank];
     const core_kind& own = kind(one);
-    // What leaves an L2 goes into the shared cache where that is not inclusive: together they are one room.
-    const double room = machine_.last_level_inclusive ? std::max(machine_.last_level_bytes, private_room_)
-                                                      : machine_.last_level_bytes + private_room_;
-    const double anywhere = machine_.last_level_retention.known() ? machine_.last_level_retention.at(whole_)
-                                                                  : retained(whole_, room);
     // The vector that is multiplied lies beside the rows, and on the first member the solver's four others.
     const double vectors =
         static_cast<double>(asked_.size) * element_bytes * (rank == ranks_.front() ? 1 + solver_vectors : 1);
@@ -368,10 +364,10 @@ void loop_run::set_flow(actor_id rank) {
     double local = own.l2_retention.known() && one.own_cache > 0
                        ? own.l2_retention.at(beside_rows * own.l2_bytes / one.own_cache)
                        : retained(beside_rows, one.own_cache);
-    local = std::min(anywhere, local);
+    local = std::min(anywhere_, local);
     // Whoever takes what comes has a row again with the chance that its part of all rows gives it.
     if (!keeps_places() && whole_ > 0) local *= one.set / whole_;
-    const double on_chip = local < 1 ? (anywhere - local) / (1 - local) : 1;
+    const double on_chip = local < 1 ? (anywhere_ - local) / (1 - local) : 1;
     const double from_memory = (1 - local) * (1 - on_chip);
     const double past_port = 1 - local;
     const auto core = static_cast<std::size_t>(one.where.core);
@@ -475,6 +471,11 @@ void loop_run::begin_loop(nanoseconds at) {
         whole_ += one.set;
         private_room_ += one.own_cache;
     }
+    // What leaves an L2 goes into the shared cache where that is not inclusive: together they are one room.
+    const double room = machine_.last_level_inclusive ? std::max(machine_.last_level_bytes, private_room_)
+                                                      : machine_.last_level_bytes + private_room_;
+    anywhere_ = machine_.last_level_retention.known() ? machine_.last_level_retention.at(whole_)
+                                                      : retained(whole_, room);
     // Members of one kind and share are alike: look each sort of member up once.
     for (std::size_t p = 0; p < ranks_.size(); ++p) {
         member& one = members_[ranks_[p]];

@@ -456,7 +456,7 @@ def claims(
     """  # noqa: D301
     from rich.console import Console
 
-    from tautochrone.simulator.claims import run_claims_command
+    from tautochrone.claims.command import run_claims_command
 
     raise typer.Exit(run_claims_command(json, only, measured, Console()))
 

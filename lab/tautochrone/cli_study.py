@@ -153,6 +153,13 @@ def study_loop(
             "--peers", metavar="NAME,…", help="libgomp, libomp, tbb, stdpar, openblas; none for only ours."
         ),
     ] = None,
+    all_settings: Annotated[
+        bool,
+        typer.Option(
+            "--all-settings",
+            help="Every setting in every round, not only what a first look leaves: several times longer.",
+        ),
+    ] = False,
     rounds: Rounds = None,
     output: Output = Path("tautochrone-results/loop"),
     fresh: Fresh = False,
@@ -183,6 +190,7 @@ def study_loop(
         sizes=parse_sizes(sizes) if sizes is not None else None,
         threads=threads,
         placements=parse_names(placements, "--placements") if placements is not None else None,
+        all_settings=all_settings,
         **_common(context),
     )
     _run(context, run_study, request)

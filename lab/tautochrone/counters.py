@@ -1,6 +1,6 @@
 """The kernel's counters for one process and its threads, through perf_event_open(2).
 
-Only small parts of the standard library are used here: the process that starts the programs (`launcher`)
+Only small parts of the standard library are used here: the process that starts the programs (`starter`)
 loads this file by itself and must stay small. A counter that cannot be opened, never ran, or reads 0 where
 that cannot be, is None with a reason and a remedy; it is never 0.
 """

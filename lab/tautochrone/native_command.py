@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from tautochrone.errors import TautoError
-from tautochrone.runners import LAUNCHER, find
+from tautochrone.runners import COMMAND, find
 
 
 def become_run(words: Sequence[str]) -> NoReturn:
     """Become ``tauto run`` with these words behind it. Raises TautoError where that is not here."""
-    launcher = find(LAUNCHER)
+    command = find(COMMAND)
     try:
-        os.execv(launcher, [LAUNCHER, "run", *words])
+        os.execv(command, [COMMAND, "run", *words])
     except OSError as error:
         raise TautoError(
-            f"{launcher} could not be started: {error.strerror}", "Build it again (make)"
+            f"{command} could not be started: {error.strerror}", "Build it again (make)"
         ) from error

@@ -1,6 +1,6 @@
 """What a running program and its children look like from outside: their memory, threads, CPUs and priority.
 
-The launcher looks at /proc now and then while a program runs, where it is asked to. Like the launcher it
+The starter looks at /proc now and then while a program runs, where it is asked to. Like the starter it
 imports next to nothing.
 """
 

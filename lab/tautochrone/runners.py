@@ -23,7 +23,7 @@ from tautochrone.errors import TautoError
 
 RUNNERS_VARIABLE = "TAUTO_RUNNERS"
 LIBOMP_VARIABLE = "TAUTO_LIBOMP"
-LAUNCHER = "tauto"
+COMMAND = "tauto"
 DESCRIBE_LIMIT_SECONDS = 20.0
 _OWN_FOLDER = Path(__file__).resolve().parent / "bin"
 
@@ -143,7 +143,7 @@ def find(name: str) -> Path:
 
     Raises TautoError, naming the folders that were searched and what to install, where there is none.
     """
-    executable = name if name == LAUNCHER or name.startswith("tauto-") else f"tauto-{name}"
+    executable = name if name == COMMAND or name.startswith("tauto-") else f"tauto-{name}"
     for folder in folders():
         path = folder / executable
         if path.is_file() and os.access(path, os.X_OK):

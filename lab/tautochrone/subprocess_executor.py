@@ -1,4 +1,4 @@
-"""Run configurations as processes of their own, through the launcher."""
+"""Run configurations as processes of their own, through the starter."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pathlib import Path, PurePath
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from tautochrone import launcher
+from tautochrone import starter
 from tautochrone.configuration import Configuration
 from tautochrone.errors import TautoError
 from tautochrone.executor import RunError, RunResult
@@ -56,7 +56,7 @@ Folders = Callable[[], AbstractContextManager[Path | None]]
 
 
 class SubprocessExecutor:
-    """Starts each configuration in a process group of its own; see `launcher` for how it is accounted.
+    """Starts each configuration in a process group of its own; see `starter` for how it is accounted.
 
     `reads` says where the figure of merit comes from: ``runner`` takes `seconds` of the one JSON line that a
     runner prints, ``elapsed`` the wall time of the process, for programs that know nothing of us.
@@ -97,12 +97,12 @@ class SubprocessExecutor:
         self._requests = 0
 
     def start(self) -> None:
-        """Start the launcher; it may have to wait for a node."""
-        self._launcher()
+        """Begin with the starter; it may have to wait for a node."""
+        self._starter()
 
     def node(self) -> str:
         """The name of the node that the runs get, as soon as they have it."""
-        process = self._launcher()
+        process = self._starter()
         if self._node is None:
             self._node = str(self._ask(process, {"asks": "node"})["node"])
         return self._node
@@ -130,7 +130,7 @@ class SubprocessExecutor:
         folder: Path | None = None,
         whole: Path | None = None,
     ) -> dict[str, Any]:
-        """What the launcher says of a run, as it says it; nobody judges it."""
+        """What the starter says of a run, as it says it; nobody judges it."""
         if folder is None and not self._runs_here:
             folder = Path.cwd()
         request = {
@@ -146,10 +146,10 @@ class SubprocessExecutor:
             request |= {"observe": self._observe, "names": list(configuration.environment)}
         if self._through:
             self.node()
-        return self._ask(self._launcher(), request)
+        return self._ask(self._starter(), request)
 
     def close(self) -> None:
-        """End the launcher, and with it what may still run. Closing twice is allowed."""
+        """End the starter, and with it what may still run. Closing twice is allowed."""
         if self._process is not None:
             self._cancel()
 
@@ -161,7 +161,7 @@ class SubprocessExecutor:
     ) -> None:
         self.close()
 
-    def _launcher(self) -> subprocess.Popen[bytes]:
+    def _starter(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
             # A session of its own: the terminal's Ctrl-C reaches the lab alone, which ends the run in order.
             words = _begun_through(self._through)
@@ -194,7 +194,7 @@ class SubprocessExecutor:
         return answer
 
     def _cancel(self) -> None:
-        """Let the launcher stop the program in flight and end: the end of its input tells it to.
+        """Let the starter stop the program in flight and end: the end of its input tells it to.
 
         What still waits for a node does not read its input, and is ended.
         """
@@ -221,16 +221,16 @@ def output_file(folder: Path | None = None) -> Iterator[Path]:
 
 
 def _begun_through(through: Sequence[str]) -> list[str]:
-    """The words that start the launcher, here or on a node; ssh makes one line of them for a shell."""
+    """The words of the starter, here or on a node; ssh makes one line of them for a shell."""
     if through and PurePath(through[0]).name in _BY_A_SHELL:
-        return [*through, shlex.join(launcher.COMMAND)]
-    return [*through, *launcher.COMMAND]
+        return [*through, shlex.join(starter.COMMAND)]
+    return [*through, *starter.COMMAND]
 
 
 def _ask(
     process: subprocess.Popen[bytes], request: Mapping[str, Any], through: Sequence[str], node: str | None
 ) -> dict[str, Any]:
-    """The answer to a request. TautoError where the launcher ends instead; `node`: the one that it had."""
+    """The answer to a request. TautoError where the starter ends instead; `node`: the one that it had."""
     assert process.stdin is not None
     assert process.stdout is not None
     line = b""
@@ -250,7 +250,7 @@ def _ask(
     if not line and through:
         raise TautoError(
             f"{shlex.join(through)} ended (exit code {process.poll()}) before it had an answer",
-            f"Try it alone: {shlex.join(through)} {launcher.COMMAND[0]} --version; nodes need the same files",
+            f"Try it alone: {shlex.join(through)} {starter.COMMAND[0]} --version; nodes need the same files",
         )
     if not line:
         raise TautoError(

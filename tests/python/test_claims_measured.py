@@ -9,9 +9,9 @@ import pytest
 
 from study_nbody_fakes import laboratory, request
 from tautochrone import cli
+from tautochrone.claims.measured import beside, measured_claims, measured_here
+from tautochrone.claims.verdict import Verdict
 from tautochrone.errors import TautoError
-from tautochrone.simulator.claim import Verdict
-from tautochrone.simulator.claims_measured import beside, measured_claims, measured_here
 from tautochrone.studies.nbody.study import run_study
 
 

@@ -19,7 +19,7 @@ from tautochrone import counters
 from tautochrone.configuration import Configuration
 from tautochrone.errors import TautoError
 from tautochrone.executor import RunResult
-from tautochrone.launcher import STDOUT_KEPT_BYTES, Output
+from tautochrone.starter import STDOUT_KEPT_BYTES, Output
 from tautochrone.subprocess_executor import PADDING_VARIABLE, Printed, SubprocessExecutor
 
 
@@ -348,7 +348,7 @@ def test_a_counter_that_reads_zero_after_real_work_is_not_believed(monkeypatch: 
     assert short["cache_references"] == 0
 
 
-def test_a_launcher_that_died_is_told_and_the_next_run_gets_a_new_one(executor: SubprocessExecutor) -> None:
+def test_a_starter_that_died_is_told_and_the_next_run_gets_a_new_one(executor: SubprocessExecutor) -> None:
     good = shell("""echo '{"seconds": 1}'""")
     executor.run(good, 60)
     process = executor._process

@@ -12,10 +12,12 @@ from typing import cast
 import pytest
 
 from tautochrone import cli, runners
+from tautochrone.claims import command as claims
+from tautochrone.claims import loop as claims_loop
+from tautochrone.claims.verdict import Knob, sensitivity
 from tautochrone.errors import TautoError
 from tautochrone.report.simulated.analysis_types import SimulatedAnalysis
-from tautochrone.simulator import claims, claims_loop, engine, machines
-from tautochrone.simulator.claim import Knob, sensitivity
+from tautochrone.simulator import engine, machines
 from tautochrone.simulator.keys import TABLES
 from tautochrone.simulator.machines import Machine
 from tautochrone.simulator.resolving import resolved

@@ -18,8 +18,9 @@ from typing import Any
 import pytest
 
 from tautochrone import cli, runners
+from tautochrone.claims import command as claims
 from tautochrone.errors import TautoError
-from tautochrone.simulator import claims, machines, places
+from tautochrone.simulator import machines, places
 from tautochrone.simulator.machines import Machine
 from tautochrone.simulator.smpi import collectives, nbody, platform, running, sweeping
 from tautochrone.simulator.smpi.running import Simulated, SimulatedOperation
@@ -175,7 +176,7 @@ def test_more_ranks_than_cores_need_a_network(machine: Machine) -> None:
 
 @pytest.mark.parametrize(
     "module",
-    ["simulator.smpi.nbody", "simulator.smpi.collectives", "simulator.claims", "studies.nbody.study"],
+    ["simulator.smpi.nbody", "simulator.smpi.collectives", "claims.command", "studies.nbody.study"],
 )
 def test_each_command_can_import_its_module_first(module: str) -> None:
     # A circle of imports shows only where no other module was imported before.

@@ -88,6 +88,16 @@ def test_screening_only_chooses(tmp_path: Path) -> None:
     assert all(not one.points for one in dropped)
 
 
+def test_all_settings_are_measured_in_every_round_without_a_screening(tmp_path: Path) -> None:
+    analysis = run_study(request(tmp_path, all_settings=True, rounds=8), laboratory().services)
+    with Store.read(tmp_path) as store:
+        assert not store.rows(SCREENING)
+        measured = {row["config_id"] for row in store.rows()}
+    tried = [one for found in analysis.cells for one in found.configurations]
+    assert len(tried) == len(measured) > 60
+    assert {len(one.points) for one in tried} == {8}
+
+
 def test_chunk_chart_holds_every_chunk_that_was_tried(tmp_path: Path) -> None:
     analysis = run_study(request(tmp_path), laboratory().services)
     chunks = {

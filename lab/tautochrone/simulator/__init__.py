@@ -1,1 +1,1 @@
-"""Machines that are not on the desk: machine files, requests, charts, and the claims."""
+"""Machines that are not on the desk: machine files, requests and charts."""

@@ -9,7 +9,7 @@ import msgspec
 
 from tautochrone.errors import TautoError
 from tautochrone.report.simulated.analysis_types import Axis
-from tautochrone.simulator import claims_nbody, claims_power
+from tautochrone.simulator import requests
 from tautochrone.simulator.engine import Row
 from tautochrone.simulator.machines import Machine
 
@@ -102,21 +102,21 @@ def _mapreduce(machine: Machine) -> Sweep:
 
 def _power(machine: Machine) -> Sweep:
     runs = {
-        "one thread": claims_power.SERIAL,
-        "two threads": claims_power.BALANCED,
-        "physics and rendering": claims_power.UNBALANCED,
-        "two programs": claims_power.placed(-1, -1),
-        "two programs, pinned": claims_power.placed(0, 1),
+        "one thread": requests.SERIAL,
+        "two threads": requests.BALANCED,
+        "physics and rendering": requests.UNBALANCED,
+        "two programs": requests.placed(-1, -1),
+        "two programs, pinned": requests.placed(0, 1),
     }
     if sum(kind["cores"] for kind in machine["kind"]) < 2:
         raise TautoError("study power needs two cores", "Choose another machine")
     points = [
-        Point(name, until, claims_power.request(threads, until))
+        Point(name, until, requests.power(threads, until))
         for name, threads in runs.items()
         for until in (0, 50, 130)
     ]
     chosen = {
-        **claims_power.request([{**one, "seconds": 2.0} for one in claims_power.UNBALANCED]),
+        **requests.power([{**one, "seconds": 2.0} for one in requests.UNBALANCED]),
         "timeline": True,
     }
     x = Axis(field="x", title="idle until, seconds (0: to the end of the work)")
@@ -131,9 +131,9 @@ def _nbody(machine: Machine) -> Sweep:
         for scheme in ("i", "j")
     ] + [("OpenMP loops, i", "openmp_loops", "i"), ("OpenMP region, i", "openmp_region", "i")]
     points = [
-        Point(name, active, claims_nbody.block(active, scheme, engine, cores))
+        Point(name, active, requests.block(active, scheme, engine, cores))
         for name, engine, scheme in series
-        for active in claims_nbody.ACTIVE
+        for active in requests.ACTIVE
     ]
     x = Axis(field="x", title="active particles of 2048", logarithmic=True)
     return Sweep(points, x, Axis(field="y", title="speed-up over one core"), _speedup_of_block)
@@ -142,10 +142,10 @@ def _nbody(machine: Machine) -> Sweep:
 def _collective(machine: Machine) -> Sweep:
     cores = sum(kind["cores"] for kind in machine["kind"])
     points = [
-        Point(f"{library} {operation}", words, claims_nbody.collective(operation, library, words, cores))
+        Point(f"{library} {operation}", words, requests.collective(operation, library, words, cores))
         for library in ("ompi-1.6", "mvapich2-1.9", "threads")
         for operation in ("all_reduce", "all_gather")
-        for words in claims_nbody.WORDS
+        for words in requests.WORDS
     ]
     return Sweep(points, Axis(field="x", title="words", logarithmic=True), _TIME, _seconds)
 

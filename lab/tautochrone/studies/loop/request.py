@@ -25,6 +25,7 @@ class LoopRequest(StudyRequest):
     sizes: tuple[int, ...] | None = None
     threads: int | None = None
     placements: tuple[str, ...] | None = None
+    all_settings: bool = False
 
     @property
     def chunks(self) -> tuple[int, ...]:

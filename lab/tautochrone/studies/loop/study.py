@@ -91,7 +91,7 @@ def run_study(request: LoopRequest, services: Services | None = None) -> LoopAna
         services.say(_announcement(cells, prepared))
         context = _context(prepared, cells, executor, refused)
         contexts.begin(context, store)
-        screening = screening_of(cells, plan, prepared.times)
+        screening = None if request.all_settings else screening_of(cells, plan, prepared.times)
         interrupted = _measure(plan, screening, entries, store, executor, services, context)
         if not interrupted and services.illustrations:
             context.cpu_load, context.sampler_cpu_seconds = _sample(
@@ -176,10 +176,11 @@ def screening_of(cells: Sequence[StudyCell], plan: Plan, times: Times) -> Plan:
 def _announcement(cells: Sequence[StudyCell], prepared: Prepared) -> str:
     times = prepared.times
     shorter = times.screening or times
+    all_settings = prepared.request.all_settings
     seconds = 0.0
     for cell in cells:
-        first = sum(1 for one in cell.candidates if screened_at_all(one))
-        last = min(_FINALISTS_GUESS, len(cell.candidates))
+        first = 0 if all_settings else sum(1 for one in cell.candidates if screened_at_all(one))
+        last = len(cell.candidates) if all_settings else min(_FINALISTS_GUESS, len(cell.candidates))
         seconds += shorter.rounds * first * estimated_run_seconds(cell.size, shorter)
         seconds += times.rounds * last * estimated_run_seconds(cell.size, times)
     states = list({emulation_text(cell.emulation): cell.emulation for cell in cells}.values())
@@ -204,16 +205,18 @@ def _context(
 
 def _measure(
     plan: Plan,
-    screening: Plan,
+    screening: Plan | None,
     entries: Mapping[str, Sequence[Entry]],
     store: Store,
     executor: StateExecutor,
     services: Services,
     context: LoopContext,
 ) -> bool:
-    """Screen, choose, measure the finalists in fresh rounds. True when it was interrupted."""
+    """Screen, choose, measure the finalists in fresh rounds, or all at once. True when it was interrupted."""
     check = measure.equal_answers(is_serial, exempt=sums_in_its_own_order)
     again = MachineAgain(store, executor, services)
+    if screening is None:
+        return run_part(plan, "measuring", store, executor, services, context, check, again)
     if run_part(screening, "screening", store, executor, services, context, check, again):
         return True
     screened = store.rows(SCREENING)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from tautochrone.claims.verdict import Knob, Verdict, percent, rows, sensitivity
 from tautochrone.published import PUBLISHED
-from tautochrone.simulator import machines
-from tautochrone.simulator.claim import Knob, Verdict, percent, rows, sensitivity
+from tautochrone.simulator import machines, requests
 from tautochrone.simulator.engine import Row
 from tautochrone.simulator.machines import Machine
 
@@ -21,30 +19,12 @@ TOLERANCE = {
     "P7": "shown by growing one function's cost",
 }
 JOULES_PER_MWH = 3.6
-# One thread does the physics; the one that renders works "10 to 20 %" of the time beside it, as the study
-# says of threads that are not alike.
-RENDER_PACE = 0.15
 # Deeper sleep takes at most 1.2 to 2.2 W (datasheet 309221); a second core 4 W at most (31 against 27 W); the
 # rest no more than the 23 W that this leaves, and no less than a deep sleep with the clocks stopped.
 P2_KNOBS = [
     Knob("power.uncore_idle_watts", 1.0, 2.2),
     Knob("power.uncore_active_watts", 2.2, 23.0),
 ]
-
-SERIAL: list[dict[str, Any]] = [{"name": "encrypt", "seconds": 50.0}]
-BALANCED: list[dict[str, Any]] = [
-    {"name": "encrypt 1", "seconds": 25.0},
-    {"name": "encrypt 2", "seconds": 25.0},
-]
-UNBALANCED: list[dict[str, Any]] = [
-    {"name": "physics", "seconds": 64.0},
-    {"name": "render", "seconds": 64.0 * RENDER_PACE * 0.9, "pace": RENDER_PACE},
-]
-
-
-def request(threads: list[dict[str, Any]], until_seconds: float = 0.0) -> dict[str, Any]:
-    """One run of the power study."""
-    return {"study": "power", "threads": threads, "until_seconds": until_seconds}
 
 
 def policies(machine: Machine) -> dict[str, Machine]:
@@ -56,21 +36,19 @@ def policies(machine: Machine) -> dict[str, Machine]:
     }
 
 
-def placed(first: int, second: int) -> list[dict[str, Any]]:
-    """Two office programs that are busy a part of the time; -1 is wherever the system puts them."""
-    return [
-        {"name": "program 1", "seconds": 20.0, "pace": 0.35, "core": first},
-        {"name": "program 2", "seconds": 15.0, "pace": 0.25, "core": second},
-    ]
-
-
 def verdicts() -> list[Verdict]:
     """All seven."""
     machine = machines.load(MACHINE)
     under = policies(machine)
-    serial, balanced = rows(under["maximum"], [request(SERIAL, 50), request(BALANCED, 50)])
-    unbalanced = {name: rows(one, [request(UNBALANCED, 130)])[0] for name, one in under.items()}
-    side_by_side = rows(machine, [request(placed(*pins), 70) for pins in ((-1, -1), (0, 1), (0, -1))])
+    serial, balanced = rows(
+        under["maximum"], [requests.power(requests.SERIAL, 50), requests.power(requests.BALANCED, 50)]
+    )
+    unbalanced = {
+        name: rows(one, [requests.power(requests.UNBALANCED, 130)])[0] for name, one in under.items()
+    }
+    side_by_side = rows(
+        machine, [requests.power(requests.placed(*pins), 70) for pins in ((-1, -1), (0, 1), (0, -1))]
+    )
     found = [
         _p1(serial, balanced),
         _p2(machine, serial, balanced),
@@ -126,7 +104,9 @@ def _p2(machine: Machine, serial: Row, balanced: Row) -> Verdict:
 
         def would(changed: Machine) -> bool:
             fast = policies(changed)["maximum"]
-            first, second = rows(fast, [request(SERIAL, 50), request(BALANCED, 50)])
+            first, second = rows(
+                fast, [requests.power(requests.SERIAL, 50), requests.power(requests.BALANCED, 50)]
+            )
             kinds = ("common_joules", "platform_common_joules")
             whole = [_mwh(row, kind) for kind in kinds for row in (first, second)]
             return _as_published(*whole)
@@ -166,7 +146,7 @@ def _p3(machine: Machine, unbalanced: dict[str, Row]) -> Verdict:
             [Knob("governor.down_utilisation", 0.5, 0.75)],
             lambda changed: good(
                 *(
-                    rows(policies(changed)[name], [request(UNBALANCED, 130)])[0]
+                    rows(policies(changed)[name], [requests.power(requests.UNBALANCED, 130)])[0]
                     for name in ("maximum", "adaptive")
                 )
             ),
@@ -233,7 +213,7 @@ def _p7(machine: Machine) -> Verdict:
     physics, draw = 40.0, 40.0
     domain = [{"name": str(i), "seconds": (grown * physics + draw) / 2} for i in range(2)]
     function = [{"name": "physics", "seconds": grown * physics}, {"name": "render", "seconds": draw}]
-    one, two = rows(machine, [request(domain), request(function)])
+    one, two = rows(machine, [requests.power(domain), requests.power(function)])
 
     def balance(row: Row) -> float:
         return float(min(row["thread_seconds"]) / max(row["thread_seconds"]))

@@ -14,12 +14,12 @@
 #include <string_view>
 #include <vector>
 
-#include "launcher/applying.hpp"
-#include "launcher/profile.hpp"
+#include "command/applying.hpp"
+#include "command/profile.hpp"
 
 namespace {
 
-using tauto::launcher::input_error;
+using tauto::command::input_error;
 using words = std::vector<std::string>;
 
 constexpr int exit_bad_input = 2;
@@ -75,10 +75,10 @@ int run(const words& given) {
         if (command.empty())
             throw input_error("no command stands behind the profile " + name +
                               ". Write it like tauto run profile.json -- ./solver case.in");
-        const tauto::launcher::profile asked = tauto::launcher::read_profile(name);
-        made = tauto::launcher::command_of(asked, command, name);
-        for (const std::string& warning : tauto::launcher::apply(asked)) say("warning: " + warning);
-        say(tauto::launcher::given(asked));
+        const tauto::command::profile asked = tauto::command::read_profile(name);
+        made = tauto::command::command_of(asked, command, name);
+        for (const std::string& warning : tauto::command::apply(asked)) say("warning: " + warning);
+        say(tauto::command::given(asked));
     } catch (const input_error& error) {
         say(std::string("error: ") + error.what());
         return exit_bad_input;

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from tautochrone import models
+from tautochrone.claims.verdict import Knob, Verdict, percent, rows, sensitivity
 from tautochrone.published import PUBLISHED
 from tautochrone.simulator import machines
-from tautochrone.simulator.claim import Knob, Verdict, percent, rows, sensitivity
 from tautochrone.simulator.engine import Row
 from tautochrone.simulator.machines import Machine
 

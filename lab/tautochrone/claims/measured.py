@@ -7,9 +7,9 @@ from pathlib import Path
 
 import msgspec
 
+from tautochrone.claims.verdict import Verdict
 from tautochrone.errors import TautoError
 from tautochrone.report.analysis_types import Claim
-from tautochrone.simulator.claim import Verdict
 from tautochrone.store import ROWS_FILE, Store
 from tautochrone.studies import STUDIES
 from tautochrone.studies.concluding import analyser

@@ -1,4 +1,4 @@
-#include "launcher/profile.hpp"
+#include "command/profile.hpp"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-namespace tauto::launcher {
+namespace tauto::command {
 
 namespace {
 
@@ -245,4 +245,4 @@ std::vector<std::string> command_of(const profile& asked, const std::vector<std:
                       joined(asked.tuned_command) + "). Give it that command, or tune this one");
 }
 
-}  // namespace tauto::launcher
+}  // namespace tauto::command

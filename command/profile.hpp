@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace tauto::launcher {
+namespace tauto::command {
 
 /// Something a user can put right: what was asked and found, and what to do about it.
 struct input_error : std::runtime_error {
@@ -42,4 +42,4 @@ struct profile {
                                                   const std::vector<std::string>& command,
                                                   const std::string& name);
 
-}  // namespace tauto::launcher
+}  // namespace tauto::command

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "launcher/profile.hpp"
+#include "command/profile.hpp"
 
-namespace tauto::launcher {
+namespace tauto::command {
 
 /// Sets what the profile says for this process; a warning for each thing that came out otherwise. Throws
 /// input_error where none of its CPUs may be used here.
@@ -20,4 +20,4 @@ namespace tauto::launcher {
 [[nodiscard]] std::vector<std::string> looked_at(const profile& asked, const cpu_numbers& allowed,
                                                  std::optional<double> quota);
 
-}  // namespace tauto::launcher
+}  // namespace tauto::command

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
+from tautochrone.claims.verdict import Knob, Verdict, percent, rows, sensitivity
 from tautochrone.errors import TautoError
 from tautochrone.published import PUBLISHED
-from tautochrone.simulator import machines
-from tautochrone.simulator.claim import Knob, Verdict, percent, rows, sensitivity
+from tautochrone.simulator import machines, requests
 from tautochrone.simulator.engine import Row
 from tautochrone.simulator.machines import Machine
 from tautochrone.simulator.places import in_words, peaks, steps
@@ -16,16 +15,6 @@ from tautochrone.simulator.smpi import running
 from tautochrone.studies.collective.lengths import base_lengths
 
 MACHINE = "2x-e5-2650v2"
-RANKS = 16
-PARTICLES = 2048
-MPI = "ompi-1.6"
-ACTIVE = (1, 2, 4, 8, 16, 24, 32, 48, 64, 80, 96, 112, 128, 160, 200, 256, 400, 512, 1024, 2048)
-WORDS = tuple(
-    sorted(
-        {2**k for k in range(17)} | {96, 192, 384, 513, 768, 1249, 1250, 1536, 3072, 6144, 8191, 8193, 12288}
-    )
-)
-
 TOLERANCE = {
     "N1": "share of time in fork/join against the active count",
     "N2": "both versions exist and agree",
@@ -37,23 +26,6 @@ TOLERANCE = {
     "N8": "measured and modelled",
     "N9": "modelled for 16 cores",
 }
-
-
-def block(active: int, scheme: str, engine: str = MPI, ranks: int = RANKS) -> dict[str, Any]:
-    """One block timestep."""
-    return {
-        "study": "nbody",
-        "particles": PARTICLES,
-        "active": active,
-        "ranks": ranks,
-        "scheme": scheme,
-        "engine": engine,
-    }
-
-
-def collective(operation: str, library: str, words: int, ranks: int = RANKS) -> dict[str, Any]:
-    """One collective."""
-    return {"study": "collective", "operation": operation, "library": library, "words": words, "ranks": ranks}
 
 
 def speedup(row: Row) -> float:
@@ -81,14 +53,16 @@ def _verdict(id: str, ours: str, holds: bool | None, note: str = "") -> Verdict:
 
 
 def _n1(machine: Machine) -> Verdict:
-    few, many = rows(machine, [block(active, "i", "openmp_loops") for active in (8, 1024)])
+    few, many = rows(machine, [requests.block(active, "i", "openmp_loops") for active in (8, 1024)])
     shares = [row["fork_join_seconds"] / row["seconds"] for row in (few, many)]
     ours = f"fork and join take {percent(shares[0])} of a block with 8 active, {percent(shares[1])} with 1024"
     return _verdict("N1", ours, shares[0] > 0.5 > shares[1])
 
 
 def _n2(machine: Machine) -> Verdict:
-    loops, region = rows(machine, [block(8, "i", engine) for engine in ("openmp_loops", "openmp_region")])
+    loops, region = rows(
+        machine, [requests.block(8, "i", engine) for engine in ("openmp_loops", "openmp_region")]
+    )
     ours = (
         f"with 8 active the one region takes {percent(region['seconds'] / loops['seconds'])} of "
         "the loops' time"
@@ -98,16 +72,21 @@ def _n2(machine: Machine) -> Verdict:
 
 
 def _n3(machine: Machine) -> Verdict:
-    engines = (MPI, "mvapich2-1.9", "threads")
-    rows(machine, [block(64, scheme, engine) for engine in engines for scheme in ("i", "j")])
+    engines = (requests.MPI, "mvapich2-1.9", "threads")
+    rows(machine, [requests.block(64, scheme, engine) for engine in engines for scheme in ("i", "j")])
     note = "a model has no trajectories to compare: that they are the same is for the measured study"
     return _verdict("N3", f"one exchange a block, both schemes, on {', '.join(engines)}", None, note)
 
 
 def _n4_figures(machine: Machine) -> tuple[list[int], list[int], float]:
-    ours = [row["seconds"] for row in rows(machine, [collective("all_reduce", MPI, one) for one in WORDS])]
-    other = rows(machine, [collective("all_reduce", "mvapich2-1.9", one) for one in (512, 1024)])
-    return peaks(WORDS, ours), steps(WORDS, ours), other[0]["seconds"] / other[1]["seconds"]
+    ours = [
+        row["seconds"]
+        for row in rows(
+            machine, [requests.collective("all_reduce", requests.MPI, one) for one in requests.WORDS]
+        )
+    ]
+    other = rows(machine, [requests.collective("all_reduce", "mvapich2-1.9", one) for one in (512, 1024)])
+    return peaks(requests.WORDS, ours), steps(requests.WORDS, ours), other[0]["seconds"] / other[1]["seconds"]
 
 
 def _published_places(tops: Sequence[int], up: Sequence[int], times: float) -> bool:
@@ -119,7 +98,7 @@ def _published_places(tops: Sequence[int], up: Sequence[int], times: float) -> b
 def _n4_under_smpi(machine: Machine) -> str:
     """What SimGrid's own selectors show of it, where SimGrid is here."""
     try:
-        found = running.all_reduces(machine, ("ompi", "mvapich2"), RANKS, base_lengths())
+        found = running.all_reduces(machine, ("ompi", "mvapich2"), requests.RANKS, base_lengths())
     except TautoError as error:
         return f"not held against SimGrid's SMPI: {error.message} ({error.remedy})"
     words, times = list(found["ompi"]), list(found["ompi"].values())
@@ -155,19 +134,24 @@ def _n4(machine: Machine) -> Verdict:
 
 
 def _n5(machine: Machine) -> Verdict:
-    found = [speedup(row) for row in rows(machine, [block(active, "i") for active in (512, 1024, 2048)])]
+    found = [
+        speedup(row) for row in rows(machine, [requests.block(active, "i") for active in (512, 1024, 2048)])
+    ]
     ours = f"{min(found):.1f} to {max(found):.1f}× with 512 to 2048 active"
     return _verdict("N5", ours, all(7 <= one <= 9.5 for one in found))
 
 
-def _crossing(machine: Machine, engine: str = MPI) -> float:
+def _crossing(machine: Machine, engine: str = requests.MPI) -> float:
     """The active count from which on i-parallel is faster."""
-    found = rows(machine, [block(active, scheme, engine) for active in ACTIVE for scheme in ("i", "j")])
+    found = rows(
+        machine,
+        [requests.block(active, scheme, engine) for active in requests.ACTIVE for scheme in ("i", "j")],
+    )
     last = 0
-    for position in range(len(ACTIVE)):
+    for position in range(len(requests.ACTIVE)):
         if found[2 * position + 1]["seconds"] < found[2 * position]["seconds"]:
             last = position
-    return (ACTIVE[last] + ACTIVE[min(last + 1, len(ACTIVE) - 1)]) / 2
+    return (requests.ACTIVE[last] + requests.ACTIVE[min(last + 1, len(requests.ACTIVE) - 1)]) / 2
 
 
 def _n6(machine: Machine) -> Verdict:
@@ -184,7 +168,7 @@ def _n6(machine: Machine) -> Verdict:
 
 
 def _n7(machine: Machine) -> Verdict:
-    row = rows(machine, [block(2048, "i")])[0]
+    row = rows(machine, [requests.block(2048, "i")])[0]
     latency = row["exchange_latency_seconds"] / row["exchange_seconds"]
     part = row["exchange_seconds"] / row["seconds"]
     ours = (
@@ -198,10 +182,10 @@ def _n8(machine: Machine) -> Verdict:
     """16 cores as 4 × 4: gather among 4 of a quarter of the active, reduce among 4."""
     active = 1024
     both = [
-        collective("all_gather", MPI, active * 14 // 4, 4),
-        collective("all_reduce", MPI, active * 7 // 4, 4),
+        requests.collective("all_gather", requests.MPI, active * 14 // 4, 4),
+        requests.collective("all_reduce", requests.MPI, active * 7 // 4, 4),
     ]
-    whole = rows(machine, [collective("all_gather", MPI, active * 14, 16)])[0]
+    whole = rows(machine, [requests.collective("all_gather", requests.MPI, active * 14, 16)])[0]
     alone = rows(machine, both)
     # Four groups of four at once share the same buses: a quarter for each.
     copies = machine["memory"]["copy_bytes_per_second"] / 4
@@ -221,6 +205,6 @@ def _n8(machine: Machine) -> Verdict:
 
 
 def _n9(machine: Machine) -> Verdict:
-    mpi, threads = rows(machine, [block(2048, "i", engine) for engine in (MPI, "threads")])
+    mpi, threads = rows(machine, [requests.block(2048, "i", engine) for engine in (requests.MPI, "threads")])
     ours = f"threads {speedup(threads):.1f}×, MPI {speedup(mpi):.1f}× with 2048 active"
     return _verdict("N9", ours, speedup(threads) > speedup(mpi) and speedup(threads) > 8)

@@ -1,4 +1,4 @@
-#include "launcher/applying.hpp"
+#include "command/applying.hpp"
 
 #include <errno.h>
 #include <sched.h>
@@ -18,7 +18,7 @@
 
 #include "runtime/machine_limits.hpp"
 
-namespace tauto::launcher {
+namespace tauto::command {
 
 namespace {
 
@@ -195,4 +195,4 @@ std::vector<std::string> looked_at(const profile& asked, const cpu_numbers& allo
     return warnings;
 }
 
-}  // namespace tauto::launcher
+}  // namespace tauto::command

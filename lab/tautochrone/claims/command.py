@@ -11,21 +11,16 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
+from tautochrone.claims import loop, mapreduce, nbody, power
+from tautochrone.claims.measured import beside, measured_claims, measured_here
+from tautochrone.claims.verdict import Verdict
 from tautochrone.errors import TautoError
-from tautochrone.simulator import (
-    claims_loop,
-    claims_mapreduce,
-    claims_measured,
-    claims_nbody,
-    claims_power,
-)
-from tautochrone.simulator.claim import Verdict
 
 FAMILIES: dict[str, Callable[[], list[Verdict]]] = {
-    "H": claims_loop.verdicts,
-    "M": claims_mapreduce.verdicts,
-    "P": claims_power.verdicts,
-    "N": claims_nbody.verdicts,
+    "H": loop.verdicts,
+    "M": mapreduce.verdicts,
+    "P": power.verdicts,
+    "N": nbody.verdicts,
 }
 IDS: tuple[str, ...] = tuple(
     f"{family}{number}"
@@ -64,10 +59,10 @@ def run_claims_command(json: bool, only: str, measured: Sequence[Path] | None, c
     """
     wanted = wanted_ids(only)
     if measured is None:
-        decided = claims_measured.measured_here(lambda words: print(words, file=sys.stderr))
+        decided = measured_here(lambda words: print(words, file=sys.stderr))
     else:
-        decided = claims_measured.measured_claims(measured)
-    found = claims_measured.beside(judge(wanted), decided)
+        decided = measured_claims(measured)
+    found = beside(judge(wanted), decided)
     if json:
         print(json_module.dumps(msgspec.to_builtins(found), ensure_ascii=False, indent=1))
         return 0

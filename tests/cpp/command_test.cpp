@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "launcher/applying.hpp"
-#include "launcher/profile.hpp"
+#include "command/applying.hpp"
+#include "command/profile.hpp"
 
 namespace {
 
-using namespace tauto::launcher;
+using namespace tauto::command;
 using lines = std::vector<std::string>;
 
 profile with(std::vector<std::pair<std::string, std::string>> environment) {

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 # script, so that the compiled file is used and the compiler's memory is not ours.
 COMMAND = (
     *(sys.executable, "-I", "-S", "-c"),
-    "import sys; sys.path.append(sys.argv[1]); import launcher; launcher.main()",
+    "import sys; sys.path.append(sys.argv[1]); import starter; starter.main()",
     os.path.dirname(os.path.abspath(__file__)),  # noqa: PTH100, PTH120
 )
 GRACE_SECONDS = 0.5
@@ -114,7 +114,7 @@ class Child:
         self.kill_at = float("inf")
 
 
-class Launcher:
+class Starter:
     """Runs one program after another for the process at the other end of stdin and stdout."""
 
     def __init__(self, counters: Any, observing: Any) -> None:
@@ -240,7 +240,7 @@ class Launcher:
             os.dup2(out, 1)
             os.dup2(err, 2)
             os.close(gate_write)
-            if os.read(gate, 2) != b"go":  # the launcher has died
+            if os.read(gate, 2) != b"go":  # the starter has died
                 os._exit(1)
             if request.get("folder"):
                 os.chdir(request["folder"])
@@ -379,4 +379,4 @@ def _write_all(descriptor: int, data: bytes) -> None:
 def main() -> None:
     """Serve until the input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the lab's to handle
-    Launcher(__import__("counters"), __import__("observing")).serve()
+    Starter(__import__("counters"), __import__("observing")).serve()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import shlex
 
+from tautochrone.claims.verdict import Knob, Verdict, percent, rows, sensitivity
 from tautochrone.published import PUBLISHED
 from tautochrone.simulator import machines
-from tautochrone.simulator.claim import Knob, Verdict, percent, rows, sensitivity
 from tautochrone.simulator.engine import Row
 from tautochrone.simulator.machines import Machine
 
