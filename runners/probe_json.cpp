@@ -102,6 +102,7 @@ json of_measurements(const measurements& m) {
                 {"members", point.members},
                 {"rows_at_once", point.rows_at_once},
                 {"bytes", point.bytes},
+                {"pause_seconds", point.pause_seconds},
                 {"bytes_per_second", positive(point.bytes_per_second)}};
     });
     object["latency_seconds"] = std::move(latencies);

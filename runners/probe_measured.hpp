@@ -35,8 +35,9 @@ struct triad_point {
 struct read_point {
     std::string kind;  // of the core; empty: all cores together
     int members = 1;
-    int rows_at_once = 1;    // that one call of the loop's body takes
-    std::int64_t bytes = 0;  // that all members read before they begin again
+    int rows_at_once = 1;      // that one call of the loop's body takes
+    std::int64_t bytes = 0;    // that all members read before they begin again
+    double pause_seconds = 0;  // that they wait in all meanwhile
     double bytes_per_second = 0;
 };
 

@@ -18,8 +18,12 @@ namespace {
 constexpr std::size_t row_floats = 2048;
 constexpr std::int64_t row_bytes = row_floats * sizeof(float);
 constexpr std::size_t rows_a_call = 64;
-// Between two looks at the clock: long against the barriers around it.
-constexpr std::int64_t least_bytes_a_pass = 8 * mebibyte;
+// Between two looks at the clock: long against the barriers around it, which take 10 µs and more where the
+// other member has gone to sleep.
+constexpr std::int64_t least_bytes_a_pass = 64 * mebibyte;
+constexpr double wake_seconds = 0.15;
+// While half of the last level is read once: as long as a slow core, or other work between, would take.
+constexpr double pauses[] = {0.5e-3, 1e-3, 2e-3, 4e-3};
 
 // Multiplies all rows, `rows_at_once` a call, as the loop study's body does.
 void multiply(std::span<const float> rows, const aligned_floats& x, std::size_t rows_at_once) {
@@ -67,6 +71,45 @@ double read_rate(const std::vector<int>& cpus, const untouched_memory& memory, s
     return median(rates);
 }
 
+// The same of one CPU that waits between the calls, `pause` seconds in all until it begins again, as a slow
+// core does: what others bring into the last level meanwhile drives a part of the set out. The waiting does
+// not count.
+double read_rate_with_pauses(int cpu, const untouched_memory& memory, std::int64_t set, double pause,
+                             double seconds) {
+    const std::span<const float> mine =
+        memory.numbers<float>().subspan(0, static_cast<std::size_t>(set) / sizeof(float));
+    constexpr std::size_t call = rows_a_call * row_floats;
+    const double each = pause * static_cast<double>(call) / static_cast<double>(mine.size());
+    std::vector<double> rates;
+    run_pinned({cpu}, [&](int) {
+        const aligned_floats x{row_floats};
+        const double begun = seconds_now();
+        for (int pass = 0; rates.size() < 5 || seconds_now() < begun + seconds; ++pass) {
+            double reading = 0;
+            for (std::size_t place = 0; place < mine.size(); place += call) {
+                const double start = seconds_now();
+                multiply(mine.subspan(place, std::min(call, mine.size() - place)), x, rows_a_call);
+                const double end = seconds_now();
+                reading += end - start;
+                while (seconds_now() < end + each) {
+                }
+            }
+            // What is found is only after some passes what these leave.
+            if (pass >= 3) rates.push_back(static_cast<double>(set) / reading);
+        }
+    });
+    return median(rates);
+}
+
+// All CPUs at work for a while: the host of a virtual machine may have put one that was idle on the core of
+// another, and takes tens of milliseconds to part them again (both were half as fast meanwhile).
+void wake(const std::vector<int>& cpus) {
+    run_pinned(cpus, [](int) {
+        for (const double begun = seconds_now(); seconds_now() < begun + wake_seconds;) {
+        }
+    });
+}
+
 // Every member touches its own part first.
 void touch(const std::vector<int>& cpus, const untouched_memory& memory) {
     const std::span<float> all = memory.numbers<float>();
@@ -74,6 +117,11 @@ void touch(const std::vector<int>& cpus, const untouched_memory& memory) {
     run_pinned(cpus, [&](int rank) {
         std::ranges::fill(all.subspan(static_cast<std::size_t>(rank) * part, part), 1.0F);
     });
+}
+
+// A set of which an L2 cache keeps nothing, in whole rows.
+std::int64_t plateau(std::int64_t l2) {
+    return 4 * l2 / row_bytes * row_bytes;
 }
 
 std::int64_t last_level_bytes(const machine_record& machine) {
@@ -109,6 +157,7 @@ std::vector<read_point> measure_reads(const machine_record& machine, const std::
         std::vector<int> cpus;
         std::int64_t set;
         std::size_t rows;
+        double pause = 0;
     };
     std::vector<wish> wishes;
     const std::int64_t last_level = last_level_bytes(machine);
@@ -122,23 +171,41 @@ std::vector<read_point> measure_reads(const machine_record& machine, const std::
     for (const auto& [kind, cpu] : first_of) {
         const std::int64_t l2 = l2_of(cpu);
         const std::vector<std::int64_t> sets = read_sets(l2, last_level, 1, bytes);
+        // A row a call, as a loop without a chunk has it, out of each level.
         wishes.push_back({kind, {cpu}, sets.front(), 1});
-        for (const std::int64_t set : sets) {
-            // What the last level keeps is measured with all cores: for one its ends are enough.
-            if (set <= 4 * l2 || set == sets.back()) wishes.push_back({kind, {cpu}, set, rows_a_call});
+        if (std::ranges::find(sets, plateau(l2)) != sets.end() && plateau(l2) < sets.back()) {
+            wishes.push_back({kind, {cpu}, plateau(l2), 1});
+            wishes.push_back({kind, {cpu}, sets.back(), 1});
         }
+        for (const std::int64_t set : sets) {
+            wishes.push_back({kind, {cpu}, set, rows_a_call});
+        }
+    }
+    const int first = cores.front();
+    for (const cache_record& cache : machine.caches) {
+        const bool is_own = std::ranges::find(cache.cpus, first) != cache.cpus.end();
+        const std::int64_t half = std::min(cache.size_bytes / 2, bytes) / row_bytes * row_bytes;
+        if (cache.level < 3 || !is_own || half <= 2 * l2_of(first)) continue;
+        for (const double pause : pauses)
+            wishes.push_back({machine.find_cpu(first)->kind, {first}, half, rows_a_call, pause});
+        break;
     }
     for (const std::int64_t set : read_sets(smallest_l2, last_level, static_cast<int>(cores.size()), bytes))
         if (cores.size() > 1) wishes.push_back({"", cores, set, rows_a_call});
     const untouched_memory memory(bytes);
     touch(cores, memory);
     std::vector<read_point> points;
+    std::size_t awake = 1;
     for (const wish& one : wishes) {
         const auto members = static_cast<int>(one.cpus.size());
+        if (one.cpus.size() > awake) wake(one.cpus);
+        awake = one.cpus.size();
         step(one.set * members);
         const double seconds = effort.read_seconds / static_cast<double>(wishes.size());
-        points.push_back({one.kind, members, static_cast<int>(one.rows), one.set * members,
-                          read_rate(one.cpus, memory, one.set, one.rows, seconds)});
+        const double rate = one.pause > 0
+                                ? read_rate_with_pauses(one.cpus.front(), memory, one.set, one.pause, seconds)
+                                : read_rate(one.cpus, memory, one.set, one.rows, seconds);
+        points.push_back({one.kind, members, static_cast<int>(one.rows), one.set * members, one.pause, rate});
     }
     return points;
 }

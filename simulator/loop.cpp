@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
+#include <numeric>
 #include <span>
 #include <utility>
 
@@ -142,6 +143,7 @@ class loop_run {
     double whole_ = 0;                  // bytes that this loop reads
     double private_room_ = 0;           // of all members' L2 caches
     double anywhere_ = 0;               // the part of the whole that some cache still holds
+    nanoseconds iteration_ = 0;         // how long the last one took
     nanoseconds dequeue_beyond_ = 0;    // what a dequeue takes beside the transfers of its line
     nanoseconds counter_transfer_ = 0;  // at most, of the counter's line; 0: the line's own
     index guided_next_ = 0;
@@ -377,8 +379,12 @@ void loop_run::set_flow(actor_id rank) {
     const double compute = one.hertz / cycles * share_of_core;
     const double sharers = static_cast<double>(sharers_[core]);
     const double l2 = one.hertz * own.l2_bytes_per_cycle / own.l2_shared_by_cores / sharers;
-    double ring = own.last_level_bytes_per_second / sharers;
-    double memory = own.memory_bytes_per_second / sharers;
+    const auto of_single = [&](double single, double several) {
+        return (single_rows() && single > 0 ? std::min(single, several) : several) / sharers;
+    };
+    const double ring =
+        of_single(own.single_row_last_level_bytes_per_second, own.last_level_bytes_per_second);
+    double memory = of_single(own.single_row_memory_bytes_per_second, own.memory_bytes_per_second);
     if (own.cluster_memory_bytes_per_second > 0)
         memory = std::min(memory, own.cluster_memory_bytes_per_second / own.l2_shared_by_cores / sharers);
     // The parts come one after the other, each at the pace of its narrowest place.
@@ -474,8 +480,10 @@ void loop_run::begin_loop(nanoseconds at) {
     // What leaves an L2 goes into the shared cache where that is not inclusive: together they are one room.
     const double room = machine_.last_level_inclusive ? std::max(machine_.last_level_bytes, private_room_)
                                                       : machine_.last_level_bytes + private_room_;
-    anywhere_ = machine_.last_level_retention.known() ? machine_.last_level_retention.at(whole_)
-                                                      : retained(whole_, room);
+    // Since a row was read last, all others were, and what the machine's other guests read.
+    const double since = whole_ + machine_.foreign_bytes_per_second * static_cast<double>(iteration_) * 1e-9;
+    anywhere_ = machine_.last_level_retention.known() ? machine_.last_level_retention.at(since)
+                                                      : retained(since, room);
     // Members of one kind and share are alike: look each sort of member up once.
     for (std::size_t p = 0; p < ranks_.size(); ++p) {
         member& one = members_[ranks_[p]];
@@ -566,17 +574,19 @@ void loop_run::ask(actor_id rank, nanoseconds at) {
     one.now = phase::asking;
     nanoseconds have = at;
     if (from_counter()) {
-        // A locked instruction waits for the stores before it, and the last one may be on its way to a line
-        // of the result that others write as well.
+        // The last store may be on its way to a line of the result that others write as well. A locked
+        // instruction waits until it is done; where its own line is fetched meanwhile, for the later of both.
+        nanoseconds stored = at;
         if (!one.chunk.empty()) {
             const auto line = static_cast<std::size_t>(
                 one.chunk.begin * static_cast<std::int64_t>(element_bytes) / machine_.line_bytes);
             contended_line& result = result_lines_[line];
-            have = result.take(rank, have, transfer(result.owner(), rank));
+            stored = result.take(rank, at, transfer(result.owner(), rank));
         }
         nanoseconds over = transfer(counter_.owner(), rank);
         if (counter_transfer_ > 0) over = std::min(over, counter_transfer_);
-        have = counter_.take(rank, have, over) + dequeue_beyond_;
+        const nanoseconds from = machine_.locked_waits_for_stores ? stored : at;
+        have = std::max(stored, counter_.take(rank, from, over)) + dequeue_beyond_;
     } else if (tbb()) {
         have += asked_.schedule == "simple" ? machine_.task_overhead : pool_range;
     } else if (adaptive()) {
@@ -688,9 +698,13 @@ void loop_run::record_speeds(nanoseconds begin, nanoseconds end) {
 }
 
 loop_result loop_run::run() {
-    const int fixed = model_ ? 400 : 7;
+    // What others bring depends on how long an iteration takes, and that on what they bring. Where a core has
+    // turns, some iterations fall into better parts of them than others: many are needed, and their mean.
+    const bool in_turns = std::any_of(members_.begin(), members_.end(),
+                                      [this](const member& one) { return kind(one).stolen_turn > 0; });
+    const int fixed = model_ || in_turns ? 400 : machine_.foreign_bytes_per_second > 0 ? 21 : 7;
     const int repetitions = asked_.repetitions > 0 ? asked_.repetitions : fixed;
-    constexpr nanoseconds long_enough = 60'000'000;
+    const nanoseconds long_enough = model_ ? 60'000'000 : 8'000'000;
     constexpr std::int64_t enough_events = 10'000'000;  // where each of very many members has several a loop
     nanoseconds now = 0;
     for (std::size_t i = 0; i < members_.size(); ++i)
@@ -719,25 +733,30 @@ loop_result loop_run::run() {
             throw std::logic_error("the schedule handed out " + std::to_string(rows) + " of " +
                                    std::to_string(asked_.size) + " rows");
         if (model_) record_speeds(launch, now);
-        iterations.push_back(now - begin);
+        iteration_ = now - begin;
+        iterations.push_back(iteration_);
         loops.push_back(now - launch);
         result.fork_join = around;
         // What is learned settles; a person's run would be longer than this.
-        if (model_ && asked_.repetitions == 0 && repetition >= 20 &&
+        if ((model_ || in_turns) && asked_.repetitions == 0 && repetition >= 20 &&
             (now > long_enough || events_.taken() > enough_events))
             break;
     }
     accounts_.close(now);
     accounts_.check();
-    const auto median_of_last = [](std::vector<nanoseconds> values) {
+    const auto typical = [in_turns](std::vector<nanoseconds> values) {
         const std::size_t from = values.size() / 2;
+        if (in_turns) {
+            const auto last = values.begin() + static_cast<std::ptrdiff_t>(from);
+            return std::accumulate(last, values.end(), nanoseconds{0}) / (values.end() - last);
+        }
         std::sort(values.begin() + static_cast<std::ptrdiff_t>(from), values.end());
         return values[from + (values.size() - from) / 2];
     };
     result.joules =
         static_cast<double>(accounts_.total_picojoules()) * 1e-12 / static_cast<double>(iterations.size());
-    result.iteration = median_of_last(iterations);
-    result.loop = median_of_last(loops);
+    result.iteration = typical(iterations);
+    result.loop = typical(loops);
     result.memory_bytes = bytes_from_memory_;
     result.last_level_bytes = bytes_past_port_;
     const double working = static_cast<double>(accounts_.total(activity::working));

@@ -41,8 +41,9 @@ class reader {
         if (found == from_.end() || !found->is_string()) throw missing(key, "a text");
         return found->get<std::string>();
     }
-    [[nodiscard]] bool flag(const char* key) const {
-        return from_.contains(key) && from_.at(key).is_boolean() && from_.at(key).get<bool>();
+    [[nodiscard]] bool flag(const char* key, bool otherwise = false) const {
+        const auto found = from_.find(key);
+        return found != from_.end() && found->is_boolean() ? found->get<bool>() : otherwise;
     }
     // Seconds in the file, nanoseconds here.
     [[nodiscard]] nanoseconds seconds(const char* key, double otherwise) const {
@@ -96,6 +97,8 @@ core_kind read_kind(const json& source, std::size_t position) {
     kind.stream_cycles_per_byte = in.number("stream_cycles_per_byte", 1e-6);
     kind.single_row_cycles_per_byte =
         in.number_or("single_row_cycles_per_byte", kind.stream_cycles_per_byte, 1e-6);
+    kind.single_row_last_level_bytes_per_second = in.number_or("single_row_last_level_bytes_per_second", 0);
+    kind.single_row_memory_bytes_per_second = in.number_or("single_row_memory_bytes_per_second", 0);
     kind.row_cycles = in.number_or("row_cycles", kind.row_cycles);
     kind.hash_cycles_per_byte = in.number_or("hash_cycles_per_byte", 4, 1e-6);
     kind.pair_cycles = in.number_or("pair_cycles", 10, 1e-6);
@@ -214,6 +217,7 @@ machine read_machine(const json& source) {
     read.last_level_retention = read_retention(source, in, "memory");
     read.last_level_bytes_per_second = in.number("last_level_bytes_per_second", 1);
     read.last_level_inclusive = in.flag("last_level_inclusive");
+    read.foreign_bytes_per_second = in.number_or("foreign_bytes_per_second", 0, 0, 1e16);
     read.slow_ring_share = in.number_or("slow_ring_share", 1, 0.01, 1);
     read.memory_bytes_per_second = in.number("memory_bytes_per_second", 1);
     read.copy_bytes_per_second = in.number_or("copy_bytes_per_second", read.memory_bytes_per_second, 1);
@@ -245,6 +249,7 @@ machine read_machine(const json& source) {
     read.migration_cost = in.seconds("migration_cost_seconds", 0);
     read.quantum = std::max<nanoseconds>(1000, in.seconds("quantum_seconds", 0.02));
     read.mutex_handover = in.flag("mutex_handover");
+    read.locked_waits_for_stores = in.flag("locked_waits_for_stores", true);
     read.message_latency = in.number_or("message_latency_seconds", 5e-7, 0, 1) * 1e9;
     read.message_overhead = in.number_or("message_overhead_seconds", 2e-7, 0, 1) * 1e9;
     read.rendezvous_latency = in.number_or("rendezvous_latency_seconds", 1e-6, 0, 1) * 1e9;

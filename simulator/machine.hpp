@@ -43,6 +43,8 @@ struct core_kind {
     double smt_yield = 1;  // what a core with all its threads busy does against one thread alone
     double stream_cycles_per_byte = 1;
     double single_row_cycles_per_byte = 1;  // the same where each call of a loop's body is one row
+    double single_row_last_level_bytes_per_second = 0;  // 0: as last_level_bytes_per_second
+    double single_row_memory_bytes_per_second = 0;
     double row_cycles = 20;  // of a row beside its elements: the call, its first and last instruction
     double hash_cycles_per_byte = 1;
     double pair_cycles = 1;     // acceleration and jerk of one particle by another
@@ -95,6 +97,7 @@ struct machine {
     retention last_level_retention;  // of the L2 caches and the last level together, measured
     double last_level_bytes_per_second = 0;
     bool last_level_inclusive = false;
+    double foreign_bytes_per_second = 0;  // that others bring into the last level, on a shared host
     double slow_ring_share = 1;  // of the last level's bandwidth while a core of a slower kind is active
     double memory_bytes_per_second = 0;
     double copy_bytes_per_second = 0;  // between processes, all cores together
@@ -129,7 +132,8 @@ struct machine {
     nanoseconds migration_period = 0;  // the system moves a lone busy thread this often; 0: never
     nanoseconds migration_cost = 0;
     nanoseconds quantum = 20'000'000;
-    bool mutex_handover = false;  // a mutex that is let go belongs to its longest sleeper
+    bool locked_waits_for_stores = true;  // only then it asks for its own line
+    bool mutex_handover = false;          // a mutex that is let go belongs to its longest sleeper
 
     double message_latency = 500;  // between two processes of a node, ns, as all of these
     double message_overhead = 200;

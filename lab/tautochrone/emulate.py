@@ -173,6 +173,11 @@ class Emulation:
         return {entry["cpu"]: entry["factor_calibrated"] for entry in self._last["slow"]}
 
     @property
+    def turns(self) -> dict[int, float]:
+        """CPU → how long a turn of its thief and of everybody else takes together, in seconds."""
+        return {entry["cpu"]: entry["period_seconds"] for entry in self._last["slow"]}
+
+    @property
     def last_report(self) -> dict[str, Any]:
         """The newest report (schema tautochrone.emulation/1); after the end, the one of the whole time."""
         return self._last

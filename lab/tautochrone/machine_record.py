@@ -110,7 +110,8 @@ class ReadPoint(msgspec.Struct, frozen=True, kw_only=True):
     """How fast rows of the loop study's matrix are read again and again.
 
     ``kind`` is the core's, None where all cores read together; ``bytes`` are all members' sets together;
-    ``rows_at_once`` is how many one call of the loop's body takes.
+    ``rows_at_once`` is how many one call of the loop's body takes; ``pause_seconds`` are waited
+    in all between the calls that read the set once.
     """
 
     kind: str | None
@@ -118,6 +119,7 @@ class ReadPoint(msgspec.Struct, frozen=True, kw_only=True):
     rows_at_once: int
     bytes: int
     bytes_per_second: float | None
+    pause_seconds: float = 0.0
 
 
 class ForkJoin(msgspec.Struct, frozen=True, kw_only=True):

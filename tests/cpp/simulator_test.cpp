@@ -706,6 +706,44 @@ TEST_CASE("what a cache was measured to hold takes the place of what random repl
     CHECK_THROWS_AS(read_machine(source), input_error);
 }
 
+TEST_CASE("a locked instruction that fetches its line beside a store waits for one way, not for two") {
+    json source = machine_json();
+    source["kinds"] = json::array({kind_json("core", 2, 4e9, 0.25)});
+    source["cost_members"] = 2;
+    source["line_one_way_seconds"] = 100e-9;
+    loop_request asked = loop_of(200, "dynamic");  // rows of 50 ns: the lines are all that counts
+    asked.chunk = 1;
+    const nanoseconds after = simulate_loop(read_machine(source), asked).loop;
+    source["locked_waits_for_stores"] = false;
+    const nanoseconds beside = simulate_loop(read_machine(source), asked).loop;
+    CHECK(static_cast<double>(beside) == doctest::Approx(200 * 100).epsilon(0.15));
+    CHECK(static_cast<double>(after) > 1.2 * static_cast<double>(beside));
+}
+
+TEST_CASE("what others bring into the last level drives out what waits long to be read again") {
+    json source = machine_json();
+    source["kinds"] = json::array({kind_json("core", 1, 4e9, 0.05)});
+    const auto seconds = [&](std::int64_t size, double foreign, double stolen) {
+        source["foreign_bytes_per_second"] = foreign;
+        source["kinds"][0]["stolen_turn_seconds"] = stolen > 0 ? 50e-6 : 0;
+        source["kinds"][0]["stolen_share"] = stolen;
+        return static_cast<double>(
+            simulate_loop(read_machine(source), loop_of(size, "static", "serial")).iteration);
+    };
+    const double last_level = source["last_level_bytes"];
+    const auto half = static_cast<std::int64_t>(std::sqrt(last_level / 2 / 4));
+    // So slow that a few times the last level come in while half of it is read.
+    const double alone = seconds(half, 0, 0);
+    const double foreign = last_level / (alone * 1e-9);
+    CHECK(seconds(half, foreign / 100, 0) == doctest::Approx(alone).epsilon(0.01));
+    const double slow = seconds(half, 0, 0.75);
+    CHECK(slow == doctest::Approx(4 * alone).epsilon(0.05));
+    CHECK(seconds(half, foreign, 0.75) > 1.1 * slow);
+    // What does not fit has nothing to lose.
+    const std::int64_t large = 20 * half;
+    CHECK(seconds(large, foreign, 0) == doctest::Approx(seconds(large, 0, 0)).epsilon(0.01));
+}
+
 TEST_CASE("a dequeue costs what was measured, beside all that is waited for") {
     json source = machine_json();
     source["kinds"] = json::array({kind_json("core", 2, 4e9, 0.25)});

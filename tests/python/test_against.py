@@ -22,7 +22,16 @@ from tautochrone.simulator.measured_machine import (
     typical_record,
     with_slow_cores,
 )
-from tautochrone.simulator.reading import Reads, private_level, retained, share, shared_level
+from tautochrone.simulator.reading import (
+    Core,
+    Level,
+    Reads,
+    foreign_rate,
+    private_level,
+    retained,
+    share,
+    shared_level,
+)
 from tautochrone.simulator.resolving import resolved
 from test_simulator import needs_simulator
 
@@ -89,11 +98,66 @@ def test_levels_are_found_again_in_reads_that_were_made_of_them() -> None:
     assert level.at(L2) == 1
     assert level.at(2 * L2) == pytest.approx(0, abs=1e-9)
     together = [(point["bytes"], point["bytes_per_second"]) for point in reads(None, 2)]
-    whole = shared_level(Reads.of(*zip(*together, strict=True)), 2 * L2)  # type: ignore[arg-type]
+    cores = [Core(FROM_LAST_LEVEL, FROM_MEMORY, 2)]
+    whole = shared_level(Reads.of(*zip(*together, strict=True)), 2 * L2, cores)  # type: ignore[arg-type]
     assert whole.near == pytest.approx(2 * FROM_LAST_LEVEL)
     # Of the largest set a little is still there: memory is slower than what was read.
     assert whole.far == pytest.approx(2 * FROM_MEMORY, rel=0.02)
     assert whole.at(LAST_LEVEL) == pytest.approx(1, abs=0.01)
+
+
+def test_what_fills_the_memory_bus_says_what_does_not_come_over_it() -> None:
+    """Two cores that could take three times of what the bus gives: 16 of every 20 bytes come over it."""
+    sets, rates = (4 * L2, LAST_LEVEL, 8 * LAST_LEVEL), (50e9, 20e9, 16e9)
+    found = shared_level(Reads.of(sets, rates), L2, [Core(25e9, 24e9, 2)])
+    assert found.far == pytest.approx(16e9, rel=0.01)
+    assert found.at(LAST_LEVEL) == pytest.approx(1 - 16 / 20, abs=0.01)
+    assert found.at(4 * L2) == 1
+
+
+def test_what_others_bring_follows_from_sets_that_rested() -> None:
+    """The level keeps all of up to 64 MB and nothing of 128; 4 GB/s come in from elsewhere."""
+    foreign, near, far, size = 4e9, 25e9, 8e9, 32e6
+    sets = (16e6, 64e6, 128e6)
+    whole = Level(near, far, sets, (1.0, 1.0, 0.0), (near, near, far))
+    reads = Reads.of(sets, (near, near, far))
+
+    def rate(pause: float) -> float:
+        """Of a set that as much came in behind as behind a larger one that is read without a pause."""
+        alike = size
+        for _ in range(100):
+            alike = size + foreign * (pause + size / near - whole.seconds(alike))
+        held = whole.at(alike)
+        return 1 / (held / near + (1 - held) / far)
+
+    pauses = [(pause, rate(pause)) for pause in (5e-4, 15e-3, 20e-3)]
+    assert pauses[0][1] == pytest.approx(near)  # too short to lose anything
+    assert foreign_rate(whole, size, reads, far, pauses[1:]) == pytest.approx(foreign, rel=0.05)
+    assert foreign_rate(whole, size, reads, far, pauses[:1]) == 0
+    assert foreign_rate(whole, size, reads, far, []) == 0
+    # What comes in between two times counts as a larger set, and the shares stay what they are.
+    assert whole.among_others(foreign).set_bytes[1] == pytest.approx(64e6 * (1 + foreign / near))
+    assert whole.among_others(0).set_bytes == sets
+
+
+def test_paused_reads_and_single_rows_of_each_level_are_exported() -> None:
+    found = record()
+    one = {"kind": "core", "members": 1, "rows_at_once": 1}
+    found["measured"]["reads"] += [
+        one | {"bytes": L2 // 2, "bytes_per_second": 9e10},
+        one | {"bytes": 8 * LAST_LEVEL, "bytes_per_second": 7e9},
+        one | {"bytes": 4 * L2, "bytes_per_second": 2e10},
+        one | {"rows_at_once": 64, "bytes": LAST_LEVEL // 2, "pause_seconds": 1e-3, "bytes_per_second": 2e10},
+    ]
+    (kind,) = measured_machine(found)["kind"]
+    assert kind["single_row_last_level_bytes_per_second"] == 2e10
+    assert kind["single_row_memory_bytes_per_second"] == 7e9
+    assert (kind["pause_set_bytes"], kind["pause_seconds"]) == (LAST_LEVEL // 2, [1e-3])
+    assert kind["read_bytes_per_second"] == measured_machine(record())["kind"][0]["read_bytes_per_second"]
+    out = resolved(measured_machine(found))
+    assert out["foreign_bytes_per_second"] > 0
+    assert out["kinds"][0]["single_row_memory_bytes_per_second"] == 7e9
+    assert resolved(measured_machine(record()))["foreign_bytes_per_second"] == 0
 
 
 def test_machine_of_a_record_has_what_was_measured() -> None:
@@ -121,6 +185,8 @@ def test_slowed_cpu_becomes_a_kind_of_its_own() -> None:
         ("slow", 1, [1]),
     ]
     assert slow["kind"][1]["stolen_share"] == 0.75
+    turned = with_slow_cores(machine, {"1": 8.0}, {"1": 1e-4})
+    assert [one["kind"][1]["stolen_turn_seconds"] for one in (slow, turned)] == [5e-5, 1e-4]
     assert len(machine["kind"]) == 1
     assert placement_of(slow, [0, 1]) == "cores"
     assert placement_of(slow, [1]) == "slow:1"

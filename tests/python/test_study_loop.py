@@ -16,10 +16,12 @@ from tautochrone.report.loop.analysis_types import Cell, LoopAnalysis
 from tautochrone.row import SCREENING
 from tautochrone.runners import PEERS
 from tautochrone.store import Store
+from tautochrone.studies import context as contexts
 from tautochrone.studies import wording
 from tautochrone.studies.concluding import report_again
 from tautochrone.studies.loop import sentences
 from tautochrone.studies.loop.cells import CellRuns, Contender
+from tautochrone.studies.loop.context import LoopContext
 from tautochrone.studies.loop.study import run_study
 
 EMULATED = ({1: 2.0}, {1: 4.0})
@@ -113,6 +115,8 @@ def test_each_cell_runs_in_its_own_state_of_the_machine(tmp_path: Path) -> None:
         state = group.partition("emulated=")[2]
         assert on == (frozenset() if state == "none" else {state})
     assert len({group for group, _ in lab.executor.states}) == 6
+    known = contexts.load(LoopContext(), tmp_path)
+    assert known.measured_turns == {"1:2": {"1": 5e-5}, "1:4": {"1": 5e-5}}
     assert lab.executor.on == set()
 
 

@@ -43,9 +43,9 @@ def run_against_command(study: str, folder: Path, output: Path | None, json: boo
             if store.study in KINDS
             else f"Name a folder of tauto study {study}",
         )
-    factors = contexts.load(LoopContext(), store.folder).measured_factors if study == "loop" else {}
+    known = contexts.load(LoopContext(), store.folder) if study == "loop" else LoopContext()
     rows = store.rows(None)
-    found = compare(study, rows, typical_record(store.machines), factors)
+    found = compare(study, rows, typical_record(store.machines), known.measured_factors, known.measured_turns)
     if json:
         print(json_module.dumps(as_dict(found), ensure_ascii=False, indent=1))
         return 0

@@ -97,8 +97,8 @@ def loop_request(config: Config, machine: Machine) -> dict[str, Any] | None:
     runtime, schedule = config["runtime"], config["schedule"]
     if runtime == "serial":
         return request | {"runtime": "serial", "schedule": "static"}
-    if runtime == "openblas":  # equal parts of the rows on threads of its own
-        return request | {"runtime": "openmp", "schedule": "static"}
+    if runtime == "openblas":  # a kernel of its own, which no probe measures
+        return None
     if runtime == "stdpar":  # oneTBB below
         return request | {"runtime": "tbb", "schedule": "auto", "chunk": chunk or _TBB_CHUNK}
     request |= {"runtime": runtime, "schedule": schedule, "chunk": chunk or _OPENMP_CHUNK}
@@ -175,11 +175,12 @@ def compare(
     rows: Iterable[Row],
     record: Mapping[str, Any],
     factors: Mapping[str, Mapping[str, float]] | None = None,
+    turns: Mapping[str, Mapping[str, float]] | None = None,
 ) -> Agreement:
     """Simulate what was measured on the machine that was measured.
 
-    ``factors`` are those that the emulator's calibration reached, by the state that was asked for. Raises
-    TautoError where nothing can be compared.
+    ``factors`` are those that the emulator's calibration reached, ``turns`` the seconds that it takes for
+    one, by the state that was asked for. Raises TautoError where nothing can be compared.
     """
     kind = KINDS[study]
     machine = measured_machine(record)
@@ -195,7 +196,9 @@ def compare(
     for one in contenders:
         state = _state(one.config)
         if state not in slowed:
-            slowed[state] = with_slow_cores(machine, _reached(state, factors or {}))
+            slowed[state] = with_slow_cores(
+                machine, _reached(state, factors or {}), (turns or {}).get(_asked(state))
+            )
         request = kind.request(one.config, slowed[state])
         if request is None:
             words = f"{one.peer} {one.schedule}"
@@ -298,10 +301,14 @@ def _state(config: Config) -> tuple[tuple[str, float], ...]:
     return tuple(sorted((str(cpu), float(factor)) for cpu, factor in (config.get("emulated") or {}).items()))
 
 
+def _asked(state: tuple[tuple[str, float], ...]) -> str:
+    return "+".join(f"{cpu}:{factor:g}" for cpu, factor in state)
+
+
 def _reached(
     state: tuple[tuple[str, float], ...], factors: Mapping[str, Mapping[str, float]]
 ) -> dict[str, float]:
-    known = factors.get("+".join(f"{cpu}:{factor:g}" for cpu, factor in state), {})
+    known = factors.get(_asked(state), {})
     return {cpu: known.get(cpu, factor) for cpu, factor in state}
 
 
@@ -309,7 +316,7 @@ def _predicted(kind: Kind, one: RunsOfOne, simulated: float) -> Predicted:
     measured = one.any_seconds
     assert measured is not None
     points = one.points
-    state = "+".join(f"{cpu}:{factor:g}" for cpu, factor in _state(one.config))
+    state = _asked(_state(one.config))
     return Predicted(
         cell=f"{'/'.join(map(str, kind.cell(one.config)))} {state}".strip(),
         x=kind.x(one.config),

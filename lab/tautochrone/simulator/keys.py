@@ -87,6 +87,11 @@ KIND: Mapping[str, Key] = {
     "read_set_bytes": _SET_BYTES,
     "read_bytes_per_second": _RATES,
     "single_row_bytes_per_second": _RATE,
+    "single_row_last_level_bytes_per_second": _RATE,
+    "single_row_memory_bytes_per_second": _RATE,
+    "pause_set_bytes": _BYTES,
+    "pause_seconds": Key("numbers", 1e-9, 1e3),
+    "pause_read_bytes_per_second": _RATES,
     # What `tauto emulate` does to a core.
     "stolen_turn_seconds": _SECONDS,
     "stolen_share": Key("number", 0, 0.99),
@@ -99,6 +104,7 @@ MEMORY: Mapping[str, Key] = {
     "last_level_inclusive": _FLAG,
     "last_level_bytes_per_second": _RATE,
     "slow_ring_share": Key("number", 0.01, 1),
+    "foreign_bytes_per_second": Key("number", 0, 1e16),
     "line_bytes": Key("count", 8, 4096),
     "memory_bytes_per_second": _RATE,
     "copy_bytes_per_second": _RATE,
@@ -148,6 +154,7 @@ SYSTEM: Mapping[str, Key] = {
     "migration_cost_seconds": _SECONDS,
     "quantum_seconds": _SECONDS,
     "mutex_handover": _FLAG,
+    "locked_waits_for_stores": _FLAG,
 }
 
 POWER: Mapping[str, Key] = {

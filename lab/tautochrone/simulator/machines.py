@@ -150,18 +150,24 @@ class _Checker:
             )
 
     def _reads(self, table: str, position: int, found: Machine) -> None:
-        sets, rates = found.get("read_set_bytes"), found.get("read_bytes_per_second")
-        if len(sets or []) != len(rates or []):
+        self._pairs(
+            (table, position), found, ("read_set_bytes", "read_bytes_per_second"), "rate at which each set"
+        )
+
+    def _pairs(self, place: tuple[str, int], found: Machine, names: tuple[str, str], each: str) -> None:
+        first, second = (found.get(name) for name in names)
+        if len(first or []) != len(second or []):
             self._fail(
-                table,
-                position,
-                "read_set_bytes" if sets else "read_bytes_per_second",
-                "read_set_bytes and read_bytes_per_second must have as many entries as each other",
-                "Give the rate at which each set was read",
+                *place,
+                names[0] if first else names[1],
+                f"{' and '.join(names)} must have as many entries as each other",
+                f"Give the {each} was read",
             )
 
     def _lists(self, position: int, kind: Machine) -> None:
         self._reads("kind", position, kind)
+        pauses = ("pause_seconds", "pause_read_bytes_per_second")
+        self._pairs(("kind", position), kind, pauses, "rate at which the set behind each pause")
         states, watts = kind.get("state_hertz"), kind.get("state_active_watts")
         if len(states or []) != len(watts or []):
             self._fail(

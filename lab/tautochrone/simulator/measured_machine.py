@@ -15,7 +15,8 @@ from tautochrone.simulator import machines
 from tautochrone.simulator.machines import Machine
 
 SLOWED = "slow"
-# A turn of the thief behind `tauto emulate`, which it makes no shorter (runners/emulate_thief.hpp).
+# A turn of the thief behind `tauto emulate` where nobody says: it makes none shorter
+# (runners/emulate_thief.hpp).
 _TURN_SECONDS = 50e-6
 
 
@@ -49,8 +50,8 @@ def _sets(record: Mapping[str, Any]) -> list[tuple[object, ...]] | None:
     measured = record.get("measured")
     if not measured:
         return None
-    names = ("kind", "members", "rows_at_once", "bytes")
-    return [tuple(point[name] for name in names) for point in measured.get("reads", ())]
+    names = ("kind", "members", "rows_at_once", "bytes", "pause_seconds")
+    return [tuple(point.get(name) for name in names) for point in measured.get("reads", ())]
 
 
 def _typical(values: Sequence[Any]) -> Any:
@@ -70,11 +71,14 @@ def _typical(values: Sequence[Any]) -> Any:
     return statistics.median(numbers)
 
 
-def with_slow_cores(machine: Machine, emulated: Mapping[str, float]) -> Machine:
+def with_slow_cores(
+    machine: Machine, emulated: Mapping[str, float], turns: Mapping[str, float] | None = None
+) -> Machine:
     """A copy in which each slowed CPU's core is of a kind of its own, ``slow``.
 
     Such a core does everything as fast as its neighbours, but only for 1 / factor of the time: it runs in
-    windows, and all its rates are, over some turns, divided by the factor.
+    windows, one in each of its ``turns`` (seconds by CPU), and all its rates are, over some, divided by the
+    factor.
     """
     changed = machines.change(machine, [])
     for position, (cpu, factor) in enumerate(sorted(emulated.items())):
@@ -85,7 +89,7 @@ def with_slow_cores(machine: Machine, emulated: Mapping[str, float]) -> Machine:
             "kind": SLOWED if position == 0 else f"{SLOWED} {position + 1}",
             "cores": 1,
             "cpus": [int(cpu)],
-            "stolen_turn_seconds": _TURN_SECONDS,
+            "stolen_turn_seconds": (turns or {}).get(cpu, _TURN_SECONDS),
             "stolen_share": 1 - 1 / factor,
         }
         kind["cpus"] = [one for one in kind["cpus"] if one != int(cpu)]

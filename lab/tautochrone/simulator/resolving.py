@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tautochrone.simulator.machines import Machine
-from tautochrone.simulator.reading import Level, Reads, private_level, shared_level
+from tautochrone.simulator.reading import Core, Level, Reads, foreign_rate, private_level, shared_level
 
 # Where a file says nothing: what is typical of a core of its time, so that an exported file can be simulated.
 _ELEMENT_BYTES = 4
@@ -25,10 +25,8 @@ def resolved(machine: Machine) -> dict[str, Any]:
     last_level = memory.get("last_level_cache_bytes", 0) * memory.get("last_level_caches", 1)
     whole = _whole_level(memory, machine["kind"])
     bandwidth = memory.get("memory_bytes_per_second") or (whole.far if whole else triad) or 10e9
-    # An emulated slow core is a kind of its own, but reads as the others do.
-    alike = len({json.dumps(kind.get("read_bytes_per_second")) for kind in machine["kind"]}) == 1
-    together = {**memory, "cores": sum(kind["cores"] for kind in machine["kind"])} if alike else None
-    kinds = [_kind(kind, bandwidth, last_level, whole, together) for kind in machine["kind"]]
+    kinds = [_kind(kind, bandwidth, last_level, whole) for kind in machine["kind"]]
+    foreign = memory.get("foreign_bytes_per_second") or _foreign(machine["kind"], kinds, whole)
     cores = sum(kind["cores"] for kind in kinds)
     reach = sum(kind["core_last_level_bytes_per_second"] * kind["cores"] for kind in kinds)
     if whole:
@@ -41,10 +39,11 @@ def resolved(machine: Machine) -> dict[str, Any]:
         "last_level_bytes_per_second": memory.get("last_level_bytes_per_second", reach),
         "last_level_inclusive": memory.get("last_level_inclusive", False),
         "slow_ring_share": memory.get("slow_ring_share", 1.0),
+        "foreign_bytes_per_second": foreign,
         "line_bytes": memory.get("line_bytes", 64),
         "memory_bytes_per_second": bandwidth,
         "copy_bytes_per_second": memory.get("copy_bytes_per_second", bandwidth),
-        **_retention(whole),
+        **_retention(whole.among_others(foreign) if whole else None),
         "cost_members": costs.get("members", max(2, cores)),
     }
     for key in ("line_one_way", "line_between_siblings", "line_slow_kind", "line_between_packages"):
@@ -64,30 +63,25 @@ def _reads(table: Mapping[str, Any]) -> Reads | None:
     return Reads.of(sets, rates) if sets and rates else None
 
 
-def _own_level(
-    kind: Mapping[str, Any], last_level_bytes: float, together: Mapping[str, Any] | None
-) -> Level | None:
-    """The L2 cache as measured, where it was.
-
-    Which part of a set it keeps depends on the pages that the set was given. On equal cores what all of them
-    read ``together`` is a second sample of that.
-    """
+def _own_level(kind: Mapping[str, Any], last_level_bytes: float) -> Level | None:
+    """The L2 cache as measured, where it was: which part of a set it keeps, and how fast it is."""
     reads = _reads(kind)
     if reads is None or not 0 < reads.set_bytes[0] <= _NEAR_L2 * kind.get("l2_bytes", 0):
         return None
-    others = dict(_per_member(together, together["cores"])) if together else {}
-    rates = [
-        2 / (1 / rate + 1 / others[size]) if size in others and size <= _NEAR_L2 * kind["l2_bytes"] else rate
-        for size, rate in zip(reads.set_bytes, reads.rates, strict=True)
-    ]
-    return private_level(Reads.of(reads.set_bytes, rates), kind["l2_bytes"], last_level_bytes)
+    return private_level(reads, kind["l2_bytes"], last_level_bytes)
 
 
-def _per_member(table: Mapping[str, Any], members: int) -> list[tuple[float, float]]:
-    reads = _reads(table)
-    if reads is None:
-        return []
-    return [(size / members, rate / members) for size, rate in zip(reads.set_bytes, reads.rates, strict=True)]
+def _foreign(
+    given: Sequence[Mapping[str, Any]], kinds: Sequence[Mapping[str, Any]], whole: Level | None
+) -> float:
+    """What others bring into the last level, from sets that rested before they were read again."""
+    for kind, out in zip(given, kinds, strict=True):
+        reads = _reads(kind)
+        if reads is not None and whole is not None and "pause_set_bytes" in kind:
+            pauses = zip(kind["pause_seconds"], kind["pause_read_bytes_per_second"], strict=True)
+            memory = out["core_memory_bytes_per_second"]
+            return foreign_rate(whole, kind["pause_set_bytes"], reads, memory, list(pauses))
+    return 0.0
 
 
 def _whole_level(memory: Mapping[str, Any], kinds: Sequence[Mapping[str, Any]]) -> Level | None:
@@ -99,7 +93,16 @@ def _whole_level(memory: Mapping[str, Any], kinds: Sequence[Mapping[str, Any]]) 
     # Where the caches were made larger than all that was read, no read says what they hold.
     if reads is None or not 0 < _NEAR_L2 * private <= reads.set_bytes[-1]:
         return None
-    return shared_level(reads, private)
+    last_level = memory.get("last_level_cache_bytes", 0) * memory.get("last_level_caches", 1)
+    return shared_level(reads, private, [_core(kind, last_level) for kind in kinds])
+
+
+def _core(kind: Mapping[str, Any], last_level_bytes: float) -> Core:
+    """One core's own rates; where none were measured, it is no limit."""
+    reads, level = _reads(kind), _own_level(kind, last_level_bytes)
+    if reads is None or level is None:
+        return Core(math.inf, math.inf, kind["cores"])
+    return Core(level.far, min(level.far, reads.rates[-1]), kind["cores"])
 
 
 def _retention(level: Level | None) -> dict[str, Any]:
@@ -128,14 +131,13 @@ def _kind(
     bandwidth: float,
     last_level_bytes: float,
     whole: Level | None,
-    together: Mapping[str, Any] | None,
 ) -> dict[str, Any]:
     turbo = kind.get("turbo_hertz") or [kind.get("max_hertz") or _DEFAULT_HERTZ]
     hertz = turbo[-1]
     cache_rate = kind.get("cache_bytes_per_second")
     dot = kind.get("dot_cycles_per_element")
     # The study's own kernel is vectorised: it streams as the cache probe does, where no cycles are named.
-    level = _own_level(kind, last_level_bytes, together)
+    level = _own_level(kind, last_level_bytes)
     fastest = level.near if level else cache_rate
     stream = dot / _ELEMENT_BYTES if dot else hertz / fastest if fastest else 1.0
     if level:
@@ -171,6 +173,8 @@ def _kind(
         out |= {"row_cycles": 0.0, **_retention(level)}
         if "single_row_bytes_per_second" in kind:
             out["single_row_cycles_per_byte"] = hertz / kind["single_row_bytes_per_second"]
+        for key in ("single_row_last_level_bytes_per_second", "single_row_memory_bytes_per_second"):
+            out |= {key: kind[key]} if key in kind else {}
     for key in _AS_WRITTEN:
         if key in kind:
             out[key] = kind[key]

@@ -21,6 +21,11 @@ class Slowdown(Protocol):
         """CPU → how many times slower it really is."""
         ...
 
+    @property
+    def turns(self) -> Mapping[int, float]:
+        """CPU → the seconds of a turn, in which it is there for a part."""
+        ...
+
     def pause(self) -> None:
         """The CPUs are as they are, once this returns."""
         ...
@@ -69,10 +74,11 @@ class StateExecutor:
 
     def factors(self) -> dict[str, dict[str, float]]:
         """For each state the factor that calibration reached on each slowed CPU."""
-        return {
-            key: {str(cpu): factor for cpu, factor in slowdown.factors.items()}
-            for key, slowdown in self._slowdowns.items()
-        }
+        return {key: _by_word(slowdown.factors) for key, slowdown in self._slowdowns.items()}
+
+    def turns(self) -> dict[str, dict[str, float]]:
+        """For each state the seconds of a turn on each slowed CPU."""
+        return {key: _by_word(slowdown.turns) for key, slowdown in self._slowdowns.items()}
 
     def enter_state(self, key: str) -> None:
         """Pause what is on, then resume what is needed; the empty state needs nothing."""
@@ -84,6 +90,10 @@ class StateExecutor:
         if key:
             _resume(self._slowdowns[key])
         self._current = key
+
+
+def _by_word(values: Mapping[int, float]) -> dict[str, float]:
+    return {str(cpu): value for cpu, value in values.items()}
 
 
 def _resume(slowdown: Slowdown) -> None:

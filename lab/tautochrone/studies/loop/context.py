@@ -17,3 +17,4 @@ class LoopContext(StudyContext, kw_only=True):
     cpu_load: tuple[CpuLoad, ...] = ()
     sampler_cpu_seconds: float | None = None
     measured_factors: Mapping[str, Mapping[str, float]] = {}  # asked "1:4" → {"1": 3.97} as calibrated
+    measured_turns: Mapping[str, Mapping[str, float]] = {}  # asked "1:4" → {"1": 5e-5}, seconds

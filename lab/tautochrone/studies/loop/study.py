@@ -197,7 +197,7 @@ def _context(
     tried = [one for cell in cells for one in cell.candidates]
     settings = "one worker pinned to each CPU, hot before it is timed"
     known = prepared.known(STUDY, tried, settings, refused)
-    return LoopContext(**known, measured_factors=executor.factors())
+    return LoopContext(**known, measured_factors=executor.factors(), measured_turns=executor.turns())
 
 
 # -- the runs --
