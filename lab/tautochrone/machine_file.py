@@ -171,7 +171,7 @@ def _reads(measured: Measured, kind: str | None, who: str) -> list[str]:
         rates = [point.bytes_per_second or 0.0 for point in paused]
         lines += [
             _line("pause_set_bytes", paused[0].bytes, "half of the last level"),
-            _line("pause_seconds", pauses, "in all between the rows of such a set: others bring their own in"),
+            _line("pause_seconds", pauses, "waited in all while such a set was read, a part after each call"),
             _line("pause_read_bytes_per_second", rates, "measured: as above, without the pauses"),
         ]
     return lines

@@ -158,8 +158,8 @@ def foreign_rate(
     """Bytes a second that others bring into the last level, from one core's reads behind pauses.
 
     ``pauses`` are seconds in which the core waited while it read a set of ``size`` bytes once, and its rate
-    while it read; ``reads`` and ``memory`` are that core's rates without a pause, and from memory. As much was
-    lost as would be of a larger set that is read without pauses: what made that one larger came from others.
+    while it read; ``reads`` and ``memory`` are that core's rates without a pause, and from memory. As much
+    was lost as would be of a larger set that is read without pauses: what made it larger came from others.
     """
     whole_held, at_once = whole.at(size), reads.at(size)
     found: list[float] = []
