@@ -35,7 +35,7 @@ TAIL_LINES = 120
 BUILD_SECONDS = 900.0  # what building one preset may take at most
 BUILDS: dict[str, bool] = {}  # the presets that were built in this run, and whether that worked
 TIMED = frozenset({"emulate_test", "probe_test"})  # C++ tests that measure this machine
-CPP_FOLDERS = ("include", "runtime", "kernels", "runners", "simulator", "launcher", "tests", "benchmarks")
+CPP_FOLDERS = ("include", "runtime", "kernels", "runners", "simulator", "command", "tests", "benchmarks")
 
 
 @dataclass

@@ -229,6 +229,15 @@ TEST_SUITE("probes") {
         }
         CHECK(measured.triad.front().members == 1);
         CHECK(measured.triad.back().bytes_per_second > 1e6);
+        int paused = 0;
+        for (const read_point& point : measured.reads) {
+            CHECK(point.bytes_per_second > 1e6);
+            if (point.pause_seconds <= 0) continue;
+            ++paused;
+            CHECK(point.members == 1);
+            CHECK(point.bytes <= brief.most_array_bytes);
+        }
+        CHECK((paused == 0 || paused == 4));  // none where no last level is larger than the L2 cache
         CHECK(measured.latency_seconds.size() == measured.cpus.size());
         CHECK_FALSE(measured.latency_seconds[0][0].has_value());
         CHECK(std::is_sorted(steps.begin(), steps.end()));

@@ -113,6 +113,9 @@ def test_what_fills_the_memory_bus_says_what_does_not_come_over_it() -> None:
     assert found.far == pytest.approx(16e9, rel=0.01)
     assert found.at(LAST_LEVEL) == pytest.approx(1 - 16 / 20, abs=0.01)
     assert found.at(4 * L2) == 1
+    # Cores that are slower alone than they were together find everything in the last level.
+    slow = shared_level(Reads.of(sets, (50e9, 45e9, 16e9)), L2, [Core(20e9, 15e9, 2)])
+    assert slow.at(LAST_LEVEL) == pytest.approx(1)
 
 
 def test_what_others_bring_follows_from_sets_that_rested() -> None:

@@ -141,15 +141,12 @@ def _held(rate: float, near: float, far: float, cores: Sequence[Core]) -> float:
     """The share of their bytes that the last level must hold for all cores to read as fast as they do."""
     if rate >= 0.999 * near:
         return 1.0
-    of_bus = max(0.0, 1 - far / rate)
     low, high = 0.0, 1.0
     for _ in range(50):
         middle = (low + high) / 2
-        low, high = (
-            (middle, high) if sum(one.count * one.rate(middle) for one in cores) < rate else (low, middle)
-        )
-    # Where the cores alone cannot be as fast as they were together, noise is all that there is to see.
-    return max(of_bus, high if high < 1 - 1e-9 else 0.0)
+        too_slow = sum(one.count * one.rate(middle) for one in cores) < rate
+        low, high = (middle, high) if too_slow else (low, middle)
+    return max(high, 1 - far / rate)
 
 
 def foreign_rate(
