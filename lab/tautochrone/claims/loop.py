@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from tautochrone import models
-from tautochrone.claims.verdict import Knob, Verdict, percent, rows, sensitivity
-from tautochrone.published import PUBLISHED
+from tautochrone.claims.verdict import Family, Knob, Verdict, percent, rows, sensitivity
 from tautochrone.simulator import machines
 from tautochrone.simulator.engine import Row
 from tautochrone.simulator.machines import Machine
@@ -52,6 +51,7 @@ TOLERANCE = {
     "H11": "shape, and the inequality shown",
     "H12": "in every report",
 }
+_verdict = Family(MACHINE, TOLERANCE).verdict
 
 KNOBS = {
     "memory": Knob("memory.memory_bytes_per_second", 65e9, 105e9),
@@ -106,19 +106,6 @@ def verdicts() -> list[Verdict]:
         *(_h1, _h2, _h3, _h4, _h5, _h6, _h7, _h8, _h9, _h10, _h11, _h12),
     )
     return [judge(machine, grid) for judge in judges]
-
-
-def _verdict(id: str, ours: str, holds: bool, note: str = "") -> Verdict:
-    return Verdict(
-        id=id,
-        published=PUBLISHED[id],
-        ours=ours,
-        source=f"simulated on {MACHINE}",
-        holds=holds,
-        tolerance=TOLERANCE[id],
-        command=f"tauto claims --only {id}",
-        note=note,
-    )
 
 
 def _h1(machine: Machine, grid: Grid) -> Verdict:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
-
-from tautochrone.claims.verdict import Knob, Verdict, percent, rows, sensitivity
-from tautochrone.published import PUBLISHED
+from tautochrone.claims.verdict import Family, Knob, Verdict, percent, rows, sensitivity
 from tautochrone.simulator import machines
 from tautochrone.simulator.engine import Row
 from tautochrone.simulator.machines import Machine
@@ -23,6 +20,7 @@ TOLERANCE = {
     "M5": "50 to 70 %; 20 to 40 %; clock feedback visible",
     "M6": "measured",
 }
+_verdict = Family(MACHINE, TOLERANCE).verdict
 KNOBS = [
     Knob("costs.wake_sleeper_seconds", 5e-6, 50e-6),
     Knob("costs.wake_caller_seconds", 3.3e-6, 11.2e-6),
@@ -74,19 +72,6 @@ def verdicts() -> list[Verdict]:
         _m5(machine, curves),
         _m6(machine),
     ]
-
-
-def _verdict(id: str, ours: str, holds: bool | None, note: str = "", source: str = "") -> Verdict:
-    return Verdict(
-        id=id,
-        published=PUBLISHED[id],
-        ours=ours,
-        source=source or f"simulated on {MACHINE}",
-        holds=holds,
-        tolerance=TOLERANCE[id],
-        command=shlex.join(["tauto", "claims", "--only", id]),
-        note=note,
-    )
 
 
 def _m1(curves: Curves) -> Verdict:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tautochrone.claims.verdict import Knob, Verdict, percent, rows, sensitivity
+from tautochrone.claims.verdict import Family, Knob, Verdict, percent, rows, sensitivity
 from tautochrone.errors import TautoError
-from tautochrone.published import PUBLISHED
 from tautochrone.simulator import machines, requests
 from tautochrone.simulator.engine import Row
 from tautochrone.simulator.machines import Machine
@@ -26,6 +25,7 @@ TOLERANCE = {
     "N8": "measured and modelled",
     "N9": "modelled for 16 cores",
 }
+_verdict = Family(MACHINE, TOLERANCE).verdict
 
 
 def speedup(row: Row) -> float:
@@ -37,19 +37,6 @@ def verdicts() -> list[Verdict]:
     """All nine."""
     machine = machines.load(MACHINE)
     return [judge(machine) for judge in (_n1, _n2, _n3, _n4, _n5, _n6, _n7, _n8, _n9)]
-
-
-def _verdict(id: str, ours: str, holds: bool | None, note: str = "") -> Verdict:
-    return Verdict(
-        id=id,
-        published=PUBLISHED[id],
-        ours=ours,
-        source=f"simulated on {MACHINE}",
-        holds=holds,
-        tolerance=TOLERANCE[id],
-        command=f"tauto claims --only {id}",
-        note=note,
-    )
 
 
 def _n1(machine: Machine) -> Verdict:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tautochrone.claims.verdict import Knob, Verdict, percent, rows, sensitivity
-from tautochrone.published import PUBLISHED
+from tautochrone.claims.verdict import Family, Knob, Verdict, percent, rows, sensitivity
 from tautochrone.simulator import machines, requests
 from tautochrone.simulator.engine import Row
 from tautochrone.simulator.machines import Machine
@@ -18,6 +17,7 @@ TOLERANCE = {
     "P6": "the report derives it from its own rows",
     "P7": "shown by growing one function's cost",
 }
+_verdict = Family(MACHINE, TOLERANCE).verdict
 JOULES_PER_MWH = 3.6
 # Deeper sleep takes at most 1.2 to 2.2 W (datasheet 309221); a second core 4 W at most (31 against 27 W); the
 # rest no more than the 23 W that this leaves, and no less than a deep sleep with the clocks stopped.
@@ -63,19 +63,6 @@ def verdicts() -> list[Verdict]:
         _p6([*found, seventh], _apart(side_by_side), saves, _meetings_cost(under["maximum"])),
         seventh,
     ]
-
-
-def _verdict(id: str, ours: str, holds: bool, note: str = "") -> Verdict:
-    return Verdict(
-        id=id,
-        published=PUBLISHED[id],
-        ours=ours,
-        source=f"simulated on {MACHINE}",
-        holds=holds,
-        tolerance=TOLERANCE[id],
-        command=f"tauto claims --only {id}",
-        note=note,
-    )
 
 
 def _mwh(row: Row, kind: str = "common_joules") -> float:

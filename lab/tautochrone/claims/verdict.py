@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
+from tautochrone.published import PUBLISHED
 from tautochrone.simulator import engine, machines
 from tautochrone.simulator.machines import Machine
 
@@ -25,6 +26,26 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     tolerance: str
     command: str
     note: str = ""
+
+
+class Family(msgspec.Struct, frozen=True):
+    """The claims of one published study: the machine that they are simulated on, and how near is near."""
+
+    machine: str
+    tolerance: Mapping[str, str]
+
+    def verdict(self, id: str, ours: str, holds: bool | None, note: str = "") -> Verdict:
+        """One of them, as the simulation shows it."""
+        return Verdict(
+            id=id,
+            published=PUBLISHED[id],
+            ours=ours,
+            source=f"simulated on {self.machine}",
+            holds=holds,
+            tolerance=self.tolerance[id],
+            command=f"tauto claims --only {id}",
+            note=note,
+        )
 
 
 Judge = Callable[[Machine], bool]
