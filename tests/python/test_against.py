@@ -118,7 +118,7 @@ def test_what_fills_the_memory_bus_says_what_does_not_come_over_it() -> None:
     assert slow.at(LAST_LEVEL) == pytest.approx(1)
 
 
-def test_what_others_bring_follows_from_sets_that_rested() -> None:
+def test_what_others_bring_follows_from_sets_that_are_read_slowly() -> None:
     """The level keeps all of up to 64 MB and nothing of 128; 4 GB/s come in from elsewhere."""
     foreign, near, far, size = 4e9, 25e9, 8e9, 32e6
     sets = (16e6, 64e6, 128e6)
@@ -161,6 +161,13 @@ def test_paused_reads_and_single_rows_of_each_level_are_exported() -> None:
     assert out["foreign_bytes_per_second"] > 0
     assert out["kinds"][0]["single_row_memory_bytes_per_second"] == 7e9
     assert resolved(measured_machine(record()))["foreign_bytes_per_second"] == 0
+    # What a person says of the machine counts, an idle host too; half of what a probe writes says nothing.
+    machine = measured_machine(found)
+    machine["memory"]["foreign_bytes_per_second"] = 0.0
+    assert resolved(machine)["foreign_bytes_per_second"] == 0
+    machine = measured_machine(found)
+    del machine["kind"][0]["pause_seconds"], machine["kind"][0]["pause_read_bytes_per_second"]
+    assert resolved(machine)["foreign_bytes_per_second"] == 0
 
 
 def test_machine_of_a_record_has_what_was_measured() -> None:

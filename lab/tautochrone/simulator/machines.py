@@ -167,7 +167,7 @@ class _Checker:
     def _lists(self, position: int, kind: Machine) -> None:
         self._reads("kind", position, kind)
         pauses = ("pause_seconds", "pause_read_bytes_per_second")
-        self._pairs(("kind", position), kind, pauses, "rate at which the set behind each pause")
+        self._pairs(("kind", position), kind, pauses, "rate at which the set with each pause")
         states, watts = kind.get("state_hertz"), kind.get("state_active_watts")
         if len(states or []) != len(watts or []):
             self._fail(

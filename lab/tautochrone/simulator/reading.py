@@ -152,7 +152,7 @@ def _held(rate: float, near: float, far: float, cores: Sequence[Core]) -> float:
 def foreign_rate(
     whole: Level, size: float, reads: Reads, memory: float, pauses: Sequence[tuple[float, float]]
 ) -> float:
-    """Bytes a second that others bring into the last level, from one core's reads behind pauses.
+    """Bytes a second that others bring into the last level, from one core's reads with pauses.
 
     ``pauses`` are seconds in which the core waited while it read a set of ``size`` bytes once, and its rate
     while it read; ``reads`` and ``memory`` are that core's rates without a pause, and from memory. As much

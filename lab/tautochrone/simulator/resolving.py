@@ -26,7 +26,9 @@ def resolved(machine: Machine) -> dict[str, Any]:
     whole = _whole_level(memory, machine["kind"])
     bandwidth = memory.get("memory_bytes_per_second") or (whole.far if whole else triad) or 10e9
     kinds = [_kind(kind, bandwidth, last_level, whole) for kind in machine["kind"]]
-    foreign = memory.get("foreign_bytes_per_second") or _foreign(machine["kind"], kinds, whole)
+    foreign = memory.get("foreign_bytes_per_second")
+    if foreign is None:
+        foreign = _foreign(machine["kind"], kinds, whole)
     cores = sum(kind["cores"] for kind in kinds)
     reach = sum(kind["core_last_level_bytes_per_second"] * kind["cores"] for kind in kinds)
     if whole:
@@ -74,10 +76,10 @@ def _own_level(kind: Mapping[str, Any], last_level_bytes: float) -> Level | None
 def _foreign(
     given: Sequence[Mapping[str, Any]], kinds: Sequence[Mapping[str, Any]], whole: Level | None
 ) -> float:
-    """What others bring into the last level, from sets that rested before they were read again."""
+    """What others bring into the last level, from sets that were read slowly; 0 where none was."""
     for kind, out in zip(given, kinds, strict=True):
         reads = _reads(kind)
-        if reads is not None and whole is not None and "pause_set_bytes" in kind:
+        if reads is not None and whole is not None and kind.keys() >= {"pause_set_bytes", "pause_seconds"}:
             pauses = zip(kind["pause_seconds"], kind["pause_read_bytes_per_second"], strict=True)
             memory = out["core_memory_bytes_per_second"]
             return foreign_rate(whole, kind["pause_set_bytes"], reads, memory, list(pauses))
