@@ -26,8 +26,8 @@ constexpr double wake_seconds = 0.15;
 constexpr double pauses[] = {0.5e-3, 1e-3, 2e-3, 4e-3};
 
 // Multiplies all rows, `rows_at_once` a call, as the loop study's body does.
-void multiply(std::span<const float> rows, const aligned_floats& x, std::size_t rows_at_once) {
-    aligned_floats y{rows_a_call};
+void multiply(std::span<const float> rows, const aligned_floats& x, aligned_floats& y,
+              std::size_t rows_at_once) {
     const auto kernel = lanes::best().rows;
     const std::size_t count = rows.size() / row_floats;
     for (std::size_t row = 0; row < count; row += rows_at_once) {
@@ -52,12 +52,13 @@ double read_rate(const std::vector<int>& cpus, const untouched_memory& memory, s
         const std::span<const float> mine =
             all.subspan(static_cast<std::size_t>(rank) * part, static_cast<std::size_t>(set) / sizeof(float));
         const aligned_floats x{row_floats};
+        aligned_floats y{rows_a_call};
         double begun = 0;
         for (int pass = 0; !enough; ++pass) {
             together.arrive_and_wait();
             const double start = seconds_now();
             if (pass == 0) begun = start;
-            for (std::int64_t i = 0; i < repeats; ++i) multiply(mine, x, rows_at_once);
+            for (std::int64_t i = 0; i < repeats; ++i) multiply(mine, x, y, rows_at_once);
             together.arrive_and_wait();
             if (rank == 0) {
                 const double end = seconds_now();
@@ -83,12 +84,13 @@ double read_rate_with_pauses(int cpu, const untouched_memory& memory, std::int64
     std::vector<double> rates;
     run_pinned({cpu}, [&](int) {
         const aligned_floats x{row_floats};
+        aligned_floats y{rows_a_call};
         const double begun = seconds_now();
         for (int pass = 0; rates.size() < 5 || seconds_now() < begun + seconds; ++pass) {
             double reading = 0;
             for (std::size_t place = 0; place < mine.size(); place += call) {
                 const double start = seconds_now();
-                multiply(mine.subspan(place, std::min(call, mine.size() - place)), x, rows_a_call);
+                multiply(mine.subspan(place, std::min(call, mine.size() - place)), x, y, rows_a_call);
                 const double end = seconds_now();
                 reading += end - start;
                 while (seconds_now() < end + each) {
