@@ -8,16 +8,16 @@
 
 #include <tauto/member.hpp>
 
-#include "team_state.hpp"
+#include "forks.hpp"
 
 namespace tauto {
 namespace detail {
 namespace {
 
-// Short of the wrap-around, so that every program that meets a thousand times crosses it.
+// Shortly before the wrap-around, so that every program with a thousand meetings crosses it.
 constexpr std::uint32_t first_epoch = epoch_mask - 1000;
 
-// Members a group of the tournament has.
+// Members in a group of the tournament.
 constexpr int group_size = 4;
 
 const char* name_of(std::uint32_t tag) {
@@ -49,7 +49,7 @@ void own_soon([[maybe_unused]] const void* line) noexcept {
 
 void set_word(std::atomic<std::uint32_t>& word, std::uint32_t epoch, std::uint32_t bits) noexcept {
     // Releases all that this member wrote; pairs with the acquire loads in await and await_long. An exchange,
-    // because bit 0 tells that somebody sleeps.
+    // because bit 0 says that a member sleeps.
     const std::uint32_t value = (epoch & epoch_mask) << 2 | bits;
     if ((word.exchange(value, std::memory_order_acq_rel) & waiting_bit) != 0) futex_wake_all(word);
 }
@@ -58,7 +58,7 @@ void set_word(std::atomic<std::uint32_t>& word, std::uint32_t epoch, std::uint32
 
 collectives::collectives(int members, bool more_members_than_cpus, wait_policy policy)
     : size(members), oversubscribed(more_members_than_cpus), wait(policy) {
-    const auto count = static_cast<std::size_t>(members);
+    const auto count = usize(members);
     lines = std::make_unique<member_lines_of_team[]>(count);
     // Not written here: a page belongs to the memory of the member that first writes it.
     buffers = std::make_unique_for_overwrite<copy_buffer[]>(2 * count);
@@ -70,7 +70,7 @@ collectives::collectives(int members, bool more_members_than_cpus, wait_policy p
 
 void collectives::reset() noexcept {
     for (int rank = 0; rank < size; ++rank) {
-        member_lines_of_team& own = lines[static_cast<std::size_t>(rank)];
+        member_lines_of_team& own = at(lines, rank);
         for (std::atomic<std::uint32_t>* word : {&own.slots[0].word, &own.slots[1].word, &own.released.word})
             word->store(first_epoch << 2, std::memory_order_relaxed);
     }
@@ -93,7 +93,7 @@ void refuse_length(operation what, int rank, const char* argument, std::size_t l
 
 void refuse_root(int rank, int root, int size) {
     throw error("broadcast on rank " + std::to_string(rank) + ": root " + std::to_string(root) +
-                " is no rank; expected 0 to " + std::to_string(size - 1));
+                " is not a rank; expected 0 to " + std::to_string(size - 1));
 }
 
 void refuse_phase(int rank, bool arrived) {
@@ -104,7 +104,7 @@ void refuse_phase(int rank, bool arrived) {
 
 void check_bounds(int rank, int size, std::size_t part, std::size_t whole, std::span<const index> bounds) {
     const std::string where = "all_gather on rank " + std::to_string(rank) + ": ";
-    const auto members = static_cast<std::size_t>(size);
+    const auto members = usize(size);
     check_length(operation::all_gather, rank, "bounds", bounds.size(), members + 1, "members plus one");
     for (std::size_t i = 0; i <= members; ++i) {
         const index previous = i == 0 ? 0 : bounds[i - 1];
@@ -116,9 +116,9 @@ void check_bounds(int rank, int size, std::size_t part, std::size_t whole, std::
         throw error(where + "whole has a length of " + std::to_string(whole) + ", expected at least " +
                     std::to_string(bounds[members]) + ", the last bound");
     }
-    const auto self = static_cast<std::size_t>(rank);
-    check_length(operation::all_gather, rank, "part", part,
-                 static_cast<std::size_t>(bounds[self + 1] - bounds[self]), "this rank's bounds");
+    const auto self = usize(rank);
+    check_length(operation::all_gather, rank, "part", part, usize(bounds[self + 1] - bounds[self]),
+                 "this rank's bounds");
 }
 
 }  // namespace detail
@@ -130,7 +130,7 @@ member::member(const std::stop_token* stop) noexcept : stop_(stop), budget_(wait
 member::member(collectives& shared, int rank) noexcept
     : shared_(&shared),
       stop_(shared.stop),
-      table_(&shared.tables[static_cast<std::size_t>(rank) * shared.table_row]),
+      table_(&shared.tables[usize(rank) * shared.table_row]),
       epoch_(shared.start_epoch),
       rank_(rank),
       size_(shared.size),
@@ -144,7 +144,7 @@ arrival member::arrive() {
     return arrival(epoch_);
 }
 
-// Rows, whatever the team's shape: nobody's arrival depends on somebody who computes.
+// Rows, whatever the team's shape: then no arrival depends on a member that is still computing.
 void member::wait(arrival) {
     if (phase_ != phase::arrived) refuse_phase();
     if (size_ > 1) await_rows();
@@ -167,9 +167,9 @@ void member::announce() noexcept {
     phase_ = phase::announced;
     epoch_ = (epoch_ + 1) & epoch_mask;
     arrival_slot& own = slot_of(rank_);
-    own.tag = tag_;  // not before: whoever looks for the word would take the line away again
+    own.tag = tag_;  // not before: a member that looks at the word would take the line away again
     set_word(own.word, epoch_, 0);
-    // Nearly always all have read by now what it held at the epoch before.
+    // By now nearly always all members have read what it held in the epoch before.
     own_soon(&next_slot());
     const std::byte* buffer = shared_->buffer(rank_, epoch_ + 1);
     for (std::uint32_t line = 0; line < coming_lines_; ++line) own_soon(buffer + line * line_bytes);
@@ -197,7 +197,7 @@ void member::await_rows() {
 }
 
 // Groups of `group_size` ranks, then groups of the groups' first ranks, and so on. The first of a group waits
-// for the others; who is not first arrives and waits until its first lets it go on.
+// for the others; each other member arrives and waits until its first lets it go on.
 void member::pass_tournament() {
     phase_ = phase::gathering;
     const std::uint32_t epoch = (epoch_ + 1) & epoch_mask;
@@ -207,16 +207,15 @@ void member::pass_tournament() {
         if (winner != rank_) break;
         for (int loser = rank_ + stride; loser < std::min(size_, rank_ + stride * group_size);
              loser += stride) {
-            arrival_slot& theirs = shared_->lines[static_cast<std::size_t>(loser)].slots[epoch & 1];
+            arrival_slot& theirs = at(shared_->lines, loser).slots[epoch & 1];
             await(theirs.word, epoch, loser);
             if (theirs.tag != tag_) [[unlikely]]
                 refuse_tag(theirs.tag, loser);
         }
     }
     announce();
-    if (winner != rank_) await(shared_->lines[static_cast<std::size_t>(winner)].released.word, epoch, winner);
-    if (rank_ % group_size == 0)
-        set_word(shared_->lines[static_cast<std::size_t>(rank_)].released.word, epoch, 0);
+    if (winner != rank_) await(at(shared_->lines, winner).released.word, epoch, winner);
+    if (rank_ % group_size == 0) set_word(at(shared_->lines, rank_).released.word, epoch, 0);
 }
 
 void member::await(std::atomic<std::uint32_t>& word, std::uint32_t epoch, int of) {
@@ -234,7 +233,7 @@ void member::await(std::atomic<std::uint32_t>& word, std::uint32_t epoch, int of
 void member::await_long(std::atomic<std::uint32_t>& word, std::uint32_t epoch, int of) {
     static const std::int64_t eager_ticks = to_ticks(std::chrono::microseconds(2));
     static const std::int64_t crowded_ticks = to_ticks(std::chrono::microseconds(100));
-    // With more members than CPUs nobody spins: the CPU goes to whoever is waited for, at once.
+    // With more members than CPUs no member spins: the CPU goes at once to the member that is waited for.
     const std::int64_t eager = shared_->oversubscribed ? 0 : eager_ticks;
     const std::int64_t limit = shared_->oversubscribed ? crowded_ticks : budget_.ticks();
     const std::int64_t start = ticks();
@@ -249,7 +248,7 @@ void member::await_long(std::atomic<std::uint32_t>& word, std::uint32_t epoch, i
     while (!arrived(32)) {
         throw_if_left(seen, of);
         const std::int64_t waited = ticks() - start;
-        // A peer whose CPU somebody else has gets on no sooner for being watched.
+        // A peer whose CPU runs something else does not arrive sooner because this member watches it.
         if (waited > limit) {
             park(word, seen);
         } else if (waited >= eager) {
@@ -263,14 +262,14 @@ void member::park(std::atomic<std::uint32_t>& word, std::uint32_t seen) const {
     if (shared_->fork_generation != current_fork_generation()) {
         throw error(
             "fork() was called inside a body of team::run: the other members do not exist in the child, so "
-            "nobody can be met there; leave the child with _exit or exec");
+            "no collective can end there; leave the child with _exit or exec");
     }
     const std::uint32_t asleep = seen | waiting_bit;
     if (seen != asleep && !word.compare_exchange_strong(seen, asleep, std::memory_order_acquire)) return;
     futex_wait(word, asleep);
 }
 
-// A word may still say that its owner left an earlier run; those epochs are before this run's.
+// A word may still say that its owner left an earlier run; epochs of earlier runs are before this run's.
 void member::throw_if_left(std::uint32_t seen, int of) const {
     const std::uint32_t since = ((seen >> 2) - (shared_->start_epoch - 1)) & epoch_mask;
     if ((seen & left_bit) == 0 || since > epoch_mask / 2) return;
@@ -279,11 +278,11 @@ void member::throw_if_left(std::uint32_t seen, int of) const {
                 std::to_string(rank_) + " waits for it in a collective; all members must call the same ones");
 }
 
-// Written where the others look for the next epoch, and says an epoch that is over for everybody who waits
-// there. Pairs with the loads in await_long: who sees that this member has left sees `failed` too.
+// Written where the others look for the next epoch, with an epoch that is over for all members that wait
+// there. Pairs with the loads in await_long: a member that sees that this one has left sees `failed` too.
 void member::leave() noexcept {
     if (size_ == 1) return;
-    member_lines_of_team& own = shared_->lines[static_cast<std::size_t>(rank_)];
+    member_lines_of_team& own = at(shared_->lines, rank_);
     set_word(next_slot().word, epoch_ - 1, left_bit);
     if (shared_->shape == barrier_shape::tournament) {
         const bool let_go = phase_ == phase::between || phase_ == phase::gathering;
@@ -299,7 +298,8 @@ void member::refuse_phase() const {
     if (phase_ == phase::arrived || phase_ == phase::between)
         detail::refuse_phase(rank_, phase_ == phase::arrived);
     if (shared_->failed.load(std::memory_order_relaxed)) throw released{};
-    throw error("rank " + std::to_string(rank_) + " can meet nobody any more: a collective of it has failed");
+    throw error("rank " + std::to_string(rank_) +
+                " cannot meet the others any more: one of its collectives has failed");
 }
 
 void member::refuse_tag(std::uint32_t theirs, int of) {

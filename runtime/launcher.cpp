@@ -1,13 +1,16 @@
 // Launch, wait and join: the protocol whose table and invariant stand in team.hpp.
 
+#include "launcher.hpp"
+
 #include <algorithm>
-#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <numeric>
 #include <string>
-#include <utility>
 
 #include <tauto/trace.hpp>
 
-#include "team_state.hpp"
+#include "forks.hpp"
 
 namespace tauto::detail {
 namespace {
@@ -44,36 +47,30 @@ void run_share(mailbox& box, report_line& report, int rank) {
     loop_state& loop = *box.loop;
     const adaptive_plan& plan = box.plan;
     const auto share_of = [&](int position) -> std::atomic<std::uint64_t>& {
-        return loop.boxes[static_cast<std::size_t>(loop.ranks[static_cast<std::size_t>(position)])].share;
+        return at(loop.boxes, at(loop.ranks, position)).share;
     };
-    // The own share first: it needs no line but the mailbox's.
-    range chunk = take_front(plan, box.share);
-    for (;;) {
+    const auto victim_of = [&](int thief) { return last_to_finish(plan, share_of, thief); };
+    for (bool begun = false;; begun = true) {
         const int steals_before = report.steals;
-        if (chunk.empty() && box.may_steal)
-            chunk = adaptive_next(plan, share_of, box.position, report.steals);
+        const range chunk = member_next(plan, box.may, box.share, share_of, victim_of, box.position, begun,
+                                        report.steals, report.left_early);
         if (chunk.empty()) return;
         run_chunk(box, chunk, rank, report.steals != steals_before, trace::enabled() ? loop.name : nullptr);
         report.iterations += chunk.size();
         if (loop.should_stop(box.cancellable)) return;
-        if (box.may_leave && leaves_early(plan, share_of, box.position)) {
-            report.left_early = true;
-            return;
-        }
-        chunk = take_front(plan, box.share);
     }
 }
 
 }  // namespace
 
-void team_state::run_member(int rank) noexcept {
-    mailbox& box = boxes[static_cast<std::size_t>(rank)];
-    report_line& report = reports[static_cast<std::size_t>(rank)];
+void launcher::run_member(int rank) noexcept {
+    mailbox& box = at(boxes, rank);
+    report_line& report = at(reports, rank);
     report.iterations = 0;
     report.steals = 0;
     report.left_early = false;
-    const bool outer = std::exchange(inside_loop, true);
     try {
+        const inside_body inside;
         switch (box.mode) {
             case launch_mode::fixed:
                 run_fixed_part(box, report, rank);
@@ -89,24 +86,22 @@ void team_state::run_member(int rank) noexcept {
         if (!box.loop->failed.exchange(true, std::memory_order_relaxed))
             box.loop->failure = std::current_exception();
     }
-    inside_loop = outer;
     if (box.mode != launch_mode::fixed) report.end_ticks = ticks();
 }
 
-void team_state::launch(const loop_call& call, int position, launch_mode mode, range fixed) noexcept {
-    const int rank = loop.ranks[static_cast<std::size_t>(position)];
-    mailbox& box = boxes[static_cast<std::size_t>(rank)];
+void launcher::launch(const loop_call& call, int position, launch_mode mode, range fixed) noexcept {
+    const int rank = at(loop.ranks, position);
+    mailbox& box = at(boxes, rank);
     box.invoke = call.invoke;
     box.body = call.body;
     box.loop = &loop;
     box.mode = mode;
     box.fixed = fixed;
     box.position = position;
-    if (mode != launch_mode::fixed) {
-        box.plan = loop.plan;
-        box.cancellable = loop.stop != nullptr;
-        box.may_steal = rank == 0 || loop.workers_may_steal;
-        box.may_leave = mode == launch_mode::adaptive && loop.workers_may_steal && loop.may_leave(position);
+    if (mode != launch_mode::fixed) box.cancellable = loop.stop != nullptr;
+    if (mode == launch_mode::adaptive) {
+        box.plan = loop.adaptive.plan();
+        box.may = loop.adaptive.rights(position);
     }
     // Publishes the fields above (and, for the first member launched, all of `loop`). Pairs with the
     // acquire load in worker_loop.
@@ -114,19 +109,19 @@ void team_state::launch(const loop_call& call, int position, launch_mode mode, r
         box.ticket.store(box.ticket.load(std::memory_order_relaxed) + 2, std::memory_order_release);
 }
 
-void team_state::wake_parked(std::span<const int> ranks) noexcept {
+void launcher::wake_parked(std::span<const int> ranks) noexcept {
     // Orders the tickets before the reads of parked; pairs with the fence in worker_loop.
     std::atomic_thread_fence(std::memory_order_seq_cst);
     for (const int rank : ranks) {
-        mailbox& box = boxes[static_cast<std::size_t>(rank)];
+        mailbox& box = at(boxes, rank);
         if (box.parked.load(std::memory_order_relaxed) != 0) futex_wake(box.ticket);
     }
 }
 
-void team_state::worker_loop(int rank) noexcept {
-    mailbox& box = boxes[static_cast<std::size_t>(rank)];
-    report_line& report = reports[static_cast<std::size_t>(rank)];
-    spin_budget budget(wait, oversubscribed);
+void launcher::worker_loop(int rank) noexcept {
+    mailbox& box = at(boxes, rank);
+    report_line& report = at(reports, rank);
+    spin_budget budget(wait_, oversubscribed_);
     std::uint32_t last = report.done.load(std::memory_order_relaxed) & ~1U;
     for (;;) {
         std::uint32_t ticket = spin_while_equal(box.ticket, last, budget.ticks());
@@ -144,28 +139,27 @@ void team_state::worker_loop(int rank) noexcept {
         if (box.mode == launch_mode::end) return;
         run_member(rank);
         // Releases all that this member wrote; pairs with the acquire load in join. An exchange and not a
-        // store, because bit 0 tells that the caller sleeps.
+        // store, because bit 0 says that the caller sleeps.
         if ((report.done.exchange(ticket, std::memory_order_acq_rel) & 1U) != 0) futex_wake(report.done);
-        if (!slept) budget.note_short_wait();  // here, where nobody waits for it
+        if (!slept) budget.note_short_wait();  // here, where no thread waits for it
     }
 }
 
-void team_state::join(int rank) {
-    report_line& report = reports[static_cast<std::size_t>(rank)];
-    const std::uint32_t ticket = boxes[static_cast<std::size_t>(rank)].ticket.load(std::memory_order_relaxed);
+void launcher::join(int rank) {
+    report_line& report = at(reports, rank);
+    const std::uint32_t ticket = at(boxes, rank).ticket.load(std::memory_order_relaxed);
     const std::uint32_t before = ticket - 2;
-    std::uint32_t seen = spin_while_equal(report.done, before, join_budget->ticks());
+    std::uint32_t seen = spin_while_equal(report.done, before, join_budget_.ticks());
     if (seen == ticket) {
-        join_budget->note_short_wait();
+        join_budget_.note_short_wait();
         return;
     }
     const std::int64_t parked_at = ticks();
     while (seen != ticket) {
-        if (fork_generation.load(std::memory_order_relaxed) != current_fork_generation()) {
+        if (workers_lost()) {
             throw error(
                 "fork() was called inside a loop body: the other members do not exist in the child, so the "
-                "loop "
-                "cannot end there; leave the child with _exit or exec");
+                "loop cannot end there; leave the child with _exit or exec");
         }
         if (seen == before &&
             !report.done.compare_exchange_strong(seen, before | 1U, std::memory_order_acquire)) {
@@ -174,15 +168,14 @@ void team_state::join(int rank) {
         futex_wait(report.done, before | 1U);
         seen = report.done.load(std::memory_order_acquire);
     }
-    join_budget->learn(join_budget->ticks() + ticks() - parked_at);
+    join_budget_.learn(join_budget_.ticks() + ticks() - parked_at);
 }
 
-void team_state::fork_and_join(const loop_call& call, launch_mode mode) {
+void launcher::fork_and_join(const loop_call& call, launch_mode mode) {
     const std::span<const int> others = std::span<const int>(loop.ranks).subspan(1);
     for (int position = loop.width() - 1; position >= 0; --position) {
         const range fixed = mode == launch_mode::fixed
-                                ? range{loop.bounds[static_cast<std::size_t>(position)],
-                                        loop.bounds[static_cast<std::size_t>(position) + 1]}
+                                ? range{at(loop.bounds, position), at(loop.bounds, position + 1)}
                                 : range{};
         launch(call, position, mode, fixed);
     }
@@ -198,50 +191,116 @@ void team_state::fork_and_join(const loop_call& call, launch_mode mode) {
 
 // All members are idle, so no share changes any more. Usually none has anything left, also when a member left
 // early: the others took it.
-void team_state::run_what_was_left() {
-    const bool left_early = std::any_of(loop.ranks.begin(), loop.ranks.end(), [this](int rank) {
-        return reports[static_cast<std::size_t>(rank)].left_early;
-    });
+void launcher::run_what_was_left() {
+    const bool left_early = std::any_of(loop.ranks.begin(), loop.ranks.end(),
+                                        [this](int rank) { return at(reports, rank).left_early; });
     if (!left_early || loop.should_stop(loop.stop != nullptr)) return;
     const mailbox& own = boxes[0];
     for (const int rank : loop.ranks) {
-        const std::uint64_t word =
-            boxes[static_cast<std::size_t>(rank)].share.load(std::memory_order_relaxed);
+        const std::uint64_t word = at(boxes, rank).share.load(std::memory_order_relaxed);
         if (share_size(word) == 0) continue;
-        const range rest = loop.plan.iterations(share_begin(word), share_end(word));
-        const bool outer = std::exchange(inside_loop, true);
+        const range rest = loop.adaptive.plan().iterations(share_begin(word), share_end(word));
         try {
+            const inside_body inside;
             run_chunk(own, rest, 0, true, loop.name);
         } catch (...) {
             loop.failed.store(true, std::memory_order_relaxed);
             loop.failure = std::current_exception();
         }
-        inside_loop = outer;
         reports[0].iterations += rest.size();
         if (loop.should_stop(loop.stop != nullptr)) return;
     }
 }
 
-index team_state::iterations_done() const noexcept {
+index launcher::iterations_done() const noexcept {
     index sum = 0;
-    for (const int rank : loop.ranks) sum += reports[static_cast<std::size_t>(rank)].iterations;
+    for (const int rank : loop.ranks) sum += at(reports, rank).iterations;
     return sum;
 }
 
-void* team_state::worker_main(void* argument) {
+void* launcher::worker_main(void* argument) {
     auto* self = static_cast<worker*>(argument);
-    team_state& team = *self->owner;
     const std::string name = "tauto-" + std::to_string(self->rank);
     pthread_setname_np(pthread_self(), name.c_str());
-    if (team.pin) {
-        cpu_set_t mask;
-        CPU_ZERO(&mask);
-        const int cpu = team.cpus[static_cast<std::size_t>(self->rank)];
-        CPU_SET(static_cast<std::size_t>(cpu), &mask);
-        if (set_affinity(0, mask) != 0) team.note_pin_refused(self->rank, cpu, errno);
-    }
-    team.worker_loop(self->rank);
+    self->owner->pins_.pin_worker(self->rank);
+    self->owner->worker_loop(self->rank);
     return nullptr;
+}
+
+launcher::launcher(pinning& pins, wait_policy wait, bool oversubscribed)
+    : pins_(pins),
+      wait_(wait),
+      oversubscribed_(oversubscribed),
+      fork_generation_(current_fork_generation()),
+      join_budget_(wait, oversubscribed) {
+    const std::size_t members = pins.cpus().size();
+    boxes = std::make_unique<mailbox[]>(members);
+    reports = std::make_unique<report_line[]>(members);
+    everyone.resize(members);
+    std::iota(everyone.begin(), everyone.end(), 0);
+    loop.boxes = {boxes.get(), members};
+    loop.ranks.reserve(members);
+    loop.bounds.reserve(members + 1);
+    loop.adaptive.reserve(members);
+}
+
+void launcher::deal_one_each(int width, const char* name) {
+    loop.ranks.assign(everyone.begin(), everyone.begin() + width);
+    loop.bounds.resize(usize(width) + 1);
+    std::iota(loop.bounds.begin(), loop.bounds.end(), index{0});
+    loop.stop = nullptr;
+    loop.name = name;
+}
+
+void launcher::start_workers() {
+    workers_.assign(everyone.size(), {});
+    // Signals of the process belong to the program's own threads.
+    sigset_t every;
+    sigset_t before;
+    sigfillset(&every);
+    pthread_sigmask(SIG_SETMASK, &every, &before);
+    int failure = 0;
+    for (int rank = 1; rank < size() && failure == 0; ++rank) {
+        worker& fresh = at(workers_, rank);
+        fresh.owner = this;
+        fresh.rank = rank;
+        failure = pthread_create(&fresh.thread, nullptr, &worker_main, &fresh);
+        fresh.started = failure == 0;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    if (failure != 0) {
+        stop_workers();
+        throw error("the system gave no thread for a team of " + std::to_string(size()) + " members: " +
+                    std::strerror(failure) + "; ask for fewer, or raise the limit (ulimit -u, pids.max)");
+    }
+}
+
+void launcher::stop_workers() noexcept {
+    if (workers_lost()) return;
+    for (worker& ending : workers_) {
+        if (!ending.started) continue;
+        mailbox& box = at(boxes, ending.rank);
+        box.mode = launch_mode::end;
+        box.ticket.store(box.ticket.load(std::memory_order_relaxed) + 2, std::memory_order_release);
+        wake_parked({&ending.rank, 1});
+        pthread_join(ending.thread, nullptr);
+        ending.started = false;
+    }
+}
+
+bool launcher::workers_lost() const noexcept {
+    return fork_generation_.load(std::memory_order_relaxed) != current_fork_generation();
+}
+
+void launcher::recover_after_fork() {
+    for (const int rank : everyone) {
+        at(boxes, rank).ticket.store(0, std::memory_order_relaxed);
+        at(boxes, rank).parked.store(0, std::memory_order_relaxed);
+        at(reports, rank).done.store(0, std::memory_order_relaxed);
+    }
+    loop.failed.store(false, std::memory_order_relaxed);
+    fork_generation_.store(current_fork_generation(), std::memory_order_relaxed);
+    start_workers();
 }
 
 }  // namespace tauto::detail

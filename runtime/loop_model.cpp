@@ -12,7 +12,7 @@ namespace {
 constexpr double change = 0.25;
 // A width is only tried when the model says that it may come within this factor of the best ...
 constexpr double plausible_short = 2.5;
-// ... and for loops that are long anyway (so that a trial is dear and the model is good) within this one.
+// ... and within this one for long loops, where a trial is expensive and the model is good.
 constexpr double plausible_long = 1.08;
 constexpr double long_loop_microseconds = 300;
 // What trials may cost: this share of all the time spent in the loop, or this much at the start.
@@ -39,6 +39,8 @@ constexpr double late_part = 0.02;
 constexpr double first_step = 1.0 / 32;
 // Two windows in a row off by this much mean that the machine or the loop has changed.
 constexpr double drift = 0.08;
+// Workers steal, and leave early, only in loops that would take the caller alone longer than this.
+constexpr double stealing_microseconds = 16;
 
 }  // namespace
 
@@ -59,10 +61,10 @@ loop_model::loop_model(const loop_model_options& options) : microsecond_(options
         option o;
         o.width = width.width;
         o.fork_ticks = width.fork_ticks;
-        if (width.cpus > 0) o.cpus_per_member = static_cast<double>(width.cpus) / width.width;
+        if (width.cpus > 0) o.cpus_per_member = as_double(width.cpus) / width.width;
         options_.push_back(o);
     }
-    const auto members = static_cast<std::size_t>(options_.back().width);
+    const auto members = usize(options_.back().width);
     speeds_.assign(members, 1.0);
     share_speeds_.assign(members, 1.0);
     fold_iterations_.assign(members, 0.0);
@@ -77,15 +79,19 @@ loop_model::loop_model(const loop_model_options& options) : microsecond_(options
 }
 
 void loop_model::begin_inline(index n, std::int64_t elapsed) noexcept {
-    serial_ = static_cast<double>(elapsed) / static_cast<double>(n);
+    serial_ = as_double(elapsed) / as_double(n);
     chosen_ = current_ = 0;
-    spent_ += std::max(1.0, static_cast<double>(elapsed));
+    spent_ += std::max(1.0, as_double(elapsed));
 }
 
 void loop_model::record_member(int rank, index iterations, std::int64_t ticks) noexcept {
-    fold_iterations_[static_cast<std::size_t>(rank)] += static_cast<double>(iterations);
-    fold_ticks_[static_cast<std::size_t>(rank)] += static_cast<double>(ticks);
-    ends_[static_cast<std::size_t>(rank)] = static_cast<double>(ticks);
+    // A worker's report takes one transfer to arrive: the worker must end that much earlier, or the caller
+    // waits for it.
+    const auto transfer = static_cast<std::int64_t>(rank == 0 ? 0 : steal_ticks() / 2);
+    const auto arrived = as_double(ticks + transfer);
+    at(fold_iterations_, rank) += as_double(iterations);
+    at(fold_ticks_, rank) += arrived;
+    at(ends_, rank) = arrived;
 }
 
 // A member that stops early wastes its part q of the team's speed, one that is late the part of all others,
@@ -177,7 +183,7 @@ void loop_model::settle_shares() noexcept {
     for (std::size_t rank = 0; rank < speeds_.size(); ++rank) total += wanted(rank);
     // Speeds are relative, so compare each member's part of the whole.
     const double settled = std::accumulate(share_speeds_.begin(), share_speeds_.end(), 0.0);
-    const double mean = total / static_cast<double>(speeds_.size());
+    const double mean = total / as_double(speeds_.size());
     bool moved = false;
     bool equal = true;
     for (std::size_t rank = 0; rank < speeds_.size(); ++rank) {
@@ -192,15 +198,14 @@ void loop_model::settle_shares() noexcept {
 
 void loop_model::sort_members() noexcept {
     // Only clear differences reorder: a width below the team's should keep its members and their caches.
-    std::stable_sort(order_.begin() + 1, order_.end(), [this](int a, int b) {
-        return speeds_[static_cast<std::size_t>(a)] > 1.25 * speeds_[static_cast<std::size_t>(b)];
-    });
+    std::stable_sort(order_.begin() + 1, order_.end(),
+                     [this](int a, int b) { return at(speeds_, a) > 1.25 * at(speeds_, b); });
 }
 
 double loop_model::speed_of(const option& o) const noexcept {
     double sum = 0;
     for (int i = 0; i < o.width; ++i) {
-        sum += speeds_[static_cast<std::size_t>(order_[static_cast<std::size_t>(i)])];
+        sum += at(speeds_, at(order_, i));
     }
     return sum * o.cpus_per_member;
 }
@@ -318,7 +323,7 @@ void loop_model::finish_window(double n) noexcept {
     if (chosen_ == 0) serial_ = mine.typical();
     window_ = {};
     if (drifts_ >= 2) {
-        // What was learned about the others belongs to a machine or a loop that is no more.
+        // What was learned about the others belongs to a machine or a loop that no longer exists.
         drifts_ = 0;
         reference_ = now;
         for (option& o : options_) {
@@ -341,13 +346,13 @@ void loop_model::allow_inline_calls(double elapsed) noexcept {
 }
 
 void loop_model::record_speeds(std::int64_t elapsed) noexcept {
-    fold_elapsed_ += static_cast<double>(elapsed);
+    fold_elapsed_ += as_double(elapsed);
     if (folds_ == 0 || fold_elapsed_ >= fold_microseconds * microsecond_) fold_speeds();
 }
 
 void loop_model::record(index n, std::int64_t elapsed) noexcept {
-    const auto size = static_cast<double>(n);
-    const auto ticks = static_cast<double>(elapsed);
+    const auto size = as_double(n);
+    const auto ticks = as_double(elapsed);
     spent_ += ticks;
     last_n_ = size;
     if (options_[current_].width > 1) {
@@ -371,6 +376,47 @@ void loop_model::record(index n, std::int64_t elapsed) noexcept {
         }
     }
     if (current_ == 0 && !in_trial_) allow_inline_calls(ticks);
+}
+
+void adaptive_loop::reserve(std::size_t members) {
+    speeds_.reserve(members);
+    margins_.reserve(members);
+    bounds_.reserve(members + 1);
+}
+
+void adaptive_loop::make(const loop_model& model, index n) {
+    const auto width = usize(model.width());
+    speeds_.resize(width);
+    margins_.resize(width);
+    bounds_.resize(width + 1);
+    for (std::size_t position = 0; position < width; ++position) {
+        const auto rank = usize(model.order()[position]);
+        speeds_[position] = model.share_speeds()[rank];
+        margins_[position] = model.margin_ticks()[rank];
+    }
+    fastest_ = *std::max_element(speeds_.begin(), speeds_.end());
+    weighted_bounds(n, speeds_, bounds_);
+    const int shift = unit_shift_for(n);
+    const double units = as_double(index{1} << shift);
+    const double iterations = as_double(n);
+    const double per_iteration = model.ticks_per_iteration();
+    const double grain =
+        per_iteration > 0 ? model.steal_ticks() / per_iteration : iterations / (64.0 * as_double(width));
+    workers_may_steal_ =
+        per_iteration <= 0 || iterations * per_iteration > stealing_microseconds * model.microsecond();
+    // From ticks to the plan's time; the caller, whose speed the model knows in both, is its position 0.
+    const double ticks_of_one = units * per_iteration * speeds_[0];
+    for (double& margin : margins_) margin = ticks_of_one > 0 ? margin / ticks_of_one : 0;
+    plan_ = {.n = n,
+             .unit_shift = shift,
+             .members = model.width(),
+             .grain = static_cast<std::uint32_t>(std::clamp(grain / units, 1.0, 1e9)),
+             // Where a look at the others would cost more than it can give, a share is taken whole.
+             .divisor = !workers_may_steal_    ? 1U
+                        : model.speeds_known() ? 2U
+                                               : 4U,
+             .speeds = speeds_.data(),
+             .margins = margins_.data()};
 }
 
 }  // namespace tauto::detail

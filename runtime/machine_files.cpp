@@ -34,6 +34,19 @@ std::optional<std::int64_t> to_integer(std::string_view text) {
     return value;
 }
 
+std::optional<std::string> value_of_line(std::string_view text,
+                                         std::initializer_list<std::string_view> keys) {
+    for (const std::string_view key : keys) {
+        for (const std::string_view line : split(text, '\n')) {
+            const std::size_t colon = line.find(':');
+            if (colon == std::string_view::npos || trimmed(line.substr(0, colon)) != key) continue;
+            const std::string_view value = trimmed(line.substr(colon + 1));
+            if (!value.empty()) return std::string(value);
+        }
+    }
+    return std::nullopt;
+}
+
 std::optional<std::vector<int>> to_cpu_list(std::string_view text) {
     // More than any kernel supports: a typing error must not fill the memory.
     constexpr std::int64_t most = 65535;

@@ -3,10 +3,13 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <tauto/signed.hpp>
 
 namespace tauto::detail {
 
@@ -38,6 +41,8 @@ std::string_view trimmed(std::string_view text);
 std::vector<std::string_view> split(std::string_view text, char separator);
 // The whole text is one decimal number.
 std::optional<std::int64_t> to_integer(std::string_view text);
+// The value of the first "key : value" line, as /proc has them, with one of these keys; the earlier key wins.
+std::optional<std::string> value_of_line(std::string_view text, std::initializer_list<std::string_view> keys);
 // The kernel's list format, "0-3,8"; empty text is an empty list. Sorted, no duplicates.
 std::optional<std::vector<int>> to_cpu_list(std::string_view text);
 std::vector<int> intersection(const std::vector<int>& a, const std::vector<int>& b);

@@ -20,15 +20,15 @@ std::optional<double> quota_in(const file_tree& files, const std::string& folder
         const auto quota = files.integer(folder + "/cpu.cfs_quota_us");
         const auto period = files.integer(folder + "/cpu.cfs_period_us");
         if (!quota || !period || *quota <= 0 || *period <= 0) return std::nullopt;
-        return static_cast<double>(*quota) / static_cast<double>(*period);
+        return as_double(*quota) / as_double(*period);
     }
     const auto text = files.text(folder + "/cpu.max");
     if (!text) return std::nullopt;
     const auto words = split(*text, ' ');
-    const auto quota = to_integer(words[0]);  // "max" is no number
+    const auto quota = to_integer(words[0]);  // "max" is not a number
     const auto period = words.size() > 1 ? to_integer(words[1]) : std::optional<std::int64_t>(100'000);
     if (!quota || !period || *quota <= 0 || *period <= 0) return std::nullopt;
-    return static_cast<double>(*quota) / static_cast<double>(*period);
+    return as_double(*quota) / as_double(*period);
 }
 
 void read_quota(const file_tree& files, limits& result) {
@@ -51,7 +51,7 @@ void read_cpuset(const file_tree& files, limits& result) {
     for (const auto& [controller, file] : places) {
         const auto group = find_group(files, controller);
         if (!group) continue;
-        // The file exists only where the controller is enabled; what holds is the nearest one above.
+        // The file exists only where the controller is enabled; elsewhere the nearest one above counts.
         for (const std::string& folder : group->folders()) {
             const auto cpus = files.cpu_list(folder + file);
             if (!cpus || cpus->empty()) continue;
@@ -66,14 +66,14 @@ void read_cpuset(const file_tree& files, limits& result) {
 std::vector<int> affinity_of_caller() {
     // The kernel refuses a mask smaller than its own with EINVAL.
     for (int count = 1024; count <= 1 << 20; count *= 2) {
-        const std::size_t bytes = CPU_ALLOC_SIZE(static_cast<std::size_t>(count));
-        cpu_set_t* set = CPU_ALLOC(static_cast<std::size_t>(count));
+        const std::size_t bytes = CPU_ALLOC_SIZE(usize(count));
+        cpu_set_t* set = CPU_ALLOC(usize(count));
         if (set == nullptr) return {};
         CPU_ZERO_S(bytes, set);
         std::vector<int> cpus;
         const bool done = sched_getaffinity(0, bytes, set) == 0;
         for (int cpu = 0; done && cpu < count; ++cpu) {
-            if (CPU_ISSET_S(static_cast<std::size_t>(cpu), bytes, set)) cpus.push_back(cpu);
+            if (CPU_ISSET_S(usize(cpu), bytes, set)) cpus.push_back(cpu);
         }
         CPU_FREE(set);
         if (done) return cpus;
@@ -115,15 +115,15 @@ limits read_limits(const file_tree& files) {
     read_quota(files, result);
     result.allowed = intersection(result.affinity, result.online);
     if (result.cpuset) {
-        // A mask that a cpuset contradicts is being changed under our feet; the mask is what the scheduler
-        // obeys.
+        // Where mask and cpuset contradict each other, one is being changed right now; the scheduler obeys
+        // the mask.
         auto both = intersection(result.allowed, *result.cpuset);
         if (!both.empty()) result.allowed = std::move(both);
     }
-    const int cpus = std::max(1, static_cast<int>(result.allowed.size()));
+    const int cpus = std::max(1, int_size(result.allowed));
     // 2.0000001 CPUs from a division are two.
     const double quota = result.quota_cpus ? std::ceil(*result.quota_cpus - 1e-6) : cpus;
-    result.usable_members = static_cast<int>(std::clamp(quota, 1.0, static_cast<double>(cpus)));
+    result.usable_members = static_cast<int>(std::clamp(quota, 1.0, as_double(cpus)));
     return result;
 }
 

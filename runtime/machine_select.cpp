@@ -30,7 +30,7 @@ std::vector<int> ordered(const machine_record& machine, const std::vector<int>& 
 }
 
 std::vector<int> cut(std::vector<int> cpus, int most) {
-    if (cpus.size() > static_cast<std::size_t>(most)) cpus.resize(static_cast<std::size_t>(most));
+    if (cpus.size() > detail::usize(most)) cpus.resize(detail::usize(most));
     return cpus;
 }
 
@@ -82,7 +82,7 @@ std::string words(const machine_record& machine) {
     return found + "and CPU numbers from " + cpu_list_text(all_cpus(machine));
 }
 
-// CPUs of a kind, or so many of them.
+// The CPUs of a kind, or as many of them as the word says.
 std::vector<int> of_kind(const machine_record& machine, std::string_view selection, std::string_view item) {
     const std::size_t colon = item.find(':');
     const std::string kind(item.substr(0, colon));
@@ -104,7 +104,7 @@ std::vector<int> of_kind(const machine_record& machine, std::string_view selecti
     }
     if (colon == std::string_view::npos) return cpus;
     const auto count = detail::to_integer(item.substr(colon + 1));
-    if (!count || *count < 1 || *count > static_cast<std::int64_t>(cpus.size())) {
+    if (!count || *count < 1 || *count > std::ssize(cpus)) {
         throw error(asked(selection) + "'" + std::string(item) + "' needs a number from 1 to " +
                     std::to_string(cpus.size()) + " after the colon, as many CPUs of kind " + kind +
                     " as are allowed (" + cpu_list_text(cpus) + ")");

@@ -17,7 +17,7 @@ struct topology {
     cpu_kinds kinds;  // from the processor's own identification; empty where it says nothing
 };
 
-// Includes CPUs that this process may not use. Throws tauto::error where there is no CPU to be found.
+// Includes CPUs that this process may not use. Throws tauto::error where no CPU is found.
 topology read_topology(const file_tree& files);
 
 }  // namespace tauto::detail

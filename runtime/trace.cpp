@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <tauto/error.hpp>
+#include <tauto/signed.hpp>
 
 namespace tauto::trace {
 namespace {
@@ -71,7 +72,7 @@ void write_name(std::FILE* file, const char* name) {
 void write_slice(std::FILE* file, const slice& one) {
     std::fputs(",\n{\"ph\":\"X\",\"pid\":1,\"tid\":", file);
     std::fprintf(file, "%d,\"ts\":%.3f,\"dur\":%.3f,\"cat\":\"%s\",\"name\":\"", one.cpu,
-                 static_cast<double>(one.begin) / 1e3, static_cast<double>(one.end - one.begin) / 1e3,
+                 detail::as_double(one.begin) / 1e3, detail::as_double(one.end - one.begin) / 1e3,
                  one.stolen ? "stolen" : "chunk");
     write_name(file, one.name != nullptr ? one.name : "loop");
     std::fprintf(file, "%s\",\"args\":{\"begin\":%lld,\"end\":%lld,\"rank\":%d,\"stolen\":%s}}",
@@ -133,7 +134,7 @@ std::int64_t stop() {
     for (const auto& one : all.buffers) {
         const std::lock_guard own(one->lock);
         for (const slice& s : one->slices) {
-            const auto cpu = static_cast<std::size_t>(s.cpu);
+            const auto cpu = detail::usize(s.cpu);
             if (cpu >= named.size()) named.resize(cpu + 1);
             if (!named[cpu]) {
                 std::fprintf(all.file,
@@ -169,7 +170,7 @@ void record_chunk(const char* name, int rank, range chunk, bool stolen, std::int
         }
         mine.slices.push_back({name, begin_nanoseconds, end_nanoseconds, chunk, cpu, rank, stolen});
     } catch (...) {
-        // Out of memory for the picture must not end the program that is being looked at.
+        // A trace that runs out of memory must not end the program that is traced.
         recording.store(false, std::memory_order_relaxed);
     }
 }

@@ -10,6 +10,7 @@
 #include <string>
 
 #include <tauto/error.hpp>
+#include <tauto/signed.hpp>
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -39,7 +40,7 @@ double measure_ticks_per_nanosecond() noexcept {
     const std::int64_t first = ticks();
     std::int64_t end = start;
     while (end - start < span) end = nanoseconds_now();
-    return static_cast<double>(ticks() - first) / static_cast<double>(end - start);
+    return as_double(ticks() - first) / as_double(end - start);
 }
 
 #if defined(__x86_64__)

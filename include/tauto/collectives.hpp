@@ -16,10 +16,10 @@
 // |               | its losers go on; bits as above                   | above                    | load-acquire         |
 // clang-format on
 //
-// Invariant: who is past epoch e has seen all members arrive at e. A slot or buffer of epoch e is written
-// again at e + 2; its owner is past e + 1 then, at which every reader arrived after it had read. So there
-// is no exit handshake, and no plain byte is written while it is read. (verify/collectives.pml has the same
-// names.)
+// Invariant: a member that is past epoch e has seen all members arrive at e. A slot or buffer of epoch e is
+// written again at e + 2; its owner is past e + 1 then, at which every reader arrived after it had read. So
+// no exit handshake is needed, and no plain byte is written while it is read. (verify/collectives.pml has the
+// same names.)
 // Memory of the caller that was published by address is read in place. Then the operation ends with one
 // more epoch, past which all have read it.
 
@@ -35,13 +35,14 @@
 #include <type_traits>
 #include <vector>
 
+#include <tauto/signed.hpp>
 #include <tauto/wait.hpp>
 
 namespace tauto {
 
 // How the members of a team wait for each other.
 enum class barrier_shape {
-    rows,        // each writes one line and reads everybody's: one transfer, members² reads
+    rows,        // each writes one line and reads the lines of all: one transfer, members² reads
     tournament,  // groups of four and groups of their winners: two transfers a level, few reads
 };
 
@@ -67,7 +68,7 @@ enum class operation : std::uint32_t {
 // body's own handlers let it pass.
 struct released {};
 
-// What rides in the arrival's cache line.
+// The data that fit in the arrival's cache line.
 inline constexpr std::size_t payload_bytes = 56;
 
 // What members compare, so that a wrong call is an error and not a wrong result.
@@ -94,11 +95,11 @@ struct alignas(128) release_line {
 
 // Up to these lengths data are copied into the team's buffers and read from there: one epoch. Above it they
 // are read where they lie: more epochs, but fewer lines that change hands. Both are where the two curves
-// cross on two cores (benchmarks/collective_threads.cpp), so the time has no step there.
+// cross on two cores (runners/collective/threads.cpp), so the time has no step there.
 inline constexpr std::size_t reduce_copied_bytes = 4992;
 inline constexpr std::size_t gather_copied_bytes = 2304;
 
-// Of a length that is reduced where it lies, each member reduces at most so much before all copy it: what one
+// In a reduction in place, each member reduces at most this many bytes before all copy them: what a member
 // has written is then still in its cache.
 inline constexpr std::size_t share_bytes = std::size_t{1} << 18;
 
@@ -143,7 +144,7 @@ struct collectives {
     alignas(128) std::exception_ptr failure;
 
     [[nodiscard]] std::byte* buffer(int of, std::uint32_t epoch) const noexcept {
-        return buffers[2 * static_cast<std::size_t>(of) + (epoch & 1)].bytes;
+        return buffers[2 * usize(of) + (epoch & 1)].bytes;
     }
     // All members gone (after a fork): as new.
     void reset() noexcept;
@@ -195,8 +196,6 @@ void fold_elements(T* to, std::size_t count, int sources, Source&& source, Op& c
 
 [[noreturn]] void refuse_length(operation what, int rank, const char* argument, std::size_t length,
                                 std::size_t expected, const char* why);
-[[noreturn]] void refuse_bounds(int rank, std::size_t position, std::ptrdiff_t bound,
-                                std::ptrdiff_t previous);
 [[noreturn]] void refuse_root(int rank, int root, int size);
 
 inline void check_length(operation what, int rank, const char* argument, std::size_t length,
@@ -220,9 +219,9 @@ class [[nodiscard]] arrival {
 template <class T>
 class peers_view {
   public:
-    [[nodiscard]] int size() const noexcept { return static_cast<int>(spans_.size()); }
+    [[nodiscard]] int size() const noexcept { return detail::int_size(spans_); }
     [[nodiscard]] std::span<const T> operator[](int rank) const noexcept {
-        const detail::published_span& one = spans_[static_cast<std::size_t>(rank)];
+        const detail::published_span& one = detail::at(spans_, rank);
         return {static_cast<const T*>(one.data), one.count};
     }
 

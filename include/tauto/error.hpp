@@ -12,10 +12,10 @@ class error : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-// What was asked for was cancelled through its stop token: there is no result.
+// A call that returns a value was cancelled through its stop token: there is no result.
 class stopped : public error {
   public:
-    stopped() : error("the reduction was stopped before its end, so there is no result") {}
+    stopped() : error("the call was stopped before its end, so there is no result") {}
     using error::error;
 };
 

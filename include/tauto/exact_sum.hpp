@@ -15,6 +15,7 @@
 #include <vector>
 
 #include <tauto/parallel_reduce.hpp>
+#include <tauto/signed.hpp>
 
 namespace tauto {
 
@@ -97,7 +98,7 @@ class exact_accumulator {
         if (top == 0) return 0.0;
         const std::size_t highest =
             (top - 1) * digit_bits +
-            static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(digits_[top - 1]))) - 1;
+            detail::usize(std::bit_width(static_cast<std::uint64_t>(digits_[top - 1]))) - 1;
         // 53 bits from the highest one, or all of them where there are fewer.
         const std::size_t lowest = highest < 53 ? 0 : highest - 52;
         std::uint64_t mantissa = 0;
@@ -108,7 +109,7 @@ class exact_accumulator {
             for (std::size_t place = 0; !more && place + 1 < lowest; ++place) more = bit(place);
             if (more) ++mantissa;
         }
-        return std::ldexp(static_cast<double>(mantissa), static_cast<int>(lowest) - 1074);
+        return std::ldexp(detail::as_double(mantissa), static_cast<int>(lowest) - 1074);
     }
 
     std::array<std::int64_t, digits> digits_{};
@@ -125,9 +126,9 @@ requires std::invocable<Map&, index>
     struct alignas(128) line {
         exact_accumulator sum;
     };
-    std::vector<line> of_members(static_cast<std::size_t>(members.size()));
+    std::vector<line> of_members(detail::usize(members.size()));
     const auto body = [&](range r, int rank) {
-        exact_accumulator& sum = of_members[static_cast<std::size_t>(rank)].sum;
+        exact_accumulator& sum = detail::at(of_members, rank).sum;
         for (index i = r.begin; i < r.end; ++i) sum.add(static_cast<double>(map(i)));
     };
     if (!parallel_for(members, n, body, options)) throw stopped{};
@@ -140,7 +141,7 @@ requires std::invocable<Map&, index>
 [[nodiscard]] inline double exact_sum(team& members, std::span<const double> values,
                                       const loop_options& options = {}) {
     return exact_sum(
-        members, std::ssize(values), [&](index i) { return values[static_cast<std::size_t>(i)]; }, options);
+        members, std::ssize(values), [&](index i) { return detail::at(values, i); }, options);
 }
 
 }  // namespace tauto

@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include <tauto/range.hpp>
+#include <tauto/schedule.hpp>
 
 namespace tauto::detail {
 
@@ -53,6 +53,12 @@ class loop_model {
     [[nodiscard]] bool speeds_known() const noexcept { return folds_ > 0; }
     // The caller's ticks for one iteration; 0 until known.
     [[nodiscard]] double ticks_per_iteration() const noexcept { return serial_; }
+    // What a steal costs: a few transfers between two cores, which is what the fork and join of a small team
+    // costs. The fork and join of a large team costs far more, so this is at most a microsecond.
+    [[nodiscard]] double steal_ticks() const noexcept {
+        return std::min(options_.back().fork_ticks, microsecond_);
+    }
+    [[nodiscard]] double microsecond() const noexcept { return microsecond_; }
 
     // What a member did in the call that ends now: called for each participant, before record().
     // `ticks` runs from the launch, so that a late start counts as slowness: that is what a share must
@@ -139,6 +145,40 @@ class loop_model {
     double spent_ = 0;  // ticks spent in this loop in all
     double last_n_ = 0;
     std::atomic<int> inline_calls_{0};
+};
+
+// One call of an adaptive loop as its members follow it: the plan, and which of them may steal or leave
+// early. A position is a place in model.order(): 0 is the caller, and the first model.width() take part.
+// The caller of make() also stores the members' shares: see deal_shares.
+class adaptive_loop {
+  public:
+    adaptive_loop() = default;
+    adaptive_loop(const adaptive_loop&) = delete;  // the plan points into it
+    adaptive_loop& operator=(const adaptive_loop&) = delete;
+    // After this, make() allocates nothing for up to `members`.
+    void reserve(std::size_t members);
+
+    // For n iterations. O(members).
+    void make(const loop_model& model, index n);
+
+    [[nodiscard]] const adaptive_plan& plan() const noexcept { return plan_; }
+    // In iterations: the share of `position` is bounds()[position] to bounds()[position + 1].
+    [[nodiscard]] std::span<const index> bounds() const noexcept { return bounds_; }
+    [[nodiscard]] std::span<const double> speeds() const noexcept { return speeds_; }
+    [[nodiscard]] adaptive_rights rights(int position) const noexcept {
+        const auto own = static_cast<std::size_t>(position);
+        // No other member could do the rest of a fastest member sooner.
+        return {.steal = position == 0 || workers_may_steal_,
+                .leave = workers_may_steal_ && (margins_[own] > 0 || speeds_[own] < fastest_)};
+    }
+
+  private:
+    std::vector<double> speeds_;   // by position
+    std::vector<double> margins_;  // likewise, in the plan's time
+    std::vector<index> bounds_;    // by position, one more than participants
+    adaptive_plan plan_;
+    bool workers_may_steal_ = true;
+    double fastest_ = 0;  // of the speeds
 };
 
 }  // namespace tauto::detail

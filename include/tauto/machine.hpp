@@ -41,7 +41,7 @@ struct cache_record {
     std::string type;  // "data", "instruction" or "unified"
     std::int64_t size_bytes = 0;
     int line_bytes = 64;
-    std::vector<int> cpus;  // those that share it
+    std::vector<int> cpus;  // which share it
 };
 
 struct numa_record {
@@ -50,36 +50,7 @@ struct numa_record {
     std::int64_t memory_bytes = 0;
 };
 
-// A CPU that `tauto emulate` makes `factor` times slower.
-struct slowed_cpu {
-    int cpu = 0;
-    double factor = 1;
-};
-
-// Whether something can be had here; where it cannot, why, and what to do about it.
-struct availability {
-    std::string status;  // "available", "unavailable", or for energy "unproven": listed, not probed
-    std::string reason;
-    std::string remedy;
-};
-
-struct energy_meter {
-    std::string name;    // such as "power/energy-pkg/" or "package-0"
-    std::string source;  // "perf", "powercap", "hwmon" or "battery"
-    std::string path;    // of the file that lists it
-    availability state;
-};
-
 struct machine_record {
-    std::string machine;  // 12 hexadecimal digits that depend on stable facts of the hardware alone
-    std::string name;     // for people
-    std::string cpu_model;
-    std::string architecture;
-    std::string kernel;
-    std::optional<std::string> hypervisor;  // "kvm", "hyperv", "vmware", "xen", …
-    bool container = false;
-    std::vector<slowed_cpu> emulated;  // from TAUTO_EMULATED
-
     std::vector<cpu_record> cpus;    // ascending by CPU number
     std::vector<kind_record> kinds;  // fastest first
     std::string kind_source;         // what told the kinds apart
@@ -99,29 +70,18 @@ struct machine_record {
     std::int64_t available_memory_bytes = 0;         // never more than the cgroup's limit
     std::optional<std::int64_t> memory_limit_bytes;  // of the cgroup
 
-    std::optional<std::string> governor;
-    std::optional<std::string> frequency_driver;
-    std::optional<std::string> energy_performance_preference;
-    std::optional<std::string> platform_profile;
-    std::optional<bool> turbo;
-    std::optional<bool> smt_active;
-
-    availability counters;
-    std::vector<energy_meter> energy_meters;
-    availability energy;
-
     // The record of a CPU, or null where there is none of that number. O(log CPUs).
     [[nodiscard]] const cpu_record* find_cpu(int cpu) const noexcept;
 };
 
 struct machine_options {
-    // Another root than "/" reads a tree of files that describes a machine, this one or another. Then
+    // A root other than "/" reads a tree of files that describes a machine, this one or another. Then
     // nothing is asked of the running system: the affinity mask is read from proc/self/status of the tree.
     std::filesystem::path root = "/";
 };
 
-// Everything that files and hwloc say about the machine; takes some milliseconds.
-// Throws tauto::error where the tree describes no CPU, or TAUTO_EMULATED is malformed.
+// Topology, kinds and limits as files and hwloc tell them; takes some milliseconds.
+// Throws tauto::error where the tree describes no CPU.
 machine_record read_machine(const machine_options& options = {});
 
 // CPU numbers for a selection written as text, comma-joined from:
@@ -131,7 +91,7 @@ machine_record read_machine(const machine_options& options = {});
 //   0-3,8   CPU numbers and ranges
 // The result has no duplicates and is ordered: one hardware thread of each core before second ones, within
 // that fast kinds first, then by package and number. Only `all` and `cores` are cut by the quota.
-// Throws tauto::error for a word that means nothing here, a CPU that does not exist or is not allowed,
+// Throws tauto::error for an unknown word, a CPU that does not exist or is not allowed,
 // more CPUs of a kind than there are, and an empty selection; the message says what there is.
 std::vector<int> select_cpus(const machine_record& machine, std::string_view selection);
 

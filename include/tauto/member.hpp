@@ -17,6 +17,7 @@
 #include <tauto/error.hpp>
 #include <tauto/range.hpp>
 #include <tauto/schedule.hpp>
+#include <tauto/signed.hpp>
 
 namespace tauto {
 
@@ -24,7 +25,7 @@ namespace tauto {
 // T is trivially copyable. Reductions are folded in rank order, ((x0 op x1) op x2) …, at every length: the
 // same bits on every member, in every run, on every engine.
 //
-//   barrier()                             nobody goes on before all have come
+//   barrier()                             returns when all members have called it
 //   broadcast(data, root)                 root's data to all; data may be written on every member
 //   all_reduce(mine, op) -> T             one value
 //   all_reduce(data, op)                  element by element, in place
@@ -35,8 +36,8 @@ namespace tauto {
 //   scan(mine, op) -> T                   x0 op … op x_rank
 //   arrive() -> arrival, wait(arrival)    a barrier in two phases; no other operation in between
 //
-// A length that cannot be is a tauto::error that names operation, rank, length and expected length, before
-// anything is written. `part` may lie at its own place in `whole` of all_gather; else arguments must not
+// A wrong length is a tauto::error that names operation, rank, length and expected length; nothing has been
+// written then. `part` may lie at its own place in `whole` of all_gather; otherwise arguments must not
 // overlap.
 template <class M>
 concept spmd_member = requires(M& me, const M& seen, std::span<double> data, std::span<const double> part,
@@ -64,13 +65,13 @@ namespace detail {
 void check_bounds(int rank, int size, std::size_t part, std::size_t whole, std::span<const index> bounds);
 
 inline void check_equal_parts(int rank, int size, std::size_t part, std::size_t whole) {
-    check_length(operation::all_gather, rank, "whole", whole, static_cast<std::size_t>(size) * part,
+    check_length(operation::all_gather, rank, "whole", whole, usize(size) * part,
                  "members times the length of part");
 }
 
 inline range check_share(int rank, int size, std::size_t whole, std::size_t part) {
     const range share = equal_share(static_cast<index>(whole), size, rank);
-    check_length(operation::reduce_scatter, rank, "part", part, static_cast<std::size_t>(share.size()),
+    check_length(operation::reduce_scatter, rank, "part", part, usize(share.size()),
                  "this rank's equal share of whole");
     return share;
 }
@@ -243,8 +244,7 @@ class member {
         check_type<T>();
         detail::check_equal_parts(rank_, size_, part.size(), whole.size());
         const auto place = [&](int from) {
-            return range{static_cast<index>(part.size()) * from,
-                         static_cast<index>(part.size()) * (from + 1)};
+            return range{std::ssize(part) * from, std::ssize(part) * (from + 1)};
         };
         gather(part, whole, part.size(), part.size(), place);
     }
@@ -254,12 +254,11 @@ class member {
         check_type<T>();
         detail::check_bounds(rank_, size_, part.size(), whole.size(), bounds);
         const auto place = [&](int from) {
-            return range{bounds[static_cast<std::size_t>(from)], bounds[static_cast<std::size_t>(from) + 1]};
+            return range{detail::at(bounds, from), detail::at(bounds, from + 1)};
         };
         index longest = 0;
         for (int from = 0; from < size_; ++from) longest = std::max(longest, place(from).size());
-        gather(part, whole, static_cast<std::size_t>(place(size_ - 1).end), static_cast<std::size_t>(longest),
-               place);
+        gather(part, whole, detail::usize(place(size_ - 1).end), detail::usize(longest), place);
     }
 
     // part[i] becomes the fold of all members' whole[share.begin + i], share = equal_share(whole.size(),
@@ -268,7 +267,7 @@ class member {
     void reduce_scatter(std::span<const T> whole, std::span<T> part, Op combine) {
         check_type<T>();
         const range share = detail::check_share(rank_, size_, whole.size(), part.size());
-        const auto begin = static_cast<std::size_t>(share.begin);
+        const auto begin = detail::usize(share.begin);
         open(detail::operation::reduce_scatter, whole.size());
         if (size_ == 1) {
             detail::copy_elements(part.data(), whole.data(), whole.size());
@@ -332,12 +331,12 @@ class member {
         publish(mine.data(), mine.size());
         meet();
         read_table();
-        return peers_view<T>({table_, static_cast<std::size_t>(size_)});
+        return peers_view<T>({table_, detail::usize(size_)});
     }
 
     // For team::run. The last epoch that this member arrived at.
     [[nodiscard]] std::uint32_t epoch() const noexcept { return epoch_; }
-    // This member will come to no further meeting; whoever waits for it is told so.
+    // This member takes part in no further meeting; members that wait for it are told so.
     void leave() noexcept;
 
   private:
@@ -365,22 +364,22 @@ class member {
             return [this, at](int from) { return table_entry<T>(from) + at; };
         };
         const std::size_t piece =
-            std::max<std::size_t>(1, detail::share_bytes / sizeof(T)) * static_cast<std::size_t>(size_);
+            std::max<std::size_t>(1, detail::share_bytes / sizeof(T)) * detail::usize(size_);
         for (std::size_t begin = 0; begin < data.size(); begin += piece) {
             const auto length = static_cast<index>(std::min(piece, data.size() - begin));
-            // Nobody but this member reads its own share of `data` before the next meeting.
+            // Only this member reads its own share of `data` before the next meeting.
             const range own = equal_share(length, size_, rank_);
-            const std::size_t at = begin + static_cast<std::size_t>(own.begin);
-            detail::fold_elements(data.data() + at, static_cast<std::size_t>(own.size()), size_, reduced(at),
-                                  combine);
+            const std::size_t at = begin + detail::usize(own.begin);
+            detail::fold_elements(data.data() + at, detail::usize(own.size()), size_, reduced(at), combine);
             meet();
-            // Nobody reads the others' shares of `data` any more. The own neighbour first: all start apart.
+            // No member reads the others' shares of `data` any more. Each begins with its own neighbour, so
+            // that all start at different places.
             for (int step = 1; step < size_; ++step) {
                 const int from = (rank_ + step) % size_;
                 const range theirs = equal_share(length, size_, from);
-                const std::size_t there = begin + static_cast<std::size_t>(theirs.begin);
+                const std::size_t there = begin + detail::usize(theirs.begin);
                 detail::copy_elements(data.data() + there, table_entry<T>(from) + there,
-                                      static_cast<std::size_t>(theirs.size()));
+                                      detail::usize(theirs.size()));
             }
         }
         meet();
@@ -396,7 +395,7 @@ class member {
                 const int from = (rank_ + step) % size_;
                 const range there = place(from);
                 detail::copy_elements(whole.data() + there.begin, step == 0 ? part.data() : source(from),
-                                      static_cast<std::size_t>(there.size()));
+                                      detail::usize(there.size()));
             }
         };
         if (size_ == 1) {
@@ -407,7 +406,7 @@ class member {
             for (int from = 0; from < size_; ++from) {
                 const range there = place(from);
                 detail::copy_bytes(whole.data() + there.begin, payload_of(from),
-                                   static_cast<std::size_t>(there.size()) * sizeof(T));
+                                   detail::usize(there.size()) * sizeof(T));
             }
         } else if (longest * sizeof(T) <= detail::gather_copied_bytes) {
             detail::copy_elements(own_buffer<T>(), part.data(), part.size());
@@ -449,12 +448,12 @@ class member {
 
     // What `of` has brought to this epoch.
     [[nodiscard]] detail::arrival_slot& slot_of(int of) const noexcept {
-        return shared_->lines[static_cast<std::size_t>(of)].slots[epoch_ & 1];
+        return detail::at(shared_->lines, of).slots[epoch_ & 1];
     }
     [[nodiscard]] detail::arrival_slot& next_slot() const noexcept {
-        return shared_->lines[static_cast<std::size_t>(rank_)].slots[(epoch_ + 1) & 1];
+        return detail::at(shared_->lines, rank_).slots[(epoch_ + 1) & 1];
     }
-    // Never the own slot: its line has gone to the readers by then, and would have to come back.
+    // Never this member's own slot: its line is with the readers by then, and would have to come back.
     [[nodiscard]] const std::byte* payload_of(int of) const noexcept {
         return of == rank_ ? brought_ : slot_of(of).payload;
     }

@@ -2,11 +2,11 @@
 // Members that are processes (mpi_member), and members that are threads of processes (hybrid_member).
 //
 // Not part of tauto.hpp: it includes <mpi.h>, so a program that uses it is compiled with mpicxx, or with
-// what `mpicxx -show` prints. Nothing of it is compiled into the library, which serves every MPI.
+// what `mpicxx -show` prints. None of it is compiled into the library, so the library works with every MPI.
 //
-// A reduction is no MPI_Reduce: MPI may fold in any order, and does so differently for another length or
-// another number of processes. Here the values are brought to whoever folds them, and folded in the order of
-// ranks, ((x0 op x1) op x2) ..., for every length: the same bits as `solo` and a team's members give.
+// Reductions do not use MPI_Reduce: MPI may fold in any order, and the order changes with the length and with
+// the number of processes. Here a member receives the values and folds them in the order of ranks,
+// ((x0 op x1) op x2) ..., for every length: the same bits as `solo` and a team's members give.
 
 #include <mpi.h>
 
@@ -31,6 +31,7 @@
 #include <tauto/member.hpp>
 #include <tauto/range.hpp>
 #include <tauto/schedule.hpp>
+#include <tauto/signed.hpp>
 #include <tauto/team.hpp>
 
 namespace tauto {
@@ -156,12 +157,12 @@ class mpi_member {
         detail::check_equal_parts(rank_, size_, part.size(), whole.size());
         bytes_of<T>("all_gather", whole.size());
         const int bytes = bytes_of<T>("all_gather", part.size());
-        put(part, whole.subspan(part.size() * static_cast<std::size_t>(rank_), part.size()));
+        put(part, whole.subspan(part.size() * detail::usize(rank_), part.size()));
         check("all_gather",
               MPI_Allgather(MPI_IN_PLACE, bytes, MPI_BYTE, whole.data(), bytes, MPI_BYTE, processes_));
     }
 
-    // Parts of any lengths: that of rank r lands in whole[bounds[r], bounds[r + 1]). Same in-place rule.
+    // Parts of any lengths: rank r's part lands in whole[bounds[r], bounds[r + 1]). Same in-place rule.
     template <class T>
     void all_gather(std::span<const T> part, std::span<T> whole, std::span<const index> bounds) {
         require_copyable<T>();
@@ -183,8 +184,8 @@ class mpi_member {
                         Op combine) {
         require_copyable<T>();
         require_bounds("reduce_scatter", bounds, whole.size());
-        const auto me = static_cast<std::size_t>(rank_);
-        if (part.size() != static_cast<std::size_t>(bounds[me + 1] - bounds[me]))
+        const auto me = detail::usize(rank_);
+        if (part.size() != detail::usize(bounds[me + 1] - bounds[me]))
             fail("reduce_scatter", "part has " + std::to_string(part.size()) + " elements, expected " +
                                        std::to_string(bounds[me + 1] - bounds[me]));
         agree<T>(detail::reduce_scatter_operation, whole.size());
@@ -218,7 +219,7 @@ class mpi_member {
     // 43 to 48 us, and 52 to 61 us where everything up to 64 KiB of all members together is gathered. Half or
     // twice saved_bytes changes it by 8 % at most.)
     [[nodiscard]] bool is_gathered(std::size_t bytes) const noexcept {
-        const auto members = static_cast<std::size_t>(size_);
+        const auto members = detail::usize(size_);
         return bytes * (members - 2) <= saved_bytes && bytes * members <= folded_bytes;
     }
     static constexpr std::size_t saved_bytes = 8192;
@@ -240,7 +241,7 @@ class mpi_member {
         char text[MPI_MAX_ERROR_STRING + 1] = {};
         int length = 0;
         MPI_Error_string(code, text, &length);
-        fail(operation, "MPI reports '" + std::string(text, static_cast<std::size_t>(length)) +
+        fail(operation, "MPI reports '" + std::string(text, detail::usize(length)) +
                             "'; all members must call the same operation with the same length");
     }
 
@@ -255,7 +256,7 @@ class mpi_member {
     }
 
     void require_bounds(const char* operation, std::span<const index> bounds, std::size_t length) const {
-        if (bounds.size() != static_cast<std::size_t>(size_) + 1)
+        if (bounds.size() != detail::usize(size_) + 1)
             fail(operation,
                  std::to_string(bounds.size()) + " bounds were given, expected " + std::to_string(size_ + 1));
         if (!std::ranges::is_sorted(bounds) || bounds.front() < 0 ||
@@ -265,21 +266,21 @@ class mpi_member {
     }
 
     std::vector<index> equal_bounds(std::size_t length) const {
-        std::vector<index> bounds(static_cast<std::size_t>(size_) + 1);
+        std::vector<index> bounds(detail::usize(size_) + 1);
         for (int r = 0; r < size_; ++r)
-            bounds[static_cast<std::size_t>(r) + 1] = equal_share(static_cast<index>(length), size_, r).end;
+            detail::at(bounds, r + 1) = equal_share(static_cast<index>(length), size_, r).end;
         return bounds;
     }
 
     // Lengths of the parts in bytes and where they begin, for MPI's calls with varying lengths.
     template <class T>
     void lay_out(std::span<const index> bounds) {
-        const auto members = static_cast<std::size_t>(size_);
+        const auto members = detail::usize(size_);
         counts_.resize(members);
         places_.resize(members);
         for (std::size_t r = 0; r < members; ++r) {
-            counts_[r] = static_cast<int>(static_cast<std::size_t>(bounds[r + 1] - bounds[r]) * sizeof(T));
-            places_[r] = static_cast<int>(static_cast<std::size_t>(bounds[r]) * sizeof(T));
+            counts_[r] = static_cast<int>(detail::usize(bounds[r + 1] - bounds[r]) * sizeof(T));
+            places_[r] = static_cast<int>(detail::usize(bounds[r]) * sizeof(T));
         }
     }
 
@@ -295,7 +296,7 @@ class mpi_member {
                           std::span<const index> bounds) {
         bytes_of<T>(operation, whole.size());
         lay_out<T>(bounds);
-        const auto begin = static_cast<std::size_t>(bounds[static_cast<std::size_t>(rank_)]);
+        const auto begin = detail::usize(detail::at(bounds, rank_));
         put(part, whole.subspan(begin, part.size()));
         check(operation, MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_BYTE, whole.data(), counts_.data(),
                                         places_.data(), MPI_BYTE, processes_));
@@ -326,10 +327,10 @@ class mpi_member {
     void agree(detail::mpi_operation operation, std::size_t length) {
         bytes_of<T>(detail::name_of(operation), length);
         const auto mine = header_of<T>(operation, length);
-        headers_.resize(static_cast<std::size_t>(size_));
+        headers_.resize(detail::usize(size_));
         check(detail::name_of(operation), MPI_Allgather(&mine, sizeof mine, MPI_BYTE, headers_.data(),
                                                         sizeof mine, MPI_BYTE, processes_));
-        for (int r = 0; r < size_; ++r) compare(mine, headers_[static_cast<std::size_t>(r)], r);
+        for (int r = 0; r < size_; ++r) compare(mine, detail::at(headers_, r), r);
     }
 
     // data[i] = data[i] op other[i]: a loop that compilers vectorise for plain operations.
@@ -346,26 +347,25 @@ class mpi_member {
         constexpr std::size_t head = std::max(sizeof(detail::reduction_header), alignof(T));
         const std::size_t bytes = data.size() * sizeof(T);
         const std::size_t slot = head + bytes;
-        const auto everyone = static_cast<std::size_t>(size_);
+        const auto everyone = detail::usize(size_);
         const char* name = detail::name_of(operation);
         bytes_of<std::byte>(name, slot * everyone);
         const auto mine = header_of<T>(operation, data.size());
         std::byte* slots = received_.of(slot * everyone);
-        std::byte* own = slots + slot * static_cast<std::size_t>(rank_);
+        std::byte* own = slots + slot * detail::usize(rank_);
         std::memcpy(own, &mine, sizeof mine);
         if (bytes > 0) std::memcpy(own + head, data.data(), bytes);
         const int count = static_cast<int>(slot);
         check(name, MPI_Allgather(MPI_IN_PLACE, count, MPI_BYTE, slots, count, MPI_BYTE, processes_));
         for (int r = 0; r < size_; ++r) {
             detail::reduction_header other;
-            std::memcpy(&other, slots + slot * static_cast<std::size_t>(r), sizeof other);
+            std::memcpy(&other, slots + slot * detail::usize(r), sizeof other);
             compare(mine, other, r);
         }
         if (bytes == 0) return;
         std::memcpy(data.data(), slots + head, bytes);
         for (int r = 1; r < members; ++r)
-            fold_into(data.data(),
-                      reinterpret_cast<const T*>(slots + slot * static_cast<std::size_t>(r) + head),
+            fold_into(data.data(), reinterpret_cast<const T*>(slots + slot * detail::usize(r) + head),
                       data.size(), combine);
     }
 
@@ -375,9 +375,7 @@ class mpi_member {
         require_copyable<T>();
         agree<T>(detail::all_reduce_operation, data.size());
         const std::vector<index> bounds = equal_bounds(data.size());
-        const auto me = static_cast<std::size_t>(rank_);
-        const auto part = data.subspan(static_cast<std::size_t>(bounds[me]),
-                                       static_cast<std::size_t>(bounds[me + 1] - bounds[me]));
+        const auto part = detail::part(data, {detail::at(bounds, rank_), detail::at(bounds, rank_ + 1)});
         fold_pieces(detail::all_reduce_operation, std::span<const T>{data}, part,
                     std::span<const index>{bounds}, combine);
         gather_by_bounds("all_reduce", std::span<const T>{part}, data, std::span<const index>{bounds});
@@ -387,7 +385,7 @@ class mpi_member {
     template <class T, class Op>
     void fold_pieces(detail::mpi_operation operation, std::span<const T> whole, std::span<T> part,
                      std::span<const index> bounds, Op& combine) {
-        const auto everyone = static_cast<std::size_t>(size_);
+        const auto everyone = detail::usize(size_);
         const std::size_t bytes = part.size() * sizeof(T);
         const char* name = detail::name_of(operation);
         bytes_of<T>(name, part.size() * everyone);
@@ -412,26 +410,25 @@ class mpi_member {
     std::vector<int> counts_, places_, piece_counts_, piece_places_;
 };
 
-// Where the members of all processes stand: those of process q have the ranks first[q] to first[q + 1] - 1.
+// The ranks of the members of all processes: process q has the ranks first[q] to first[q + 1] - 1.
 class hybrid_layout {
   public:
     // A collective call of one thread in each process; `members` is how many this process has.
-    hybrid_layout(mpi_member& processes, int members)
-        : first_(static_cast<std::size_t>(processes.size()) + 1) {
-        std::vector<int> counts(static_cast<std::size_t>(processes.size()));
+    hybrid_layout(mpi_member& processes, int members) : first_(detail::usize(processes.size()) + 1) {
+        std::vector<int> counts(detail::usize(processes.size()));
         processes.all_gather(std::span<const int>{&members, 1}, std::span<int>{counts});
         for (std::size_t q = 0; q < counts.size(); ++q) first_[q + 1] = first_[q] + counts[q];
     }
 
     [[nodiscard]] int size() const noexcept { return first_.back(); }
-    [[nodiscard]] int first(int process) const noexcept { return first_[static_cast<std::size_t>(process)]; }
+    [[nodiscard]] int first(int process) const noexcept { return detail::at(first_, process); }
     [[nodiscard]] int process_of(int rank) const noexcept {
         return static_cast<int>(std::ranges::upper_bound(first_, rank) - first_.begin()) - 1;
     }
     // The bounds of the processes' parts of something that has `bounds` for its members.
     [[nodiscard]] std::vector<index> of_processes(std::span<const index> bounds) const {
         std::vector<index> found;
-        for (const int rank : first_) found.push_back(bounds[static_cast<std::size_t>(rank)]);
+        for (const int rank : first_) found.push_back(detail::at(bounds, rank));
         return found;
     }
 
@@ -444,14 +441,14 @@ class hybrid_layout {
 // on the thread that MPI was started for (MPI_THREAD_FUNNELED is enough).
 //
 // Reductions are folded in rank order inside a process, then over processes in theirs: the same bits on every
-// member and in every run, but not those of another division into processes.
+// member and in every run, but other bits for another division into processes.
 template <class Inner>
 class basic_hybrid_member {
   public:
     // A barrier that this member has entered and not yet left.
     using arrival_type = decltype(std::declval<Inner&>().arrive());
 
-    // All must outlive it. `layout` is that of `processes` with Inner's size.
+    // All must outlive it. `layout` is the layout of `processes` with Inner's size.
     basic_hybrid_member(Inner& inner, mpi_member& processes, const hybrid_layout& layout)
         : inner_{&inner}, processes_{&processes}, layout_{&layout} {}
 
@@ -492,7 +489,7 @@ class basic_hybrid_member {
     template <class T>
     void all_gather(std::span<const T> part, std::span<T> whole) {
         detail::check_equal_parts(rank(), size(), part.size(), whole.size());
-        std::vector<index> bounds(static_cast<std::size_t>(size()) + 1);
+        std::vector<index> bounds(detail::usize(size()) + 1);
         for (std::size_t r = 0; r < bounds.size(); ++r) bounds[r] = static_cast<index>(r * part.size());
         gather(part, whole, std::span<const index>{bounds});
     }
@@ -509,10 +506,8 @@ class basic_hybrid_member {
         std::vector<T> folded(whole.begin(), whole.end());
         inner_->all_reduce(std::span<T>{folded}, combine);
         const std::vector<index> bounds = shares_of_processes(whole.size());
-        const auto process = static_cast<std::size_t>(processes_->rank());
-        const auto ours =
-            std::span<T>{folded}.subspan(static_cast<std::size_t>(bounds[process]),
-                                         static_cast<std::size_t>(bounds[process + 1] - bounds[process]));
+        const auto process = detail::usize(processes_->rank());
+        const auto ours = detail::part(std::span<T>{folded}, {bounds[process], bounds[process + 1]});
         if (leads()) {
             // A copy: MPI may not read and write the same memory.
             const std::vector<T> of_process = folded;
@@ -527,17 +522,16 @@ class basic_hybrid_member {
     [[nodiscard]] T scan(const T& mine, Op combine) {
         const T up_to_me = inner_->scan(mine, combine);
         const T of_process = inner_->all_reduce(mine, combine);
-        std::vector<T> totals(static_cast<std::size_t>(processes_->size()), of_process);
+        std::vector<T> totals(detail::usize(processes_->size()), of_process);
         if (leads()) processes_->all_gather(std::span<const T>{&of_process, 1}, std::span<T>{totals});
         inner_->broadcast(std::span<T>{totals}, 0);
         if (processes_->rank() == 0) return up_to_me;
         T before = totals[0];
-        for (int q = 1; q < processes_->rank(); ++q)
-            before = combine(before, totals[static_cast<std::size_t>(q)]);
+        for (int q = 1; q < processes_->rank(); ++q) before = combine(before, detail::at(totals, q));
         return combine(before, up_to_me);
     }
 
-    // The first half is of the process' members alone, the second brings the processes together.
+    // In the first half the members of one process meet, in the second the processes.
     [[nodiscard]] arrival_type arrive() { return inner_->arrive(); }
     void wait(arrival_type entered) {
         inner_->wait(std::move(entered));
@@ -558,12 +552,12 @@ class basic_hybrid_member {
 
     template <class T>
     void gather(std::span<const T> part, std::span<T> whole, std::span<const index> bounds) {
-        const auto first = static_cast<std::size_t>(layout_->first(processes_->rank()));
-        const auto begin = static_cast<std::size_t>(bounds[first]);
-        const auto end = static_cast<std::size_t>(bounds[first + static_cast<std::size_t>(inner_->size())]);
+        const auto first = detail::usize(layout_->first(processes_->rank()));
+        const auto begin = detail::usize(bounds[first]);
+        const auto end = detail::usize(bounds[first + detail::usize(inner_->size())]);
         const auto ours = whole.subspan(begin, end - begin);
         std::vector<index> inside;
-        for (std::size_t r = 0; r <= static_cast<std::size_t>(inner_->size()); ++r)
+        for (std::size_t r = 0; r <= detail::usize(inner_->size()); ++r)
             inside.push_back(bounds[first + r] - bounds[first]);
         inner_->all_gather(part, ours, std::span<const index>{inside});
         if (leads()) {

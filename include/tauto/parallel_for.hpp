@@ -5,6 +5,7 @@
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <variant>
 
 #include <tauto/team.hpp>
 
@@ -59,8 +60,8 @@ bool parallel_for(team& members, index n, Body&& body, const loop_options& optio
         throw error("parallel_for over n = " + std::to_string(n) + " iterations; n must be from 0 to 2^56");
     }
     site& where = options.site != nullptr ? *options.site : detail::site_of<std::remove_cv_t<body_type>>;
-    if (options.schedule.index() == 0 && members.take_inline_call(where, n) && options.report == nullptr &&
-        !options.stop.stop_requested()) {
+    if (std::holds_alternative<adaptive>(options.schedule) && members.take_inline_call(where, n) &&
+        options.report == nullptr && !options.stop.stop_requested()) {
         detail::call_body(body, range{0, n}, 0);
         return true;
     }

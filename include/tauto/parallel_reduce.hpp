@@ -5,10 +5,10 @@
 // node (first, level) stands for the 2^level blocks from `first`, which is a multiple of 2^level, and its
 // value is always the combination of its two halves. A member that is handed a run of blocks combines it into
 // the largest nodes that fit into the run, at most two a level, and keeps those on lines of its own; the
-// caller joins what the members kept, in order. Every value of a node is made in one way only, whoever makes
-// it, so who ran what cannot be seen in the result. Nobody locks, and nobody allocates for a block.
+// caller joins what the members kept, in order. Every member computes the value of a node in the same way, so
+// the result does not show which member ran what. No member takes a lock or allocates memory for a block.
 //
-// The tree is that of pairwise summation, whose error grows with log n instead of n (Higham, "The accuracy of
+// This is the tree of pairwise summation, whose error grows with log n instead of n (Higham, "The accuracy of
 // floating point summation", SIAM J. Sci. Comput. 14, 1993).
 
 #include <algorithm>
@@ -26,6 +26,7 @@
 #include <vector>
 
 #include <tauto/parallel_for.hpp>
+#include <tauto/signed.hpp>
 
 namespace tauto {
 
@@ -37,7 +38,7 @@ struct reduce_options {
     const char* name = nullptr;     // shown in traces; must outlive the team
     // Indices of a block; 0: chosen from n. 1 where single indices are long or very unequal.
     index grain = 0;
-    // Combine in whatever order the members get there: a little faster, not the same bits every time.
+    // Combines in the order in which members finish: a little faster, but not the same bits every time.
     bool unordered = false;
 };
 
@@ -215,7 +216,8 @@ class alignas(128) partials {
     index end_ = -1;        // where the last run ended
 };
 
-// One object a member, on lines of its own; those of a small team stand in the caller's frame.
+// One object for each member, on cache lines of its own. The objects of a small team are in the caller's
+// frame.
 template <class Line>
 class member_lines {
   public:
@@ -261,7 +263,7 @@ T join_partials(std::span<partials<T>> of_members, Merge& merge) {
     std::vector<node<T>*> all;
     all.reserve(64);
     for (partials<T>& of_member : of_members) {
-        const auto middle = static_cast<std::ptrdiff_t>(all.size());
+        const auto middle = std::ssize(all);
         for (node<T>& one : of_member.nodes().nodes()) all.push_back(&one);
         const auto begin = all.begin() + middle;
         // A member gets its runs in ascending order unless it stole.
@@ -329,9 +331,7 @@ struct ordered_body {
     partials<T>* of_members;
     Leaf* leaf;
     Merge* merge;
-    void operator()(range run, int rank) const {
-        of_members[static_cast<std::size_t>(rank)].add(run, *leaf, *merge);
-    }
+    void operator()(range run, int rank) const { at(of_members, rank).add(run, *leaf, *merge); }
 };
 
 template <class T, class Fold, class Merge>
@@ -352,7 +352,7 @@ struct unordered_body {
     Merge* merge;
     void operator()(range run, int rank) const {
         const range indices{plan->block(run.begin).begin, plan->block(run.end - 1).end};
-        of_members[static_cast<std::size_t>(rank)].add((*fold)(indices), *merge);
+        at(of_members, rank).add((*fold)(indices), *merge);
     }
 };
 
@@ -360,13 +360,13 @@ inline loop_options loop_options_of(const reduce_options& options) {
     return {options.schedule, options.stop, options.site, options.report, options.name};
 }
 
-// Reduces the blocks of `plan`, of which there is at least one. leaf(b) is the value of block b, fold(r) that
-// of any indices, when `unordered`; merge(T& left, T&& right) joins neighbours.
+// Reduces the blocks of `plan`, of which there is at least one. leaf(b) is the value of block b; fold(r),
+// used when `unordered`, is the value of the indices r; merge(T& left, T&& right) joins neighbours.
 template <class T, class Leaf, class Fold, class Merge>
 T reduce_blocks(team& members, const block_plan& plan, Leaf& leaf, Fold& fold, Merge& merge,
                 const reduce_options& options) {
     const index blocks = plan.blocks();
-    const auto size = static_cast<std::size_t>(inside_loop ? 1 : members.size());
+    const auto size = usize(inside_loop ? 1 : members.size());
     if (options.unordered) {
         using body_type = unordered_body<T, Fold, Merge>;
         member_lines<typename body_type::line> of_members(size);
@@ -380,8 +380,8 @@ T reduce_blocks(team& members, const block_plan& plan, Leaf& leaf, Fold& fold, M
     }
     using body_type = ordered_body<T, Leaf, Merge>;
     const tauto::site& where = options.site != nullptr ? *options.site : site_of<body_type>;
-    if (options.schedule.index() == 0 && options.report == nullptr && !options.stop.stop_possible() &&
-        (inside_loop || members.take_inline_call(where, blocks))) {
+    if (std::holds_alternative<adaptive>(options.schedule) && options.report == nullptr &&
+        !options.stop.stop_possible() && (inside_loop || members.take_inline_call(where, blocks))) {
         partials<T> all;
         all.add({0, blocks}, leaf, merge);
         return fold_right(all.nodes(), merge);

@@ -7,21 +7,24 @@
 //
 // The adaptive schedule's protocol: one 64-bit word a member.
 //
+// A member whose own share is empty steals: it is then a thief, and the member that it takes from is its
+// victim.
+//
 // clang-format off
-// | part of the word | what a user sees                          | who changes it                          |
-// |------------------|-------------------------------------------|-----------------------------------------|
+// | part of the word | what it says                               | who changes it                          |
+// |------------------|--------------------------------------------|-----------------------------------------|
 // | begin (low 32)   | first unit of the share not yet handed out | the owner, upwards, by compare-exchange |
 // | end (high 32)    | end of the share                           | a thief, downwards, by compare-exchange |
 // clang-format on
 //
 // Invariant: the units that no member has been given yet are exactly the disjoint union of the words'
-// [begin, end), plus at most one range in the hands of each thief between its compare-exchange on the
+// [begin, end), plus at most one range that each thief holds between its compare-exchange on the
 // victim's word and its store to its own. Each compare-exchange moves units from one holder to another
-// and never copies them, so every unit is handed out exactly once; and each one that succeeds hands out at
+// and never copies them, so every unit is handed out exactly once. Each one that succeeds hands out at
 // least one unit, so the members cannot keep each other busy for ever. Only an owner whose word is empty
 // stores to it, and an empty word matches no thief's expected value.
-// A member may leave with units in its share (leaves_early): they stay in its word, where others take them,
-// and what is there when all members have come to their end is run by whoever joined them. From then on no
+// A member may leave with units in its share (leaves_early). They stay in its word, where others take them.
+// What is still there when all members have ended is run by the caller that joined them. From then on no
 // word changes, so nothing is lost or run twice.
 // (The same protocol, with the same names, is in verify/adaptive.pml.)
 
@@ -36,37 +39,45 @@
 #include <variant>
 
 #include <tauto/range.hpp>
+#include <tauto/signed.hpp>
 
 namespace tauto {
 
 // Equal contiguous shares, decided beforehand.
-struct static_ {};
+struct static_ {
+    static constexpr std::string_view name = "static";
+};
 // Chunks of `chunk` iterations, dealt round-robin by rank.
 struct static_chunk {
     index chunk = 1;
+    static constexpr std::string_view name = "static_chunk";
 };
 // Chunks of `chunk` iterations from one shared counter.
 struct dynamic {
     index chunk = 1;
+    static constexpr std::string_view name = "dynamic";
 };
 // Shrinking chunks, remaining / (2 members) but at least `chunk`, from one shared counter
 // (Polychronopoulos and Kuck, IEEE Trans. Computers C-36, 1987).
 struct guided {
     index chunk = 1;
+    static constexpr std::string_view name = "guided";
 };
 // Contiguous shares in proportion to the members' learned speeds, decided beforehand.
-struct weighted {};
+struct weighted {
+    static constexpr std::string_view name = "weighted";
+};
 // Weighted shares, eaten from the front; an idle member takes from the back of the share that would
 // finish last. In a team it also learns the speeds, and whether a loop pays for all members, some, or one.
-struct adaptive {};
+struct adaptive {
+    static constexpr std::string_view name = "adaptive";
+};
 
 using schedule = std::variant<adaptive, static_, static_chunk, dynamic, guided, weighted>;
 
 // The schedule's name as written in docs, rows and traces.
 [[nodiscard]] constexpr std::string_view name_of(const schedule& chosen) noexcept {
-    constexpr std::string_view names[] = {"adaptive", "static", "static_chunk",
-                                          "dynamic",  "guided", "weighted"};
-    return names[chosen.index()];
+    return std::visit([](const auto& kind) { return kind.name; }, chosen);
 }
 
 // The share of `rank` when n iterations are cut into `members` contiguous pieces that differ by at most one.
@@ -107,8 +118,8 @@ struct adaptive_plan {
     std::uint32_t divisor = 4;
     // Relative speeds by rank, each > 0.
     const double* speeds = nullptr;
-    // By rank, how much later than expected a member's chunk may end, as a time (units / speed). Null: nobody
-    // leaves early and every steal is worth it.
+    // By rank, how much later than expected a member's chunk may end, as a time (units / speed). Null: no
+    // member leaves early, and every steal is worth it.
     const double* margins = nullptr;
 
     [[nodiscard]] std::uint32_t units() const noexcept {
@@ -119,7 +130,7 @@ struct adaptive_plan {
     }
 };
 
-// Sets n and the unit: the smallest power of two that lets all units fit 31 bits.
+// log2 of the unit: the smallest power of two that lets all units of n iterations fit 31 bits.
 constexpr int unit_shift_for(index n) noexcept {
     const auto width = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(n)));
     return width > 31 ? width - 31 : 0;
@@ -131,7 +142,7 @@ constexpr int unit_shift_for(index n) noexcept {
 inline void weighted_bounds(index n, std::span<const double> speeds, std::span<index> bounds) noexcept {
     double total = 0;
     for (double speed : speeds) total += speed;
-    const index mean = n / static_cast<index>(speeds.size());
+    const index mean = n / std::ssize(speeds);
     // At most 16 elements (a cache line of floats), and off by at most 1 % of a share.
     const auto limit = static_cast<std::uint64_t>(std::clamp<index>(mean / 60, 1, 16));
     const auto step = static_cast<index>(std::bit_floor(limit));
@@ -139,11 +150,24 @@ inline void weighted_bounds(index n, std::span<const double> speeds, std::span<i
     bounds[0] = 0;
     for (std::size_t rank = 0; rank + 1 < speeds.size(); ++rank) {
         sum += speeds[rank];
-        const auto exact = static_cast<index>(static_cast<double>(n) * (sum / total) + 0.5);
+        const auto exact = static_cast<index>(detail::as_double(n) * (sum / total) + 0.5);
         const index rounded = (exact + step / 2) / step * step;
         bounds[rank + 1] = std::clamp(rounded, bounds[rank], n);
     }
     bounds[speeds.size()] = n;
+}
+
+// Stores each member's share between the bounds into its word, before anybody takes from it: share_of(rank)
+// gives the word of a member. O(members).
+template <class ShareOf>
+void deal_shares(const adaptive_plan& plan, std::span<const index> bounds, ShareOf&& share_of) noexcept {
+    const auto unit = [&](int rank) {
+        return rank == plan.members ? plan.units()
+                                    : static_cast<std::uint32_t>(detail::at(bounds, rank) >> plan.unit_shift);
+    };
+    for (int rank = 0; rank < plan.members; ++rank) {
+        share_of(rank).store(detail::pack_share(unit(rank), unit(rank + 1)), std::memory_order_relaxed);
+    }
 }
 
 // How many units of the `left` ones an owner takes from the front.
@@ -176,9 +200,10 @@ inline double in_hand(const adaptive_plan& plan, std::uint32_t left) noexcept {
     return 0.5 * std::max(plan.grain, left);
 }
 
-// True when the others would come to the end without `rank` sooner than its next chunk might: then it should
-// leave what its share has to them. That is so near the end of a loop when a slow member would begin a long
-// iteration, or one that is often held up would begin any. O(members), near the end only.
+// True when the others would finish the loop without `rank` sooner than its next chunk might end: then it
+// should leave the rest of its share to them. This happens near the end of a loop, when a slow member would
+// begin a long iteration, or when a member that is often held up would begin any. O(members), near the end
+// only.
 template <class ShareOf>
 bool leaves_early(const adaptive_plan& plan, ShareOf&& share_of, int rank) noexcept {
     if (plan.margins == nullptr) return false;
@@ -186,7 +211,7 @@ bool leaves_early(const adaptive_plan& plan, ShareOf&& share_of, int rank) noexc
     if (left == 0) return false;
     const double count = front_count(plan, left);
     const double chunk_end = count / plan.speeds[rank] + plan.margins[rank];
-    // All shares end at about the same time, so the own one tells how far off the end is.
+    // All shares end at about the same time, so this member's share tells how far off the end is.
     if (left / plan.speeds[rank] > 2 * chunk_end) return false;
     double units = left;
     double speed = 0;
@@ -224,7 +249,7 @@ range steal_from(const adaptive_plan& plan, ShareOf&& share_of, int thief, int v
     const std::uint32_t left = detail::share_size(word);
     if (left == 0) return {};
     const double speed = plan.speeds[thief];
-    const double part = static_cast<double>(left) * (speed / (speed + plan.speeds[victim]));
+    const double part = detail::as_double(left) * (speed / (speed + plan.speeds[victim]));
     // Less than a grain is not worth a transfer, and a rest below that is better taken whole.
     const std::uint32_t wanted = std::max(plan.grain, static_cast<std::uint32_t>(part + 0.5));
     const std::uint32_t count =
@@ -251,7 +276,7 @@ int last_to_finish(const adaptive_plan& plan, ShareOf&& share_of, int thief) noe
     for (int step = 1; step < plan.members; ++step) {
         const int rank = (thief + step) % plan.members;
         const std::uint32_t left = detail::share_size(share_of(rank).load(std::memory_order_relaxed));
-        const double time = static_cast<double>(left) / plan.speeds[rank];
+        const double time = detail::as_double(left) / plan.speeds[rank];
         if (left > 0 && time > longest) {
             longest = time;
             latest = rank;
@@ -284,15 +309,39 @@ range adaptive_next(const adaptive_plan& plan, ShareOf&& share_of, int rank, int
     return adaptive_next(plan, share_of, victim_of, rank, steals);
 }
 
+// What one member of an adaptive loop may do besides taking from its own share.
+struct adaptive_rights {
+    // A look at the other shares costs one transfer at the end of a loop; in loops of a few microseconds only
+    // the caller, who would wait anyway, looks for more.
+    bool steal = true;
+    bool leave = false;  // near the loop's end, see leaves_early
+};
+
+// What `rank` runs first, or after a chunk (`begun`); empty when it has come to its end. It leaves early
+// (`left_early`) with units in its share. `own` is share_of(rank): a member's first chunk needs no other
+// line.
+template <class ShareOf, class VictimOf>
+range member_next(const adaptive_plan& plan, adaptive_rights may, std::atomic<std::uint64_t>& own,
+                  ShareOf&& share_of, VictimOf&& victim_of, int rank, bool begun, int& steals,
+                  bool& left_early) noexcept {
+    if (begun && may.leave && leaves_early(plan, share_of, rank)) {
+        left_early = true;
+        return {};
+    }
+    const range chunk = take_front(plan, own);
+    if (!chunk.empty() || !may.steal) return chunk;
+    return adaptive_next(plan, share_of, victim_of, rank, steals);
+}
+
 // The whole state of one loop under any schedule. Members call next(rank), each with its own rank,
 // concurrently, until it answers an empty range. A worksharing is built once for `max_members` and reset
 // for each loop; reset must not run together with next.
 class worksharing {
   public:
     explicit worksharing(int max_members)
-        : lines_(std::make_unique<line[]>(static_cast<std::size_t>(max_members))),
-          speeds_(std::make_unique<double[]>(static_cast<std::size_t>(max_members))),
-          bounds_(std::make_unique<index[]>(static_cast<std::size_t>(max_members) + 1)),
+        : lines_(std::make_unique<line[]>(detail::usize(max_members))),
+          speeds_(std::make_unique<double[]>(detail::usize(max_members))),
+          bounds_(std::make_unique<index[]>(detail::usize(max_members) + 1)),
           max_members_(max_members) {}
 
     // n ≥ 0 iterations; speeds[rank] > 0 are relative, one a member, at most max_members of them.
@@ -303,22 +352,30 @@ class worksharing {
     [[nodiscard]] range next(int rank) noexcept;
 
     // Successful steals of `rank` since reset.
-    [[nodiscard]] int steals(int rank) const noexcept {
-        return lines_[static_cast<std::size_t>(rank)].steals;
-    }
+    [[nodiscard]] int steals(int rank) const noexcept { return detail::at(lines_, rank).steals; }
     [[nodiscard]] int max_members() const noexcept { return max_members_; }
 
   private:
     // One cache line and its neighbour (the prefetcher pairs them) a member.
     struct alignas(128) line {
         std::atomic<std::uint64_t> share{0};
-        index cursor =
-            0;  // static_chunk: next chunk; static_, weighted: 1 once handed out. The owner's alone.
+        // Only the owner's. static_chunk: its next chunk; static_ and weighted: 1 once handed out.
+        index cursor = 0;
         int steals = 0;
     };
-    range next_static_chunk(line& own, int rank) const noexcept;
-    range next_dynamic() noexcept;
-    range next_guided() noexcept;
+    range next_of(const static_&, line& own, int rank) const noexcept {
+        return own.cursor++ == 0 ? equal_share(plan_.n, plan_.members, rank) : range{};
+    }
+    range next_of(const static_chunk&, line& own, int rank) const noexcept;
+    range next_of(const dynamic&, line&, int) noexcept;
+    range next_of(const guided&, line&, int) noexcept;
+    range next_of(const weighted&, line& own, int rank) const noexcept {
+        return own.cursor++ == 0 ? range{detail::at(bounds_, rank), detail::at(bounds_, rank + 1)} : range{};
+    }
+    range next_of(const adaptive&, line& own, int rank) noexcept {
+        return adaptive_next(
+            plan_, [this](int r) -> auto& { return detail::at(lines_, r).share; }, rank, own.steals);
+    }
 
     std::unique_ptr<line[]> lines_;
     std::unique_ptr<double[]> speeds_;
@@ -334,32 +391,32 @@ inline void worksharing::reset(const schedule& chosen, index n, std::span<const 
     chosen_ = chosen;
     plan_ = {.n = n,
              .unit_shift = unit_shift_for(n),
-             .members = static_cast<int>(speeds.size()),
+             .members = detail::int_size(speeds),
              .grain = 1,
              .divisor = 4,
              .speeds = speeds_.get()};
     std::copy(speeds.begin(), speeds.end(), speeds_.get());
-    chunk_ = 1;
-    if (const auto* fixed = std::get_if<static_chunk>(&chosen)) chunk_ = fixed->chunk;
-    if (const auto* shared = std::get_if<dynamic>(&chosen)) chunk_ = shared->chunk;
-    if (const auto* shrinking = std::get_if<guided>(&chosen)) chunk_ = shrinking->chunk;
-    chunk_ = std::clamp<index>(chunk_, 1, std::max<index>(n, 1));
+    const index chunk = std::visit(
+        [](const auto& kind) -> index {
+            if constexpr (requires { kind.chunk; }) return kind.chunk;
+            return 1;
+        },
+        chosen);
+    chunk_ = std::clamp<index>(chunk, 1, std::max<index>(n, 1));
     counter_.store(0, std::memory_order_relaxed);
     weighted_bounds(n, speeds, {bounds_.get(), speeds.size() + 1});
     for (int rank = 0; rank < plan_.members; ++rank) {
-        line& own = lines_[static_cast<std::size_t>(rank)];
+        line& own = detail::at(lines_, rank);
         own.cursor = 0;
         own.steals = 0;
-        const auto unit = [&](int r) {
-            return static_cast<std::uint32_t>(r == plan_.members
-                                                  ? plan_.units()
-                                                  : bounds_[static_cast<std::size_t>(r)] >> plan_.unit_shift);
-        };
-        own.share.store(detail::pack_share(unit(rank), unit(rank + 1)), std::memory_order_relaxed);
     }
+    deal_shares(
+        plan_, {bounds_.get(), speeds.size() + 1}, [this](int rank) -> auto& {
+            return detail::at(lines_, rank).share;
+        });
 }
 
-inline range worksharing::next_static_chunk(line& own, int rank) const noexcept {
+inline range worksharing::next_of(const static_chunk&, line& own, int rank) const noexcept {
     const index chunks = plan_.n / chunk_ + (plan_.n % chunk_ != 0 ? 1 : 0);
     const index chunk = own.cursor * plan_.members + rank;
     if (chunk >= chunks) return {};
@@ -367,7 +424,7 @@ inline range worksharing::next_static_chunk(line& own, int rank) const noexcept 
     return {chunk * chunk_, chunk == chunks - 1 ? plan_.n : (chunk + 1) * chunk_};
 }
 
-inline range worksharing::next_dynamic() noexcept {
+inline range worksharing::next_of(const dynamic&, line&, int) noexcept {
     // A bare fetch_add could overflow for n near 2^63 when members keep asking.
     if (counter_.load(std::memory_order_relaxed) >= plan_.n) return {};
     const index begin = counter_.fetch_add(chunk_, std::memory_order_relaxed);
@@ -375,7 +432,7 @@ inline range worksharing::next_dynamic() noexcept {
     return {begin, chunk_ > plan_.n - begin ? plan_.n : begin + chunk_};
 }
 
-inline range worksharing::next_guided() noexcept {
+inline range worksharing::next_of(const guided&, line&, int) noexcept {
     index begin = counter_.load(std::memory_order_relaxed);
     for (;;) {
         const index left = plan_.n - begin;
@@ -388,25 +445,8 @@ inline range worksharing::next_guided() noexcept {
 }
 
 inline range worksharing::next(int rank) noexcept {
-    line& own = lines_[static_cast<std::size_t>(rank)];
-    const auto once = [&](range whole) { return own.cursor++ == 0 ? whole : range{}; };
-    switch (chosen_.index()) {
-        case 1:
-            return once(equal_share(plan_.n, plan_.members, rank));
-        case 2:
-            return next_static_chunk(own, rank);
-        case 3:
-            return next_dynamic();
-        case 4:
-            return next_guided();
-        case 5:
-            return once(
-                {bounds_[static_cast<std::size_t>(rank)], bounds_[static_cast<std::size_t>(rank) + 1]});
-        default:
-            return adaptive_next(
-                plan_, [this](int r) -> auto& { return lines_[static_cast<std::size_t>(r)].share; }, rank,
-                own.steals);
-    }
+    line& own = detail::at(lines_, rank);
+    return std::visit([&](const auto& kind) { return next_of(kind, own, rank); }, chosen_);
 }
 
 }  // namespace tauto

@@ -37,6 +37,7 @@
 #include <tauto/machine.hpp>
 #include <tauto/member.hpp>
 #include <tauto/schedule.hpp>
+#include <tauto/signed.hpp>
 #include <tauto/wait.hpp>
 
 namespace tauto {
@@ -112,8 +113,8 @@ struct loop_state;
 // What a launched member is to do with its mailbox.
 enum class launch_mode : std::uint32_t { fixed, shared, adaptive, end };
 
-// Two cache lines: the first is what a launch and a thief touch, the second what an adaptive loop needs to
-// begin without reading a third one (170 ns each between the cores measured here).
+// Two cache lines. A launch and a thief (schedule.hpp) touch the first; the second has what an adaptive loop
+// needs to begin without reading a third one (170 ns each between the cores measured here).
 struct alignas(128) mailbox {
     std::atomic<std::uint32_t> ticket{0};
     std::atomic<std::uint32_t> parked{0};
@@ -125,11 +126,8 @@ struct alignas(128) mailbox {
     launch_mode mode = launch_mode::fixed;
     int position = 0;  // of this member among the loop's participants
     adaptive_plan plan;
+    adaptive_rights may;
     bool cancellable = false;
-    // A look at the other shares costs a worker one transfer at the end of its loop; in loops of a few
-    // microseconds only the caller, who would wait anyway, looks for more.
-    bool may_steal = true;
-    bool may_leave = false;  // near the loop's end, see leaves_early
 };
 
 struct alignas(128) report_line {
@@ -155,7 +153,7 @@ std::vector<int> default_team_cpus(const machine_record& machine);
 class team {
   public:
     // Starts the members. Throws tauto::error for a CPU that does not exist or is not allowed, a negative
-    // size, or when the system gives no thread. A refused pin is no error: see pinned().
+    // size, or when the system gives no thread. A refused pin is not an error: see pinned().
     explicit team(team_options options = {});
     // Waits for a loop of another thread, ends the members, gives the constructing thread its CPUs back.
     ~team();
@@ -166,7 +164,7 @@ class team {
     // The CPU of each member, by rank.
     [[nodiscard]] const std::vector<int>& cpus() const noexcept;
     [[nodiscard]] wait_policy wait() const noexcept;
-    // More members than CPUs: nobody spins.
+    // True with more members than CPUs: then no member spins.
     [[nodiscard]] bool oversubscribed() const noexcept;
     // False when the system refused to pin a member; notes() says which and why.
     [[nodiscard]] bool pinned() const noexcept;
@@ -178,7 +176,7 @@ class team {
     // rank 0. The members meet in the member's collectives (member.hpp).
     //
     // The first exception that leaves a body is rethrown here; the other members leave at the collective that
-    // they wait in or come to next, through an exception that is no std::exception. A member that returns
+    // they wait in or call next, through an exception that is not a std::exception. A member that returns
     // while others wait for it is a tauto::error. The team stays usable. Calls from several threads take
     // turns. A run or parallel_for inside a body stays on the member that calls it: such a run has one
     // member. Throws tauto::stopped when options.stop was requested before the last collective.
@@ -200,7 +198,7 @@ class team {
     [[nodiscard]] bool take_inline_call(const tauto::site& where, index n) noexcept {
         const int id = where.id_.load(std::memory_order_relaxed);
         if (id < 0) return false;
-        const auto* record = records_[static_cast<std::size_t>(id)].load(std::memory_order_acquire);
+        const auto* record = detail::at(records_, id).load(std::memory_order_acquire);
         if (record == nullptr) return false;
         auto* model =
             record->models[std::bit_width(static_cast<std::uint64_t>(n))].load(std::memory_order_acquire);

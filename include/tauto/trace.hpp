@@ -1,8 +1,8 @@
 #pragma once
 // A timeline of every chunk, for ui.perfetto.dev: one track a CPU, one slice a chunk.
 //
-// TAUTO_TRACE=file.json in the environment switches it on for the whole program; without it a chunk costs one
-// predicted branch.
+// TAUTO_TRACE=file.json in the environment switches it on for the whole program. Without it a chunk costs one
+// predicted branch more.
 
 #include <atomic>
 #include <cstdint>
@@ -26,7 +26,7 @@ std::int64_t stop();
 [[nodiscard]] std::int64_t now_nanoseconds() noexcept;
 
 // One chunk run by the calling thread; `stolen` chunks are coloured apart. `name` must be a literal or
-// outlive the trace. At most 2^20 slices a thread are kept, the number of those dropped is in the file.
+// outlive the trace. At most 2^20 slices a thread are kept; the file says how many were dropped.
 void record_chunk(const char* name, int rank, range chunk, bool stolen, std::int64_t begin_nanoseconds,
                   std::int64_t end_nanoseconds) noexcept;
 

@@ -39,16 +39,16 @@ void futex_wake_all(const std::atomic<std::uint32_t>& word) noexcept;
 
 // Spins until *word differs from `current` or the budget is used. UMWAIT is used where the CPU has it once
 // the wait is longer than a few microseconds. Returns the last value seen.
-// Pairs with the release store of whoever changes the word.
+// Pairs with the release store of the thread that changes the word.
 std::uint32_t spin_while_equal(const std::atomic<std::uint32_t>& word, std::uint32_t current,
                                std::int64_t budget_ticks) noexcept;
 
 // How long to spin, learned from how long the recent waits were.
 //
-// Spinning up to the cost of a wake-up and then sleeping costs at most twice what a prophet would pay
-// (Karlin et al., "Empirical studies of competitive spinning", SOSP 1991). Where recent gaps are short,
-// spinning through them is right; where they are longer than the cap, the wake-up's cost is all that is
-// risked.
+// Spinning up to the cost of a wake-up and then sleeping costs at most twice the optimal offline choice
+// (competitive ratio 2; Karlin et al., "Empirical studies of competitive spinning", SOSP 1991). Where recent
+// gaps are short, spinning through them is right; where they are longer than the cap, the wake-up's cost is
+// all that is risked.
 class spin_budget {
   public:
     spin_budget(wait_policy policy, bool oversubscribed) noexcept;

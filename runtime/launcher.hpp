@@ -1,0 +1,104 @@
+#pragma once
+// The members of a team: their threads, and the protocol by which the caller hands them work and waits for
+// it. Its table and its invariant stand in team.hpp.
+
+#include <pthread.h>
+
+#include <atomic>
+#include <exception>
+#include <memory>
+#include <span>
+#include <stop_token>
+#include <utility>
+#include <vector>
+
+#include <tauto/team.hpp>
+
+#include "pinning.hpp"
+
+namespace tauto::detail {
+
+// One loop in flight. Written by the caller before the launch; members read it, and write only `failed`,
+// `failure` (only the member that set `failed`) and, through it, the schedule's shared state.
+struct loop_state {
+    std::span<mailbox> boxes;
+    std::vector<int> ranks;     // participants; [0] is the caller
+    std::vector<index> bounds;  // of the fixed ranges, by position in `ranks`, one more than participants
+    adaptive_loop adaptive;
+    worksharing* shared = nullptr;
+    const std::stop_token* stop = nullptr;  // null when the loop cannot be cancelled
+    const char* name = nullptr;
+    std::int64_t launch_ticks = 0;
+    // On a line of its own, which stays in every member's cache: written only when a body has thrown.
+    alignas(128) std::atomic<bool> failed{false};
+    alignas(128) std::exception_ptr failure;
+
+    [[nodiscard]] int width() const noexcept { return int_size(ranks); }
+    [[nodiscard]] bool should_stop(bool cancellable) const noexcept {
+        return failed.load(std::memory_order_relaxed) || (cancellable && stop->stop_requested());
+    }
+};
+
+// While it lives, the calling thread counts as inside a loop body.
+class inside_body {
+  public:
+    inside_body() noexcept : outer_(std::exchange(inside_loop, true)) {}
+    ~inside_body() { inside_loop = outer_; }
+    inside_body(const inside_body&) = delete;
+    inside_body& operator=(const inside_body&) = delete;
+
+  private:
+    bool outer_;
+};
+
+// Used by one thread at a time: the one that has the team's turn.
+struct launcher {
+    launcher(pinning& pins, wait_policy wait, bool oversubscribed);
+    launcher(const launcher&) = delete;
+    launcher& operator=(const launcher&) = delete;
+
+    // What the next fork_and_join runs. Its user fills it in, and the participants' shares.
+    loop_state loop;
+    std::unique_ptr<mailbox[]> boxes;        // by rank, as all below
+    std::unique_ptr<report_line[]> reports;  // of the last loop
+    std::vector<int> everyone;               // 0, 1, … size - 1
+
+    [[nodiscard]] int size() const noexcept { return int_size(everyone); }
+
+    // Makes `loop` one of one iteration for each of the first `width` ranks.
+    void deal_one_each(int width, const char* name);
+    // Launches loop.ranks[1..], runs the caller's part, joins, rethrows.
+    void fork_and_join(const loop_call& call, launch_mode mode);
+    [[nodiscard]] index iterations_done() const noexcept;
+
+    void start_workers();
+    void stop_workers() noexcept;
+    // True in a child of fork, where only the thread that forked lives on.
+    [[nodiscard]] bool workers_lost() const noexcept;
+    void recover_after_fork();
+
+  private:
+    struct worker {
+        launcher* owner = nullptr;
+        int rank = 0;
+        pthread_t thread{};
+        bool started = false;
+    };
+    static void* worker_main(void* argument);
+    void worker_loop(int rank) noexcept;
+    void launch(const loop_call& call, int position, launch_mode mode, range fixed) noexcept;
+    void wake_parked(std::span<const int> ranks) noexcept;
+    void run_member(int rank) noexcept;
+    void join(int rank);
+    void run_what_was_left();
+
+    pinning& pins_;
+    wait_policy wait_;
+    bool oversubscribed_;
+    std::vector<worker> workers_;  // [0] is unused
+    std::atomic<unsigned> fork_generation_;
+    // Written at each join, so not on the line from which the workers read `boxes` and `reports`.
+    alignas(128) spin_budget join_budget_;
+};
+
+}  // namespace tauto::detail

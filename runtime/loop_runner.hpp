@@ -1,0 +1,43 @@
+#pragma once
+// One loop from its call to its report, under each schedule.
+
+#include <span>
+#include <vector>
+
+#include <tauto/team.hpp>
+
+#include "launcher.hpp"
+#include "recorder.hpp"
+
+namespace tauto::detail {
+
+// Runs the loop on the calling thread alone. True when every iteration ran, as all below.
+bool run_inline(const loop_call& call);
+
+class loop_runner {
+  public:
+    loop_runner(launcher& members, const recorder& known);
+    // static_, static_chunk, dynamic and guided: all members, nothing learned.
+    bool run_schedule(const loop_call& call);
+    // All members, with shares by the speeds in the model, which learns from this call.
+    bool run_weighted(const loop_call& call, loop_model& model);
+    // As many members as the model says.
+    bool run_adaptive(const loop_call& call, loop_model& model);
+
+  private:
+    bool run_first_call(const loop_call& call, loop_model& model);
+    bool run_forked_adaptive(const loop_call& call, loop_model& model);
+    void run_shared(const loop_call& call, std::span<const double> speeds);
+    void prepare(const loop_call& call, std::span<const int> ranks);
+    [[nodiscard]] std::span<const int> ranks_for(const loop_call& call) const noexcept;
+    void record_members(loop_model& model, std::int64_t end) const;
+    // Reports the loop; true when every iteration of it ran.
+    bool finish(const loop_call& call) const;
+
+    launcher& members_;
+    const recorder& known_;
+    worksharing shared_;
+    std::vector<double> equal_speeds_;
+};
+
+}  // namespace tauto::detail

@@ -1,0 +1,54 @@
+#include "recorder.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+
+namespace tauto::detail {
+namespace {
+
+// Ticks that launching and joining the first `width` members takes at best.
+double measure_fork_join(launcher& members, int width) {
+    const loop_call empty{[](const void*, range, int) {}, nullptr, width, nullptr, nullptr};
+    members.deal_one_each(width, nullptr);
+    std::int64_t least = std::numeric_limits<std::int64_t>::max();
+    for (int repeat = 0; repeat < 8; ++repeat) {
+        const std::int64_t start = ticks();
+        members.fork_and_join(empty, launch_mode::fixed);
+        least = std::min(least, ticks() - start);
+    }
+    return as_double(least);
+}
+
+}  // namespace
+
+void recorder::measure_launches(launcher& members, const std::vector<int>& cpus) {
+    const int size = members.size();
+    // Widths that can matter: one, powers of two, all.
+    std::set<int> widths{1, size};
+    for (int width = 2; width < size; width *= 2) widths.insert(width);
+    options_.microsecond = 1000 * ticks_per_nanosecond();
+    for (const int width : widths) {
+        const std::set<int> distinct(cpus.begin(), cpus.begin() + width);
+        fork_ticks_ = width > 1 ? measure_fork_join(members, width) : 0;
+        options_.widths.push_back({width, fork_ticks_, int_size(distinct)});
+    }
+}
+
+loop_model& recorder::model_of(std::atomic<site_record*>& slot, index n) {
+    site_record* record = slot.load(std::memory_order_relaxed);
+    if (record == nullptr) {
+        record = records_.emplace_back(std::make_unique<site_record>()).get();
+        // Pairs with the acquire load in take_inline_call.
+        slot.store(record, std::memory_order_release);
+    }
+    std::atomic<loop_model*>& of_size = record->models[std::bit_width(static_cast<std::uint64_t>(n))];
+    loop_model* model = of_size.load(std::memory_order_relaxed);
+    if (model == nullptr) {
+        model = models_.emplace_back(std::make_unique<loop_model>(options_)).get();
+        of_size.store(model, std::memory_order_release);
+    }
+    return *model;
+}
+
+}  // namespace tauto::detail
