@@ -71,8 +71,8 @@ class aligned_floats {
         if (memory == nullptr) throw std::bad_alloc{};
         return std::fill_n(static_cast<float*>(memory), bytes / sizeof(float), 0.0F) - bytes / sizeof(float);
     }
-    // Fresh pages come as zeros, so whoever writes a page first is the first to touch it. One huge page more
-    // than is needed is asked for, and what sticks out of whole huge pages is given back.
+    // Fresh pages come as zeros, so the thread that writes a page first is the first to touch it. One huge
+    // page more than needed is requested, and what lies outside of whole huge pages is given back.
     static float* map(std::size_t bytes) {
         const std::size_t asked = bytes + huge_page_bytes;
         void* memory = ::mmap(nullptr, asked, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -3,7 +3,6 @@
 // Method: M. R. Hestenes, E. Stiefel, J. Res. Natl. Bur. Stand. 49 (1952) 409, without preconditioning.
 
 #include <algorithm>
-#include <cmath>
 #include <concepts>
 #include <cstdint>
 #include <utility>
@@ -60,10 +59,6 @@ class conjugate_gradient {
 
     const aligned_floats& solution() const noexcept { return x_; }
     std::int64_t iterations() const noexcept { return iterations_; }
-    /// ||r|| / ||b|| by the recurrence; the true residual needs one more product.
-    double estimated_residual() const noexcept {
-        return b_squared_ > 0.0F ? std::sqrt(double{r_squared_} / double{b_squared_}) : 0.0;
-    }
 
     /// Of one iteration on n unknowns: the product and the four vector operations.
     static constexpr double flops_per_iteration(double n) noexcept { return 2.0 * n * n + 10.0 * n; }
@@ -79,13 +74,5 @@ class conjugate_gradient {
     float r_squared_ = 0.0F;
     std::int64_t iterations_ = 0;
 };
-
-/// Solves from x = 0 until finished. Returns the state: solution, iterations, residual.
-template <matrix_product Product>
-conjugate_gradient cg_solve(const aligned_floats& b, Product&& product, const solve_limits& limits = {}) {
-    conjugate_gradient state{b};
-    while (!state.finished(limits)) state.iterate(product);
-    return state;
-}
 
 }  // namespace tauto

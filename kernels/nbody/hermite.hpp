@@ -65,12 +65,13 @@ class hermite {
     /// all particles then: kernels read indices in whole registers.
     std::span<const std::size_t> due(double time, std::vector<std::size_t>& list) const;
 
-    /// Predicts the sources [first, last) and, where that is no multiple of 8, up to 7 behind them.
+    /// Predicts the sources [first, last) and, where their number is not a multiple of 8, up to 7 behind
+    /// them.
     void predict_sources(double time, std::size_t first, std::size_t last) noexcept;
 
     /// Of one particle: acceleration and jerk, for the 6th order snap too.
     std::size_t force_columns() const noexcept { return options_.order == 4 ? 6 : 9; }
-    /// What a step changes: the columns of the state from step_of on, so many.
+    /// Columns of the state that a step changes: this many, from step_of on.
     std::size_t changed_columns() const noexcept { return options_.order == 4 ? 13 : 19; }
     /// Writes changed columns back to the particles `which`, whose time becomes `time`. `values` holds the
     /// columns one after the other.
@@ -121,7 +122,7 @@ class target_block {
     /// At the start: takes the forces as they are.
     void accept_forces() noexcept;
 
-    /// Column `column` of the packed state: those of particles.hpp up to what changes.
+    /// Column `column` of the packed state: the columns of particles.hpp, up to the last one that changes.
     std::span<double> packed(std::size_t column) noexcept { return packed_[column].first(size()); }
     /// Writes the packed state back to `to`, which is the system.
     void put(double time, hermite& to) const noexcept;

@@ -23,7 +23,7 @@ class line_reader {
   public:
     line_reader(std::istream& stream, const std::string& name) : stream_{stream}, name_{name} {}
 
-    /// The next line that is no remark and not empty. False at the end.
+    /// The next line that is neither a remark nor empty. False at the end.
     bool next() {
         while (std::getline(stream_, line_)) {
             ++number_;
@@ -116,7 +116,7 @@ snapshot read_snapshot(std::istream& stream, const std::string& name) {
     if (!lines.next()) lines.refuse_end("it is empty; a snapshot begins with '" + std::string{title} + "'");
     if (lines.line() != title)
         lines.refuse("found '" + lines.line().substr(0, 40) + "', need '" + std::string{title} +
-                     "'; this is no snapshot of tautochrone");
+                     "'; this is not a snapshot of tautochrone");
     const std::size_t count = read_count(lines);
     const double time = lines.number(value_of(lines, "time"));
     // Grown line by line: the memory follows what is there, not what the header claims.

@@ -107,6 +107,16 @@ void for_bodies_of(part mine, std::span<const contact_list* const> lists, Apply&
     }
 }
 
+// The elements of `all` that belong to a part.
+template <class T>
+std::span<T> in_part(std::vector<T>& all, part which) {
+    return std::span{all}.subspan(which.begin, which.end - which.begin);
+}
+template <class T>
+std::span<const T> in_part(const std::vector<T>& all, part which) {
+    return std::span{all}.subspan(which.begin, which.end - which.begin);
+}
+
 std::uint64_t hash_of(double value, std::uint64_t seed) {
     return fnv1a(std::string_view{reinterpret_cast<const char*>(&value), sizeof value}, seed);
 }
@@ -140,7 +150,7 @@ world::world(const scene& wanted, std::vector<body> bodies, vector2 size)
     end_.resize(cells());
 }
 
-// Whoever is pushed through a wall belongs to the cell beside it. The last column and row are wider.
+// A body that is pushed through a wall belongs to the cell beside it. The last column and row are wider.
 std::size_t world::cell_of(vector2 position) const {
     const auto at = [&](double coordinate, std::size_t count) {
         const double cell = std::clamp(coordinate / cell_size_, 0.0, static_cast<double>(count - 1));
@@ -158,8 +168,7 @@ void world::place(part of_bodies) {
 void world::fill(part of_cells) {
     if (of_cells.begin >= of_cells.end) return;
     std::uint32_t before = 0;
-    std::fill(end_.begin() + static_cast<std::ptrdiff_t>(of_cells.begin),
-              end_.begin() + static_cast<std::ptrdiff_t>(of_cells.end), 0U);
+    std::ranges::fill(in_part(end_, of_cells), 0U);
     for (const std::uint32_t cell : cell_) {
         before += cell < of_cells.begin;
         if (cell >= of_cells.begin && cell < of_cells.end) ++end_[cell];
@@ -217,8 +226,7 @@ void world::collide(part of_bodies, contact_list& list) const {
 }
 
 void world::count(part of_bodies, std::span<const contact_list* const> lists) {
-    std::fill(touching_.begin() + static_cast<std::ptrdiff_t>(of_bodies.begin),
-              touching_.begin() + static_cast<std::ptrdiff_t>(of_bodies.end), 0U);
+    std::ranges::fill(in_part(touching_, of_bodies), 0U);
     for_bodies_of(of_bodies, lists, [this](std::uint32_t i, const contact&, double) { ++touching_[i]; });
 }
 
@@ -280,13 +288,8 @@ void world::find_reaches(part of_bodies) {
 }
 
 void world::take(const world& other, part of_bodies) {
-    const auto copy = [&](const auto& from, auto& to) {
-        std::copy(from.begin() + static_cast<std::ptrdiff_t>(of_bodies.begin),
-                  from.begin() + static_cast<std::ptrdiff_t>(of_bodies.end),
-                  to.begin() + static_cast<std::ptrdiff_t>(of_bodies.begin));
-    };
-    copy(other.bodies_, bodies_);
-    copy(other.heights_, heights_);
+    std::ranges::copy(in_part(other.bodies_, of_bodies), in_part(bodies_, of_bodies).begin());
+    std::ranges::copy(in_part(other.heights_, of_bodies), in_part(heights_, of_bodies).begin());
     find_reaches(of_bodies);
 }
 
@@ -305,12 +308,11 @@ void world::advance() {
 }
 
 bool world::moves_like(const world& other, part of_bodies) const {
-    const auto begin = static_cast<std::ptrdiff_t>(of_bodies.begin);
-    return std::equal(bodies_.begin() + begin, bodies_.begin() + static_cast<std::ptrdiff_t>(of_bodies.end),
-                      other.bodies_.begin() + begin, [](const body& a, const body& b) {
-                          return a.position == b.position && a.velocity == b.velocity && a.axis == b.axis &&
-                                 a.spin == b.spin;
-                      });
+    return std::ranges::equal(in_part(bodies_, of_bodies), in_part(other.bodies_, of_bodies),
+                              [](const body& a, const body& b) {
+                                  return a.position == b.position && a.velocity == b.velocity &&
+                                         a.axis == b.axis && a.spin == b.spin;
+                              });
 }
 
 std::uint64_t world::hash() const {

@@ -10,8 +10,8 @@
 // A body with n contacts takes part in each of them with 1/n of its mass, and then moves with the mean of its
 // n parts: so no contact can add energy, and each keeps momentum (R. Tonge, F. Benevolenski, A. Voroshilov,
 // Mass splitting for jitter-free parallel rigid body simulation, ACM Transactions on Graphics 31 (2012) 105).
-// There is no friction. Overlap is undone little by little by moving bodies, which adds no velocity. Time
-// goes on by the semi-implicit Euler method.
+// There is no friction. Overlap is undone little by little by moving bodies, which adds no velocity. Steps in
+// time use the semi-implicit Euler method.
 
 #include <cstddef>
 #include <cstdint>
@@ -57,16 +57,16 @@ class world {
     static constexpr std::size_t grain = 32;
 
     /// Every second body a box; sizes, places, directions and velocities from the seed; no two overlap.
-    /// Throws error for a scene that cannot be.
+    /// Throws error for an impossible scene.
     explicit world(const scene& wanted);
     /// These bodies in a box of this size.
     world(const scene& wanted, std::vector<body> bodies, vector2 size);
 
     std::span<const body> bodies() const noexcept { return bodies_; }
-    /// Of the bodies' centres; apart from them, so that whoever looks for some of them need not read all.
+    /// Of the bodies' centres; stored apart, so that a search for some bodies need not read all of them.
     std::span<const double> heights() const noexcept { return heights_; }
     std::span<const double> radii() const noexcept { return radii_; }
-    /// Of bodies [grain k, grain (k + 1)): whoever looks for bodies at some height passes over most at once.
+    /// Of bodies [grain k, grain (k + 1)): a search for bodies at some height passes over most at once.
     std::span<const reach> reaches() const noexcept { return reaches_; }
     vector2 size() const noexcept { return size_; }
     std::size_t cells() const noexcept { return columns_ * rows_; }
@@ -83,7 +83,7 @@ class world {
     /// lists of others only what reaches outward is read.
     void count(part of_bodies, std::span<const contact_list* const> lists);
     int passes() const noexcept { return scene_.passes; }
-    /// So many times: the impulses of some contacts, then what they do to the bodies' velocities.
+    /// passes() times: the impulses of some contacts, then what they do to the bodies' velocities.
     void resolve(std::span<contact> some) const;
     void rebound(part of_bodies, std::span<const contact_list* const> lists);
     /// Moves the bodies.
