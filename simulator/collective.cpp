@@ -10,34 +10,33 @@ constexpr double word_bytes = 8;
 // One addition a word, next to the copy.
 constexpr double reduce_seconds_per_byte = 1.0 / 16e9;
 
-// All ranks walk through the same steps; each step is one exchange of messages at a time. A clock a rank.
+// All ranks take the same steps; each step is one exchange of messages. Each rank has a clock.
 class node {
   public:
-    node(const machine& on, int ranks) : machine_(on), clocks_(static_cast<std::size_t>(ranks), 0.0) {}
+    node(const machine& on, int ranks) : machine_(on), clocks_(ranks, 0.0) {}
 
     [[nodiscard]] int ranks() const { return static_cast<int>(clocks_.size()); }
     [[nodiscard]] double seconds() const { return *std::max_element(clocks_.begin(), clocks_.end()) * 1e-9; }
 
-    // Rank r sends `bytes` to partner(r) and waits for what comes from sender(r), for all ranks at once.
+    // Every rank r sends `bytes` to partner(r) and waits for the message of sender(r).
     template <class Sender>
     void exchange(double bytes, Sender&& sender) {
         std::vector<double> next(clocks_.size());
         for (int rank = 0; rank < ranks(); ++rank) {
             const int from = sender(rank);
-            const double own = clocks_[static_cast<std::size_t>(rank)];
+            const double own = clocks_[rank];
             if (from == rank || from < 0) {
-                next[static_cast<std::size_t>(rank)] = own;
+                next[rank] = own;
                 continue;
             }
-            next[static_cast<std::size_t>(rank)] =
-                std::max(own, clocks_[static_cast<std::size_t>(from)]) + message(bytes, from, rank);
+            next[rank] = std::max(own, clocks_[from]) + message(bytes, from, rank);
             ++messages;
             moved += bytes;
         }
         clocks_ = next;
     }
-    // So many steps around a ring, each rank sending to the next, and what each step's sum takes. All ranks
-    // begin together, so the one behind the slowest message is last after every step: its clock is enough.
+    // The given number of steps around a ring: each rank sends to the next and adds. All ranks begin
+    // together, so the receiver of the slowest message is last after every step. Its clock is enough.
     void ring(double bytes, int steps, double summed_bytes = 0) {
         double slowest = 0;
         for (int rank = 0; rank < ranks(); ++rank)
@@ -53,7 +52,7 @@ class node {
         for (double& clock : clocks_) clock += bytes * reduce_seconds_per_byte * 1e9;
     }
 
-    // Somebody reads another's data while the others wait.
+    // One rank reads another's data while the others wait.
     void read(double bytes) {
         for (double& clock : clocks_) clock += bytes / machine_.message_bytes_per_second * 1e9;
         moved += bytes;
@@ -63,8 +62,8 @@ class node {
     double moved = 0;
 
   private:
-    // Into the shared buffer and out of it again: two copies, each a read and a write, by all ranks at once.
-    // A message above the eager limit is announced first, and goes when the receiver has answered.
+    // A message is copied into the shared buffer and out of it: two copies, each a read and a write, by all
+    // ranks at once. A message above the eager limit is announced first and sent after the receiver's answer.
     [[nodiscard]] double message(double bytes, int from, int to) const {
         const double all = machine_.copy_bytes_per_second / (4.0 * ranks());
         const double rate = std::min(machine_.message_bytes_per_second / 2, all);
@@ -173,11 +172,11 @@ std::string all_gather_ompi(node& all, double bytes_each) {
     return all.ranks() % 2 == 0 ? "neighbour exchange" : "ring";
 }
 
-// MVAPICH2 1.9: short ones through a buffer that all ranks share, and by halving and doubling above.
+// MVAPICH2 1.9: short messages go through a shared buffer, longer ones by halving and doubling.
 std::string all_reduce_mvapich2(node& all, double bytes) {
     if (bytes <= 4096) {
-        // The first rank reads every other's operand out of its cache and adds it, one after the other; then
-        // all read the sum.
+        // The first rank reads the operand of every other rank from its cache and adds it, one after the
+        // other. Then all ranks read the sum.
         for (int from = 1; from < all.ranks(); ++from) {
             all.read(bytes);
             all.compute(bytes);
@@ -199,12 +198,12 @@ std::string all_gather_mvapich2(node& all, double bytes_each) {
     return "ring";
 }
 
-// Threads publish pointers and read each other: one transfer for each line, nothing is copied into a buffer.
+// Threads publish pointers and read each other's data: one transfer for each line, no copy into a buffer.
 collective_result among_threads(const machine& on, const collective_request& asked) {
     const double bytes = static_cast<double>(asked.words) * word_bytes;
     const double transfer =
         static_cast<double>(on.packages > 1 ? on.line_transfer_packages : on.line_transfer);
-    // Arrival and release: the barrier's cost in the tree's depth.
+    // Arrival and release: a barrier, whose cost grows with the depth of the tree.
     double ns = static_cast<double>(scaled_to(on.barrier, on.cost_members, asked.ranks));
     const double all_read = asked.operation == "all_gather"
                                 ? bytes * (asked.ranks - 1) / std::max(1, asked.ranks)

@@ -1,6 +1,6 @@
 #pragma once
-// Collectives among the processes of one node, message by message, with the algorithms that MPI libraries
-// choose; and among threads that read each other's data directly.
+// Collectives among the processes of one node, message by message, with the algorithms of MPI libraries; and
+// among threads, which read each other's data directly.
 
 #include <cstdint>
 #include <string>

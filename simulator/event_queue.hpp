@@ -1,8 +1,9 @@
 #pragma once
-// What happens next in virtual time: at most one pending event an actor, the earliest first, equal times in
-// the order of the actors, so that every run takes the same course.
+// The events of virtual time: at most one pending event for each actor, earliest first. Equal times are
+// ordered by actor, so every run is the same.
 //
-// A heap with four children a node: half as deep as a binary one, and four neighbours fill one cache line.
+// A heap with four children for each node: half as deep as a binary heap, and four children fill one cache
+// line.
 
 #include <cstddef>
 #include <cstdint>
@@ -19,8 +20,7 @@ inline constexpr nanoseconds own_atomic = 5;
 struct event {
     nanoseconds at = 0;
     actor_id actor = 0;
-    // One comparison of 128 bits compiles to no branch, and which of two events is earlier no predictor
-    // knows.
+    // One comparison of 128 bits compiles without a branch. The order of two events cannot be predicted.
     [[nodiscard]] constexpr bool before(const event& other) const noexcept { return key() < other.key(); }
 
   private:
@@ -38,12 +38,13 @@ class event_queue {
     // Events taken so far.
     [[nodiscard]] std::int64_t taken() const noexcept { return taken_; }
 
-    // The actor's event is at `at` from now on (`at` ≥ 0), whether it had one or not. O(log actors).
+    // Sets the actor's event to `at` (≥ 0), in place of any earlier one. O(log actors).
     void schedule(actor_id actor, nanoseconds at) noexcept {
         const event moved{at, actor};
         const std::uint32_t place = place_[actor];
         if (place == absent) {
-            // Whoever acts next most often acts again: its event goes into the hole that taking it left.
+            // The actor of the last event usually schedules the next: its event fills the hole that take()
+            // left.
             if (hole_) {
                 hole_ = false;
                 return sink(0, moved);
@@ -118,7 +119,7 @@ class event_queue {
         place_[heap_[place].actor] = absent;
         fill(place);
     }
-    // Moves the last event to where one is missing.
+    // Moves the last event into a gap.
     void fill(std::size_t place) noexcept {
         const event last = heap_.back();
         heap_.pop_back();

@@ -1,5 +1,6 @@
 #pragma once
-// Who of very many members would finish last: what last_to_finish of schedule.hpp answers, in O(log members).
+// Which of very many members would finish last: the answer of last_to_finish (schedule.hpp), in O(log
+// members).
 
 #include <algorithm>
 #include <cstddef>
@@ -7,7 +8,7 @@
 
 namespace tauto::sim {
 
-// A tournament of the times that members still need; 0: nothing left.
+// A tournament of the members' remaining times; 0: nothing left.
 class finish_tree {
   public:
     // O(members).
@@ -25,7 +26,8 @@ class finish_tree {
         for (node /= 2; node > 0; node /= 2) times_[node] = std::max(times_[2 * node], times_[2 * node + 1]);
     }
 
-    // The first member behind `thief`, once around, of those that need longest; -1 where none has anything.
+    // The member with the longest remaining time, the first after `thief` (cyclic) of equals; -1 if none has
+    // any left.
     [[nodiscard]] int last_to_finish(int thief) const {
         const auto own = static_cast<std::size_t>(thief);
         const std::size_t behind = first_longest(own + 1, members_);
@@ -37,11 +39,11 @@ class finish_tree {
     }
 
   private:
-    // The first of the longest in [begin, end); `end` where that is empty.
+    // The first longest in [begin, end); `end` if that is empty.
     [[nodiscard]] std::size_t first_longest(std::size_t begin, std::size_t end) const {
         if (begin >= end) return end;
         std::size_t best = 0;
-        // Whole subtrees from left to right: those on the left border first, those on the right one later.
+        // Whole subtrees from left to right: those at the left border first, those at the right border later.
         std::size_t left = leaves_ + begin;
         std::size_t right = leaves_ + end;
         std::size_t rights[64];

@@ -1,7 +1,6 @@
 #pragma once
-// Who did what, when, and for how much energy: time in integer nanoseconds and energy in integer picojoules,
-// so that both add up exactly, as long as the machine draws less than 9.2 MJ; more is refused. check() holds
-// the sum over the members against what the whole machine drew.
+// The account of time and energy: integer nanoseconds and integer picojoules, so that both add up exactly, up
+// to 9.2 MJ; more is refused. check() compares the sum over the members with the energy of the whole machine.
 
 #include <array>
 #include <cstdint>
@@ -25,13 +24,13 @@ struct slice {
 
 class ledger {
   public:
-    // `members` accounts, all idle at time 0 and drawing nothing; `base` is what the rest draws all the time.
+    // `members` accounts, all idle at time 0 without power; `base`: the constant power of the rest.
     ledger(std::size_t members, std::int64_t base_milliwatts, bool keep_slices)
         : accounts_(members), base_(base_milliwatts), drawn_(base_milliwatts), keep_slices_(keep_slices) {}
 
-    // From `at` on the member does `what` and draws that much.
+    // From `at` on the member does `what` and draws this power.
     void enter(actor_id member, activity what, std::int64_t milliwatts, nanoseconds at);
-    // What the rest of the machine draws from `at` on.
+    // Sets the power of the rest of the machine from `at` on.
     void set_base(std::int64_t milliwatts, nanoseconds at);
     // Closes all accounts at the end of the run.
     void close(nanoseconds at);
@@ -44,7 +43,7 @@ class ledger {
         return accounts_[member].picojoules;
     }
     [[nodiscard]] std::int64_t total_picojoules() const noexcept { return total_; }
-    // What the machine has drawn by then, `at` being no earlier than the last change.
+    // The energy of the machine until `at`, which must not be before the last change.
     [[nodiscard]] std::int64_t energy_until(nanoseconds at) const;
     [[nodiscard]] std::int64_t base_picojoules() const noexcept { return base_energy_; }
     [[nodiscard]] nanoseconds end() const noexcept { return now_; }
@@ -52,8 +51,8 @@ class ledger {
     [[nodiscard]] std::size_t members() const noexcept { return accounts_.size(); }
     [[nodiscard]] const std::vector<slice>& slices() const noexcept { return slices_; }
 
-    // After close(): the members' times each add up to the whole run, and their energies with the base's to
-    // what the machine drew, to the last nanosecond and picojoule. Throws std::logic_error where they do not.
+    // Checks after close() that each member's times add up to the whole run, and that all energies add up to
+    // the machine's, to the nanosecond and picojoule. Throws std::logic_error if they do not.
     void check() const;
 
   private:

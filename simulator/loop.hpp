@@ -1,6 +1,6 @@
 #pragma once
-// A parallel loop in virtual time: the conjugate gradients of the loop study, whose rows are shared out by
-// the very schedules that real threads run, or by models of the peers'.
+// A parallel loop in virtual time: the conjugate gradients of the loop study. The rows are distributed by the
+// scheduling code of real threads, or by models of the other runtimes.
 
 #include <string>
 #include <vector>
@@ -31,7 +31,8 @@ struct loop_result {
     double joules = 0;            // one iteration
     double waiting_share = 0;     // of the members' time, working and waiting
     std::int64_t events = 0;
-    std::int64_t steals = 0;  // of one loop
+    std::int64_t steals = 0;      // of one loop
+    std::int64_t early_ends = 0;  // members that left work to the others, in all adaptive loops
     int members = 0;
     int width = 0;                   // members that took part in the last loop
     std::vector<std::int64_t> rows;  // by member, in the last loop
@@ -43,12 +44,12 @@ struct loop_result {
     }
 };
 
-// Runs it and checks that every row was done once and that time and energy add up. Throws input_error for
-// what cannot be simulated, std::logic_error where something does not add up.
+// Runs the request, and checks that every row was done once and that time and energy add up. Throws
+// input_error if the request cannot be simulated, and std::logic_error if a check fails.
 loop_result simulate_loop(const machine& on, const loop_request& asked);
 
 // The schedules of a runtime.
-const std::vector<std::string>& loop_schedules(const std::string& runtime);
+std::vector<std::string> loop_schedules(const std::string& runtime);
 bool loop_schedule_has_chunk(const std::string& runtime, const std::string& schedule);
 
 }  // namespace tauto::sim

@@ -1,162 +1,125 @@
 #include "machine.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace tauto::sim {
 
 namespace {
 
-// Reads numbers of one JSON object and says which one is missing or impossible.
-class reader {
-  public:
-    reader(const json& from, std::string where) : from_(from), where_(std::move(where)) {}
-
-    [[nodiscard]] double number(const char* key, double least = 0, double most = 1e18) const {
-        const auto found = from_.find(key);
-        if (found == from_.end() || !found->is_number()) throw missing(key, "a number");
-        return checked(key, found->get<double>(), least, most);
-    }
-    [[nodiscard]] double number_or(const char* key, double otherwise, double least = 0,
-                                   double most = 1e18) const {
-        return from_.contains(key) && !from_.at(key).is_null() ? number(key, least, most) : otherwise;
-    }
-    [[nodiscard]] int count(const char* key, int least, int most) const {
-        const double value = number(key, least, most);
-        if (value != std::floor(value)) throw missing(key, "a whole number");
-        return static_cast<int>(value);
-    }
-    [[nodiscard]] std::vector<double> numbers(const char* key, double least = 0) const {
-        const auto found = from_.find(key);
-        std::vector<double> values;
-        if (found == from_.end() || !found->is_array()) throw missing(key, "a list of numbers");
-        for (const auto& one : *found) {
-            if (!one.is_number()) throw missing(key, "a list of numbers");
-            values.push_back(checked(key, one.get<double>(), least, 1e18));
-        }
-        return values;
-    }
-    [[nodiscard]] std::string text(const char* key) const {
-        const auto found = from_.find(key);
-        if (found == from_.end() || !found->is_string()) throw missing(key, "a text");
-        return found->get<std::string>();
-    }
-    [[nodiscard]] bool flag(const char* key, bool otherwise = false) const {
-        const auto found = from_.find(key);
-        return found != from_.end() && found->is_boolean() ? found->get<bool>() : otherwise;
-    }
-    // Seconds in the file, nanoseconds here.
-    [[nodiscard]] nanoseconds seconds(const char* key, double otherwise) const {
-        return to_nanoseconds(number_or(key, otherwise, 0, 3600));
-    }
-    [[nodiscard]] std::int64_t milliwatts(const char* key) const {
-        return static_cast<std::int64_t>(number_or(key, 0, 0, 1e5) * 1000 + 0.5);
-    }
-
-  private:
-    [[nodiscard]] input_error missing(const char* key, const char* what) const {
-        return input_error(where_ + " needs " + what + " for '" + key +
-                           "'; machines/template.toml explains every key");
-    }
-    [[nodiscard]] double checked(const char* key, double value, double least, double most) const {
-        if (value >= least && value <= most) return value;
-        throw input_error(where_ + ": '" + std::string(key) + "' is " + json(value).dump() +
-                          "; it must be from " + json(least).dump() + " to " + json(most).dump());
-    }
-
-    const json& from_;
-    std::string where_;
-};
-
-// Two lists that belong together; empty where the file has neither.
-retention read_retention(const json& source, const reader& in, const std::string& where) {
-    retention read;
-    if (!source.contains("retained_set_bytes")) return read;
-    read.set_bytes = in.numbers("retained_set_bytes", 1);
-    read.share = in.numbers("retained_shares");
-    if (read.set_bytes.empty() || read.set_bytes.size() != read.share.size() ||
-        !std::is_sorted(read.set_bytes.begin(), read.set_bytes.end()) ||
-        std::any_of(read.share.begin(), read.share.end(), [](double share) { return share > 1; }))
-        throw input_error(where +
-                          ": retained_set_bytes must ascend and have as many entries as retained_shares, "
-                          "which are from 0 to 1");
-    return read;
-}
-
-core_kind read_kind(const json& source, std::size_t position) {
-    const reader in(source, "kind " + std::to_string(position + 1));
+core_kind read_kind(const fields& in) {
     core_kind kind;
-    kind.name = in.text("kind");
-    kind.cores = in.count("cores", 1, 10'000'000);
-    kind.threads_per_core = in.count("hardware_threads_per_core", 1, 8);
-    kind.turbo_hertz = in.numbers("turbo_hertz", 1e6);
-    if (kind.turbo_hertz.empty()) throw input_error("kind " + kind.name + ": turbo_hertz is empty");
-    if (source.contains("turbo_spread")) kind.turbo_spread = in.numbers("turbo_spread", 0.01);
-    kind.min_hertz = in.number_or("min_hertz", kind.turbo_hertz.back(), 1e6);
-    kind.smt_yield = in.number_or("smt_yield", 1, 0.5, kind.threads_per_core);
-    kind.stream_cycles_per_byte = in.number("stream_cycles_per_byte", 1e-6);
-    kind.single_row_cycles_per_byte =
-        in.number_or("single_row_cycles_per_byte", kind.stream_cycles_per_byte, 1e-6);
-    kind.single_row_last_level_bytes_per_second = in.number_or("single_row_last_level_bytes_per_second", 0);
-    kind.single_row_memory_bytes_per_second = in.number_or("single_row_memory_bytes_per_second", 0);
-    kind.row_cycles = in.number_or("row_cycles", kind.row_cycles);
-    kind.hash_cycles_per_byte = in.number_or("hash_cycles_per_byte", 4, 1e-6);
-    kind.pair_cycles = in.number_or("pair_cycles", 10, 1e-6);
-    kind.predict_cycles = in.number_or("predict_cycles", 12, 1e-6);
-    kind.correct_cycles = in.number_or("correct_cycles", 60, 1e-6);
-    kind.l2_bytes = in.number("l2_bytes");
-    kind.l2_retention = read_retention(source, in, "kind " + kind.name);
-    kind.l2_shared_by_cores = in.count("l2_shared_by_cores", 1, 10'000'000);
-    kind.l2_bytes_per_cycle = in.number("l2_bytes_per_cycle", 1e-6);
-    kind.last_level_bytes_per_second = in.number("core_last_level_bytes_per_second", 1);
-    kind.memory_bytes_per_second = in.number("core_memory_bytes_per_second", 1);
-    kind.cluster_memory_bytes_per_second = in.number_or("cluster_memory_bytes_per_second", 0);
-    kind.stolen_turn = in.seconds("stolen_turn_seconds", 0);
-    kind.stolen_share = kind.stolen_turn > 0 ? in.number_or("stolen_share", 0, 0, 0.99) : 0;
-    kind.outstanding_lines = in.number_or("outstanding_lines", 1, 1e-6);
-    kind.state_hertz = in.numbers("state_hertz", 1);
-    kind.state_active_watts = in.numbers("state_active_watts");
-    if (kind.state_hertz.empty() || kind.state_hertz.size() != kind.state_active_watts.size() ||
-        !std::is_sorted(kind.state_hertz.begin(), kind.state_hertz.end()))
-        throw input_error("kind " + kind.name +
-                          ": state_hertz must ascend and have as many entries as state_active_watts");
-    kind.spinning_share = in.number_or("spinning_share", 1, 0, 1.5);
-    kind.idle_watts = in.number_or("idle_watts", 0, 0, 1e4);
-    kind.sleeping_watts = in.number_or("sleeping_watts", kind.idle_watts, 0, 1e4);
+    in.need("kind", kind.name);
+    in.need("cores", kind.cores);
+    in.need("hardware_threads_per_core", kind.threads_per_core);
+    in.need("turbo_hertz", kind.turbo_hertz);
+    in.need("turbo_spread", kind.turbo_spread);
+    in.need("min_hertz", kind.min_hertz);
+    in.need("smt_yield", kind.smt_yield);
+    in.need("stream_cycles_per_byte", kind.stream_cycles_per_byte);
+    in.need("single_row_cycles_per_byte", kind.single_row_cycles_per_byte);
+    in.need("single_row_last_level_bytes_per_second", kind.single_row_last_level_bytes_per_second);
+    in.need("single_row_memory_bytes_per_second", kind.single_row_memory_bytes_per_second);
+    in.need("row_cycles", kind.row_cycles);
+    in.need("hash_cycles_per_byte", kind.hash_cycles_per_byte);
+    in.need("pair_cycles", kind.pair_cycles);
+    in.need("predict_cycles", kind.predict_cycles);
+    in.need("correct_cycles", kind.correct_cycles);
+    in.need("l2_bytes", kind.l2_bytes);
+    in.need("l2_shared_by_cores", kind.l2_shared_by_cores);
+    in.need("l2_bytes_per_cycle", kind.l2_bytes_per_cycle);
+    in.need("retention", kind.l2_retention.points);
+    in.need("core_last_level_bytes_per_second", kind.last_level_bytes_per_second);
+    in.need("core_memory_bytes_per_second", kind.memory_bytes_per_second);
+    in.need("cluster_memory_bytes_per_second", kind.cluster_memory_bytes_per_second);
+    in.need("outstanding_lines", kind.outstanding_lines);
+    in.need("state_hertz", kind.state_hertz);
+    in.need("state_active_watts", kind.state_active_watts);
+    in.need("spinning_share", kind.spinning_share);
+    in.need("idle_watts", kind.idle_watts);
+    in.need("sleeping_watts", kind.sleeping_watts);
+    in.need_seconds("stolen_turn_seconds", kind.stolen_turn);
+    in.need("stolen_share", kind.stolen_share);
     return kind;
 }
 
-governor read_governor(const json& source) {
-    const reader in(source, "governor");
-    governor read;
-    const std::string rule = in.text("policy");
-    if (rule == "maximum") {
-        read.rule = governor::policy::maximum;
-    } else if (rule == "proportional") {
-        read.rule = governor::policy::proportional;
-    } else if (rule == "thresholds") {
-        read.rule = governor::policy::thresholds;
-    } else {
-        throw input_error("governor: policy is '" + rule +
-                          "'; choose from maximum, proportional, thresholds");
-    }
-    read.whole_package = in.text("scope") == "package";
-    read.sampling = std::max<nanoseconds>(1000, in.seconds("sampling_seconds", 0.01));
-    read.headroom = in.number_or("headroom", 1.25, 0.1, 10);
-    read.up = in.number_or("up_utilisation", 0.8, 0, 1);
-    read.down = in.number_or("down_utilisation", 0.6, 0, 1);
-    return read;
+void read_memory(const fields& in, machine& read) {
+    in.need("last_level_bytes", read.last_level_bytes);
+    in.need("last_level_inclusive", read.last_level_inclusive);
+    in.need("last_level_bytes_per_second", read.last_level_bytes_per_second);
+    in.need("retention", read.last_level_retention.points);
+    in.need("slow_ring_share", read.slow_ring_share);
+    in.need("foreign_bytes_per_second", read.foreign_bytes_per_second);
+    in.need("line_bytes", read.line_bytes);
+    in.need("memory_bytes_per_second", read.memory_bytes_per_second);
+    in.need("copy_bytes_per_second", read.copy_bytes_per_second);
+}
+
+void read_latency(const fields& in, machine& read) {
+    in.need_seconds("line_one_way_seconds", read.line_transfer);
+    in.need_seconds("line_between_siblings_seconds", read.line_transfer_siblings);
+    in.need_seconds("line_slow_kind_seconds", read.line_transfer_slow);
+    in.need_seconds("line_between_packages_seconds", read.line_transfer_packages);
+}
+
+void read_costs(const fields& in, machine& read) {
+    in.need("members", read.cost_members);
+    in.need_seconds("fork_join_seconds", read.fork_join);
+    in.need_seconds("fork_join_libgomp_seconds", read.fork_join_libgomp);
+    in.need_seconds("fork_join_libomp_seconds", read.fork_join_libomp);
+    in.need_seconds("dequeue_libgomp_seconds", read.dequeue_libgomp);
+    in.need_seconds("dequeue_libomp_seconds", read.dequeue_libomp);
+    in.need_seconds("barrier_seconds", read.barrier);
+    in.need_seconds("wake_caller_seconds", read.wake_caller);
+    in.need_seconds("wake_sleeper_seconds", read.wake_sleeper);
+    in.need_seconds("deep_idle_exit_seconds", read.deep_idle_exit);
+    in.need_seconds("deep_idle_after_seconds", read.deep_idle_after);
+    in.need_seconds("lock_hold_seconds", read.lock_hold);
+    in.need_seconds("task_overhead_seconds", read.task_overhead);
+}
+
+void read_governor(const fields& in, governor& read) {
+    std::string scope;
+    in.need("policy", read.rule);
+    in.need("scope", scope);
+    read.whole_package = scope == "package";
+    in.need_seconds("sampling_seconds", read.sampling);
+    in.need("headroom", read.headroom);
+    in.need("up_utilisation", read.up);
+    in.need("down_utilisation", read.down);
+}
+
+void read_system(const fields& in, machine& read) {
+    in.need_seconds("migration_seconds", read.migration_period);
+    in.need_seconds("migration_cost_seconds", read.migration_cost);
+    in.need_seconds("quantum_seconds", read.quantum);
+    in.need("locked_waits_for_stores", read.locked_waits_for_stores);
+    in.need("mutex_handover", read.mutex_handover);
+}
+
+void read_power(const fields& in, machine& read) {
+    in.need_watts("uncore_active_watts", read.uncore_active_milliwatts);
+    in.need_watts("uncore_idle_watts", read.uncore_idle_milliwatts);
+    in.need_watts("platform_watts", read.platform_milliwatts);
+}
+
+void read_mpi(const fields& in, machine& read) {
+    in.need_seconds("message_latency_seconds", read.message_latency);
+    in.need_seconds("message_overhead_seconds", read.message_overhead);
+    in.need_seconds("rendezvous_latency_seconds", read.rendezvous_latency);
+    in.need("message_bytes_per_second", read.message_bytes_per_second);
+    in.need("eager_bytes", read.eager_bytes);
 }
 
 }  // namespace
 
 double retention::at(double bytes) const {
-    if (bytes <= set_bytes.front()) return share.front();
-    if (bytes >= set_bytes.back()) return share.back();
-    std::size_t above = 1;
-    while (set_bytes[above] < bytes) ++above;
-    const double part = (bytes - set_bytes[above - 1]) / (set_bytes[above] - set_bytes[above - 1]);
-    return share[above - 1] + part * (share[above] - share[above - 1]);
+    const auto above = std::find_if(points.begin(), points.end(),
+                                    [bytes](const auto& point) { return point.first >= bytes; });
+    if (above == points.begin()) return above->second;
+    if (bytes >= points.back().first) return points.back().second;
+    const auto [low, low_share] = *(above - 1);
+    const auto [high, high_share] = *above;
+    return low_share + (bytes - low) / (high - low) * (high_share - low_share);
 }
 
 double core_kind::turbo(int active) const {
@@ -201,60 +164,29 @@ int machine::hardware_threads() const {
     return sum;
 }
 
+nanoseconds machine::transfer(const hardware_thread& from, const hardware_thread& to) const {
+    if (from.core == to.core) return line_transfer_siblings;
+    const int per_package = std::max(1, cores() / packages);
+    if (from.core / per_package != to.core / per_package) return line_transfer_packages;
+    return from.kind != 0 || to.kind != 0 ? line_transfer_slow : line_transfer;
+}
+
 machine read_machine(const json& source) {
-    if (!source.is_object() || !source.contains("kinds") || !source.at("kinds").is_array() ||
-        source.at("kinds").empty())
-        throw input_error("the machine names no kind of cores; it needs at least one in 'kinds'");
-    const reader in(source, "machine");
+    const fields in(source, "the machine");
     machine read;
-    read.name = in.text("name");
-    for (std::size_t i = 0; i < source.at("kinds").size(); ++i)
-        read.kinds.push_back(read_kind(source.at("kinds").at(i), i));
+    in.need("name", read.name);
+    in.need("packages", read.packages);
+    for (const json& kind : in.needed("kind")) read.kinds.push_back(read_kind({kind, "a kind of cores"}));
+    if (read.kinds.empty()) throw input_error("the machine has no kind of cores; give it at least one");
     if (read.hardware_threads() > 10'000'000)
         throw input_error("the machine has more than 10,000,000 hardware threads; give it fewer cores");
-    read.packages = in.count("packages", 1, 10'000);
-    read.last_level_bytes = in.number("last_level_bytes");
-    read.last_level_retention = read_retention(source, in, "memory");
-    read.last_level_bytes_per_second = in.number("last_level_bytes_per_second", 1);
-    read.last_level_inclusive = in.flag("last_level_inclusive");
-    read.foreign_bytes_per_second = in.number_or("foreign_bytes_per_second", 0, 0, 1e16);
-    read.slow_ring_share = in.number_or("slow_ring_share", 1, 0.01, 1);
-    read.memory_bytes_per_second = in.number("memory_bytes_per_second", 1);
-    read.copy_bytes_per_second = in.number_or("copy_bytes_per_second", read.memory_bytes_per_second, 1);
-    read.line_bytes = in.count("line_bytes", 1, 4096);
-    read.line_transfer = in.seconds("line_one_way_seconds", 50e-9);
-    const double between = static_cast<double>(read.line_transfer) * 1e-9;
-    read.line_transfer_siblings = in.seconds("line_between_siblings_seconds", between);
-    read.line_transfer_slow = in.seconds("line_slow_kind_seconds", between);
-    read.line_transfer_packages = in.seconds("line_between_packages_seconds", between);
-    read.cost_members = in.count("cost_members", 1, 10'000'000);
-    read.fork_join = in.seconds("fork_join_seconds", 1e-6);
-    read.fork_join_openmp = in.seconds("fork_join_openmp_seconds", 2e-6);
-    read.fork_join_libomp =
-        in.seconds("fork_join_libomp_seconds", static_cast<double>(read.fork_join_openmp) * 1e-9);
-    read.dequeue_openmp = in.seconds("dequeue_libgomp_seconds", 0);
-    read.dequeue_libomp = in.seconds("dequeue_libomp_seconds", 0);
-    read.barrier = in.seconds("barrier_seconds", 5e-7);
-    read.wake_caller = in.seconds("wake_caller_seconds", 3e-6);
-    read.wake_sleeper = in.seconds("wake_sleeper_seconds", 2e-5);
-    read.deep_idle_exit = in.seconds("deep_idle_exit_seconds", 0);
-    read.deep_idle_after = in.seconds("deep_idle_after_seconds", 0);
-    read.lock_hold = in.seconds("lock_hold_seconds", 3e-7);
-    read.task_overhead = in.seconds("task_overhead_seconds", 1e-7);
-    if (source.contains("governor")) read.frequency = read_governor(source.at("governor"));
-    read.uncore_active_milliwatts = in.milliwatts("uncore_active_watts");
-    read.uncore_idle_milliwatts = in.milliwatts("uncore_idle_watts");
-    read.platform_milliwatts = in.milliwatts("platform_watts");
-    read.migration_period = in.seconds("migration_seconds", 0);
-    read.migration_cost = in.seconds("migration_cost_seconds", 0);
-    read.quantum = std::max<nanoseconds>(1000, in.seconds("quantum_seconds", 0.02));
-    read.mutex_handover = in.flag("mutex_handover");
-    read.locked_waits_for_stores = in.flag("locked_waits_for_stores", true);
-    read.message_latency = in.number_or("message_latency_seconds", 5e-7, 0, 1) * 1e9;
-    read.message_overhead = in.number_or("message_overhead_seconds", 2e-7, 0, 1) * 1e9;
-    read.rendezvous_latency = in.number_or("rendezvous_latency_seconds", 1e-6, 0, 1) * 1e9;
-    read.message_bytes_per_second = in.number_or("message_bytes_per_second", 3e9, 1);
-    read.eager_bytes = in.number_or("eager_bytes", 4096);
+    read_memory(in.table("memory"), read);
+    read_latency(in.table("latency"), read);
+    read_costs(in.table("costs"), read);
+    read_governor(in.table("governor"), read.frequency);
+    read_system(in.table("system"), read);
+    read_power(in.table("power"), read);
+    read_mpi(in.table("mpi"), read);
     return read;
 }
 

@@ -36,18 +36,18 @@ nbody_result simulate_nbody(const machine& on, const nbody_request& asked) {
         alone * (core.pair_cycles * n * active + core.predict_cycles * n + core.correct_cycles * active);
     const bool openmp = asked.engine == "openmp_loops" || asked.engine == "openmp_region";
     const bool shared = openmp || asked.engine == "threads";
-    // Particles of which a rank computes the forces, is their source, and predicts.
+    // Numbers of particles whose forces a rank computes, which it reads as sources, and which it predicts.
     double targets = active;
     double sources = n;
     double predicted = n;
     if (asked.scheme == "i") {
         targets = static_cast<double>((asked.active + ranks - 1) / ranks);
-        // Processes predict all particles each; threads share it out and read each other's.
+        // Each process predicts all particles; threads share this work and read each other's results.
         predicted = n / (shared ? ranks : 1);
     } else if (asked.scheme == "j") {
         predicted = sources = static_cast<double>((asked.particles + ranks - 1) / ranks);
     }
-    // Parts are equal: whoever is on the slowest kind of core that has a rank is waited for.
+    // Parts are equal, so all wait for the slowest kind of core that has a rank.
     double longest = 0;
     int left = ranks;
     for (const core_kind& one : on.kinds) {
@@ -67,7 +67,7 @@ nbody_result simulate_nbody(const machine& on, const nbody_request& asked) {
     if (asked.scheme != "serial") {
         if (openmp) {
             const bool loops = asked.engine == "openmp_loops";
-            const nanoseconds one = loops ? scaled_to(on.fork_join_openmp, on.cost_members, ranks)
+            const nanoseconds one = loops ? scaled_to(on.fork_join_libgomp, on.cost_members, ranks)
                                           : scaled_to(on.barrier, on.cost_members, ranks);
             result.fork_join_seconds = loops_in_a_block * static_cast<double>(one) * 1e-9;
         } else {

@@ -15,35 +15,12 @@ namespace {
 
 constexpr const char* schema = "tautochrone.runner/1";
 
-// Reads the fields of a request, refuses those that it does not know.
-class fields {
-  public:
-    explicit fields(const json& from) : from_(from) { known_.insert("study"); }
-
-    template <class Value>
-    void read(const char* key, Value& into) {
-        known_.insert(key);
-        if (!from_.contains(key) || from_.at(key).is_null()) return;
-        try {
-            into = from_.at(key).get<Value>();
-        } catch (const json::exception&) {
-            throw input_error(std::string("'") + key + "' is " + from_.at(key).dump() +
-                              ", which it cannot be");
-        }
-    }
-    void refuse_others() const {
-        for (const auto& [key, value] : from_.items()) {
-            if (known_.count(key) > 0) continue;
-            std::string list;
-            for (const auto& one : known_) list += (list.empty() ? "" : ", ") + one;
-            throw input_error("a request has no '" + key + "'; it may have " + list);
-        }
-    }
-
-  private:
-    const json& from_;
-    std::set<std::string> known_;
-};
+fields fields_of(const json& request) {
+    fields in(request, "a request");
+    std::string study;
+    in.read("study", study);
+    return in;
+}
 
 double seconds_of(nanoseconds time) {
     return static_cast<double>(time) * 1e-9;
@@ -63,8 +40,7 @@ json timeline_json(const ledger& accounts) {
     return list;
 }
 
-// Time and energy of each member or core of the account, and what the machine drew: all were checked to add
-// up.
+// Time and energy of each member or core, and of the whole machine; they were checked to add up.
 json accounts_json(const ledger& accounts) {
     json members = json::array();
     for (std::size_t i = 0; i < accounts.members(); ++i) {
@@ -82,7 +58,7 @@ json accounts_json(const ledger& accounts) {
 
 json cores_json(const machine& on, const std::vector<hardware_thread>& threads) {
     std::vector<std::set<int>> cores(on.kinds.size());
-    for (const hardware_thread& one : threads) cores[static_cast<std::size_t>(one.kind)].insert(one.core);
+    for (const hardware_thread& one : threads) cores[one.kind].insert(one.core);
     json counted = json::object();
     for (std::size_t k = 0; k < cores.size(); ++k) {
         if (!cores[k].empty()) counted[on.kinds[k].name] = cores[k].size();
@@ -97,7 +73,7 @@ json head(const machine& on, const char* study) {
 json simulate_loop_row(const machine& on, const json& request) {
     loop_request asked;
     bool accounts = false;
-    fields in(request);
+    fields in = fields_of(request);
     in.read("size", asked.size);
     in.read("runtime", asked.runtime);
     in.read("library", asked.library);
@@ -139,7 +115,7 @@ json simulate_loop_row(const machine& on, const json& request) {
 json simulate_tasks_row(const machine& on, const json& request) {
     tasks_request asked;
     bool accounts = false;
-    fields in(request);
+    fields in = fields_of(request);
     in.read("tasks", asked.tasks);
     in.read("bytes", asked.bytes);
     in.read("threads", asked.threads);
@@ -176,7 +152,7 @@ json simulate_threads_row(const machine& on, const json& request) {
     threads_request asked;
     json threads = json::array();
     bool accounts = false;
-    fields in(request);
+    fields in = fields_of(request);
     in.read("threads", threads);
     in.read("until_seconds", asked.until_seconds);
     in.read("timeline", asked.timeline);
@@ -184,7 +160,7 @@ json simulate_threads_row(const machine& on, const json& request) {
     in.refuse_others();
     for (const json& one : threads) {
         thread_request wish;
-        fields each(one);
+        fields each(one, "a thread");
         each.read("name", wish.name);
         each.read("seconds", wish.seconds);
         each.read("pace", wish.pace);
@@ -216,7 +192,7 @@ json simulate_threads_row(const machine& on, const json& request) {
 
 json simulate_collective_row(const machine& on, const json& request) {
     collective_request asked;
-    fields in(request);
+    fields in = fields_of(request);
     in.read("operation", asked.operation);
     in.read("library", asked.library);
     in.read("ranks", asked.ranks);
@@ -237,7 +213,7 @@ json simulate_collective_row(const machine& on, const json& request) {
 
 json simulate_nbody_row(const machine& on, const json& request) {
     nbody_request asked;
-    fields in(request);
+    fields in = fields_of(request);
     in.read("particles", asked.particles);
     in.read("active", asked.active);
     in.read("ranks", asked.ranks);

@@ -7,8 +7,8 @@ namespace tauto::sim {
 
 namespace {
 
-// The level λ at which Σ part · min(limit, λ · weight) over open flows, plus `fixed`, fills the capacity.
-// Infinite (−1) where it never does. `order` ascends by limit / weight.
+// The level λ at which Σ part · min(limit, λ · weight) over open flows, plus `fixed`, fills the capacity. −1
+// (infinite) if it never does. `order` ascends by limit / weight.
 double filling_level(std::span<const flow> flows, const std::vector<std::size_t>& order,
                      const std::vector<bool>& open, double flow::*part, double capacity) {
     double used = 0;
@@ -48,7 +48,7 @@ void share_fairly(std::span<flow> flows, double last_level_bytes_per_second, dou
     const auto before = [&](std::size_t a, std::size_t b) {
         return level_of(a) != level_of(b) ? level_of(a) < level_of(b) : a < b;
     };
-    // Members that are alike come in order.
+    // Equal members are adjacent.
     if (!std::is_sorted(order.begin(), order.end(), before)) std::sort(order.begin(), order.end(), before);
     std::vector<bool> open(flows.size(), true);
     struct bus {
@@ -97,9 +97,9 @@ double retained(double set_bytes, double capacity_bytes) {
     if (set_bytes <= capacity_bytes) return 1;
     if (capacity_bytes <= 0) return 0;
     const double times = set_bytes / capacity_bytes;
-    // h = 1 always solves it; wanted is the other solution, below 1. What is left over, e^(-(1 - h) times) -
-    // h, is convex and falls until there, so Newton's steps from 0 come to it from below: four or five of
-    // them, or a dozen where the set hardly exceeds the capacity and both solutions are near each other.
+    // h = 1 is always a solution; the other one, below 1, is wanted. The residual e^(-(1 - h) times) - h is
+    // convex and falls up to that solution, so Newton's steps from 0 approach it from below. Four or five
+    // steps are enough, or a dozen if the set hardly exceeds the capacity and both solutions are close.
     double held = 0;
     for (;;) {
         const double again = exp_minus((1 - held) * times);

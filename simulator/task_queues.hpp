@@ -1,11 +1,10 @@
 #pragma once
-// A model of oneTBB's partitioners. The range is cut into two pieces a worker, which lie in order; a worker
-// takes its own front to back, and one without work takes the last half of what another has left, choosing
-// its victim at random, as thieves there do. `halvings` says how often a piece is cut again before its body
-// runs, never below the grain: five times with auto_partitioner and affinity_partitioner, as often as it goes
-// with simple_partitioner.
+// A model of oneTBB's partitioners. The range is cut into two pieces for each worker, in order. A worker
+// takes its own pieces front to back; a worker without work takes the last half of a random victim's rest.
+// `halvings`: how often a piece is cut again before its body runs, never below the grain: five times with
+// auto_partitioner and affinity_partitioner, as often as possible with simple_partitioner.
 //
-// No code of oneTBB is in here; the rules were read in its documentation and in partitioner.h's comments.
+// This is not oneTBB's code; the rules are from its documentation and the comments of partitioner.h.
 
 #include <algorithm>
 #include <cstdint>
@@ -36,7 +35,7 @@ class task_queues {
         random_ = 0x9E3779B97F4A7C15U;
     }
 
-    // The worker's next piece; `stolen` where it was another's. Empty when nothing is left anywhere.
+    // The worker's next piece; `stolen`: it was another worker's. Empty if nothing is left.
     range next(int rank, bool& stolen) {
         if (left_ == 0) return {};
         worker& own = workers_[static_cast<std::size_t>(rank)];
@@ -60,12 +59,12 @@ class task_queues {
         index piece = 1;
     };
 
-    // How long a piece is when it is not cut any more.
+    // The length at which a piece is no longer cut.
     [[nodiscard]] index leaf(index piece) const {
         for (int depth = 0; depth < halvings_ && piece > grain_; ++depth) piece = (piece + 1) / 2;
         return std::max<index>(1, piece);
     }
-    // From a random place on, the first that has something. left_ > 0 promises that there is one.
+    // The first worker with work from a random place on. left_ > 0 guarantees that there is one.
     std::size_t choose_victim(std::size_t thief) {
         random_ ^= random_ << 13;
         random_ ^= random_ >> 7;

@@ -12,29 +12,29 @@ namespace tauto::sim {
 
 namespace {
 
-// Whoever finds it held goes to sleep; whoever lets it go pays for the call that wakes one sleeper, which
-// runs a while later. On Linux's futex the mutex is free meanwhile, and a sleeper that comes too late sleeps
-// again. Qt's mutex elsewhere hands itself over (qmutex.cpp: "transfer the lock"): nobody has it until the
-// sleeper runs.
+// A thread that finds it locked goes to sleep. The thread that unlocks it pays for the call that wakes one
+// sleeper, which runs some time later. With a Linux futex the mutex is free meanwhile, and a sleeper that
+// comes too late sleeps again. On other systems Qt's mutex is handed over (qmutex.cpp: "transfer the lock"):
+// no other thread can have it until the sleeper runs.
 struct sleeping_mutex {
     bool held = false;
     std::deque<actor_id> sleepers;
     std::int64_t last = -1;  // owner
 };
 
-// What a thread does when its event comes.
+// The action of a thread at its next event.
 enum class state : std::uint8_t {
-    asleep,        // nothing: somebody wakes it
-    take,          // asks for a task, or begins the one that it has (Qt)
+    asleep,        // nothing: another thread wakes it
+    take,          // asks for a task, or begins its task (Qt)
     in_task,       // ends it
-    joined,        // all tasks are done: the repetition is over
+    joined,        // all tasks are done; the repetition is over
     start,         // Qt's caller starts the next pool thread, if there is one
     start_locked,  // has the pool's mutex for it
     started,       // lets it go
-    woken,         // takes the pool's mutex for what is in after_lock; the first thing after a sleep, too
+    woken,         // locks the pool's mutex for after_lock; also after a sleep
     woken_locked,  // left the pool's condition
     next_block,    // fetches the index of the next task
-    grow_locked,   // has the pool's mutex to ask for one more thread, which it does before each block
+    grow_locked,   // has the pool's mutex to ask for one more thread before each block
     grown,         // lets it go
     reduce,        // comes back from a sleep and takes the reducer's mutex
     reduce_locked,
@@ -55,7 +55,7 @@ class tasks_run {
         hardware_thread where;
         state now = state::asleep;
         state after_lock = state::asleep;
-        double left = 0;  // cycles of the task in hand, as one thread alone on the core needs them
+        double left = 0;  // cycles left of its task, for one thread alone on the core
         double hertz = 0;
         double pace = 0;  // of those cycles a second
         nanoseconds since = 0;
@@ -67,9 +67,7 @@ class tasks_run {
         nanoseconds busy = 0;  // in this sampling period
     };
 
-    [[nodiscard]] const core_kind& kind(const thread& one) const {
-        return machine_.kinds[static_cast<std::size_t>(one.where.kind)];
-    }
+    [[nodiscard]] const core_kind& kind(const thread& one) const { return machine_.kinds[one.where.kind]; }
     [[nodiscard]] bool qt() const { return asked_.runtime == "qt"; }
     void set_activity(actor_id id, activity what, nanoseconds at);
     void draw(actor_id id, activity what, nanoseconds at);
@@ -106,7 +104,7 @@ class tasks_run {
     std::vector<double> speeds_;
     double cycles_ = 0;  // of one task
     int next_task_ = 0;
-    int handed_ = 0;   // tasks of this repetition that somebody has
+    int handed_ = 0;   // tasks of this repetition that were handed out
     int running_ = 0;  // threads in the engine, or still asking
     int to_start_ = 0;
     sleeping_mutex pool_;
@@ -130,7 +128,7 @@ class tasks_run {
 tasks_run::tasks_run(const machine& on, const tasks_request& asked)
     : machine_(on),
       asked_(asked),
-      events_(static_cast<std::size_t>(std::max(1, asked.threads)) + 1),
+      events_(std::max(1, asked.threads) + 1),
       accounts_(0, 0, false),
       sharing_(std::max(1, asked.threads)),
       queues_(std::max(1, asked.threads)) {
@@ -150,8 +148,8 @@ tasks_run::tasks_run(const machine& on, const tasks_request& asked)
         throw input_error("schedule '" + asked.schedule +
                           "' is unknown; choose from static, dynamic, guided");
     std::vector<hardware_thread> all = hardware_threads(on);
-    all.resize(static_cast<std::size_t>(asked.runtime == "serial" ? 1 : asked.threads));
-    inside_.assign(static_cast<std::size_t>(on.cores()), 0);
+    all.resize(asked.runtime == "serial" ? 1 : asked.threads);
+    inside_.assign(on.cores(), 0);
     awake_on_ = inside_;
     awake_cores_.assign(on.kinds.size(), 0);
     on_core_.resize(inside_.size());
@@ -160,14 +158,13 @@ tasks_run::tasks_run(const machine& on, const tasks_request& asked)
     for (const hardware_thread& where : all) {
         thread one;
         one.where = where;
-        used[static_cast<std::size_t>(where.core)] = true;
-        on_core_[static_cast<std::size_t>(where.core)].push_back(static_cast<actor_id>(threads_.size()));
+        used[where.core] = true;
+        on_core_[where.core].push_back(static_cast<actor_id>(threads_.size()));
         threads_.push_back(one);
     }
     std::int64_t rest = on.uncore_active_milliwatts + on.platform_milliwatts;
     for (const hardware_thread& one : hardware_threads(on)) {
-        if (one.thread == 0 && !used[static_cast<std::size_t>(one.core)])
-            rest += on.kinds[static_cast<std::size_t>(one.kind)].sleeping_milliwatts();
+        if (one.thread == 0 && !used[one.core]) rest += on.kinds[one.kind].sleeping_milliwatts();
     }
     accounts_ = ledger(threads_.size(), rest, asked.timeline);
     cycles_ = asked.bytes * on.kinds.front().hash_cycles_per_byte;
@@ -176,33 +173,33 @@ tasks_run::tasks_run(const machine& on, const tasks_request& asked)
 
 void tasks_run::set_pace(actor_id id, nanoseconds at) {
     thread& one = threads_[id];
-    const auto core = static_cast<std::size_t>(one.where.core);
+    const int core = one.where.core;
     if (one.inside && one.pace > 0) {
         const double elapsed = static_cast<double>(at - one.since);
         one.left = std::max(0.0, one.left - one.pace * elapsed * 1e-9);
         clock_time_ += one.hertz * elapsed;
     }
     one.since = at;
-    const double turbo = kind(one).turbo(awake_cores_[static_cast<std::size_t>(one.where.kind)]) *
-                         kind(one).spread(one.where.core_of_kind);
+    const double turbo =
+        kind(one).turbo(awake_cores_[one.where.kind]) * kind(one).spread(one.where.core_of_kind);
     one.hertz = std::max(kind(one).min_hertz, std::min(turbo, cap_[core]));
-    // A slower kind needs more cycles of its own for the same task.
+    // A slower kind needs more of its own cycles for the same task.
     const double against_first = machine_.kinds.front().hash_cycles_per_byte / kind(one).hash_cycles_per_byte;
     const double beside = inside_[core] > 1 ? kind(one).smt_yield / inside_[core] : 1;
-    // Tasks are long against the turns of an emulated slow core: its part of them is what counts.
+    // Tasks are long compared with the turns of an emulated slow core, so its mean share is used.
     one.pace = one.hertz * against_first * beside * (1 - kind(one).stolen_share);
     if (one.inside) events_.schedule(id, at + static_cast<nanoseconds>(one.left / one.pace * 1e9 + 0.5));
 }
 
 void tasks_run::pace_core(int core, nanoseconds at) {
-    for (const actor_id id : on_core_[static_cast<std::size_t>(core)]) {
+    for (const actor_id id : on_core_[core]) {
         if (threads_[id].inside) set_pace(id, at);
     }
 }
 
 void tasks_run::set_activity(actor_id id, activity what, nanoseconds at) {
     thread& one = threads_[id];
-    const auto core = static_cast<std::size_t>(one.where.core);
+    const int core = one.where.core;
     const bool awake = what != activity::idle;
     const bool changes = awake != one.awake;
     if (changes) {
@@ -210,8 +207,7 @@ void tasks_run::set_activity(actor_id id, activity what, nanoseconds at) {
         one.busy_since = at;
         one.awake = awake;
         awake_on_[core] += awake ? 1 : -1;
-        if (awake_on_[core] == (awake ? 1 : 0))
-            awake_cores_[static_cast<std::size_t>(one.where.kind)] += awake ? 1 : -1;
+        if (awake_on_[core] == (awake ? 1 : 0)) awake_cores_[one.where.kind] += awake ? 1 : -1;
     }
     draw(id, what, at);
     if (!changes) return;
@@ -220,11 +216,11 @@ void tasks_run::set_activity(actor_id id, activity what, nanoseconds at) {
     }
 }
 
-// The threads that are awake share what their core draws; where none is, all do.
+// The awake threads share the power of their core; if none is awake, all share it.
 void tasks_run::draw(actor_id id, activity what, nanoseconds at) {
     thread& one = threads_[id];
     const core_kind& own = kind(one);
-    const auto core = static_cast<std::size_t>(one.where.core);
+    const int core = one.where.core;
     if (one.hertz <= 0) set_pace(id, at);
     const int awake = awake_on_[core];
     std::int64_t draws = awake > 0 ? 0 : own.idle_milliwatts();
@@ -245,7 +241,7 @@ void tasks_run::sleep(actor_id id, nanoseconds at) {
     set_activity(id, activity::idle, at);
 }
 
-// The sleeper runs again in `next`; returns when the waker is done with the call.
+// The sleeper continues in `next`. Returns the time at which the waker has finished the call.
 nanoseconds tasks_run::wake(actor_id id, state next, nanoseconds at) {
     const nanoseconds called = at + machine_.wake_caller;
     const bool deep = machine_.deep_idle_after > 0 && at - threads_[id].slept_from > machine_.deep_idle_after;
@@ -267,7 +263,7 @@ void tasks_run::lock(sleeping_mutex& mutex, actor_id id, state then, nanoseconds
     go(id, then, at + cost);
 }
 
-// Returns when the thread that let it go is done with the call.
+// Returns the time at which the unlocking thread has finished the call.
 nanoseconds tasks_run::unlock(sleeping_mutex& mutex, nanoseconds at) {
     mutex.held = machine_.mutex_handover && !mutex.sleepers.empty();
     if (mutex.sleepers.empty()) return at + own_atomic;
@@ -287,18 +283,18 @@ void tasks_run::begin_task(actor_id id, nanoseconds at) {
     one.left = cycles_;
     one.now = state::in_task;
     set_activity(id, activity::working, at);
-    ++inside_[static_cast<std::size_t>(one.where.core)];
+    ++inside_[one.where.core];
     one.pace = 0;
     set_pace(id, at);
-    if (inside_[static_cast<std::size_t>(one.where.core)] > 1) pace_core(one.where.core, at);
+    if (inside_[one.where.core] > 1) pace_core(one.where.core, at);
 }
 
 void tasks_run::end_task(actor_id id, nanoseconds at) {
     thread& one = threads_[id];
     if (one.inside) clock_time_ += one.hertz * static_cast<double>(at - one.since);
     one.inside = false;
-    --inside_[static_cast<std::size_t>(one.where.core)];
-    if (inside_[static_cast<std::size_t>(one.where.core)] > 0) pace_core(one.where.core, at);
+    --inside_[one.where.core];
+    if (inside_[one.where.core] > 0) pace_core(one.where.core, at);
     inside_time_ += at - one.task_begin;
     ++tasks_done_;
     set_activity(id, activity::waiting, at);
@@ -326,11 +322,11 @@ void tasks_run::begin_repetition(nanoseconds at) {
     queues_.reset(asked_.tasks);
     const bool tree = asked_.runtime == "tbb";
     const nanoseconds fork =
-        scaled_to(asked_.runtime == "openmp" ? machine_.fork_join_openmp : machine_.fork_join,
+        scaled_to(asked_.runtime == "openmp" ? machine_.fork_join_libgomp : machine_.fork_join,
                   machine_.cost_members, count) /
         2;
     for (int i = 0; i < count; ++i) {
-        // Thieves find the first piece after as many steals as the tree of splits is deep.
+        // Thieves get the first piece after as many steals as the depth of the tree of splits.
         const nanoseconds arrives =
             tree ? depth_of(i + 1) * (2 * machine_.line_transfer + machine_.task_overhead)
                  : (i == 0 ? 0 : fork);
@@ -363,7 +359,7 @@ void tasks_run::end_repetition(nanoseconds at) {
     begin_repetition(at);
 }
 
-// Everything but Qt: ask, work, and wait in a spin for the others.
+// All runtimes but Qt: ask, work, and spin until the others have finished.
 void tasks_run::take(actor_id id, nanoseconds at) {
     range task;
     nanoseconds begin = at;
@@ -372,7 +368,7 @@ void tasks_run::take(actor_id id, nanoseconds at) {
         task = queues_.next(static_cast<int>(id), stolen);
         begin += machine_.task_overhead + (stolen ? 2 * machine_.line_transfer : 0);
     } else if (asked_.runtime == "tautochrone" && handed_ == asked_.tasks) {
-        begin += own_atomic;  // looking through all members finds nothing
+        begin += own_atomic;  // a search of all members finds nothing
     } else if (asked_.runtime == "tautochrone") {
         const int before = sharing_.steals(static_cast<int>(id));
         task = sharing_.next(static_cast<int>(id));
@@ -384,7 +380,7 @@ void tasks_run::take(actor_id id, nanoseconds at) {
         begin = counter_free_;
     }
     if (!task.empty()) {
-        // A piece of several tasks is one stretch of work.
+        // A piece of several tasks is treated as one task.
         begin_task(id, at);
         handed_ += static_cast<int>(task.size());
         threads_[id].left = cycles_ * static_cast<double>(task.size()) +
@@ -397,14 +393,14 @@ void tasks_run::take(actor_id id, nanoseconds at) {
     const nanoseconds join =
         asked_.runtime == "tbb"
             ? depth_of(count) * machine_.line_transfer * 2
-            : scaled_to(asked_.runtime == "openmp" ? machine_.fork_join_openmp : machine_.fork_join,
+            : scaled_to(asked_.runtime == "openmp" ? machine_.fork_join_libgomp : machine_.fork_join,
                         machine_.cost_members, count) /
                   2;
     go(id, state::joined, at + join);
 }
 
-// QThreadPool::tryStart under the pool's mutex: queues the task and wakes one thread that waits in the pool,
-// if there is one. Where all are active it has only looked at the pool's counters, a line beside the mutex's.
+// QThreadPool::tryStart under the pool's mutex: queues the task and wakes one waiting thread of the pool, if
+// there is one. If all are active, it only reads the pool's counters, in the line next to the mutex.
 void tasks_run::try_start(actor_id id, nanoseconds at, state then) {
     nanoseconds done = at + machine_.line_transfer;
     if (!pool_waiting_.empty() && next_task_ < asked_.tasks) {
@@ -453,7 +449,7 @@ void tasks_run::step_qt(actor_id id, nanoseconds at) {
         case state::next_block:
             counter_free_ = std::max(counter_free_, at) + machine_.line_transfer;
             if (next_task_ >= asked_.tasks) return go(id, state::leave, counter_free_);
-            // It asks for one more thread while there are tasks left, even where all are running.
+            // It asks for one more thread while tasks are left, even if all threads are running.
             ++next_task_;
             one.after_lock = state::grow_locked;
             return go(id, next_task_ < asked_.tasks ? state::woken : state::take, counter_free_);
@@ -501,29 +497,28 @@ void tasks_run::step(actor_id id, nanoseconds at) {
     take(id, at);
 }
 
-// The frequency governor looks at how long each core was awake since it looked last.
+// The frequency governor samples how long each core was awake since its last sample.
 void tasks_run::sample(nanoseconds at) {
     const governor& rule = machine_.frequency;
     std::vector<nanoseconds> busy(cap_.size(), 0);
     for (thread& one : threads_) {
         if (one.awake) one.busy += at - one.busy_since;
         one.busy_since = at;
-        nanoseconds& core = busy[static_cast<std::size_t>(one.where.core)];
+        nanoseconds& core = busy[one.where.core];
         core = std::max(core, one.busy);
         one.busy = 0;
     }
     nanoseconds busiest = 0;
     for (const thread& one : threads_) {
         if (one.where.thread > 0) continue;
-        load_sum_ += static_cast<double>(busy[static_cast<std::size_t>(one.where.core)]) /
-                     static_cast<double>(rule.sampling);
+        load_sum_ += static_cast<double>(busy[one.where.core]) / static_cast<double>(rule.sampling);
         ++samples_;
-        busiest = std::max(busiest, busy[static_cast<std::size_t>(one.where.core)]);
+        busiest = std::max(busiest, busy[one.where.core]);
     }
     if (rule.rule != governor::policy::maximum) {
         for (std::size_t id = 0; id < threads_.size(); ++id) {
             const thread& one = threads_[id];
-            const auto core = static_cast<std::size_t>(one.where.core);
+            const int core = one.where.core;
             const double used = static_cast<double>(rule.whole_package ? busiest : busy[core]) /
                                 static_cast<double>(rule.sampling);
             cap_[core] = rule.headroom * used * kind(one).turbo(1);

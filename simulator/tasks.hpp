@@ -1,6 +1,6 @@
 #pragma once
-// Short tasks mapped and reduced, in virtual time: tautochrone, oneTBB, OpenMP and QtConcurrent, under a
-// frequency governor that looks at how busy each core is.
+// Map and reduce of short tasks in virtual time: tautochrone, oneTBB, OpenMP and QtConcurrent, under a
+// frequency governor that follows the load of each core.
 
 #include <string>
 #include <vector>
@@ -22,7 +22,7 @@ struct tasks_request {
 
 struct tasks_result {
     nanoseconds repetition = 0;  // one map/reduce: mean
-    nanoseconds alone = 0;       // all tasks one after the other on one core at its highest clock
+    nanoseconds alone = 0;       // all tasks in sequence on one core at its highest clock
     double task_seconds = 0;     // one task inside: mean
     double waiting_share = 0;    // of the threads' time that is not spent inside a task
     double load = 0;             // busy cores' share of time, as the governor sees it

@@ -7,7 +7,7 @@ namespace tauto::sim {
 
 namespace {
 
-// A frame of a thread that paces itself: it works its part of this and sleeps the rest.
+// A frame of a paced thread: it works for its share of this time and sleeps for the rest.
 constexpr nanoseconds frame = 33'000'000;
 
 class threads_run {
@@ -18,7 +18,7 @@ class threads_run {
   private:
     struct thread {
         double left = 0;   // cycles of the first kind
-        double burst = 0;  // cycles left in this frame; all of them where it does not pace itself
+        double burst = 0;  // cycles left in this frame; all cycles left if it is not paced
         double whole_burst = 0;
         bool paced = false;
         int pinned = -1;
@@ -40,9 +40,7 @@ class threads_run {
         nanoseconds busy = 0;  // in this sampling period
     };
 
-    [[nodiscard]] const core_kind& kind(const core_state& one) const {
-        return machine_.kinds[static_cast<std::size_t>(one.kind)];
-    }
+    [[nodiscard]] const core_kind& kind(const core_state& one) const { return machine_.kinds[one.kind]; }
     [[nodiscard]] double pace(const core_state& one) const {
         return one.hertz * machine_.kinds.front().hash_cycles_per_byte / kind(one).hash_cycles_per_byte;
     }
@@ -80,8 +78,8 @@ class threads_run {
 threads_run::threads_run(const machine& on, const threads_request& asked)
     : machine_(on),
       asked_(asked),
-      events_(static_cast<std::size_t>(on.cores()) + asked.threads.size() + 3),
-      accounts_(static_cast<std::size_t>(on.cores()), 0, asked.timeline) {
+      events_(on.cores() + asked.threads.size() + 3),
+      accounts_(on.cores(), 0, asked.timeline) {
     if (!(asked.until_seconds >= 0 && asked.until_seconds <= 1e6))
         throw input_error("until_seconds must be from 0 to 1000000");
     if (asked.threads.empty()) throw input_error("no thread was named; give at least one");
@@ -115,12 +113,12 @@ threads_run::threads_run(const machine& on, const threads_request& asked)
     left_ = static_cast<int>(threads_.size());
 }
 
-// Counts the work that the core has done since it was last looked at.
+// Counts the work that the core has done since the last call.
 void threads_run::settle(std::size_t core, nanoseconds at) {
     core_state& own = cores_[core];
     if (own.runs >= 0) {
         const double elapsed = static_cast<double>(at - own.since);
-        thread& one = threads_[static_cast<std::size_t>(own.runs)];
+        thread& one = threads_[own.runs];
         const double done = pace(own) * elapsed * 1e-9;
         one.left = std::max(0.0, one.left - done);
         one.burst = std::max(0.0, one.burst - done);
@@ -143,15 +141,15 @@ void threads_run::draw(std::size_t core, nanoseconds at) {
                        at);
 }
 
-// The core runs that thread from now on; -1: none. All cores sleep more deeply while none runs any.
+// The core runs this thread from now on; -1: none. While no core runs a thread, all cores sleep deeply.
 void threads_run::run_on(std::size_t core, int chosen, nanoseconds at) {
     settle(core, at);
     const bool any = busy_cores_ > 0;
     busy_cores_ += (chosen >= 0 ? 1 : 0) - (cores_[core].runs >= 0 ? 1 : 0);
     cores_[core].runs = chosen;
     if (chosen >= 0) {
-        threads_[static_cast<std::size_t>(chosen)].core = static_cast<int>(core);
-        threads_[static_cast<std::size_t>(chosen)].runs_since = at;
+        threads_[chosen].core = static_cast<int>(core);
+        threads_[chosen].runs_since = at;
     }
     if (any != (busy_cores_ > 0)) {
         for (std::size_t c = 0; c < cores_.size(); ++c) draw(c, at);
@@ -163,19 +161,19 @@ void threads_run::run_on(std::size_t core, int chosen, nanoseconds at) {
 void threads_run::plan(std::size_t core, nanoseconds at) {
     core_state& own = cores_[core];
     if (own.runs < 0) return events_.cancel(static_cast<actor_id>(core));
-    const double burst = threads_[static_cast<std::size_t>(own.runs)].burst;
+    const double burst = threads_[own.runs].burst;
     events_.schedule(static_cast<actor_id>(core),
                      at + static_cast<nanoseconds>(burst / pace(own) * 1e9 + 0.5));
 }
 
-// Puts ready threads on idle cores, pinned ones on their own, the others wherever there is room. Where one is
-// left without a core, those that run have no more than a turn each.
+// Puts ready threads on idle cores: pinned threads on their own core, the others on any. If a thread gets no
+// core, the running ones have at most one more turn each.
 void threads_run::dispatch(nanoseconds at) {
     bool waits = false;
     for (std::size_t t = 0; t < threads_.size(); ++t) {
         thread& one = threads_[t];
         if (!one.ready || one.over || one.core >= 0) continue;
-        auto core = static_cast<std::size_t>(std::max(0, one.pinned));
+        std::size_t core = std::max(0, one.pinned);
         while (core < cores_.size() && cores_[core].runs >= 0)
             core = one.pinned < 0 ? core + 1 : cores_.size();
         if (core == cores_.size()) {
@@ -194,7 +192,8 @@ void threads_run::dispatch(nanoseconds at) {
     turning_ = true;
 }
 
-// A turn is over: those that wait, the longest first, take the cores of those that have run longest.
+// A turn is over: waiting threads, the longest waiting first, take the cores of the threads that have run
+// longest.
 void threads_run::turn(nanoseconds at) {
     turning_ = false;
     std::vector<std::size_t> waiting;
@@ -209,15 +208,13 @@ void threads_run::turn(nanoseconds at) {
         int longest = -1;
         for (std::size_t other = 0; other < threads_.size(); ++other) {
             const thread& one = threads_[other];
-            if (one.core < 0 || one.runs_since == at ||
-                !may_run(threads_[t], static_cast<std::size_t>(one.core)))
-                continue;
-            if (longest < 0 || one.runs_since < threads_[static_cast<std::size_t>(longest)].runs_since)
+            if (one.core < 0 || one.runs_since == at || !may_run(threads_[t], one.core)) continue;
+            if (longest < 0 || one.runs_since < threads_[longest].runs_since)
                 longest = static_cast<int>(other);
         }
         if (longest < 0) continue;
-        thread& leaves = threads_[static_cast<std::size_t>(longest)];
-        const auto core = static_cast<std::size_t>(leaves.core);
+        thread& leaves = threads_[longest];
+        const std::size_t core = leaves.core;
         leaves.core = -1;
         leaves.waits_since = at;
         run_on(core, static_cast<int>(t), at);
@@ -226,13 +223,12 @@ void threads_run::turn(nanoseconds at) {
     dispatch(at);
 }
 
-// The system moves threads that are not pinned on to the next core, as a scheduler does that balances a queue
-// of its own for each core.
+// The system moves unpinned threads to the next core, like a scheduler that balances one queue for each core.
 void threads_run::migrate(nanoseconds at) {
     const auto count = cores_.size();
-    std::vector<std::size_t> left;  // in their order
+    std::vector<std::size_t> left;  // their cores, ascending
     for (const thread& one : threads_) {
-        if (one.core >= 0 && one.pinned < 0) left.push_back(static_cast<std::size_t>(one.core));
+        if (one.core >= 0 && one.pinned < 0) left.push_back(one.core);
     }
     std::sort(left.begin(), left.end());
     std::vector<int> wants;
@@ -245,7 +241,7 @@ void threads_run::migrate(nanoseconds at) {
     ++rotation_;
     std::vector<std::size_t> touched = left;
     for (std::size_t i = 0; i < wants.size(); ++i) {
-        thread& one = threads_[static_cast<std::size_t>(wants[i])];
+        thread& one = threads_[wants[i]];
         auto c = static_cast<std::size_t>(rotation_) % count;
         while (cores_[c].runs >= 0) c = (c + 1) % count;
         settle(c, at);
@@ -253,7 +249,7 @@ void threads_run::migrate(nanoseconds at) {
         one.core = static_cast<int>(c);
         touched.push_back(c);
         if (c == left[i]) continue;
-        // What a move costs is work that is done twice: the cache is cold.
+        // The cost of a move is work done twice, because the cache is cold.
         const double lost = static_cast<double>(machine_.migration_cost) * 1e-9 * pace(cores_[c]);
         one.burst += lost;
         one.left += lost;
@@ -285,7 +281,7 @@ void threads_run::sample(nanoseconds at) {
     for (std::size_t c = 0; c < cores_.size(); ++c) {
         core_state& own = cores_[c];
         const core_kind& sort = kind(own);
-        // The package is as busy as its threads together, one core's worth at most.
+        // The load of the package is the sum over its threads, at most one core.
         const double counted = rule.whole_package ? whole : static_cast<double>(own.busy);
         const double used = std::min(1.0, counted / static_cast<double>(rule.sampling));
         if (rule.rule == governor::policy::proportional) {
@@ -303,7 +299,7 @@ void threads_run::sample(nanoseconds at) {
         own.busy = 0;
     }
     if (rule.rule == governor::policy::thresholds) {
-        // Cores of one package share a voltage plane and a clock: the one that wants most decides.
+        // Cores of one package share a voltage plane and a clock, so the highest request decides.
         std::size_t level = 0;
         for (const core_state& one : cores_) level = std::max(level, one.level);
         for (std::size_t c = 0; c < cores_.size(); ++c)
@@ -316,18 +312,17 @@ void threads_run::sample(nanoseconds at) {
 
 void threads_run::burst_over(std::size_t core, nanoseconds at) {
     const int t = cores_[core].runs;
-    thread& one = threads_[static_cast<std::size_t>(t)];
+    thread& one = threads_[t];
     run_on(core, -1, at);
     one.core = -1;
-    // Less than a nanosecond of work is none: virtual time could not go on.
+    // Less than a nanosecond of work counts as none, because virtual time could not advance.
     if (one.left * 1e9 <= pace(cores_[core])) {
         one.over = true;
         one.finished = at;
         --left_;
     } else if (one.paced) {
         one.ready = false;
-        events_.schedule(static_cast<actor_id>(cores_.size() + static_cast<std::size_t>(t)),
-                         std::max(at, one.frame_end));
+        events_.schedule(static_cast<actor_id>(cores_.size() + t), std::max(at, one.frame_end));
     } else {
         one.burst = one.left;
         one.waits_since = at;

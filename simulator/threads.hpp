@@ -1,6 +1,6 @@
 #pragma once
-// Threads with so much work each, placed by a system that moves them about, under a frequency governor: the
-// power study in virtual time.
+// Threads with a given amount of work, placed and moved by the system, under a frequency governor: the power
+// study in virtual time.
 
 #include <string>
 #include <vector>
@@ -10,8 +10,8 @@
 
 namespace tauto::sim {
 
-// A thread runs `seconds` of work (at the highest clock of the first kind). A thread that does only a part of
-// the time what another does all the time has `pace` below 1: it waits asleep for the rest of each frame.
+// A thread runs `seconds` of work (at the highest clock of the first kind). With `pace` below 1 the thread
+// works for that share of each frame and sleeps for the rest.
 struct thread_request {
     std::string name;
     double seconds = 1;
@@ -21,7 +21,7 @@ struct thread_request {
 
 struct threads_request {
     std::vector<thread_request> threads;
-    double until_seconds = 0;  // idle is added up to here, where the work ends before
+    double until_seconds = 0;  // idle time is added until here if the work ends before
     bool timeline = false;
 };
 
