@@ -183,7 +183,7 @@ std::vector<std::string> looked_at(const profile& asked, const cpu_numbers& allo
         if (!missing.empty())
             warnings.push_back("OMP_PLACES names CPU " + listed(missing) +
                                ", which may not be used here: the runtime will drop the places");
-        return warnings;  // places may stand several times on purpose: more threads than CPUs are no mistake
+        return warnings;  // a place may be named twice on purpose, for more threads than CPUs
     }
     for (const char* const name : thread_counts) {
         const std::string_view threads = variable(asked, name);

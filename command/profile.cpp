@@ -152,8 +152,8 @@ json parse(std::string_view text, const std::string& path) {
     };
     try {
         return json::parse(with_bytes_marked(text), not_too_deep);
-    } catch (const std::exception&) {  // not JSON, not UTF-8, a number of no type
-        throw input_error(path + " is no profile: it is not JSON. tauto tune writes one");
+    } catch (const std::exception&) {  // not JSON, not UTF-8, or a number that fits no type
+        throw input_error(path + " is not a profile: it is not JSON. tauto tune writes one");
     }
 }
 

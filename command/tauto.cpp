@@ -1,6 +1,7 @@
-// tauto: `tauto run PROFILE -- COMMAND` applies a profile, looks what the kernel gave, and becomes the
-// command. Everything else is the Python laboratory's, which this becomes. So nothing waits for a Python that
-// it does not need, and nothing of ours is left while a command runs.
+// tauto: `tauto run PROFILE -- COMMAND` applies a profile, checks what the kernel gave, and becomes the
+// command. Help and version are printed at once. Everything else is the Python laboratory's, which this
+// becomes. So nothing waits for a Python that it does not need, and nothing of ours is left while a command
+// runs.
 
 #include <errno.h>
 #include <signal.h>
@@ -16,12 +17,16 @@
 
 #include "command/applying.hpp"
 #include "command/profile.hpp"
+#include "help.hpp"
 
 namespace {
 
 using tauto::command::input_error;
 using words = std::vector<std::string>;
 
+constexpr std::string_view version_text = "tautochrone " TAUTO_VERSION "\n";
+
+constexpr int exit_ok = 0;
 constexpr int exit_bad_input = 2;
 constexpr int exit_defect = 70;
 constexpr int exit_not_found = 127;
@@ -31,7 +36,7 @@ constexpr int exit_not_found = 127;
 constexpr const char* start_laboratory = R"(import sys
 sys.path[:] = filter(None, sys.path)
 try:
-    from tautochrone.start import main
+    from tautochrone.__main__ import main
 except ImportError as error:
     if error.name != "tautochrone":
         raise
@@ -40,20 +45,35 @@ except ImportError as error:
     main = lambda: 2
 sys.exit(main()))";
 
-// One line on standard error. Nobody reading it, or its being closed, is no reason not to run a command.
-void say(const std::string& line) {
+// Writes all of `text`. Returns 0, or the number of the error; a pipe without a reader does not end the
+// process.
+int write_all(int file, std::string_view text) {
     struct sigaction before {};
     struct sigaction ignored {};
     ignored.sa_handler = SIG_IGN;
     sigaction(SIGPIPE, &ignored, &before);
-    const std::string whole = "tauto: " + line + "\n";
-    std::string_view left = whole;
-    while (!left.empty()) {
-        const ssize_t written = write(STDERR_FILENO, left.data(), left.size());
-        if (written < 0 && errno != EINTR) break;
-        left.remove_prefix(static_cast<std::size_t>(std::max<ssize_t>(written, 0)));
+    int error = 0;
+    while (!text.empty() && error == 0) {
+        const ssize_t written = write(file, text.data(), text.size());
+        if (written < 0 && errno != EINTR) error = errno;
+        text.remove_prefix(static_cast<std::size_t>(std::max<ssize_t>(written, 0)));
     }
     sigaction(SIGPIPE, &before, nullptr);
+    return error;
+}
+
+// One line on standard error. A command runs also where standard error is closed or not read.
+void say(const std::string& line) {
+    write_all(STDERR_FILENO, "tauto: " + line + "\n");
+}
+
+// On standard output. Returns the exit code.
+int print(std::string_view text) {
+    const int error = write_all(STDOUT_FILENO, text);
+    if (error == 0 || error == EPIPE) return exit_ok;
+    say(std::string("error: the text could not be written: ") + strerror(error) +
+        ". Is the disk full, or standard output closed?");
+    return exit_bad_input;
 }
 
 // Becomes a program, as execv or execvp finds it. Returns the number of the error where it cannot.
@@ -125,6 +145,12 @@ int main(int count, char** values) {
         const words given(values + std::min(count, 1), values + count);
         if (given.size() > 1 && given[0] == "run" && !given[1].starts_with('-'))
             return run({given.begin() + 1, given.end()});
+        if (given.empty()) {
+            write_all(STDERR_FILENO, tauto::command::help_text);
+            return exit_bad_input;
+        }
+        if (given == words{"--help"} || given == words{"-h"}) return print(tauto::command::help_text);
+        if (given == words{"--version"}) return print(version_text);
         return become_laboratory(given);
     } catch (const std::exception& error) {
         say(std::string("error: this is a defect of tauto: ") + error.what());

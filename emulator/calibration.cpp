@@ -1,4 +1,4 @@
-#include "emulate_calibration.hpp"
+#include "emulator/calibration.hpp"
 
 #include <pthread.h>
 #include <sched.h>
@@ -18,14 +18,14 @@ constexpr nanoseconds shortest_foreign = 500'000;
 constexpr nanoseconds most_patience = 4;  // times the window
 constexpr int samples_to_adjust = 3;
 constexpr int samples_to_verify = 5;
-constexpr double good_enough = 0.02;      // no further adjusting below this
+constexpr double good_enough = 0.02;      // no further adjustment below this error
 constexpr double first_guess = 10'000.0;  // overhead in nanoseconds; 11 600 ± 200 in a KVM guest
 // Nanoseconds of a turn that others should get. The overhead drifts by half a microsecond within seconds on a
 // shared host: 4 % of 12 µs, but 8 % of the 6 µs that factor 8 leaves of a 50 µs turn (8.7 was measured
 // there).
 constexpr double least_free = 12'000.0;
 constexpr double throttling_margin = 0.02;
-// A host that stands still in the wrong moment makes a factor look out of reach: a miss is looked at again,
+// If the host stops at the wrong moment, a factor seems out of reach. A miss is therefore measured again,
 // unless turns are far too long.
 constexpr int looks = 3;
 constexpr double hopeless_turn = 1.25;                 // of the longest allowed
@@ -36,14 +36,14 @@ void become_probe(int cpu) {
     CPU_ZERO(&cpus);
     CPU_SET(static_cast<unsigned>(cpu), &cpus);
     pthread_setaffinity_np(pthread_self(), sizeof cpus, &cpus);
-    // Keeps other programs out of the way where allowed; on Linux this is the calling thread's own nice
-    // value.
+    // Gets priority over other programs if that is allowed; on Linux this sets the nice value of the calling
+    // thread.
     setpriority(PRIO_PROCESS, 0, -20);
 }
 
-// Blocks of fixed work a second: a chain of dependent multiplications, which needs no memory. A thief never
-// holds the probe up for `foreign` or longer; another program (its time slice is 3 ms) does, and that time
-// does not count.
+// Blocks of fixed work per second: a chain of dependent multiplications without memory access. A thief never
+// stops the probe for `foreign` or longer. Another program does (its time slice is 3 ms); that time is not
+// counted.
 double probe_rate(nanoseconds window, nanoseconds foreign) {
     volatile std::uint64_t keep = 1;
     std::uint64_t value = keep;
@@ -98,7 +98,7 @@ calibration summary(const std::vector<sample>& samples, const thief_settings& se
     return found;
 }
 
-// The overhead hardly depends on the gap, so taking over what was seen converges at once.
+// The overhead hardly depends on the gap, so using the observed value converges at once.
 calibration calibrate_period(thief& idle_thief, thief_settings settings, nanoseconds longest, int attempts) {
     const auto learn = [&](const std::vector<sample>& seen) {
         settings.overhead_nanoseconds = std::max(0.0, median_of(seen, &sample::overhead_nanoseconds));
@@ -123,20 +123,20 @@ calibration calibrate_period(thief& idle_thief, thief_settings settings, nanosec
     return found;
 }
 
-// The first period that meets the factor, else the nearest.
+// The first period that reaches the factor, else the closest.
 calibration calibrate_periods(thief& idle_thief, double factor, nanoseconds asked_period,
                               nanoseconds longest) {
     calibration nearest;
     double overhead = first_guess;
     const std::vector<nanoseconds> periods = periods_to_try(factor, asked_period);
     for (const nanoseconds period : periods) {
-        // A busy machine may need several looks; two as a rule, more where there is no other period left to
+        // A busy machine may need several measurements: two as a rule, more if no other period is left to
         // try.
         const int attempts = period == periods.back() ? 6 : 2;
         const calibration found = calibrate_period(idle_thief, {period, factor, overhead}, longest, attempts);
         const bool nearer = std::abs(found.factor - factor) < std::abs(nearest.factor - factor);
         if (found.met || nearer || nearest.period == 0) nearest = found;
-        // A longer period cures scatter and nothing else.
+        // A longer period reduces only the scatter.
         if (found.met || found.turn_nanoseconds > static_cast<double>(longest)) break;
         overhead = found.overhead_nanoseconds;
     }

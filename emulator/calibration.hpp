@@ -1,10 +1,10 @@
 #pragma once
-// Finds the one number that a thief needs, the overhead of a turn, by watching a probe slow down.
+// Measures the overhead of a thief's turn by the slowdown of a probe.
 
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "emulate_thief.hpp"
+#include "emulator/thief.hpp"
 
 namespace tauto::emulate {
 
@@ -12,7 +12,7 @@ constexpr double factor_tolerance = 0.05;
 
 struct calibration {
     double factor = 1.0;  // reached: median speed of the probe alone over its speed with the thief
-    double overhead_nanoseconds = 0.0;  // of a turn: what the others lose beside the thief's own time
+    double overhead_nanoseconds = 0.0;  // of a turn: time that the others lose besides the thief's own time
     double kernel_nanoseconds = 0.0;    // of a turn: CPU time of the thief that is not spinning
     double turn_nanoseconds = 0.0;
     double busy_fraction = 0.0;  // CPU time of the thief over wall time
@@ -23,7 +23,7 @@ struct calibration {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(calibration, factor, overhead_nanoseconds, kernel_nanoseconds,
                                    turn_nanoseconds, busy_fraction, period, met)
 
-// One look at the probe without the thief, then with it.
+// One measurement of the probe without the thief, then with it.
 struct sample {
     double factor;
     double overhead_nanoseconds;
@@ -34,17 +34,16 @@ struct sample {
 
 double median(std::vector<double> values);
 
-// What the books and the probe together say about the cost of a turn.
+// The cost of a turn, from the thief's counts and the probe.
 sample judge(const thief_tally& tally, double rate_alone, double rate_with_thief);
 
-// The shortest turns to try for a factor, in order. Where few microseconds of a turn are left free, the drift
-// of the overhead becomes a drift of the factor, so such turns are left out.
+// The shortest turns to try for a factor, in order. Turns that leave only a few microseconds free are left
+// out, because a drift of the overhead would change the factor.
 std::vector<nanoseconds> periods_to_try(double factor, nanoseconds asked);
 
-// Calibrates `idle_thief`, which is left stopped and configured. The calling thread becomes the probe: it is
-// pinned on `cpu`. `asked_period` 0: choose. Takes 0.9 s as a rule, three times as
-// long and more where it is not met. No exception for a factor that is not
-// met.
+// Calibrates `idle_thief`, which is left stopped and configured. The calling thread becomes the probe and is
+// pinned to `cpu`. `asked_period` 0: choose. Takes 0.9 s as a rule, and three times as long or more if the
+// factor is not reached. A factor that is not reached throws nothing.
 calibration calibrate(thief& idle_thief, int cpu, double factor, nanoseconds asked_period);
 
 // The longest turn that is accepted, and the largest busy fraction that RT throttling leaves alone.

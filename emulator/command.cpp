@@ -1,4 +1,4 @@
-#include "emulate_command.hpp"
+#include "emulator/command.hpp"
 
 #include <errno.h>
 #include <fcntl.h>

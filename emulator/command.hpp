@@ -12,9 +12,8 @@
 
 namespace tauto::emulate {
 
-// A small process that waits for the emulator's end. If that comes without a word of farewell (kill -9), it
-// kills the command's whole process group. PR_SET_PDEATHSIG alone would leave the command's own children
-// behind.
+// A small process that waits for the emulator's end. If the emulator ends without notice (kill -9), it kills
+// the command's whole process group. PR_SET_PDEATHSIG alone would leave the command's own children running.
 class guard {
   public:
     guard();  // before any thread is started
@@ -29,25 +28,25 @@ class guard {
     pid_t process_ = -1;
 };
 
-// What the emulator changed for itself and the command must have back.
+// Settings that the emulator changed for itself and restores for the command.
 struct inheritance {
     sigset_t signals;
     cpu_set_t cpus;
 };
 
-// The system refused to execute a program that is there.
+// The system refused to execute an existing program.
 class cannot_execute : public error {
   public:
     using error::error;
 };
 
-// The whole path that execvp would take; nothing when there is no such program.
+// The whole path that execvp would use; empty if there is no such program.
 std::optional<std::string> find_program(const std::string& name);
 
 class command {
   public:
-    // Starts it in a process group of its own, in the terminal's foreground if the emulator was there.
-    // Throws cannot_execute.
+    // Starts it in its own process group, in the terminal's foreground if the emulator was there. Throws
+    // cannot_execute.
     command(const std::vector<std::string>& arguments, const inheritance& original);
     ~command();
     command(const command&) = delete;
@@ -61,7 +60,7 @@ class command {
     news poll();
     // Its exit status, or 128 + the signal that ended it.
     int exit_status() const { return exit_status_; }
-    // Ctrl-Z: gives the terminal back before the emulator stops too, and takes up again after it.
+    // Ctrl-Z: gives the terminal back before the emulator stops too, and continues afterwards.
     void leave_foreground() const;
     void take_foreground() const;
 

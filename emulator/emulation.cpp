@@ -1,8 +1,8 @@
-#include "emulate_emulation.hpp"
+#include "emulator/emulation.hpp"
 
 #include <algorithm>
 
-#include "emulate_laboratory.hpp"
+#include "emulator/laboratory.hpp"
 
 namespace tauto::emulate {
 

@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "emulate_process.hpp"
-#include "emulate_request.hpp"
-#include "emulate_slowdown.hpp"
+#include "emulator/process.hpp"
+#include "emulator/request.hpp"
+#include "emulator/slowdown.hpp"
 
 namespace tauto::emulate {
 
@@ -17,16 +17,16 @@ constexpr nanoseconds check_every = 500'000'000;
 
 class emulation {
   public:
-    // Claims the CPUs. `period`: the shortest turn, 0: choose. Throws tauto::error when another emulator has
+    // Claims the CPUs. `period`: the shortest turn, 0: choose. Throws tauto::error if another emulator has
     // one.
     emulation(const std::vector<slow_cpu>& asked, nanoseconds period);
 
-    // All CPUs at once, each by a thread of its own. Throws tauto::error when a factor cannot be met. A
-    // signal to leave ends the process.
+    // Calibrates all CPUs at once, each with its own thread. Throws tauto::error if a factor cannot be
+    // reached. A signal to end ends the process.
     void calibrate(const process& self);
 
     std::deque<slowdown>& cpus() { return slowdowns_; }
-    // Slows the CPUs that have no time windows.
+    // Slows the CPUs without time windows.
     void on();
     void off();
     void release();

@@ -1,4 +1,4 @@
-#include "emulate_hold.hpp"
+#include "emulator/hold.hpp"
 
 #include <unistd.h>
 
@@ -32,7 +32,7 @@ void resume(emulation& all) {
 void obey(const std::string& word, emulation& all) {
     if (word == "pause") {
         all.off();
-        all.release();  // several may be held for one CPU, all but one of them paused
+        all.release();  // several emulators may be held for one CPU if all but one are paused
         say(all.report(), "paused");
     } else if (word == "resume") {
         resume(all);
@@ -44,7 +44,7 @@ void obey(const std::string& word, emulation& all) {
     }
 }
 
-// Obeys the whole lines that have come in; false at the end of the input.
+// Executes the complete input lines; false at the end of the input.
 bool read_words(std::string& words, emulation& all) {
     char buffer[256];
     const ssize_t got = read(STDIN_FILENO, buffer, sizeof buffer);

@@ -1,4 +1,4 @@
-#include "emulate_laboratory.hpp"
+#include "emulator/laboratory.hpp"
 
 #include <errno.h>
 #include <poll.h>
@@ -32,7 +32,7 @@ nlohmann::json calibrate_one(const slow_cpu& asked, nanoseconds period) {
 
 [[noreturn]] void live_as_laboratory(const std::vector<slow_cpu>& asked, nanoseconds period, int answer) {
     setsid();
-    std::ofstream("/proc/self/autogroup") << "-20";  // no loss where it is refused and the machine is quiet
+    std::ofstream("/proc/self/autogroup") << "-20";  // a refusal does no harm on a quiet machine
     std::vector<nlohmann::json> found(asked.size());
     std::vector<std::thread> threads;
     for (std::size_t i = 0; i < asked.size(); ++i)
@@ -47,13 +47,13 @@ nlohmann::json calibrate_one(const slow_cpu& asked, nanoseconds period) {
     _exit(0);
 }
 
-// Everything that is written until the other end closes.
+// Reads everything until the other end closes.
 std::string read_all(int file, const process& self) {
     std::string text;
     for (;;) {
         pollfd events[] = {{file, POLLIN, 0}, {self.signals(), POLLIN, 0}};
         poll(events, 2, -1);
-        // The laboratory dies with us, and there is nothing else to put back yet.
+        // The laboratory ends with us, and nothing else is to be restored yet.
         while (const int signal = self.next_signal()) {
             if (asks_to_leave(signal)) _exit(128 + signal);
             if (self.parent_gone()) _exit(128 + SIGKILL);

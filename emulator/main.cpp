@@ -1,4 +1,4 @@
-// tauto-emulate: makes CPUs slow for everyone else while a command runs.
+// tauto-emulate: makes CPUs slow for all programs while a command runs.
 
 #include <errno.h>
 #include <string.h>
@@ -13,12 +13,12 @@
 #include <nlohmann/json.hpp>
 #include <tauto/error.hpp>
 
-#include "emulate_command.hpp"
-#include "emulate_emulation.hpp"
-#include "emulate_hold.hpp"
-#include "emulate_process.hpp"
-#include "emulate_request.hpp"
-#include "emulate_session.hpp"
+#include "emulator/command.hpp"
+#include "emulator/emulation.hpp"
+#include "emulator/hold.hpp"
+#include "emulator/process.hpp"
+#include "emulator/request.hpp"
+#include "emulator/session.hpp"
 
 namespace {
 
@@ -72,9 +72,9 @@ options read_options(int count, char** values) {
     const auto mark =
         std::find_if(values, values + count, [](const char* v) { return std::string_view(v) == "--"; });
     if (mark != values + count) wish.command.assign(mark + 1, values + count);
-    CLI::App app{"Makes CPUs slow for everyone else while a command runs.", "tauto-emulate"};
+    CLI::App app{"Makes CPUs slow for all programs while a command runs.", "tauto-emulate"};
     app.footer(
-        "The command and its arguments stand behind --, for example: tauto-emulate --slow 1:4 -- ./solver "
+        "The command and its arguments follow --, for example: tauto-emulate --slow 1:4 -- ./solver "
         "case.in");
     app.add_option("--slow", wish.slow,
                    "CPUs and how many times slower each becomes (1 to 32), for example 1:4,3:2; "
@@ -111,12 +111,12 @@ nanoseconds check_period(const options& wish) {
 
 void check_mode(const options& wish) {
     if (wish.slow.empty())
-        throw tauto::error("no CPU was named; say which with --slow CPU:FACTOR, for example --slow 1:4");
+        throw tauto::error("no CPU was named; name one with --slow CPU:FACTOR, for example --slow 1:4");
     if (wish.hold && !wish.command.empty())
         throw tauto::error("--hold takes no command; leave one of them out");
     if (!wish.hold && wish.command.empty())
         throw tauto::error(
-            "no command was given; put it behind --, for example: tauto-emulate --slow 1:4 -- ./solver");
+            "no command was given; put it after --, for example: tauto-emulate --slow 1:4 -- ./solver");
 }
 
 void check_windows(const options& wish, const std::vector<slow_cpu>& asked) {
@@ -138,14 +138,14 @@ int say_whether_available(const process& self) {
     return reason ? exit_bad_input : 0;
 }
 
-// Found out before the run and not after it.
+// Checked before the run and not after it.
 void check_report(const options& wish) {
     if (!wish.report_path.empty() && !std::ofstream(wish.report_path))
         throw tauto::error("cannot write the report to '" + wish.report_path + "': " + strerror(errno) +
                            "; name a file in a folder that can be written");
 }
 
-// What a command finds in TAUTO_EMULATED.
+// The value of TAUTO_EMULATED for the command.
 void set_variable(const std::vector<slow_cpu>& asked) {
     const char* outer = std::getenv("TAUTO_EMULATED");
     setenv("TAUTO_EMULATED", emulated_variable(asked, outer ? outer : "").c_str(), 1);

@@ -1,4 +1,4 @@
-#include "emulate_process.hpp"
+#include "emulator/process.hpp"
 
 #include <errno.h>
 #include <signal.h>
@@ -13,8 +13,8 @@ namespace tauto::emulate {
 
 namespace {
 
-// A signal of our own tells of the parent's end, since PR_SET_PDEATHSIG also fires when only the parent's
-// thread that started us ends; then getppid() is as before and we stay.
+// A separate signal reports the parent's end. PR_SET_PDEATHSIG also fires when only the thread that started
+// us ends; then getppid() is unchanged and we continue.
 int parent_gone_signal() {
     return SIGRTMIN + 3;
 }

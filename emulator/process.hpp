@@ -1,26 +1,26 @@
 #pragma once
-// The emulator's own process: its signals, its parent, the CPUs it keeps to.
+// The emulator's own process: its signals, its parent and its CPUs.
 
 #include <sys/types.h>
 
 #include <vector>
 
-#include "emulate_command.hpp"
-#include "emulate_request.hpp"
+#include "emulator/command.hpp"
+#include "emulator/request.hpp"
 
 namespace tauto::emulate {
 
-// Thrown to leave with a status; whatever is open is closed on the way.
+// Thrown to end with a status; destructors close everything.
 struct leave {
     int status;
 };
 
 bool asks_to_leave(int signal);
 
-// While it lives, signals are read from a file and interrupt nothing.
+// While it exists, signals are read from a file and interrupt nothing.
 class process {
   public:
-    // Throws leave when the parent is gone already.
+    // Throws leave if the parent has already ended.
     process();
     ~process();
     process(const process&) = delete;
@@ -28,11 +28,11 @@ class process {
 
     const inheritance& original() const { return original_; }
     bool parent_gone() const;
-    // A file that polls readable when a signal has come in.
+    // A file that polls readable when a signal has arrived.
     int signals() const { return signals_; }
-    // The next signal that has come in, or 0.
+    // The next signal that has arrived, or 0.
     int next_signal() const;
-    // Moves off the slowed CPUs, where any other is allowed.
+    // Moves to CPUs that are not slowed, if any are allowed.
     void avoid(const std::vector<slow_cpu>& slowed) const;
 
   private:

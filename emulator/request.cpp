@@ -1,4 +1,4 @@
-#include "emulate_request.hpp"
+#include "emulator/request.hpp"
 
 #include <algorithm>
 #include <charconv>

@@ -1,5 +1,5 @@
 #pragma once
-// What the user asked: which CPUs to slow, by how much, and when.
+// The request: which CPUs to slow, by how much, and when.
 
 #include <sched.h>
 
@@ -22,14 +22,14 @@ struct slow_cpu {
     std::vector<time_window> windows;  // in order, not overlapping; empty: all the time
 };
 
-// Reads "CPU:FACTOR[@START-END…][,…]". Throws tauto::error with a sentence for people.
+// Reads "CPU:FACTOR[@START-END…][,…]". Throws tauto::error with a message for the user.
 std::vector<slow_cpu> parse_slow(const std::string& text);
 
-// Throws tauto::error when a CPU is not on this machine or not in `allowed`.
+// Throws tauto::error if a CPU is not on this machine or not in `allowed`.
 void check_cpus(const std::vector<slow_cpu>& asked, const cpu_set_t& allowed, int configured_cpus);
 
-// The value of TAUTO_EMULATED, "CPU:FACTOR,…", with `outer` (the variable as it was found) in front.
-// Throws tauto::error when a CPU asked for is slowed already.
+// The value of TAUTO_EMULATED, "CPU:FACTOR,…", after `outer`, its previous value. Throws tauto::error if a
+// requested CPU is already slowed.
 std::string emulated_variable(const std::vector<slow_cpu>& asked, const std::string& outer);
 
 // "0-2,5"

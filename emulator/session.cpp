@@ -1,4 +1,4 @@
-#include "emulate_session.hpp"
+#include "emulator/session.hpp"
 
 #include <signal.h>
 
@@ -24,7 +24,7 @@ std::deque<session::event> session::plan_windows() {
             events.push_back({at(window.on_seconds), &one, &window});
             events.push_back({at(window.off_seconds), &one, nullptr});
         }
-    // Ends before beginnings at the same moment.
+    // At the same time, ends come before beginnings.
     std::sort(events.begin(), events.end(), [](const event& a, const event& b) {
         return a.at != b.at ? a.at < b.at : a.window == nullptr && b.window != nullptr;
     });
@@ -54,7 +54,7 @@ int session::run() {
     return command_->exit_status();
 }
 
-// Passes signals on, and says whether one of them told of the command's end.
+// Passes signals on. True if one of them reported the command's end.
 bool session::command_ended() {
     while (const int signal = self_.next_signal()) {
         if (asks_to_leave(signal)) command_->signal_group(signal);
@@ -67,7 +67,8 @@ bool session::command_ended() {
     return false;
 }
 
-// Ctrl-Z stopped the command: stop like it, thieves and all, and go on when the shell says so.
+// Ctrl-Z stopped the command: the emulator stops too, with its thieves, and continues when the shell
+// continues it.
 void session::stop_too() {
     command_->leave_foreground();
     raise(SIGSTOP);

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "emulate_command.hpp"
-#include "emulate_emulation.hpp"
-#include "emulate_process.hpp"
+#include "emulator/command.hpp"
+#include "emulator/emulation.hpp"
+#include "emulator/process.hpp"
 
 namespace tauto::emulate {
 
@@ -17,14 +17,14 @@ class session {
     // Slows the CPUs and starts the command. Throws cannot_execute.
     session(const std::vector<std::string>& arguments, const process& self, emulation& all, guard& keeper);
 
-    // Waits for the command and gives its exit status, or 128 + the signal that ended it. Throws leave, which
-    // ends the command, when our own parent is gone.
+    // Waits for the command and returns its exit status, or 128 + the signal that ended it. Throws leave,
+    // which ends the command, if our own parent has ended.
     int run();
 
     nanoseconds started() const { return started_; }
 
   private:
-    // A time window that begins, or (null) one that ends.
+    // The begin of a time window, or (null) its end.
     struct event {
         nanoseconds at;
         slowdown* cpu;

@@ -1,4 +1,4 @@
-#include "emulate_slowdown.hpp"
+#include "emulator/slowdown.hpp"
 
 #include <errno.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #include <tauto/error.hpp>
 #include <utility>
 
-#include "emulate_laboratory.hpp"
+#include "emulator/laboratory.hpp"
 
 namespace tauto::emulate {
 
@@ -23,7 +23,7 @@ namespace {
 constexpr double drift_worth_a_warning = 0.10;
 constexpr nanoseconds patience = 5'000'000'000;
 constexpr long long ticks_a_second = 100;
-constexpr double mostly = 0.03;  // idle for less than this share of a second: others kept the CPU busy
+constexpr double mostly = 0.03;  // idle for less than this share of a second: programs kept the CPU busy
 
 double seconds(nanoseconds value) {
     return static_cast<double>(value) * 1e-9;
@@ -77,7 +77,7 @@ std::string unmet(const slow_cpu& asked, const calibration& reached, nanoseconds
 cpu_claim::cpu_claim(int cpu) {
     const nanoseconds deadline = monotonic_now() + patience;
     while ((socket_ = bind_claim(cpu)) < 0) {
-        if (errno != EADDRINUSE) return;  // no such sockets here: go without
+        if (errno != EADDRINUSE) return;  // no such sockets here: continue without a claim
         if (monotonic_now() > deadline)
             throw error("CPU " + std::to_string(cpu) +
                         " is slowed by another tauto-emulate; wait for its end or choose another CPU");
@@ -141,7 +141,7 @@ void slowdown::off() {
     thief_->adjust(watch_->check(tally, others_were_busy()));
 }
 
-// Since the last time this was asked.
+// Since the last call.
 bool slowdown::others_were_busy() {
     const long long idle = idle_ticks(asked_.cpu);
     const nanoseconds now = monotonic_now();

@@ -1,5 +1,5 @@
 #pragma once
-// One CPU that is slowed: its thief, its calibration, and the account of what really happened.
+// One slowed CPU: its thief, its calibration, and the measured slowdown.
 
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -7,14 +7,14 @@
 #include <string>
 #include <vector>
 
-#include "emulate_request.hpp"
-#include "emulate_thief.hpp"
-#include "emulate_watch.hpp"
+#include "emulator/request.hpp"
+#include "emulator/thief.hpp"
+#include "emulator/watch.hpp"
 
 namespace tauto::emulate {
 
-// Two emulators on one CPU would spoil each other's factor, so each CPU has one owner at a time. The claim is
-// an abstract socket: the kernel takes it back however the owner ends.
+// Two emulators on one CPU would falsify each other's factor, so each CPU has one owner at a time. The claim
+// is an abstract socket, which the kernel releases however the owner ends.
 class cpu_claim {
   public:
     explicit cpu_claim(int cpu);  // waits up to 5 s, then throws tauto::error
@@ -28,25 +28,25 @@ class cpu_claim {
 
 class slowdown {
   public:
-    // Claims the CPU. Throws tauto::error when another emulator has it.
+    // Claims the CPU. Throws tauto::error if another emulator has it.
     explicit slowdown(slow_cpu asked);
 
     bool wants_thief() const { return asked_.factor > 1.0; }
-    // Takes over what calibration found. Throws tauto::error when that is not what was asked, and without the
-    // right to SCHED_FIFO.
+    // Uses the result of the calibration. Throws tauto::error if the factor was not reached, and without
+    // permission for SCHED_FIFO.
     void prepare(const calibration& found, nanoseconds asked_period);
 
     const slow_cpu& asked() const { return asked_; }
-    // Throws tauto::error when another emulator has the CPU by now.
+    // Throws tauto::error if another emulator now has the CPU.
     void on(const time_window* window = nullptr);
     void off();
-    // Lets other emulators have the CPU until on() is called again.
+    // Releases the CPU for other emulators until on() is called again.
     void release() { claim_.reset(); }
-    // Compares books and wishes, and sets the thief right; about once a second.
+    // Compares the thief's counts with the requested factor and corrects the thief; about once a second.
     void check();
 
     nlohmann::json report() const;
-    // Nothing, or a sentence when the CPU was not as slow as asked.
+    // A warning if the CPU was not as slow as requested.
     std::optional<std::string> warning() const;
 
   private:
@@ -70,7 +70,7 @@ class slowdown {
     nanoseconds checked_ = 0;
 };
 
-// Nothing when this process may have SCHED_FIFO threads on `cpu`; else why not and what to do.
+// Empty if this process may have SCHED_FIFO threads on `cpu`; else the reason and the remedy.
 std::optional<std::string> why_no_thief(int cpu);
 
 }  // namespace tauto::emulate

@@ -1,4 +1,4 @@
-#include "emulate_thief.hpp"
+#include "emulator/thief.hpp"
 
 #include <pthread.h>
 #include <sched.h>
@@ -16,7 +16,8 @@ namespace {
 
 // Above threaded interrupt handlers (50), below the kernel's own watchdogs and migration threads (99).
 constexpr int thief_priority = 60;
-// Waking from a timer takes tens of microseconds in a virtual machine; beyond this the thread was held up.
+// Waking by a timer takes tens of microseconds in a virtual machine; if it takes longer, the thread was
+// delayed.
 constexpr nanoseconds longest_timer_delay = 300'000;
 constexpr std::int64_t turns_a_book_entry = 1024;
 
@@ -42,7 +43,8 @@ void relax() {
 #endif
 }
 
-// Registers and the clock's own page only, so that the caches of whoever runs here stay as they are.
+// Uses only registers and the clock's own page, so that the caches of other programs on this CPU are
+// unchanged.
 nanoseconds spin_until(nanoseconds deadline) {
     nanoseconds now = monotonic_now();
     while (now < deadline) {
@@ -109,7 +111,7 @@ void thief::obey(order given) {
 }
 
 void thief::start() {
-    if (!on_duty()) publish({}, true);  // nobody reads the last duty's books as this one's
+    if (!on_duty()) publish({}, true);  // the counts of the last duty are not read as this one's
     obey(order::steal);
 }
 void thief::stop() {
@@ -140,7 +142,7 @@ void thief::live(int cpu) {
     }
 }
 
-// The owner reads the tally now and then; a thief that meets it there goes on and publishes later.
+// The owner reads the tally occasionally; meanwhile the thief continues, and publishes later.
 void thief::publish(const thief_tally& tally, bool must) {
     std::unique_lock lock(tally_mutex_, std::defer_lock);
     if (must) {
@@ -151,10 +153,9 @@ void thief::publish(const thief_tally& tally, bool must) {
     tally_ = tally;
 }
 
-// Each gap is what the turn before it has earned the others: overhead + turn / factor. A late start eats
-// into the spinning first; what is left of it lengthens the turn and so the next gap. The gap is counted from
-// now, never from the past: a thief that only spins would meet RT throttling, which stops it for most of a
-// second.
+// Each gap follows from the previous turn: overhead + turn / factor. A late start first shortens the
+// spinning; the rest of the delay lengthens the turn and so the next gap. A gap is counted from now, never
+// from the past, because RT throttling stops a thief that only spins for most of a second.
 void thief::steal() {
     const thief_settings keep = settings_;
     const auto earned = [this, &keep](nanoseconds turn) {

@@ -1,5 +1,5 @@
 #pragma once
-// A thief: one SCHED_FIFO thread pinned on one CPU, which takes a fixed share of that CPU's time away.
+// A thief: a SCHED_FIFO thread pinned to one CPU, which takes a fixed share of that CPU's time.
 
 #include <atomic>
 #include <cstdint>
@@ -13,7 +13,7 @@ using nanoseconds = std::int64_t;
 // The monotonic clock, in nanoseconds.
 nanoseconds monotonic_now();
 
-// What a thief keeps to. One turn: it spins, then sleeps for a gap. Others get the gap less `overhead`, the
+// The settings of a thief. In a turn it spins, then sleeps for a gap. Others get the gap less `overhead`, the
 // cost of two context switches and a timer, so the CPU is turn / (gap - overhead) times slower.
 struct thief_settings {
     nanoseconds period = 50'000;  // the shortest turn
@@ -21,7 +21,7 @@ struct thief_settings {
     double overhead_nanoseconds = 0.0;
 };
 
-// What a thief did since it was last started.
+// The counts of a thief since its last start.
 struct thief_tally {
     std::int64_t turns = 0;
     nanoseconds wall = 0;       // time on duty, interruptions left out
@@ -30,12 +30,13 @@ struct thief_tally {
     nanoseconds processor = 0;  // CPU time of the thief's thread, the kernel's share of its switches included
     nanoseconds started = 0;    // monotonic time of the first steal
     nanoseconds stopped = 0;    // monotonic time of the end, 0 while on duty
-    // Turns that began later than any timer explains: the host took the CPU away, or RT throttling did.
+    // Turns that began later than a timer can explain: the host or RT throttling took the CPU away.
     std::int64_t interruptions = 0;
     nanoseconds interrupted = 0;
     nanoseconds longest_interruption = 0;
 
-    // The factor by the thief's own books: time on duty over time that others got. Nothing measured: NaN.
+    // The factor from the thief's own counts: time on duty over time that others got. NaN if nothing was
+    // measured.
     double factor(double overhead_nanoseconds) const;
     double busy_fraction() const;  // processor over wall, 0 when nothing was measured
     double turn_nanoseconds() const;
@@ -43,7 +44,7 @@ struct thief_tally {
 
 class thief {
   public:
-    // Throws std::system_error: EPERM without the right to SCHED_FIFO, EINVAL for a CPU that cannot be had.
+    // Throws std::system_error: EPERM without permission for SCHED_FIFO, EINVAL for an unusable CPU.
     explicit thief(int cpu);
     ~thief();
     thief(const thief&) = delete;
@@ -51,12 +52,12 @@ class thief {
 
     // Only while stopped.
     void configure(const thief_settings& settings);
-    // At any time: another overhead from the next turn on.
+    // At any time: a new overhead from the next turn on.
     void adjust(double overhead_nanoseconds) {
         overhead_nanoseconds_.store(overhead_nanoseconds, std::memory_order_relaxed);
     }
 
-    // Each returns when the change is in force. Starting clears the tally.
+    // Each returns when the change is effective. Starting clears the tally.
     void start();
     void stop();
     bool on_duty() const { return order_.load(std::memory_order_relaxed) == order::steal; }

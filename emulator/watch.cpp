@@ -1,4 +1,4 @@
-#include "emulate_watch.hpp"
+#include "emulator/watch.hpp"
 
 #include <algorithm>
 #include <fstream>
@@ -9,7 +9,7 @@ namespace tauto::emulate {
 
 namespace {
 
-constexpr double most_scaling = 0.25;  // a cost that moved further is not believed
+constexpr double most_scaling = 0.25;  // a larger change of the cost is ignored
 constexpr double pace = 0.5;           // of the way to the new overhead at each check
 constexpr std::int64_t fewest_turns = 2'000;
 

@@ -1,22 +1,22 @@
 #pragma once
-// Checks, while a program runs, that its CPU is still as slow as it was calibrated to be.
+// Checks, while a program runs, that its CPU is still as slow as calibrated.
 
-#include "emulate_calibration.hpp"
-#include "emulate_thief.hpp"
+#include "emulator/calibration.hpp"
+#include "emulator/thief.hpp"
 
 namespace tauto::emulate {
 
-// A probe would take time from the program, so the watch reads the thief's books only. They miss one thing:
-// that the cost of a turn may change (the host's clock, caches). The thief pays part of that cost out of its
-// own CPU time, and seen in a KVM guest the two rise and fall together; so the overhead is scaled with it.
-// An idle CPU switches along other paths of the kernel, so only seconds in which others kept it busy count.
+// A probe would take time from the program, so the watch reads only the thief's counts. They do not show
+// changes of the cost of a turn (the host's clock, caches). The thief pays part of that cost from its own CPU
+// time; in a KVM guest both were seen to change together, so the overhead is scaled with it. An idle CPU uses
+// other paths of the kernel, so only seconds in which programs kept it busy count.
 class factor_watch {
   public:
     explicit factor_watch(const calibration& start);
 
-    // The thief was started again: its tally begins at nothing.
+    // The thief was started again; its tally begins at zero.
     void restart() { seen_ = {}; }
-    // Takes in what happened since the last call; returns the overhead that the thief should use from now on.
+    // Reads the changes since the last call; returns the overhead that the thief should use from now on.
     double check(const thief_tally& tally, bool others_were_busy);
 
     bool measured() const { return wall_ > 0.0; }
@@ -36,7 +36,7 @@ class factor_watch {
     std::int64_t interruptions_ = 0;
 };
 
-// Clock ticks (1/100 s) that a CPU has been idle since boot; -1 where /proc/stat does not say.
+// Clock ticks (1/100 s) that a CPU has been idle since boot; -1 if /proc/stat does not have them.
 long long idle_ticks(int cpu);
 
 }  // namespace tauto::emulate

@@ -1,4 +1,4 @@
-#include "probe_fork_join.hpp"
+#include "probe/fork_join.hpp"
 
 #include <dlfcn.h>
 #include <sched.h>
@@ -10,15 +10,15 @@
 #include <tauto/parallel_for.hpp>
 #include <tauto/team.hpp>
 
-#include "probe_threads.hpp"
+#include "probe/threads.hpp"
 
 namespace tauto::probe {
 namespace {
 
-// Many short batches: the median is then of undisturbed ones, even on a busy machine.
+// Many short batches, so that the median is undisturbed even on a busy machine.
 constexpr int launches_a_batch = 50;
 constexpr int batches = 199;
-constexpr int least_batches = 49;  // where a batch is long
+constexpr int least_batches = 49;  // if a batch is long
 
 template <class Launch>
 double median_launch_seconds(double seconds, Launch&& launch) {
@@ -29,7 +29,7 @@ double median_launch_seconds(double seconds, Launch&& launch) {
     return 1.0 / rate;
 }
 
-// The entry points that compilers call for `#pragma omp parallel` and for loops in it; libomp has them, too.
+// The entry points that compilers call for `#pragma omp parallel` and its loops; libomp has them too.
 using gomp_parallel = void (*)(void (*body)(void*), void* data, unsigned threads, unsigned flags);
 using gomp_parallel_loop = void (*)(void (*body)(void*), void* data, unsigned threads, long begin, long end,
                                     long step, long chunk, unsigned flags);
@@ -43,7 +43,7 @@ struct region {
     gomp_loop_next next = nullptr;
     gomp_loop_end end = nullptr;
     std::atomic<int> members{0};
-    // Counted up by each member when it is done with this: ThreadSanitizer does not see the libraries' join.
+    // Incremented by each member at its end, because ThreadSanitizer does not see the libraries' join.
     std::atomic<long> ends{0};
 };
 
@@ -61,8 +61,8 @@ void pin_members(void* data) {
 
 void do_nothing(void*) {}
 
-// About a microsecond of a member's own: chunks without any would measure nothing but how members hinder each
-// other, which no loop that is worth sharing out does.
+// About a microsecond of work. Empty chunks would measure only the contention of members, which useful loops
+// do not have.
 void work_a_little() {
     double x = 1;
     keep(x);
@@ -79,7 +79,7 @@ void take_chunks(void* data) {
     where.ends.fetch_add(1, std::memory_order_release);
 }
 
-// The same work without asking.
+// The same work without a dequeue.
 void work_alone(void* data) {
     for (long chunk = 0; chunk < chunks_a_member; ++chunk) work_a_little();
     static_cast<region*>(data)->ends.fetch_add(1, std::memory_order_release);
@@ -105,8 +105,8 @@ double tautochrone_fork_join_seconds(const std::vector<int>& cpus, double second
 
 openmp_costs measure_openmp(const std::vector<std::string>& names, const std::string& package,
                             const std::vector<int>& cpus, double seconds) {
-    // Loaded by a thread that nothing has pinned: the library counts the CPUs of that thread, and with fewer
-    // CPUs than members it would not spin.
+    // Loaded by an unpinned thread, because the library counts the CPUs of that thread. With fewer CPUs than
+    // members it would not spin.
     void* library = nullptr;
     for (const std::string& name : names) {
         if (library == nullptr) library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -127,7 +127,7 @@ openmp_costs measure_openmp(const std::vector<std::string>& names, const std::st
         found.why_not = names.front() + " lacks GOMP_parallel";
         return found;
     }
-    // A thread of its own, since it becomes a member and is pinned.
+    // A separate thread, because it becomes a member and is pinned.
     std::thread([&] {
         const auto threads = static_cast<unsigned>(cpus.size());
         parallel(pin_members, &where, threads, 0);
@@ -147,7 +147,7 @@ openmp_costs measure_openmp(const std::vector<std::string>& names, const std::st
         const double asking =
             chunk_seconds([&] { parallel_loop(take_chunks, &where, threads, 0, chunks, 1, 1, 0); });
         const double alone = chunk_seconds([&] { parallel(work_alone, &where, threads, 0); });
-        // Where a dequeue is lost in the noise it is absent: a model then counts the line's transfer alone.
+        // A dequeue below the noise is left out; a model then uses only the line's transfer.
         if (asking > alone) found.dequeue_seconds = asking - alone;
     }).join();
     if (where.members != static_cast<int>(cpus.size())) {

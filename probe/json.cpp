@@ -1,4 +1,4 @@
-#include "probe_json.hpp"
+#include "probe/json.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -16,7 +16,7 @@ json or_null(const std::string& text) {
     return text.empty() ? json(nullptr) : json(text);
 }
 
-// Rates, times and factors: a probe that got no sample writes null.
+// Rates, times and factors: a probe without samples writes null.
 json positive(double value) {
     return value > 0 ? json(value) : json(nullptr);
 }
@@ -128,14 +128,15 @@ json of_emulation(const std::vector<slowed_cpu>& slowed) {
 
 }  // namespace
 
-json to_json(const machine_record& machine, const std::optional<measurements>& measured) {
-    json object = {{"schema", "tautochrone.machine/1"}, {"machine", machine.machine}, {"name", machine.name}};
-    object["cpu_model"] = machine.cpu_model;
-    object["architecture"] = machine.architecture;
-    object["kernel"] = machine.kernel;
-    object["hypervisor"] = or_null(machine.hypervisor);
-    object["container"] = machine.container;
-    object["emulated"] = of_emulation(machine.emulated);
+json to_json(const machine_record& machine, const host_record& host,
+             const std::optional<measurements>& measured) {
+    json object = {{"schema", "tautochrone.machine/1"}, {"machine", host.machine}, {"name", host.name}};
+    object["cpu_model"] = host.cpu_model;
+    object["architecture"] = host.architecture;
+    object["kernel"] = host.kernel;
+    object["hypervisor"] = or_null(host.hypervisor);
+    object["container"] = host.container;
+    object["emulated"] = of_emulation(host.emulated);
     object["cpus"] = each(machine.cpus, of_cpu);
     object["kinds"] = each(machine.kinds, of_kind);
     object["kind_source"] = or_null(machine.kind_source);
@@ -151,15 +152,15 @@ json to_json(const machine_record& machine, const std::optional<measurements>& m
     object["memory_bytes"] = machine.memory_bytes;
     object["available_memory_bytes"] = machine.available_memory_bytes;
     object["memory_limit_bytes"] = or_null(machine.memory_limit_bytes);
-    object["governor"] = or_null(machine.governor);
-    object["frequency_driver"] = or_null(machine.frequency_driver);
-    object["energy_performance_preference"] = or_null(machine.energy_performance_preference);
-    object["platform_profile"] = or_null(machine.platform_profile);
-    object["turbo"] = or_null(machine.turbo);
-    object["smt_active"] = or_null(machine.smt_active);
-    object["counters"] = of_state(machine.counters);
-    object["energy_meters"] = each(machine.energy_meters, of_meter);
-    object["energy"] = of_state(machine.energy);
+    object["governor"] = or_null(host.governor);
+    object["frequency_driver"] = or_null(host.frequency_driver);
+    object["energy_performance_preference"] = or_null(host.energy_performance_preference);
+    object["platform_profile"] = or_null(host.platform_profile);
+    object["turbo"] = or_null(host.turbo);
+    object["smt_active"] = or_null(host.smt_active);
+    object["counters"] = of_state(host.counters);
+    object["energy_meters"] = each(host.energy_meters, of_meter);
+    object["energy"] = of_state(host.energy);
     object["measured"] = measured ? of_measurements(*measured) : json(nullptr);
     return object;
 }

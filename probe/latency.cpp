@@ -1,4 +1,4 @@
-#include "probe_latency.hpp"
+#include "probe/latency.hpp"
 
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -10,7 +10,7 @@
 
 #include <tauto/wait.hpp>
 
-#include "probe_threads.hpp"
+#include "probe/threads.hpp"
 
 namespace tauto::probe {
 namespace {
@@ -26,7 +26,7 @@ void wait_for(const line& answer, std::uint32_t wanted) {
     }
 }
 
-// 30 us a batch: most batches are over before anybody interrupts, so that the median is of quiet ones.
+// 30 us for each batch: most batches end without an interruption, so the median is undisturbed.
 constexpr std::uint32_t trips_a_batch = 100;
 
 template <bool Pause>
@@ -43,7 +43,7 @@ double one_round_trip(int first, int second, double seconds) {
             for (std::uint32_t i = 0; i < trips_a_batch; ++i) {
                 ++ticket;
                 if (rank == 0) {
-                    // The last ticket of the last batch must carry the news that it is the last.
+                    // The last ticket of the last batch must say that it is the last.
                     if (i + 1 == trips_a_batch && trips.size() >= 50 && start - begun > seconds)
                         enough = true;
                     there.value.store(ticket, std::memory_order_release);

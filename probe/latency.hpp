@@ -1,10 +1,10 @@
 #pragma once
-// What it costs that two CPUs talk: through a cache line, through the kernel, through a barrier.
+// The costs of communication between CPUs: by a cache line, by the kernel, by a barrier.
 
 #include <optional>
 #include <vector>
 
-#include "probe_measured.hpp"
+#include "probe/measured.hpp"
 
 namespace tauto::probe {
 

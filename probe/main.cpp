@@ -1,4 +1,4 @@
-// tauto-probe: prints what this machine is, and on request how fast, as one JSON object.
+// tauto-probe: prints a description of this machine and, on request, its speeds, as one JSON object.
 
 #include <unistd.h>
 
@@ -12,8 +12,9 @@
 
 #include <tauto/machine.hpp>
 
-#include "probe_json.hpp"
-#include "probe_measured.hpp"
+#include "probe/host.hpp"
+#include "probe/json.hpp"
+#include "probe/measured.hpp"
 
 namespace {
 
@@ -33,12 +34,12 @@ int refuse(const std::string& sentence) {
     return exit_bad_input;
 }
 
-// For the lab: one line a step.
+// For the laboratory: one line for each step.
 void tell_progress(const std::string& what, double done) {
     std::fprintf(stderr, "progress %.3f %s\n", done, what.c_str());
 }
 
-// For people: one line that is written over, on terminals alone.
+// For users: one line that is overwritten, only on terminals.
 void show_progress(const std::string& what, double done) {
     if (isatty(STDERR_FILENO) == 0) return;
     if (what.empty()) {
@@ -51,6 +52,7 @@ void show_progress(const std::string& what, double done) {
 
 void probe(const request& wish) {
     const tauto::machine_record machine = tauto::read_machine({.root = wish.root});
+    const tauto::probe::host_record host = tauto::probe::read_host(machine, wish.root);
     if (wish.select) {
         std::cout << nlohmann::json(tauto::select_cpus(machine, *wish.select)).dump() << '\n';
         return;
@@ -60,7 +62,7 @@ void probe(const request& wish) {
         measured = tauto::probe::measure(machine, tauto::probe::effort_named(wish.measure),
                                          wish.progress ? tell_progress : show_progress);
     }
-    std::cout << tauto::probe::to_json(machine, measured).dump(wish.compact ? -1 : 1) << '\n';
+    std::cout << tauto::probe::to_json(machine, host, measured).dump(wish.compact ? -1 : 1) << '\n';
 }
 
 }  // namespace
@@ -68,7 +70,7 @@ void probe(const request& wish) {
 int main(int count, char** words) {
     request wish;
     CLI::App app{
-        "Prints what this machine is as JSON (schema tautochrone.machine/1), and measures it on request."};
+        "Describes this machine as JSON (schema tautochrone.machine/1), and measures it on request."};
     app.add_option("--measure", wish.measure,
                    "none, brief (1 second on two cores), quick (5 seconds) or full (25 seconds)")
         ->check(CLI::IsMember({"none", "brief", "quick", "full"}))
@@ -87,7 +89,7 @@ int main(int count, char** words) {
         return refuse(error.what());
     }
     if (wish.root != "/" && wish.measure != "none") {
-        return refuse("only the machine that runs can be measured, not " + wish.root +
+        return refuse("only the running machine can be measured, not " + wish.root +
                       "; leave out --measure or --root");
     }
     try {

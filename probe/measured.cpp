@@ -1,17 +1,17 @@
-#include "probe_measured.hpp"
+#include "probe/measured.hpp"
 
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <ctime>
 
-#include "probe_fork_join.hpp"
-#include "probe_latency.hpp"
-#include "probe_memory.hpp"
-#include "probe_noise.hpp"
-#include "probe_reading.hpp"
-#include "probe_speeds.hpp"
-#include "probe_threads.hpp"
+#include "probe/fork_join.hpp"
+#include "probe/latency.hpp"
+#include "probe/memory.hpp"
+#include "probe/noise.hpp"
+#include "probe/reading.hpp"
+#include "probe/speeds.hpp"
+#include "probe/threads.hpp"
 
 namespace tauto::probe {
 namespace {
@@ -36,13 +36,13 @@ void measure_latencies(const std::vector<int>& cpus, const effort& effort, measu
         for (std::size_t j = i + 1; j < n; ++j) {
             const double trip =
                 round_trip_seconds(cpus[i], cpus[j], std::max(0.004, effort.latency_seconds / pairs));
-            // Both directions of a pair take part in every trip: only their mean can be known.
+            // Every trip uses both directions of a pair, so only their mean is known.
             result.latency_seconds[i][j] = result.latency_seconds[j][i] = trip / 2;
         }
     }
 }
 
-// What needs two CPUs, in order of use: the ones that a team's first two members would have.
+// Measurements with two CPUs, in order of use: those of the first two members of a team.
 void measure_teamwork(const std::vector<int>& cpus, const effort& effort, measurements& result,
                       const progress_function& progress) {
     progress("round trip", 0.75);

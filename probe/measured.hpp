@@ -1,5 +1,5 @@
 #pragma once
-// What the probe measures of a machine, and how much effort it takes.
+// The measurements of a machine, and their effort.
 
 #include <cstdint>
 #include <functional>
@@ -19,7 +19,7 @@ struct cpu_measurement {
     double hash_bytes_per_second = 0;    // FNV-1a of 64 bits, one byte after the other
     double cache_bytes_per_second = 0;   // read from half of the second-level cache
     double memory_bytes_per_second = 0;  // read from an array that the last-level cache cannot hold
-    // Of the largest gap between two looks at the clock in each millisecond: the maximum and the 99th
+    // The largest gap between two readings of the clock in each millisecond: the maximum and the 99th
     // percentile over the milliseconds.
     double noise_largest_gap_seconds = 0;
     double noise_p99_gap_seconds = 0;
@@ -28,16 +28,16 @@ struct cpu_measurement {
 
 struct triad_point {
     int members = 1;
-    double bytes_per_second = 0;  // 24 bytes an element, as STREAM counts
+    double bytes_per_second = 0;  // 24 bytes an element, as in STREAM
 };
 
-// Rows of the loop study's matrix that `members` read again and again.
+// Rows of the loop study's matrix that `members` read repeatedly.
 struct read_point {
     std::string kind;  // of the core; empty: all cores together
     int members = 1;
     int rows_at_once = 1;      // that one call of the loop's body takes
-    std::int64_t bytes = 0;    // that all members read before they begin again
-    double pause_seconds = 0;  // that they wait in all meanwhile
+    std::int64_t bytes = 0;    // that all members read before they start again
+    double pause_seconds = 0;  // sum of their pauses meanwhile
     double bytes_per_second = 0;
 };
 
@@ -61,12 +61,13 @@ struct measurements {
     std::optional<double> tautochrone_fork_join_seconds;
     std::optional<double> libgomp_fork_join_seconds;
     std::optional<double> libomp_fork_join_seconds;
-    // Of a member's time, for one chunk of schedule(dynamic) of a microsecond of work, all members asking.
+    // A member's time to get a chunk of schedule(dynamic) with a microsecond of work, while all members do
+    // so.
     std::optional<double> libgomp_dequeue_seconds;
     std::optional<double> libomp_dequeue_seconds;
     int fork_join_members = 0;
     std::optional<futex_measurement> futex_wake;
-    std::vector<std::string> notes;  // why something is absent
+    std::vector<std::string> notes;  // why something is missing
 };
 
 // How long each part may take. Parts that grow with the number of CPUs share their budget among them.
@@ -85,10 +86,10 @@ struct effort {
 // "brief", "quick" or "full"; throws tauto::error otherwise.
 effort effort_named(const std::string& name);
 
-// Called with what is being done and how much of the whole is behind, from 0 to 1.
+// Called with the current step and the finished share of the whole, from 0 to 1.
 using progress_function = std::function<void(const std::string& what, double done)>;
 
-// Measures the allowed CPUs. Throws tauto::error where a thread cannot be pinned or memory is short.
+// Measures the allowed CPUs. Throws tauto::error if a thread cannot be pinned or memory is short.
 measurements measure(const machine_record& machine, const effort& effort, const progress_function& progress);
 
 }  // namespace tauto::probe

@@ -1,4 +1,4 @@
-#include "probe_memory.hpp"
+#include "probe/memory.hpp"
 
 #include <sys/mman.h>
 

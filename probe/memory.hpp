@@ -9,10 +9,10 @@ namespace tauto::probe {
 
 inline constexpr std::int64_t mebibyte = 1 << 20;
 
-// Anonymous memory that no page has been given yet: who touches it first decides where it lies.
+// Anonymous memory without pages: the first access decides the node of each page.
 class untouched_memory {
   public:
-    // Throws tauto::error where the system gives none.
+    // Throws tauto::error if the system has none left.
     explicit untouched_memory(std::int64_t bytes);
     ~untouched_memory();
     untouched_memory(const untouched_memory&) = delete;

@@ -1,4 +1,4 @@
-#include "machine_meters.hpp"
+#include "probe/meters.hpp"
 
 #include <linux/perf_event.h>
 #include <sys/syscall.h>
@@ -9,8 +9,10 @@
 #include <cstring>
 #include <string_view>
 
-namespace tauto::detail {
+namespace tauto::probe {
 namespace {
+
+using detail::file_tree;
 
 // 0, or the errno with which the kernel refused to count this thread's cycles.
 int try_to_count_cycles() {
@@ -89,7 +91,8 @@ void add_perf_meters(const file_tree& files, const std::optional<std::string>& h
             const std::string path = folder + "/" + event;
             auto found = meter(files, unit + "/" + event + "/", "perf", path, path, hypervisor);
             const auto paranoid = files.integer("/proc/sys/kernel/perf_event_paranoid");
-            // An event of the whole package is counted for a CPU, not for a process: that needs more.
+            // An event of the whole package is counted for a CPU and not for a process, which needs more
+            // rights.
             if (found.state.status == "unproven" && paranoid && *paranoid > 0 &&
                 (!files.live() || geteuid() != 0)) {
                 found.state = {"unavailable", "kernel.perf_event_paranoid is " + std::to_string(*paranoid),
@@ -198,4 +201,4 @@ availability judge_energy(const std::vector<energy_meter>& meters,
             "load the driver (modprobe intel_rapl_common, amd_energy) or use an external meter"};
 }
 
-}  // namespace tauto::detail
+}  // namespace tauto::probe

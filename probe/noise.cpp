@@ -1,4 +1,4 @@
-#include "probe_noise.hpp"
+#include "probe/noise.hpp"
 
 #include <algorithm>
 #include <fstream>
@@ -6,7 +6,7 @@
 #include <sstream>
 #include <string>
 
-#include "probe_threads.hpp"
+#include "probe/threads.hpp"
 
 namespace tauto::probe {
 

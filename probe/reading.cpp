@@ -1,4 +1,4 @@
-#include "probe_reading.hpp"
+#include "probe/reading.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -8,8 +8,8 @@
 
 #include "kernels/aligned_floats.hpp"
 #include "kernels/lanes.hpp"
-#include "probe_memory.hpp"
-#include "probe_threads.hpp"
+#include "probe/memory.hpp"
+#include "probe/threads.hpp"
 
 namespace tauto::probe {
 namespace {
@@ -18,11 +18,12 @@ namespace {
 constexpr std::size_t row_floats = 2048;
 constexpr std::int64_t row_bytes = row_floats * sizeof(float);
 constexpr std::size_t rows_a_call = 64;
-// Between two looks at the clock: long against the barriers around it, which take 10 µs and more where the
-// other member has gone to sleep.
+// Between two readings of the clock: long compared with the barriers around it, which take 10 µs and more if
+// the other member sleeps.
 constexpr std::int64_t least_bytes_a_pass = 64 * mebibyte;
 constexpr double wake_seconds = 0.15;
-// While half of the last level is read once: as long as a slow core, or other work between, would take.
+// While half of the last-level cache is read once: as long as a slow core, or other work in between, would
+// take.
 constexpr double pauses[] = {0.5e-3, 1e-3, 2e-3, 4e-3};
 
 // Multiplies all rows, `rows_at_once` a call, as the loop study's body does.
@@ -38,7 +39,7 @@ void multiply(std::span<const float> rows, const aligned_floats& x, aligned_floa
     keep(first);
 }
 
-// Bytes a second of all of `cpus` together, each reading its own `set` bytes.
+// Bytes a second of all `cpus` together, each reading its own `set` bytes.
 double read_rate(const std::vector<int>& cpus, const untouched_memory& memory, std::int64_t set,
                  std::size_t rows_at_once, double seconds) {
     const auto members = static_cast<std::ptrdiff_t>(cpus.size());
@@ -72,9 +73,9 @@ double read_rate(const std::vector<int>& cpus, const untouched_memory& memory, s
     return median(rates);
 }
 
-// The same of one CPU that waits between the calls, `pause` seconds in all until it begins again, as a slow
-// core does: what others bring into the last level meanwhile drives a part of the set out. The waiting does
-// not count.
+// The same for one CPU that waits between the calls, `pause` seconds in total for each pass, like a slow
+// core. Data that others bring into the last-level cache meanwhile evicts a part of the set. The waiting is
+// not counted.
 double read_rate_with_pauses(int cpu, const untouched_memory& memory, std::int64_t set, double pause,
                              double seconds) {
     const std::span<const float> mine =
@@ -96,15 +97,15 @@ double read_rate_with_pauses(int cpu, const untouched_memory& memory, std::int64
                 while (seconds_now() < end + each) {
                 }
             }
-            // What is found is only after some passes what these leave.
+            // Only after some passes does the cache hold what these passes leave.
             if (pass >= 3) rates.push_back(static_cast<double>(set) / reading);
         }
     });
     return median(rates);
 }
 
-// All CPUs at work for a while: the host of a virtual machine may have put one that was idle on the core of
-// another, and takes tens of milliseconds to part them again (both were half as fast meanwhile).
+// Keeps all CPUs busy for a while. The host of a virtual machine may have put an idle CPU on the core of
+// another one, and takes tens of milliseconds to separate them (both were half as fast meanwhile).
 void wake(const std::vector<int>& cpus) {
     run_pinned(cpus, [](int) {
         for (const double begun = seconds_now(); seconds_now() < begun + wake_seconds;) {
@@ -121,7 +122,7 @@ void touch(const std::vector<int>& cpus, const untouched_memory& memory) {
     });
 }
 
-// A set of which an L2 cache keeps nothing, in whole rows.
+// A set that is too large for an L2 cache to keep any of it, in whole rows.
 std::int64_t plateau(std::int64_t l2) {
     return 4 * l2 / row_bytes * row_bytes;
 }
@@ -173,7 +174,7 @@ std::vector<read_point> measure_reads(const machine_record& machine, const std::
     for (const auto& [kind, cpu] : first_of) {
         const std::int64_t l2 = l2_of(cpu);
         const std::vector<std::int64_t> sets = read_sets(l2, last_level, 1, bytes);
-        // A row a call, as a loop without a chunk has it, out of each level.
+        // One row in each call, as in a loop without chunks, from each level.
         wishes.push_back({kind, {cpu}, sets.front(), 1});
         if (std::ranges::find(sets, plateau(l2)) != sets.end() && plateau(l2) < sets.back()) {
             wishes.push_back({kind, {cpu}, plateau(l2), 1});

@@ -1,4 +1,4 @@
-#include "probe_speeds.hpp"
+#include "probe/speeds.hpp"
 
 #include <algorithm>
 #include <array>
@@ -11,14 +11,14 @@
 #include <utility>
 
 #include "kernels/fnv1a.hpp"
-#include "probe_memory.hpp"
-#include "probe_threads.hpp"
+#include "probe/memory.hpp"
+#include "probe/threads.hpp"
 
 namespace tauto::probe {
 namespace {
 
-// Of a millisecond each: shorter than a time slice, so that the median is of undisturbed ones on a busy
-// machine, and longer than the turns of `tauto emulate`, whose effect must show.
+// A millisecond each: shorter than a time slice, so that the median is undisturbed on a busy machine, and
+// longer than the turns of `tauto emulate`, whose effect must be visible.
 int batches_in(double seconds) {
     return std::max(5, static_cast<int>(seconds / 1e-3));
 }
@@ -68,8 +68,7 @@ void triad(std::span<double> a, std::span<const double> b, std::span<const doubl
     for (std::size_t i = 0; i < n; ++i) a[i] = b[i] + factor * c[i];
 }
 
-// The part of the numbers that belongs to one of `members`; parts begin on pages, so that no page has two
-// owners.
+// One member's part of the numbers; parts begin on pages, so that no page has two owners.
 std::span<double> part_of(std::span<double> numbers, int rank, int members) {
     constexpr std::size_t page = 512;  // of 8-byte numbers
     const auto boundary = [&](int r) {
@@ -142,7 +141,7 @@ void measure_speeds(const machine_record& machine, const effort& effort, std::in
                 cpu->hash_bytes_per_second = median_rate(0.15 * each, batches_in(0.15 * each), hash_step);
                 cpu->cache_bytes_per_second =
                     median_rate(0.2 * each, batches_in(0.2 * each), [&] { return read_step(cached); });
-                // In pieces, so that a batch can end; each goes on where the last one ended.
+                // In pieces, so that a batch can end; each continues where the last one ended.
                 const std::size_t piece = mebibyte / sizeof(double);
                 std::size_t at = 0;
                 cpu->memory_bytes_per_second = median_rate(0.45 * each, batches_in(0.45 * each), [&] {

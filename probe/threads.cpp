@@ -1,4 +1,4 @@
-#include "probe_threads.hpp"
+#include "probe/threads.hpp"
 
 #include <pthread.h>
 #include <sched.h>
@@ -51,7 +51,7 @@ void run_pinned(const std::vector<int>& cpus, const std::function<void(int rank)
                             "); the CPUs of this process have changed, so start again");
             }
             ++ready;
-            // Some spin for as long as the last one needs to be created and moved.
+            // The threads spin until the last one is created and moved.
             while (ready.load() < count) detail::relax();
             if (!abandoned) task(rank);
         } catch (...) {

@@ -12,7 +12,7 @@ inline double seconds_now() {
 }
 
 // Runs task(rank) on one thread for each CPU, all started together, and waits. The caller is not pinned.
-// Rethrows the first exception. Throws tauto::error, before any task starts, where a CPU cannot be had.
+// Rethrows the first exception. Throws tauto::error, before any task starts, if a CPU cannot be used.
 void run_pinned(const std::vector<int>& cpus, const std::function<void(int rank)>& task);
 
 // p from 0 to 1; the values must not be empty.
@@ -27,9 +27,9 @@ void keep(T& value) {
     asm volatile("" : "+m"(value) : : "memory");
 }
 
-// Median rate of `batches` batches that together take about `seconds`; step() does some work and returns how
-// much. A first batch warms up and does not count. Where others take the CPU, it ends with fewer batches, but
-// at least three, once it took a quarter longer.
+// Median rate of `batches` batches that together take about `seconds`; step() does some work and returns its
+// amount. A first batch warms up and is not counted. If other programs take the CPU, it ends after a quarter
+// more time with fewer batches, but at least three.
 template <class Step, class Clock = double (*)()>
 double median_rate(double seconds, int batches, Step&& step, Clock&& now = seconds_now) {
     const double batch_seconds = seconds / (batches + 1);
