@@ -3,13 +3,14 @@
 
 #include <cstddef>
 #include <functional>
-#include <iostream>
 #include <memory>
 #include <new>
+#include <optional>
 #include <span>
+#include <string>
 
-#include "runners/common/run_collective.hpp"
-#include "runners/common/start_runner.hpp"
+#include "runners/collective/run.hpp"
+#include "runners/shared/start_runner.hpp"
 
 namespace tauto::runner {
 
@@ -74,13 +75,11 @@ int report_collective(const description& runtime, const collective_request& aske
         complain<Adapter>(reason);
         return exit_missing_worker;
     }
-    json row = collective_row(runtime, asked, seen);
-    if constexpr (requires { Adapter::complete(row); }) Adapter::complete(row);
-    std::cout << row.dump() << std::endl;
-    if (seen.wrong_repetitions == 0) return exit_ok;
-    complain<Adapter>("wrong answer: " + std::to_string(seen.wrong_repetitions) +
-                      " repetitions ended with another result than the ranks' data give");
-    return exit_wrong_answer;
+    std::optional<std::string> wrong;
+    if (seen.wrong_repetitions > 0)
+        wrong = std::to_string(seen.wrong_repetitions) +
+                " repetitions ended with another result than the ranks' data give";
+    return finish(Adapter{}, collective_row(runtime, asked, seen), wrong);
 }
 
 }  // namespace tauto::runner

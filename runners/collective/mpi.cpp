@@ -12,13 +12,14 @@
 #include <memory>
 #include <string>
 
-#include "runners/collective_member.hpp"
-#include "runners/collective_native.hpp"
-#include "runners/common/cpus.hpp"
-#include "runners/common/run_collective.hpp"
-#include "runners/common/start_runner.hpp"
-#include "runners/mpi_launch.hpp"
-#include "runners/mpi_library.hpp"
+#include "runners/collective/member.hpp"
+#include "runners/collective/native.hpp"
+#include "runners/collective/run.hpp"
+#include "runners/mpi/launch.hpp"
+#include "runners/mpi/library.hpp"
+#include "runners/shared/cpus.hpp"
+#include "runners/shared/signed.hpp"
+#include "runners/shared/start_runner.hpp"
 
 namespace {
 
@@ -47,7 +48,7 @@ class shared_window {
         int unit = 1;
         void* first = nullptr;
         check(MPI_Win_shared_query(window_, 0, &there, &unit, &first));
-        std::size_t room = static_cast<std::size_t>(there);
+        std::size_t room = usize(there);
         data_ = std::align(alignment, bytes, first, room);
         if (rank == 0) std::memset(data_, 0, bytes);
         check(MPI_Barrier(MPI_COMM_WORLD));
@@ -79,7 +80,7 @@ template <class Engine>
 collective_result measured(const collective_request& asked, int rank, Engine& engine) {
     const shared_window memory{start_line::bytes(asked.threads, most_repetitions), rank};
     start_line line{memory.data(), asked.threads, rank, most_repetitions,
-                    asked.threads > static_cast<int>(asked.cpus.size())};
+                    asked.threads > int_size(asked.cpus)};
     return collective_run{asked, rank, line, engine}.run();
 }
 

@@ -7,12 +7,13 @@
 #include <stdexcept>
 #include <string>
 
-#include "runners/common/run_collective.hpp"
+#include "runners/collective/run.hpp"
+#include "runners/shared/signed.hpp"
 
 namespace tauto::runner {
 
 inline int count_of(std::span<const double> words) {
-    return static_cast<int>(words.size());
+    return int_size(words);
 }
 
 inline void check(int code) {

@@ -1,12 +1,13 @@
-#include "runners/common/collective_request.hpp"
+#include "runners/collective/request.hpp"
 
 #include <algorithm>
 #include <array>
 #include <charconv>
 
-#include "runners/common/command_line.hpp"
-#include "runners/common/error.hpp"
-#include "runners/common/memory.hpp"
+#include "runners/shared/command_line.hpp"
+#include "runners/shared/error.hpp"
+#include "runners/shared/memory.hpp"
+#include "runners/shared/signed.hpp"
 
 namespace tauto::runner {
 
@@ -81,7 +82,7 @@ std::vector<std::int64_t> parse_lengths(const std::string& text) {
 void require_memory_for(const collective_request& asked) {
     const double per_word = 8.0 * asked.threads * (asked.threads + 3.0);
     require_memory(
-        static_cast<double>(asked.lengths.back()) * per_word,
+        as_double(asked.lengths.back()) * per_word,
         std::to_string(asked.lengths.back()) + " words on " + std::to_string(asked.threads) + " ranks",
         [&](double there) { return "use --lengths up to about " + whole_number(there / per_word); });
 }
@@ -102,30 +103,21 @@ collective_request parse_collective(int argc, char** argv, std::string_view exec
     std::string operations = "all_reduce,all_gather";
     std::string lengths = "1,8,64,512,1024,4096,65536";
     command_line line{"Collective operations against their length", "Words", executable, runtime, chosen};
-    line.app().add_option("--engine", chosen.schedule, "The same as --schedule");
-    line.app().add_option("--operations", operations, "Some of " + all_names())->capture_default_str();
-    line.app()
-        .add_option("--lengths", lengths,
-                    "8-byte words: of a rank's data, in operations with parts of the whole")
-        ->capture_default_str();
-    line.app()
-        .add_option("--sweeps", chosen.sweeps, "Visits to each length, in shuffled order")
-        ->capture_default_str();
-    line.app().add_option("--seed", chosen.seed, "Of that order (default: another one in each run)");
+    line.add("--engine", chosen.schedule, "The same as --schedule");
+    line.add("--operations", operations, "Some of " + all_names());
+    line.add("--lengths", lengths, "8-byte words: of a rank's data, in operations with parts of the whole");
+    line.add("--sweeps", chosen.sweeps, "Visits to each length, in shuffled order");
+    line.add("--seed", chosen.seed, "Of that order (default: another one in each run)");
     if (runtime.has_costs)
-        line.app()
-            .add_option("--word-seconds", chosen.word_seconds,
-                        "What an addition of a reduction takes in virtual time")
-            ->capture_default_str();
-    line.parse(argc, argv);
-    if (chosen.describe) return chosen;
+        line.add("--word-seconds", chosen.word_seconds,
+                 "What an addition of a reduction takes in virtual time");
+    if (!line.parse(argc, argv)) return chosen;
     if (!(chosen.word_seconds >= 0.0) || !(chosen.word_seconds < 1.0))
         throw input_error("--word-seconds must be a number from 0 to 1");
     chosen.operations = parse_operations(operations);
     chosen.lengths = parse_lengths(lengths);
     require_from_one("--sweeps", chosen.sweeps);
-    if (chosen.sweeps > 1000)
-        throw input_error("--sweeps is " + std::to_string(chosen.sweeps) + "; it must be 1000 or less");
+    require_at_most("--sweeps", chosen.sweeps, 1000);
     line.check();
     require_memory_for(chosen);
     return chosen;

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runners/common/options.hpp"
+#include "runners/shared/options.hpp"
 
 namespace tauto::runner {
 

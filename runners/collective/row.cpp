@@ -1,8 +1,10 @@
-#include "runners/common/collective_row.hpp"
+#include "runners/collective/row.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+
+#include "runners/shared/signed.hpp"
 
 namespace tauto::runner {
 
@@ -34,11 +36,11 @@ json workers_json(const std::vector<int>& rank_cpus) {
 
 double quantile(std::vector<std::int64_t>& values, double share) {
     std::ranges::sort(values);
-    const double place = share * static_cast<double>(values.size() - 1);
+    const double place = share * as_double(values.size() - 1);
     const auto below = static_cast<std::size_t>(place);
     const std::size_t above = std::min(below + 1, values.size() - 1);
-    const double part = place - static_cast<double>(below);
-    return (1.0 - part) * static_cast<double>(values[below]) + part * static_cast<double>(values[above]);
+    const double part = place - as_double(below);
+    return (1.0 - part) * as_double(values[below]) + part * as_double(values[above]);
 }
 
 json collective_row(const description& runtime, const collective_request& asked, collective_result& seen) {
@@ -48,10 +50,10 @@ json collective_row(const description& runtime, const collective_request& asked,
     for (auto& point : seen.points) {
         points.push_back(point_json(point));
         logarithms += std::log(points.back()["seconds"].get<double>());
-        timed.iterations += static_cast<std::int64_t>(point.nanoseconds.size());
-        for (const auto one : point.nanoseconds) timed.timed_seconds += nanosecond * static_cast<double>(one);
+        timed.iterations += std::ssize(point.nanoseconds);
+        for (const auto one : point.nanoseconds) timed.timed_seconds += nanosecond * as_double(one);
     }
-    timed.batch_seconds = {std::exp(logarithms / static_cast<double>(seen.points.size()))};
+    timed.batch_seconds = {std::exp(logarithms / as_double(seen.points.size()))};
     json row = row_of(runtime, asked, timed);
     for (const char* name :
          {"chunk", "mean_seconds", "batch_seconds", "batch_iterations", "warmup_iterations"})

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "runners/common/collective_request.hpp"
-#include "runners/common/row.hpp"
+#include "runners/collective/request.hpp"
+#include "runners/shared/row.hpp"
 
 namespace tauto::runner {
 

@@ -2,17 +2,17 @@
 // How every collective runner measures: one rank's part of it, the same for threads and for processes.
 //
 // A repetition: every rank writes new data, all begin at a common moment, each notes when its operation has
-// ended, and every word of the result is checked. The time of a repetition is that of the last rank. Data
-// that nobody has rewritten since the last repetition would lie in the caches of all, and a library that
-// reads it in place would seem three times as fast as it is to a program.
+// ended, and every word of the result is checked. The time of a repetition is the time of the last rank. Data
+// that no rank has rewritten since the last repetition would still be in the caches of all, and a library
+// that reads it in place would seem three times as fast as it is in a program.
 //
 // An engine implements
 //   bool in_place(collective) const;                 its data is written where its result will be
 //   void perform(collective, const rank_data&);      the operation, on this rank
 //   static bool offers(collective);
 //
-// Where ranks begin together and what the clock says is the start line's; ranks in virtual time have one of
-// their own.
+// The start line says where ranks begin together, and what time it is; ranks in virtual time have a start
+// line of their own.
 
 #include <sched.h>
 
@@ -26,11 +26,12 @@
 #include <span>
 #include <vector>
 
-#include "runners/common/collective_request.hpp"
-#include "runners/common/collective_row.hpp"
-#include "runners/common/error.hpp"
-#include "runners/common/start_line.hpp"
-#include "runners/common/timing.hpp"
+#include "runners/collective/request.hpp"
+#include "runners/collective/row.hpp"
+#include "runners/collective/start_line.hpp"
+#include "runners/shared/error.hpp"
+#include "runners/shared/signed.hpp"
+#include "runners/shared/timing.hpp"
 
 namespace tauto::runner {
 
@@ -122,7 +123,7 @@ class collective_run {
     std::size_t largest() const {
         std::int64_t words = 1;
         for (const auto& point : points_) words = std::max(words, point.words);
-        return static_cast<std::size_t>(words);
+        return usize(words);
     }
 
     // Repetitions of one visit, from how long some of them take with all that goes with them. Rank 0 decides.
@@ -133,21 +134,19 @@ class collective_run {
             const double begin = monotonic_seconds();
             visit(point, step, false);
             const double seconds = monotonic_seconds() - begin;
-            one = seconds / static_cast<double>(step);
-            spent =
-                1e-9 * static_cast<double>(line_.agree(static_cast<std::int64_t>(1e9 * (spent + seconds))));
+            one = seconds / as_double(step);
+            spent = 1e-9 * as_double(line_.agree(static_cast<std::int64_t>(1e9 * (spent + seconds))));
             step = std::min<std::int64_t>(4 * step, 64);
         }
         const double wanted =
-            std::max(asked_.min_seconds / std::max(one, 1e-7), static_cast<double>(least_repetitions));
-        const double limited =
-            std::min(wanted, static_cast<double>(asked_.max_iterations.value_or(1'000'000'000)));
+            std::max(asked_.min_seconds / std::max(one, 1e-7), as_double(least_repetitions));
+        const double limited = std::min(wanted, as_double(asked_.max_iterations.value_or(1'000'000'000)));
         const auto visits = static_cast<std::int64_t>(limited / asked_.sweeps) + 1;
         return line_.agree(std::clamp<std::int64_t>(visits, 1, most_repetitions));
     }
 
     void visit(collective_point& point, std::int64_t repetitions, bool counts) {
-        const auto words = static_cast<std::size_t>(point.words);
+        const auto words = usize(point.words);
         for (std::int64_t i = 0; i < repetitions; ++i) {
             const rank_data data = prepare(point.operation, words);
             bool late = false;
@@ -180,7 +179,7 @@ class collective_run {
 
     // Words are whole numbers, so that a sum is exact in any order and its check needs no tolerance.
     double base(int rank) const {
-        return static_cast<double>((repetition_ * 37 + static_cast<std::int64_t>(rank) * 1009) % 65536);
+        return as_double((repetition_ * 37 + static_cast<std::int64_t>(rank) * 1009) % 65536);
     }
     double sum_of_bases() const {
         double sum = 0.0;
@@ -189,12 +188,12 @@ class collective_run {
     }
 
     static void write(std::span<double> words, double first, double step) {
-        for (std::size_t i = 0; i < words.size(); ++i) words[i] = first + step * static_cast<double>(i);
+        for (std::size_t i = 0; i < words.size(); ++i) words[i] = first + step * as_double(i);
     }
 
     rank_data prepare(collective operation, std::size_t words) {
         ++repetition_;
-        const std::size_t part = words / static_cast<std::size_t>(ranks_);
+        const std::size_t part = words / usize(ranks_);
         std::span<double> mine = mine_.first(words);
         std::span<double> result = result_.first(words);
         if (operation == collective::all_gather || operation == collective::gather_broadcast)
@@ -212,12 +211,12 @@ class collective_run {
     static bool is(std::span<const double> words, double first, double step) {
         std::size_t wrong = 0;
         for (std::size_t i = 0; i < words.size(); ++i)
-            wrong += words[i] == first + step * static_cast<double>(i) ? 0U : 1U;
+            wrong += words[i] == first + step * as_double(i) ? 0U : 1U;
         return wrong == 0;
     }
 
     bool right(collective operation, std::size_t words) {
-        const std::size_t part = words / static_cast<std::size_t>(ranks_);
+        const std::size_t part = words / usize(ranks_);
         switch (operation) {
             case collective::barrier:
                 return true;
@@ -227,14 +226,12 @@ class collective_run {
             case collective::reduce_broadcast:
                 return is(result_.first(words), sum_of_bases(), ranks_);
             case collective::reduce_scatter:
-                return is(result_.first(part),
-                          sum_of_bases() + static_cast<double>(ranks_) * static_cast<double>(part) * rank_,
+                return is(result_.first(part), sum_of_bases() + as_double(ranks_) * as_double(part) * rank_,
                           ranks_);
             case collective::all_gather:
             case collective::gather_broadcast:
                 for (int rank = 0; rank < ranks_; ++rank)
-                    if (!is(result_.first(words).subspan(part * static_cast<std::size_t>(rank), part),
-                            base(rank), 1.0))
+                    if (!is(result_.first(words).subspan(part * usize(rank), part), base(rank), 1.0))
                         return false;
                 return true;
         }

@@ -15,10 +15,11 @@
 #include <string_view>
 #include <vector>
 
-#include "runners/collective_member.hpp"
-#include "runners/collective_native.hpp"
-#include "runners/common/run_collective.hpp"
-#include "runners/smpi_rank.hpp"
+#include "runners/collective/member.hpp"
+#include "runners/collective/native.hpp"
+#include "runners/collective/run.hpp"
+#include "runners/mpi/smpi_rank.hpp"
+#include "runners/shared/signed.hpp"
 
 namespace {
 
@@ -40,8 +41,8 @@ class virtual_line {
   public:
     virtual_line(int ranks, int rank) : rank_{rank} {
         if (rank == 0) {
-            own_.times.assign(static_cast<std::size_t>(ranks) * most_repetitions, 0);
-            own_.wrong.assign(static_cast<std::size_t>(ranks), 0);
+            own_.times.assign(usize(ranks) * most_repetitions, 0);
+            own_.wrong.assign(usize(ranks), 0);
             own_.barrier = sg_barrier_init(static_cast<unsigned>(ranks));
             shared_ = &own_;
             for (int other = 1; other < ranks; ++other)
@@ -53,7 +54,7 @@ class virtual_line {
     virtual_line(const virtual_line&) = delete;
     virtual_line& operator=(const virtual_line&) = delete;
     ~virtual_line() {
-        meet();  // nobody reads rank 0's memory any more
+        meet();  // no rank reads rank 0's memory any more
         if (rank_ == 0) sg_barrier_destroy(own_.barrier);
     }
 
@@ -71,10 +72,8 @@ class virtual_line {
         meet();
         return agreed;
     }
-    std::int64_t* times(int rank) {
-        return shared_->times.data() + static_cast<std::size_t>(rank) * most_repetitions;
-    }
-    std::int64_t& wrong(int rank) { return shared_->wrong[static_cast<std::size_t>(rank)]; }
+    std::int64_t* times(int rank) { return shared_->times.data() + usize(rank) * most_repetitions; }
+    std::int64_t& wrong(int rank) { return at(shared_->wrong, rank); }
 
   private:
     struct shared {
@@ -113,7 +112,7 @@ int run_rank(const collective_request& asked, int rank) {
     virtual_line line{asked.threads, rank};
     collective_result seen = collective_run{asked, rank, line, engine}.run();
     // Every rank has a simulated core of its own.
-    for (int one = 0; one < asked.threads; ++one) seen.rank_cpus[static_cast<std::size_t>(one)] = one;
+    for (int one = 0; one < asked.threads; ++one) at(seen.rank_cpus, one) = one;
     const int code = rank == 0 ? report_collective<adapter>(adapter::describe(), asked, seen) : exit_ok;
     check(MPI_Op_free(&sum));
     return code;

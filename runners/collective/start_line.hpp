@@ -12,6 +12,8 @@
 #include <cstdint>
 #include <new>
 
+#include "runners/shared/signed.hpp"
+
 namespace tauto::runner {
 
 /// Nanoseconds of CLOCK_MONOTONIC: one time for all processes of a machine.
@@ -40,8 +42,7 @@ class start_line {
   public:
     /// Bytes that the ranks share, each with room for `times` results.
     static std::size_t bytes(int ranks, std::size_t times) {
-        return sizeof(lead_line) +
-               static_cast<std::size_t>(ranks) * (sizeof(rank_line) + times * sizeof(std::int64_t));
+        return sizeof(lead_line) + usize(ranks) * (sizeof(rank_line) + times * sizeof(std::int64_t));
     }
 
     /// `memory` is 128-byte aligned and zero. More ranks than CPUs give way to each other while they wait.
@@ -75,7 +76,7 @@ class start_line {
     }
 
     /// This rank's times of the repetitions since the last meeting; others' after the next one.
-    std::int64_t* times(int rank) { return times_ + static_cast<std::size_t>(rank) * room_; }
+    std::int64_t* times(int rank) { return times_ + usize(rank) * room_; }
 
     /// A rank's count of wrong results, read by others after a meeting.
     std::int64_t& wrong(int rank) { return lines_[rank].wrong; }
@@ -87,7 +88,7 @@ class start_line {
     // Long enough for every rank to see the moment before it comes.
     std::int64_t lead_nanoseconds() const { return crowded_ ? 0 : 600 + 150 * ranks_; }
 
-    // What rank 0 says it writes when all have come: nobody reads what it said at the last meeting any more.
+    // What rank 0 says it writes when all have come: then no rank reads what it said at the last meeting.
     std::int64_t meet(std::int64_t ahead_nanoseconds, std::int64_t value = 0) {
         ++meeting_;
         int spins = 0;
@@ -104,8 +105,8 @@ class start_line {
         return lead_->begin_nanoseconds;
     }
 
-    // Spins while the others can be expected at once; whoever waits longer gives its CPU to whom it may be
-    // waiting for, which on a busy machine is the difference between a microsecond and a time slice.
+    // Spins while the others can be expected at once. A rank that waits longer gives its CPU away, perhaps to
+    // the rank that it waits for: on a busy machine the wait is then a microsecond and not a time slice.
     void relax(int& spins) const {
         if (crowded_ || ++spins > most_spins) {
             sched_yield();

@@ -6,10 +6,11 @@
 #include <tauto/member.hpp>
 #include <tauto/tauto.hpp>
 
-#include "runners/collective_member.hpp"
-#include "runners/common/run_collective.hpp"
-#include "runners/common/start_runner.hpp"
-#include "runners/tautochrone_team.hpp"
+#include "runners/collective/member.hpp"
+#include "runners/collective/run.hpp"
+#include "runners/shared/signed.hpp"
+#include "runners/shared/start_runner.hpp"
+#include "runners/shared/tautochrone_team.hpp"
 
 namespace {
 
@@ -78,7 +79,7 @@ int measure(const collective_request& asked) {
     collective_result seen;
     team.run([&](tauto::member& me) {
         start_line line{memory.data(), asked.threads, me.rank(), most_repetitions,
-                        asked.threads > static_cast<int>(asked.cpus.size())};
+                        asked.threads > int_size(asked.cpus)};
         thread_engine engine{me};
         collective_result mine = collective_run{asked, me.rank(), line, engine}.run();
         if (me.rank() == 0) seen = std::move(mine);

@@ -1,9 +1,11 @@
-#include "runners/common/check.hpp"
+#include "runners/loop/check.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <sstream>
 
 #include "kernels/fnv1a.hpp"
+#include "runners/shared/signed.hpp"
 
 namespace tauto::runner {
 
@@ -14,7 +16,7 @@ namespace {
 // energy norm).
 double guaranteed_residual(std::int64_t iterations) {
     const double root = std::sqrt(toeplitz_system::condition_bound());
-    return 2.0 * root * std::pow((root - 1.0) / (root + 1.0), static_cast<double>(iterations));
+    return 2.0 * root * std::pow((root - 1.0) / (root + 1.0), as_double(iterations));
 }
 
 }  // namespace
@@ -36,6 +38,14 @@ answer_check check_answer(const loop_request& asked, const toeplitz_system& syst
     check.passed = check.relative_residual <= check.tolerance &&
                    check.relative_error <= check.tolerance * toeplitz_system::condition_bound();
     return check;
+}
+
+std::optional<std::string> reason_of_failure(const answer_check& check) {
+    if (check.passed) return std::nullopt;
+    std::ostringstream reason;
+    reason << "relative residual " << check.relative_residual << " where at most " << check.tolerance
+           << " is right";
+    return reason.str();
 }
 
 }  // namespace tauto::runner

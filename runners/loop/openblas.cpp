@@ -1,8 +1,8 @@
 // The loop study with OpenBLAS's own sgemv in place of our row kernel.
 //
-// OpenBLAS chooses its kernels by CPU model, and a model that its release does not know gets those of a
-// Prescott: 0.3.21 does so on a Sapphire Rapids without AMX, and its sgemv then takes 62 in place of 13
-// microseconds at order 500. Such a choice is put right through OPENBLAS_CORETYPE, which it reads when it is
+// OpenBLAS chooses its kernels by CPU model. For a model that its release does not know it takes the kernels
+// for a Prescott: 0.3.21 does so on a Sapphire Rapids without AMX, and its sgemv then takes 62 instead of 13
+// microseconds at order 500. Such a choice is corrected with OPENBLAS_CORETYPE, which it reads when it is
 // loaded.
 
 #include <cblas.h>
@@ -13,7 +13,8 @@
 #include <cstdlib>
 
 #include "kernels/instruction_set.hpp"
-#include "runners/common/run_loop.hpp"
+#include "runners/loop/run.hpp"
+#include "runners/shared/signed.hpp"
 
 namespace {
 
@@ -83,7 +84,7 @@ class openblas_adapter {
         for (int rank = 0; rank < asked.threads && set_affinity != nullptr; ++rank) {
             cpu_set_t cpu;
             CPU_ZERO(&cpu);
-            CPU_SET(static_cast<std::size_t>(asked.cpu_of(rank)), &cpu);
+            CPU_SET(usize(asked.cpu_of(rank)), &cpu);
             set_affinity((rank + asked.threads - 1) % asked.threads, sizeof cpu, &cpu);
         }
     }

@@ -4,14 +4,15 @@
 
 #include <algorithm>
 
-#include "runners/common/run_loop.hpp"
-#include "runners/openmp_library.hpp"
+#include "runners/loop/run.hpp"
+#include "runners/shared/openmp_library.hpp"
+#include "runners/shared/signed.hpp"
 
 namespace {
 
 using namespace tauto::runner;
 
-class openmp_adapter {
+class openmp_adapter : public openmp_team {
   public:
     static constexpr std::string_view executable = "tauto-loop-openmp";
 
@@ -23,14 +24,8 @@ class openmp_adapter {
         return openmp;
     }
 
-    static environment_changes environment(const options& asked) {
-        return openmp_environment(asked.cpus, asked.wait);
-    }
-
     explicit openmp_adapter(const options& asked)
-        : chunk_{asked.chunk_size()}, schedule_{named(asked.schedule)} {
-        use_openmp_threads(asked.threads);
-    }
+        : openmp_team{asked}, chunk_{asked.chunk_size()}, schedule_{named(asked.schedule)} {}
 
     // The loops run over chunks of rows, so that a thread gets a whole chunk at a time as every other
     // runtime's does; the chunk of a schedule is therefore 1. `pragma` is the loop as the published program
@@ -49,8 +44,8 @@ class openmp_adapter {
             case kind::equal:
 #pragma omp parallel
             {
-                const auto rank = static_cast<std::size_t>(omp_get_thread_num());
-                const auto size = static_cast<std::size_t>(omp_get_num_threads());
+                const auto rank = usize(omp_get_thread_num());
+                const auto size = usize(omp_get_num_threads());
                 if (n * rank / size < n * (rank + 1) / size) body(n * rank / size, n * (rank + 1) / size);
             } break;
             case kind::static_chunk:
@@ -70,10 +65,6 @@ class openmp_adapter {
                 for (std::size_t i = 0; i < chunks; ++i) run_chunk(i);
                 break;
         }
-    }
-
-    std::string diagnosis() const {
-        return openmp_diagnosis();
     }
 
   private:

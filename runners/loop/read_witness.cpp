@@ -1,4 +1,4 @@
-#include "runners/common/read_witness.hpp"
+#include "runners/loop/read_witness.hpp"
 
 #include <sched.h>
 #include <signal.h>
@@ -13,6 +13,8 @@
 #include <cstdint>
 #include <map>
 #include <utility>
+
+#include "runners/shared/signed.hpp"
 
 namespace tauto::runner {
 
@@ -79,14 +81,13 @@ std::vector<worker_share> read_witness::workers(std::size_t row_floats) const {
     std::map<std::pair<int, int>, double> bytes;
     for (const auto& note : notes) {
         if (note.thread.load() == 0) continue;
-        const int number =
-            number_of.try_emplace(note.thread.load(), static_cast<int>(number_of.size())).first->second;
-        bytes[{number, note.cpu.load()}] += static_cast<double>(piece_bytes);
+        const int number = number_of.try_emplace(note.thread.load(), int_size(number_of)).first->second;
+        bytes[{number, note.cpu.load()}] += as_double(piece_bytes);
     }
     std::vector<worker_share> result;
     for (const auto& [who, amount] : bytes)
         result.push_back(
-            {who.first, who.second, std::lround(amount / static_cast<double>(row_floats * sizeof(float)))});
+            {who.first, who.second, std::lround(amount / as_double(row_floats * sizeof(float)))});
     return result;
 }
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "runners/common/work_account.hpp"
+#include "runners/shared/work_account.hpp"
 
 namespace tauto::runner {
 

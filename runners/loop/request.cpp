@@ -1,11 +1,12 @@
-#include "runners/common/loop_request.hpp"
+#include "runners/loop/request.hpp"
 
 #include <cmath>
 
 #include "kernels/toeplitz.hpp"
-#include "runners/common/command_line.hpp"
-#include "runners/common/error.hpp"
-#include "runners/common/memory.hpp"
+#include "runners/shared/command_line.hpp"
+#include "runners/shared/error.hpp"
+#include "runners/shared/memory.hpp"
+#include "runners/shared/signed.hpp"
 
 namespace tauto::runner {
 
@@ -13,19 +14,18 @@ loop_request parse_loop(int argc, char** argv, std::string_view executable, cons
     loop_request chosen;
     command_line line{"Conjugate gradients on a dense single-precision system, its product", "Rows",
                       executable, runtime, chosen};
-    auto* size = line.app().add_option("--size", chosen.size, "Unknowns: rows and columns of the matrix");
-    line.app().add_option("--solution-iterations", chosen.solution_iterations,
-                          "Iterations of a solve (default: until the residual is below 1e-5, at most 60)");
-    line.app().add_option("--trace-loops", chosen.trace_file,
-                          "Write end time and seconds of every product to this file");
-    line.parse(argc, argv);
-    if (chosen.describe) return chosen;
-    if (size->count() == 0)
-        throw input_error("--size is missing; give the number of unknowns, such as --size 2000");
-    require_from_one("--size", chosen.size);
+    std::optional<std::int64_t> size;
+    line.add("--size", size, "Unknowns: rows and columns of the matrix");
+    line.add("--solution-iterations", chosen.solution_iterations,
+             "Iterations of a solve (default: until the residual is below 1e-5, at most 60)");
+    line.add("--trace-loops", chosen.trace_file, "Write end time and seconds of every product to this file");
+    if (!line.parse(argc, argv)) return chosen;
+    if (!size) throw input_error("--size is missing; give the number of unknowns, such as --size 2000");
+    require_from_one("--size", size);
+    chosen.size = *size;
     require_from_one("--solution-iterations", chosen.solution_iterations);
     line.check();
-    require_memory_for(static_cast<double>(chosen.size));
+    require_memory_for(as_double(chosen.size));
     return chosen;
 }
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "runners/common/options.hpp"
+#include "runners/shared/options.hpp"
 
 namespace tauto::runner {
 

@@ -1,8 +1,9 @@
-#include "runners/common/loop_row.hpp"
+#include "runners/loop/row.hpp"
 
 #include <sstream>
 
 #include "kernels/instruction_set.hpp"
+#include "runners/shared/signed.hpp"
 
 namespace tauto::runner {
 
@@ -28,7 +29,7 @@ json check_json(const answer_check& check) {
 
 json loop_row(const description& runtime, const loop_request& asked, const timing& timed,
               const std::vector<worker_share>& workers, const answer_check& check) {
-    const auto order = static_cast<double>(asked.size);
+    const auto order = as_double(asked.size);
     json row = row_of(runtime, asked, timed);
     row.update({{"size", asked.size},
                 {"instruction_set", name_of(best_instruction_set())},

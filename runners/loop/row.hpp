@@ -4,11 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "runners/common/check.hpp"
-#include "runners/common/loop_request.hpp"
-#include "runners/common/row.hpp"
-#include "runners/common/timing.hpp"
-#include "runners/common/work_account.hpp"
+#include "runners/loop/check.hpp"
+#include "runners/loop/request.hpp"
+#include "runners/shared/row.hpp"
+#include "runners/shared/timing.hpp"
+#include "runners/shared/work_account.hpp"
 
 namespace tauto::runner {
 

@@ -17,7 +17,6 @@
 //   bool may_drop_workers() const;   leaving out workers is this runtime's decision, not a mistake
 
 #include <optional>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,14 +24,15 @@
 #include "kernels/conjugate_gradient.hpp"
 #include "kernels/matvec.hpp"
 #include "kernels/toeplitz.hpp"
-#include "runners/common/check.hpp"
-#include "runners/common/loop_request.hpp"
-#include "runners/common/loop_row.hpp"
-#include "runners/common/missing_workers.hpp"
-#include "runners/common/read_witness.hpp"
-#include "runners/common/start_runner.hpp"
-#include "runners/common/timing.hpp"
-#include "runners/common/work_account.hpp"
+#include "runners/loop/check.hpp"
+#include "runners/loop/read_witness.hpp"
+#include "runners/loop/request.hpp"
+#include "runners/loop/row.hpp"
+#include "runners/shared/missing_workers.hpp"
+#include "runners/shared/signed.hpp"
+#include "runners/shared/start_runner.hpp"
+#include "runners/shared/timing.hpp"
+#include "runners/shared/work_account.hpp"
 
 namespace tauto::runner {
 
@@ -46,7 +46,7 @@ template <class Adapter>
 class loop_run {
   public:
     explicit loop_run(const loop_request& asked)
-        : asked_{asked}, system_{static_cast<std::size_t>(asked.size)}, adapter_{asked}, solve_{system_.b} {}
+        : asked_{asked}, system_{usize(asked.size)}, adapter_{asked}, solve_{system_.b} {}
 
     /// Prints the row. Returns the exit code.
     int run() {
@@ -80,8 +80,7 @@ class loop_run {
                 solve_.iterate(product);
             }
         };
-        return time_batches({asked_.warmup_seconds, asked_.min_seconds, asked_.max_iterations}, iterate,
-                            monotonic_seconds);
+        return time_batches(asked_, iterate, monotonic_seconds);
     }
 
     void multiply(const aligned_floats& x, aligned_floats& y, std::size_t n) {
@@ -137,18 +136,8 @@ class loop_run {
 
     int report(const timing& timed) {
         const answer_check check = check_answer(asked_, system_, solve_);
-        print_row(adapter_, loop_row(Adapter::describe(), asked_, timed, workers_, check));
-        if (!check.passed) {
-            std::ostringstream reason;
-            reason << "wrong answer: relative residual " << check.relative_residual << " where at most "
-                   << check.tolerance << " is right";
-            complain<Adapter>(reason.str());
-            return exit_wrong_answer;
-        }
-        const auto reason = missing();
-        if (!reason || may_drop_workers(adapter_)) return exit_ok;
-        complain<Adapter>(*reason + "; " + adapter_.diagnosis());
-        return exit_missing_worker;
+        return finish(adapter_, loop_row(Adapter::describe(), asked_, timed, workers_, check),
+                      reason_of_failure(check), missing());
     }
 
     loop_request asked_;

@@ -1,7 +1,7 @@
 // The loop study's reference: one thread, no runtime.
 
-#include "runners/common/run_loop.hpp"
-#include "runners/one_thread.hpp"
+#include "runners/loop/run.hpp"
+#include "runners/shared/one_thread.hpp"
 
 namespace {
 

@@ -4,14 +4,14 @@
 #include <numeric>
 #include <vector>
 
-#include "runners/common/run_loop.hpp"
-#include "runners/tbb_team.hpp"
+#include "runners/loop/run.hpp"
+#include "runners/shared/tbb_team.hpp"
 
 namespace {
 
 using namespace tauto::runner;
 
-class stdpar_adapter {
+class stdpar_adapter : public tbb_team {
   public:
     static constexpr std::string_view executable = "tauto-loop-stdpar";
 
@@ -25,15 +25,10 @@ class stdpar_adapter {
     }
 
     explicit stdpar_adapter(const loop_request& asked)
-        : team_{asked}, block_{asked.chunk_size()}, blocks_(asked.pieces_of(asked.size)) {
+        : tbb_team{asked}, block_{asked.chunk_size()}, blocks_(asked.pieces_of(asked.size)) {
         // Numbers in memory, because iterators of iota_view count as input iterators for the parallel
         // algorithms, which then run on one thread.
         std::iota(blocks_.begin(), blocks_.end(), std::size_t{0});
-    }
-
-    template <class Task>
-    void run(Task&& task) {
-        team_.run(std::forward<Task>(task));
     }
 
     template <class Body>
@@ -42,10 +37,7 @@ class stdpar_adapter {
                       [&](std::size_t block) { body(block * block_, std::min(n, (block + 1) * block_)); });
     }
 
-    std::string diagnosis() const { return team_.diagnosis(); }
-
   private:
-    tbb_team team_;
     std::size_t block_;
     std::vector<std::size_t> blocks_;
 };

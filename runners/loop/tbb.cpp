@@ -4,14 +4,14 @@
 #include <tbb/parallel_for.h>
 #include <tbb/partitioner.h>
 
-#include "runners/common/run_loop.hpp"
-#include "runners/tbb_team.hpp"
+#include "runners/loop/run.hpp"
+#include "runners/shared/tbb_team.hpp"
 
 namespace {
 
 using namespace tauto::runner;
 
-class tbb_adapter {
+class tbb_adapter : public tbb_team {
   public:
     static constexpr std::string_view executable = "tauto-loop-tbb";
 
@@ -25,12 +25,7 @@ class tbb_adapter {
     }
 
     explicit tbb_adapter(const options& asked)
-        : team_{asked}, grain_{asked.chunk_size()}, schedule_{named(asked.schedule)} {}
-
-    template <class Task>
-    void run(Task&& task) {
-        team_.run(std::forward<Task>(task));
-    }
+        : tbb_team{asked}, grain_{asked.chunk_size()}, schedule_{named(asked.schedule)} {}
 
     template <class Body>
     void for_rows(std::size_t n, Body&& body) {
@@ -54,8 +49,6 @@ class tbb_adapter {
         }
     }
 
-    std::string diagnosis() const { return team_.diagnosis(); }
-
   private:
     enum class kind { automatic, simple, equal, affinity };
 
@@ -66,7 +59,6 @@ class tbb_adapter {
         return kind::automatic;
     }
 
-    tbb_team team_;
     std::size_t grain_;
     kind schedule_;
     tbb::affinity_partitioner

@@ -4,7 +4,8 @@
 #include <atomic>
 #include <future>
 
-#include "runners/common/run_mapreduce.hpp"
+#include "runners/mapreduce/run.hpp"
+#include "runners/shared/signed.hpp"
 
 namespace {
 
@@ -23,8 +24,7 @@ class async_adapter {
         return async;
     }
 
-    explicit async_adapter(const mapreduce_request& asked)
-        : asked_{asked}, workers_(static_cast<std::size_t>(asked.threads)) {}
+    explicit async_adapter(const mapreduce_request& asked) : asked_{asked}, workers_(usize(asked.threads)) {}
 
     std::uint64_t map_reduce(const std::vector<hash_task>& tasks, const task_hash& hash) {
         std::atomic<std::size_t> next{0};
@@ -38,7 +38,7 @@ class async_adapter {
             return sum;
         };
         for (int rank = 0; rank < asked_.threads; ++rank)
-            workers_[static_cast<std::size_t>(rank)] = std::async(std::launch::async, work, rank);
+            at(workers_, rank) = std::async(std::launch::async, work, rank);
         std::uint64_t sum = 0;
         for (auto& worker : workers_) sum += worker.get();
         return sum;

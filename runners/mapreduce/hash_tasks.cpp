@@ -1,26 +1,25 @@
-#include "runners/common/hash_tasks.hpp"
+#include "runners/mapreduce/hash_tasks.hpp"
 
 #include <algorithm>
 #include <string_view>
 
 #include "kernels/fnv1a.hpp"
-#include "runners/common/random_bytes.hpp"
+#include "runners/shared/random_bytes.hpp"
+#include "runners/shared/signed.hpp"
 
 namespace tauto::runner {
 
 namespace {
 
 double buffer_bytes(std::int64_t tasks, std::int64_t bytes) {
-    return std::min(static_cast<double>(max_buffer_bytes),
-                    static_cast<double>(tasks) * static_cast<double>(bytes));
+    return std::min(as_double(max_buffer_bytes), as_double(tasks) * as_double(bytes));
 }
 
 }  // namespace
 
 hash_tasks::hash_tasks(std::int64_t tasks, std::int64_t bytes)
-    : bytes_{static_cast<std::size_t>(bytes)},
-      buffer_{random_bytes(static_cast<std::size_t>(buffer_bytes(tasks, bytes)))} {
-    list_.reserve(static_cast<std::size_t>(tasks));
+    : bytes_{usize(bytes)}, buffer_{random_bytes(static_cast<std::size_t>(buffer_bytes(tasks, bytes)))} {
+    list_.reserve(usize(tasks));
     // As i * bytes modulo the size, without a product that could overflow.
     std::size_t offset = 0;
     for (std::int64_t i = 0; i < tasks; ++i) {
@@ -49,7 +48,7 @@ std::uint64_t hash_tasks::sum() const {
 }
 
 double hash_tasks::memory_bytes(std::int64_t tasks, std::int64_t bytes) {
-    return static_cast<double>(tasks) * sizeof(hash_task) + buffer_bytes(tasks, bytes);
+    return as_double(tasks) * sizeof(hash_task) + buffer_bytes(tasks, bytes);
 }
 
 }  // namespace tauto::runner

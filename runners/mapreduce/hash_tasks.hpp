@@ -8,7 +8,7 @@
 
 namespace tauto::runner {
 
-/// The tasks share one buffer of at most so many bytes: a buffer for each would measure the memory.
+/// The tasks share one buffer of at most this many bytes: a buffer for each would measure the memory.
 inline constexpr std::size_t max_buffer_bytes = 8'000'000;
 
 struct hash_task {

@@ -2,14 +2,14 @@
 
 #include <omp.h>
 
-#include "runners/common/run_mapreduce.hpp"
-#include "runners/openmp_library.hpp"
+#include "runners/mapreduce/run.hpp"
+#include "runners/shared/openmp_library.hpp"
 
 namespace {
 
 using namespace tauto::runner;
 
-class openmp_adapter {
+class openmp_adapter : public openmp_team {
   public:
     static constexpr std::string_view executable = "tauto-mapreduce-openmp";
 
@@ -19,12 +19,8 @@ class openmp_adapter {
         return openmp;
     }
 
-    static environment_changes environment(const options& asked) {
-        return openmp_environment(asked.cpus, asked.wait);
-    }
-
-    explicit openmp_adapter(const mapreduce_request& asked) : one_task_each_{asked.schedule == "tasks"} {
-        use_openmp_threads(asked.threads);
+    explicit openmp_adapter(const mapreduce_request& asked)
+        : openmp_team{asked}, one_task_each_{asked.schedule == "tasks"} {
         const auto chunk = static_cast<int>(asked.chunk.value_or(0));
         if (asked.schedule == "dynamic") omp_set_schedule(omp_sched_dynamic, chunk);
         if (asked.schedule == "static") omp_set_schedule(omp_sched_static, 0);
@@ -34,8 +30,6 @@ class openmp_adapter {
     std::uint64_t map_reduce(const std::vector<hash_task>& tasks, const task_hash& hash) {
         return one_task_each_ ? in_tasks(tasks, hash) : in_a_loop(tasks, hash);
     }
-
-    std::string diagnosis() const { return openmp_diagnosis(); }
 
   private:
     static std::uint64_t in_a_loop(const std::vector<hash_task>& tasks, const task_hash& hash) {

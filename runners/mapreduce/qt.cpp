@@ -11,7 +11,7 @@
 #include <latch>
 #include <memory>
 
-#include "runners/common/run_mapreduce.hpp"
+#include "runners/mapreduce/run.hpp"
 
 namespace {
 

@@ -1,11 +1,11 @@
-#include "runners/common/mapreduce_request.hpp"
+#include "runners/mapreduce/request.hpp"
 
 #include <limits>
 
-#include "runners/common/command_line.hpp"
-#include "runners/common/error.hpp"
-#include "runners/common/hash_tasks.hpp"
-#include "runners/common/memory.hpp"
+#include "runners/mapreduce/hash_tasks.hpp"
+#include "runners/shared/command_line.hpp"
+#include "runners/shared/error.hpp"
+#include "runners/shared/memory.hpp"
 
 namespace tauto::runner {
 
@@ -29,17 +29,13 @@ mapreduce_request parse_mapreduce(int argc, char** argv, std::string_view execut
     mapreduce_request chosen;
     command_line line{"Tasks that hash bytes with FNV-1a and add up the hashes", "Tasks", executable, runtime,
                       chosen};
-    line.app().add_option("--tasks", chosen.tasks, "Tasks of one repetition")->capture_default_str();
-    line.app().add_option("--bytes", chosen.bytes, "Bytes that each task hashes")->capture_default_str();
-    line.app().add_option("--trace", chosen.trace_file,
-                          "Write the last repetitions to this file, for ui.perfetto.dev");
-    line.parse(argc, argv);
-    if (chosen.describe) return chosen;
+    line.add("--tasks", chosen.tasks, "Tasks of one repetition");
+    line.add("--bytes", chosen.bytes, "Bytes that each task hashes");
+    line.add("--trace", chosen.trace_file, "Write the last repetitions to this file, for ui.perfetto.dev");
+    if (!line.parse(argc, argv)) return chosen;
     require_from_one("--tasks", chosen.tasks);
     require_from_one("--bytes", chosen.bytes);
-    if (chosen.tasks > most_tasks)
-        throw input_error("--tasks is " + std::to_string(chosen.tasks) + "; it must be " +
-                          std::to_string(most_tasks) + " or less");
+    require_at_most("--tasks", chosen.tasks, most_tasks);
     line.check();
     require_memory_for(chosen);
     return chosen;

@@ -1,22 +1,23 @@
-#include "runners/common/mapreduce_row.hpp"
+#include "runners/mapreduce/row.hpp"
 
 #include <algorithm>
 #include <cmath>
 
 #include "kernels/fnv1a.hpp"
+#include "runners/shared/signed.hpp"
 
 namespace tauto::runner {
 
 namespace {
 
-// Tasks and seconds are those of all accounted repetitions.
+// Tasks and seconds are sums over all accounted repetitions.
 json workers_json(const mapreduce_result& seen) {
     json list = json::array();
     for (const auto& worker : seen.workers)
         list.push_back({{"thread", worker.thread},
                         {"cpu", worker.cpu},
                         {"tasks", worker.amount},
-                        {"useful_seconds", static_cast<double>(worker.ticks) * seen.tick_seconds}});
+                        {"useful_seconds", as_double(worker.ticks) * seen.tick_seconds}});
     return list;
 }
 
@@ -29,36 +30,27 @@ json check_json(const mapreduce_result& seen) {
 
 double useful_seconds_of(const mapreduce_result& seen) {
     double ticks = 0.0;
-    for (const auto& worker : seen.workers) ticks += static_cast<double>(worker.ticks);
-    return ticks * seen.tick_seconds / static_cast<double>(seen.accounted_repetitions);
+    for (const auto& worker : seen.workers) ticks += as_double(worker.ticks);
+    return ticks * seen.tick_seconds / as_double(seen.accounted_repetitions);
 }
 
 json accounted_json(const mapreduce_request& asked, const mapreduce_result& seen) {
     const double useful = useful_seconds_of(seen);
-    const double accounted = seen.accounted_seconds / static_cast<double>(seen.accounted_repetitions);
+    const double accounted = seen.accounted_seconds / as_double(seen.accounted_repetitions);
     return {{"accounted_repetitions", seen.accounted_repetitions},
             {"useful_seconds", useful},
             {"accounted_seconds", accounted},
             {"waiting_share", waiting_share(useful, accounted, asked.cpus.size())}};
 }
 
-json usage_json(const mapreduce_request& asked, const mapreduce_result& seen) {
-    const auto repetitions = static_cast<double>(seen.timed.iterations);
-    return {{"cpu_load",
-             seen.usage.cpu_seconds / (seen.timed.timed_seconds * static_cast<double>(asked.cpus.size()))},
-            {"voluntary_switches", static_cast<double>(seen.usage.voluntary_switches) / repetitions},
-            {"involuntary_switches", static_cast<double>(seen.usage.involuntary_switches) / repetitions}};
-}
-
 }  // namespace
 
 double ideal_seconds(const mapreduce_request& asked, double task_seconds) {
-    return std::ceil(static_cast<double>(asked.tasks) / static_cast<double>(asked.cpus.size())) *
-           task_seconds;
+    return std::ceil(as_double(asked.tasks) / as_double(asked.cpus.size())) * task_seconds;
 }
 
 double waiting_share(double useful_seconds, double accounted_seconds, std::size_t cpus) {
-    return std::max(0.0, 1.0 - useful_seconds / (accounted_seconds * static_cast<double>(cpus)));
+    return std::max(0.0, 1.0 - useful_seconds / (accounted_seconds * as_double(cpus)));
 }
 
 json mapreduce_row(const description& runtime, const mapreduce_request& asked, const mapreduce_result& seen) {
@@ -68,7 +60,7 @@ json mapreduce_row(const description& runtime, const mapreduce_request& asked, c
                 {"task_seconds", seen.task_seconds},
                 {"ideal_seconds", ideal_seconds(asked, seen.task_seconds)}});
     row.update(accounted_json(asked, seen));
-    row.update(usage_json(asked, seen));
+    row.update(usage_json(asked, seen.timed, seen.usage));
     row.update({{"workers", workers_json(seen)},
                 {"width", threads_of(seen.workers).size()},
                 {"dropped", false},

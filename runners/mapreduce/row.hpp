@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "runners/common/mapreduce_request.hpp"
-#include "runners/common/process_usage.hpp"
-#include "runners/common/row.hpp"
-#include "runners/common/timing.hpp"
-#include "runners/common/work_account.hpp"
+#include "runners/mapreduce/request.hpp"
+#include "runners/shared/process_usage.hpp"
+#include "runners/shared/row.hpp"
+#include "runners/shared/timing.hpp"
+#include "runners/shared/work_account.hpp"
 
 namespace tauto::runner {
 

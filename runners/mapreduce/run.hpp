@@ -23,17 +23,17 @@
 #include <string_view>
 #include <vector>
 
-#include "runners/common/cpus.hpp"
-#include "runners/common/hash_tasks.hpp"
-#include "runners/common/mapreduce_request.hpp"
-#include "runners/common/mapreduce_row.hpp"
-#include "runners/common/missing_workers.hpp"
-#include "runners/common/process_usage.hpp"
-#include "runners/common/start_runner.hpp"
-#include "runners/common/task_clock.hpp"
-#include "runners/common/timeline.hpp"
-#include "runners/common/timing.hpp"
-#include "runners/common/work_account.hpp"
+#include "runners/mapreduce/hash_tasks.hpp"
+#include "runners/mapreduce/request.hpp"
+#include "runners/mapreduce/row.hpp"
+#include "runners/mapreduce/timeline.hpp"
+#include "runners/shared/cpus.hpp"
+#include "runners/shared/missing_workers.hpp"
+#include "runners/shared/process_usage.hpp"
+#include "runners/shared/start_runner.hpp"
+#include "runners/shared/task_clock.hpp"
+#include "runners/shared/timing.hpp"
+#include "runners/shared/work_account.hpp"
 
 namespace tauto::runner {
 
@@ -108,14 +108,13 @@ class mapreduce_run {
         const task_hash hash{tasks_};
         process_usage before;
         seen_.timed = time_batches(
-            {asked_.warmup_seconds, asked_.min_seconds, asked_.max_iterations},
-            [&](std::int64_t count) { repeat(adapter, hash, count); }, monotonic_seconds,
+            asked_, [&](std::int64_t count) { repeat(adapter, hash, count); }, monotonic_seconds,
             [&] { before = usage_now(); });
         seen_.usage = usage_now() - before;
     }
 
-    // Goes on until all workers have been seen or there is no patience left. The workers are looked at
-    // between batches, whose time alone counts.
+    // Goes on until all workers have been seen, or until the time for that is used up. The workers are looked
+    // at between batches; only the batches are timed.
     void account(Adapter& adapter) {
         constexpr double least_seconds = 0.05;
         if constexpr (requires { adapter.begin_account(); }) adapter.begin_account();
@@ -159,16 +158,11 @@ class mapreduce_run {
     }
 
     int report(const Adapter& adapter) {
-        print_row(adapter, mapreduce_row(Adapter::describe(), asked_, seen_));
-        if (seen_.wrong_repetitions > 0) {
-            complain<Adapter>("wrong answer: the hashes of " + std::to_string(seen_.wrong_repetitions) +
-                              " repetitions did not add up to those of the serial run");
-            return exit_wrong_answer;
-        }
-        const auto reason = missing();
-        if (!reason || may_drop_workers(adapter)) return exit_ok;
-        complain<Adapter>(*reason + "; " + adapter.diagnosis());
-        return exit_missing_worker;
+        std::optional<std::string> wrong;
+        if (seen_.wrong_repetitions > 0)
+            wrong = "the hashes of " + std::to_string(seen_.wrong_repetitions) +
+                    " repetitions did not add up to those of the serial run";
+        return finish(adapter, mapreduce_row(Adapter::describe(), asked_, seen_), wrong, missing());
     }
 
     mapreduce_request asked_;

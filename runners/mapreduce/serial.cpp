@@ -1,7 +1,7 @@
 // The mapreduce study's reference: one thread, no runtime.
 
-#include "runners/common/run_mapreduce.hpp"
-#include "runners/one_thread.hpp"
+#include "runners/mapreduce/run.hpp"
+#include "runners/shared/one_thread.hpp"
 
 namespace {
 

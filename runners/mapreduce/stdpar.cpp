@@ -4,14 +4,14 @@
 #include <functional>
 #include <numeric>
 
-#include "runners/common/run_mapreduce.hpp"
-#include "runners/tbb_team.hpp"
+#include "runners/mapreduce/run.hpp"
+#include "runners/shared/tbb_team.hpp"
 
 namespace {
 
 using namespace tauto::runner;
 
-class stdpar_adapter {
+class stdpar_adapter : public tbb_team {
   public:
     static constexpr std::string_view executable = "tauto-mapreduce-stdpar";
 
@@ -21,22 +21,12 @@ class stdpar_adapter {
         return stdpar;
     }
 
-    explicit stdpar_adapter(const mapreduce_request& asked) : team_{asked} {}
-
-    template <class Task>
-    void run(Task&& task) {
-        team_.run(std::forward<Task>(task));
-    }
+    using tbb_team::tbb_team;
 
     std::uint64_t map_reduce(const std::vector<hash_task>& tasks, const task_hash& hash) {
         return std::transform_reduce(std::execution::par, tasks.begin(), tasks.end(), std::uint64_t{0},
                                      std::plus<>{}, hash);
     }
-
-    std::string diagnosis() const { return team_.diagnosis(); }
-
-  private:
-    tbb_team team_;
 };
 
 }  // namespace

@@ -6,14 +6,14 @@
 
 #include <functional>
 
-#include "runners/common/run_mapreduce.hpp"
-#include "runners/tbb_team.hpp"
+#include "runners/mapreduce/run.hpp"
+#include "runners/shared/tbb_team.hpp"
 
 namespace {
 
 using namespace tauto::runner;
 
-class tbb_adapter {
+class tbb_adapter : public tbb_team {
   public:
     static constexpr std::string_view executable = "tauto-mapreduce-tbb";
 
@@ -24,12 +24,7 @@ class tbb_adapter {
     }
 
     explicit tbb_adapter(const mapreduce_request& asked)
-        : team_{asked}, grain_{asked.chunk_size()}, schedule_{named(asked.schedule)} {}
-
-    template <class Task>
-    void run(Task&& task) {
-        team_.run(std::forward<Task>(task));
-    }
+        : tbb_team{asked}, grain_{asked.chunk_size()}, schedule_{named(asked.schedule)} {}
 
     std::uint64_t map_reduce(const std::vector<hash_task>& tasks, const task_hash& hash) {
         const tbb::blocked_range<std::size_t> all{0, tasks.size(), grain_};
@@ -52,8 +47,6 @@ class tbb_adapter {
         return tbb::parallel_reduce(all, none, body, add, tbb::auto_partitioner{});
     }
 
-    std::string diagnosis() const { return team_.diagnosis(); }
-
   private:
     enum class kind { automatic, simple, equal, deterministic };
 
@@ -64,7 +57,6 @@ class tbb_adapter {
         return kind::automatic;
     }
 
-    tbb_team team_;
     std::size_t grain_;
     kind schedule_;
 };

@@ -1,9 +1,11 @@
-#include "runners/common/timeline.hpp"
+#include "runners/mapreduce/timeline.hpp"
 
 #include <algorithm>
 #include <iomanip>
 #include <nlohmann/json.hpp>
 #include <sstream>
+
+#include "runners/shared/signed.hpp"
 
 namespace tauto::runner {
 
@@ -45,7 +47,7 @@ class trace_writer {
         first_ = false;
         return text_;
     }
-    double microseconds(std::int64_t ticks) const { return static_cast<double>(ticks) * tick_microseconds_; }
+    double microseconds(std::int64_t ticks) const { return as_double(ticks) * tick_microseconds_; }
 
     std::ostringstream text_;
     std::int64_t origin_;
@@ -73,12 +75,11 @@ std::vector<interval> gaps_of(const std::vector<task_slice>& slices, interval wh
 
 void timeline::add(std::int64_t task, interval time) {
     const int worker = this_worker();
-    if (worker < max_workers) tracks_[static_cast<std::size_t>(worker)].slices.push_back({task, time});
+    if (worker < max_workers) at(tracks_, worker).slices.push_back({task, time});
 }
 
 void timeline::clear() {
-    for (int worker = 0; worker < max_workers; ++worker)
-        tracks_[static_cast<std::size_t>(worker)].slices.clear();
+    for (int worker = 0; worker < max_workers; ++worker) at(tracks_, worker).slices.clear();
     repetitions_.clear();
 }
 
@@ -95,11 +96,11 @@ std::vector<interval> timeline::waits_of(const track& of_thread, double tick_sec
 std::string timeline::chrome_trace(const std::string& title, double tick_seconds,
                                    std::set<int> threads) const {
     for (int worker = 0; worker < max_workers; ++worker)
-        if (!tracks_[static_cast<std::size_t>(worker)].slices.empty()) threads.insert(worker);
+        if (!at(tracks_, worker).slices.empty()) threads.insert(worker);
     trace_writer writer{repetitions_.empty() ? 0 : repetitions_.front().begin, tick_seconds};
     writer.name_process(title);
     for (const int thread : threads) {
-        const track& of_thread = tracks_[static_cast<std::size_t>(thread)];
+        const track& of_thread = at(tracks_, thread);
         writer.name_thread(thread);
         for (const auto& [task, time] : of_thread.slices)
             writer.slice(thread, "task " + std::to_string(task), time);

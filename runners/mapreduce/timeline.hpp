@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "runners/common/work_account.hpp"
+#include "runners/shared/work_account.hpp"
 
 namespace tauto::runner {
 

@@ -1,4 +1,4 @@
-#include "runners/mpi_launch.hpp"
+#include "runners/mpi/launch.hpp"
 
 #include <fcntl.h>
 #include <sys/prctl.h>
@@ -16,7 +16,7 @@
 #include <system_error>
 #include <vector>
 
-#include "runners/common/error.hpp"
+#include "runners/shared/error.hpp"
 
 namespace tauto::runner {
 

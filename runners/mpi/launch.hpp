@@ -26,13 +26,13 @@ struct mpi_launcher {
     bool is_openmpi;
 };
 
-/// Starts the launcher with `ranks` of this program and the same arguments, and waits for it. Binding is left
-/// to them. Returns their exit code; where that is none of theirs, `executable` says how they ended. Throws
-/// input_error: the launcher is not there.
+/// Starts the launcher with `ranks` of this program and the same arguments, and waits for it. Ranks bind
+/// themselves. Returns their exit code; where they did not end by themselves, `executable` says how they
+/// ended. Throws input_error where there is no launcher.
 int launch_ranks(const mpi_launcher& launcher, int ranks, char** argv, std::string_view executable);
 
-/// This process ends when whoever started it does: a launcher that was killed leaves no rank behind that
-/// spins for ever.
+/// This process ends when the process that started it ends: so a launcher that was killed leaves no rank
+/// behind that spins for ever.
 void end_with_parent();
 
 }  // namespace tauto::runner

@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
-#include "runners/common/options.hpp"
-#include "runners/mpi_launch.hpp"
+#include "runners/mpi/launch.hpp"
+#include "runners/shared/options.hpp"
 
 namespace tauto::runner {
 

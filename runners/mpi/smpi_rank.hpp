@@ -10,12 +10,12 @@
 #include <string>
 #include <utility>
 
-#include "runners/common/error.hpp"
-#include "runners/common/start_runner.hpp"
+#include "runners/shared/error.hpp"
+#include "runners/shared/start_runner.hpp"
 
 namespace tauto::runner {
 
-/// The hosts of the platform do so many operations in a second; work is charged by its seconds.
+/// Operations that a host of the platform does in a second; work is charged by its seconds.
 constexpr double operations_per_second = 1e9;
 
 /// SMPI as a runtime under test; the schedules are the study's.

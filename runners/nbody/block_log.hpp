@@ -1,20 +1,14 @@
 #pragma once
-// The one line of JSON that an nbody runner prints, and the log of its blocks.
+// The blocks of a run, and their log: a file with a line for each.
 
 #include <cstddef>
-#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
 #include <utility>
-#include <vector>
 
-#include "kernels/nbody/invariants.hpp"
-#include "runners/common/nbody_request.hpp"
-#include "runners/common/row.hpp"
-#include "runners/common/timing.hpp"
-#include "runners/common/work_account.hpp"
+#include "runners/shared/timing.hpp"
 
 namespace tauto::runner {
 
@@ -28,32 +22,6 @@ struct block_sample {
     double shared_seconds;     ///< of it in collectives, or in starting, joining and waiting for threads
     double predicted_seconds;  ///< 0: nothing was predicted
 };
-
-/// A run from the start to the end.
-struct nbody_pass {
-    std::vector<block_sample> blocks;
-    double start_seconds = 0.0;  ///< forces at the start, model
-    double seconds = 0.0;        ///< of all blocks
-    kernels::nbody::invariants after{};
-    std::uint64_t state_hash = 0;  ///< of positions and velocities
-    bool logged = false;           ///< its blocks are in the log already
-    json model;                    ///< the constants that the predictions were made of; null without
-};
-
-struct nbody_result {
-    timing timed;  ///< an iteration is a block, a batch is a run
-    kernels::nbody::invariants before{};
-    nbody_pass last;
-    std::int64_t different_runs = 0;  ///< runs of a fixed scheme that ended with other bits than the first
-    std::vector<worker_share> workers;
-};
-
-/// Largest relative error of the energy that passes: steps of eta cost about eta^order.
-double energy_tolerance(const nbody_request& asked);
-
-bool passed(const nbody_request& asked, const nbody_result& seen);
-
-json nbody_row(const description& runtime, const nbody_request& asked, const nbody_result& seen);
 
 /// CSV with a header: time, active, scheme, width, predicted_seconds (empty where nothing was predicted),
 /// seconds, shared_seconds.
@@ -108,9 +76,9 @@ class growing_log {
     double written_at_ = monotonic_seconds();
 };
 
-/// Whoever started the process that wrote `file`, and saw it killed, cuts the part of a line at its end, if
-/// there is one: not every file system copies page by page. A file that nobody has written to since this was
-/// made is left alone. O(the part).
+/// For the process that started the writer of `file` and saw it killed: cuts off an incomplete last line, if
+/// there is one, because not every file system copies page by page. Leaves a file alone that was not written
+/// to since this was made. O(the last line).
 class log_of_another {
   public:
     explicit log_of_another(std::optional<std::string> file);

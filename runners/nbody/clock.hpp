@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "runners/common/task_clock.hpp"
+#include "runners/shared/task_clock.hpp"
 
 namespace tauto::runner {
 

@@ -11,8 +11,8 @@
 //   by sources  N/w  n N/w   n               all_reduce, 6 n, 9 n
 //   grid        N/b  n/a N/b n/a + n         all_gather, 6 n b, 9 n b
 //
-// All p members take part in the collective, whatever the width: each must have the new state. So fewer than
-// all pay where the others are slower, which the work then does not wait for, and where each part that is
+// All p members take part in the collective, whatever the width: each must have the new state. Fewer than all
+// pay where the others are slower, because the work then does not wait for them, and where each part that is
 // gathered costs something.
 
 #include <algorithm>
@@ -25,6 +25,8 @@
 #include <string>
 #include <vector>
 
+#include "runners/shared/signed.hpp"
+
 namespace tauto::runner {
 
 enum class sharing { serial, targets, sources, grid };
@@ -34,7 +36,7 @@ struct scheme {
     int groups = 1;  ///< of targets
     int slices = 1;  ///< of sources
 
-    /// The members that share the work, those of the lowest ranks. 1 for serial, where all do the same.
+    /// The number of members that share the work: the lowest ranks. 1 for serial, where all do the same.
     constexpr int width() const { return groups * slices; }
 
     friend bool operator==(const scheme&, const scheme&) = default;
@@ -104,8 +106,8 @@ class length_curve {
     double at(double words) const {
         if (words_.size() < 2) return seconds_.empty() ? 0.0 : seconds_.front();
         const auto above = std::ranges::upper_bound(words_, words) - words_.begin();
-        const auto right = static_cast<std::size_t>(
-            std::clamp(above, std::ptrdiff_t{1}, static_cast<std::ptrdiff_t>(words_.size()) - 1));
+        const auto right =
+            usize(std::clamp(above, std::ptrdiff_t{1}, static_cast<std::ptrdiff_t>(words_.size()) - 1));
         const std::size_t left = right - 1;
         const double share = std::max(0.0, (words - words_[left]) / (words_[right] - words_[left]));
         return seconds_[left] + share * (seconds_[right] - seconds_[left]);
@@ -170,13 +172,11 @@ struct cost_model {
     /// A block that the first member runs while the others wait.
     double predicted_alone(double targets) const { return pace_of(1) * predicted(scheme{}, targets); }
 
-    double pace_of(int width) const {
-        return paces.empty() ? 1.0 : paces[static_cast<std::size_t>(width) - 1];
-    }
+    double pace_of(int width) const { return paces.empty() ? 1.0 : paces[usize(width) - 1]; }
 
   private:
-    // With so many parts. Between one and all: where a part costs something, each costs the same; where one
-    // is the dearer, because its owner has to send all words, so many owners share in that.
+    // With this many parts. Between one and all: where parts cost something, each costs the same; where one
+    // part is more expensive, because its owner sends all words, the owners share that cost.
     double gathered(double words, double parts) const {
         const double all = gather.at(words);
         if (members < 2 || gather_one.words().empty()) return all;
@@ -208,7 +208,7 @@ class scheme_table {
             for (const scheme& which : candidates) {
                 const bool is_wide = which.how == sharing::serial || which.width() == model.members;
                 choice& best = is_wide ? wide : narrow;
-                const double seconds = model.predicted(which, static_cast<double>(targets));
+                const double seconds = model.predicted(which, as_double(targets));
                 if (seconds < best.predicted_seconds) best = {which, seconds};
             }
             choices_.push_back(narrow.predicted_seconds < 0.9 * wide.predicted_seconds ? narrow : wide);
@@ -240,9 +240,9 @@ class sharing_watch {
 
     /// Blocks to be run alone now, after the ratio that all agreed on.
     std::int64_t judge(double ratio) {
-        // One interruption is no reason, many blocks' time is.
+        // One interruption does not decide; the time of many blocks does.
         if (!(ratio > at_once) && blocks_ < window) return 0;
-        const double lost_blocks = std::min((ratio - 1.0) * static_cast<double>(blocks_), most_alone);
+        const double lost_blocks = std::min((ratio - 1.0) * as_double(blocks_), most_alone);
         blocks_ = 0;
         seconds_ = alone_seconds_ = 0.0;
         if (!(ratio > most)) {

@@ -10,10 +10,10 @@
 #include <string_view>
 #include <vector>
 
-#include "runners/common/nbody_request.hpp"
-#include "runners/common/row.hpp"
-#include "runners/common/start_runner.hpp"
-#include "runners/one_thread.hpp"
+#include "runners/nbody/request.hpp"
+#include "runners/shared/one_thread.hpp"
+#include "runners/shared/row.hpp"
+#include "runners/shared/start_runner.hpp"
 
 namespace {
 

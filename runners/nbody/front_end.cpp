@@ -18,8 +18,8 @@
 #include <string_view>
 #include <vector>
 
-#include "runners/common/error.hpp"
-#include "runners/mpi_launch.hpp"
+#include "runners/mpi/launch.hpp"
+#include "runners/shared/error.hpp"
 
 namespace {
 

@@ -10,9 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include "runners/common/error.hpp"
-#include "runners/common/run_nbody.hpp"
-#include "runners/nbody_scheme.hpp"
+#include "runners/nbody/run.hpp"
+#include "runners/nbody/scheme.hpp"
+#include "runners/shared/error.hpp"
+#include "runners/shared/signed.hpp"
 
 namespace tauto::runner {
 
@@ -50,7 +51,7 @@ inline json paces_json(const cost_model& model) {
     return points;
 }
 
-/// The model's constants, for whoever wants to predict other machines with it.
+/// The model's constants, so that other machines can be predicted with them.
 inline json model_json(const cost_model& model) {
     return {{"members", model.members},
             {"pair_seconds", model.pair},
@@ -83,7 +84,7 @@ nbody_pass member_pass(Member& me, const nbody_start& start, const nbody_request
     } else {
         stepper.use_cheapest();
     }
-    pass.start_seconds = static_cast<double>(clock.ticks() - begin) * clock.tick_seconds();
+    pass.start_seconds = as_double(clock.ticks() - begin) * clock.tick_seconds();
     std::vector<block_record> records;
     records.reserve(4096);
     const auto samples_from = [&](std::size_t first) {
@@ -91,9 +92,8 @@ nbody_pass member_pass(Member& me, const nbody_start& start, const nbody_request
         std::vector<block_sample> samples;
         for (const auto& record : std::span{records}.subspan(first))
             samples.push_back({start.time + record.time, record.active, name_of(record.how),
-                               record.how.width(), static_cast<double>(record.ticks) * seconds,
-                               static_cast<double>(record.collective_ticks) * seconds,
-                               record.predicted_seconds});
+                               record.how.width(), as_double(record.ticks) * seconds,
+                               as_double(record.collective_ticks) * seconds, record.predicted_seconds});
         return samples;
     };
     growing_log log{me.rank() == 0 ? asked.log_file : std::nullopt};
@@ -101,7 +101,7 @@ nbody_pass member_pass(Member& me, const nbody_start& start, const nbody_request
     clock.begin_blocks();
     stepper.run(records, [&](double time, std::int64_t blocks) {
         log.grow(records.size(), samples_from);
-        return is_over(asked, time, static_cast<std::size_t>(blocks));
+        return is_over(asked, time, usize(blocks));
     });
     clock.end_blocks();
     account.add(stepper.blocks());

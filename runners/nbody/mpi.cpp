@@ -18,10 +18,11 @@
 #include <vector>
 
 #include "kernels/fnv1a.hpp"
-#include "runners/mpi_launch.hpp"
-#include "runners/mpi_library.hpp"
-#include "runners/nbody_member.hpp"
-#include "runners/tautochrone_team.hpp"
+#include "runners/mpi/launch.hpp"
+#include "runners/mpi/library.hpp"
+#include "runners/nbody/member.hpp"
+#include "runners/shared/signed.hpp"
+#include "runners/shared/tautochrone_team.hpp"
 
 namespace {
 
@@ -40,11 +41,11 @@ std::vector<int> own_cpus(const nbody_request& asked) {
 // The items of all ranks, one rank's behind the other's.
 template <class Item>
 std::vector<Item> gathered(tauto::mpi_member& me, const std::vector<Item>& own) {
-    std::vector<tauto::index> bounds(static_cast<std::size_t>(me.size()) + 1);
-    const auto count = static_cast<tauto::index>(own.size());
+    std::vector<tauto::index> bounds(usize(me.size()) + 1);
+    const auto count = std::ssize(own);
     me.all_gather(std::span<const tauto::index>{&count, 1}, std::span<tauto::index>{bounds}.subspan(1));
     for (std::size_t r = 1; r < bounds.size(); ++r) bounds[r] += bounds[r - 1];
-    std::vector<Item> all(static_cast<std::size_t>(bounds.back()));
+    std::vector<Item> all(usize(bounds.back()));
     me.all_gather(std::span<const Item>{own}, std::span<Item>{all}, std::span<const tauto::index>{bounds});
     return all;
 }
@@ -116,7 +117,7 @@ using mpi_run = nbody_run<mpi_adapter>;
 // Throws input_error, the same on all ranks, unless all have what rank 0 has.
 void require_alike(tauto::mpi_member& me, std::uint64_t mine, const std::string& complaint,
                    const std::string& remedy) {
-    std::vector<std::uint64_t> all(static_cast<std::size_t>(me.size()));
+    std::vector<std::uint64_t> all(usize(me.size()));
     me.all_gather(std::span<const std::uint64_t>{&mine, 1}, std::span<std::uint64_t>{all});
     const auto other = std::ranges::find_if(all, [&](std::uint64_t one) { return one != all[0]; });
     if (other != all.end())
@@ -239,7 +240,7 @@ int be_a_rank(int argc, char** argv, const description& mpi) {
     std::string reason = reason_of([&] {
         asked = parse_nbody(argc, argv, mpi_adapter::executable, mpi);
         if (asked.describe) return;
-        const auto here = static_cast<std::size_t>(place_of_rank().local_ranks * asked.threads_per_rank);
+        const auto here = usize(place_of_rank().local_ranks * asked.threads_per_rank);
         asked.cpus.resize(std::min(asked.cpus.size(), here));
         asked.own_cpus = own_cpus(asked);
         pin_to(asked.own_cpus);  // before MPI makes its threads and its memory

@@ -15,10 +15,11 @@
 #include <vector>
 
 #include "kernels/nbody/block_times.hpp"
-#include "runners/common/run_nbody.hpp"
-#include "runners/common/task_clock.hpp"
-#include "runners/nbody_share.hpp"
-#include "runners/openmp_library.hpp"
+#include "runners/nbody/run.hpp"
+#include "runners/nbody/share.hpp"
+#include "runners/shared/openmp_library.hpp"
+#include "runners/shared/signed.hpp"
+#include "runners/shared/task_clock.hpp"
 
 namespace {
 
@@ -62,7 +63,7 @@ class worker {
 
     void predict_slice(double time) {
         const range slice = slice_of(system_.size(), threads_, thread_);
-        system_.predict_sources(time, at(slice.begin), at(slice.end));
+        system_.predict_sources(time, usize(slice.begin), usize(slice.end));
     }
 
     // By targets: all forces on a share of the targets, and their move.
@@ -78,19 +79,19 @@ class worker {
     void sum_slice(double time, indices active) {
         const range slice = slice_of(system_.size(), threads_, thread_);
         targets_.take(time, active);
-        targets_.sum_forces(at(slice.begin), at(slice.end));
+        targets_.sum_forces(usize(slice.begin), usize(slice.end));
     }
     std::span<const double> parts() { return targets_.forces(); }
 
     // A share of the targets from everybody's parts; in the order of the slices.
     void move_summed_share(double time, indices active, std::vector<worker>& all) {
         const range mine = share_of(active.size(), threads_, thread_);
-        const std::size_t count = at(mine.size());
+        const std::size_t count = usize(mine.size());
         summed_.take(time, share(active));
         const auto total = summed_.forces();
         for (std::size_t c = 0; c < system_.force_columns(); ++c)
             for (std::size_t k = 0; k < count; ++k) {
-                const std::size_t place = c * active.size() + at(mine.begin) + k;
+                const std::size_t place = c * active.size() + usize(mine.begin) + k;
                 double sum = all[0].parts()[place];
                 for (std::size_t r = 1; r < all.size(); ++r) sum += all[r].parts()[place];
                 total[c * count + k] = sum;
@@ -106,10 +107,9 @@ class worker {
     void moved(indices active, double time) { times_.moved(active, time); }
 
   private:
-    static std::size_t at(tauto::index i) { return static_cast<std::size_t>(i); }
     indices share(indices active) const {
         const range mine = share_of(active.size(), threads_, thread_);
-        return active.subspan(at(mine.begin), at(mine.size()));
+        return active.subspan(usize(mine.begin), usize(mine.size()));
     }
 
     hermite& system_;
@@ -121,7 +121,7 @@ class worker {
     std::vector<std::size_t> due_;
 };
 
-class openmp_adapter {
+class openmp_adapter : public openmp_team {
   public:
     static constexpr std::string_view executable = "tauto-nbody-openmp";
 
@@ -131,21 +131,16 @@ class openmp_adapter {
         return openmp;
     }
 
-    static environment_changes environment(const options& asked) {
-        return openmp_environment(asked.cpus, asked.wait);
-    }
-
     explicit openmp_adapter(const nbody_request& asked)
-        : threads_{asked.threads},
+        : openmp_team{asked},
+          threads_{asked.threads},
           by_sources_{asked.schedule.ends_with("-j")},
-          region_{asked.schedule.starts_with("region")} {
-        use_openmp_threads(asked.threads);
-    }
+          region_{asked.schedule.starts_with("region")} {}
 
     nbody_pass run(const nbody_start& start, const nbody_request& asked, work_account& account) {
         hermite system{start.bodies, asked.hermite, start.time};
         std::vector<worker> workers;
-        workers.reserve(static_cast<std::size_t>(threads_));
+        workers.reserve(usize(threads_));
         for (int thread = 0; thread < threads_; ++thread) workers.emplace_back(system, threads_, thread);
         nbody_pass pass;
         pass.blocks.reserve(4096);
@@ -162,12 +157,8 @@ class openmp_adapter {
 
     bool repeats_bits() const { return true; }
 
-    std::string diagnosis() const { return openmp_diagnosis(); }
-
   private:
-    static worker& mine(std::vector<worker>& workers) {
-        return workers[static_cast<std::size_t>(omp_get_thread_num())];
-    }
+    static worker& mine(std::vector<worker>& workers) { return at(workers, omp_get_thread_num()); }
 
     // The longest time that a thread worked in each stage is useful; the rest is start, join and waiting.
     struct alignas(128) useful_ticks {
@@ -182,12 +173,12 @@ class openmp_adapter {
     // A parallel loop over the threads' parts; fork and join at each stage.
     template <class Stage>
     std::int64_t loop(std::vector<worker>& workers, first_failure& failure, Stage&& stage) {
-        const auto parts = static_cast<int>(workers.size());
+        const auto parts = int_size(workers);
 #pragma omp parallel for schedule(static, 1)
         for (int part = 0; part < parts; ++part) {
             const std::int64_t begin = task_ticks();
-            failure.guard(0, [&] { stage(workers[static_cast<std::size_t>(part)]); });
-            useful_[static_cast<std::size_t>(part)].ticks = task_ticks() - begin;
+            failure.guard(0, [&] { stage(at(workers, part)); });
+            at(useful_, part).ticks = task_ticks() - begin;
         }
         failure.rethrow();
         return longest();
@@ -257,7 +248,7 @@ class openmp_adapter {
             std::int64_t blocks = 0;
             double time = 0.0;
             failure.guard(blocks, [&] { me.read_times(); });
-            while (blocks == 0 || !is_over(asked, time, static_cast<std::size_t>(blocks))) {
+            while (blocks == 0 || !is_over(asked, time, usize(blocks))) {
                 const std::int64_t begin = task_ticks();
                 indices active;
                 // Every thread finds the next block by itself: shorter than a barrier.
@@ -298,7 +289,7 @@ class openmp_adapter {
     }
 
     static void count_workers(const nbody_pass& pass, work_account& account) {
-        const auto blocks = static_cast<std::int64_t>(pass.blocks.size());
+        const auto blocks = std::ssize(pass.blocks);
 #pragma omp parallel
         account.add(blocks);
     }
@@ -306,8 +297,8 @@ class openmp_adapter {
     static void set_seconds(nbody_pass& pass, const std::vector<std::pair<std::int64_t, std::int64_t>>& ticks,
                             double seconds) {
         for (std::size_t k = 0; k < pass.blocks.size(); ++k) {
-            pass.blocks[k].seconds = static_cast<double>(ticks[k].first) * seconds;
-            pass.blocks[k].shared_seconds = static_cast<double>(ticks[k].second) * seconds;
+            pass.blocks[k].seconds = as_double(ticks[k].first) * seconds;
+            pass.blocks[k].shared_seconds = as_double(ticks[k].second) * seconds;
         }
     }
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "kernels/nbody/hermite.hpp"
-#include "runners/common/options.hpp"
+#include "runners/shared/options.hpp"
 
 namespace tauto::runner {
 
@@ -16,7 +16,7 @@ struct nbody_request : options {
     std::int64_t particles = 1024;
     kernels::nbody::hermite_options hermite;
     double end_time = 1.0;
-    std::optional<std::int64_t> blocks;  ///< stop after so many
+    std::optional<std::int64_t> blocks;  ///< stop after this many
     std::int64_t seed = 1;
     std::optional<std::string> snapshot;  ///< start from this file, not from a Plummer sphere
     std::optional<std::string> snapshot_to_write;

@@ -1,22 +1,12 @@
-#include "runners/common/nbody_row.hpp"
-
-#include <fcntl.h>
-#include <unistd.h>
+#include "runners/nbody/row.hpp"
 
 #include <algorithm>
 #include <bit>
-#include <cerrno>
 #include <cmath>
-#include <filesystem>
-#include <fstream>
 #include <map>
-#include <sstream>
-#include <string_view>
-#include <system_error>
-#include <utility>
 
 #include "kernels/fnv1a.hpp"
-#include "runners/common/error.hpp"
+#include "runners/shared/signed.hpp"
 
 namespace tauto::runner {
 
@@ -38,7 +28,7 @@ json classes_json(const std::vector<block_sample>& blocks) {
     for (const auto& block : blocks) {
         auto& one = classes[std::bit_floor(block.active)];
         one.seconds.push_back(block.seconds);
-        one.active.push_back(static_cast<double>(block.active));
+        one.active.push_back(as_double(block.active));
         if (block.predicted_seconds > 0.0) one.predicted.push_back(block.predicted_seconds);
         one.total += block.seconds;
         one.shared += block.shared_seconds;
@@ -70,7 +60,7 @@ totals totals_of(const std::vector<block_sample>& blocks) {
     totals sum;
     for (const auto& block : blocks) {
         sum.shared_seconds += block.shared_seconds;
-        sum.particle_steps += static_cast<double>(block.active);
+        sum.particle_steps += as_double(block.active);
     }
     return sum;
 }
@@ -98,7 +88,7 @@ bool passed(const nbody_request& asked, const nbody_result& seen) {
 json nbody_row(const description& runtime, const nbody_request& asked, const nbody_result& seen) {
     const auto& blocks = seen.last.blocks;
     const totals sum = totals_of(blocks);
-    const auto particles = static_cast<double>(asked.particles);
+    const auto particles = as_double(asked.particles);
     json row = row_of(runtime, asked, seen.timed);
     row.update({{"scheme", asked.schedule},
                 {"particles", asked.particles},
@@ -112,7 +102,7 @@ json nbody_row(const description& runtime, const nbody_request& asked, const nbo
                 {"end_time", blocks.empty() ? json{} : json(blocks.back().time)},
                 {"blocks", blocks.size()},
                 {"particle_steps", sum.particle_steps},
-                {"mean_active", sum.particle_steps / static_cast<double>(blocks.size())},
+                {"mean_active", sum.particle_steps / as_double(blocks.size())},
                 {"pairs_per_second", sum.particle_steps * particles / seen.last.seconds},
                 {"start_seconds", seen.last.start_seconds},
                 {"shared_share", sum.shared_seconds / seen.last.seconds},
@@ -131,113 +121,6 @@ json nbody_row(const description& runtime, const nbody_request& asked, const nbo
         {"different_runs", seen.different_runs},
         {"state_fnv1a", fnv1a_text(seen.last.state_hash)}};
     return row;
-}
-
-namespace {
-
-constexpr std::string_view log_header = "time,active,scheme,width,predicted_seconds,seconds,shared_seconds\n";
-
-// Files are written in pages of 4 KiB, or in larger ones that begin at multiples of it.
-constexpr std::size_t page_bytes = 4096;
-// Six numbers of at most 24 characters, the scheme, commas.
-constexpr std::size_t most_line_bytes = 192;
-
-// Appended to `text`, the rest of a file of so many bytes.
-void append_lines(std::string& text, std::size_t bytes_before, std::span<const block_sample> blocks) {
-    std::ostringstream line;
-    line.precision(17);
-    for (const auto& block : blocks) {
-        line.str({});
-        line << block.time << ',' << block.active << ',' << block.scheme << ',' << block.width << ',';
-        if (block.predicted_seconds > 0.0) line << block.predicted_seconds;
-        line << ',' << block.seconds << ',';
-        text += line.view();
-        line.str({});
-        line << block.shared_seconds << '\n';
-        const std::size_t end = bytes_before + text.size() + line.view().size();
-        const std::size_t left_on_page = (page_bytes - end % page_bytes) % page_bytes;
-        if (left_on_page < most_line_bytes) text.append(left_on_page, '0');
-        text += line.view();
-    }
-}
-
-// A file that is appended to, or begun anew, by one write(2) after the other.
-class appended_file {
-  public:
-    appended_file(const std::string& file, bool anew)
-        : file_{
-              ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (anew ? O_TRUNC : 0), 0666)} {}
-    ~appended_file() {
-        if (file_ >= 0) ::close(file_);
-    }
-    appended_file(const appended_file&) = delete;
-    appended_file& operator=(const appended_file&) = delete;
-
-    // All of it or, where that could not be, nothing: the file has so many bytes again.
-    bool write(std::string_view text, std::size_t bytes_before) const {
-        while (!text.empty()) {
-            const ::ssize_t written = ::write(file_, text.data(), text.size());
-            if (written < 0 && errno == EINTR) continue;
-            if (written < 0) {
-                // What is no file cannot be cut, and needs not be.
-                [[maybe_unused]] const int ignored = ::ftruncate(file_, static_cast<::off_t>(bytes_before));
-                return false;
-            }
-            text.remove_prefix(static_cast<std::size_t>(written));
-        }
-        return true;
-    }
-
-  private:
-    int file_;
-};
-
-}  // namespace
-
-std::string block_log(std::span<const block_sample> blocks) {
-    std::string text{log_header};
-    append_lines(text, 0, blocks);
-    return text;
-}
-
-void block_file::append(std::span<const block_sample> blocks) {
-    std::string text;
-    if (size_ == 0)
-        text = block_log(blocks);
-    else
-        append_lines(text, size_, blocks);
-    if (!appended_file{file_, size_ == 0}.write(text, size_))
-        throw input_error("cannot write the log to '" + file_ + "'");
-    size_ += text.size();
-}
-
-namespace {
-
-std::filesystem::file_time_type written_at(const std::string& file) {
-    std::error_code missing;
-    const auto time = std::filesystem::last_write_time(file, missing);
-    return missing ? std::filesystem::file_time_type::min() : time;
-}
-
-}  // namespace
-
-log_of_another::log_of_another(std::optional<std::string> file)
-    : file_{std::move(file)}, before_{file_ ? written_at(*file_) : std::filesystem::file_time_type::min()} {}
-
-void log_of_another::end_at_last_line() const noexcept {
-    if (!file_ || written_at(*file_) == before_) return;
-    std::error_code failed;
-    const std::uintmax_t size = std::filesystem::file_size(*file_, failed);
-    std::ifstream stream{*file_, std::ios::binary};
-    if (failed || !stream) return;
-    std::uintmax_t end = size;
-    while (end > 0) {
-        char last = 0;
-        if (!stream.seekg(static_cast<std::streamoff>(end - 1)).get(last)) return;
-        if (last == '\n') break;
-        --end;
-    }
-    if (end < size) std::filesystem::resize_file(*file_, end, failed);
 }
 
 }  // namespace tauto::runner

@@ -14,7 +14,7 @@
 // and, where it is one of several processes that all do the same,
 //   bool leads() const;                                         this one keeps times and speaks
 //   bool agreed(bool);                                          the leading one's value, on all
-//   std::vector<worker_share> workers(const work_account&);     those of all of them
+//   std::vector<worker_share> workers(const work_account&);     the workers of all processes
 
 #include <algorithm>
 #include <bit>
@@ -26,12 +26,13 @@
 
 #include "kernels/fnv1a.hpp"
 #include "kernels/nbody/snapshot.hpp"
-#include "runners/common/missing_workers.hpp"
-#include "runners/common/nbody_request.hpp"
-#include "runners/common/nbody_row.hpp"
-#include "runners/common/start_runner.hpp"
-#include "runners/common/timing.hpp"
-#include "runners/common/work_account.hpp"
+#include "runners/nbody/request.hpp"
+#include "runners/nbody/row.hpp"
+#include "runners/shared/missing_workers.hpp"
+#include "runners/shared/signed.hpp"
+#include "runners/shared/start_runner.hpp"
+#include "runners/shared/timing.hpp"
+#include "runners/shared/work_account.hpp"
 
 namespace tauto::runner {
 
@@ -117,7 +118,7 @@ class nbody_run {
         const double begin = monotonic_seconds();
         while (agreed(adapter, monotonic_seconds() - begin < asked_.warmup_seconds)) {
             const nbody_pass pass = adapter.run(start_, few, ignored);
-            seen_.timed.warmup_iterations += static_cast<std::int64_t>(pass.blocks.size());
+            seen_.timed.warmup_iterations += std::ssize(pass.blocks);
         }
     }
 
@@ -129,8 +130,8 @@ class nbody_run {
         do {
             seen_.last = adapter.run(start_, asked_, account);
             if (!leads(adapter)) continue;
-            const auto blocks = static_cast<std::int64_t>(seen_.last.blocks.size());
-            timed.batch_seconds.push_back(seen_.last.seconds / static_cast<double>(blocks));
+            const auto blocks = std::ssize(seen_.last.blocks);
+            timed.batch_seconds.push_back(seen_.last.seconds / as_double(blocks));
             timed.batch_iterations = blocks;
             timed.iterations += blocks;
             timed.timed_seconds += seen_.last.seconds;
@@ -141,19 +142,14 @@ class nbody_run {
     }
 
     int report(const Adapter& adapter) {
-        print_row(adapter, nbody_row(Adapter::describe(), asked_, seen_));
-        if (!passed(asked_, seen_)) {
-            complain<Adapter>("wrong answer: the energy changed by " +
-                              std::to_string(kernels::nbody::energy_error(seen_.before, seen_.last.after)) +
-                              " of itself, and " + std::to_string(seen_.different_runs) +
-                              " runs ended with other bits than the first");
-            return exit_wrong_answer;
-        }
-        const auto reason = missing_workers(asked_, static_cast<std::size_t>(asked_.threads),
-                                            "moved particles", seen_.workers);
-        if (!reason) return exit_ok;
-        complain<Adapter>(*reason + "; " + adapter.diagnosis());
-        return exit_missing_worker;
+        std::optional<std::string> wrong;
+        if (!passed(asked_, seen_))
+            wrong = "the energy changed by " +
+                    std::to_string(kernels::nbody::energy_error(seen_.before, seen_.last.after)) +
+                    " of itself, and " + std::to_string(seen_.different_runs) +
+                    " runs ended with other bits than the first";
+        return finish(adapter, nbody_row(Adapter::describe(), asked_, seen_), wrong,
+                      missing_workers(asked_, usize(asked_.threads), "moved particles", seen_.workers));
     }
 
     nbody_request asked_;

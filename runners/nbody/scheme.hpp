@@ -1,18 +1,18 @@
 #pragma once
 // The N-body step shared among members, written once against tauto::spmd_member. Every member has all
-// particles; a block ends with the same bits on each of them. One collective a block, no part that one member
-// does while the others wait (but where sharing does not pay, which auto finds out by one more collective
-// every few blocks):
+// particles; a block ends with the same bits on each of them. A block has one collective, and no part that
+// one member does while the others wait. (The exception: where sharing does not pay. auto finds that out with
+// one more collective every few blocks.)
 //
-//   serial      everybody does everything; nothing is exchanged
+//   serial      every member does everything; nothing is exchanged
 //   by targets  ("i") each predicts all and moves its share of the targets; all_gather of their new state
 //   by sources  ("j") each predicts and sums its slice of the sources; all_reduce of the forces; every member
 //               corrects all targets
 //   grid        ("AxB") group r mod A of the targets, slice r div A of the sources; all_gather of the partial
 //               forces, which every member adds in the order of the slices
 //
-// Any of the last three may be run by the members of the lowest ranks alone, so many as the scheme is wide.
-// The others have no targets and no sources; they take part in the collective, and do what all do.
+// Any of the last three may be run by the members of the lowest ranks alone, as many as the scheme is wide.
+// The others have no targets and no sources: they only join the collective and do what all members do.
 //
 // By targets has the bits of the serial run for any number of members. By sources and grid have the bits of
 // each other for the same number of slices.
@@ -33,10 +33,11 @@
 
 #include "kernels/nbody/block_times.hpp"
 #include "kernels/nbody/hermite.hpp"
-#include "runners/common/timing.hpp"
-#include "runners/nbody_clock.hpp"
-#include "runners/nbody_cost.hpp"
-#include "runners/nbody_share.hpp"
+#include "runners/nbody/clock.hpp"
+#include "runners/nbody/cost.hpp"
+#include "runners/nbody/share.hpp"
+#include "runners/shared/signed.hpp"
+#include "runners/shared/timing.hpp"
 
 namespace tauto::runner {
 
@@ -63,7 +64,7 @@ class block_stepper {
           times_{system},
           targets_{system},
           part_(system.changed_columns() * system.size()),
-          bounds_(static_cast<std::size_t>(me.size()) + 1) {
+          bounds_(usize(me.size()) + 1) {
         make_room_for(scheme{});
     }
 
@@ -113,9 +114,8 @@ class block_stepper {
         do {
             records.push_back(step());
             if (fixed_ || records.back().how == scheme{}) continue;
-            const auto active = static_cast<double>(records.back().active);
-            watch_.add(static_cast<double>(records.back().ticks) * seconds_of_a_tick(),
-                       model_.predicted_alone(active));
+            const auto active = as_double(records.back().active);
+            watch_.add(as_double(records.back().ticks) * seconds_of_a_tick(), model_.predicted_alone(active));
             if (!watch_.due()) continue;
             std::int64_t alone = 0;
             in_last_block(records, [&] { alone = watch_.judge(me_.all_reduce(watch_.ratio(), larger{})); });
@@ -135,7 +135,7 @@ class block_stepper {
                         model_.predicted_alone(count_of(records.back().active));
                 if (is_over(system_.time(), blocks_)) break;
             }
-            reached = {system_.time(), static_cast<double>(blocks_)};
+            reached = {system_.time(), as_double(blocks_)};
         }
         in_last_block(records, [&] {
             me_.broadcast(std::span<double>{reached}, 0);
@@ -168,7 +168,7 @@ class block_stepper {
         double predicted = 0.0;
         if (given) {
             how = *given;
-            if (model_.particles > 0.0) predicted = model_.predicted(how, static_cast<double>(active.size()));
+            if (model_.particles > 0.0) predicted = model_.predicted(how, as_double(active.size()));
         } else {
             const auto& choice = table_->of(active.size());
             how = choice.which;
@@ -184,7 +184,7 @@ class block_stepper {
 
     // For what its collective gathers.
     void make_room_for(const scheme& which) {
-        const std::size_t slices = which.how == sharing::grid ? static_cast<std::size_t>(which.slices) : 1;
+        const std::size_t slices = which.how == sharing::grid ? usize(which.slices) : 1;
         const std::size_t words =
             std::max(system_.changed_columns(), system_.force_columns() * slices) * system_.size();
         if (words > whole_.size()) whole_.resize(words);
@@ -202,7 +202,7 @@ class block_stepper {
                 by_both(how, time, active);
                 return;
             default:
-                sum_slice({0, static_cast<index>(system_.size())}, time, active);
+                sum_slice({0, std::ssize(system_)}, time, active);
                 correct_all(time);
         }
     }
@@ -231,7 +231,7 @@ class block_stepper {
         targets_.put(time, system_);
         clock_.spend({.puts = count_of(targets_.size())});
     }
-    static double count_of(std::size_t things) { return static_cast<double>(things); }
+    static double count_of(std::size_t things) { return as_double(things); }
 
     template <class Collective>
     void timed(Collective&& collective) {
@@ -257,7 +257,7 @@ class block_stepper {
     // part_ of rank r to whole_[bounds_[r], bounds_[r + 1]).
     void gather(std::size_t mine) {
         const std::span<const double> part{part_.data(), mine};
-        const std::span<double> whole{whole_.data(), static_cast<std::size_t>(bounds_.back())};
+        const std::span<double> whole{whole_.data(), usize(bounds_.back())};
         timed([&] { me_.all_gather(part, whole, std::span<const index>{bounds_}); });
     }
 
@@ -265,22 +265,21 @@ class block_stepper {
     void by_targets(int width, double time, indices active, Finish&& finish) {
         const auto share = [&](int rank) { return share_among_first(active.size(), width, rank); };
         const range mine = share(me_.rank());
-        const auto count = static_cast<std::size_t>(mine.size());
+        const auto count = usize(mine.size());
         const std::size_t columns = system_.changed_columns();
         if (count > 0) predict(time, 0, system_.size());
-        take(time, active.subspan(static_cast<std::size_t>(mine.begin), count));
+        take(time, active.subspan(usize(mine.begin), count));
         sum_forces(0, system_.size());
         finish();
         for (std::size_t c = 0; c < columns; ++c)
             std::ranges::copy(targets_.packed(kernels::nbody::step_of + c), part_.data() + c * count);
-        for (int r = 0; r <= me_.size(); ++r)
-            bounds_[static_cast<std::size_t>(r)] = static_cast<index>(columns) * share(r).begin;
+        for (int r = 0; r <= me_.size(); ++r) at(bounds_, r) = static_cast<index>(columns) * share(r).begin;
         gather(columns * count);
         for (int r = 0; r < width; ++r) {
             const range theirs = share(r);
-            const auto length = static_cast<std::size_t>(theirs.size());
-            const auto from = static_cast<std::size_t>(bounds_[static_cast<std::size_t>(r)]);
-            system_.put(time, active.subspan(static_cast<std::size_t>(theirs.begin), length),
+            const auto length = usize(theirs.size());
+            const auto from = usize(at(bounds_, r));
+            system_.put(time, active.subspan(usize(theirs.begin), length),
                         {whole_.data() + from, columns * length});
         }
         clock_.spend({.puts = count_of(active.size())});
@@ -305,15 +304,13 @@ class block_stepper {
         const auto columns = static_cast<index>(system_.force_columns());
         const range mine = share(me_.rank());
         if (has_work(how.width())) {
-            sum_slice(
-                slice_of(system_.size(), how.slices, me_.rank() / how.groups), time,
-                active.subspan(static_cast<std::size_t>(mine.begin), static_cast<std::size_t>(mine.size())));
+            sum_slice(slice_of(system_.size(), how.slices, me_.rank() / how.groups), time,
+                      active.subspan(usize(mine.begin), usize(mine.size())));
             std::ranges::copy(targets_.forces(), part_.begin());
         }
         for (int r = 0; r < me_.size(); ++r)
-            bounds_[static_cast<std::size_t>(r) + 1] =
-                bounds_[static_cast<std::size_t>(r)] + columns * share(r).size();
-        gather(static_cast<std::size_t>(columns * mine.size()));
+            bounds_[usize(r) + 1] = at(bounds_, r) + columns * share(r).size();
+        gather(usize(columns * mine.size()));
         take(time, active);
         add_parts(how, active.size());
         clock_.spend({.words = count_of(targets_.forces().size()) * (how.slices - 1)});
@@ -325,13 +322,12 @@ class block_stepper {
         const auto total = targets_.forces();
         for (int group = 0; group < how.groups; ++group) {
             const range theirs = share_of(targets, how.groups, group);
-            const auto count = static_cast<std::size_t>(theirs.size());
+            const auto count = usize(theirs.size());
             for (std::size_t c = 0; c < system_.force_columns(); ++c) {
-                double* const sum = total.data() + c * targets + static_cast<std::size_t>(theirs.begin);
+                double* const sum = total.data() + c * targets + usize(theirs.begin);
                 for (int slice = 0; slice < how.slices; ++slice) {
-                    const auto rank = static_cast<std::size_t>(group + slice * how.groups);
-                    const double* const part =
-                        whole_.data() + static_cast<std::size_t>(bounds_[rank]) + c * count;
+                    const auto rank = usize(group + slice * how.groups);
+                    const double* const part = whole_.data() + usize(bounds_[rank]) + c * count;
                     for (std::size_t k = 0; k < count; ++k) sum[k] = slice == 0 ? part[k] : sum[k] + part[k];
                 }
             }
@@ -342,8 +338,8 @@ class block_stepper {
     bool has_work(int width) const { return me_.rank() < width; }
 
     void sum_slice(const range& slice, double time, indices targets) {
-        const auto first = static_cast<std::size_t>(slice.begin);
-        const auto last = static_cast<std::size_t>(slice.end);
+        const auto first = usize(slice.begin);
+        const auto last = usize(slice.end);
         predict(time, first, last);
         take(time, targets);
         sum_forces(first, last);
@@ -355,16 +351,16 @@ class block_stepper {
     cost_model fitted() {
         cost_model model;
         const std::size_t n = system_.size();
-        const auto count = static_cast<double>(n);
+        const auto count = as_double(n);
         model.particles = count;
         model.members = me_.size();
-        model.changed_words = static_cast<double>(system_.changed_columns());
-        model.force_words = static_cast<double>(system_.force_columns());
+        model.changed_words = as_double(system_.changed_columns());
+        model.force_words = as_double(system_.force_columns());
         const double time = times_.next_time();
         std::vector<std::size_t> some(std::min<std::size_t>(n, 32));
         for (std::size_t k = 0; k < some.size(); ++k) some[k] = k * n / some.size();
         const indices few{some};
-        const auto targets = static_cast<double>(few.size());
+        const auto targets = as_double(few.size());
 
         model.source = best_seconds([&] { predict(time, 0, n); }) / count;
         // All of it grows with the particles but for those that are listed, few in this block.
@@ -392,7 +388,7 @@ class block_stepper {
         model.put = model.target / 4.0;
         if (me_.size() > 1) {
             fit_collectives(model);
-            // What kept a member from working a while ago is no reason to leave it out of all blocks.
+            // A member that was disturbed a while ago should not be left out of all blocks because of that.
             take(time, few);
             const double again =
                 best_seconds([&] { predict(time, 0, n); }) + best_seconds([&] { sum_forces(0, n); });
@@ -409,7 +405,7 @@ class block_stepper {
 
     // `mine` is what this member takes for the work that all did.
     void fit_paces(cost_model& model, double mine) {
-        model.paces.resize(static_cast<std::size_t>(me_.size()));
+        model.paces.resize(usize(me_.size()));
         me_.all_gather(std::span<const double>{&mine, 1}, std::span<double>{model.paces});
         std::partial_sum(model.paces.begin(), model.paces.end(), model.paces.begin(), larger{});
         const double slowest = model.paces.back();
@@ -417,10 +413,10 @@ class block_stepper {
     }
 
     void fit_collectives(cost_model& model) {
-        const auto members = static_cast<std::size_t>(me_.size());
+        const auto members = usize(me_.size());
         const std::size_t most = whole_.size();
         for (std::size_t words = members; words <= most; words *= 4) {
-            const auto length = static_cast<double>(words);
+            const auto length = as_double(words);
             model.gather.add(length, gather_seconds(words, me_.size()));
             if (words <= part_.size()) model.gather_one.add(length, gather_seconds(words, 1));
             model.reduce.add(length, collective_seconds([&] {
@@ -437,12 +433,12 @@ class block_stepper {
         std::ranges::fill(bounds_, index{0});
     }
 
-    // So many words, of which each of the first `parts` members brings a share.
+    // To gather `words`, of which each of the first `parts` members brings a share.
     double gather_seconds(std::size_t words, int parts) {
         const auto share = [&](int rank) { return share_among_first(words, parts, rank); };
         return collective_seconds([&] {
-            for (int r = 0; r <= me_.size(); ++r) bounds_[static_cast<std::size_t>(r)] = share(r).begin;
-            gather(static_cast<std::size_t>(share(me_.rank()).size()));
+            for (int r = 0; r <= me_.size(); ++r) at(bounds_, r) = share(r).begin;
+            gather(usize(share(me_.rank()).size()));
         });
     }
 
@@ -450,7 +446,7 @@ class block_stepper {
         double operator()(double a, double b) const { return a < b ? b : a; }
     };
 
-    // Looks at something whose time is taken so many times where times vary.
+    // How often something is timed: `usual` times where times vary.
     static constexpr int rounds_of(int usual) { return Clock::is_exact ? 1 : usual; }
 
     template <class Work>
@@ -459,23 +455,23 @@ class block_stepper {
         for (int round = 0; round < rounds_of(7); ++round) {
             const std::int64_t begin = clock_.ticks();
             work();
-            best = std::min(best, static_cast<double>(clock_.ticks() - begin));
+            best = std::min(best, as_double(clock_.ticks() - begin));
         }
         return best * seconds_of_a_tick();
     }
 
-    // The data are written anew before each call, as in a block: what nobody has changed since the last call
-    // is still in the readers' caches, and such a call looks several times as fast.
+    // The data are written anew before each call, as in a block: data that did not change since the last call
+    // are still in the readers' caches, and the call would seem several times as fast.
     template <class Collective>
     double collective_seconds(Collective&& collective) {
         std::vector<double> seconds;
         for (int round = 0; round < rounds_of(15); ++round) {
-            std::ranges::fill(part_, static_cast<double>(round));
+            std::ranges::fill(part_, as_double(round));
             std::ranges::fill(whole_, 0.0);
             me_.barrier();
             collective_ticks_ = 0;
             collective();
-            seconds.push_back(static_cast<double>(collective_ticks_) * seconds_of_a_tick());
+            seconds.push_back(as_double(collective_ticks_) * seconds_of_a_tick());
         }
         return median(seconds);
     }

@@ -1,22 +1,15 @@
 // The nbody study's reference: one thread, no runtime.
 
-#include "runners/nbody_member.hpp"
+#include "runners/nbody/member.hpp"
+#include "runners/shared/one_thread.hpp"
 
 namespace {
 
 using namespace tauto::runner;
 
-class serial_adapter {
+class serial_adapter : public one_thread {
   public:
     static constexpr std::string_view executable = "tauto-nbody-serial";
-
-    static description describe() {
-        description serial;
-        serial.runtime = "serial";
-        serial.schedules = {{"serial", false}};
-        serial.most_threads = 1;
-        return serial;
-    }
 
     explicit serial_adapter(const nbody_request&) {}
 
@@ -26,8 +19,6 @@ class serial_adapter {
     }
 
     bool repeats_bits() const { return true; }
-
-    std::string diagnosis() const { return "it has the calling thread only"; }
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 #pragma once
-// Who has which targets and which sources.
+// Which member has which targets and which sources.
 
 #include <algorithm>
 #include <cstddef>

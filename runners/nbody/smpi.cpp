@@ -23,9 +23,10 @@
 #include <utility>
 #include <vector>
 
-#include "runners/common/error.hpp"
-#include "runners/nbody_member.hpp"
-#include "runners/smpi_rank.hpp"
+#include "runners/mpi/smpi_rank.hpp"
+#include "runners/nbody/member.hpp"
+#include "runners/shared/error.hpp"
+#include "runners/shared/signed.hpp"
 
 namespace {
 
@@ -38,7 +39,7 @@ struct cost {
     double block_work::*amount;
 };
 
-// The names are those of a row's "model", and the addition of a word.
+// The names in a row's "model", and one more for the addition of a word.
 constexpr std::array costs_known{
     cost{"pair_seconds", &block_work::pairs},     cost{"target_force_seconds", &block_work::summed_targets},
     cost{"source_seconds", &block_work::sources}, cost{"target_seconds", &block_work::targets},
@@ -132,7 +133,7 @@ class adapter {
     }
     // Every rank has a simulated core of its own.
     std::vector<worker_share> workers(const work_account&) {
-        ranks_working_.resize(static_cast<std::size_t>(me_.size()));
+        ranks_working_.resize(usize(me_.size()));
         const double mine = clock_.working_seconds();
         me_.all_gather(std::span<const double>{&mine, 1}, std::span<double>{ranks_working_});
         std::vector<worker_share> all;

@@ -2,8 +2,8 @@
 
 #include <tauto/tauto.hpp>
 
-#include "runners/nbody_member.hpp"
-#include "runners/tautochrone_team.hpp"
+#include "runners/nbody/member.hpp"
+#include "runners/shared/tautochrone_team.hpp"
 
 namespace {
 

@@ -1,17 +1,13 @@
-#include "runners/power_compression_job.hpp"
+#include "runners/power/compression_job.hpp"
 
-#include <unistd.h>
-
-#include <algorithm>
 #include <cmath>
-#include <filesystem>
-#include <fstream>
 #include <random>
-#include <sstream>
-#include <string>
 
 #include "kernels/fnv1a.hpp"
-#include "runners/common/error.hpp"
+#include "runners/power/request.hpp"
+#include "runners/shared/command_line.hpp"
+#include "runners/shared/error.hpp"
+#include "runners/shared/signed.hpp"
 
 namespace tauto::runner {
 
@@ -21,7 +17,6 @@ namespace {
 // do not look back into the one before, or a part of the text would be read twice.
 constexpr int job_bytes = 1 << 20;
 constexpr int no_overlap = 1;
-constexpr double least_share = 0.02;  // of the busiest thread's time: less is no work
 
 std::size_t require(std::size_t result, const char* what) {
     if (ZSTD_isError(result))
@@ -43,35 +38,11 @@ std::string text_of(std::size_t bytes) {
     text.reserve(bytes + 16);
     while (text.size() < bytes) {
         // Rank r with a frequency near 1 / r: the exponent is spread evenly.
-        const double even = static_cast<double>(random() >> 11U) * 0x1p-53;
+        const double even = as_double(random() >> 11U) * 0x1p-53;
         text += words[static_cast<std::size_t>(std::exp2(12.0 * even)) - 1];
     }
     text.resize(bytes);
     return text;
-}
-
-// CPU seconds of every thread of this process.
-std::map<int, double> thread_seconds() {
-    std::map<int, double> found;
-    for (const auto& task : std::filesystem::directory_iterator{"/proc/self/task"}) {
-        std::ifstream file{task.path() / "schedstat"};
-        double nanoseconds = 0.0;
-        if (file >> nanoseconds) found[std::stoi(task.path().filename().string())] = 1e-9 * nanoseconds;
-    }
-    return found;
-}
-
-// The CPU that a thread of this process ran on last: field 39 of its stat, behind a name that may have
-// spaces.
-int last_cpu_of(int thread) {
-    std::ifstream file{"/proc/self/task/" + std::to_string(thread) + "/stat"};
-    std::string text;
-    std::getline(file, text);
-    std::istringstream fields{text.substr(text.rfind(')') + 1)};
-    for (int field = 3; field < 39; ++field) fields >> text;
-    int cpu = -1;
-    fields >> cpu;
-    return cpu;
 }
 
 }  // namespace
@@ -81,9 +52,34 @@ bool zstd_has_workers() {
     return !ZSTD_isError(bounds.error) && bounds.upperBound > 1;
 }
 
+compression_request parse_compression(int argc, char** argv, std::string_view executable,
+                                      const description& runtime) {
+    compression_request chosen;
+    command_line line{"Text that is compressed", "Jobs", executable, runtime, chosen};
+    line.add("--bytes", chosen.bytes, "Bytes of the text");
+    line.add("--level", chosen.level, "Of zstd, 1 to 19");
+    if (!line.parse(argc, argv)) return chosen;
+    require_from_one("--bytes", chosen.bytes);
+    if (chosen.level < 1 || chosen.level > 19)
+        throw input_error("--level is " + std::to_string(chosen.level) + "; it lies between 1 and 19");
+    line.check();
+    require_threads(chosen);
+    require_memory_for(chosen.bytes);
+    return chosen;
+}
+
+description compression_job::describe() {
+    description compression;
+    compression.runtime = compression.library = "zstd";
+    compression.library_version = ZSTD_versionString();
+    compression.schedules = {{"serial", false}};
+    if (zstd_has_workers()) compression.schedules.push_back({"workers", false});
+    return compression;
+}
+
 compression_job::compression_job(const compression_request& asked)
     : asked_{asked},
-      text_{text_of(static_cast<std::size_t>(asked.bytes))},
+      text_{text_of(usize(asked.bytes))},
       compressed_(ZSTD_compressBound(text_.size()), '\0'),
       context_{ZSTD_createCCtx()} {
     require(ZSTD_CCtx_setParameter(context_.get(), ZSTD_c_compressionLevel, asked_.level), "take this level");
@@ -100,22 +96,9 @@ void compression_job::repeat() {
         "compress");
 }
 
-void compression_job::forget_account() {
-    before_ = thread_seconds();
-}
-
 std::vector<busy_worker> compression_job::workers() const {
-    std::vector<busy_worker> found;
-    double most = 0.0;
-    for (auto [thread, seconds] : thread_seconds()) {
-        // The caller of zstd's workers hands out the text and waits.
-        if (asked_.schedule != "serial" && thread == ::getpid()) continue;
-        if (const auto known = before_.find(thread); known != before_.end()) seconds -= known->second;
-        found.push_back({static_cast<int>(found.size()), last_cpu_of(thread), "compresses", seconds});
-        most = std::max(most, seconds);
-    }
-    std::erase_if(found, [&](const busy_worker& one) { return one.busy_seconds < least_share * most; });
-    return found;
+    // The caller of zstd's workers hands out the text and waits.
+    return threads_.workers("compresses", asked_.schedule == "serial");
 }
 
 job_answer compression_job::check() {

@@ -1,4 +1,4 @@
-#include "runners/control_group.hpp"
+#include "runners/power/control_group.hpp"
 
 #include <signal.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@
 #include <fstream>
 #include <vector>
 
-#include "runners/common/error.hpp"
+#include "runners/shared/error.hpp"
 #include "runtime/machine_groups.hpp"
 
 namespace tauto::runner {

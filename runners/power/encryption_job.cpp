@@ -1,4 +1,4 @@
-#include "runners/power_encryption_job.hpp"
+#include "runners/power/encryption_job.hpp"
 
 #include <openssl/crypto.h>
 #include <sched.h>
@@ -8,9 +8,12 @@
 #include <cstring>
 
 #include "kernels/fnv1a.hpp"
-#include "runners/common/error.hpp"
-#include "runners/common/random_bytes.hpp"
-#include "runners/tautochrone_team.hpp"
+#include "runners/power/request.hpp"
+#include "runners/shared/command_line.hpp"
+#include "runners/shared/error.hpp"
+#include "runners/shared/random_bytes.hpp"
+#include "runners/shared/signed.hpp"
+#include "runners/shared/tautochrone_team.hpp"
 
 namespace tauto::runner {
 
@@ -48,6 +51,31 @@ const EVP_CIPHER* cipher_named(const std::string& name) {
 
 }  // namespace
 
+encryption_request parse_encryption(int argc, char** argv, std::string_view executable,
+                                    const description& runtime) {
+    encryption_request chosen;
+    command_line line{"Files that are encrypted and signed block by block", "Blocks", executable, runtime,
+                      chosen};
+    line.add("--cipher", chosen.cipher, "aes-256-gcm or chacha20-poly1305");
+    line.add("--bytes", chosen.bytes, "Bytes of all files together");
+    line.add("--files", chosen.files, "Files");
+    line.add("--block-bytes", chosen.block_bytes, "Bytes of a block");
+    if (!line.parse(argc, argv)) return chosen;
+    if (chosen.cipher != "aes-256-gcm" && chosen.cipher != "chacha20-poly1305")
+        throw input_error("there is no cipher '" + chosen.cipher +
+                          "' here; use aes-256-gcm or chacha20-poly1305");
+    require_from_one("--files", chosen.files);
+    require_from_one("--block-bytes", chosen.block_bytes);
+    require_at_most("--block-bytes", chosen.block_bytes, 1 << 30);
+    if (chosen.bytes < chosen.files)
+        throw input_error("--bytes is " + std::to_string(chosen.bytes) + " for " +
+                          std::to_string(chosen.files) + " files; each has 1 or more");
+    line.check();
+    require_threads(chosen);
+    require_memory_for(chosen.bytes);
+    return chosen;
+}
+
 sealer::sealer(const std::string& cipher) : context_{EVP_CIPHER_CTX_new()} {
     require(context_ != nullptr, "make a context");
     require(EVP_CipherInit_ex(context_.get(), cipher_named(cipher), nullptr, key.data(), nullptr, 1),
@@ -81,12 +109,16 @@ bool sealer::open(std::uint32_t file, std::uint64_t block, const char* sealed, s
     return EVP_CipherFinal_ex(context_.get(), bytes_of(plain) + written, &written) == 1;
 }
 
+description encryption_job::describe() {
+    description encryption = tautochrone_description();
+    encryption.schedules = {{"serial", false}, {"blocks", false}, {"files", false}};
+    return encryption;
+}
+
 encryption_job::encryption_job(const encryption_request& asked)
-    : asked_{asked},
-      plain_{random_bytes(static_cast<std::size_t>(asked.bytes))},
-      sealed_(plain_.size(), '\0') {
-    const auto files = static_cast<std::size_t>(asked_.files);
-    const auto block_bytes = static_cast<std::size_t>(asked_.block_bytes);
+    : asked_{asked}, plain_{random_bytes(usize(asked.bytes))}, sealed_(plain_.size(), '\0') {
+    const auto files = usize(asked_.files);
+    const auto block_bytes = usize(asked_.block_bytes);
     for (std::size_t file = 0; file < files; ++file) {
         first_block_.push_back(blocks_.size());
         const std::size_t end = plain_.size() * (file + 1) / files;
@@ -103,12 +135,13 @@ encryption_job::encryption_job(const encryption_request& asked)
 }
 
 void encryption_job::seal(std::size_t first, std::size_t last, int rank) {
-    account& mine = accounts_[static_cast<std::size_t>(rank)];
+    account& mine = at(accounts_, rank);
     const double begin = thread_cpu_seconds();
     for (std::size_t i = first; i < last; ++i) {
         const block& one = blocks_[i];
-        sealers_[static_cast<std::size_t>(rank)].seal(one.file, one.number, &plain_[one.begin], one.bytes,
-                                                      &sealed_[one.begin], &tags_[i * sealer::tag_bytes]);
+        at(sealers_, rank)
+            .seal(one.file, one.number, &plain_[one.begin], one.bytes, &sealed_[one.begin],
+                  &tags_[i * sealer::tag_bytes]);
     }
     mine.seconds += thread_cpu_seconds() - begin;
     mine.cpu = sched_getcpu();
@@ -118,13 +151,11 @@ void encryption_job::repeat() {
     if (!team_) {
         seal(0, blocks_.size(), 0);
     } else if (asked_.schedule == "blocks") {
-        tauto::parallel_for(*team_, static_cast<index>(blocks_.size()), [this](range some, int rank) {
-            seal(static_cast<std::size_t>(some.begin), static_cast<std::size_t>(some.end), rank);
-        });
+        tauto::parallel_for(*team_, std::ssize(blocks_),
+                            [this](range some, int rank) { seal(usize(some.begin), usize(some.end), rank); });
     } else {
         tauto::parallel_for(*team_, asked_.files, [this](range some, int rank) {
-            seal(first_block_[static_cast<std::size_t>(some.begin)],
-                 first_block_[static_cast<std::size_t>(some.end)], rank);
+            seal(at(first_block_, some.begin), at(first_block_, some.end), rank);
         });
     }
 }
@@ -144,7 +175,7 @@ std::vector<busy_worker> encryption_job::workers() const {
 
 job_answer encryption_job::check() {
     job_answer found{true, fnv1a_text(fnv1a(tags_)), ""};
-    std::string opened(static_cast<std::size_t>(asked_.block_bytes), '\0');
+    std::string opened(usize(asked_.block_bytes), '\0');
     for (std::size_t i = 0; i < blocks_.size() && found.passed; ++i) {
         const block& one = blocks_[i];
         found.passed = sealers_.front().open(one.file, one.number, &sealed_[one.begin], one.bytes,

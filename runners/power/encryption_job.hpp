@@ -10,14 +10,25 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <tauto/tauto.hpp>
 
-#include "runners/common/power_request.hpp"
-#include "runners/power_job.hpp"
+#include "runners/shared/job.hpp"
 
 namespace tauto::runner {
+
+struct encryption_request : options {
+    std::string cipher = "aes-256-gcm";
+    std::int64_t bytes = 64'000'000;   ///< of all files together
+    std::int64_t files = 16;           ///< of one size each
+    std::int64_t block_bytes = 65536;  ///< that are sealed with one tag
+};
+
+/// Checks everything that can be known before the job starts; see command_line.
+encryption_request parse_encryption(int argc, char** argv, std::string_view executable,
+                                    const description& runtime);
 
 /// One thread's use of a cipher.
 class sealer {
@@ -40,8 +51,11 @@ class sealer {
     std::unique_ptr<EVP_CIPHER_CTX, release> context_;
 };
 
-class encryption_job : public power_job {
+class encryption_job : public job {
   public:
+    static constexpr std::string_view executable = "tauto-power-encryption";
+    static description describe();
+
     explicit encryption_job(const encryption_request& asked);
 
     void repeat() override;
@@ -50,7 +64,7 @@ class encryption_job : public power_job {
     job_answer check() override;
     json detail(double repetitions) const override;
     // The loop's schedule may leave out members.
-    bool may_miss_workers() const override { return true; }
+    bool may_drop_workers() const override { return true; }
     std::string diagnosis() const override;
 
   private:

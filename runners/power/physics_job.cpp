@@ -1,4 +1,4 @@
-#include "runners/power_physics_job.hpp"
+#include "runners/power/physics_job.hpp"
 
 #include <sched.h>
 
@@ -6,8 +6,11 @@
 #include <fstream>
 
 #include "kernels/fnv1a.hpp"
-#include "runners/common/error.hpp"
-#include "runners/tautochrone_team.hpp"
+#include "runners/power/request.hpp"
+#include "runners/shared/command_line.hpp"
+#include "runners/shared/error.hpp"
+#include "runners/shared/signed.hpp"
+#include "runners/shared/tautochrone_team.hpp"
 
 namespace tauto::runner {
 
@@ -17,7 +20,7 @@ using kernels::physics::part;
 
 part share_of(std::size_t count, int members, int rank) {
     const range share = equal_share(static_cast<index>(count), members, rank);
-    return {static_cast<std::size_t>(share.begin), static_cast<std::size_t>(share.end)};
+    return {usize(share.begin), usize(share.end)};
 }
 
 part bodies_of(const kernels::physics::world& all, int members, int rank) {
@@ -27,29 +30,68 @@ part bodies_of(const kernels::physics::world& all, int members, int rank) {
     return {std::min(count, grain * grains.begin), std::min(count, grain * grains.end)};
 }
 
+void require_passes(const char* option, double passes) {
+    if (!(passes >= 1.0) || passes > 1000.0)
+        throw input_error(std::string{option} + " must be a number from 1 to 1000");
+}
+
 // Calls `pass` with the whole part once, and again for what `passes` has beyond 1: whole, then a fraction.
 template <class Pass>
 void repeat_passes(double passes, part all, Pass&& pass) {
     pass(all, true);
     for (double left = passes - 1.0; left > 0.0; left -= 1.0) {
-        const double share = std::min(1.0, left) * static_cast<double>(all.end - all.begin);
-        pass({all.begin, all.begin + static_cast<std::size_t>(std::lround(share))}, false);
+        const double share = std::min(1.0, left) * as_double(all.end - all.begin);
+        pass({all.begin, all.begin + usize(std::lround(share))}, false);
     }
 }
 
 }  // namespace
+
+physics_request parse_physics(int argc, char** argv, std::string_view executable,
+                              const description& runtime) {
+    physics_request chosen;
+    command_line line{"Rigid discs and boxes in a box, moved and drawn", "Bodies", executable, runtime,
+                      chosen};
+    line.add("--bodies", chosen.scene.bodies, "Discs and boxes");
+    line.add("--steps", chosen.steps, "Steps, and frames, of one repetition");
+    line.add("--width", chosen.width, "Pixels of a frame's row");
+    line.add("--height", chosen.height, "Rows of a frame");
+    line.add("--restitution", chosen.scene.restitution, "Speed that a collision leaves, 0 to 1");
+    line.add("--gravity", chosen.scene.gravity.y, "Acceleration upwards");
+    line.add("--passes", chosen.scene.passes, "In which contacts are resolved; more for heaps");
+    line.add("--seed", chosen.scene.seed, "Of places and velocities");
+    line.add("--collide-passes", chosen.collide_passes, "How often contacts are looked for, 1 or more");
+    line.add("--draw-passes", chosen.draw_passes, "How often a frame is drawn, 1 or more");
+    line.add("--free", chosen.free, "Leave the threads to the system: do not pin them");
+    line.add("--animation", chosen.animation_file, "Write the frames to this file (.y4m)");
+    if (!line.parse(argc, argv)) return chosen;
+    require_from_one("--steps", chosen.steps);
+    require_from_one("--width", chosen.width);
+    require_from_one("--height", chosen.height);
+    require_passes("--collide-passes", chosen.collide_passes);
+    require_passes("--draw-passes", chosen.draw_passes);
+    line.check();
+    require_threads(chosen);
+    return chosen;
+}
+
+description physics_job::describe() {
+    description physics = tautochrone_description();
+    physics.schedules = {{"serial", false}, {"domain", false}, {"functional", false}};
+    return physics;
+}
 
 physics_job::physics_job(const physics_request& asked)
     : asked_{asked},
       start_{asked.scene},
       now_{start_},
       right_end_{start_},
-      picture_{static_cast<std::size_t>(asked.width), static_cast<std::size_t>(asked.height)} {
-    const auto members = static_cast<std::size_t>(asked_.threads);
+      picture_{usize(asked.width), usize(asked.height)} {
+    const auto members = usize(asked_.threads);
     found_.resize(members);
     again_.resize(members);
     accounts_.resize(members);
-    // The right answer, by one thread and without what makes a function dearer.
+    // The right answer, by one thread and without what makes a function more expensive.
     kernels::physics::world alone{start_};
     for (std::int64_t step = 0; step < asked_.steps; ++step) {
         if (step + 1 == asked_.steps) picture_.draw(alone, {0, picture_.height()});
@@ -80,7 +122,7 @@ void physics_job::repeat() {
 
 template <class Member>
 void physics_job::steps(Member& me) {
-    account& mine = accounts_[static_cast<std::size_t>(me.rank())];
+    account& mine = at(accounts_, me.rank());
     const part bodies = bodies_of(now_, me.size(), me.rank());
     now_.take(start_, bodies);
     me.barrier();
@@ -96,7 +138,7 @@ void physics_job::steps(Member& me) {
 }
 
 void physics_job::collide(part bodies, int rank) {
-    const auto mine = static_cast<std::size_t>(rank);
+    const auto mine = usize(rank);
     repeat_passes(asked_.collide_passes, bodies,
                   [&](part some, bool first) { now_.collide(some, first ? found_[mine] : again_[mine]); });
 }
@@ -126,7 +168,7 @@ void physics_job::step_by_data(Member& me, account& mine) {
     now_.count(bodies, lists_);
     meet(colliding);
     for (int pass = 0; pass < now_.passes(); ++pass) {
-        now_.resolve(found_[static_cast<std::size_t>(me.rank())].all);
+        now_.resolve(at(found_, me.rank()).all);
         meet(colliding);
         now_.rebound(bodies, lists_);
         if (pass + 1 < now_.passes()) meet(colliding);

@@ -5,21 +5,39 @@
 // rows. By the functions: member 0 finds the contacts and what they do to velocities while member 1 draws;
 // then member 1 moves the bodies. All have the same bits as one thread alone.
 
-#include <memory>
+#include <cstdint>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include <tauto/tauto.hpp>
 
 #include "kernels/physics/frame.hpp"
 #include "kernels/physics/world.hpp"
-#include "runners/common/power_request.hpp"
-#include "runners/power_job.hpp"
+#include "runners/shared/job.hpp"
 
 namespace tauto::runner {
 
-class physics_job : public power_job {
+struct physics_request : options {
+    kernels::physics::scene scene{.bodies = 12000};
+    std::int64_t steps = 20;  ///< frames of one repetition
+    std::int64_t width = 240;
+    std::int64_t height = 180;
+    double collide_passes = 1.0;  ///< how often contacts are looked for, to make that function more expensive
+    double draw_passes = 1.0;     ///< likewise
+    bool free = false;            ///< threads are not pinned
+    std::optional<std::string> animation_file;
+};
+
+/// Checks everything that can be known before the job starts; see command_line.
+physics_request parse_physics(int argc, char** argv, std::string_view executable, const description& runtime);
+
+class physics_job : public job {
   public:
+    static constexpr std::string_view executable = "tauto-power-physics";
+    static description describe();
+
     explicit physics_job(const physics_request& asked);
 
     void repeat() override;
@@ -27,7 +45,7 @@ class physics_job : public power_job {
     std::vector<busy_worker> workers() const override;
     job_answer check() override;
     json detail(double repetitions) const override;
-    bool may_miss_workers() const override { return asked_.free; }
+    bool may_drop_workers() const override { return asked_.free; }
     std::string diagnosis() const override;
 
   private:

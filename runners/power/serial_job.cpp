@@ -1,14 +1,12 @@
-#include "runners/power_job.hpp"
+#include "runners/power/serial_job.hpp"
 
-#include <algorithm>
-
-#include "runners/common/error.hpp"
-#include "runners/power_physics_job.hpp"
+#include "runners/power/physics_job.hpp"
+#include "runners/shared/error.hpp"
 #ifdef TAUTO_OPENSSL
-#include "runners/power_encryption_job.hpp"
+#include "runners/power/encryption_job.hpp"
 #endif
 #ifdef TAUTO_ZSTD
-#include "runners/power_compression_job.hpp"
+#include "runners/power/compression_job.hpp"
 #endif
 
 namespace tauto::runner {
@@ -16,7 +14,7 @@ namespace tauto::runner {
 namespace {
 
 template <class Job, class Request>
-std::unique_ptr<power_job> alone(Request asked, const std::vector<int>& cpus) {
+std::unique_ptr<job> alone(Request asked, const std::vector<int>& cpus) {
     asked.schedule = "serial";
     asked.threads = 1;
     asked.cpus = cpus;
@@ -37,7 +35,7 @@ std::vector<std::string> jobs_here() {
     return names;
 }
 
-std::unique_ptr<power_job> serial_job(std::string_view name, const std::vector<int>& cpus) {
+std::unique_ptr<job> serial_job(std::string_view name, const std::vector<int>& cpus) {
     if (name == "physics") return alone<physics_job>(physics_request{}, cpus);
 #ifdef TAUTO_OPENSSL
     if (name == "encryption") return alone<encryption_job>(encryption_request{}, cpus);
@@ -46,7 +44,7 @@ std::unique_ptr<power_job> serial_job(std::string_view name, const std::vector<i
     if (name == "compression") return alone<compression_job>(compression_request{}, cpus);
 #endif
     std::string known;
-    for (const auto& one : jobs_here()) known += (known.empty() ? "" : ", ") + one;
+    for (const auto& job_name : jobs_here()) known += (known.empty() ? "" : ", ") + job_name;
     throw input_error("there is no job '" + std::string{name} + "' here; use " + known);
 }
 

@@ -13,11 +13,12 @@
 #include <optional>
 #include <string>
 
-#include "runners/common/power_request.hpp"
-#include "runners/common/start_runner.hpp"
-#include "runners/common/timing.hpp"
-#include "runners/control_group.hpp"
-#include "runners/power_job.hpp"
+#include "runners/power/control_group.hpp"
+#include "runners/power/serial_job.hpp"
+#include "runners/shared/command_line.hpp"
+#include "runners/shared/signed.hpp"
+#include "runners/shared/start_runner.hpp"
+#include "runners/shared/timing.hpp"
 
 namespace {
 
@@ -25,6 +26,31 @@ using namespace tauto::runner;
 
 constexpr int less_wanted = 10;  // nice of the second program, and its weight relative to 100
 constexpr std::size_t batches = 3;
+
+struct together_request : options {
+    std::string first = "encryption";
+    std::string second = "physics";
+    std::int64_t first_repetitions = 10;
+    std::int64_t second_repetitions = 10;
+};
+
+together_request parse_together(int argc, char** argv, std::string_view executable,
+                                const description& runtime) {
+    together_request chosen;
+    command_line line{"Two programs at once", "Jobs", executable, runtime, chosen};
+    line.add("--first", chosen.first, "encryption, compression or physics");
+    line.add("--second", chosen.second, "Likewise");
+    line.add("--first-repetitions", chosen.first_repetitions, "Of the first one, each time");
+    line.add("--second-repetitions", chosen.second_repetitions, "Of the second one");
+    if (!line.parse(argc, argv)) return chosen;
+    require_from_one("--first-repetitions", chosen.first_repetitions);
+    require_from_one("--second-repetitions", chosen.second_repetitions);
+    line.check();
+    if (chosen.cpus.size() < 2)
+        throw input_error("two programs at once need two CPUs to be pinned apart, and " +
+                          std::to_string(chosen.cpus.size()) + " may be used; name two with --cpus");
+    return chosen;
+}
 
 struct together_adapter {
     static constexpr std::string_view executable = "tauto-power-together";
@@ -138,7 +164,7 @@ class program {
         if (how.starts_with("same"))
             pin_to({asked.cpus.data(), 1});
         else if (how == "pinned" || (how == "one_pinned" && number == 0))
-            pin_to({&asked.cpus[static_cast<std::size_t>(number)], 1});
+            pin_to({&at(asked.cpus, number), 1});
         if (how.ends_with("nice") && number == 1 && setpriority(PRIO_PROCESS, 0, less_wanted) != 0)
             throw input_error("the second program cannot be made less urgent (nice)");
     }
@@ -152,7 +178,7 @@ json program_json(const std::string& job, std::int64_t repetitions, const progra
     return {{"job", job},
             {"repetitions", repetitions},
             {"seconds", median({seen.seconds.begin(), seen.seconds.end()})},
-            {"cpu_seconds", seen.cpu_seconds / static_cast<double>(batches)},
+            {"cpu_seconds", seen.cpu_seconds / as_double(batches)},
             {"migrations", seen.migrations < 0 ? json{} : json(seen.migrations)}};
 }
 
@@ -188,10 +214,9 @@ int run_together(const together_request& asked) {
                                    program_json(asked.second, asked.second_repetitions, seen[1])});
     const bool passed = seen[0].passed && seen[1].passed;
     row["check"] = {{"passed", passed}};
-    std::cout << row.dump() << std::endl;
-    if (passed) return exit_ok;
-    complain<together_adapter>("wrong answer: a program's result is not what it is alone");
-    return exit_wrong_answer;
+    std::optional<std::string> wrong;
+    if (!passed) wrong = "a program's result is not what it is alone";
+    return finish(together_adapter{}, std::move(row), wrong);
 }
 
 }  // namespace

@@ -1,11 +1,14 @@
-#include "runners/common/command_line.hpp"
+#include "runners/shared/command_line.hpp"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <type_traits>
 
-#include "runners/common/cpus.hpp"
-#include "runners/common/error.hpp"
+#include "runners/shared/cpus.hpp"
+#include "runners/shared/error.hpp"
+#include "runners/shared/signed.hpp"
 
 namespace tauto::runner {
 
@@ -34,40 +37,79 @@ void require_from_one(const char* option, const std::optional<std::int64_t>& val
         throw input_error(std::string{option} + " is " + std::to_string(*value) + "; it must be 1 or more");
 }
 
+void require_at_most(const char* option, std::int64_t value, std::int64_t most) {
+    if (value > most)
+        throw input_error(std::string{option} + " is " + std::to_string(value) + "; it must be " +
+                          std::to_string(most) + " or less");
+}
+
+struct command_line::parser : CLI::App {
+    using App::App;
+};
+
 command_line::command_line(const std::string& purpose, const std::string& pieces, std::string_view executable,
                            const description& runtime, options& chosen)
     : runtime_{runtime},
       chosen_{chosen},
-      app_{purpose + ", run by " + runtime.runtime + ".", std::string{executable}} {
-    app_.add_flag("--describe", chosen_.describe, "Print what this runtime is and has as JSON, and exit");
-    app_.add_option("--threads", threads_, "Workers (default: one for each CPU)");
+      parser_{
+          std::make_unique<parser>(purpose + ", run by " + runtime.runtime + ".", std::string{executable})} {
+    add("--describe", chosen_.describe, "Print what this runtime is and has as JSON, and exit");
+    add("--threads", threads_, "Workers (default: one for each CPU)");
     if (runtime.has_ranks)
-        app_.add_option("--threads-per-rank", chosen_.threads_per_rank,
-                        "Of the workers, those that are threads of one process")
-            ->capture_default_str();
-    app_.add_option("--cpus", cpus_, "CPUs to pin the workers to, such as 0,1 (default: all allowed)");
-    app_.add_option("--schedule", chosen_.schedule, "One of " + schedules_of(runtime));
-    app_.add_option("--chunk", chosen_.chunk, pieces + " that a worker takes at a time");
-    app_.add_option("--wait", chosen_.wait, "How idle workers wait")->capture_default_str();
-    app_.add_option("--warmup-seconds", chosen_.warmup_seconds, "Untimed start")->capture_default_str();
-    app_.add_option("--min-seconds", chosen_.min_seconds, "Least length of the timed part")
-        ->capture_default_str();
-    app_.add_option("--duration", duration_, "Length of the timed part, in place of --min-seconds");
-    app_.add_option("--max-iterations", chosen_.max_iterations, "Stop timing after so many iterations");
+        add("--threads-per-rank", chosen_.threads_per_rank,
+            "Of the workers, those that are threads of one process");
+    add("--cpus", cpus_, "CPUs to pin the workers to, such as 0,1 (default: all allowed)");
+    add("--schedule", chosen_.schedule, "One of " + schedules_of(runtime));
+    add("--chunk", chosen_.chunk, pieces + " that a worker takes at a time");
+    add("--wait", chosen_.wait, "How idle workers wait");
+    add("--warmup-seconds", chosen_.warmup_seconds, "Untimed start");
+    add("--min-seconds", chosen_.min_seconds, "Least length of the timed part");
+    add("--duration", duration_, "Length of the timed part, in place of --min-seconds");
+    add("--max-iterations", chosen_.max_iterations, "Stop timing after this many iterations");
 }
 
-void command_line::parse(int argc, char** argv) {
+command_line::~command_line() = default;
+
+template <class Value>
+void command_line::add(const char* name, Value& value, const std::string& help) {
+    if constexpr (std::is_same_v<Value, bool>)
+        parser_->add_flag(name, value, help);
+    else if constexpr (requires { value.has_value(); })
+        parser_->add_option(name, value, help);
+    else
+        parser_->add_option(name, value, help)->capture_default_str();
+}
+
+template void command_line::add(const char*, bool&, const std::string&);
+template void command_line::add(const char*, int&, const std::string&);
+template void command_line::add(const char*, std::int64_t&, const std::string&);
+template void command_line::add(const char*, std::uint64_t&, const std::string&);
+template void command_line::add(const char*, double&, const std::string&);
+template void command_line::add(const char*, std::string&, const std::string&);
+template void command_line::add(const char*, std::optional<int>&, const std::string&);
+template void command_line::add(const char*, std::optional<std::int64_t>&, const std::string&);
+template void command_line::add(const char*, std::optional<double>&, const std::string&);
+template void command_line::add(const char*, std::optional<std::string>&, const std::string&);
+
+void command_line::add_required(const char* name, std::optional<std::string>& value,
+                                const std::string& help) {
+    parser_->add_option(name, value, help)->required();
+}
+
+bool command_line::parse(int argc, char** argv) {
     try {
-        app_.parse(argc, argv);
+        parser_->parse(argc, argv);
     } catch (const CLI::CallForHelp& help) {
-        std::exit(app_.exit(help));
+        std::exit(parser_->exit(help));
     } catch (const CLI::ParseError& error) {
         throw input_error(std::string{error.what()} + "; see --help");
     }
-    if (duration_ && !chosen_.describe) {
+    if (chosen_.describe) return false;
+    if (duration_) {
         require_positive("--duration", *duration_);
         chosen_.min_seconds = *duration_;
     }
+    return true;
 }
 
 void command_line::check() {
@@ -96,7 +138,7 @@ void command_line::choose_schedule() {
 
 int command_line::usual_threads() const {
     if (runtime_.ranks > 0) return runtime_.ranks * chosen_.threads_per_rank;
-    const int cpus = std::min(static_cast<int>(chosen_.cpus.size()), runtime_.most_threads);
+    const int cpus = std::min(int_size(chosen_.cpus), runtime_.most_threads);
     const int each = std::max(1, chosen_.threads_per_rank);
     return std::max(each, cpus / each * each);
 }
@@ -127,8 +169,7 @@ void command_line::choose_workers() {
     if (chosen_.threads < 1 || chosen_.threads > runtime_.most_threads)
         throw input_error("--threads is " + std::to_string(chosen_.threads) + "; " + runtime_.runtime +
                           " takes from 1 to " + std::to_string(runtime_.most_threads));
-    if (static_cast<std::size_t>(chosen_.threads) < chosen_.cpus.size())
-        chosen_.cpus.resize(static_cast<std::size_t>(chosen_.threads));
+    if (usize(chosen_.threads) < chosen_.cpus.size()) chosen_.cpus.resize(usize(chosen_.threads));
 }
 
 }  // namespace tauto::runner

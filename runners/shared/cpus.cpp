@@ -1,4 +1,4 @@
-#include "runners/common/cpus.hpp"
+#include "runners/shared/cpus.hpp"
 
 #include <sched.h>
 #include <sys/syscall.h>
@@ -12,7 +12,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "runners/common/error.hpp"
+#include "runners/shared/error.hpp"
+#include "runners/shared/signed.hpp"
 
 namespace tauto::runner {
 
@@ -40,7 +41,7 @@ __attribute__((section(TAUTO_FIRST_CALLS), used)) void (*const before_libraries)
 std::vector<int> cpus_in(const mask_words& mask) {
     std::vector<int> cpus;
     for (int cpu = 0; cpu < max_cpus; ++cpu)
-        if (mask[static_cast<std::size_t>(cpu / word_bits)] >> (cpu % word_bits) & 1UL) cpus.push_back(cpu);
+        if (at(mask, cpu / word_bits) >> (cpu % word_bits) & 1UL) cpus.push_back(cpu);
     return cpus;
 }
 
@@ -91,7 +92,7 @@ std::string cpus_text(std::span<const int> cpus, std::string_view separator) {
 
 void pin_to(std::span<const int> cpus) {
     mask_words mask{};
-    for (const int cpu : cpus) mask[static_cast<std::size_t>(cpu / word_bits)] |= 1UL << (cpu % word_bits);
+    for (const int cpu : cpus) at(mask, cpu / word_bits) |= 1UL << (cpu % word_bits);
     if (syscall(SYS_sched_setaffinity, 0, sizeof mask, mask.data()) != 0)
         throw input_error("the system refused to pin to CPUs " + cpus_text(cpus) + ": " +
                           std::strerror(errno));

@@ -1,4 +1,4 @@
-#include "runners/common/environment.hpp"
+#include "runners/shared/environment.hpp"
 
 #include <unistd.h>
 
@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "runners/common/cpus.hpp"
-#include "runners/common/error.hpp"
+#include "runners/shared/cpus.hpp"
+#include "runners/shared/error.hpp"
 
 namespace tauto::runner {
 

@@ -1,4 +1,4 @@
-#include "runners/common/memory.hpp"
+#include "runners/shared/memory.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -10,7 +10,7 @@
 #include <sstream>
 #include <string_view>
 
-#include "runners/common/error.hpp"
+#include "runners/shared/error.hpp"
 
 namespace tauto::runner {
 
@@ -33,7 +33,7 @@ std::optional<double> number_in(const path& file, std::string_view key = {}) {
     return std::nullopt;
 }
 
-// What one group leaves. File cache that nobody used lately is given back by the kernel under pressure.
+// What one group leaves. The kernel gives back file cache that was not used lately when memory is short.
 double left_in_group(const path& group, const char* limit_file, const char* usage_file,
                      const char* cache_key) {
     const auto limit = number_in(group / limit_file);

@@ -1,9 +1,10 @@
-#include "runners/common/missing_workers.hpp"
+#include "runners/shared/missing_workers.hpp"
 
 #include <algorithm>
 #include <set>
 
-#include "runners/common/cpus.hpp"
+#include "runners/shared/cpus.hpp"
+#include "runners/shared/signed.hpp"
 
 namespace tauto::runner {
 
@@ -22,8 +23,7 @@ std::optional<std::string> missing_workers(const options& asked, std::size_t pie
     const std::set<int> wanted{asked.cpus.begin(), asked.cpus.end()};
     const std::size_t least = std::min(wanted.size(), pieces);
     const bool elsewhere = !std::ranges::includes(wanted, used);
-    const bool enough_threads =
-        asked.threads > static_cast<int>(wanted.size()) || threads_of(workers).size() >= least;
+    const bool enough_threads = asked.threads > int_size(wanted) || threads_of(workers).size() >= least;
     if (!elsewhere && used.size() >= least && enough_threads) return std::nullopt;
     const std::size_t count = threads_of(workers).size();
     return std::to_string(asked.threads) + " workers on " + cpu_set_text(wanted) + " were asked for, but " +

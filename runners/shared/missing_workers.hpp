@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "runners/common/options.hpp"
-#include "runners/common/work_account.hpp"
+#include "runners/shared/options.hpp"
+#include "runners/shared/work_account.hpp"
 
 namespace tauto::runner {
 

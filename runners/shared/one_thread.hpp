@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "runners/common/options.hpp"
+#include "runners/shared/options.hpp"
 
 namespace tauto::runner {
 

@@ -17,9 +17,9 @@
 #include <string>
 #include <system_error>
 
-#include "runners/common/cpus.hpp"
-#include "runners/common/environment.hpp"
-#include "runners/common/options.hpp"
+#include "runners/shared/cpus.hpp"
+#include "runners/shared/environment.hpp"
+#include "runners/shared/options.hpp"
 
 namespace tauto::runner {
 
@@ -80,10 +80,20 @@ inline void use_openmp_threads(int threads) {
     omp_set_num_threads(threads);
 }
 
-inline std::string openmp_diagnosis() {
-    return openmp_description().library + " sees " + std::to_string(omp_get_num_procs()) +
-           " CPUs (omp_get_num_procs) and was told to use " + std::to_string(omp_get_max_threads()) +
-           " threads (omp_get_max_threads); look for OMP_, GOMP_ and KMP_ variables set outside";
-}
+/// What the adapters on OpenMP have in common.
+class openmp_team {
+  public:
+    static environment_changes environment(const options& asked) {
+        return openmp_environment(asked.cpus, asked.wait);
+    }
+
+    explicit openmp_team(const options& asked) { use_openmp_threads(asked.threads); }
+
+    std::string diagnosis() const {
+        return openmp_description().library + " sees " + std::to_string(omp_get_num_procs()) +
+               " CPUs (omp_get_num_procs) and was told to use " + std::to_string(omp_get_max_threads()) +
+               " threads (omp_get_max_threads); look for OMP_, GOMP_ and KMP_ variables set outside";
+    }
+};
 
 }  // namespace tauto::runner

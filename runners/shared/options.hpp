@@ -7,6 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "runners/shared/signed.hpp"
+#include "runners/shared/timing.hpp"
+
 namespace tauto::runner {
 
 /// What a runtime is and what it can be asked.
@@ -27,28 +30,25 @@ struct description {
     bool has_costs = false;  ///< it runs in virtual time, in which work costs what it is told
 };
 
-struct options {
+struct options : timing_limits {
     int threads = 0;
     int threads_per_rank = 1;  ///< of each process, where there are several
     std::vector<int> cpus;     ///< no more than threads; worker i belongs on cpus[i % cpus.size()]
     std::string schedule;
     std::optional<std::int64_t> chunk;  ///< none for a schedule without chunks
     std::string wait = "default";
-    double warmup_seconds = 0.05;
-    double min_seconds = 0.1;
-    std::optional<std::int64_t> max_iterations;
     bool describe = false;  ///< then nothing else is set
 
     /// Rows, or tasks, that one worker is given at a time by a schedule with chunks.
-    std::size_t chunk_size() const { return static_cast<std::size_t>(chunk.value_or(1)); }
+    std::size_t chunk_size() const { return usize(chunk.value_or(1)); }
 
     /// Of `count` rows or tasks: what a worker is given at a time, counted.
     std::size_t pieces_of(std::int64_t count) const {
-        return (static_cast<std::size_t>(count) + chunk_size() - 1) / chunk_size();
+        return (usize(count) + chunk_size() - 1) / chunk_size();
     }
 
     /// The CPU of worker `rank`.
-    int cpu_of(int rank) const { return cpus[static_cast<std::size_t>(rank) % cpus.size()]; }
+    int cpu_of(int rank) const { return cpus[usize(rank) % cpus.size()]; }
 };
 
 }  // namespace tauto::runner

@@ -1,8 +1,9 @@
-#include "runners/common/row.hpp"
+#include "runners/shared/row.hpp"
 
 #include <fstream>
 
-#include "runners/common/error.hpp"
+#include "runners/shared/error.hpp"
+#include "runners/shared/signed.hpp"
 
 namespace tauto::runner {
 
@@ -49,12 +50,19 @@ json row_of(const description& runtime, const options& asked, const timing& time
             {"cpus", asked.cpus},
             {"wait", asked.wait},
             {"seconds", median(timed.batch_seconds)},
-            {"mean_seconds", timed.timed_seconds / static_cast<double>(timed.iterations)},
+            {"mean_seconds", timed.timed_seconds / as_double(timed.iterations)},
             {"batch_seconds", condensed(timed.batch_seconds, most_batches)},
             {"batch_iterations", timed.batch_iterations},
             {"iterations", timed.iterations},
             {"warmup_iterations", timed.warmup_iterations},
             {"timed_seconds", timed.timed_seconds}};
+}
+
+json usage_json(const options& asked, const timing& timed, const process_usage& usage) {
+    const auto iterations = as_double(timed.iterations);
+    return {{"cpu_load", usage.cpu_seconds / (timed.timed_seconds * as_double(asked.cpus.size()))},
+            {"voluntary_switches", as_double(usage.voluntary_switches) / iterations},
+            {"involuntary_switches", as_double(usage.involuntary_switches) / iterations}};
 }
 
 void write_trace_file(const std::string& file, const std::string& content) {

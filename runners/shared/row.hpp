@@ -5,8 +5,9 @@
 #include <optional>
 #include <string>
 
-#include "runners/common/options.hpp"
-#include "runners/common/timing.hpp"
+#include "runners/shared/options.hpp"
+#include "runners/shared/process_usage.hpp"
+#include "runners/shared/timing.hpp"
 
 namespace tauto::runner {
 
@@ -17,6 +18,9 @@ json describe(const description& runtime);
 
 /// What was asked, what is loaded, and the times. The study adds its own fields.
 json row_of(const description& runtime, const options& asked, const timing& timed);
+
+/// What the kernel counted in the timed part: load of the CPUs, and context switches an iteration.
+json usage_json(const options& asked, const timing& timed, const process_usage& usage);
 
 /// Writes `content` to a file that the user asked for. Throws input_error if it cannot be written.
 void write_trace_file(const std::string& file, const std::string& content);

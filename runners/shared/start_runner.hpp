@@ -1,15 +1,18 @@
 #pragma once
-// How every runner begins: options, --describe, the environment that its library must find, the CPUs.
+// How every runner begins and ends: options, --describe, the environment that its library must find, the
+// CPUs; the row and the exit code.
 
 #include <exception>
 #include <iostream>
+#include <optional>
+#include <string>
 #include <string_view>
 
-#include "runners/common/cpus.hpp"
-#include "runners/common/environment.hpp"
-#include "runners/common/error.hpp"
-#include "runners/common/options.hpp"
-#include "runners/common/row.hpp"
+#include "runners/shared/cpus.hpp"
+#include "runners/shared/environment.hpp"
+#include "runners/shared/error.hpp"
+#include "runners/shared/options.hpp"
+#include "runners/shared/row.hpp"
 
 namespace tauto::runner {
 
@@ -59,11 +62,22 @@ bool may_drop_workers(const Adapter& adapter) {
     return false;
 }
 
-/// Prints the row, completed by the adapter where it has something to add.
+/// The end of every run: prints the row, completed by the adapter where it has something to add, and
+/// complains of a wrong answer (`wrong` says why) or of missing workers. Returns the exit code.
 template <class Adapter>
-void print_row(const Adapter& adapter, json row) {
+int finish(const Adapter& adapter, json row, const std::optional<std::string>& wrong,
+           const std::optional<std::string>& missing = {}) {
     if constexpr (requires { adapter.complete(row); }) adapter.complete(row);
     std::cout << row.dump() << std::endl;
+    if (wrong) {
+        complain<Adapter>("wrong answer: " + *wrong);
+        return exit_wrong_answer;
+    }
+    if (!missing || may_drop_workers(adapter)) return exit_ok;
+    std::string reason = *missing;
+    if constexpr (requires { adapter.diagnosis(); }) reason += "; " + adapter.diagnosis();
+    complain<Adapter>(reason);
+    return exit_missing_worker;
 }
 
 }  // namespace tauto::runner

@@ -9,7 +9,8 @@
 #include <x86intrin.h>
 #endif
 
-#include "runners/common/timing.hpp"
+#include "runners/shared/signed.hpp"
+#include "runners/shared/timing.hpp"
 
 namespace tauto::runner {
 
@@ -30,7 +31,7 @@ inline std::int64_t task_ticks() noexcept {
 /// The length of a tick, by CLOCK_MONOTONIC over the time since this was made.
 class tick_length {
   public:
-    double seconds() const { return age() / static_cast<double>(task_ticks() - begin_ticks_); }
+    double seconds() const { return age() / as_double(task_ticks() - begin_ticks_); }
     /// Seconds since this was made: the longer, the less an error of either clock counts.
     double age() const { return monotonic_seconds() - begin_seconds_; }
 

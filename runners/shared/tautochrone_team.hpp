@@ -4,11 +4,12 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <variant>
 
 #include <tauto/tauto.hpp>
 
-#include "runners/common/options.hpp"
-#include "runners/common/row.hpp"
+#include "runners/shared/options.hpp"
+#include "runners/shared/row.hpp"
 
 namespace tauto::runner {
 
@@ -36,6 +37,17 @@ inline std::string diagnosis_of(const tauto::team& team) {
     return text;
 }
 
+/// The team's schedule of the same name; adaptive for a name that is none of its own.
+inline tauto::schedule schedule_named(const options& asked) {
+    const auto chunk = asked.chunk.value_or(1);
+    if (asked.schedule == "static") return tauto::static_{};
+    if (asked.schedule == "static_chunk") return tauto::static_chunk{chunk};
+    if (asked.schedule == "dynamic") return tauto::dynamic{chunk};
+    if (asked.schedule == "guided") return tauto::guided{chunk};
+    if (asked.schedule == "weighted") return tauto::weighted{};
+    return tauto::adaptive{};
+}
+
 /// Counts how many members loops were given to, from their reports. The adaptive schedule leaves out members
 /// that do not pay, on purpose.
 class loop_widths {
@@ -61,6 +73,44 @@ class loop_widths {
     }
 
     std::map<int, int> loops_of_width_;
+};
+
+/// What the adapters of loops on a team have in common. Options is tauto's, of a loop or a reduction.
+template <class Options>
+class tautochrone_loops {
+  public:
+    explicit tautochrone_loops(const options& asked)
+        : threads_{asked.threads},
+          team_{team_options_of(asked)},
+          loop_{.schedule = schedule_named(asked), .site = &site_} {}
+    tautochrone_loops(const tautochrone_loops&) = delete;
+    tautochrone_loops& operator=(const tautochrone_loops&) = delete;
+
+    // Timed loops are not asked for a report: a caller who wants none has the shorter way.
+    void begin_account() { loop_.report = &report_; }
+
+    void complete(json& row) const { widths_.complete(row, threads_); }
+
+    /// The two schedules that learn decide themselves who takes part: a learned share may be empty.
+    bool may_drop_workers() const {
+        return std::holds_alternative<tauto::adaptive>(loop_.schedule) ||
+               std::holds_alternative<tauto::weighted>(loop_.schedule);
+    }
+
+    std::string diagnosis() const { return diagnosis_of(team_); }
+
+  protected:
+    /// After each loop.
+    void count_width() {
+        if (loop_.report != nullptr) widths_.count(report_);
+    }
+
+    int threads_;
+    tauto::team team_;
+    tauto::site site_;  // timed loops and accounting ones are one site
+    Options loop_;
+    tauto::loop_report report_;
+    loop_widths widths_;
 };
 
 }  // namespace tauto::runner

@@ -11,15 +11,16 @@
 #include <string>
 #include <utility>
 
-#include "runners/common/cpus.hpp"
-#include "runners/common/options.hpp"
+#include "runners/shared/cpus.hpp"
+#include "runners/shared/options.hpp"
+#include "runners/shared/signed.hpp"
 
 namespace tauto::runner {
 
 class tbb_team {
   public:
     explicit tbb_team(const options& asked)
-        : workers_{tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(asked.threads)},
+        : workers_{tbb::global_control::max_allowed_parallelism, usize(asked.threads)},
           arena_{asked.threads},
           pinning_{arena_, asked} {}
 

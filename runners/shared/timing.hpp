@@ -12,6 +12,8 @@
 #include <span>
 #include <vector>
 
+#include "runners/shared/signed.hpp"
+
 namespace tauto::runner {
 
 struct timing {
@@ -23,8 +25,8 @@ struct timing {
 };
 
 struct timing_limits {
-    double warmup_seconds;
-    double min_seconds;
+    double warmup_seconds = 0.05;
+    double min_seconds = 0.1;
     std::optional<std::int64_t> max_iterations;
 };
 
@@ -34,7 +36,7 @@ inline double monotonic_seconds() {
 
 /// A batch lasts at least this long: a reading of the clock costs 20 to 30 ns, its share is then 1e-5.
 inline constexpr double least_batch_seconds = 2e-3;
-/// So many batches at least, however long an iteration takes, for a median to be one.
+/// At least this many batches, however long an iteration takes: a median needs three values.
 inline constexpr std::int64_t least_batches = 3;
 
 /// So long the untimed part goes on after the timed one for a worker that has not been seen yet: one of a
@@ -52,7 +54,7 @@ std::int64_t warm_up(timing& result, double warmup_seconds, Iterate&& iterate, N
         iterate(step);
         step_seconds = now() - start;
         result.warmup_iterations += step;
-        const double one = step_seconds / static_cast<double>(step);
+        const double one = step_seconds / as_double(step);
         const double wanted = std::ceil(least_batch_seconds / std::max(one, 1e-9));
         step = std::clamp(static_cast<std::int64_t>(wanted), std::int64_t{1}, 16 * step);
     }
@@ -68,15 +70,14 @@ timing time_batches(const timing_limits& limits, Iterate&& iterate, Now&& now, S
     start();
     const std::int64_t most = limits.max_iterations.value_or(std::numeric_limits<std::int64_t>::max());
     while (result.iterations < most &&
-           (result.timed_seconds < limits.min_seconds ||
-            static_cast<std::int64_t>(result.batch_seconds.size()) < least_batches)) {
+           (result.timed_seconds < limits.min_seconds || std::ssize(result.batch_seconds) < least_batches)) {
         const std::int64_t count = std::min(result.batch_iterations, most - result.iterations);
         const double begin = now();
         iterate(count);
         const double seconds = now() - begin;
         result.timed_seconds += seconds;
         result.iterations += count;
-        result.batch_seconds.push_back(seconds / static_cast<double>(count));
+        result.batch_seconds.push_back(seconds / as_double(count));
     }
     return result;
 }
@@ -102,7 +103,7 @@ inline std::vector<double> condensed(std::span<const double> values, std::size_t
         const auto part =
             values.subspan(group * values.size() / groups,
                            (group + 1) * values.size() / groups - group * values.size() / groups);
-        means.push_back(std::accumulate(part.begin(), part.end(), 0.0) / static_cast<double>(part.size()));
+        means.push_back(std::accumulate(part.begin(), part.end(), 0.0) / as_double(part.size()));
     }
     return means;
 }

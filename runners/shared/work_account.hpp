@@ -11,6 +11,8 @@
 #include <set>
 #include <vector>
 
+#include "runners/shared/signed.hpp"
+
 namespace tauto::runner {
 
 /// Workers with numbers from here on are not accounted for.
@@ -48,13 +50,13 @@ class work_account {
   public:
     void add(std::int64_t amount, std::int64_t ticks = 0) {
         const int worker = this_worker();
-        if (worker < max_workers) slots_[static_cast<std::size_t>(worker)].add(sched_getcpu(), amount, ticks);
+        if (worker < max_workers) at(slots_, worker).add(sched_getcpu(), amount, ticks);
     }
 
     std::vector<worker_share> workers() const {
         std::vector<worker_share> result;
         for (int worker = 0; worker < max_workers; ++worker)
-            for (const auto& share : slots_[static_cast<std::size_t>(worker)].seen)
+            for (const auto& share : at(slots_, worker).seen)
                 if (share.amount > 0) result.push_back({worker, share.cpu, share.amount, share.ticks});
         return result;
     }
