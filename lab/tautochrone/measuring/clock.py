@@ -23,11 +23,9 @@ class SystemClock:
     """The clock of this computer."""
 
     def now(self) -> datetime:
-        """The date and time, with zone UTC."""
         return datetime.now(UTC)
 
     def monotonic(self) -> float:
-        """Seconds since a fixed moment; never goes back."""
         return time.monotonic()
 
 
@@ -51,8 +49,3 @@ class VirtualClock:
         if seconds < 0:
             raise ValueError(f"a clock cannot go back by {-seconds} s")
         self._elapsed_seconds += seconds
-
-
-def iso(moment: datetime) -> str:
-    """ISO 8601 in UTC with milliseconds, as in every stored row: ``2026-01-31T12:00:00.000Z``."""
-    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

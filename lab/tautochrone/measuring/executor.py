@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
-from tautochrone.configuration import Configuration
+import msgspec
+
+from tautochrone.measuring.configuration import Configuration
 
 
 @dataclass(frozen=True)
@@ -17,17 +19,9 @@ class RunError:
     message: str
 
 
-@dataclass(frozen=True)
-class RunResult:
-    """What one run of a configuration gave. Seconds and bytes; None where the system does not tell.
+class Accounted(msgspec.Struct, frozen=True, kw_only=True):
+    """What the system tells of a run. Seconds and bytes; None where it does not tell."""
 
-    `seconds` is the figure of merit, None in case of an `error`. `record` is what the program said about
-    itself (a runner's JSON object), empty for programs that say nothing. `energy` is as in a row, None where
-    nobody looked at a meter. `cpus` is how many CPUs of this machine it might use.
-    """
-
-    seconds: float | None
-    elapsed_seconds: float
     user_seconds: float | None = None
     system_seconds: float | None = None
     max_rss_bytes: int | None = None
@@ -39,8 +33,20 @@ class RunResult:
     load_before: float | None = None
     others_cpu_seconds: float | None = None
     steal_seconds: float | None = None
+
+
+class RunResult(Accounted, frozen=True):
+    """What one run of a configuration gave.
+
+    `seconds` is the figure of merit, None in case of an `error`. `record` is what the program said about
+    itself (a runner's JSON object), empty for programs that say nothing. `energy` is as in a row, None where
+    nobody looked at a meter. `cpus` is how many CPUs of this machine it might use.
+    """
+
+    seconds: float | None
+    elapsed_seconds: float
     cpus: int | None = None
-    record: Mapping[str, Any] = field(default_factory=dict)
+    record: Mapping[str, Any] = {}
     error: RunError | None = None
     energy: Mapping[str, Any] | None = None
 
@@ -50,6 +56,15 @@ class Executor(Protocol):
 
     def run(self, configuration: Configuration, time_limit: float) -> RunResult:
         """Run to the end, or to the limit. KeyboardInterrupt leaves no process behind."""
+        ...
+
+
+@runtime_checkable
+class RunsAhead(Protocol):
+    """An executor that can begin several runs at a time."""
+
+    def expect(self, coming: Sequence[tuple[Configuration, float]]) -> None:
+        """Begin these, each with its time limit, as soon as there is room; `run` is called for each later."""
         ...
 
 

@@ -69,14 +69,14 @@ class Foreground:
 
     def wait(self) -> Ended:
         """Wait for its end. SIGTERM and SIGHUP are passed on; Ctrl-C came to it by itself."""
-        before = {one: signal.signal(one, self._pass_on) for one in (signal.SIGTERM, signal.SIGHUP)}
+        before = {number: signal.signal(number, self._pass_on) for number in (signal.SIGTERM, signal.SIGHUP)}
         before[signal.SIGINT] = signal.signal(signal.SIGINT, lambda number, frame: None)
         try:
             _, status, usage = os.wait4(self.pid, 0)
         finally:
             seconds = time.monotonic() - self._started
-            for one, handler in before.items():
-                signal.signal(one, handler)
+            for number, handler in before.items():
+                signal.signal(number, handler)
         code = os.waitstatus_to_exitcode(status)
         return Ended(
             exit_code=code if code >= 0 else 128 - code,
@@ -99,8 +99,8 @@ class Foreground:
         """In the child: wait for the gate, then exec. Does not return."""
         try:
             os.close(self._gate)
-            for one in (signal.SIGPIPE, signal.SIGXFSZ):
-                signal.signal(one, signal.SIG_DFL)
+            for number in (signal.SIGPIPE, signal.SIGXFSZ):
+                signal.signal(number, signal.SIG_DFL)
             if os.read(gate, 2) == b"go":
                 os.execvp(self._command[0], self._command)
         except OSError as error:

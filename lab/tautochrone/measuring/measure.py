@@ -7,29 +7,24 @@ in 100 (``tests/python/test_statistics.py`` holds the simulation).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tautochrone.clock import Clock, SystemClock
-from tautochrone.configuration import Configuration
-from tautochrone.executor import Executor
-from tautochrone.interrupt import Interrupt
-from tautochrone.plan import Plan
-from tautochrone.progress import Progress, SilentProgress
-from tautochrone.row import Row
-from tautochrone.session import CheckRows, Session
-from tautochrone.statistics import Comparison, compare
-from tautochrone.store import Store
+from tautochrone.measuring.clock import Clock, SystemClock
+from tautochrone.measuring.configuration import Configuration
+from tautochrone.measuring.executor import Executor
+from tautochrone.measuring.plan import Plan
+from tautochrone.measuring.progress import Progress, SilentProgress
+from tautochrone.measuring.session import CheckRows, Interrupt, Session
+from tautochrone.results.row import Row
+from tautochrone.results.store import Store
 
 __all__ = [
     "Configuration",
     "Outcome",
     "Plan",
-    "compare_rows",
     "equal_answers",
-    "pair_rows",
     "run_plan",
-    "seconds_of",
 ]
 
 
@@ -99,28 +94,6 @@ def run_plan(
     )
 
 
-def seconds_of(row: Row) -> float:
-    """The figure that most comparisons are about."""
-    return float(row["seconds"])
-
-
-def pair_rows(
-    rows: Iterable[Row], candidate: str, reference: str, figure: Callable[[Row], float] = seconds_of
-) -> list[tuple[float, float]]:
-    """(candidate, reference) figures of each round in which both config_ids have a good row."""
-    seconds: dict[str, dict[int, float]] = {candidate: {}, reference: {}}
-    for row in rows:
-        if row["error"] is None and row["config_id"] in seconds:
-            seconds[row["config_id"]][row["round"]] = figure(row)
-    shared = sorted(seconds[candidate].keys() & seconds[reference].keys())
-    return [(seconds[candidate][number], seconds[reference][number]) for number in shared]
-
-
-def compare_rows(rows: Iterable[Row], candidate: str, reference: str, *, comparisons: int = 1) -> Comparison:
-    """The verdict on two config_ids that were measured in the same rounds; see `statistics.compare`."""
-    return compare(pair_rows(rows, candidate, reference), comparisons=comparisons)
-
-
 def equal_answers(
     is_reference: Callable[[Row], bool],
     *,
@@ -134,22 +107,22 @@ def equal_answers(
     """
 
     def answer(row: Row) -> str | None:
-        found = (row.get("check") or {}).get(field_name)
-        return None if found is None else str(found)
+        value = (row.check or {}).get(field_name)
+        return None if value is None else str(value)
 
     def check(rows: Sequence[Row]) -> dict[str, str]:
         judged = [row for row in rows if answer(row) is not None and not exempt(row)]
         expected = {answer(row) for row in judged if is_reference(row)}
         if not expected:
-            found = {answer(row) for row in judged}
-            reason = f"no reference was measured, and {len(found)} different answers were given"
-            return {row["run"]: reason for row in judged} if len(found) > 1 else {}
+            answers = {answer(row) for row in judged}
+            reason = f"no reference was measured, and {len(answers)} different answers were given"
+            return {row.run: reason for row in judged} if len(answers) > 1 else {}
         if len(expected) > 1:
             reason = f"the reference itself gave {len(expected)} different answers"
-            return {row["run"]: reason for row in judged}
+            return {row.run: reason for row in judged}
         (right,) = expected
         return {
-            row["run"]: f"{field_name} is {answer(row)}, the reference gives {right}"
+            row.run: f"{field_name} is {answer(row)}, the reference gives {right}"
             for row in judged
             if answer(row) != right
         }
@@ -189,19 +162,16 @@ def _run_rounds(session: Session, max_seconds: float | None, before_round: Calla
     """True when all rounds were run, False when the time budget ended them."""
     plan = session.plan
     completed = session.store.completed(plan.source)
-    agenda = _Agenda(
-        session,
-        {
-            one.config_id: {n for n in range(plan.rounds) if (one.config_id, n) not in completed}
-            for one in plan.configurations
-        },
-    )
+    config_ids = [configuration.config_id for configuration in plan.configurations]
+    rounds = range(plan.rounds)
+    left = {each: {number for number in rounds if (each, number) not in completed} for each in config_ids}
+    agenda = _Agenda(session, left)
     longest_round = 0.0
-    for number in range(plan.rounds):
+    for number in rounds:
         begun = session.seconds
         if number > 0 and max_seconds is not None and begun + longest_round > max_seconds:
             return False
-        if before_round is not None and any(agenda.wants(one, number) for one in plan.configurations):
+        if before_round is not None and any(number in rounds_left for rounds_left in left.values()):
             with session.interrupt.allowed():
                 before_round()
         for members in plan.round_order(number):
@@ -211,12 +181,12 @@ def _run_rounds(session: Session, max_seconds: float | None, before_round: Calla
 
 
 def _run_group(session: Session, agenda: _Agenda, members: Sequence[Configuration], number: int) -> None:
-    wanted = [(place, one) for place, one in enumerate(members) if agenda.wants(one, number)]
-    session.expect([(one, None) for _, one in wanted if one.config_id not in session.dropped])
-    for position, one in wanted:
-        if one.config_id not in session.dropped:
-            session.measure(one, number, position)
-            agenda.strike(one, number)
+    wanted = [(place, member) for place, member in enumerate(members) if agenda.wants(member, number)]
+    session.expect([(member, None) for _, member in wanted if member.config_id not in session.dropped])
+    for position, member in wanted:
+        if member.config_id not in session.dropped:
+            session.measure(member, number, position)
+            agenda.strike(member, number)
     if wanted:
         session.check(members)
 
@@ -229,6 +199,9 @@ def _check_all(session: Session) -> None:
 
 def _complete_rounds(session: Session) -> int:
     completed = session.store.completed(session.plan.source)
-    wanted = [one.config_id for one in session.plan.configurations if one.config_id not in session.dropped]
-    numbers = range(session.plan.rounds)
-    return sum(all((one, number) in completed for one in wanted) for number in numbers) if wanted else 0
+    wanted = {
+        configuration.config_id for configuration in session.plan.configurations
+    } - session.dropped.keys()
+    if not wanted:
+        return 0
+    return sum(all((each, number) in completed for each in wanted) for number in range(session.plan.rounds))

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from tautochrone.configuration import Configuration, digest
-from tautochrone.row import MEASURED
+from tautochrone.measuring.configuration import Configuration, digest
+from tautochrone.results.row import MEASURED
 
 Order = Literal["shuffled", "latin"]
 
@@ -45,11 +45,13 @@ class Plan:
         if self.time_limit_seconds <= 0:
             raise ValueError(f"a time limit of {self.time_limit_seconds} s leaves no time to run")
         seen: dict[str, str] = {}
-        for one in self.configurations:
-            if one.config_id in seen:
-                twin = seen[one.config_id]
-                raise ValueError(f"{one.name!r} has the settings of {twin!r}: rows could not be told apart")
-            seen[one.config_id] = one.name
+        for configuration in self.configurations:
+            if configuration.config_id in seen:
+                twin = seen[configuration.config_id]
+                raise ValueError(
+                    f"{configuration.name!r} has the settings of {twin!r}: rows could not be told apart"
+                )
+            seen[configuration.config_id] = configuration.name
 
     @property
     def plan_id(self) -> str:
@@ -59,16 +61,19 @@ class Plan:
         limit is left out, so that it can be raised for what ran into it; folders of programs too, so that a
         build may move.
         """
-        commands = sorted([one.config_id, *one.portable_command()] for one in self.configurations)
+        commands = sorted(
+            [configuration.config_id, *configuration.portable_command()]
+            for configuration in self.configurations
+        )
         judged = [list(self.judged)] if self.judged else []
         return digest([self.study, self.seed, self.rounds, commands, *judged])
 
     def groups(self) -> dict[str, list[Configuration]]:
         """The configurations of each group, both in the order in which they were named."""
-        found: dict[str, list[Configuration]] = {}
-        for one in self.configurations:
-            found.setdefault(one.group, []).append(one)
-        return found
+        groups: dict[str, list[Configuration]] = {}
+        for configuration in self.configurations:
+            groups.setdefault(configuration.group, []).append(configuration)
+        return groups
 
     def round_order(self, number: int) -> list[list[Configuration]]:
         """The groups of round `number` (from 0) in the order of their turns, each in the order of its runs.

@@ -38,14 +38,13 @@ class SilentProgress:
     def update(
         self, done: int, total: int, seconds_gone: float, seconds_left: float | None, doing: str
     ) -> None:
-        """Nothing."""
+        pass
 
     def say(self, sentence: str) -> None:
-        """Remember the sentence in `sentences`."""
         self.sentences.append(sentence)
 
     def finish(self) -> None:
-        """Nothing."""
+        pass
 
 
 class TerminalProgress:
@@ -60,7 +59,6 @@ class TerminalProgress:
     def update(
         self, done: int, total: int, seconds_gone: float, seconds_left: float | None, doing: str
     ) -> None:
-        """Draw the bar anew."""
         expected = seconds_gone + (seconds_left if seconds_left is not None else SHOW_AFTER_SECONDS)
         if self._bars is None and expected < SHOW_AFTER_SECONDS:
             return
@@ -83,7 +81,6 @@ class TerminalProgress:
         self._console.print(sentence, markup=False, highlight=False)
 
     def finish(self) -> None:
-        """Take the bar away."""
         if self._bars is not None:
             self._bars.stop()
             self._bars = None
@@ -109,11 +106,10 @@ class LineProgress:
         self._tenths = max(self._tenths, tenths)
 
     def say(self, sentence: str) -> None:
-        """Print the sentence on a line of its own."""
         self._print(f"{self._title}: {sentence}")
 
     def finish(self) -> None:
-        """Nothing: lines need no clearing."""
+        pass
 
     def _print(self, line: str) -> None:
         print(line, file=self._stream, flush=True)

@@ -8,9 +8,11 @@ seconds.
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -128,3 +130,22 @@ class CpuSampler:
         for cpu, busy in busy_shares(before, after, self._cpus).items():
             self._load.samples.append(LoadSample(cpu, seconds, busy, read_hertz(cpu, self._root)))
         return after
+
+
+# -- a CPU for the thread that samples --
+
+
+def quiet_cpu(measured: Iterable[int]) -> int | None:
+    """The last CPU that this process may use and the measured program may not; None where there is none."""
+    busy = set(measured)
+    return max(os.sched_getaffinity(0) - busy, default=None) if busy else None
+
+
+def leave_cpus_of(pid: int) -> int | None:
+    """Move the calling thread off the CPUs that a process may use; returns where to, None if it stays."""
+    with suppress(OSError):
+        cpu = quiet_cpu(os.sched_getaffinity(pid))
+        if cpu is not None:
+            os.sched_setaffinity(0, {cpu})  # of this thread alone
+        return cpu
+    return None

@@ -3,21 +3,69 @@
 from __future__ import annotations
 
 import os
+import signal
+import threading
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from types import FrameType, TracebackType
+from typing import Any, Self
 
-from tautochrone.clock import Clock, iso
-from tautochrone.configuration import Configuration
-from tautochrone.energy import record
-from tautochrone.executor import Executor, RunResult
-from tautochrone.interrupt import Interrupt
-from tautochrone.plan import Plan
-from tautochrone.progress import Progress
-from tautochrone.row import ROW_SCHEMA, Row, refused
-from tautochrone.store import Store
+from tautochrone.measuring.clock import Clock
+from tautochrone.measuring.configuration import Configuration
+from tautochrone.measuring.executor import Executor, RunResult, RunsAhead
+from tautochrone.measuring.plan import Plan
+from tautochrone.measuring.progress import Progress
+from tautochrone.results.row import Failure, Row, iso, refused
+from tautochrone.results.spent import for_row
+from tautochrone.results.store import Store
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class Interrupt:
+    """While entered, SIGINT and SIGTERM raise KeyboardInterrupt only inside `allowed()`.
+
+    One that comes elsewhere waits for the next `allowed()`; a second one does not wait. Outside the main
+    thread, where Python has no signals, this does nothing.
+    """
+
+    def __init__(self) -> None:
+        self.pending = False
+        self._allowed = False
+        self._before: dict[signal.Signals, Any] = {}
+
+    @contextmanager
+    def allowed(self) -> Iterator[None]:
+        """Where an interrupt may fall: raises KeyboardInterrupt at once if one is pending."""
+        self._allowed = True
+        try:
+            if self.pending:
+                raise KeyboardInterrupt
+            yield
+        finally:
+            self._allowed = False
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            for number in _SIGNALS:
+                self._before[number] = signal.signal(number, self._handle)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        self._before.clear()
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        again, self.pending = self.pending, True
+        if self._allowed or again:
+            raise KeyboardInterrupt
+
 
 FAILURES_ALLOWED = 1
 """A configuration that fails once more than this in a sitting is dropped."""
@@ -66,10 +114,11 @@ class Session:
 
     def expect(self, coming: Sequence[tuple[Configuration, float | None]]) -> None:
         """Tell an executor that can begin several runs at a time which ones come next, with their limits."""
-        begin = getattr(self.executor, "expect", None)
-        if begin is not None:
+        if isinstance(self.executor, RunsAhead):
             usual = self.plan.time_limit_seconds
-            begin([(one, usual if limit is None else limit) for one, limit in coming])
+            self.executor.expect(
+                [(configuration, usual if limit is None else limit) for configuration, limit in coming]
+            )
 
     def measure(
         self, configuration: Configuration, number: int, position: int, time_limit: float | None = None
@@ -87,12 +136,12 @@ class Session:
         self.store.append(row)
         self._elapsed.setdefault(configuration.config_id, []).append(result.elapsed_seconds)
         self._disturbed += disturbed(row, os.cpu_count() or 1, bool(self.plan.machine.get("emulated")))
-        if row["error"] is None:
+        if row.error is None:
             self.measured += 1
-        elif time_limit is not None and row["error"]["kind"] == "timeout":
+        elif time_limit is not None and row.error.kind == "timeout":
             self.failed += 1  # stopped because others are faster: who asked for that judges it
         else:
-            self._count_failure(configuration, row["error"])
+            self._count_failure(configuration, row.error)
         if self.on_row is not None:
             self.on_row(row)
         return row
@@ -104,23 +153,21 @@ class Session:
         """
         if self.check_rows is None:
             return set()
-        known = {one.config_id: one for one in members}
+        known = {member.config_id: member for member in members}
         rows = [
-            one
-            for one in self.store.rows(self.plan.source)
-            if one["config_id"] in known and one["error"] is None
+            row for row in self.store.rows(self.plan.source) if row.config_id in known and row.error is None
         ]
         wrong = self.check_rows(rows)
         for row in rows:
-            if row["run"] in wrong:
-                bad = refused(row, "wrong_answer", wrong[row["run"]])
+            if row.run in wrong:
+                bad = refused(row, "wrong_answer", wrong[row.run])
                 self.store.append(bad)
                 # The run may be of an earlier sitting: then it never counted as measured in this one.
-                self.measured -= row["run"].startswith(self._id)
-                self._count_failure(known[row["config_id"]], bad["error"])
+                self.measured -= row.run.startswith(self._id)
+                self._count_failure(known[row.config_id], Failure("wrong_answer", wrong[row.run]))
                 if self.on_row is not None:
                     self.on_row(bad)
-        return {row["config_id"] for row in rows if row["run"] in wrong}
+        return {row.config_id for row in rows if row.run in wrong}
 
     def seconds_left(self, remaining: Mapping[str, int]) -> float | None:
         """An estimate for `remaining` runs of each config_id from what runs took so far; None before any."""
@@ -144,50 +191,49 @@ class Session:
     def _row(
         self, configuration: Configuration, number: int, position: int, started: str, result: RunResult
     ) -> Row:
-        said = result.record
+        record = result.record
         error = result.error
-        return {
-            "schema": ROW_SCHEMA,
-            "run": f"{self._id}-{self._count:05d}",
-            "study": self.plan.study,
-            "source": self.plan.source,
-            "name": configuration.name,
-            "group": configuration.group,
-            "config": dict(configuration.settings),
-            "config_id": configuration.config_id,
-            "round": number,
-            "position": position,
-            "started": started,
-            "seconds": None if error else result.seconds,
-            "elapsed_seconds": result.elapsed_seconds,
-            "user_seconds": result.user_seconds,
-            "system_seconds": result.system_seconds,
-            "max_rss_bytes": result.max_rss_bytes,
-            "voluntary_switches": result.voluntary_switches,
-            "involuntary_switches": result.involuntary_switches,
-            "migrations": result.migrations,
-            "load_before": result.load_before,
-            "others_cpu_seconds": result.others_cpu_seconds,
-            "steal_seconds": result.steal_seconds,
-            "energy": _energy(configuration, result),
-            "counters": dict(result.counters) if result.counters is not None else None,
-            "counters_reason": result.counters_reason,
-            "check": said.get("check"),
-            "workers": said.get("workers"),
-            "detail": {name: value for name, value in said.items() if name not in _OWN_FIELDS},
-            "machine": self.plan.machine.get("machine"),
-            "error": {"kind": error.kind, "message": error.message} if error else None,
-        }
+        return Row(
+            run=f"{self._id}-{self._count:05d}",
+            study=self.plan.study,
+            source=self.plan.source,
+            name=configuration.name,
+            group=configuration.group,
+            config=dict(configuration.settings),
+            config_id=configuration.config_id,
+            round=number,
+            position=position,
+            started=started,
+            seconds=None if error else result.seconds,
+            elapsed_seconds=result.elapsed_seconds,
+            user_seconds=result.user_seconds,
+            system_seconds=result.system_seconds,
+            max_rss_bytes=result.max_rss_bytes,
+            voluntary_switches=result.voluntary_switches,
+            involuntary_switches=result.involuntary_switches,
+            migrations=result.migrations,
+            load_before=result.load_before,
+            others_cpu_seconds=result.others_cpu_seconds,
+            steal_seconds=result.steal_seconds,
+            energy=_energy(configuration, result),
+            counters=dict(result.counters) if result.counters is not None else None,
+            counters_reason=result.counters_reason,
+            check=record.get("check"),
+            workers=record.get("workers"),
+            detail={name: value for name, value in record.items() if name not in _OWN_FIELDS},
+            machine=self.plan.machine.get("machine"),
+            error=Failure(error.kind, error.message) if error else None,
+        )
 
-    def _count_failure(self, configuration: Configuration, error: Mapping[str, Any]) -> None:
+    def _count_failure(self, configuration: Configuration, error: Failure) -> None:
         self.failed += 1
         config_id = configuration.config_id
         self._failures[config_id] += 1
-        lasting = error["kind"] == "not_installed"
+        lasting = error.kind == "not_installed"
         if config_id not in self.dropped and (lasting or self._failures[config_id] > FAILURES_ALLOWED):
             how_often = "cannot run here" if lasting else f"failed {self._failures[config_id]} times"
-            self.dropped[config_id] = str(error["message"])
-            self.progress.say(f"{configuration.name} {how_often} and is left out: {error['message']}")
+            self.dropped[config_id] = error.message
+            self.progress.say(f"{configuration.name} {how_often} and is left out: {error.message}")
 
 
 def _energy(configuration: Configuration, result: RunResult) -> dict[str, Any]:
@@ -198,7 +244,7 @@ def _energy(configuration: Configuration, result: RunResult) -> dict[str, Any]:
         cpu_seconds = result.user_seconds + result.system_seconds
     held = _cores_held(configuration.settings, result.cpus)
     core_seconds = None if held is None else held * result.elapsed_seconds
-    complete = record.for_row(energy, None if result.error else result.seconds)
+    complete = for_row(energy, None if result.error else result.seconds)
     return {**complete, "cpu_seconds": cpu_seconds, "core_seconds": core_seconds}
 
 
@@ -225,6 +271,6 @@ def disturbed(row: Row, cpus: int, emulated: bool = False) -> bool:
     `emulated`: whether some of its CPUs were made slow around all runs.
     """
     # What makes a CPU slow on purpose is another program too, and takes its share.
-    others = 0.0 if emulated or row["config"].get("emulated") else row.get("others_cpu_seconds") or 0.0
-    taken = float(others + (row.get("steal_seconds") or 0.0))
-    return taken > max(LOAD_NOTICED * cpus * float(row["elapsed_seconds"]), _LEAST_NOTICED_SECONDS)
+    others = 0.0 if emulated or row.config.get("emulated") else row.others_cpu_seconds or 0.0
+    taken = float(others + (row.steal_seconds or 0.0))
+    return taken > max(LOAD_NOTICED * cpus * row.elapsed_seconds, _LEAST_NOTICED_SECONDS)

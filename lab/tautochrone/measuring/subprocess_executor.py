@@ -12,27 +12,30 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path, PurePath
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import IO, Any, AnyStr, Literal, Self
 
-from tautochrone import starter
-from tautochrone.configuration import Configuration
+import msgspec
+
 from tautochrone.errors import TautoError
-from tautochrone.executor import RunError, RunResult
-from tautochrone.helper_process import let_end
+from tautochrone.measuring.configuration import Configuration
+from tautochrone.measuring.executor import Accounted, RunError, RunResult
+from tautochrone.measuring.inside import starter
 
 PADDING_VARIABLE = "TAUTO_PADDING"
 LARGEST_PADDING_BYTES = 4095
 _MESSAGE_LINES = 3
 _PATIENCE_SECONDS = 10.0
-_ENDING_SECONDS = 1.0
+_ENDS_AFTER_ITS_OUTPUT_SECONDS = 1.0
+_ENDING_SECONDS = 5.0
 _BY_A_SHELL = ("ssh", "rsh")
+# What a runner's exit codes mean.
 _KINDS = {2: "failed", 3: "wrong_answer", 4: "missing_worker", 5: "not_installed"}
 
-Reads = Literal["runner", "elapsed"]
 Observes = Literal["memory", "threads", "files"]
+Process = subprocess.Popen[bytes]
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,23 @@ class Printed:
     observed: Mapping[str, Any] | None = None
 
 
+class Answer(Accounted, frozen=True, kw_only=True):
+    """What the starter reports of a run, or the name of its node; `number` is that of the request.
+
+    `start_error`: the errno of a program that could not be started; then all else has its default.
+    """
+
+    number: int | None = None
+    node: str = ""
+    start_error: int | None = None
+    exit_code: int = 127
+    stopped_for: str | None = None
+    stdout: str = ""
+    stderr: str = ""
+    elapsed_seconds: float = 0.0
+    observed: dict[str, Any] | None = None
+
+
 Judge = Callable[[Printed, Path | None], tuple[Mapping[str, Any], RunError | None]]
 """Given what a program printed and the folder that it ran in: what to keep of it, and what is wrong."""
 
@@ -55,44 +75,30 @@ Folders = Callable[[], AbstractContextManager[Path | None]]
 """Where the next run takes place; None: in the lab's own folder."""
 
 
-class SubprocessExecutor:
+class ProcessExecutor:
     """Starts each configuration in a process group of its own; see `starter` for how it is accounted.
 
-    `reads` says where the figure of merit comes from: ``runner`` takes `seconds` of the one JSON line that a
-    runner prints, ``elapsed`` the wall time of the process, for programs that know nothing of us.
-    The environment's size differs from run to run (0 to 4095 bytes, from `seed`): it moves the stack,
-    which alone can make one program some percent faster than another (T. Mytkowicz and others, ASPLOS
-    2009). `judge` looks at what a run that ended well has printed; with `whole_output` at all of it, which
-    is longer than what is kept otherwise. `observe`: look at its processes while it runs, at their memory or
-    at their threads too, for the judge. `through`: the words of a cluster's launcher, which starts our own
-    small process on a node, for all runs; it finds the same files there, and those with all output lie in
-    `output_folder`. `runs_here`: this is not another machine. Use it as a context, or `close` it.
+    The environment's size differs from run to run (0 to 4095 bytes, from `seed`): it moves the stack, which
+    alone can make one program some percent faster than another (T. Mytkowicz and others, ASPLOS 2009).
+    `observe`: look at its processes while it runs, at their memory or at their threads too. `through`: the
+    words of a cluster's launcher, which starts our own small process on a node, for all runs; the node must
+    see the same files. `runs_here`: this is not another machine. Use it as a context, or `close` it.
     """
 
     def __init__(
         self,
         *,
-        reads: Reads = "runner",
         seed: int = 1,
-        judge: Judge | None = None,
-        whole_output: bool = False,
-        folders: Folders = nullcontext,
         runs_here: bool = True,
         observe: Observes | None = None,
         through: Sequence[str] = (),
-        output_folder: Path | None = None,
     ) -> None:
-        self._through = tuple(through)
-        self._output_folder = output_folder
-        self._observe = observe
-        self._reads = reads
         self._seed = seed
-        self._judge = judge
-        self._whole_output = whole_output
-        self._folders = folders
         self._runs_here = runs_here
+        self._observe = observe
+        self._through = tuple(through)
         self._runs: Counter[str] = Counter()
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Process | None = None
         self._node: str | None = None
         self._requests = 0
 
@@ -104,24 +110,8 @@ class SubprocessExecutor:
         """The name of the node that the runs get, as soon as they have it."""
         process = self._starter()
         if self._node is None:
-            self._node = str(self._ask(process, {"asks": "node"})["node"])
+            self._node = self._ask(process, {"asks": "node"}).node
         return self._node
-
-    def run(self, configuration: Configuration, time_limit: float) -> RunResult:
-        """Run to the end, or to the limit. KeyboardInterrupt ends the program and its group first."""
-        with ExitStack() as stack:
-            folder = stack.enter_context(self._folders())
-            whole = stack.enter_context(output_file(self._output_folder)) if self._whole_output else None
-            answer = self.answer(configuration, time_limit, folder, whole)
-            cpus = configuration.start.get("cpus") or os.sched_getaffinity(0)
-            assert isinstance(cpus, Sized)
-            result = _result(configuration, answer, self._reads, time_limit)
-            result = replace(result, cpus=len(cpus) if self._runs_here else None)
-            if self._judge is None or result.error is not None:
-                return result
-            printed = Printed(answer["stdout"], answer["stderr"], whole, answer["observed"])
-            record, error = self._judge(printed, folder)
-            return replace(result, record=record, error=error, seconds=None if error else result.seconds)
 
     def answer(
         self,
@@ -129,8 +119,8 @@ class SubprocessExecutor:
         time_limit: float,
         folder: Path | None = None,
         whole: Path | None = None,
-    ) -> dict[str, Any]:
-        """What the starter says of a run, as it says it; nobody judges it."""
+    ) -> Answer:
+        """What the starter reports of a run; nothing is judged."""
         if folder is None and not self._runs_here:
             folder = Path.cwd()
         request = {
@@ -161,7 +151,7 @@ class SubprocessExecutor:
     ) -> None:
         self.close()
 
-    def _starter(self) -> subprocess.Popen[bytes]:
+    def _starter(self) -> Process:
         if self._process is None or self._process.poll() is not None:
             # A session of its own: the terminal's Ctrl-C reaches the lab alone, which ends the run in order.
             words = _begun_through(self._through)
@@ -177,14 +167,14 @@ class SubprocessExecutor:
                 ) from error
         return self._process
 
-    def _ask(self, process: subprocess.Popen[bytes], request: Mapping[str, Any]) -> dict[str, Any]:
+    def _ask(self, process: Process, request: Mapping[str, object]) -> Answer:
         self._requests += 1
         try:
             answer = _ask(process, {**request, "number": self._requests}, self._through, self._node)
         except BaseException:
             self._cancel()
             raise
-        if answer["number"] != self._requests:
+        if answer.number != self._requests:
             self._cancel()
             raise TautoError(
                 f"{shlex.join(self._through)} starts more than one process, so that each run would run "
@@ -211,6 +201,72 @@ class SubprocessExecutor:
         return {**usual, **configuration.environment, PADDING_VARIABLE: padding}
 
 
+class RunnerExecutor(ProcessExecutor):
+    """For our runners: the result is `seconds` of the one line of JSON that a runner prints."""
+
+    def __init__(self, seed: int = 1) -> None:
+        super().__init__(seed=seed)
+
+    def run(self, configuration: Configuration, time_limit: float) -> RunResult:
+        """Run to the end, or to the limit. KeyboardInterrupt ends the program and its group first."""
+        answer = self.answer(configuration, time_limit)
+        if answer.start_error is not None:
+            return _not_started(configuration, answer.start_error)
+        record, unreadable = _record(answer.stdout)
+        seconds = record.get("seconds")
+        error = _ended_badly(answer, time_limit, _KINDS) or _complaint(record, seconds, unreadable)
+        return msgspec.structs.replace(
+            _accounted(configuration, answer), seconds=None if error else seconds, record=record, error=error
+        )
+
+
+class ProgramExecutor(ProcessExecutor):
+    """For programs that know nothing of us: the result is the wall time of the process.
+
+    `judge` looks at what a run that ended well has printed; with `whole_output` at all of it, which is longer
+    than what is kept otherwise and lies in `output_folder`. `folders` gives each run the folder it runs in.
+    """
+
+    def __init__(
+        self,
+        *,
+        seed: int = 1,
+        judge: Judge | None = None,
+        whole_output: bool = False,
+        folders: Folders = nullcontext,
+        output_folder: Path | None = None,
+        runs_here: bool = True,
+        observe: Observes | None = None,
+        through: Sequence[str] = (),
+    ) -> None:
+        super().__init__(seed=seed, runs_here=runs_here, observe=observe, through=through)
+        self._judge = judge
+        self._whole_output = whole_output
+        self._folders = folders
+        self._output_folder = output_folder
+
+    def run(self, configuration: Configuration, time_limit: float) -> RunResult:
+        """Run to the end, or to the limit. KeyboardInterrupt ends the program and its group first."""
+        with ExitStack() as stack:
+            folder = stack.enter_context(self._folders())
+            whole = stack.enter_context(output_file(self._output_folder)) if self._whole_output else None
+            answer = self.answer(configuration, time_limit, folder, whole)
+            if answer.start_error is not None:
+                return self._of_our_cpus(_not_started(configuration, answer.start_error))
+            result = self._of_our_cpus(_accounted(configuration, answer))
+            error = _ended_badly(answer, time_limit, {})
+            record: Mapping[str, Any] = {}
+            if self._judge is not None and error is None:
+                printed = Printed(answer.stdout, answer.stderr, whole, answer.observed)
+                record, error = self._judge(printed, folder)
+            seconds = None if error else answer.elapsed_seconds
+            return msgspec.structs.replace(result, seconds=seconds, record=record, error=error)
+
+    def _of_our_cpus(self, result: RunResult) -> RunResult:
+        """The number of CPUs is known of this machine alone."""
+        return result if self._runs_here else msgspec.structs.replace(result, cpus=None)
+
+
 @contextmanager
 def output_file(folder: Path | None = None) -> Iterator[Path]:
     """A file for all that one run prints, where temporary files go, or in this folder."""
@@ -227,20 +283,17 @@ def _begun_through(through: Sequence[str]) -> list[str]:
     return [*through, *starter.COMMAND]
 
 
-def _ask(
-    process: subprocess.Popen[bytes], request: Mapping[str, Any], through: Sequence[str], node: str | None
-) -> dict[str, Any]:
+def _ask(process: Process, request: Mapping[str, object], through: Sequence[str], node: str | None) -> Answer:
     """The answer to a request. TautoError where the starter ends instead; `node`: the one that it had."""
-    assert process.stdin is not None
-    assert process.stdout is not None
+    requests, answers = pipes(process)
     line = b""
     with suppress(BrokenPipeError):
-        process.stdin.write(json.dumps(request).encode() + b"\n")
-        process.stdin.flush()
-        line = process.stdout.readline()
+        requests.write(json.dumps(request).encode() + b"\n")
+        requests.flush()
+        line = answers.readline()
     if not line:
         with suppress(subprocess.TimeoutExpired):
-            process.wait(_ENDING_SECONDS)  # its output ends a moment before it does
+            process.wait(_ENDS_AFTER_ITS_OUTPUT_SECONDS)
     if not line and through and node is not None:
         raise TautoError(
             f"{shlex.join(through)} ended (exit code {process.poll()}) during a run on {node}: "
@@ -257,60 +310,45 @@ def _ask(
             f"the process that starts the programs has died (exit code {process.poll()})",
             "Look whether the system ran out of memory (dmesg), and start the same command again",
         )
-    answer: dict[str, Any] = json.loads(line)
-    return answer
+    return msgspec.json.decode(line, type=Answer)
 
 
-def _result(configuration: Configuration, answer: Mapping[str, Any], reads: Reads, limit: float) -> RunResult:
+def _not_started(configuration: Configuration, code: int) -> RunResult:
     program = configuration.command[0]
-    if "start_error" in answer:
-        code = answer["start_error"]
-        kind = "failed" if os.path.exists(program) else "not_installed"  # noqa: PTH110 - also a bare name
-        return RunResult(None, 0.0, error=RunError(kind, f"{program} cannot be started: {os.strerror(code)}"))
-    record, unreadable = _record(answer["stdout"]) if reads == "runner" else ({}, None)
-    seconds = record.get("seconds") if reads == "runner" else answer["elapsed_seconds"]
-    error = _error(answer, limit, reads) or _complaint(record, seconds, unreadable, reads)
-    return RunResult(
-        seconds=None if error else seconds,
-        elapsed_seconds=answer["elapsed_seconds"],
-        user_seconds=answer["user_seconds"],
-        system_seconds=answer["system_seconds"],
-        max_rss_bytes=answer["max_rss_bytes"],
-        voluntary_switches=answer["voluntary_switches"],
-        involuntary_switches=answer["involuntary_switches"],
-        migrations=answer["migrations"],
-        counters=answer["counters"],
-        counters_reason=answer["counters_reason"],
-        load_before=answer["load_before"],
-        others_cpu_seconds=answer["others_cpu_seconds"],
-        steal_seconds=answer["steal_seconds"],
-        record=record,
-        error=error,
-    )
+    kind = "failed" if os.path.exists(program) else "not_installed"  # noqa: PTH110 - also a bare name
+    error = RunError(kind, f"{program} cannot be started: {os.strerror(code)}")
+    return RunResult(None, 0.0, cpus=_allowed_cpus(configuration), error=error)
 
 
-def _error(answer: Mapping[str, Any], limit: float, reads: Reads) -> RunError | None:
-    """What the way in which the process ended says."""
-    said = _last_lines(answer["stderr"])
-    if answer["stopped_for"] == "timeout":
-        return RunError("timeout", f"it was stopped at the time limit of {limit:g} s{said}")
-    code = answer["exit_code"]
+def _allowed_cpus(configuration: Configuration) -> int:
+    cpus = configuration.start.get("cpus")
+    return len(cpus if isinstance(cpus, Sized) and cpus else os.sched_getaffinity(0))
+
+
+def _accounted(configuration: Configuration, answer: Answer) -> RunResult:
+    """What the system tells of a run; neither its result nor an error."""
+    told: dict[str, Any] = {name: getattr(answer, name) for name in Accounted.__struct_fields__}
+    return RunResult(None, answer.elapsed_seconds, cpus=_allowed_cpus(configuration), **told)
+
+
+def _ended_badly(answer: Answer, limit: float, kinds: Mapping[int, str]) -> RunError | None:
+    """The error that the end of the process shows. `kinds`: what exit codes mean, "failed" otherwise."""
+    complaint = _last_lines(answer.stderr)
+    if answer.stopped_for == "timeout":
+        return RunError("timeout", f"it was stopped at the time limit of {limit:g} s{complaint}")
+    code = answer.exit_code
     if code == 0:
         return None
     if code < 0:
         with suppress(ValueError):
-            return RunError("failed", f"it was killed by {signal.Signals(-code).name}{said}")
-        return RunError("failed", f"it was killed by signal {-code}{said}")
-    kind = _KINDS.get(code, "failed") if reads == "runner" else "failed"
-    return RunError(kind, said.removeprefix(": ") or f"it ended with exit code {code}")
+            return RunError("failed", f"it was killed by {signal.Signals(-code).name}{complaint}")
+        return RunError("failed", f"it was killed by signal {-code}{complaint}")
+    message = complaint.removeprefix(": ") or f"it ended with exit code {code}"
+    return RunError(kinds.get(code, "failed"), message)
 
 
-def _complaint(
-    record: Mapping[str, Any], seconds: object, unreadable: str | None, reads: Reads
-) -> RunError | None:
-    """What a run that ended well may still lack."""
-    if reads == "elapsed":
-        return None
+def _complaint(record: Mapping[str, Any], seconds: object, unreadable: str | None) -> RunError | None:
+    """What is wrong with a runner's line though it ended well."""
     if unreadable is not None:
         return RunError("failed", unreadable)
     if (record.get("check") or {}).get("passed") is False:
@@ -342,3 +380,33 @@ def _last_lines(stderr: str) -> str:
     """The end of what the program said about its trouble, ready to follow a sentence."""
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
     return ": " + "; ".join(lines[-_MESSAGE_LINES:]) if lines else ""
+
+
+# -- a helper: a process that is written to and read from --
+
+
+def pipes(process: subprocess.Popen[AnyStr]) -> tuple[IO[AnyStr], IO[AnyStr]]:
+    """Its input and its output. ValueError if it was started without them."""
+    if process.stdin is None or process.stdout is None:
+        raise ValueError("a process without pipes is no helper")
+    return process.stdin, process.stdout
+
+
+def let_end(process: subprocess.Popen[AnyStr], patience_seconds: float) -> None:
+    """Close its input, which tells it to end, and wait; after `patience_seconds` terminate it, then kill it.
+
+    It is terminated before it is killed, so that srun takes its job back; a killed srun would leave the job.
+    """
+    its_input, its_output = pipes(process)
+    with suppress(OSError):
+        its_input.close()
+    try:
+        process.wait(patience_seconds)
+    except subprocess.TimeoutExpired:
+        process.terminate()
+        try:
+            process.wait(_ENDING_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+    its_output.close()

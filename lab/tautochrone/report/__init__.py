@@ -1,9 +1,6 @@
 """The report: one HTML file that opens offline, with the verdict first and the machine last.
 
-``write`` is all that the rest of the lab needs; a study fills the structures in
-:mod:`tautochrone.report.loop.analysis_types`, :mod:`tautochrone.report.mapreduce.analysis_types`,
-:mod:`tautochrone.report.collective.analysis_types`, :mod:`tautochrone.report.nbody.analysis_types` or
-:mod:`tautochrone.report.power.analysis_types`.
+``write`` is all that the rest of the lab needs; an analysis brings the parts of its own page.
 """
 
 from __future__ import annotations
@@ -13,25 +10,26 @@ from pathlib import Path
 from typing import Any
 
 from tautochrone.errors import TautoError
-from tautochrone.report.analysis_types import Analysis
-from tautochrone.whole_file import write_whole
+from tautochrone.report.analysis import Analysis
+from tautochrone.results.journal import write_whole
+from tautochrone.results.row import Row
+from tautochrone.results.store import Store
 
-__all__ = ["Analysis", "write"]
+__all__ = ["Analysis", "write", "write_of"]
 
 
 def write(
-    rows: Sequence[Mapping[str, Any]],
+    rows: Sequence[Row],
     machine: Mapping[str, Any],
     path: Path,
+    analysis: Analysis,
     *,
-    study: str = "loop",
-    extra: Analysis | None = None,
+    study: str,
 ) -> Path:
     """Writes the report of `rows` (schema ``tautochrone.row/1``) to `path` and returns it.
 
-    `machine` is the machine's JSON; `extra` is the study's analysis (without it the page holds medians
-    and no verdicts). The file is replaced whole: a reader never sees half a page. TautoError when there
-    are no rows, or the file cannot be written. Linear in the number of rows.
+    `machine` is the machine's JSON. The file is replaced whole: a reader never sees half a page.
+    TautoError when there are no rows, or the file cannot be written. Linear in the number of rows.
     """
     if not rows:
         raise TautoError(
@@ -39,9 +37,9 @@ def write(
             f"Measure first: tauto study {study}",
         )
     # Only here: `report.text` is used where nothing is drawn, and the libraries of charts take long to load.
-    from tautochrone.report import minimal, page
+    from tautochrone.report import page
 
-    html = page.render(rows, machine, extra or minimal.medians(rows), study)
+    html = page.render(rows, machine, analysis, study)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, html)
@@ -51,3 +49,16 @@ def write(
             "Choose another folder with --output, or make room there",
         ) from error
     return path
+
+
+def write_of(
+    store: Store,
+    analysis: Analysis,
+    path: Path | None = None,
+    *,
+    machine: Mapping[str, Any] | None = None,
+) -> Path:
+    """As :func:`write`, of a store's rows and by default into its folder. `machine`: the store's own."""
+    path = path or store.folder / "report.html"
+    seen = analysis.seen_from(store.folder, path)
+    return write(store.rows(None), machine or store.machine, path, seen, study=store.study)

@@ -15,7 +15,7 @@ import altair as alt
 from altair.typing import ChartType as Layers
 
 from tautochrone.report.palette import RuntimeStyle
-from tautochrone.report.tables import Record
+from tautochrone.report.parts import Record
 
 __all__ = ["Layers"]
 
@@ -23,6 +23,9 @@ Channel = TypeVar("Channel", alt.X, alt.Y)
 
 INK = "var(--ink)"
 QUIET = "var(--quiet)"
+DASHED: dict[str, Any] = {"strokeDash": [7, 4], "strokeWidth": 2, "stroke": INK, "opacity": 0.75}
+"""The looks of a line that marks a limit."""
+TIMES_LABEL = "datum.label + '×'"
 TIME_LABEL = "replace(format(datum.value, '~s'), /([0-9.]+)/, '$1 ') + 's'"
 _MOST_POWERS = 8  # as ticks of an axis
 _RATIO_TICKS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0)
@@ -99,6 +102,31 @@ def powers_axis(records: Iterable[Record], field: str, title: str) -> alt.X:
     return alt.X(f"{field}:Q", scale=alt.Scale(type="log", domain=domain, nice=False), axis=axis)
 
 
+def axis_from_zero(
+    channel: type[Channel],
+    field: str,
+    every: Sequence[float],
+    title: str,
+    *,
+    padding: float = 1.06,
+    **look: Any,
+) -> Channel:
+    """An axis from 0 to the largest of ``every``, at least to 1; ``look`` goes to Altair's axis."""
+    scale = alt.Scale(domain=[0, max([*every, 1.0]) * padding], nice=False)
+    return channel(f"{field}:Q", scale=scale, axis=alt.Axis(title=title, **look))
+
+
+def names_axis(field: str, names: Sequence[str], widest: int, **look: Any) -> alt.Y:
+    """A line of the chart for each name, in their order; labels are cut at ``widest`` pixels."""
+    axis = alt.Axis(title=None, domain=False, ticks=False, labelLimit=widest, **look)
+    return alt.Y(field, sort=list(names), axis=axis)
+
+
+def distinct(records: Iterable[Record], field: str) -> list[str]:
+    """The texts in a field, each once, in the order in which they first come."""
+    return list(dict.fromkeys(str(record[field]) for record in records))
+
+
 def line_at_one(along: alt.X | alt.Y) -> alt.Chart:
     """The line of equal times in a chart that has ratios along this axis."""
     at = along.copy(deep=True)
@@ -121,15 +149,39 @@ def shown(table: str) -> alt.Chart:
     return here.transform_filter("!datum.runtime || indexof(hidden, datum.runtime) < 0")
 
 
+def tips(*fields: str) -> list[alt.Tooltip]:
+    """Tooltips, each "field:type title" or "field:type,format title"."""
+    found = []
+    for spec in fields:
+        what, _, title = spec.partition(" ")
+        field, _, form = what.partition(",")
+        found.append(alt.Tooltip(field, title=title, format=form or alt.Undefined))
+    return found
+
+
+def layered(*layers: alt.Chart, height: int, **values: Any) -> Layers:
+    """The layers as one chart, with the parameters that every chart has and those that the page may set."""
+    return alt.layer(*layers).properties(height=height).add_params(*parameters(**values))
+
+
+def marks(here: alt.Chart, look: list[RuntimeStyle], size: int = 80, **channels: Any) -> alt.Chart:
+    """Marks of the runtimes. They are large, so that a finger finds the tooltip."""
+    points = here.mark_point(filled=True, size=size, opacity=1, stroke="var(--page)", strokeWidth=1)
+    found: alt.Chart = points.encode(color=color(look), shape=shape(look), **channels)
+    return found
+
+
 def color(look: list[RuntimeStyle]) -> alt.Color:
     """A runtime's colour, the same in every chart."""
-    scale = alt.Scale(domain=[one.key for one in look], range=[f"var({one.variable})" for one in look])
+    scale = alt.Scale(
+        domain=[style.key for style in look], range=[f"var({style.variable})" for style in look]
+    )
     return alt.Color("runtime:N", scale=scale, legend=None)
 
 
 def shape(look: list[RuntimeStyle]) -> alt.Shape:
     """A runtime's shape, so that colour is never alone in carrying the meaning."""
-    scale = alt.Scale(domain=[one.key for one in look], range=[one.shape for one in look])
+    scale = alt.Scale(domain=[style.key for style in look], range=[style.shape for style in look])
     return alt.Shape("runtime:N", scale=scale, legend=None)
 
 
@@ -159,7 +211,24 @@ def interval(
     return bars
 
 
-def ratio_chart(
+def bars(drawn: alt.Chart, x: alt.X, low: str = "low", high: str = "high", **channels: Any) -> alt.Chart:
+    """Bars from the low to the high end of intervals, lying; ``channels`` say where and how they look."""
+    start = x.copy(deep=True)
+    start.shorthand = f"{low}:Q"
+    stroke = alt.Undefined if "color" in channels else INK
+    lying = drawn.transform_filter(f"isValid(datum.{low})").mark_rule(strokeWidth=2.4, stroke=stroke)
+    found: alt.Chart = lying.encode(x=start, x2=f"{high}:Q", **channels)
+    return found
+
+
+def per_runtime(look: list[RuntimeStyle], records: Iterable[Record]) -> tuple[alt.YOffset, int]:
+    """The place of each runtime of the records inside a line of the chart, and how many there are."""
+    present = {record["runtime"] for record in records}
+    runtimes = [style.key for style in look if style.key in present]
+    return alt.YOffset("runtime:N", scale=alt.Scale(domain=runtimes, paddingOuter=0.6)), len(runtimes)
+
+
+def draw_ratios(
     records: Sequence[Record],
     look: list[RuntimeStyle],
     field: str,
@@ -174,24 +243,20 @@ def ratio_chart(
     if len(inside) >= 4:
         axis.values = inside
     x = alt.X("ratio:Q", scale=scale, axis=axis)
-    low = alt.X("low:Q", scale=scale, axis=axis)
     y = alt.Y(f"{field}:O", sort=cells, axis=alt.Axis(title=title, domain=False, ticks=False))
-    runtimes = [one.key for one in look if one.key in {record["runtime"] for record in records}]
-    offset = alt.YOffset("runtime:N", scale=alt.Scale(domain=runtimes, paddingOuter=0.6))
-    here = shown("ratios").transform_filter("datum.role === role")
-    tooltip = [
-        alt.Tooltip("configuration:N", title="against"),
-        alt.Tooltip(f"{field}:O", title=title),
-        alt.Tooltip("ratio_text:N", title="ratio"),
-        alt.Tooltip("verdict:N", title="ours is"),
-        alt.Tooltip("rounds:Q", title="paired rounds"),
-    ]
-    layers = [
+    offset, runtimes = per_runtime(look, records)
+    drawn = shown("ratios").transform_filter("datum.role === role")
+    tooltip = tips(
+        "configuration:N against",
+        f"{field}:O {title}",
+        "ratio_text:N ratio",
+        "verdict:N ours is",
+        "rounds:Q paired rounds",
+    )
+    return layered(
         line_at_one(x),
-        here.mark_rule(strokeWidth=2.4).encode(x=low, x2="high:Q", y=y, yOffset=offset, color=color(look)),
-        here.mark_point(filled=True, size=80, opacity=1, stroke="var(--page)", strokeWidth=1).encode(
-            x=x, y=y, yOffset=offset, color=color(look), shape=shape(look), tooltip=tooltip
-        ),
-    ]
-    height = max(140, len(cells) * max(34, 15 * len(runtimes) + 10))
-    return alt.layer(*layers).properties(height=height).add_params(*parameters(role="best"))
+        bars(drawn, x, y=y, yOffset=offset, color=color(look)),
+        marks(drawn, look, x=x, y=y, yOffset=offset, tooltip=tooltip),
+        height=max(140, len(cells) * max(34, 15 * runtimes + 10)),
+        role="best",
+    )

@@ -6,20 +6,20 @@ sentence that says why.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from statistics import median
 from typing import Any
 
 import altair as alt
 import msgspec
 
-from tautochrone.energy.record import measured_joules
-from tautochrone.report import drawing, text
-from tautochrone.report.figure import Choice, Figure, View, legend
+from tautochrone import text
+from tautochrone.report import drawing
+from tautochrone.report.charts import legend
 from tautochrone.report.palette import runtime_key
-from tautochrone.report.spent import why_not_measured
-from tautochrone.report.tables import Record
-from tautochrone.row import SCREENING
+from tautochrone.report.parts import Choice, Figure, Record, View
+from tautochrone.results.row import SCREENING, Row, seconds_of
+from tautochrone.results.spent import measured_joules, why_not_measured
 
 NAME = "energy"
 _TABLE = "energy"
@@ -47,19 +47,19 @@ class EnergyPart(msgspec.Struct, frozen=True):
     figures: list[Figure] = []
 
 
-def points(rows: Sequence[Mapping[str, Any]]) -> list[Point]:
+def points(rows: Sequence[Row]) -> list[Point]:
     """The configurations with measured joules, with the front of each group marked."""
-    kept: dict[tuple[str, str], list[tuple[Mapping[str, Any], float]]] = {}
+    kept: dict[tuple[str, str], list[tuple[Row, float]]] = {}
     for row in rows:
         joules = measured_joules(row)
-        if joules is not None and row.get("seconds") and row.get("source") != SCREENING:
-            key = (str(row.get("group") or ""), str(row["config_id"]))
+        if joules is not None and row.seconds and row.source != SCREENING:
+            key = (str(row.group or ""), str(row.config_id))
             kept.setdefault(key, []).append((row, joules))
     found = [_point(group, of_one) for (group, _), of_one in kept.items()]
     return [msgspec.structs.replace(one, front=_is_front(one, found)) for one in found]
 
 
-def build(rows: Sequence[Mapping[str, Any]]) -> EnergyPart:
+def build(rows: Sequence[Row]) -> EnergyPart:
     """The part of a page for these rows."""
     found = points(rows)
     if not found:
@@ -82,14 +82,14 @@ def build(rows: Sequence[Mapping[str, Any]]) -> EnergyPart:
     return EnergyPart("", {_TABLE: table}, {NAME: _chart(table, figure)}, [figure])
 
 
-def _point(group: str, of_one: Sequence[tuple[Mapping[str, Any], float]]) -> Point:
+def _point(group: str, of_one: Sequence[tuple[Row, float]]) -> Point:
     row = of_one[0][0]
-    config = row.get("config") or {}
+    config = row.config
     return Point(
         group=group,
-        label=str(row.get("name") or row["config_id"]),
+        label=row.name or row.config_id,
         runtime=runtime_key(str(config.get("runtime", "unknown")), str(config.get("library") or "")),
-        seconds=median(float(one["seconds"]) for one, _ in of_one),
+        seconds=median(seconds_of(one) for one, _ in of_one),
         joules=median(joules for _, joules in of_one),
         runs=len(of_one),
     )

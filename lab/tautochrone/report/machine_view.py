@@ -7,8 +7,9 @@ from typing import Any
 
 import msgspec
 
-from tautochrone.machine_record import frequency_policy
-from tautochrone.report import text
+from tautochrone import text
+from tautochrone.options import format_cpus
+from tautochrone.text import frequency_policy
 
 
 class CoreBox(msgspec.Struct, frozen=True):
@@ -116,7 +117,7 @@ def _facts(machine: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("Memory", text.binary_bytes(machine["memory_bytes"]) if machine.get("memory_bytes") else None),
         ("Caches", cache_text),
         ("NUMA nodes", len(machine.get("numa") or []) or None),
-        ("CPUs allowed", text.cpu_list(machine["allowed_cpus"]) if machine.get("allowed_cpus") else None),
+        ("CPUs allowed", format_cpus(machine["allowed_cpus"]) if machine.get("allowed_cpus") else None),
         ("CPU quota", f"{quota:g} CPUs ({machine.get('quota_source') or 'cgroup'})" if quota else "none"),
         ("Members that can be used", machine.get("usable_members")),
         ("Frequency policy", frequency_policy(machine) or "not visible here"),

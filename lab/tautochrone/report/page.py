@@ -17,31 +17,19 @@ import markupsafe
 import msgspec
 import vl_convert
 
+from tautochrone import text
+from tautochrone.options import format_cpus
+from tautochrone.report import charts, machine_view
 from tautochrone.report import energy as energy_part
-from tautochrone.report import machine_view, tables, text
-from tautochrone.report.analysis_types import Analysis
-from tautochrone.report.collective import page as collective_page
-from tautochrone.report.collective.analysis_types import CollectiveAnalysis
-from tautochrone.report.loop import page as loop_page
-from tautochrone.report.loop.analysis_types import LoopAnalysis
-from tautochrone.report.mapreduce import page as mapreduce_page
-from tautochrone.report.mapreduce.analysis_types import MapReduceAnalysis
-from tautochrone.report.nbody import page as nbody_page
-from tautochrone.report.nbody.analysis_types import NbodyAnalysis
+from tautochrone.report.analysis import Analysis
 from tautochrone.report.palette import RuntimeStyle, runtime_key, styles
-from tautochrone.report.parts import Parts
-from tautochrone.report.power import page as power_page
-from tautochrone.report.power.analysis_types import PowerAnalysis
-from tautochrone.report.simulated import page as simulated_page
-from tautochrone.report.simulated.analysis_types import SimulatedAnalysis
-from tautochrone.report.tune import page as tune_page
-from tautochrone.report.tune.analysis_types import TuneAnalysis
-from tautochrone.row import SCREENING
+from tautochrone.results.row import SCREENING, Row
+from tautochrone.results.states import state_title
 
 _VERDICT_SIGNS = {"faster": "▲", "slower": "▼", "no difference resolved": "", "not measured": "–"}
 
 
-class Failure(msgspec.Struct, frozen=True):
+class FailedRuns(msgspec.Struct, frozen=True):
     """Runs that ended in the same error."""
 
     configuration: str
@@ -50,18 +38,16 @@ class Failure(msgspec.Struct, frozen=True):
     runs: int
 
 
-def render(
-    rows: Sequence[Mapping[str, Any]], machine: Mapping[str, Any], analysis: Analysis, study: str
-) -> str:
+def render(rows: Sequence[Row], machine: Mapping[str, Any], analysis: Analysis, study: str) -> str:
     """The whole page as HTML. `rows` are the study's rows, used for what was run and what failed."""
-    parts = _parts(analysis)
+    parts = analysis.parts()
     energy = energy_part.build(rows)
     look = styles(parts.runtimes)
-    situations = [text.situation(emulated) for emulated in parts.situations]
+    situations = [state_title(emulated) for emulated in parts.situations]
     embedded = {
-        "tables": {name: tables.columns(table) for name, table in {**parts.tables, **energy.tables}.items()},
+        "tables": {name: charts.columns(table) for name, table in {**parts.tables, **energy.tables}.items()},
         "charts": {**parts.charts, **energy.charts},
-        "configurations": tables.columns(parts.configurations),
+        "configurations": charts.columns(parts.configurations),
         "columns": parts.columns,
         "filters": [one.name for one in parts.filters],
         "situations": situations,
@@ -91,41 +77,22 @@ def render(
     )
 
 
-def _parts(analysis: Analysis) -> Parts:
-    """What only this study's page has."""
-    if isinstance(analysis, LoopAnalysis):
-        return loop_page.parts(analysis)
-    if isinstance(analysis, MapReduceAnalysis):
-        return mapreduce_page.parts(analysis)
-    if isinstance(analysis, CollectiveAnalysis):
-        return collective_page.parts(analysis)
-    if isinstance(analysis, NbodyAnalysis):
-        return nbody_page.parts(analysis)
-    if isinstance(analysis, PowerAnalysis):
-        return power_page.parts(analysis)
-    if isinstance(analysis, SimulatedAnalysis):
-        return simulated_page.parts(analysis)
-    if isinstance(analysis, TuneAnalysis):
-        return tune_page.parts(analysis)
-    raise TypeError(f"there is no page for a {type(analysis).__name__}")
-
-
 def _title(machine: Mapping[str, Any], study: str) -> str:
     name = machine.get("name") or machine.get("cpu_model")
     return f"tautochrone: study {study}" + (f" on {name}" if name else "")
 
 
-def _measured(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _measured(rows: Sequence[Row]) -> dict[str, Any]:
     """How many runs, rounds and configurations there were, over what time."""
-    started = sorted(str(row["started"]) for row in rows if row.get("started"))
+    started = sorted(str(row.started) for row in rows if row.started)
     return {
         "runs": len(rows),
-        "failed": sum(1 for row in rows if row.get("error")),
-        "configurations": len({row.get("config_id") for row in rows}),
-        "rounds": len({row.get("round") for row in rows if row.get("source") != SCREENING}),
-        "screened": sum(1 for row in rows if row.get("source") == SCREENING),
+        "failed": sum(1 for row in rows if row.error),
+        "configurations": len({row.config_id for row in rows}),
+        "rounds": len({row.round for row in rows if row.source != SCREENING}),
+        "screened": sum(1 for row in rows if row.source == SCREENING),
         "when": _period(started[0], started[-1]) if started else "",
-        "seconds": sum(float(row.get("elapsed_seconds") or 0) for row in rows),
+        "seconds": sum(float(row.elapsed_seconds or 0) for row in rows),
     }
 
 
@@ -137,20 +104,19 @@ def _period(begin: str, end: str) -> str:
     )
 
 
-def _failures(rows: Sequence[Mapping[str, Any]]) -> list[Failure]:
+def _failures(rows: Sequence[Row]) -> list[FailedRuns]:
     counted: Counter[tuple[str, str, str]] = Counter()
     for row in rows:
-        if row.get("error"):
-            error = row["error"]
-            counted[(row_label(row), str(error.get("kind", "failed")), str(error.get("message", "")))] += 1
-    return [Failure(*key, runs=number) for key, number in counted.most_common()]
+        if row.error:
+            counted[(row_label(row), row.error.kind, row.error.message)] += 1
+    return [FailedRuns(*key, runs=number) for key, number in counted.most_common()]
 
 
-def row_label(row: Mapping[str, Any]) -> str:
+def row_label(row: Row) -> str:
     """A row's configuration for people, with its size and what was slowed."""
-    config = row.get("config") or {}
-    if row.get("name"):
-        return str(row["name"])
+    if row.name:
+        return row.name
+    config = row.config
     chunk = f", chunk {config['chunk']}" if config.get("chunk") else ""
     slowed = "".join(
         f", CPU {cpu} {factor:g}× slower" for cpu, factor in (config.get("emulated") or {}).items()
@@ -197,7 +163,7 @@ def _environment() -> jinja2.Environment:
         "sentence": text.sentence,
         "percent": text.percent,
         "cores": text.cores,
-        "cpus": text.cpu_list,
+        "cpus": format_cpus,
         "runtime": _runtime_style,
         "sign": lambda verdict: _VERDICT_SIGNS.get(verdict, ""),
         "slug": lambda verdict: str(verdict).replace(" ", "-"),

@@ -87,3 +87,8 @@ def styles(runtimes: Iterable[str]) -> list[RuntimeStyle]:
         shape = _SHAPES[(_SHAPES.index(first) + index // len(_SPARE)) % len(_SHAPES)]
         found.append(RuntimeStyle(key, key, light, dark, shape, f"--runtime-other-{index}"))
     return found
+
+
+def name_of(runtime: str) -> str:
+    """What a runtime is called in sentences."""
+    return styles([runtime])[0].name

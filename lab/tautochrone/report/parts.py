@@ -1,4 +1,4 @@
-"""What a study's page has of its own; everything else is the same for all studies."""
+"""What a page consists of, as plain data: nothing here draws."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from typing import Any
 
 import msgspec
 
-from tautochrone.report.figure import Figure
-from tautochrone.report.tables import Record
+from tautochrone.report.palette import RuntimeStyle
+
+Record = dict[str, object]
+"""A line of a table that charts draw: numbers to draw and, as text, what its tooltip says."""
 
 Column = tuple[str, str, str]
 """A column of the table of all configurations: field, heading, and how it is written.
@@ -16,6 +18,39 @@ Column = tuple[str, str, str]
 How: ``text``, ``number``, ``time`` (seconds), ``interval`` (this field to ``high``), ``percent``,
 ``relative`` (a quotient with a bar), ``situation``, ``runtime``, ``status``.
 """
+
+
+LAST_COLUMNS: tuple[Column, ...] = (("rounds", "rounds", "number"), ("status", "status", "status"))
+"""The columns at the end of every study's table."""
+
+
+class View(msgspec.Struct, frozen=True):
+    """One drawing of a chart: caption, the parameters that the page sets, text for a screen reader."""
+
+    caption: str
+    parameters: dict[str, object]
+    description: str
+
+
+class Choice(msgspec.Struct, frozen=True):
+    """A parameter that the reader may choose: (value, what people read)."""
+
+    parameter: str
+    label: str
+    options: Sequence[tuple[object, str]]
+    chosen: object
+
+
+class Figure(msgspec.Struct, frozen=True):
+    """A heading, its explanation, and the views below it."""
+
+    name: str
+    heading: str
+    explanation: str
+    views: list[View]
+    legend: list[RuntimeStyle]
+    line_legend: list[tuple[str, str]] = []  # (CSS class of a sample line, meaning)
+    choice: Choice | None = None
 
 
 class Filter(msgspec.Struct, frozen=True):

@@ -1,18 +1,11 @@
-"""What a run takes besides time: joules where a meter was read, else CPU time and the cores that it held."""
+"""The columns of joules, or of what stands in for them, in a table of all configurations."""
 
 from __future__ import annotations
 
-import statistics as plain
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from tautochrone.energy.record import figures_of_row
-from tautochrone.report import text
-from tautochrone.report.analysis_types import Joules, Spent
-from tautochrone.report.parts import Column
-from tautochrone.report.tables import Record
-from tautochrone.row import SCREENING
+from tautochrone.report.parts import Column, Record
+from tautochrone.results.spent import Joules, Spent
 
 ENERGY_COLUMNS: tuple[Column, ...] = (
     ("joules", "E run, J", "number"),
@@ -26,37 +19,6 @@ _STAND_IN_COLUMNS: tuple[Column, ...] = (
     ("cpu_seconds", "CPU time of a run", "time"),
     ("core_seconds", "core time of a run", "time"),
 )
-
-
-def longest(seconds: Iterable[float | None]) -> float | None:
-    """The longest time of what is compared, to which energies are brought; None without any."""
-    return max((one for one in seconds if one is not None), default=None)
-
-
-def joules_of(rows: Sequence[Mapping[str, Any]], longest_seconds: float | None) -> Joules | None:
-    """The energy of good rows of one configuration; None where not every one of them was metered."""
-    found = [each for row in rows if (each := figures_of_row(row, longest_seconds)) is not None]
-    if not found or len(found) < len(rows):
-        return None
-    return Joules(
-        run=plain.median(each.run_joules for each in found),
-        mean_watts=plain.median(each.mean_watts for each in found),
-        net=median_known(each.net_joules for each in found),
-        common=median_known(each.common_joules for each in found),
-        edp=plain.median(each.edp_joule_seconds for each in found),
-        ed2p=plain.median(each.ed2p_joule_seconds2 for each in found),
-    )
-
-
-def spent_of(rows: Sequence[Mapping[str, Any]], longest_seconds: float | None) -> Spent:
-    """What good rows of one configuration took: those that are reported, else those of the screening."""
-    reported = [row for row in rows if row.get("source") != SCREENING] or rows
-    energies = [row.get("energy") or {} for row in reported]
-    return Spent(
-        joules=joules_of(reported, longest_seconds),
-        cpu_seconds=median_known(one.get("cpu_seconds") for one in energies),
-        core_seconds=median_known(one.get("core_seconds") for one in energies),
-    )
 
 
 def columns(records: Sequence[Record]) -> tuple[Column, ...]:
@@ -80,7 +42,7 @@ def joules_record(found: Joules | None) -> Record:
         if found is not None
         else (None,) * len(ENERGY_COLUMNS)
     )
-    return {name: _short(value) for (name, _, _), value in zip(ENERGY_COLUMNS, values, strict=True)}
+    return {name: short(value) for (name, _, _), value in zip(ENERGY_COLUMNS, values, strict=True)}
 
 
 def record(found: Spent | None) -> Record:
@@ -93,26 +55,6 @@ def record(found: Spent | None) -> Record:
     }
 
 
-def why_not_measured(rows: Sequence[Mapping[str, Any]]) -> str:
-    """The reason that most rows give why there are no joules, with what to do, in sentences."""
-    reasons = Counter(
-        (str(energy["reason"]), str(energy.get("remedy") or ""))
-        for row in rows
-        if (energy := row.get("energy")) and energy.get("reason")
-    )
-    if not reasons:
-        return "Energy was not measured."
-    reason, remedy = reasons.most_common(1)[0][0]
-    words = text.sentence(f"Energy was not measured: {reason}")
-    return f"{words} {text.sentence(remedy)}" if remedy else words
-
-
-def median_known(values: Iterable[object]) -> float | None:
-    """The median of what is a number; None where nothing is."""
-    found = [float(one) for one in values if isinstance(one, int | float)]
-    return plain.median(found) if found else None
-
-
-def _short(value: float | None) -> float | None:
+def short(value: float | None) -> float | None:
     """Three significant digits are enough to read."""
     return None if value is None else float(f"{value:.3g}")

@@ -7,25 +7,111 @@ sessions: the comparison is then unpaired, and says that drift between the sessi
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from tautochrone import statistics
-from tautochrone.energy.record import measured_joules
+from tautochrone import text, verdicts
 from tautochrone.errors import TautoError
-from tautochrone.measure import pair_rows
-from tautochrone.report import text
-from tautochrone.report.analysis_types import Joules, Spent
-from tautochrone.report.spent import longest, spent_of
-from tautochrone.row import Row
-from tautochrone.selection import Selection
-from tautochrone.statistics import Comparison
+from tautochrone.options import Argument, Option
+from tautochrone.results.row import Row, pair_rows, seconds_of
+from tautochrone.results.spent import Joules, Spent, longest, measured_joules, spent_of
+from tautochrone.results.store import Store
+from tautochrone.verdicts import Comparison
+
+
+@dataclass(frozen=True)
+class Selection:
+    """`rows` of `store` that have the wanted `settings`; `text` is how the user wrote it."""
+
+    text: str
+    store: Store
+    settings: Mapping[str, str]
+    rows: list[Row]
+
+    @classmethod
+    def parse(cls, text: str) -> Selection:
+        """Read the store and select; TautoError if there is no such store, setting or value."""
+        where, wanted = _split(text)
+        store = Store.read(where)
+        rows = store.rows()
+        for name, value in wanted.items():
+            rows = _having(rows, name, value, text)
+        if not rows:
+            raise TautoError(f"{store.path} holds no measured rows", "Let the study measure first")
+        return cls(text, store, wanted, rows)
+
+    def by_cell(self, key: str) -> dict[str, list[Row]]:
+        """The rows of each `config_id` or `group`; TautoError if a group has several configurations."""
+        cells: dict[str, list[Row]] = {}
+        for row in self.rows:
+            cells.setdefault(row.group if key == "group" else row.config_id, []).append(row)
+        for name, rows in cells.items():
+            self._refuse_several(name, rows)
+        return cells
+
+    def _refuse_several(self, cell: str, rows: list[Row]) -> None:
+        configs = {row.config_id: row.config for row in rows}
+        if len(configs) == 1:
+            return
+        names = {name for config in configs.values() for name in config}
+        differ = {
+            name: sorted({words(config.get(name)) for config in configs.values()}) for name in sorted(names)
+        }
+        choice = "; ".join(
+            f"{name} is {', '.join(values)}" for name, values in differ.items() if len(values) > 1
+        )
+        raise TautoError(
+            f"{self.text} selects {len(configs)} configurations for {cell or 'one cell'} ({choice})",
+            "Select one of them, as in FOLDER@runtime=openmp,schedule=dynamic,chunk=2",
+        )
+
+
+def words(value: Any) -> str:
+    """A setting's value as a user writes it: ``none``, ``2``, ``1:4+3:2`` for emulated factors."""
+    if value is None:
+        return "none"
+    if isinstance(value, Mapping):
+        return "+".join(f"{name}:{words(inner)}" for name, inner in value.items()) or "none"
+    if isinstance(value, list):
+        return ",".join(words(inner) for inner in value)
+    if isinstance(value, float):
+        return f"{value:g}"
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _split(text: str) -> tuple[Path, dict[str, str]]:
+    where, at, wanted = text.rpartition("@")
+    if not at or Path(text).exists():
+        return Path(text), {}
+    settings: dict[str, str] = {}
+    # A comma may stand in a value (CPU lists): only one before another "name=" parts two settings.
+    for part in re.split(r",(?=\w+=)", wanted):
+        name, equals, value = part.partition("=")
+        if not equals or not name:
+            raise TautoError(
+                f"{part!r} in {text!r} is not setting=value", "Write FOLDER@runtime=openmp,chunk=2"
+            )
+        settings[name] = value
+    return Path(where), settings
+
+
+def _having(rows: list[Row], name: str, value: str, text: str) -> list[Row]:
+    there = sorted({words(row.config[name]) for row in rows if name in row.config})
+    if not there:
+        known = ", ".join(sorted({setting for row in rows for setting in row.config}))
+        raise TautoError(f"no row of {text} has a setting {name!r}", f"Settings there: {known or 'none'}")
+    if value not in there:
+        raise TautoError(f"no row of {text} has {name}={value}", f"Values there: {', '.join(there)}")
+    return [row for row in rows if name in row.config and words(row.config[name]) == value]
+
 
 COMPARISON_SCHEMA = "tautochrone.comparison/1"
 MANY_VERDICTS = 5
@@ -94,14 +180,31 @@ def compare_results(a: str, b: str, *, across_machines: bool = False) -> Report:
     return Report(a, b, paired, lines, overall, notes)
 
 
-def run_compare_command(a: str, b: str, json: bool, across_machines: bool, console: Console) -> int:
-    """``tauto compare``: print the table, or JSON, on `console`; returns the exit code 0."""
-    report = compare_results(str(a), str(b), across_machines=across_machines)
-    if json:
-        console.out(as_json(report), highlight=False)
-    else:
-        _print(report, console)
-    return 0
+@dataclass(frozen=True)
+class CompareRequest:
+    """Compare two results: ratio, interval and verdict for each configuration that both have.
+
+    \b
+    Examples:
+      tauto compare tautochrone-results/before tautochrone-results/after
+      tauto compare results@library=libgomp,schedule=pragma,placement=all \\
+                    results@library=tautochrone,schedule=adaptive,placement=all
+    """  # noqa: D301
+
+    first: Annotated[str, Argument("A", "A folder of results, or FOLDER@setting=value,… for a part of it.")]
+    second: Annotated[str, Argument("B", "The other one.")]
+    json: Annotated[bool, Option("Print the comparison as JSON.")] = False
+    across_machines: Annotated[bool, Option("Compare although the results are of two machines.")] = False
+
+    def run(self, console: Console | None = None) -> int:
+        """Print the table, or JSON; returns 0."""
+        console = console or Console()
+        report = compare_results(self.first, self.second, across_machines=self.across_machines)
+        if self.json:
+            console.out(as_json(report), highlight=False)
+        else:
+            _print(report, console)
+        return 0
 
 
 def as_json(report: Report) -> str:
@@ -126,10 +229,10 @@ def _plain(line: Line) -> dict[str, Any]:
 
 
 def _refuse_two_machines(first: Selection, second: Selection, allowed: bool) -> list[str]:
-    machines = {row["machine"] for row in (*first.rows, *second.rows)}
+    machines = {row.machine for row in (*first.rows, *second.rows)}
     if len(machines) == 1:
         return []
-    names = " and ".join(_machine_name(one) for one in (first, second))
+    names = " and ".join(_machine_name(side) for side in (first, second))
     if not allowed:
         raise TautoError(
             f"the rows are from different machines ({names})",
@@ -147,15 +250,15 @@ def _machine_name(selection: Selection) -> str:
 def _line(cell: str, rows_a: Sequence[Row], rows_b: Sequence[Row], paired: bool) -> Line:
     good_a, good_b = _seconds(rows_a), _seconds(rows_b)
     if paired:
-        pairs = pair_rows([*rows_a, *rows_b], rows_b[0]["config_id"], rows_a[0]["config_id"])
-        comparison = statistics.compare(pairs)
+        pairs = pair_rows([*rows_a, *rows_b], rows_b[0].config_id, rows_a[0].config_id)
+        comparison = verdicts.compare(pairs)
     else:
-        comparison = statistics.compare_unpaired(good_b, good_a)
+        comparison = verdicts.compare_unpaired(good_b, good_a)
     joules_a, joules_b = _joules(rows_a), _joules(rows_b)
     a_seconds, b_seconds = median(good_a) if good_a else None, median(good_b) if good_b else None
     slower = longest((a_seconds, b_seconds))
     return Line(
-        cell=rows_a[0].get("group") or cell,
+        cell=rows_a[0].group or cell,
         a=_name(rows_a),
         b=_name(rows_b),
         a_seconds=a_seconds,
@@ -165,14 +268,14 @@ def _line(cell: str, rows_a: Sequence[Row], rows_b: Sequence[Row], paired: bool)
         a_joules=median(joules_a.values()) if joules_a else None,
         b_joules=median(joules_b.values()) if joules_b else None,
         energy=_energy(joules_a, joules_b, rows_a, rows_b, paired) if joules_a and joules_b else None,
-        a_spent=spent_of([row for row in rows_a if row["error"] is None], slower),
-        b_spent=spent_of([row for row in rows_b if row["error"] is None], slower),
+        a_spent=spent_of([row for row in rows_a if row.error is None], slower),
+        b_spent=spent_of([row for row in rows_b if row.error is None], slower),
     )
 
 
 def _joules(rows: Sequence[Row]) -> dict[str, float]:
     """The measured joules of each run."""
-    return {str(row["run"]): joules for row in rows if (joules := measured_joules(row)) is not None}
+    return {str(row.run): joules for row in rows if (joules := measured_joules(row)) is not None}
 
 
 def _energy(
@@ -184,44 +287,40 @@ def _energy(
 ) -> Comparison:
     """The same test as for seconds, on joules: of one round where the two were measured together."""
     if not paired:
-        return statistics.compare_unpaired(list(joules_b.values()), list(joules_a.values()))
+        return verdicts.compare_unpaired(list(joules_b.values()), list(joules_a.values()))
     by_round = [
-        {row["round"]: joules[str(row["run"])] for row in rows if str(row["run"]) in joules}
+        {row.round: joules[str(row.run)] for row in rows if str(row.run) in joules}
         for rows, joules in ((rows_b, joules_b), (rows_a, joules_a))
     ]
     shared = sorted(by_round[0].keys() & by_round[1].keys())
-    return statistics.compare([(by_round[0][number], by_round[1][number]) for number in shared])
+    return verdicts.compare([(by_round[0][number], by_round[1][number]) for number in shared])
 
 
 def _seconds(rows: Sequence[Row]) -> list[float]:
-    return [row["seconds"] for row in rows if row["error"] is None]
+    return [seconds_of(row) for row in rows if row.error is None]
 
 
 def _name(rows: Sequence[Row]) -> str:
-    return str(rows[0].get("name") or rows[0]["config_id"])
+    return str(rows[0].name or rows[0].config_id)
 
 
 def _reason(comparison: Comparison, rows_a: Sequence[Row], rows_b: Sequence[Row]) -> str | None:
-    if comparison.verdict != statistics.NOT_MEASURED:
+    if comparison.verdict != verdicts.NOT_MEASURED:
         return None
     for side, rows in (("A", rows_a), ("B", rows_b)):
-        errors = [row["error"] for row in rows if row["error"] is not None]
+        errors = [row.error for row in rows if row.error is not None]
         if errors:
-            return f"{side} failed: {errors[-1]['message']}"
+            return f"{side} failed: {errors[-1].message}"
     kind = "rounds" if comparison.paired else "runs"
-    return f"{comparison.rounds} {kind}; at least {statistics.MINIMUM_ROUNDS} are needed"
+    return f"{comparison.rounds} {kind}; at least {verdicts.MINIMUM_ROUNDS} are needed"
 
 
 def _overall(
     cells_a: Mapping[str, list[Row]], cells_b: Mapping[str, list[Row]], shared: Sequence[str]
 ) -> Comparison:
-    return statistics.geometric_mean(
-        [
-            pair_rows(
-                [*cells_a[one], *cells_b[one]], cells_b[one][0]["config_id"], cells_a[one][0]["config_id"]
-            )
-            for one in shared
-        ]
+    sides = [(cells_a[cell], cells_b[cell]) for cell in shared]
+    return verdicts.geometric_mean(
+        [pair_rows([*a, *b], candidate=b[0].config_id, reference=a[0].config_id) for a, b in sides]
     )
 
 
@@ -232,7 +331,7 @@ def _notes(paired: bool, lines: Sequence[Line], only_a: int, only_b: int) -> lis
     if only_a or only_b:
         notes.append(f"left out: {only_a} configurations that only A has, {only_b} that only B has")
     if len(lines) >= MANY_VERDICTS:
-        wrong = 1.0 - statistics.VERDICT_CONFIDENCE
+        wrong = 1.0 - verdicts.VERDICT_CONFIDENCE
         notes.append(
             f"each of the {len(lines)} verdicts may be wrong by chance with probability up to {wrong:.2g}"
         )
@@ -298,18 +397,18 @@ def _print_spent(report: Report, console: Console) -> None:
     console.print(table)
 
 
-def _joule_words(found: Joules | None) -> tuple[str, ...]:
+def _joule_words(joules: Joules | None) -> tuple[str, ...]:
     """Run, mean power, net, common, EDP and ED²P with their units; empty where not all was metered."""
-    if found is None:
+    if joules is None:
         return ("",) * 6
-    values = (found.run, found.mean_watts, found.net, found.common, found.edp, found.ed2p)
+    values = (joules.run, joules.mean_watts, joules.net, joules.common, joules.edp, joules.ed2p)
     units = ("J", "W", "J", "J", "Js", "Js²")
     return tuple(
         "" if value is None else text.quantity(value, unit) for value, unit in zip(values, units, strict=True)
     )
 
 
-_ENERGY_WORDS = {statistics.FASTER: "takes less", statistics.SLOWER: "takes more"}
+_ENERGY_WORDS = {verdicts.FASTER: "takes less", verdicts.SLOWER: "takes more"}
 
 
 def _energy_table(report: Report) -> Table:
@@ -322,17 +421,21 @@ def _energy_table(report: Report) -> Table:
     for line in report.lines:
         if line.energy is not None:
             verdict = _ENERGY_WORDS.get(line.energy.verdict, line.energy.verdict)
-            joules = [text.quantity(one, "J") for one in (line.a_joules, line.b_joules)]
+            joules = [text.quantity(value, "J") for value in (line.a_joules, line.b_joules)]
             table.add_row(line.cell, *joules, *_figures(line.energy), verdict)
     return table
 
 
-def _figures(found: Comparison) -> tuple[str, str, str, str]:
+def _figures(comparison: Comparison) -> tuple[str, str, str, str]:
     """Ratio, interval, rounds and resolution, as far as there are any."""
-    ratio = "" if found.ratio is None else f"{found.ratio:.3f}"
-    bounds = "" if found.low is None or found.high is None else f"{found.low:.3f} … {found.high:.3f}"
-    resolution = found.resolution()
-    return ratio, bounds, str(found.rounds), "" if resolution is None else f"{100 * resolution:.1f} %"
+    ratio = "" if comparison.ratio is None else f"{comparison.ratio:.3f}"
+    bounds = (
+        ""
+        if comparison.low is None or comparison.high is None
+        else f"{comparison.low:.3f} … {comparison.high:.3f}"
+    )
+    resolution = comparison.resolution()
+    return ratio, bounds, str(comparison.rounds), "" if resolution is None else f"{100 * resolution:.1f} %"
 
 
 def _time(seconds: float | None) -> str:

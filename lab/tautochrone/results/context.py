@@ -6,32 +6,59 @@ It is kept in ``study.json`` next to the rows, so that ``tauto report`` writes t
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
 from tautochrone.errors import TautoError
-from tautochrone.report.analysis_types import Command, NotMeasured, Peer
-from tautochrone.store import Store
-from tautochrone.whole_file import write_whole
+from tautochrone.results.journal import write_whole
+from tautochrone.results.store import Store
 
 CONTEXT_FILE = "study.json"
+
+
+class Peer(msgspec.Struct, frozen=True, kw_only=True):
+    """A runtime that was measured beside ours, and the settings that it was given."""
+
+    runtime: str
+    name: str
+    version: str
+    wait_policies: tuple[str, ...]
+    schedules: tuple[str, ...] = ()
+    settings: str = ""  # "pinned with OMP_PLACES={0},{1}; hot team; no nested regions"
+
+
+class NotMeasured(msgspec.Struct, frozen=True, kw_only=True):
+    """Something a reader may look for and not find."""
+
+    what: str
+    why: str
+    remedy: str = ""
+
+
+class Command(msgspec.Struct, frozen=True, kw_only=True):
+    """A line that repeats the study or a part of it."""
+
+    label: str
+    text: str
 
 
 class StudyContext(msgspec.Struct, kw_only=True):
     """Everything that every study knows and its rows do not hold; a study adds its own fields."""
 
-    schema: str
-    command: str
+    schema: str = ""
+    command: str = ""
     folder: str = ""
     quick: bool = False
     peers: tuple[Peer, ...] = ()
     not_measured: tuple[NotMeasured, ...] = ()
     machine_advice: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
+    measured_factors: Mapping[str, Mapping[str, float]] = {}  # asked "1:4" → {"1": 3.97} as calibrated
+    measured_turns: Mapping[str, Mapping[str, float]] = {}  # asked "1:4" → {"1": 5e-5}, seconds
     idle_watts: tuple[float, ...] = ()  # of the machine that does nothing: before, between, after the runs
 
     @property
@@ -48,6 +75,17 @@ class StudyContext(msgspec.Struct, kw_only=True):
             Command(label="All rows as a table", text=f"tauto export {folder} --format csv"),
             Command(label="Compare with another result", text=f"tauto compare {folder} OTHER"),
         )
+
+    @property
+    def reported(self) -> dict[str, Any]:
+        """What every analysis tells of it, by the name of the analysis's field."""
+        return {
+            "peers": self.peers,
+            "not_measured": self.not_measured,
+            "commands": self.commands,
+            "advice": (*self.machine_advice, *self.notices),
+            "quick": self.quick,
+        }
 
 
 Context = TypeVar("Context", bound=StudyContext)

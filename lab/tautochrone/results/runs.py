@@ -5,15 +5,17 @@ from __future__ import annotations
 import statistics as plain
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
-from tautochrone import statistics
-from tautochrone.report.analysis_types import Ratio
-from tautochrone.row import SCREENING, Row
+import msgspec
+
+from tautochrone import verdicts
+from tautochrone.results.row import SCREENING, Row, seconds_of
+from tautochrone.verdicts import Ratio, as_ratio
 
 OURS = "tautochrone"
 NOT_MEASURED = Ratio(
-    value=None, low=None, high=None, confidence=None, rounds=0, verdict=statistics.NOT_MEASURED
+    value=None, low=None, high=None, confidence=None, rounds=0, verdict=verdicts.NOT_MEASURED
 )
 
 
@@ -35,7 +37,6 @@ class RunsOfOne:
 
     @property
     def schedule(self) -> str:
-        """The schedule's name in the runner."""
         return str(self.config["schedule"])
 
     @property
@@ -46,8 +47,17 @@ class RunsOfOne:
 
     @property
     def wait(self) -> str:
-        """The wait policy."""
         return str(self.config.get("wait") or "default")
+
+    @property
+    def detail(self) -> Mapping[str, Any]:
+        """What the runner printed of the last measured run beside its result."""
+        return self.last.detail if self.last is not None else {}
+
+    @property
+    def workers(self) -> Sequence[Mapping[str, Any]]:
+        """The threads of the last measured run, each with its share of the work."""
+        return (self.last.workers if self.last is not None else None) or ()
 
     @property
     def seconds(self) -> float | None:
@@ -68,15 +78,15 @@ class RunsOfOne:
 
     def add(self, row: Row) -> None:
         """One more run: an error, a screening or a measurement."""
-        if row["error"] is not None:
-            self.errors.append(str(row["error"]["message"]))
+        if row.error is not None:
+            self.errors.append(str(row.error.message))
             return
         self.rows.append(row)
-        if row.get("source") == SCREENING:
-            self.screened.append(float(row["seconds"]))
+        if row.source == SCREENING:
+            self.screened.append(seconds_of(row))
             self.last = self.last or row
         else:
-            self.by_round[int(row["round"])] = float(row["seconds"])
+            self.by_round[int(row.round)] = seconds_of(row)
             self.last = row
 
 
@@ -90,22 +100,21 @@ def ratio(candidate: RunsOfOne | None, reference: RunsOfOne | None) -> Ratio:
     """The paired comparison of two contenders; "not measured" where one is missing."""
     if candidate is None or reference is None:
         return NOT_MEASURED
-    return as_ratio(statistics.compare(pairs(candidate, reference)))
+    return as_ratio(verdicts.compare(pairs(candidate, reference)))
 
 
 def geometric_mean(cells: Sequence[tuple[RunsOfOne, RunsOfOne]]) -> Ratio:
     """The geometric mean of candidate / reference over cells, judged as one comparison."""
-    return as_ratio(statistics.geometric_mean([pairs(*cell) for cell in cells]))
+    return as_ratio(verdicts.geometric_mean([pairs(*cell) for cell in cells]))
 
 
-def as_ratio(comparison: statistics.Comparison) -> Ratio:
-    """A comparison in the report's terms: without a verdict there is no figure either."""
-    measured = comparison.verdict != statistics.NOT_MEASURED
-    return Ratio(
-        value=comparison.ratio if measured else None,
-        low=comparison.low,
-        high=comparison.high,
-        confidence=comparison.coverage,
-        rounds=comparison.rounds,
-        verdict=comparison.verdict,
-    )
+PeerRole = Literal["best", "default"]
+
+
+class PeerRatio(msgspec.Struct, frozen=True, kw_only=True):
+    """tautochrone with no settings, against one configuration of one peer in the same rounds."""
+
+    runtime: str
+    configuration: str  # label of the peer's configuration
+    role: PeerRole  # the peer's best in this cell, or what it does with no settings
+    ratio: Ratio

@@ -10,15 +10,25 @@ becomes an error when a check over several rows refuses it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from tautochrone import journal, row
-from tautochrone.clock import Clock, SystemClock, iso
 from tautochrone.errors import TautoError
-from tautochrone.row import MACHINE_SCHEMA, MEASURED, ROW_SCHEMA, STORE_SCHEMA, Row
+from tautochrone.results import journal
+from tautochrone.results.row import (
+    MACHINE_SCHEMA,
+    MEASURED,
+    ROW_SCHEMA,
+    STORE_SCHEMA,
+    Row,
+    as_record,
+    check,
+    iso,
+    read_row,
+)
 
 ROWS_FILE = "rows.jsonl"
 
@@ -33,6 +43,7 @@ class Store:
         self.path = path
         self.notices: list[str] = list(writer.notices) if writer else []
         self._records = records
+        self._rows = _rows_of(path, records)
         self._writer = writer
 
     @classmethod
@@ -43,26 +54,25 @@ class Store:
         plan_id: str,
         machine: Mapping[str, Any],
         fresh: bool = False,
-        clock: Clock | None = None,
+        now: datetime | None = None,
     ) -> Self:
         """Open `folder` for appending, creating it or going on from what it holds.
 
         With `fresh` the earlier rows are kept as ``rows.<when they were begun>.jsonl`` and a new file is
-        begun. TautoError: folder not writable, another process writes there, a line is broken, or the
-        rows there are of another schema, study, machine or plan.
+        begun; `now` is its date. TautoError: folder not writable, another process writes there, a line is
+        broken, or the rows there are of another schema, study, machine or plan.
         """
         path = Path(folder) / ROWS_FILE
         writer = journal.Journal.open(path, aside=_aside(path) if fresh else None)
         try:
             records = writer.records
             if not records:
-                now = (clock or SystemClock()).now()
                 writer.append(
                     {
                         "schema": STORE_SCHEMA,
                         "study": study,
                         "plan_id": plan_id,
-                        "created": iso(now),
+                        "created": iso(now or datetime.now(UTC)),
                         "tautochrone": version(),
                     }
                 )
@@ -98,7 +108,6 @@ class Store:
 
     @property
     def study(self) -> str:
-        """The study that was measured."""
         return str(self.header["study"])
 
     @property
@@ -119,12 +128,13 @@ class Store:
             raise ValueError(f"{self.path} is of another machine")
         self._writer.append({**record, "schema": MACHINE_SCHEMA})
 
-    def append(self, new: Mapping[str, Any]) -> None:
+    def append(self, new: Row) -> None:
         """Store a row; it is on the disk when this returns. ValueError for a row that breaks the schema."""
         if self._writer is None:
             raise ValueError(f"{self.path} was opened for reading")
-        row.check(new)
-        self._writer.append(new)
+        check(new)
+        self._writer.append(as_record(new))
+        self._rows[new.run] = new
 
     def rows(self, source: str | None = MEASURED) -> list[Row]:
         """The rows in the order of their runs; each run once, in its last state.
@@ -132,15 +142,11 @@ class Store:
         `source` is ``measured`` (the default: rows that only chose finalists are not results),
         ``screening``, or None for all of them.
         """
-        latest: dict[str, Row] = {}
-        for record in self._records:
-            if record["schema"] == ROW_SCHEMA:
-                latest[record["run"]] = record
-        return [one for one in latest.values() if source is None or one.get("source", MEASURED) == source]
+        return [row for row in self._rows.values() if source is None or row.source == source]
 
     def completed(self, source: str = MEASURED) -> set[tuple[str, int]]:
         """The (config_id, round) that need not be run again. Runs that ended in an error are tried again."""
-        return {(one["config_id"], one["round"]) for one in self.rows(source) if one["error"] is None}
+        return {(row.config_id, row.round) for row in self.rows(source) if row.error is None}
 
     def close(self) -> None:
         """Let the lock go. Closing twice, or a store that was opened for reading, is allowed."""
@@ -170,8 +176,9 @@ def _aside(path: Path) -> Any:
     def name(records: list[dict[str, Any]]) -> Path:
         begun = str(records[0].get("created", "earlier")) if records else "earlier"
         stamp = "".join(letter for letter in begun if letter.isalnum())
-        candidates = (f"rows.{stamp}{suffix}.jsonl" for suffix in ("", *(f"-{n}" for n in range(2, 1000))))
-        return next(path.with_name(one) for one in candidates if not path.with_name(one).exists())
+        suffixes = ("", *(f"-{n}" for n in range(2, 1000)))
+        places = (path.with_name(f"rows.{stamp}{suffix}.jsonl") for suffix in suffixes)
+        return next(place for place in places if not place.exists())
 
     return name
 
@@ -180,11 +187,27 @@ def _check_schemas(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
     for number, record in enumerate(records, start=1):
         expected = (STORE_SCHEMA,) if number == 1 else (ROW_SCHEMA, MACHINE_SCHEMA)
         if record.get("schema") not in expected:
-            found, wanted = record.get("schema"), " or ".join(expected)
+            schema, wanted = record.get("schema"), " or ".join(expected)
             raise TautoError(
-                f"line {number} of {path} has schema {found!r}; expected {wanted}",
+                f"line {number} of {path} has schema {schema!r}; expected {wanted}",
                 "Use the version of tautochrone that wrote it, or name another folder with --output",
             )
+
+
+def _rows_of(path: Path, records: Iterable[Mapping[str, Any]]) -> dict[str, Row]:
+    """Each run in its last state. TautoError, with its line, for a row that is none."""
+    rows: dict[str, Row] = {}
+    for number, record in enumerate(records, start=1):
+        if record["schema"] == ROW_SCHEMA:
+            try:
+                row = read_row(record)
+            except ValueError as error:  # msgspec's is one
+                raise TautoError(
+                    f"line {number} of {path} is not a row: {error}",
+                    "Restore the file from a copy, or name another folder with --output",
+                ) from error
+            rows[row.run] = row
+    return rows
 
 
 def _refuse_other_results(
@@ -194,10 +217,10 @@ def _refuse_other_results(
     header = records[0]
     if header.get("study") != study:
         raise TautoError(f"{path} holds the study {header.get('study')!r}, not {study!r}", remedy)
-    known = next((one for one in records if one["schema"] == MACHINE_SCHEMA), machine)
+    known = next((record for record in records if record["schema"] == MACHINE_SCHEMA), machine)
     if known.get("machine") != machine.get("machine"):
-        found, here = known.get("machine"), machine.get("machine")
-        raise TautoError(f"{path} was measured on machine {found}; this is machine {here}", remedy)
+        theirs, ours = known.get("machine"), machine.get("machine")
+        raise TautoError(f"{path} was measured on machine {theirs}; this is machine {ours}", remedy)
     if header.get("plan_id") != plan_id:
         raise TautoError(
             f"{path} was measured with other settings (plan {header.get('plan_id')}, now plan {plan_id}): "

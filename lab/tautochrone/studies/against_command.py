@@ -12,15 +12,15 @@ from rich.console import Console
 from rich.table import Table
 
 from tautochrone import report
-from tautochrone.against.matching import KINDS, NEAR_BEST, Agreement, Errors, Predicted, compare
 from tautochrone.errors import TautoError
-from tautochrone.report.analysis_types import Command
-from tautochrone.report.simulated.analysis_types import Axis, ErrorLine, LineChart, SimulatedAnalysis
-from tautochrone.report.text import percent
+from tautochrone.results import context as contexts
+from tautochrone.results.context import Command
+from tautochrone.results.store import Store
+from tautochrone.simulator.findings import Axis, ErrorLine, LineChart, SimulatedAnalysis
 from tautochrone.simulator.measured_machine import typical_record
-from tautochrone.store import Store
-from tautochrone.studies import context as contexts
-from tautochrone.studies.loop.context import LoopContext
+from tautochrone.studies.against_matching import KINDS, NEAR_BEST, Agreement, Predicted, compare
+from tautochrone.studies.loop.findings import LoopContext
+from tautochrone.text import percent
 
 _X = {
     "loop": Axis(field="x", title="order of the matrix", logarithmic=True),
@@ -56,7 +56,7 @@ def run_against_command(study: str, folder: Path, output: Path | None, json: boo
     command = Command(
         label="The same again", text=shlex.join(["tauto", "simulate", study, "--against", str(folder)])
     )
-    report.write(rows, store.machine, path, study=study, extra=_analysis(found, command))
+    report.write(rows, store.machine, path, _analysis(found, command), study=study)
     console.print(f"The report: {path}", soft_wrap=True, highlight=False)
     return 0
 
@@ -64,7 +64,9 @@ def run_against_command(study: str, folder: Path, output: Path | None, json: boo
 def as_dict(found: Agreement) -> dict[str, object]:
     """The whole comparison as plain values; each prediction with its error."""
     plain: dict[str, object] = msgspec.to_builtins(found)
-    plain["predicted"] = [msgspec.to_builtins(one) | {"error": one.error} for one in found.predicted]
+    plain["predicted"] = [
+        msgspec.to_builtins(prediction) | {"error": prediction.error} for prediction in found.predicted
+    ]
     return plain
 
 
@@ -103,22 +105,17 @@ def _table(found: Agreement) -> Table:
         table.add_column(name)
     for name in ("runs of", "median error", "90 %", "bias"):
         table.add_column(name, justify="right")
-    for one in (*found.groups, found.together):
-        table.add_row(
-            one.runtime, one.schedule, str(one.count), percent(one.median), percent(one.p90), _signed(one)
-        )
+    for group in (*found.groups, found.together):
+        figures = percent(group.median), percent(group.p90), f"{100 * group.bias:+.1f} %"
+        table.add_row(group.runtime, group.schedule, str(group.count), *figures)
     return table
-
-
-def _signed(one: Errors) -> str:
-    return f"{100 * one.bias:+.1f} %"
 
 
 def _analysis(found: Agreement, command: Command) -> SimulatedAnalysis:
     situations: list[Mapping[str, float]] = []
-    for one in found.predicted:
-        if one.emulated not in situations:
-            situations.append(one.emulated)
+    for prediction in found.predicted:
+        if prediction.emulated not in situations:
+            situations.append(prediction.emulated)
     situations.sort(key=lambda state: (len(state), sorted(state.items())))
     return SimulatedAnalysis(
         verdict_sentences=tuple(sentences(found)),
@@ -128,14 +125,14 @@ def _analysis(found: Agreement, command: Command) -> SimulatedAnalysis:
         situations=tuple(situations),
         errors=tuple(
             ErrorLine(
-                runtime=one.runtime,
-                schedule=one.schedule,
-                count=one.count,
-                median=one.median,
-                p90=one.p90,
-                bias=one.bias,
+                runtime=group.runtime,
+                schedule=group.schedule,
+                count=group.count,
+                median=group.median,
+                p90=group.p90,
+                bias=group.bias,
             )
-            for one in found.groups
+            for group in found.groups
         ),
         commands=(command,),
     )
@@ -144,8 +141,10 @@ def _analysis(found: Agreement, command: Command) -> SimulatedAnalysis:
 def _charts(found: Agreement, situations: Sequence[Mapping[str, float]]) -> tuple[LineChart, ...]:
     """One chart a workload; of each runtime the configuration that was measured in most cells."""
     workloads: dict[str, list[Predicted]] = {}
-    for one in found.predicted:
-        workloads.setdefault("" if found.study == "loop" else one.cell.split()[0], []).append(one)
+    for prediction in found.predicted:
+        workloads.setdefault("" if found.study == "loop" else prediction.cell.split()[0], []).append(
+            prediction
+        )
     return tuple(
         _chart(found, name, number, _representative(part), situations)
         for number, (name, part) in enumerate(workloads.items())
@@ -154,19 +153,25 @@ def _charts(found: Agreement, situations: Sequence[Mapping[str, float]]) -> tupl
 
 def _representative(part: Sequence[Predicted]) -> list[Predicted]:
     cells: dict[tuple[str, str], int] = {}
-    for one in part:
-        cells[(one.runtime, _way(one))] = cells.get((one.runtime, _way(one)), 0) + 1
+    for prediction in part:
+        cells[(prediction.runtime, _way(prediction))] = (
+            cells.get((prediction.runtime, _way(prediction)), 0) + 1
+        )
     chosen: dict[str, str] = {}
     for (runtime, way), count in cells.items():
         if runtime not in chosen or count > cells[(runtime, chosen[runtime])]:
             chosen[runtime] = way
-    kept = [one for one in part if _way(one) == chosen[one.runtime]]
-    return sorted(kept, key=lambda one: (one.runtime, sorted(one.emulated.items()), one.x))
+    kept = [prediction for prediction in part if _way(prediction) == chosen[prediction.runtime]]
+    return sorted(
+        kept, key=lambda prediction: (prediction.runtime, sorted(prediction.emulated.items()), prediction.x)
+    )
 
 
-def _way(one: Predicted) -> str:
+def _way(prediction: Predicted) -> str:
     """The label without the number of threads, which is the axis."""
-    return ", ".join(word for word in one.label.split(", ") if not word.endswith(("thread", "threads")))
+    return ", ".join(
+        word for word in prediction.label.split(", ") if not word.endswith(("thread", "threads"))
+    )
 
 
 def _chart(
@@ -176,14 +181,14 @@ def _chart(
     chosen: Sequence[Predicted],
     situations: Sequence[Mapping[str, float]],
 ) -> LineChart:
-    def record(one: Predicted, seconds: float) -> dict[str, object]:
+    def record(prediction: Predicted, seconds: float) -> dict[str, object]:
         return {
-            "runtime": one.runtime,
-            "label": one.label,
-            "x": one.x,
+            "runtime": prediction.runtime,
+            "label": prediction.label,
+            "x": prediction.x,
             "y": seconds,
             "seconds": seconds,
-            "situation": list(situations).index(one.emulated),
+            "situation": list(situations).index(prediction.emulated),
         }
 
     of_what = f", tasks/bytes {workload}" if workload else ""
@@ -197,6 +202,6 @@ def _chart(
         ),
         x=_X[found.study],
         y=_TIME,
-        records=tuple(record(one, one.measured_seconds) for one in chosen),
-        beside=tuple(record(one, one.simulated_seconds) for one in chosen),
+        records=tuple(record(prediction, prediction.measured_seconds) for prediction in chosen),
+        beside=tuple(record(prediction, prediction.simulated_seconds) for prediction in chosen),
     )

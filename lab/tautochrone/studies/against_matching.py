@@ -10,11 +10,11 @@ import msgspec
 import numpy
 
 from tautochrone.errors import TautoError
-from tautochrone.row import Row
+from tautochrone.results.row import Row
+from tautochrone.results.runs import RunsOfOne
 from tautochrone.simulator import engine
 from tautochrone.simulator.machines import Machine
 from tautochrone.simulator.measured_machine import measured_machine, placement_of, with_slow_cores
-from tautochrone.studies.contenders import RunsOfOne
 from tautochrone.studies.loop.configurations import label as loop_label
 from tautochrone.studies.mapreduce.configurations import label as mapreduce_label
 
@@ -121,8 +121,11 @@ def mapreduce_request(config: Config, machine: Machine) -> dict[str, Any] | None
         "tautochrone": ("adaptive",),
     }
     threads = int(config["threads"])
-    cores = sum(kind["cores"] * kind.get("hardware_threads_per_core", 1) for kind in machine["kind"])
-    if schedule not in modelled.get(runtime, ()) or threads > cores or config.get("wait") == "passive":
+    if (
+        schedule not in modelled.get(runtime, ())
+        or threads > machine.hardware_threads
+        or config.get("wait") == "passive"
+    ):
         return None
     request = {
         "study": "mapreduce",
@@ -132,14 +135,6 @@ def mapreduce_request(config: Config, machine: Machine) -> dict[str, Any] | None
         "runtime": "tbb" if runtime == "stdpar" else runtime,
     }
     return request | ({"schedule": schedule} if runtime == "openmp" else {})
-
-
-def _loop_label(one: RunsOfOne) -> str:
-    return loop_label(one.peer, one.schedule, one.chunk, str(one.config["placement"]), one.wait)
-
-
-def _mapreduce_label(one: RunsOfOne) -> str:
-    return mapreduce_label(one.peer, one.schedule, one.chunk, int(one.config["threads"]), one.wait)
 
 
 class Kind(msgspec.Struct, frozen=True):
@@ -155,14 +150,18 @@ class Kind(msgspec.Struct, frozen=True):
 KINDS: Mapping[str, Kind] = {
     "loop": Kind(
         loop_request,
-        _loop_label,
+        lambda runs: loop_label(
+            runs.peer, runs.schedule, runs.chunk, str(runs.config["placement"]), runs.wait
+        ),
         lambda config: (int(config["size"]),),
         lambda config: float(config["size"]),
         lambda config: int(config["size"]) >= LEAST_SIZE,
     ),
     "mapreduce": Kind(
         mapreduce_request,
-        _mapreduce_label,
+        lambda runs: mapreduce_label(
+            runs.peer, runs.schedule, runs.chunk, int(runs.config["threads"]), runs.wait
+        ),
         lambda config: (int(config["tasks"]), int(config["bytes"])),
         lambda config: float(config["threads"]),
         lambda config: True,
@@ -191,29 +190,32 @@ def compare(
             f"Name a folder that tauto study {study} has written",
         )
     left_out: dict[str, int] = {}
-    asked: dict[tuple[tuple[str, float], ...], list[tuple[RunsOfOne, dict[str, Any]]]] = {}
+    asked: dict[tuple[tuple[str, float], ...], list[tuple[RunsOfOne, float, dict[str, Any]]]] = {}
     slowed: dict[tuple[tuple[str, float], ...], Machine] = {}
-    for one in contenders:
-        state = _state(one.config)
+    for contender in contenders:
+        measured = contender.any_seconds
+        if measured is None:
+            continue
+        state = _state(contender.config)
         if state not in slowed:
             slowed[state] = with_slow_cores(
                 machine, _reached(state, factors or {}), (turns or {}).get(_asked(state))
             )
-        request = kind.request(one.config, slowed[state])
+        request = kind.request(contender.config, slowed[state])
         if request is None:
-            words = f"{one.peer} {one.schedule}"
+            words = f"{contender.peer} {contender.schedule}"
             left_out[words] = left_out.get(words, 0) + 1
         else:
-            asked.setdefault(state, []).append((one, request))
+            asked.setdefault(state, []).append((contender, measured, request))
     answers = engine.simulate_many(
-        [(slowed[state], [request for _, request in pairs]) for state, pairs in asked.items()]
+        [(slowed[state], [request for _, _, request in runs]) for state, runs in asked.items()]
     )
     predicted = tuple(
-        _predicted(kind, one, float(row["seconds"]))
-        for pairs, answered in zip(asked.values(), answers, strict=True)
-        for (one, _), row in zip(pairs, answered, strict=True)
+        _predicted(kind, contender, measured, float(row["seconds"]))
+        for runs, answered in zip(asked.values(), answers, strict=True)
+        for (contender, measured, _), row in zip(runs, answered, strict=True)
     )
-    return summary(study, str(machine["name"]), predicted, left_out)
+    return summary(study, machine.name, predicted, left_out)
 
 
 def summary(
@@ -226,10 +228,10 @@ def summary(
         )
     groups: dict[tuple[str, str], list[Predicted]] = {}
     cells: dict[str, list[Predicted]] = {}
-    for one in predicted:
-        groups.setdefault((one.runtime, one.schedule), []).append(one)
-        cells.setdefault(one.cell, []).append(one)
-    reported = [one for one in predicted if one.rounds > 0]
+    for prediction in predicted:
+        groups.setdefault((prediction.runtime, prediction.schedule), []).append(prediction)
+        cells.setdefault(prediction.cell, []).append(prediction)
+    reported = [prediction for prediction in predicted if prediction.rounds > 0]
     return Agreement(
         study=study,
         machine_name=machine_name,
@@ -246,8 +248,8 @@ def summary(
 
 def names_the_best(cell: Sequence[Predicted]) -> bool:
     """True where what is fastest in the simulation is within 5 % of what is fastest in the measurement."""
-    named = min(cell, key=lambda one: one.simulated_seconds)
-    return named.measured_seconds <= (1 + NEAR_BEST) * min(one.measured_seconds for one in cell)
+    named = min(cell, key=lambda prediction: prediction.simulated_seconds)
+    return named.measured_seconds <= (1 + NEAR_BEST) * min(prediction.measured_seconds for prediction in cell)
 
 
 def _repeated(cells: Iterable[Sequence[Predicted]]) -> Repeated | None:
@@ -255,7 +257,7 @@ def _repeated(cells: Iterable[Sequence[Predicted]]) -> Repeated | None:
     sizes: list[float] = []
     counted = near_best = 0
     for cell in cells:
-        pairs = [one.halves for one in cell if one.halves is not None]
+        pairs = [prediction.halves for prediction in cell if prediction.halves is not None]
         if not pairs:
             continue
         sizes += [abs(even / odd - 1) for odd, even in pairs]
@@ -275,7 +277,7 @@ def _repeated(cells: Iterable[Sequence[Predicted]]) -> Repeated | None:
 
 def errors(runtime: str, schedule: str, found: Sequence[Predicted]) -> Errors:
     """Median and 90th percentile of the absolute relative errors, and the signed median."""
-    sizes = sorted(abs(one.error) for one in found)
+    sizes = sorted(abs(prediction.error) for prediction in found)
     return Errors(
         runtime=runtime,
         schedule=schedule,
@@ -283,18 +285,18 @@ def errors(runtime: str, schedule: str, found: Sequence[Predicted]) -> Errors:
         measured_seconds=found[0].measured_seconds if len(found) == 1 else None,
         median=plain.median(sizes),
         p90=float(numpy.quantile(sizes, 0.9)),
-        bias=plain.median(one.error for one in found),
+        bias=plain.median(prediction.error for prediction in found),
     )
 
 
 def _contenders(rows: Iterable[Row], kind: Kind) -> list[RunsOfOne]:
     found: dict[object, RunsOfOne] = {}
     for row in rows:
-        config = row["config"]
+        config = row.config
         if kind.counts(config):
-            key = (_state(config), kind.cell(config), row["config_id"])
+            key = (_state(config), kind.cell(config), row.config_id)
             found.setdefault(key, RunsOfOne(config)).add(row)
-    return [one for one in found.values() if one.any_seconds is not None]
+    return [runs for runs in found.values() if runs.any_seconds is not None]
 
 
 def _state(config: Config) -> tuple[tuple[str, float], ...]:
@@ -312,9 +314,7 @@ def _reached(
     return {cpu: known.get(cpu, factor) for cpu, factor in state}
 
 
-def _predicted(kind: Kind, one: RunsOfOne, simulated: float) -> Predicted:
-    measured = one.any_seconds
-    assert measured is not None
+def _predicted(kind: Kind, one: RunsOfOne, measured: float, simulated: float) -> Predicted:
     points = one.points
     state = _asked(_state(one.config))
     return Predicted(

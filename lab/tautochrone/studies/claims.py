@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import msgspec
 
-from tautochrone.published import PUBLISHED
+from tautochrone.report.analysis import Claim
 from tautochrone.simulator import engine, machines
 from tautochrone.simulator.machines import Machine
 
@@ -28,27 +27,43 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     note: str = ""
 
 
+class Statement(msgspec.Struct, frozen=True):
+    """A published claim: what it says, and how near is near; empty where nothing is simulated."""
+
+    says: str
+    tolerance: str = ""
+
+
 class Family(msgspec.Struct, frozen=True):
-    """The claims of one published study: the machine that they are simulated on, and how near is near."""
+    """The claims of one published study, by id, and the machine that they are simulated on."""
 
     machine: str
-    tolerance: Mapping[str, str]
+    statements: Mapping[str, Statement]
 
-    def verdict(self, id: str, ours: str, holds: bool | None, note: str = "") -> Verdict:
+    def measured(self, id: str, ours: str, holds: bool | None = None, note: str = "") -> Claim:
+        """One of them, as a study's own rows show it; ``holds`` is None where they do not tell."""
+        return Claim(id=id, published=self.statements[id].says, ours=ours, holds=holds, note=note)
+
+    def simulated(self, id: str, ours: str, holds: bool | None, note: str = "") -> Verdict:
         """One of them, as the simulation shows it."""
         return Verdict(
             id=id,
-            published=PUBLISHED[id],
+            published=self.statements[id].says,
             ours=ours,
             source=f"simulated on {self.machine}",
             holds=holds,
-            tolerance=self.tolerance[id],
+            tolerance=self.statements[id].tolerance,
             command=f"tauto claims --only {id}",
             note=note,
         )
 
 
 Judge = Callable[[Machine], bool]
+
+
+def within(limits: tuple[float, float], value: float) -> bool:
+    """Whether a figure lies between two, both ends in."""
+    return limits[0] <= value <= limits[1]
 
 
 class Knob(msgspec.Struct, frozen=True):
@@ -62,19 +77,15 @@ class Knob(msgspec.Struct, frozen=True):
     def values(self) -> list[float]:
         """The range in equal steps, both ends in it: fine enough for a claim that holds in a tenth of it."""
         found = [self.low + (self.high - self.low) * step / _STEPS for step in range(_STEPS + 1)]
-        return sorted({round(one) for one in found}) if self.whole else found
+        return sorted({round(value) for value in found}) if self.whole else found
 
 
 def sensitivity(machine: Machine, knobs: Sequence[Knob], holds: Judge) -> str:
     """Which parameter, moved alone within its published range, would make a claim hold that does not."""
     tried: list[str] = []
     for knob in knobs:
-        working: list[bool] = []
         values = knob.values()
-        for value in values:
-            changed = machines.change(machine, [])
-            machines.set_value(changed, knob.path, value)
-            working.append(holds(changed))
+        working = [holds(machines.with_values(machine, {knob.path: value})) for value in values]
         if any(working):
             where = _spans(values, working)
             return f"it would hold with {knob.path} = {where} (published: {knob.low:g} to {knob.high:g})"
@@ -93,11 +104,9 @@ def _spans(values: Sequence[float], working: Sequence[bool]) -> str:
     return " or ".join(found)
 
 
-def rows(machine: Machine, requests: Sequence[dict[str, Any]]) -> list[engine.Row]:
-    """Rows of requests on a machine."""
+def rows(machine: Machine, requests: Sequence[engine.Request]) -> list[engine.Row]:
     return engine.simulate(machine, requests)
 
 
 def percent(value: float) -> str:
-    """A share for people."""
     return f"{100 * value:.0f} %" if abs(value) >= 0.1 else f"{100 * value:.1f} %"

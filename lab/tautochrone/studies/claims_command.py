@@ -5,22 +5,28 @@ from __future__ import annotations
 import json as json_module
 import sys
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from tautochrone.claims import loop, mapreduce, nbody, power
-from tautochrone.claims.measured import beside, measured_claims, measured_here
-from tautochrone.claims.verdict import Verdict
 from tautochrone.errors import TautoError
+from tautochrone.options import Option
+from tautochrone.studies.claims import Verdict
+from tautochrone.studies.claims_measured import beside, measured_claims, measured_here
+from tautochrone.studies.loop import claims as loop
+from tautochrone.studies.mapreduce import claims as mapreduce
+from tautochrone.studies.nbody import claims as nbody
+from tautochrone.studies.power import claims as power
 
 FAMILIES: dict[str, Callable[[], list[Verdict]]] = {
-    "H": loop.verdicts,
-    "M": mapreduce.verdicts,
-    "P": power.verdicts,
-    "N": nbody.verdicts,
+    "H": loop.simulated,
+    "M": mapreduce.simulated,
+    "P": power.simulated,
+    "N": nbody.simulated,
 }
 IDS: tuple[str, ...] = tuple(
     f"{family}{number}"
@@ -32,9 +38,12 @@ IDS: tuple[str, ...] = tuple(
 def judge(wanted: Collection[str] = IDS) -> list[Verdict]:
     """What the simulator shows of these claims, in their order."""
     found = [
-        one for family in FAMILIES if any(id[0] == family for id in wanted) for one in FAMILIES[family]()
+        verdict
+        for family in FAMILIES
+        if any(id[0] == family for id in wanted)
+        for verdict in FAMILIES[family]()
     ]
-    return [one for one in found if one.id in wanted]
+    return [verdict for verdict in found if verdict.id in wanted]
 
 
 def wanted_ids(only: str) -> set[str]:
@@ -52,13 +61,43 @@ def wanted_ids(only: str) -> set[str]:
     return wanted or set(IDS)
 
 
-def run_claims_command(json: bool, only: str, measured: Sequence[Path] | None, console: Console) -> int:
-    """Print the table, or the list as JSON.
+@dataclass(frozen=True)
+class ClaimsRequest:
+    """Every published claim: what it says, what is shown of it here, and whether it holds.
 
-    ``measured``: folders of studies whose rows decide what no simulation can; None: those in the usual place.
-    """
+    Claims are simulated on the published machines. What only a measurement can decide, such as programs that
+    agree to the last bit, is taken from the studies that were measured here.
+
+    \b
+    Examples:
+      tauto claims
+      tauto claims --only H3,H6
+      tauto claims --only N --measured results/nbody
+      tauto claims --json > claims.json
+    """  # noqa: D301
+
+    json: Annotated[bool, Option("Print the list as JSON.")] = False
+    only: Annotated[str, Option("Only these: H3,M4, or a family: N.", "ID,…")] = ""
+    measured: Annotated[
+        tuple[str, ...],
+        Option(
+            "A measured study, to decide what no simulation can; may be given several times. "
+            "Default: the studies in tautochrone-results, where there are any.",
+            "FOLDER",
+            many=True,
+        ),
+    ] = ()
+
+    def run(self) -> int:
+        """Print the table, or the list as JSON; 0."""
+        return run_claims_command(self, Console())
+
+
+def run_claims_command(request: ClaimsRequest, console: Console) -> int:
+    """Print the table, or the list as JSON."""
+    only, json, measured = request.only, request.json, [Path(folder) for folder in request.measured]
     wanted = wanted_ids(only)
-    if measured is None:
+    if not measured:
         decided = measured_here(lambda words: print(words, file=sys.stderr))
     else:
         decided = measured_claims(measured)
@@ -66,9 +105,9 @@ def run_claims_command(json: bool, only: str, measured: Sequence[Path] | None, c
     if json:
         print(json_module.dumps(msgspec.to_builtins(found), ensure_ascii=False, indent=1))
         return 0
-    if _names_claims(only):
-        for one in found:
-            console.print(_details(one))
+    if any(name.strip().upper() in IDS for name in only.split(",")):  # single claims, not all or a family
+        for verdict in found:
+            console.print(_details(verdict))
             console.print()
     else:
         console.print(_table(found))
@@ -77,15 +116,10 @@ def run_claims_command(json: bool, only: str, measured: Sequence[Path] | None, c
     return 0
 
 
-def _names_claims(only: str) -> bool:
-    """True where single claims were named, not all or a family."""
-    return any(name.strip().upper() in IDS for name in only.split(","))
-
-
 def summary(found: Sequence[Verdict]) -> str:
     """How many hold, and which do not."""
-    failed = [one.id for one in found if one.holds is False]
-    open_ones = [one.id for one in found if one.holds is None]
+    failed = [verdict.id for verdict in found if verdict.holds is False]
+    open_ones = [verdict.id for verdict in found if verdict.holds is None]
     held = len(found) - len(failed) - len(open_ones)
     parts = [f"{held} of {len(found)} claims hold"]
     if failed:
@@ -96,33 +130,32 @@ def summary(found: Sequence[Verdict]) -> str:
 
 
 def _table(found: Sequence[Verdict]) -> Table:
-    """A line a claim, cut to the width of the terminal."""
     table = Table(box=None, pad_edge=False)
     table.add_column("claim", no_wrap=True, min_width=5)
     table.add_column("holds", no_wrap=True, min_width=5)
     table.add_column("what is shown here", no_wrap=True, overflow="ellipsis", ratio=1)
-    for one in found:
-        table.add_row(one.id, _HOLDS[one.holds], one.ours)
+    for verdict in found:
+        table.add_row(verdict.id, _HOLDS[verdict.holds], verdict.ours)
     return table
 
 
 _HOLDS = {True: "yes", False: "NO", None: "open"}
 
 
-def _details(one: Verdict) -> Table:
+def _details(verdict: Verdict) -> Table:
     """All that is known of one claim."""
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column("", no_wrap=True, min_width=9)
     table.add_column("", overflow="fold", ratio=1)
     lines = {
-        "claim": one.id,
-        "published": one.published,
-        "ours": one.ours,
-        "holds": _HOLDS[one.holds],
-        "tolerance": one.tolerance,
-        "source": one.source,
-        "shown by": one.command,
-        "note": one.note,
+        "claim": verdict.id,
+        "published": verdict.published,
+        "ours": verdict.ours,
+        "holds": _HOLDS[verdict.holds],
+        "tolerance": verdict.tolerance,
+        "source": verdict.source,
+        "shown by": verdict.command,
+        "note": verdict.note,
     }
     for name, words in lines.items():
         if words:

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import msgspec
 
-from tautochrone.claims.verdict import Verdict
 from tautochrone.errors import TautoError
-from tautochrone.report.analysis_types import Claim
-from tautochrone.store import ROWS_FILE, Store
-from tautochrone.studies import STUDIES
-from tautochrone.studies.concluding import analyser
+from tautochrone.report.analysis import Claim
+from tautochrone.results.store import ROWS_FILE, Store
+from tautochrone.studies import STUDIES, study_named
+from tautochrone.studies.claims import Verdict
 
 RESULTS = Path("tautochrone-results")
 _WORDS = {True: "it holds", False: "it does not hold"}
@@ -47,20 +46,23 @@ def measured_claims(folders: Sequence[Path]) -> dict[str, Measured]:
     found: dict[str, Measured] = {}
     for folder in folders:
         with Store.read(folder) as store:
-            analyse = analyser(store.study) if store.study in STUDIES else None
-            if analyse is None:
+            if store.study not in STUDIES:
                 raise TautoError(
                     f"{folder} holds the study {store.study!r}, which judges no claim",
                     f"Name folders of these studies: {', '.join(STUDIES)}",
                 )
-            decided = [one for one in analyse(store).claims if one.holds is not None]
-            found |= {one.id: Measured(one, store.study, folder) for one in decided}
+            decided = [
+                claim for claim in study_named(store.study).stored(store).claims if claim.holds is not None
+            ]
+            found |= {claim.id: Measured(claim, store.study, folder) for claim in decided}
     return found
 
 
 def beside(verdicts: Sequence[Verdict], measured: dict[str, Measured]) -> list[Verdict]:
     """Verdicts with what was measured: it decides where no simulation can, and is in the note elsewhere."""
-    return [_beside(one, measured[one.id]) if one.id in measured else one for one in verdicts]
+    return [
+        _beside(verdict, measured[verdict.id]) if verdict.id in measured else verdict for verdict in verdicts
+    ]
 
 
 def _beside(simulated: Verdict, found: Measured) -> Verdict:

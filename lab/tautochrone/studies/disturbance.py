@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tautochrone.report import text
-from tautochrone.row import Row
+from tautochrone import text
+from tautochrone.results.row import Row
 
 RESTLESS = 0.05
 """Share of the CPU time that others may take before a verdict on who waits for whom is doubted."""
@@ -21,10 +21,10 @@ def others_share(rows: Iterable[Row], machine: Mapping[str, Any]) -> float | Non
     cpus = len(machine.get("cpus") or ()) or 1
     taken = there = 0.0
     for row in rows:
-        if row.get("others_cpu_seconds") is None or row["config"].get("emulated"):
+        if row.others_cpu_seconds is None or row.config.get("emulated"):
             continue
-        taken += float(row["others_cpu_seconds"]) + float(row.get("steal_seconds") or 0.0)
-        there += cpus * float(row["elapsed_seconds"] or 0.0)
+        taken += float(row.others_cpu_seconds) + float(row.steal_seconds or 0.0)
+        there += cpus * float(row.elapsed_seconds or 0.0)
     return taken / there if there else None
 
 

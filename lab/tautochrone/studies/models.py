@@ -30,45 +30,10 @@ def bound_seconds(fast_seconds: float, slow_seconds: float) -> float:
     return fast_seconds * slow_seconds / (fast_seconds + slow_seconds)
 
 
-def bound_speedup(sequential_seconds: float, fast_seconds: float, slow_seconds: float) -> float:
-    """S = T_seq (T_P + T_E) / (T_P T_E), the speed-up over one fast core that T* allows (claim H4).
-
-    It can be passed only where more cores bring more cache or bandwidth than either group had alone.
-    """
-    _positive(sequential_seconds=sequential_seconds)
-    return sequential_seconds / bound_seconds(fast_seconds, slow_seconds)
-
-
-def ideal_seconds(work: float, speeds: Sequence[float]) -> float:
-    """W / Σ s_i: no core ever waits and nothing is lost to the schedule."""
-    _check_speeds(speeds)
-    _positive(work=work)
-    return work / math.fsum(speeds)
-
-
 def ideal_seconds_from_times_alone(seconds_alone: Sequence[float]) -> float:
-    """:func:`ideal_seconds` from T_i, the times of the whole loop on each core alone: 1 / Σ (1/T_i)."""
-    for seconds in seconds_alone:
-        _positive(seconds_alone=seconds)
-    return ideal_seconds(1.0, [1.0 / seconds for seconds in seconds_alone])
-
-
-def equal_static_seconds(work: float, speeds: Sequence[float]) -> float:
-    """(W / n) / min s_i: equal ranges, so that all wait for the slowest core."""
-    _check_speeds(speeds)
-    _positive(work=work)
-    return work / len(speeds) / min(speeds)
-
-
-def fast_only_seconds(work: float, fast_speed: float, fast_count: int) -> float:
-    """W / (P s_P): the slow cores are left out."""
-    _positive(work=work, fast_speed=fast_speed, fast_count=fast_count)
-    return work / (fast_speed * fast_count)
-
-
-def headroom_over_equal_static(speeds: Sequence[float]) -> float:
-    """Σ s_i / (n min s_i): how many times faster than equal ranges a perfect schedule would be."""
-    return equal_static_seconds(1.0, speeds) / ideal_seconds(1.0, speeds)
+    """1 / Σ (1/T_i): no core ever waits and nothing is lost to the schedule."""
+    _check_times(seconds_alone)
+    return 1.0 / math.fsum(1.0 / seconds for seconds in seconds_alone)
 
 
 def equal_split_threshold(fast_count: int, slow_count: int) -> float:
@@ -78,12 +43,6 @@ def equal_split_threshold(fast_count: int, slow_count: int) -> float:
     """
     _positive(fast_count=fast_count, slow_count=slow_count)
     return 1.0 + slow_count / fast_count
-
-
-def equal_split_loses(fast_speed: float, slow_speed: float, fast_count: int, slow_count: int) -> bool:
-    """True where adding the slow cores makes a loop with equal ranges slower: s_P/s_E > 1 + E/P."""
-    _positive(fast_speed=fast_speed, slow_speed=slow_speed)
-    return fast_speed / slow_speed > equal_split_threshold(fast_count, slow_count)
 
 
 def slow_cores_worth_one_fast(
@@ -104,10 +63,7 @@ def whole_tasks_seconds(tasks: int, seconds_alone: Sequence[float]) -> float:
     tasks-th smallest of all these moments. O(tasks log cores).
     """
     _positive(tasks=tasks)
-    if not seconds_alone:
-        raise ValueError("seconds_alone must name at least one core")
-    for seconds in seconds_alone:
-        _positive(seconds_alone=seconds)
+    _check_times(seconds_alone)
     ends = [(seconds, seconds) for seconds in seconds_alone]  # when each core would end its next task
     heapq.heapify(ends)
     last = 0.0
@@ -132,13 +88,8 @@ def triad_share(bytes_per_iteration: float, seconds: float, triad_bytes_per_seco
     return bytes_per_second(bytes_per_iteration, seconds) / triad_bytes_per_second
 
 
-def memory_floor_seconds(bytes_per_iteration: float, triad_bytes_per_second: float) -> float:
-    """The time of reading the data once at the triad's bandwidth: a bound for data that fit no cache."""
-    return bytes_per_second(bytes_per_iteration, triad_bytes_per_second)
-
-
-def _check_speeds(speeds: Sequence[float]) -> None:
-    if not speeds:
-        raise ValueError("speeds must name at least one core")
-    for speed in speeds:
-        _positive(speed=speed)
+def _check_times(seconds_alone: Sequence[float]) -> None:
+    if not seconds_alone:
+        raise ValueError("seconds_alone must name at least one core")
+    for seconds in seconds_alone:
+        _positive(seconds_alone=seconds)

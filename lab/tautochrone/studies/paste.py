@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tautochrone.report.analysis_types import Settings
+from tautochrone.report.analysis import Settings
 
 CMAKE = Settings(
     label="CMake, tautochrone",

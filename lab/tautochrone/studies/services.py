@@ -3,51 +3,71 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, TextIO
+from typing import Any, Protocol, TextIO
 
-from tautochrone import runners
-from tautochrone.clock import Clock, SystemClock
-from tautochrone.executor import Executor
-from tautochrone.progress import Progress, progress_for
-from tautochrone.runners import PeerState
-from tautochrone.studies.options import Emulation
-from tautochrone.studies.slowdowns import Slowdown
+from tautochrone.machine import runners
+from tautochrone.machine.runners import Peer, PeerState
+from tautochrone.measuring.clock import Clock, SystemClock
+from tautochrone.measuring.executor import Executor
+from tautochrone.measuring.progress import Progress, progress_for
+from tautochrone.options import State
 
 
 def _machine() -> Mapping[str, Any]:
-    from tautochrone.machine import read_machine
+    from tautochrone.machine.probe import read_machine
 
     return read_machine("quick").to_dict()
 
 
 def _machine_again() -> Mapping[str, Any]:
-    from tautochrone.machine import read_machine
+    from tautochrone.machine.probe import read_machine
 
     return read_machine("brief").to_dict()
 
 
 def _executor(seed: int) -> AbstractContextManager[Executor]:
-    from tautochrone.energy.find import find_meter
-    from tautochrone.energy.metered_executor import MeteredExecutor
-    from tautochrone.energy.objective import check_objective
-    from tautochrone.subprocess_executor import SubprocessExecutor
+    from tautochrone.energy.find import check_objective, find_meter
+    from tautochrone.energy.recorder import MeteredExecutor
+    from tautochrone.measuring.subprocess_executor import RunnerExecutor
 
     found = find_meter()
     check_objective("time", found, _warn)
-    return MeteredExecutor(SubprocessExecutor(seed=seed), found)
+    return MeteredExecutor(RunnerExecutor(seed=seed), found)
 
 
 def _warn(sentence: str) -> None:
     print(f"tauto: warning: {sentence}", file=sys.stderr, flush=True)
 
 
-def _slowdown(emulation: Emulation) -> AbstractContextManager[Slowdown]:
-    from tautochrone import emulate
+def _slowdown(state: State) -> AbstractContextManager[Slowdown]:
+    from tautochrone.machine import emulate
 
-    return emulate.emulated(emulation)
+    return emulate.emulated(state)
+
+
+class Slowdown(Protocol):
+    """Some CPUs made slower, switched on and off without calibrating again."""
+
+    @property
+    def factors(self) -> Mapping[int, float]:
+        """CPU → how many times slower it really is."""
+        ...
+
+    @property
+    def turns(self) -> Mapping[int, float]:
+        """CPU → the seconds of a turn, in which it is there for a part."""
+        ...
+
+    def pause(self) -> None:
+        """The CPUs are as they are, once this returns."""
+        ...
+
+    def resume(self) -> None:
+        """The CPUs are slow, once this returns."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +79,9 @@ class Services:
 
     machine: Callable[[], Mapping[str, Any]] = _machine
     machine_again: Callable[[], Mapping[str, Any]] = _machine_again
-    peers: Callable[[list[str] | None, str], list[PeerState]] = runners.peer_states
+    peers: Callable[[Sequence[Peer], Collection[str] | None], list[PeerState]] = runners.peer_states
     executor: Callable[[int], AbstractContextManager[Executor]] = _executor
-    slowdown: Callable[[Emulation], AbstractContextManager[Slowdown]] = _slowdown
+    slowdown: Callable[[State], AbstractContextManager[Slowdown]] = _slowdown
     progress: Callable[[str], Progress] = progress_for
     clock: Clock = field(default_factory=SystemClock)
     illustrations: bool = True  # load samples, timelines: what needs runs of its own beside the rounds

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tautochrone.runners import PeerState
-from tautochrone.studies.options import Emulation, Times
-from tautochrone.studies.placements import Placement
+from tautochrone.machine.placements import Placement
+from tautochrone.machine.runners import PeerState
+from tautochrone.measuring.configuration import Configuration
+from tautochrone.options import State
+from tautochrone.studies.request import Times
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,13 +24,17 @@ class RunnerSetup:
 
     @property
     def peer(self) -> str:
-        """The name of the runtime under test."""
         return self.state.peer.name
 
     @property
     def workers(self) -> int:
         """How many threads work: one on each CPU, unless a study asks for more."""
         return len(self.placement.cpus)
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """What the process finds in its environment beside the laboratory's own."""
+        return self.state.environment
 
     def common_arguments(self, times: Times) -> list[str]:
         """The options that every runner takes, without those that say how large the work is."""
@@ -38,7 +45,7 @@ class RunnerSetup:
         words += ["--warmup-seconds", f"{times.warmup_seconds:g}"]
         return [*words, "--min-seconds", f"{times.timed_seconds:g}"]
 
-    def common_settings(self, emulation: Emulation) -> dict[str, object]:
+    def common_settings(self, emulation: State) -> dict[str, object]:
         """The part of a row's ``config`` that does not say how large the work is."""
         return {
             "runtime": self.state.peer.runtime,
@@ -53,10 +60,24 @@ class RunnerSetup:
             "emulated": {str(cpu): factor for cpu, factor in sorted(emulation.items())},
         }
 
-
-def slowed_words(emulation: Emulation) -> str:
-    """{1: 4.0} → ", CPU 1 4× slower", to follow a configuration's name; {} → ""."""
-    return "".join(f", CPU {cpu} {factor:g}× slower" for cpu, factor in sorted(emulation.items()))
+    def configuration(
+        self,
+        name: str,
+        group: str,
+        times: Times,
+        *,
+        arguments: Sequence[str],
+        settings: Mapping[str, object],
+        emulation: State | None = None,
+    ) -> Configuration:
+        """It as something to measure. ``arguments`` and ``settings`` say how large the work is."""
+        return Configuration(
+            name,
+            [str(self.state.path), *arguments, *self.common_arguments(times)],
+            self.environment,
+            {**self.common_settings(emulation or {}), **settings},
+            group,
+        )
 
 
 def joined_label(peer: str, schedule: str, *parts: str, wait: str = "default") -> str:

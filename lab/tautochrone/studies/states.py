@@ -1,51 +1,157 @@
-"""The states of the machine that a study measures in: as it is, and with some CPUs made slower."""
+"""The states of the machine that a study measures in: unmodified, and with some CPUs made slower.
+
+Between rounds the machine is also measured again. The neighbours of a virtual machine fill the caches that it
+shares with them, and its host moves its CPUs: what a probe finds before a study need not be what the study's
+runs find. ``tauto simulate --against`` takes the medians of all these records.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
 
 from tautochrone.errors import TautoError
-from tautochrone.executor import Executor
-from tautochrone.report.analysis_types import NotMeasured
-from tautochrone.studies.options import Emulation, StudyRequest, emulation_text
-from tautochrone.studies.services import Services
-from tautochrone.studies.slowdowns import Slowdown, StateExecutor, state_key
+from tautochrone.measuring.configuration import Configuration
+from tautochrone.measuring.executor import Executor, MetersIdle, RunResult
+from tautochrone.options import State, state_text
+from tautochrone.results.context import NotMeasured
+from tautochrone.results.store import Store
+from tautochrone.studies.request import StudyRequest
+from tautochrone.studies.services import Services, Slowdown
+
+_RESUME_TRIES = 12
+
+
+class StateExecutor:
+    """An executor that brings the machine into the state that a configuration needs before it runs.
+
+    One slowdown a state lives as long as the study; all but the one that is needed are paused, so the others'
+    threads sleep. Configurations of one group come together, so the state seldom changes.
+    """
+
+    def __init__(self, inner: Executor, slowdowns: Mapping[str, Slowdown]) -> None:
+        self._inner = inner
+        self._slowdowns = slowdowns
+        self._current: str | None = None
+
+    def run(self, configuration: Configuration, time_limit: float) -> RunResult:
+        """Switch the machine's state if needed, then run. Idle power is that of the machine as it is."""
+        if self.idle_is_due():
+            self.measure_idle()
+        self.enter_state(state_key(configuration.settings.get("emulated") or {}))
+        return self._inner.run(configuration, time_limit)
+
+    def idle_is_due(self) -> bool:
+        """Whether idle power is to be measured before the next run."""
+        return isinstance(self._inner, MetersIdle) and self._inner.idle_is_due()
+
+    def measure_idle(self) -> None:
+        """Measure it while nothing is slowed: what makes CPUs slow draws power itself."""
+        if isinstance(self._inner, MetersIdle):
+            self.enter_state("")
+            self._inner.measure_idle()
+
+    def idle_stretches(self, *, after_runs: bool) -> tuple[float, ...]:
+        """Idle power as the metered executor has it, of the machine as it is; empty where none is metered."""
+        if not isinstance(self._inner, MetersIdle):
+            return ()
+        if after_runs:
+            self.enter_state("")
+        return self._inner.idle_stretches(after_runs=after_runs)
+
+    def factors(self) -> dict[str, dict[str, float]]:
+        """For each state the factor that calibration reached on each slowed CPU."""
+        return {key: _by_word(slowdown.factors) for key, slowdown in self._slowdowns.items()}
+
+    def turns(self) -> dict[str, dict[str, float]]:
+        """For each state the seconds of a turn on each slowed CPU."""
+        return {key: _by_word(slowdown.turns) for key, slowdown in self._slowdowns.items()}
+
+    def enter_state(self, key: str) -> None:
+        """Pause what is on, then resume what is needed; the empty state needs nothing."""
+        if key == self._current:
+            return
+        if self._current:
+            self._slowdowns[self._current].pause()
+        self._current = None
+        if key:
+            _resume(self._slowdowns[key])
+        self._current = key
+
+
+def _by_word(values: Mapping[int, float]) -> dict[str, float]:
+    return {str(cpu): value for cpu, value in values.items()}
+
+
+def _resume(slowdown: Slowdown) -> None:
+    """Resume; while another emulation holds the CPU (each try waits some seconds for it), try again."""
+    for _ in range(_RESUME_TRIES - 1):
+        with suppress(TautoError):
+            return slowdown.resume()
+    return slowdown.resume()
+
+
+def state_key(emulated: object) -> str:
+    """{"1": 4.0} → "1:4"; the machine as it is → ""."""
+    assert isinstance(emulated, Mapping)
+    return "+".join(f"{cpu}:{factor:g}" for cpu, factor in sorted(emulated.items()))
 
 
 def open_states(
     stack: ExitStack, inner: Executor, request: StudyRequest, services: Services
-) -> tuple[StateExecutor, Sequence[Emulation], Sequence[NotMeasured]]:
+) -> tuple[StateExecutor, Sequence[State], Sequence[NotMeasured]]:
     """Calibrate all slowdowns that were asked for; they end with ``stack``.
 
-    Returns the executor that switches between them, the emulations that work, and what could not be had.
+    Returns the executor that switches between them, the states that work, and what could not be had.
     Raises TautoError for one that cannot be had, unless the request takes it only if possible.
     """
     slowdowns: dict[str, Slowdown] = {}
-    working: list[Emulation] = []
+    working: list[State] = []
     refused: list[NotMeasured] = []
-    for emulation in request.emulations:
-        if not emulation:
+    for state in request.states:
+        if not state:
             continue
         try:
-            slowdown = stack.enter_context(services.slowdown(emulation))
+            slowdown = stack.enter_context(services.slowdown(state))
         except TautoError as error:
-            if not request.emulate_if_possible:
+            if request.states_are_needed:
                 raise
-            refused.append(_refusal(emulation, error))
-            services.say(f"tauto: warning: measured without {emulation_text(emulation)}: {error}")
+            what = f"emulated unequal cores ({state_text(state)})"
+            refused.append(NotMeasured(what=what, why=error.message, remedy=error.remedy))
+            services.say(f"tauto: warning: measured without {state_text(state)}: {error}")
             continue
         slowdown.pause()  # the next one is calibrated on the machine as it is
-        slowdowns[state_key(_as_text(emulation))] = slowdown
-        working.append(emulation)
+        slowdowns[state_key({str(cpu): factor for cpu, factor in state.items()})] = slowdown
+        working.append(state)
     return StateExecutor(inner, slowdowns), working, refused
 
 
-def _as_text(emulation: Emulation) -> Mapping[str, float]:
-    return {str(cpu): factor for cpu, factor in emulation.items()}
+LEAST_SECONDS_BETWEEN = 30.0
 
 
-def _refusal(emulation: Emulation, error: TautoError) -> NotMeasured:
-    return NotMeasured(
-        what=f"emulated unequal cores ({emulation_text(emulation)})", why=error.message, remedy=error.remedy
-    )
+@dataclass(slots=True)
+class MachineAgain:
+    """To be called between runs, as often as one likes: it measures at most every half minute."""
+
+    store: Store
+    executor: StateExecutor
+    services: Services
+    _last: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._last = self.services.clock.monotonic()
+
+    def __call__(self) -> None:
+        """Measure as the machine is, with no CPU slowed, and store it. A probe that fails is left out."""
+        if self.services.clock.monotonic() - self._last < LEAST_SECONDS_BETWEEN:
+            return
+        self.executor.enter_state("")
+        try:
+            record = self.services.machine_again()
+        except TautoError:
+            return
+        finally:
+            self._last = self.services.clock.monotonic()
+        if record.get("machine") == self.store.machine.get("machine"):
+            self.store.append_machine(record)

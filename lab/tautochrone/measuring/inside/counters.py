@@ -81,7 +81,7 @@ class Counters:
 
     def close(self) -> None:
         """Close what is open; nothing can be read after that."""
-        for descriptor in (one for several in self._descriptors.values() for one in several):
+        for descriptor in (each for several in self._descriptors.values() for each in several):
             os.close(descriptor)
         self._descriptors.clear()
 
@@ -91,8 +91,8 @@ class Counters:
         for config in configs:
             descriptor = _perf_event_open(kind, config, pid, exclude)
             if descriptor < 0:
-                for one in opened:
-                    os.close(one)
+                for earlier in opened:
+                    os.close(earlier)
                 self._reasons.setdefault(name, refusal(-descriptor))
                 return False
             opened.append(descriptor)

@@ -40,7 +40,7 @@ class _Process:
 
     @property
     def ran(self) -> int:
-        return sum(one.ran for one in self.threads.values())
+        return sum(thread.ran for thread in self.threads.values())
 
 
 class Observer:
@@ -96,12 +96,12 @@ class Observer:
         ``processes``: those that worked, the busiest first; of each the threads that worked at a time, and
         the lists of CPUs and the priorities that these had.
         """
-        least = _BUSY_PROCESS * max((one.ran for one in self._processes.values()), default=0)
-        busy = [one for one in self._processes.values() if one.ran > 0 and one.ran >= least]
-        busy.sort(key=lambda one: -one.ran)
+        least = _BUSY_PROCESS * max((process.ran for process in self._processes.values()), default=0)
+        busy = [process for process in self._processes.values() if process.ran > 0 and process.ran >= least]
+        busy.sort(key=lambda process: -process.ran)
         return {
             "memory_bytes": self._most_bytes or None,
-            "processes": [_of_process(one) for one in busy],
+            "processes": [_of_process(process) for process in busy],
             "files": sorted(self._files),
             "most_threads": self._most_threads,
             "left_running": self._left,
@@ -141,14 +141,14 @@ class Observer:
 
 def _of_process(process: _Process) -> dict[str, Any]:
     threads = list(process.threads.values())
-    least = _BUSY_THREAD * max(one.ran for one in threads)
-    busy = [one for one in threads if one.ran >= least]
+    least = _BUSY_THREAD * max(thread.ran for thread in threads)
+    busy = [thread for thread in threads if thread.ran >= least]
     return {
         "command": process.command,
         "cpu_seconds": process.ran / 1e9,
-        "threads": max(sum(one.first <= two.first <= one.last for one in busy) for two in busy),
-        "cpus": sorted({one.cpus for one in busy}),
-        "nice": sorted({one.nice for one in busy}),
+        "threads": max(sum(thread.first <= other.first <= thread.last for thread in busy) for other in busy),
+        "cpus": sorted({thread.cpus for thread in busy}),
+        "nice": sorted({thread.nice for thread in busy}),
         "environment": process.environment,
     }
 
@@ -159,18 +159,18 @@ def _tree(pid: int) -> Iterator[int]:
     if pid not in waiting:
         waiting.append(pid)
     while waiting:
-        one = waiting.pop()
-        yield one
-        waiting += _children(one)
+        pid = waiting.pop()
+        yield pid
+        waiting += _children(pid)
 
 
 def _children(pid: int) -> list[int]:
-    found: list[int] = []
+    children: list[int] = []
     with suppress(OSError):
         for task in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208
             with suppress(OSError):
-                found += [int(word) for word in _text(f"/proc/{pid}/task/{task}/children").split()]
-    return found
+                children += [int(word) for word in _text(f"/proc/{pid}/task/{task}/children").split()]
+    return children
 
 
 def _peak_bytes(pid: int) -> int:

@@ -234,8 +234,8 @@ class Starter:
             os.setpgid(0, 0)
             self._library.prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
             signal.set_wakeup_fd(-1)
-            for one in _RESET:
-                signal.signal(one, signal.SIG_DFL)
+            for number in _RESET:
+                signal.signal(number, signal.SIG_DFL)
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
             os.dup2(out, 1)
             os.dup2(err, 2)

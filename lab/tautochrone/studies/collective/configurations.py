@@ -1,19 +1,43 @@
-"""What is compared: libraries as one gets them, with settings that move their switches, our fold over MPI."""
+"""What is compared: libraries with no settings and with some, our fold over MPI; and at which lengths."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tautochrone.runners import PeerState
-from tautochrone.studies.options import Times
-from tautochrone.studies.placements import Placement
-from tautochrone.studies.runner_setup import RunnerSetup
+from tautochrone.errors import TautoError
+from tautochrone.machine.placements import Placement
+from tautochrone.machine.runners import Peer, PeerState
+from tautochrone.measuring.configuration import Configuration
+from tautochrone.options import integers_of
+from tautochrone.studies.request import Times
+from tautochrone.studies.setup import RunnerSetup
 
 DEFAULT = "default"
 MEMBER = "member"
 PAIRS: Mapping[str, str] = {"all_reduce": "reduce_broadcast", "all_gather": "gather_broadcast"}
 """Each operation of the study, and the pair of operations that it may not take longer than."""
+
+PEERS: tuple[Peer, ...] = (
+    Peer("openmpi", "openmpi", "Open MPI", "libopenmpi-dev", "native", "collective"),
+    Peer("mpich", "mpich", "MPICH", "libmpich-dev", "native", "collective"),
+    Peer("intelmpi", "mpich", "Intel MPI", "", "native", "collective"),
+    Peer("tautochrone", "threads", "tautochrone", "", "member", "collective"),
+)
+
+WORD_BYTES = 8
+LARGEST_WORDS = 1 << 26
+SWITCHES_WORDS = (512, 1024, 10_000 // WORD_BYTES, *(kib * 1024 // WORD_BYTES for kib in (4, 8, 16, 32)))
+"""Where libraries are known to change their algorithm: 512 and 1024 words, 10,000 bytes, 4 to 32 KiB."""
+
+_POWERS = 17  # 1 … 65,536
+_FINEST = 1.05  # neighbours closer than this need nothing between them
+_BETWEEN = 3
+_BESIDE = 2  # lengths on each side of a gap that are measured again with it
+
+_START_SECONDS = 0.6  # a launcher and its processes
+_CHECKS = 1.6  # of the time that was asked for: warming up, a last batch
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,19 +87,17 @@ VARIANTS: Mapping[str, tuple[Variant, ...]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate(RunnerSetup):
-    """One way to run the operations on so many ranks."""
+    """One way to run the operations on a number of ranks."""
 
     ranks: int
     variant: Variant = PLAIN
 
     @property
     def workers(self) -> int:
-        """The ranks that were asked for."""
         return self.ranks
 
     @property
     def is_default(self) -> bool:
-        """True for what one gets who sets nothing."""
         return self.variant.name == DEFAULT and self.schedule == self.state.peer.default_schedule
 
     @property
@@ -84,8 +106,8 @@ class Candidate(RunnerSetup):
         return label(self.peer, self.schedule, self.variant.name)
 
     @property
-    def environment(self) -> dict[str, str]:
-        """What the process finds in its environment beside the lab's own."""
+    def environment(self) -> Mapping[str, str]:
+        """With the variables that are the settings."""
         return {**self.state.environment, **self.variant.environment}
 
     def operations(self, quick: bool) -> list[str]:
@@ -94,19 +116,8 @@ class Candidate(RunnerSetup):
             return list(PAIRS)
         return [*PAIRS, PAIRS["all_reduce"]] if quick else [*PAIRS, *PAIRS.values()]
 
-    def arguments(self, lengths: Sequence[int], times: Times, quick: bool) -> list[str]:
-        """The runner's command line without its path."""
-        words = ["--operations", ",".join(self.operations(quick)), "--lengths", ",".join(map(str, lengths))]
-        return [*words, *self.common_arguments(times)]
-
-    def settings(self, part: str, lengths: Sequence[int], quick: bool) -> dict[str, object]:
-        """The ``config`` of this candidate's rows."""
-        own = {"variant": self.variant.name, "part": part, "lengths": list(lengths)}
-        return {**self.common_settings({}), **own, "operations": self.operations(quick)}
-
 
 def label(peer: str, schedule: str, variant: str) -> str:
-    """What a configuration is called in tables and sentences."""
     if peer != "tautochrone" and schedule == MEMBER:
         return f"{peer}, tautochrone’s fold"
     return peer if variant == DEFAULT else f"{peer}, {variant}"
@@ -127,3 +138,87 @@ def candidates(
             yield Candidate(state=state, schedule=default, placement=placement, ranks=ranks, variant=variant)
         if default != MEMBER and MEMBER in state.description.schedules:
             yield Candidate(state=state, schedule=MEMBER, placement=placement, ranks=ranks)
+
+
+def configuration(
+    candidate: Candidate, part: str, lengths: Sequence[int], times: Times, quick: bool
+) -> Configuration:
+    operations = candidate.operations(quick)
+    words = ["--operations", ",".join(operations), "--lengths", ",".join(map(str, lengths))]
+    return candidate.configuration(
+        f"{candidate.label}, {part}",
+        f"ranks={candidate.ranks},part={part}",
+        times,
+        arguments=words,
+        settings={
+            "variant": candidate.variant.name,
+            "part": part,
+            "lengths": list(lengths),
+            "operations": operations,
+        },
+    )
+
+
+def estimated_run_seconds(candidate: Candidate, lengths: Sequence[int], times: Times, quick: bool) -> float:
+    """What one run takes, roughly: for the sentence before the study and for the time limit."""
+    points = len(lengths) * len(candidate.operations(quick))
+    return _START_SECONDS + points * (times.warmup_seconds + _CHECKS * times.timed_seconds)
+
+
+# -- the lengths: powers of two, the neighbours of known switches, and where a curve steps --
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Two neighbouring lengths between which a curve steps, and by how much (1.5: half as much again)."""
+
+    below: int
+    above: int
+    factor: float
+
+
+def base_lengths(quick: bool = False) -> tuple[int, ...]:
+    """1 … 65,536 words: every power of two, and one word less and more around the switches.
+
+    A quick study leaves out the powers below 512 that have an odd exponent.
+    """
+    powers = {1 << power for power in range(_POWERS) if not quick or power >= 9 or power % 2 == 0}
+    beside = {words + offset for words in SWITCHES_WORDS for offset in (-1, 0, 1)}
+    return tuple(sorted(powers | beside))
+
+
+def parse_lengths(text: str, option: str = "--lengths") -> tuple[int, ...]:
+    """``"64,1,512"`` → (1, 64, 512). Raises TautoError for any other word."""
+    return integers_of(
+        text,
+        option,
+        1,
+        LARGEST_WORDS,
+        lambda word: TautoError(
+            f"{word!r} is not a number of 8-byte words", f"Write 1 to {LARGEST_WORDS}, such as 1,512,4096"
+        ),
+    )
+
+
+def refined(gaps: Iterable[Gap], known: Sequence[int], most: int) -> tuple[int, ...]:
+    """Lengths to measure next: some inside each gap, its ends, and a few on both sides to compare with.
+
+    The ``most`` largest gaps are taken, whatever their direction; empty when all are as fine as is wanted.
+    """
+    widest: dict[tuple[int, int], float] = {}
+    for gap in gaps:
+        size = abs(math.log(gap.factor))
+        key = (gap.below, gap.above)
+        if gap.above - gap.below > 1 and gap.above / gap.below > _FINEST:
+            widest[key] = max(widest.get(key, 0.0), size)
+    chosen = sorted(widest, key=lambda key: -widest[key])[:most]
+    ordered = sorted(known)
+    wanted: set[int] = set()
+    for below, above in chosen:
+        inside = {
+            round(below * (above / below) ** (place / (_BETWEEN + 1))) for place in range(1, _BETWEEN + 1)
+        }
+        left = [words for words in ordered if words <= below][-_BESIDE:]
+        right = [words for words in ordered if words >= above][:_BESIDE]
+        wanted |= {*inside, *left, *right}
+    return tuple(sorted(wanted))

@@ -1,27 +1,67 @@
-"""From rows to curves: what an operation of one library took at each length, launch by launch."""
+"""From rows to curves: what an operation of one library took at each length, launch by launch.
+
+A curve is cut into segments, each with a latency and a time of a word: one line for a whole curve is useless
+where a library changes its algorithm with the length. The number of segments and their ends come from the
+data: dynamic programming over all divisions, each segment at the cost that the Bayesian information criterion
+gives to its three parameters (latency, time of a word, where it begins; G. Schwarz, Annals of Statistics 6
+(1978) 461). Residuals are those of the logarithm, so a microsecond is as precise as a millisecond, and no
+single length counts for more than three standard deviations: an outlier is no segment.
+"""
 
 from __future__ import annotations
 
 import math
 import statistics as plain
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from tautochrone import statistics
-from tautochrone.energy.record import for_row
-from tautochrone.report.analysis_types import Ratio
-from tautochrone.row import Row
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from tautochrone.results.row import Row
+from tautochrone.results.runs import OURS
+from tautochrone.results.spent import for_row
 from tautochrone.studies.collective.configurations import DEFAULT, MEMBER, label
-from tautochrone.studies.collective.segments import Segment, segmented
-from tautochrone.studies.contenders import as_ratio
 
 _TO_NORMAL = 1.4826  # from the median absolute deviation to the standard deviation
 _OF_A_MEDIAN = math.sqrt(math.pi / 2)  # its standard error by that of a mean
 
+LEAST_POINTS = 3
+"""Of a segment: two points lie on any line."""
+
+NOISE_FLOOR = 0.03
+"""Standard deviation of a point's logarithm, at least: caches bend a curve by that much without a step."""
+
+_PARAMETERS = 3
+_OUTLIER = 3.0  # standard deviations
+Numbers = NDArray[np.float64]
+
 LaunchKey = tuple[str, int]
 """A part of the study and its round: one launch of each library."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Seconds of an operation on a number of words: ``latency_seconds + words * seconds_per_word``."""
+
+    latency_seconds: float
+    seconds_per_word: float
+
+    def at(self, words: float) -> float:
+        """Seconds at that many words."""
+        return self.latency_seconds + words * self.seconds_per_word
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """The points ``first`` to ``last`` (both inside) of a curve, and their line."""
+
+    first: int
+    last: int
+    line: Line
 
 
 @dataclass
@@ -44,7 +84,7 @@ class Curve:
     def rows_at(self, words: int) -> list[Row]:
         """The launches' rows as if they had timed the operation at this length alone."""
         return [
-            {**row, "seconds": seconds, "energy": for_row(row.get("energy") or {}, seconds)}
+            msgspec.structs.replace(row, seconds=seconds, energy=for_row(row.energy, seconds))
             for key, seconds in self.at(words).items()
             for row in [self.rows[key]]
         ]
@@ -61,7 +101,7 @@ class Curve:
         for words in self.words:
             logs = [math.log(seconds) for seconds in self.at(words).values()]
             middle = plain.median(logs)
-            spread = _TO_NORMAL * plain.median(abs(one - middle) for one in logs)
+            spread = _TO_NORMAL * plain.median(abs(log - middle) for log in logs)
             errors.append(_OF_A_MEDIAN * spread / math.sqrt(len(logs)))
         return plain.median(errors) if errors else 0.0
 
@@ -75,9 +115,9 @@ class Curve:
         inside = set(self.words[segment.first : segment.last + 1])
         found = []
         for launch in self.launches.values():
-            here = {words: seconds for words, seconds in launch.items() if words in inside}
-            if len(here) >= min(3, len(inside)):
-                found.append(here)
+            measured = {words: seconds for words, seconds in launch.items() if words in inside}
+            if len(measured) >= min(3, len(inside)):
+                found.append(measured)
         return found
 
 
@@ -95,7 +135,6 @@ class Runs:
 
     @property
     def peer(self) -> str:
-        """The library under test."""
         return str(self.config["library"])
 
     @property
@@ -110,13 +149,11 @@ class Runs:
 
     @property
     def label(self) -> str:
-        """For people."""
         return label(self.peer, self.schedule, self.variant)
 
     @property
     def is_default(self) -> bool:
-        """True for what one gets who sets nothing."""
-        ours = self.peer == "tautochrone"
+        ours = self.peer == OURS
         return self.variant == DEFAULT and (ours or self.schedule != MEMBER)
 
     def curve(self, operation: str) -> Curve | None:
@@ -125,12 +162,11 @@ class Runs:
         return found if found is not None and found.launches else None
 
     def add(self, row: Row) -> None:
-        """One more launch."""
-        if row["error"] is not None:
-            self.errors.append(str(row["error"]["message"]))
+        if row.error is not None:
+            self.errors.append(str(row.error.message))
             return
-        detail = row.get("detail") or {}
-        key = (str(row["config"].get("part", "")), int(row["round"]))
+        detail = row.detail or {}
+        key = (str(row.config.get("part", "")), int(row.round))
         self.version = str(detail.get("library_version") or "")
         self.found_library = str(detail.get("library") or "")
         if isinstance(detail.get("clock_seconds"), int | float):
@@ -147,19 +183,19 @@ def collect(rows: Iterable[Row]) -> list[Runs]:
     """Rows sorted into configurations, ours first, then by name; defaults before what has settings."""
     found: dict[tuple[str, str, str], Runs] = {}
     for row in rows:
-        config = row["config"]
+        config = row.config
         key = (str(config["library"]), str(config["schedule"]), str(config.get("variant") or DEFAULT))
         if key not in found:
             found[key] = Runs(config)
         found[key].add(row)
     return sorted(
-        found.values(), key=lambda one: (one.peer != "tautochrone", one.peer, not one.is_default, one.label)
+        found.values(), key=lambda runs: (runs.peer != OURS, runs.peer, not runs.is_default, runs.label)
     )
 
 
 def default_runs(runs: Iterable[Runs]) -> list[Runs]:
     """What each library does with no settings."""
-    return [one for one in runs if one.is_default]
+    return [library for library in runs if library.is_default]
 
 
 def pairs_at(
@@ -171,11 +207,85 @@ def pairs_at(
     return [(ours[key], theirs[key]) for key in sorted(ours.keys() & theirs.keys())]
 
 
-def ratio_at(mine: Curve, other: Curve, words: int, other_words: int | None = None) -> Ratio:
-    """The paired comparison at a length."""
-    return as_ratio(statistics.compare(pairs_at(mine, other, words, other_words)))
-
-
 def common_words(mine: Curve, other: Curve) -> list[int]:
     """The lengths that both have."""
     return [words for words in mine.words if words in set(other.words)]
+
+
+# -- segments of a curve --
+
+
+def segmented(words: Sequence[float], seconds: Sequence[float], noise: float = 0.0) -> list[Segment]:
+    """The best division of a curve into segments, in the order of ``words``, which ascend.
+
+    ``noise`` is the standard deviation of a point's logarithm as it was seen; :data:`NOISE_FLOOR` is the
+    least that is believed. Fewer than six points are one segment. O(n³) in the number of points.
+    """
+    x, t = np.asarray(words, dtype=float), np.asarray(seconds, dtype=float)
+    count = len(x)
+    if count == 0:
+        return []
+    sigma = max(noise, NOISE_FLOOR)
+    penalty = _PARAMETERS * math.log(count)
+    best = [0.0] + [math.inf] * count  # of the first points
+    begin = [0] * (count + 1)
+    lines: dict[tuple[int, int], Line] = {}
+    for end in range(1, count + 1):
+        for start in range(end):
+            if end - start < min(LEAST_POINTS, count) or best[start] == math.inf:
+                continue
+            line = fit(x[start:end], t[start:end], sigma)
+            cost = best[start] + _misfit(line, x[start:end], t[start:end], sigma) + penalty
+            if cost < best[end]:
+                best[end], begin[end] = cost, start
+                lines[start, end] = line
+    found: list[Segment] = []
+    end = count
+    while end > 0:
+        start = begin[end]
+        found.append(Segment(start, end - 1, lines[start, end]))
+        end = start
+    return found[::-1]
+
+
+def fit(words: Sequence[float] | Numbers, seconds: Sequence[float] | Numbers, sigma: float) -> Line:
+    """The line of least relative squares, with no negative time of a word.
+
+    Its latency may be negative where a curve bends upwards: then it is only where the line begins.
+    What lies further than three ``sigma`` from it is left out of a second fit, as long as most points stay.
+    """
+    x, t = np.asarray(words, dtype=float), np.asarray(seconds, dtype=float)
+    line = _least_squares(x, t, 1.0 / t)
+    for _ in range(2):
+        inside = _residuals(line, x, t) <= _OUTLIER * sigma
+        if inside.all() or 2 * int(inside.sum()) <= len(x):
+            break
+        line = _least_squares(x[inside], t[inside], 1.0 / t[inside])
+    return line
+
+
+def _least_squares(x: Numbers, t: Numbers, weight: Numbers) -> Line:
+    """Weights are inverse times: relative residuals are, to first order, those of the logarithm."""
+    w = weight * weight
+    sw, swx, swt = float(w.sum()), float((w * x).sum()), float((w * t).sum())
+    swxx, swxt = float((w * x * x).sum()), float((w * x * t).sum())
+    determinant = sw * swxx - swx * swx
+    flat = Line(swt / sw, 0.0)
+    if determinant <= 1e-12 * sw * swxx:
+        return flat
+    slope = (sw * swxt - swx * swt) / determinant
+    latency = (swt - slope * swx) / sw
+    if slope < 0.0:
+        return flat
+    return Line(latency, slope)
+
+
+def _residuals(line: Line, x: Numbers, t: Numbers) -> Numbers:
+    predicted = np.maximum(line.latency_seconds + x * line.seconds_per_word, 1e-300)
+    found: Numbers = np.abs(np.log(t / predicted))
+    return found
+
+
+def _misfit(line: Line, x: Numbers, t: Numbers, sigma: float) -> float:
+    scaled = np.minimum(_residuals(line, x, t) / sigma, _OUTLIER)
+    return float((scaled * scaled).sum())

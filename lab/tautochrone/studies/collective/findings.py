@@ -1,226 +1,118 @@
-"""What is wrong with a curve: it steps, a longer operation is cheaper, or two others do it in less time.
+"""What an analysis of the collective study hands to the report.
 
-A step stands between two segments whose lines do not meet between them. It is named when they are a tenth
-apart where they are closest, and the interval of that quotient over the launches leaves out 1.
-
-The performance guidelines are those that a library's user takes for granted (J. L. Träff, W. D. Gropp and R.
-Thakur, IEEE Transactions on Parallel and Distributed Systems 21 (2010) 698): more data do not cost less,
-all_reduce no more than a reduction and a broadcast, all_gather no more than an all_reduce of the same length.
-One is called broken when the paired launches resolve it by more than 3 %, each verdict at a confidence that
-lets all of a curve's together err in one of a hundred.
+Lengths are in 8-byte words: of a rank's data for all_reduce, of the whole result for all_gather. Times are in
+seconds from the common start of all ranks to the end of the last one; medians over the launches.
 """
 
 from __future__ import annotations
 
-import itertools
-import math
-from collections.abc import Iterable, Iterator, Sequence
+from typing import ClassVar
 
-from tautochrone import statistics
-from tautochrone.report.analysis_types import Ratio
-from tautochrone.report.collective.analysis_types import FittedSegment, Guideline, Step
-from tautochrone.studies.collective.curves import Curve, Runs, common_words, pairs_at
-from tautochrone.studies.collective.lengths import WORD_BYTES, Gap
-from tautochrone.studies.collective.segments import NOISE_FLOOR, Line, Segment, fit
-from tautochrone.studies.contenders import as_ratio
+import msgspec
 
-LEAST_STEP = 1.10
-"""What is called a step, up or down: a tenth."""
-
-LEAST_UNEVEN = 1.12
-"""Neighbours that differ by so much from what one line says, and by more than noise: look closer."""
-
-_BEYOND_NOISE = 6.0  # standard errors of a median
-
-MARGIN = 1.03
-"""A guideline is broken when it is missed by more than this."""
+from tautochrone.report.analysis import Analysis
+from tautochrone.results.context import StudyContext
+from tautochrone.results.spent import Spent
+from tautochrone.verdicts import Ratio
 
 
-# -- segments and steps --
+class LengthPoint(msgspec.Struct, frozen=True, kw_only=True):
+    """One operation of one configuration at one length."""
+
+    words: int
+    seconds: float
+    low: float | None
+    high: float | None
+    launches: int
+    to_better_mpi: Ratio | None = None  # our time by that of the faster MPI at this length; only ours has it
+    spent: Spent | None = None
 
 
-def fitted_segments(curve: Curve) -> tuple[FittedSegment, ...]:
-    """The segments of a curve, their latency and bandwidth with the interval over the launches."""
-    return tuple(_fitted(curve, segment) for segment in curve.segments)
+class FittedSegment(msgspec.Struct, frozen=True, kw_only=True):
+    """Lengths on which one line fits: latency + words × time of a word, with intervals over the launches."""
+
+    first_words: int
+    last_words: int
+    latency_seconds: float
+    latency_low: float | None
+    latency_high: float | None
+    seconds_per_word: float
+    bytes_per_second: float | None  # None: the time does not grow with the length
+    rate_low: float | None
+    rate_high: float | None
 
 
-def _fitted(curve: Curve, segment: Segment) -> FittedSegment:
-    lines = [
-        fit(list(launch), list(launch.values()), NOISE_FLOOR) for launch in curve.segment_launches(segment)
-    ]
-    latency = statistics.median_interval([line.latency_seconds for line in lines]) if lines else None
-    word = statistics.median_interval([line.seconds_per_word for line in lines]) if lines else None
-    return FittedSegment(
-        first_words=curve.words[segment.first],
-        last_words=curve.words[segment.last],
-        latency_seconds=segment.line.latency_seconds,
-        latency_low=latency.low if latency is not None else None,
-        latency_high=latency.high if latency is not None else None,
-        seconds_per_word=segment.line.seconds_per_word,
-        bytes_per_second=_rate(segment.line.seconds_per_word),
-        rate_low=_rate(word.high) if word is not None and word.high is not None else None,
-        rate_high=_rate(word.low) if word is not None and word.low is not None else None,
-    )
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """Between two lengths the time jumps by a factor, below 1 it falls; the interval is over launches."""
+
+    below_words: int
+    above_words: int
+    factor: float
+    low: float | None
+    high: float | None
 
 
-def _rate(seconds_per_word: float) -> float | None:
-    """Bytes a second; None for a segment whose time does not grow, or not so that it could be told."""
-    return WORD_BYTES / seconds_per_word if seconds_per_word > 0 else None
+class Guideline(msgspec.Struct, frozen=True, kw_only=True):
+    """A length at which an operation takes longer than something that does at least as much."""
+
+    kind: str  # "larger is cheaper", "dearer than reduce and broadcast", …
+    operation: str
+    words: int
+    other_words: int  # of what it is compared with
+    factor: float  # its time by the other's, above 1
+    low: float | None
+    high: float | None
+    rounds: int
+
+    @property
+    def cheaper(self) -> str:
+        """What takes less time, of those that are not the same operation on more words: "all_reduce"."""
+        return self.kind.removeprefix("dearer than ")
+
+    @property
+    def pair_of_calls(self) -> bool:
+        """Whether that is a pair of calls that does the same."""
+        return " and " in self.kind
 
 
-def steps(curve: Curve) -> tuple[Step, ...]:
-    """Where one segment ends and the next begins at another time than the first would have come to."""
-    return tuple(
-        step
-        for one, other in itertools.pairwise(curve.segments)
-        if (step := _step(curve, one, other)) is not None
-    )
+class OperationCurve(msgspec.Struct, frozen=True, kw_only=True):
+    """One operation of one configuration at all lengths."""
+
+    runtime: str  # the key of the colour
+    label: str
+    is_default: bool  # what one gets without setting anything
+    operation: str
+    points: tuple[LengthPoint, ...]
+    segments: tuple[FittedSegment, ...] = ()
+    steps: tuple[Step, ...] = ()
+    guidelines: tuple[Guideline, ...] = ()
 
 
-def _step(curve: Curve, one: Segment, other: Segment) -> Step | None:
-    below, above = curve.words[one.last], curve.words[other.first]
-    pairs = _step_pairs(curve, one, other, _closest(one.line, other.line, below, above))
-    ratio = as_ratio(statistics.compare(pairs))
-    if ratio.value is None or ratio.verdict not in (statistics.SLOWER, statistics.FASTER):
-        return None
-    if 1 / LEAST_STEP < ratio.value < LEAST_STEP:
-        return None
-    return Step(below_words=below, above_words=above, factor=ratio.value, low=ratio.low, high=ratio.high)
+class Overall(msgspec.Struct, frozen=True, kw_only=True):
+    """Our time by another's, as the geometric mean over all lengths."""
+
+    operation: str
+    against: str  # a runtime's key, or "the better MPI"
+    ratio: Ratio
+    lengths: int
 
 
-def _closest(left: Line, right: Line, below: float, above: float) -> float:
-    """How far apart two lines are in the gap between their segments, where they are closest: 1 if they meet.
+class CollectiveAnalysis(Analysis, frozen=True, kw_only=True):
+    """The collective study's findings."""
 
-    Lines that meet there are a curve that bends, and what stands between them no step.
-    """
-    ends = [right.at(words) / left.at(words) for words in (below, above)]
-    if min(left.at(below), right.at(below)) <= 0 or min(ends) <= 1 <= max(ends):
-        return 1.0
-    return min(ends, key=lambda end: abs(math.log(end)))
+    PAGE: ClassVar[str] = "tautochrone.studies.collective.page"
 
-
-def _step_pairs(curve: Curve, one: Segment, other: Segment, apart: float) -> list[tuple[float, float]]:
-    """Time above the step and below it in each launch, by the lines, which are ``apart`` by a factor.
-
-    Each is the geometric middle of the two nearest lengths on its side.
-    """
-    left = curve.words[max(one.first, one.last - 1) : one.last + 1]
-    right = curve.words[other.first : min(other.last, other.first + 1) + 1]
-    found = []
-    for launch in curve.launches.values():
-        before = [launch[words] / one.line.at(words) for words in left if words in launch]
-        after = [launch[words] / other.line.at(words) for words in right if words in launch]
-        if before and after and min(*before, *after) > 0:
-            found.append((apart * _geometric(after), _geometric(before)))
-    return found
+    ranks: int
+    curves: tuple[OperationCurve, ...]
+    overall: tuple[Overall, ...] = ()
+    remarks: tuple[str, ...] = ()  # every step, peak and broken guideline, a sentence each
+    refined_words: tuple[int, ...] = ()
+    clock_seconds: float | None = None  # what an operation that does nothing seems to take
+    late: int = 0
+    failed: tuple[str, ...] = ()
 
 
-def _geometric(values: Sequence[float]) -> float:
-    product = 1.0
-    for value in values:
-        product *= value
-    return float(product ** (1.0 / len(values)))
+class CollectiveContext(StudyContext, kw_only=True):
+    """Everything about a collective study that its rows do not hold."""
 
-
-def gaps(curves: Iterable[Curve]) -> Iterator[Gap]:
-    """Neighbouring lengths between which some curve steps: what is worth a closer look."""
-    for curve in curves:
-        for step in steps(curve):
-            yield Gap(step.below_words, step.above_words, step.factor)
-        for segment in curve.segments:
-            yield from _uneven(curve, segment)
-
-
-def _uneven(curve: Curve, segment: Segment) -> Iterator[Gap]:
-    """Neighbours in one segment between which a step may hide: too few lengths for a segment.
-
-    Either they lie apart from its line, or the time grows by more than the length: no latency and bandwidth
-    do that, but a step does that a line was laid through.
-    """
-    least = max(math.log(LEAST_UNEVEN), _BEYOND_NOISE * curve.noise)
-    inside = curve.words[segment.first : segment.last + 1]
-    for below, above in itertools.pairwise(inside):
-        grown = math.log(curve.medians[above] / curve.medians[below])
-        expected = math.log(max(segment.line.at(above), 1e-300) / max(segment.line.at(below), 1e-300))
-        beyond = grown - math.log(above / below)
-        if abs(grown - expected) > least or beyond > least:
-            yield Gap(below, above, math.exp(max(abs(grown - expected), beyond)))
-
-
-# -- guidelines --
-
-
-def larger_is_cheaper(curve: Curve) -> tuple[Guideline, ...]:
-    """Each length that takes longer than a larger one: a peak, or the end of a slow algorithm."""
-    medians, found = curve.medians, []
-    family = max(1, len(curve.words) - 1)
-    for place, words in enumerate(curve.words[:-1]):
-        cheapest = min(curve.words[place + 1 :], key=lambda larger: medians[larger])
-        if medians[words] <= MARGIN * medians[cheapest]:
-            continue
-        ratio = _resolved(pairs_at(curve, curve, words, cheapest), family)
-        if ratio is not None:
-            found.append(_broken("larger is cheaper", curve.operation, words, cheapest, ratio))
-    return tuple(found)
-
-
-def dearer_than(curve: Curve, other: Curve, name: str) -> tuple[Guideline, ...]:
-    """Each length at which an operation takes longer than another that does at least as much."""
-    shared = common_words(curve, other)
-    found = []
-    for words in shared:
-        if curve.medians[words] <= MARGIN * other.medians[words]:
-            continue
-        ratio = _resolved(pairs_at(curve, other, words), len(shared))
-        if ratio is not None:
-            found.append(_broken(name, curve.operation, words, words, ratio))
-    return tuple(found)
-
-
-def _resolved(pairs: Sequence[tuple[float, float]], family: int) -> Ratio | None:
-    """The ratio where it is resolved to be above the margin, among so many comparisons; else None.
-
-    Too few launches for that confidence (12 carry a family of 20): all must then exceed the margin, which
-    eight fair coins do once in 256 times, and differences of 3 % by noise are no fair coins.
-    """
-    with_margin = [(mine, MARGIN * theirs) for mine, theirs in pairs]
-    strict = statistics.compare(with_margin, comparisons=family)
-    if strict.verdict == statistics.NOT_MEASURED:
-        strict = statistics.compare(with_margin)
-        if strict.verdict == statistics.SLOWER and any(mine <= limit for mine, limit in with_margin):
-            return None
-    if strict.verdict != statistics.SLOWER:
-        return None
-    return as_ratio(statistics.compare(pairs))
-
-
-def _broken(kind: str, operation: str, words: int, other_words: int, ratio: Ratio) -> Guideline:
-    assert ratio.value is not None
-    return Guideline(
-        kind=kind,
-        operation=operation,
-        words=words,
-        other_words=other_words,
-        factor=ratio.value,
-        low=ratio.low,
-        high=ratio.high,
-        rounds=ratio.rounds,
-    )
-
-
-def guidelines(runs: Runs) -> tuple[Guideline, ...]:
-    """Every guideline that a library breaks with what it was measured with."""
-    found: list[Guideline] = []
-    for operation in ("all_reduce", "all_gather"):
-        curve = runs.curve(operation)
-        if curve is not None:
-            found += larger_is_cheaper(curve)
-    for mine, other, name in (
-        ("all_reduce", "reduce_broadcast", "dearer than reduce and broadcast"),
-        ("all_gather", "gather_broadcast", "dearer than gather and broadcast"),
-        ("all_gather", "all_reduce", "dearer than all_reduce"),
-    ):
-        curve, against = runs.curve(mine), runs.curve(other)
-        if curve is not None and against is not None:
-            found += dearer_than(curve, against, name)
-    return tuple(found)
+    refined: tuple[int, ...] = ()  # lengths that were added where curves step

@@ -9,11 +9,11 @@ _SHOWN = 4  # places of a curve in a sentence
 
 def peaks(words: Sequence[int], seconds: Sequence[float]) -> list[int]:
     """Lengths that take longer than some greater length."""
-    found = []
-    for i, here in enumerate(seconds):
-        if any(later < 0.995 * here for later in seconds[i + 1 :]):
-            found.append(words[i])
-    return found
+    return [
+        length
+        for place, (length, time) in enumerate(zip(words, seconds, strict=True))
+        if any(later < 0.995 * time for later in seconds[place + 1 :])
+    ]
 
 
 def steps(words: Sequence[int], seconds: Sequence[float]) -> list[int]:
@@ -28,13 +28,13 @@ def steps(words: Sequence[int], seconds: Sequence[float]) -> list[int]:
 def in_words(words: Sequence[int], times: Sequence[float]) -> str:
     """Where a curve is odd: "steps up at 512 and longer than for a greater length at 384 words"."""
     parts = []
-    if found := steps(words, times):
-        parts.append(f"steps up at {_listed(found)}")
-    if found := peaks(words, times):
-        parts.append(f"longer than for a greater length at {_listed(found)}")
+    if lengths := steps(words, times):
+        parts.append(f"steps up at {_listed(lengths)}")
+    if lengths := peaks(words, times):
+        parts.append(f"longer than for a greater length at {_listed(lengths)}")
     return f"{' and '.join(parts)} words" if parts else "neither step nor peak"
 
 
 def _listed(words: Sequence[int]) -> str:
     more = f" and {len(words) - _SHOWN} more" if len(words) > _SHOWN + 1 else ""
-    return ", ".join(f"{one:,}" for one in (words[:_SHOWN] if more else words)) + more
+    return ", ".join(f"{length:,}" for length in (words[:_SHOWN] if more else words)) + more

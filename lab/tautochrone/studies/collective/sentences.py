@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tautochrone import statistics
-from tautochrone.report import text
-from tautochrone.report.collective.analysis_types import Guideline, OperationCurve, Overall, Step
-from tautochrone.report.palette import styles
-from tautochrone.studies.collective.lengths import WORD_BYTES
-from tautochrone.studies.contenders import OURS
+from tautochrone import text, verdicts
+from tautochrone.report.analysis import Settings
+from tautochrone.report.palette import name_of
+from tautochrone.results.runs import OURS
+from tautochrone.studies.collective.configurations import MEMBER, PAIRS, VARIANTS, WORD_BYTES
+from tautochrone.studies.collective.curves import Runs, common_words, pairs_at
+from tautochrone.studies.collective.findings import Guideline, OperationCurve, Overall, Step
 from tautochrone.studies.disturbance import restless
-from tautochrone.studies.wording import less_time, unresolved
+from tautochrone.text import interval, less_time, unresolved
+from tautochrone.verdicts import Ratio, as_ratio
 
 BETTER_MPI = "the better MPI"
 CHEAPER = "larger is cheaper"
@@ -27,7 +29,7 @@ def verdict_sentences(
 ) -> tuple[str, ...]:
     """Ours against the better MPI, what disturbs, then a sentence for each library's curves."""
     where = f"{text.count(ranks, 'rank')} on {text.count(cpus, 'CPU')}"
-    shown = [one for one in curves if one.is_default and one.points]
+    shown = [curve for curve in curves if curve.is_default and curve.points]
     if not shown:
         return (f"On this machine nothing can be said yet: no library was measured with {where}.",)
     sentences = [f"On this machine, with {where}, {_against_mpi(overall, shown)}."]
@@ -39,31 +41,28 @@ def verdict_sentences(
 
 def _against_mpi(overall: Sequence[Overall], shown: Sequence[OperationCurve]) -> str:
     """The first sentence without its beginning and its end."""
-    found = [one for one in overall if one.against == BETTER_MPI]
-    parts = [_comparison(one) for one in found if one.ratio.verdict != statistics.NOT_MEASURED]
+    means = [mean for mean in overall if mean.against == BETTER_MPI]
+    parts = [_comparison(mean) for mean in means if mean.ratio.verdict != verdicts.NOT_MEASURED]
     if parts:
-        lengths, rounds = found[0].lengths, found[0].ratio.rounds
+        lengths, rounds = means[0].lengths, means[0].ratio.rounds
         measured = f"the better at each length, geometric mean over {text.count(lengths, 'length')}"
         return f"{', and '.join(parts)} ({measured}, {rounds} launches)"
-    if not any(one.runtime == OURS for one in shown):
+    if not any(curve.runtime == OURS for curve in shown):
         return "tautochrone was not measured, so the libraries are only described"
-    if all(one.runtime == OURS for one in shown):
+    if all(curve.runtime == OURS for curve in shown):
         return "no MPI was measured beside tautochrone, so there is nothing to compare it with"
-    launches = max(point.launches for one in shown for point in one.points)
-    return f"{launches} launches are fewer than the {statistics.MINIMUM_ROUNDS} that a verdict needs"
+    launches = max(point.launches for curve in shown for point in curve.points)
+    return f"{launches} launches are fewer than the {verdicts.MINIMUM_ROUNDS} that a verdict needs"
 
 
-def _comparison(one: Overall) -> str:
+def _comparison(mean: Overall) -> str:
     """tautochrone’s all_reduce takes 59 % less time (57 to 61 %) than that of the better MPI."""
-    mine = f"tautochrone’s {one.operation}"
-    if one.ratio.verdict == statistics.NO_DIFFERENCE:
-        return f"between {mine} and that of {BETTER_MPI} no difference was resolved ({unresolved(one.ratio)})"
-    return f"{mine} takes {less_time(one.ratio)}) than that of {BETTER_MPI}"
-
-
-def name(runtime: str) -> str:
-    """A library's name in a sentence."""
-    return styles([runtime])[0].name
+    mine = f"tautochrone’s {mean.operation}"
+    if mean.ratio.verdict == verdicts.NO_DIFFERENCE:
+        return (
+            f"between {mine} and that of {BETTER_MPI} no difference was resolved ({unresolved(mean.ratio)})"
+        )
+    return f"{mine} takes {less_time(mean.ratio, f'that of {BETTER_MPI}')}"
 
 
 def length(words: int) -> str:
@@ -72,16 +71,16 @@ def length(words: int) -> str:
 
 
 def _of_libraries(shown: Sequence[OperationCurve]) -> Iterator[str]:
-    for runtime in dict.fromkeys(one.runtime for one in shown):
-        curves = [one for one in shown if one.runtime == runtime]
-        parts = [part for one in curves for part in _summary(one)]
-        operations = " and ".join(one.operation for one in curves)
+    for runtime in dict.fromkeys(curve.runtime for curve in shown):
+        curves = [curve for curve in shown if curve.runtime == runtime]
+        parts = [part for curve in curves for part in _summary(curve)]
+        operations = " and ".join(curve.operation for curve in curves)
         if parts:
-            yield f"{name(runtime)}: {'; '.join(parts)}."
-        elif max(point.launches for one in curves for point in one.points) >= statistics.MINIMUM_ROUNDS:
+            yield f"{name_of(runtime)}: {'; '.join(parts)}."
+        elif max(point.launches for curve in curves for point in curve.points) >= verdicts.MINIMUM_ROUNDS:
             yield (
-                f"{name(runtime)}: {operations} have neither a step nor a peak that was resolved, and break "
-                "no guideline."
+                f"{name_of(runtime)}: {operations} have neither a step nor a peak that was resolved, and "
+                "break no guideline."
             )
 
 
@@ -89,13 +88,14 @@ def _summary(curve: OperationCurve) -> Iterator[str]:
     """Short: the largest step, the worst peak, the longest ranges of broken guidelines."""
     rising = [step for step in curve.steps if step.factor > 1]
     if rising:
-        worst = max(rising, key=lambda one: one.factor)
+        worst = max(rising, key=lambda step: step.factor)
         count = text.count(len(rising), "step")
         largest = _step_words(worst) if len(rising) == 1 else f"the largest {_step_words(worst)}"
         yield f"{curve.operation} has {count} up, {largest}"
-    for kind, found in _by_kind(curve).items():
-        worst_one = max(found, key=lambda one: one.factor)
-        yield f"{curve.operation} {_kind_words(kind, worst_one)} {_ranges(found, curve)}"
+    for broken in _by_kind(curve).values():
+        worst_one = max(broken, key=lambda guideline: guideline.factor)
+        longer = f"takes longer (up to {text.significant(worst_one.factor)} times) than {_than(worst_one)}"
+        yield f"{curve.operation} {longer} {_ranges(broken, curve)}"
 
 
 def _step_words(step: Step) -> str:
@@ -109,28 +109,26 @@ def _between(step: Step) -> str:
 
 def _by_kind(curve: OperationCurve) -> dict[str, list[Guideline]]:
     kinds: dict[str, list[Guideline]] = {}
-    for one in curve.guidelines:
-        kinds.setdefault(one.kind, []).append(one)
+    for guideline in curve.guidelines:
+        kinds.setdefault(guideline.kind, []).append(guideline)
     return kinds
 
 
-def _kind_words(kind: str, worst: Guideline) -> str:
-    factor = f"{text.significant(worst.factor)} times"
-    if kind == CHEAPER:
-        return f"takes longer (up to {factor}) than at {length(worst.other_words)}"
-    other = kind.removeprefix("dearer than ")
-    return f"takes longer (up to {factor}) than {other}"
+def _than(guideline: Guideline) -> str:
+    """What takes less time: a larger length, or other calls."""
+    larger = guideline.kind == CHEAPER
+    return f"at {length(guideline.other_words)}" if larger else guideline.cheaper
 
 
 def _runs(found: Sequence[Guideline], curve: OperationCurve) -> list[list[Guideline]]:
     """Neighbouring lengths together."""
     order = {point.words: place for place, point in enumerate(curve.points)}
     runs: list[list[Guideline]] = []
-    for one in sorted(found, key=lambda each: each.words):
-        if runs and order[one.words] == order[runs[-1][-1].words] + 1:
-            runs[-1].append(one)
+    for guideline in sorted(found, key=lambda each: each.words):
+        if runs and order[guideline.words] == order[runs[-1][-1].words] + 1:
+            runs[-1].append(guideline)
         else:
-            runs.append([one])
+            runs.append([guideline])
     return runs
 
 
@@ -150,10 +148,10 @@ def _ranges(found: Sequence[Guideline], curve: OperationCurve) -> str:
 def _ours_at_worst(shown: Sequence[OperationCurve]) -> Iterator[str]:
     """Where ours gains least against the better MPI: the length that a reader should not have to look for."""
     worst = [
-        (point.to_better_mpi.value, one.operation, point.words)
-        for one in shown
-        if one.runtime == OURS
-        for point in one.points
+        (point.to_better_mpi.value, curve.operation, point.words)
+        for curve in shown
+        if curve.runtime == OURS
+        for point in curve.points
         if point.to_better_mpi is not None and point.to_better_mpi.value is not None
     ]
     if worst:
@@ -166,26 +164,58 @@ def _ours_at_worst(shown: Sequence[OperationCurve]) -> Iterator[str]:
 
 def remarks(curves: Sequence[OperationCurve]) -> tuple[str, ...]:
     """Every step, peak and broken guideline of what was measured with no settings, a sentence each."""
-    return tuple(sentence for one in curves if one.is_default for sentence in _remarks(one))
+    return tuple(sentence for curve in curves if curve.is_default for sentence in _remarks(curve))
 
 
 def _remarks(curve: OperationCurve) -> Iterator[str]:
-    whose = f"{name(curve.runtime)}, {curve.operation}"
+    whose = f"{name_of(curve.runtime)}, {curve.operation}"
     for step in curve.steps:
         direction = "steps up" if step.factor > 1 else "falls"
-        yield f"{whose}: {direction} by a factor of {step.factor:.2f}{_interval(step)} {_between(step)}."
-    for kind, found in _by_kind(curve).items():
-        for run in _runs(found, curve):
-            worst = max(run, key=lambda one: one.factor)
-            against = (
-                f"at {length(worst.other_words)}" if kind == CHEAPER else kind.removeprefix("dearer than ")
-            )
+        factor = f"{step.factor:.2f}{interval(step.low, step.high)}"
+        yield f"{whose}: {direction} by a factor of {factor} {_between(step)}."
+    for broken in _by_kind(curve).values():
+        for run in _runs(broken, curve):
+            worst = max(run, key=lambda guideline: guideline.factor)
+            times = f"{worst.factor:.2f} times{interval(worst.low, worst.high)}"
             where = f", worst at {length(worst.words)}" if len(run) > 1 else ""
-            yield (
-                f"{whose} {_range(run)} words: takes {worst.factor:.2f} times{_interval(worst)} as long as "
-                f"{against}{where}."
-            )
+            yield f"{whose} {_range(run)} words: takes {times} as long as {_than(worst)}{where}."
 
 
-def _interval(found: Step | Guideline) -> str:
-    return "" if found.low is None or found.high is None else f" ({found.low:.2f} to {found.high:.2f})"
+# -- settings to paste --
+
+
+def settings_to_paste(runs: Sequence[Runs]) -> tuple[Settings, ...]:
+    """The best settings of each library that are resolved as faster over all lengths; none where none are."""
+    return tuple(settings for default in runs if default.is_default for settings in _best(default, runs))
+
+
+def _best(default: Runs, runs: Sequence[Runs]) -> Iterator[Settings]:
+    others = [
+        each for each in runs if each.peer == default.peer and not each.is_default and each.schedule != MEMBER
+    ]
+    ratios = [(over_all_lengths(each, default), each.variant) for each in others]
+    better = [pair for pair in ratios if pair[0].verdict == verdicts.FASTER]
+    if not better:
+        return
+    ratio, name = min(better, key=lambda pair: pair[0].value or 1.0)
+    variant = next(each for each in VARIANTS[default.peer] if each.name == name)
+    gain = f"Here, over all lengths of all_reduce and all_gather: {less_time(ratio)}."
+    yield Settings(
+        label=f"{name_of(default.peer)}, {name}",
+        language="shell",
+        text="\n".join(f"export {key}={value}" for key, value in variant.environment.items()),
+        why=f"{text.sentence(variant.what)} {gain}",
+    )
+
+
+def over_all_lengths(runs: Runs, other: Runs) -> Ratio:
+    """The geometric mean of the ratio over all operations and lengths that both have."""
+    cells = [pairs for operation in PAIRS for pairs in _cells(runs, other, operation)]
+    return as_ratio(verdicts.geometric_mean(cells))
+
+
+def _cells(runs: Runs, other: Runs, operation: str) -> Iterator[list[tuple[float, float]]]:
+    mine, theirs = runs.curve(operation), other.curve(operation)
+    if mine is not None and theirs is not None:
+        for words in common_words(mine, theirs):
+            yield pairs_at(mine, theirs, words)

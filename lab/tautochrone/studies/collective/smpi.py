@@ -2,39 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 from rich.console import Console
 
 from tautochrone.errors import TautoError
-from tautochrone.report.analysis_types import Command, NotMeasured
-from tautochrone.report.simulated.analysis_types import Axis, LineChart, SimulatedAnalysis
-from tautochrone.report.tables import Record
-from tautochrone.report.text import seconds
-from tautochrone.simulator.engine import Row
+from tautochrone.report.parts import Record
+from tautochrone.results.context import NotMeasured
+from tautochrone.simulator.command import SIMULATED, StoredRecord
+from tautochrone.simulator.findings import Axis, LineChart, SimulatedAnalysis
 from tautochrone.simulator.machines import Machine
-from tautochrone.simulator.places import in_words
-from tautochrone.simulator.smpi.running import COLLECTIVE, SimulatedOperation, ready
+from tautochrone.simulator.smpi.running import COLLECTIVE, OperationTime, Row, SimulatedOperation, ready
 from tautochrone.simulator.smpi.sweeping import (
     Request,
     check_ranks,
     check_selectors,
-    message_facts,
     publish,
     row_of,
     run_sweep,
+    shared_fields,
 )
-from tautochrone.simulator.study import facts_of
-from tautochrone.studies.collective.lengths import base_lengths, parse_lengths
+from tautochrone.studies.collective.configurations import base_lengths, parse_lengths
+from tautochrone.studies.collective.places import in_words
+from tautochrone.text import seconds
 
 OPERATIONS = ("all_reduce", "all_gather")
 MOST_WORDS = 1 << 20
 _OF_INTEREST = 1024  # words, of the sentence that comes first
-
-Point = Mapping[str, Any]
-"""Of a runner's row: ``words`` and ``seconds``."""
 
 
 def run_smpi_command(request: Request, words: str | None, console: Console) -> int:
@@ -44,18 +39,18 @@ def run_smpi_command(request: Request, words: str | None, console: Console) -> i
     counts = check_ranks(machine, request.ranks)
     asked = list(sweep(selectors, counts, check_words(words)))
     found, failed = run_sweep(ready(machine, program=COLLECTIVE), asked, console)
-    rows = [stored for one, row in found for stored in _rows(one, row, machine)]
+    rows = [stored for run, row in found for stored in _rows(run, row, machine)]
     command = request.command(counts, *(("--words", words) if words else ()))
     return publish(request, rows, machine, analyse(found, failed, machine, command), console)
 
 
-def _rows(one: SimulatedOperation, row: Row, machine: Machine) -> Iterator[Row]:
+def _rows(run: SimulatedOperation, row: Row, machine: Machine) -> Iterator[StoredRecord]:
     """One a length, as of one run that had no other."""
     shared = {
         key: value for key, value in row.items() if key not in ("points", "iterations", "timed_seconds")
     }
     for point in row["points"]:
-        alone = replace(one, words=(int(point["words"]),))
+        alone = replace(run, words=(int(point["words"]),))
         yield {**row_of("collective", alone, shared, machine), **point}
 
 
@@ -86,10 +81,10 @@ def analyse(
     command: str,
 ) -> SimulatedAnalysis:
     """What the runs say: a chart for each operation and number of ranks."""
-    counts = sorted({one.ranks for one, _ in found})
+    counts = sorted({run.ranks for run, _ in found})
     groups = {
         (count, operation): [
-            (one, row["points"]) for one, row in found if (one.ranks, one.operation) == (count, operation)
+            (run, row["points"]) for run, row in found if (run.ranks, run.operation) == (count, operation)
         ]
         for count in counts
         for operation in OPERATIONS
@@ -100,33 +95,32 @@ def analyse(
     version = found[0][1]["library_version"]
     return SimulatedAnalysis(
         verdict_sentences=(
-            f"On {machine['name']}, {_spread(found, counts[0])}",
+            f"On {machine.name}, {_spread(found, counts[0])}",
             *(chart.heading for chart in charts),
-            "This was simulated, not measured.",
+            SIMULATED,
         ),
         study="collective",
-        machine_name=machine["name"],
         method=(
             f"of MPI’s own calls under SimGrid’s SMPI ({version}), with the rules by which it says that each "
             "library chooses its algorithms; every core is a host of its own there, so algorithms for memory "
             "that ranks share are not among them. Every word of every result was checked"
         ),
         charts=charts,
-        rows=tuple(_record(one, point) for one, row in found for point in row["points"]),
-        facts={**facts_of(machine), **message_facts(machine, counts[-1])},
-        commands=(Command(label="The same again", text=command),),
-        not_measured=tuple(failed),
+        rows=tuple(_record(run, point) for run, row in found for point in row["points"]),
+        **shared_fields(machine, counts[-1], command, failed),
     )
 
 
 def _spread(found: Sequence[tuple[SimulatedOperation, Row]], ranks: int) -> str:
     """From the fastest library to the slowest, of the operation that came first."""
-    operation = next(one.operation for one, _ in found if one.ranks == ranks)
-    here = [(one, row) for one, row in found if (one.ranks, one.operation) == (ranks, operation)]
-    words = min((point["words"] for point in here[0][1]["points"]), key=lambda one: abs(one - _OF_INTEREST))
+    operation = next(run.operation for run, _ in found if run.ranks == ranks)
+    simulated = [(run, row) for run, row in found if (run.ranks, run.operation) == (ranks, operation)]
+    words = min(
+        (point["words"] for point in simulated[0][1]["points"]), key=lambda count: abs(count - _OF_INTEREST)
+    )
     times = sorted(
-        (point["seconds"], one.selector)
-        for one, row in here
+        (point["seconds"], run.selector)
+        for run, row in simulated
         for point in row["points"]
         if point["words"] == words
     )
@@ -136,20 +130,20 @@ def _spread(found: Sequence[tuple[SimulatedOperation, Row]], ranks: int) -> str:
     return f"{operation} of {words:,} words between {ranks} ranks takes {spread}"
 
 
-def _places(points: Sequence[Point]) -> str:
-    return in_words([int(one["words"]) for one in points], [float(one["seconds"]) for one in points])
+def _places(points: Sequence[OperationTime]) -> str:
+    return in_words([int(point["words"]) for point in points], [float(point["seconds"]) for point in points])
 
 
 def _chart(
-    operation: str, ranks: int, curves: Sequence[tuple[SimulatedOperation, Sequence[Point]]]
+    operation: str, ranks: int, curves: Sequence[tuple[SimulatedOperation, Sequence[OperationTime]]]
 ) -> LineChart:
     alike: dict[str, list[str]] = {}
-    for one, points in curves:
-        alike.setdefault(_places(points), []).append(one.selector)
-    said = "; ".join(f"{', '.join(selectors)}: {found}" for found, selectors in alike.items())
+    for run, points in curves:
+        alike.setdefault(_places(points), []).append(run.selector)
+    places = "; ".join(f"{', '.join(selectors)}: {found}" for found, selectors in alike.items())
     return LineChart(
         name=f"{operation}-{ranks}",
-        heading=f"{operation} between {ranks} ranks; {said}",
+        heading=f"{operation} between {ranks} ranks; {places}",
         explanation=(
             "Time until the last rank has the result, all having begun at one moment, against the words of 8 "
             "bytes: of each rank’s data for all_reduce, of the whole result for all_gather. A step: a word "
@@ -157,14 +151,14 @@ def _chart(
         ),
         x=Axis(field="x", title="words", logarithmic=True),
         y=Axis(field="y", title="time", logarithmic=True, seconds=True),
-        records=tuple(_record(one, point) for one, points in curves for point in points),
+        records=tuple(_record(run, point) for run, points in curves for point in points),
     )
 
 
-def _record(one: SimulatedOperation, point: Point) -> Record:
+def _record(run: SimulatedOperation, point: OperationTime) -> Record:
     return {
-        "runtime": one.selector,
-        "label": f"{one.label}, {one.ranks} ranks",
+        "runtime": run.selector,
+        "label": f"{run.label}, {run.ranks} ranks",
         "x": point["words"],
         "y": point["seconds"],
         "seconds": point["seconds"],

@@ -1,207 +1,192 @@
-"""``tauto study collective`` from the request to the report, one step after the other."""
+"""``tauto study collective``: what is asked, what runs, in which order."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
 from tautochrone.errors import TautoError
-from tautochrone.executor import Executor
-from tautochrone.plan import Plan
-from tautochrone.report.analysis_types import NotMeasured
-from tautochrone.report.collective.analysis_types import CollectiveAnalysis
-from tautochrone.row import Row
-from tautochrone.runners import PeerState
-from tautochrone.store import Store
-from tautochrone.studies import context as contexts
+from tautochrone.measuring.plan import Plan
+from tautochrone.measuring.session import CheckRows
+from tautochrone.options import Option
+from tautochrone.results import context as contexts
+from tautochrone.results.row import Row
+from tautochrone.results.store import Store
 from tautochrone.studies.collective.analysis import analyse
-from tautochrone.studies.collective.configurations import PAIRS, Candidate, candidates
-from tautochrone.studies.collective.context import CollectiveContext
-from tautochrone.studies.collective.curves import collect, default_runs
-from tautochrone.studies.collective.findings import gaps
-from tautochrone.studies.collective.lengths import refined
-from tautochrone.studies.collective.measuring import (
-    MOST_GAPS,
+from tautochrone.studies.collective.configurations import (
+    PAIRS,
+    PEERS,
+    Candidate,
+    base_lengths,
+    candidates,
     configuration,
     estimated_run_seconds,
-    part_name,
-    passes_of,
-    times_of,
+    parse_lengths,
+    refined,
 )
-from tautochrone.studies.collective.request import CollectiveRequest, check_ranks
-from tautochrone.studies.concluding import conclude
-from tautochrone.studies.options import Times
-from tautochrone.studies.placements import layout
-from tautochrone.studies.preparing import (
-    announcement,
-    checked_cpus,
-    command_line,
-    described_peers,
-    machine_advice,
-    peers_here,
-    time_limit_seconds,
-    usable_members,
-)
-from tautochrone.studies.running import run_part
-from tautochrone.studies.services import Services
+from tautochrone.studies.collective.curves import collect, default_runs
+from tautochrone.studies.collective.findings import CollectiveAnalysis, CollectiveContext
+from tautochrone.studies.collective.gaps import gaps
+from tautochrone.studies.request import OUTPUT, StudyRequest, Times, peers_option
+from tautochrone.studies.study import Run, Study
 
-STUDY = "collective"
-_SETTINGS = (
-    "one rank pinned to a CPU; data written anew before each call; a common start; the last rank's end"
-)
+SWEEP = "sweep"
+"""The part of the study that measures the lengths that were asked for."""
+
+QUICK_PASSES, FULL_PASSES = 1, 2
+MOST_GAPS = 8
+_MOST_RANKS_A_CPU = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """A request that was checked against this machine, ready to be measured."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CollectiveRequest(StudyRequest):
+    """The options of ``tauto study collective``. None means "choose for me"."""
 
-    request: CollectiveRequest
-    machine: Mapping[str, Any]
-    states: Sequence[PeerState]
-    candidates: tuple[Candidate, ...]
-    absent: tuple[NotMeasured, ...]
+    output: Annotated[Path, OUTPUT] = Path("tautochrone-results/collective")
+    lengths: Annotated[
+        tuple[int, ...] | None,
+        Option(
+            "Lengths in 8-byte words. Default: 1 … 65536, and lengths beside known switches.",
+            "N,N,…",
+            parse_lengths,
+        ),
+    ] = None
+    ranks: Annotated[int | None, Option("The number of members. Default: one on each core.")] = None
+    peers: Annotated[
+        tuple[str, ...] | None, peers_option("openmpi, mpich, intelmpi; none for only ours.")
+    ] = None
 
     @property
-    def times(self) -> Times:
-        """Seconds and rounds of the runs."""
-        return times_of(self.request)
+    def wanted(self) -> tuple[int, ...]:
+        """The lengths of the first part, in 8-byte words; the second refines them."""
+        return self.lengths or base_lengths(self.quick)
 
 
-def run_study(request: CollectiveRequest, services: Services | None = None) -> CollectiveAnalysis:
-    """Measure what is missing in the output folder, analyse all, write the report, print the verdict.
+class Collective(Study[CollectiveRequest, CollectiveContext, CollectiveAnalysis]):
+    """Measure all_reduce and all_gather against their length, and name every step and peak.
 
-    Raises TautoError for everything that cannot be done here, before the first run; KeyboardInterrupt after
-    an interrupted study has been reported.
-    """
-    services = services or Services()
-    prepared = prepare(request, services)
-    plan = plan_of(prepared, request.wanted, part_name(0))
-    with ExitStack() as stack:
-        executor = stack.enter_context(services.executor(request.seed))
-        store = stack.enter_context(
-            Store.open(request.output, STUDY, plan.plan_id, prepared.machine, request.fresh, services.clock)
+    Compares tautochrone's threads with Open MPI, MPICH and Intel MPI, each launched anew in every one of the
+    shuffled rounds, on data that are written before each call. Looks closer where a curve steps. Writes every
+    run as it ends: interrupt it when you like, start it again, and it goes on.
+
+    \b
+    Examples:
+      tauto study collective --quick
+      tauto study collective --lengths 1,64,512,513,4096 --peers openmpi --rounds 20
+      tauto study collective --ranks 4 --output results/night
+    """  # noqa: D301
+
+    NAME = "collective"
+    REQUEST = CollectiveRequest
+    CONTEXT = CollectiveContext
+    PEERS = PEERS
+    SETTINGS = (
+        "one rank pinned to a CPU; data written anew before each call; a common start; the last rank's end"
+    )
+    ANSWER = ""  # every repetition's result is compared word by word where it was computed
+    QUICK = Times(0.0005, 0.006, 12)  # seconds of one operation and length
+    FULL = Times(0.001, 0.02, 20)
+    candidates: Sequence[Candidate]
+
+    def prepare(self) -> None:
+        if not self.peers:
+            raise TautoError("no library can be measured here", "Build the runners (make)")
+        seen = self.layout()
+        everyone = seen.placement("all")
+        ranks = check_ranks(self.request.ranks, len(everyone.cpus))
+        placement = seen.placement("all", ranks) if ranks < len(everyone.cpus) else everyone
+        self.candidates = tuple(candidates(self.peers, placement, ranks, quick=self.request.quick))
+
+    @property
+    def passes(self) -> int:
+        """How often the lengths are refined where a curve steps."""
+        return QUICK_PASSES if self.request.quick else FULL_PASSES
+
+    @property
+    def work(self) -> str:
+        lengths = self.request.wanted
+        span = f"{len(lengths)} lengths from {lengths[0]} to {lengths[-1]} words"
+        return f"{span}, {self.candidates[0].ranks} ranks, {self.times.rounds} launches"
+
+    def runs(self) -> list[Run]:
+        return self._runs_of(part_name(0), self.request.wanted)
+
+    def _runs_of(self, part: str, lengths: Sequence[int]) -> list[Run]:
+        times, quick = self.times, self.request.quick
+        return [
+            Run(
+                candidate,
+                configuration(candidate, part, lengths, times, quick),
+                estimated_run_seconds(candidate, lengths, times, quick),
+            )
+            for candidate in self.candidates
+        ]
+
+    def estimate(self, runs: Sequence[Run]) -> float:
+        """A refinement takes about as long as the first part."""
+        return (1 + self.passes) * super().estimate(runs)
+
+    def parts(self, whole: Plan, runs: Sequence[Run], store: Store) -> Iterator[tuple[str, Plan]]:
+        """The lengths that were asked for, then those between which curves step."""
+        yield "measuring", whole
+        wanted = self.request.wanted
+        for number in range(1, self.passes + 1):
+            lengths = lengths_of_part(number, wanted, store.rows())
+            if not lengths:
+                return
+            self.context.refined = tuple(sorted({*self.context.refined, *lengths} - set(wanted)))
+            contexts.save(self.context, store.folder)
+            refining = self.plan(self._runs_of(part_name(number), lengths))
+            yield (
+                f"looking closer ({number})",
+                replace(refining, time_limit_seconds=whole.time_limit_seconds),
+            )
+
+    @property
+    def check_rows(self) -> CheckRows:
+        """Every repetition's result is compared word by word where it was computed."""
+        return lambda rows: {}
+
+    @classmethod
+    def analyse(
+        cls, rows: Sequence[Row], machine: Mapping[str, Any], context: CollectiveContext
+    ) -> CollectiveAnalysis:
+        return analyse(rows, machine, context)
+
+
+def check_ranks(ranks: int | None, cpus: int) -> int:
+    """How many ranks there are: one a CPU unless asked. TautoError for fewer than two, or for a crowd."""
+    if ranks is None:
+        ranks = cpus
+        if ranks < 2:
+            raise TautoError(
+                "a collective needs two members, and only 1 CPU may be used here",
+                "Start without taskset, widen the container's cpuset, or let two ranks share it: --ranks 2",
+            )
+    if ranks < 2:
+        raise TautoError(f"--ranks {ranks} is too few: a collective needs two members", "Ask for 2 or more")
+    if ranks > _MOST_RANKS_A_CPU * cpus:
+        raise TautoError(
+            f"--ranks {ranks} is more than {_MOST_RANKS_A_CPU} on each of the {cpus} CPUs that may be used "
+            "here",
+            f"Ask for {_MOST_RANKS_A_CPU * cpus} or fewer",
         )
-        services.say(_announcement(prepared))
-        context = _context(prepared)
-        contexts.begin(context, store)
-        interrupted = _measure(plan, prepared, store, executor, services, context)
-        contexts.save(context, request.output)
-    analysis = analyse(store.rows(None), prepared.machine, context)
-    conclude(store, prepared.machine, request, analysis, services, interrupted)
-    return analysis
+    return ranks
 
 
-def stored_analysis(store: Store) -> CollectiveAnalysis:
-    """The analysis of a folder's rows, as the study that measured them gave it."""
-    context = contexts.load(CollectiveContext(folder=str(store.folder)), store.folder)
-    return analyse(store.rows(None), store.machine, context)
-
-
-# -- before the first run --
-
-
-def prepare(request: CollectiveRequest, services: Services) -> Prepared:
-    """Check the request against this machine. Raises TautoError for the first thing that cannot be done."""
-    states, absent = peers_here(request, services, STUDY)
-    if len(states) < 1:
-        raise TautoError("no library can be measured here", "Build the runners (make)")
-    machine = services.machine()
-    cpus, _ = checked_cpus(request, machine)
-    seen = layout(cpus, {}, usable_members(machine))
-    everyone = seen.placement("all")
-    ranks = check_ranks(request.ranks, len(everyone.cpus))
-    placement = seen.placement("all", ranks) if ranks < len(everyone.cpus) else everyone
-    found = tuple(candidates(states, placement, ranks, quick=request.quick))
-    return Prepared(request, machine, states, found, tuple(absent))
-
-
-def plan_of(prepared: Prepared, lengths: Sequence[int], part: str) -> Plan:
-    """One part of the study, over so many lengths. The first part's plan gives the study its identity."""
-    times, quick = prepared.times, prepared.request.quick
-    longest = max(estimated_run_seconds(one, lengths, times, quick) for one in prepared.candidates)
-    return Plan(
-        STUDY,
-        [configuration(one, part, lengths, times, quick) for one in prepared.candidates],
-        rounds=times.rounds,
-        seed=prepared.request.seed,
-        time_limit_seconds=time_limit_seconds(prepared.request, longest),
-        machine=prepared.machine,
-    )
-
-
-def _announcement(prepared: Prepared) -> str:
-    request, times = prepared.request, prepared.times
-    parts = 1 + passes_of(request)
-    seconds = (
-        parts
-        * times.rounds
-        * sum(estimated_run_seconds(one, request.wanted, times, request.quick) for one in prepared.candidates)
-    )
-    ranks = prepared.candidates[0].ranks
-    lengths = request.wanted
-    span = f"{len(lengths)} lengths from {lengths[0]} to {lengths[-1]} words"
-    what = f"{span}, {ranks} ranks, {times.rounds} launches"
-    return announcement(STUDY, what, (), seconds, request)
-
-
-def _context(prepared: Prepared) -> CollectiveContext:
-    return CollectiveContext(
-        command=command_line(STUDY),
-        folder=str(prepared.request.output),
-        quick=prepared.request.quick,
-        peers=described_peers(prepared.states, prepared.candidates, _SETTINGS),
-        not_measured=prepared.absent,
-        machine_advice=machine_advice(prepared.machine),
-    )
-
-
-# -- the runs --
-
-
-def _checked_by_the_runners(rows: Sequence[Row]) -> Mapping[str, str]:
-    """Every repetition's result is compared word by word where it was computed."""
-    return {}
-
-
-def _measure(
-    plan: Plan,
-    prepared: Prepared,
-    store: Store,
-    executor: Executor,
-    services: Services,
-    context: CollectiveContext,
-) -> bool:
-    """The lengths that were asked for, then those between which curves step. True when it was interrupted."""
-    if run_part(plan, "measuring", store, executor, services, context, _checked_by_the_runners):
-        return True
-    for number in range(1, passes_of(prepared.request) + 1):
-        lengths = lengths_of_part(number, prepared.request.wanted, store.rows())
-        if not lengths:
-            return False
-        part = part_name(number)
-        new = set(lengths) - set(prepared.request.wanted)
-        context.refined = tuple(sorted({*context.refined, *new}))
-        contexts.save(context, prepared.request.output)
-        refining = replace(plan_of(prepared, lengths, part), time_limit_seconds=plan.time_limit_seconds)
-        if run_part(
-            refining,
-            f"looking closer ({number})",
-            store,
-            executor,
-            services,
-            context,
-            _checked_by_the_runners,
-        ):
-            return True
-    return False
+def part_name(number: int) -> str:
+    """The part of the study with that number: the sweep, then the refinements."""
+    return SWEEP if number == 0 else f"refined {number}"
 
 
 def lengths_of_part(number: int, wanted: Sequence[int], rows: Sequence[Row]) -> tuple[int, ...]:
     """The lengths of a refinement, from the rows of the parts before it: the same when a study goes on."""
     before = {part_name(earlier) for earlier in range(number)}
-    runs = default_runs(collect(row for row in rows if row["config"].get("part") in before))
-    curves = [curve for one in runs for operation in PAIRS if (curve := one.curve(operation)) is not None]
+    runs = default_runs(collect(row for row in rows if row.config.get("part") in before))
+    curves = [
+        curve for library in runs for operation in PAIRS if (curve := library.curve(operation)) is not None
+    ]
     known = sorted({*wanted, *(words for curve in curves for words in curve.words)})
     return refined((gap for curve in curves for gap in gaps([curve])), known, MOST_GAPS)

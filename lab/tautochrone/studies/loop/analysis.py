@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from tautochrone import models
-from tautochrone.report.loop.analysis_types import (
+from tautochrone.measuring.sampler import CpuSampler, SampledLoad
+from tautochrone.results.row import Row
+from tautochrone.results.states import by_state, state_suffix
+from tautochrone.studies import models
+from tautochrone.studies.loop.cells import CellRuns, Contender, collect, report_cell
+from tautochrone.studies.loop.claims import claims
+from tautochrone.studies.loop.configurations import Candidate, StudyCell, configuration
+from tautochrone.studies.loop.findings import (
     BandwidthPoint,
     ChunkPoint,
     CoresUsed,
+    CpuLoad,
+    CpuSample,
     LoopAnalysis,
+    LoopContext,
     MissRatio,
 )
-from tautochrone.row import Row
-from tautochrone.statistics import median_interval
-from tautochrone.studies.loop.cells import CellRuns, Contender, collect, report_cell
-from tautochrone.studies.loop.claims import claims
-from tautochrone.studies.loop.context import LoopContext
-from tautochrone.studies.loop.paste import settings_to_paste
-from tautochrone.studies.loop.sentences import verdict_sentences
+from tautochrone.studies.loop.sentences import settings_to_paste, verdict_sentences
+from tautochrone.studies.request import Times
+from tautochrone.studies.states import StateExecutor
+from tautochrone.verdicts import median_interval
 
 
 def analyse(rows: Iterable[Row], machine: Mapping[str, Any], context: LoopContext) -> LoopAnalysis:
@@ -30,6 +37,7 @@ def analyse(rows: Iterable[Row], machine: Mapping[str, Any], context: LoopContex
     cells = collect(rows)
     misses = tuple(_miss_ratios(cells))
     reason = _no_counters_reason(cells)
+    kinds = {str(cpu.get("kind")) for cpu in machine.get("cpus") or ()}
     return LoopAnalysis(
         verdict_sentences=verdict_sentences(cells),
         cells=tuple(report_cell(cell) for cell in cells),
@@ -41,68 +49,62 @@ def analyse(rows: Iterable[Row], machine: Mapping[str, Any], context: LoopContex
         miss_ratios_reason=None if misses else reason,
         miss_ratios_remedy=None if misses else _counters_remedy(machine),
         settings_to_paste=settings_to_paste(cells),
-        peers=context.peers,
-        not_measured=context.not_measured,
-        claims=claims(cells, hybrid=_is_hybrid(machine)),
-        commands=context.commands,
-        advice=(*context.machine_advice, *context.notices),
-        quick=context.quick,
+        claims=claims(cells, hybrid=len(kinds) > 1),
+        **context.reported,
     )
-
-
-def _is_hybrid(machine: Mapping[str, Any]) -> bool:
-    return len({str(cpu.get("kind")) for cpu in machine.get("cpus") or ()}) > 1
 
 
 def _chunk_points(cells: Sequence[CellRuns]) -> Iterator[ChunkPoint]:
     """Schedules that hand out chunks, over all cores with the default wait policy, screened ones included."""
     for cell in cells:
-        for one in cell.contenders:
-            if one.chunk is None or one.placement != "all" or one.wait != "default":
+        for contender in cell.contenders:
+            chunk, seconds = contender.chunk, contender.any_seconds
+            where = contender.placement, contender.wait
+            if chunk is None or seconds is None or where != ("all", "default"):
                 continue
-            if one.any_seconds is None:
-                continue
-            points = list(one.by_round.values())
-            interval = median_interval(points) if points else None
+            interval = median_interval(contender.points) if contender.points else None
             yield ChunkPoint(
-                runtime=one.peer,
-                schedule=one.schedule,
-                chunk=one.chunk,
+                runtime=contender.peer,
+                schedule=contender.schedule,
+                chunk=chunk,
                 size=cell.size,
                 emulated=cell.emulated,
-                seconds=one.any_seconds,
+                seconds=seconds,
                 low=interval.low if interval is not None else None,
                 high=interval.high if interval is not None else None,
             )
 
 
-def _shown(cell: CellRuns) -> list[Contender]:
-    """The few contenders whose bandwidth, cores and misses are shown: ours, the best, the defaults."""
-    best = cell.best_peer
-    return [one for one in cell.finalists if one is cell.ours or one is best or one.is_default]
+def _shown(cells: Sequence[CellRuns]) -> Iterator[tuple[CellRuns, Contender]]:
+    """The few contenders whose bandwidth and cores are shown: ours, the best, the defaults."""
+    for cell in cells:
+        for contender in cell.finalists:
+            if contender is cell.ours or contender is cell.best_peer or contender.is_default:
+                yield cell, contender
 
 
 def _bandwidth(cells: Sequence[CellRuns], machine: Mapping[str, Any]) -> Iterator[BandwidthPoint]:
     triad = _triad(machine)
-    for cell in cells:
-        for one in _shown(cell):
-            read = (one.last or {}).get("detail", {}).get("bytes_per_iteration")
-            if not read or one.seconds is None:
-                continue
-            members = _width(one)
-            limit = triad.get(members)
-            yield BandwidthPoint(
-                configuration=one.label,
-                runtime=one.peer,
-                size=cell.size,
-                emulated=cell.emulated,
-                members=members,
-                bytes_per_second=models.bytes_per_second(float(read), one.seconds),
-                triad_share=models.triad_share(float(read), one.seconds, limit) if limit else None,
-            )
+    for cell, contender in _shown(cells):
+        read, seconds = contender.detail.get("bytes_per_iteration"), contender.seconds
+        if not read or seconds is None:
+            continue
+        # that really took part
+        members = int(contender.detail.get("width") or len(contender.workers) or contender.threads)
+        limit = triad.get(members)
+        yield BandwidthPoint(
+            configuration=contender.label,
+            runtime=contender.peer,
+            size=cell.size,
+            emulated=cell.emulated,
+            members=members,
+            bytes_per_second=models.bytes_per_second(float(read), seconds),
+            triad_share=models.triad_share(float(read), seconds, limit) if limit else None,
+        )
 
 
 def _triad(machine: Mapping[str, Any]) -> dict[int, float]:
+    """Members → bytes per second."""
     measured = machine.get("measured") or {}
     return {
         int(point["members"]): float(point["bytes_per_second"])
@@ -111,39 +113,39 @@ def _triad(machine: Mapping[str, Any]) -> dict[int, float]:
     }
 
 
-def _width(one: Contender) -> int:
-    """How many members really took part."""
-    last = one.last or {}
-    workers = last.get("workers") or ()
-    return int(last.get("detail", {}).get("width") or len(workers) or one.config["threads"])
-
-
 def _cores_used(cells: Sequence[CellRuns]) -> Iterator[CoresUsed]:
     """In each cell for ours and the fastest other: asked for, and where the rows were really computed."""
+    for cell, contender in _shown(cells):
+        rows_of: Counter[int] = Counter()
+        for worker in contender.workers:
+            rows_of[int(worker["cpu"])] += int(worker["rows"])
+        asked, total = contender.config["cpus"], rows_of.total()
+        idle = ", ".join(str(cpu) for cpu in asked if not rows_of[cpu])
+        yield CoresUsed(
+            configuration=f"{contender.label}, n = {cell.size}{state_suffix(cell.emulated)}",
+            runtime=contender.peer,
+            asked=contender.config.get("cores") or {},
+            asked_cpus=tuple(asked),
+            ran_on_cpus=tuple(sorted(cpu for cpu, rows in rows_of.items() if rows)),
+            rows_share={str(cpu): rows / total for cpu, rows in sorted(rows_of.items())} if total else {},
+            note=f"left out CPU {idle}: it did not pay" if contender.detail.get("dropped") and idle else None,
+        )
+
+
+def _miss_ratios(cells: Sequence[CellRuns]) -> Iterator[MissRatio]:
     for cell in cells:
-        for one in _shown(cell):
-            workers = (one.last or {}).get("workers") or ()
-            rows_of: dict[int, int] = {}
-            for worker in workers:
-                rows_of[int(worker["cpu"])] = rows_of.get(int(worker["cpu"]), 0) + int(worker["rows"])
-            total = sum(rows_of.values())
-            dropped = (one.last or {}).get("detail", {}).get("dropped")
-            idle = [cpu for cpu in one.config["cpus"] if not rows_of.get(cpu)]
-            yield CoresUsed(
-                configuration=f"{one.label}, n = {cell.size}{_slowed(cell)}",
-                runtime=one.peer,
-                asked=one.config.get("cores") or {},
-                asked_cpus=tuple(one.config["cpus"]),
-                ran_on_cpus=tuple(sorted(cpu for cpu, rows in rows_of.items() if rows)),
-                rows_share={str(cpu): rows / total for cpu, rows in sorted(rows_of.items())} if total else {},
-                note=f"left out CPU {', '.join(map(str, idle))}: it did not pay"
-                if dropped and idle
-                else None,
+        for contender in cell.finalists:
+            counters = contender.last.counters if contender.last is not None else None
+            if not counters:
+                continue
+            yield MissRatio(
+                configuration=contender.label,
+                runtime=contender.peer,
+                size=cell.size,
+                emulated=cell.emulated,
+                cache_miss_ratio=_share(counters, "cache_misses", "cache_references"),
+                llc_load_miss_ratio=_share(counters, "llc_load_misses", "llc_loads"),
             )
-
-
-def _slowed(cell: CellRuns) -> str:
-    return "".join(f", CPU {cpu} {factor:g}× slower" for cpu, factor in sorted(cell.emulated.items()))
 
 
 def _share(counters: Mapping[str, Any], part: str, whole: str) -> float | None:
@@ -152,31 +154,78 @@ def _share(counters: Mapping[str, Any], part: str, whole: str) -> float | None:
     return float(counters[part]) / float(counters[whole])
 
 
-def _miss_ratios(cells: Sequence[CellRuns]) -> Iterator[MissRatio]:
-    for cell in cells:
-        for one in cell.finalists:
-            counters = (one.last or {}).get("counters")
-            if not counters:
-                continue
-            yield MissRatio(
-                configuration=one.label,
-                runtime=one.peer,
-                size=cell.size,
-                emulated=cell.emulated,
-                cache_miss_ratio=_share(counters, "cache_misses", "cache_references"),
-                llc_load_miss_ratio=_share(counters, "llc_load_misses", "llc_loads"),
-            )
-
-
 def _no_counters_reason(cells: Sequence[CellRuns]) -> str | None:
-    for cell in cells:
-        for one in cell.contenders:
-            reason = (one.last or {}).get("counters_reason")
-            if reason:
-                return str(reason)
-    return None
+    reasons = (
+        contender.last.counters_reason
+        for cell in cells
+        for contender in cell.contenders
+        if contender.last is not None
+    )
+    return next(filter(None, reasons), None)
 
 
 def _counters_remedy(machine: Mapping[str, Any]) -> str | None:
     remedy = (machine.get("counters") or {}).get("remedy")
     return str(remedy) if remedy else None
+
+
+# -- the load of each CPU over time, from longer runs of a few configurations after all rounds --
+
+_SAMPLED_SECONDS = 1.2
+_TIME_LIMIT_SECONDS = 60.0
+
+
+def sample_loads(
+    cells: Sequence[CellRuns], studied: Sequence[StudyCell], executor: StateExecutor, times: Times
+) -> tuple[list[CpuLoad], float]:
+    """The load samples of the chosen runs, and the CPU seconds that taking them cost.
+
+    A run that fails is left out: its rounds have been measured, and the samples only illustrate them.
+    """
+    loads: list[CpuLoad] = []
+    cost = 0.0
+    for runs in _sampled_cells(cells):
+        cell = _studied(studied, runs)
+        cpus = sorted(cpu.number for cpu in cell.layout.fast + cell.layout.slow)
+        for candidate in _sampled_candidates(cell, runs):
+            longer = configuration(cell, candidate, times, duration_seconds=_SAMPLED_SECONDS)
+            with CpuSampler(cpus) as sampled:
+                result = executor.run(longer, _TIME_LIMIT_SECONDS)
+            cost += sampled.sampler_cpu_seconds
+            if result.error is None and sampled.samples:
+                loads.append(_load(runs, candidate, sampled))
+    return loads, cost
+
+
+def _sampled_cells(cells: Sequence[CellRuns]) -> list[CellRuns]:
+    """One cell for each state of the machine: the middle one of its sizes."""
+    with_ours = sorted((cell for cell in cells if cell.ours is not None), key=lambda cell: cell.size)
+    return [of_state[len(of_state) // 2] for of_state in by_state(with_ours).values()]
+
+
+def _studied(studied: Sequence[StudyCell], runs: CellRuns) -> StudyCell:
+    emulated = {int(cpu): factor for cpu, factor in runs.emulated.items()}
+    return next(cell for cell in studied if cell.size == runs.size and dict(cell.state) == emulated)
+
+
+def _sampled_candidates(cell: StudyCell, runs: CellRuns) -> Iterator[Candidate]:
+    """A plain loop, the best of the others, and ours: once each."""
+    wanted = (runs.plain_openmp, runs.best_peer, runs.ours)
+    candidates = {candidate.label: candidate for candidate in cell.candidates}
+    for label in dict.fromkeys(contender.label for contender in wanted if contender is not None):
+        if label in candidates:
+            yield candidates[label]
+
+
+def _load(runs: CellRuns, candidate: Candidate, sampled: SampledLoad) -> CpuLoad:
+    samples = tuple(
+        CpuSample(cpu=sample.cpu, seconds=sample.seconds, busy=sample.busy, hertz=sample.hertz)
+        for sample in sampled.samples
+    )
+    return CpuLoad(
+        configuration=candidate.label,
+        runtime=candidate.peer,
+        size=runs.size,
+        emulated=runs.emulated,
+        samples=samples,
+    )

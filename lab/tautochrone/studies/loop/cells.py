@@ -5,33 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from tautochrone import models, statistics
-from tautochrone.report.analysis_types import PeerRatio
-from tautochrone.report.loop.analysis_types import Cell, ConfigurationTime
-from tautochrone.report.spent import longest, spent_of
-from tautochrone.row import Row
-from tautochrone.runners import PEER_BY_NAME
-from tautochrone.studies.contenders import OURS, RunsOfOne, ratio
-from tautochrone.studies.loop.configurations import label
+from tautochrone.results.row import Row
+from tautochrone.results.runs import OURS, ratio
+from tautochrone.results.spent import longest
+from tautochrone.studies import cells, models
+from tautochrone.studies.cells import contenders_of, emulated_of, measured_fields, peer_ratios
+from tautochrone.studies.loop.configurations import PEER_BY_NAME, label
+from tautochrone.studies.loop.findings import Cell, ConfigurationTime
 
 
-@dataclass(slots=True)
-class Contender(RunsOfOne):
+class Contender(cells.Contender):
     """One configuration in one cell with all its runs. Times are seconds of one loop iteration."""
 
     @property
     def placement(self) -> str:
-        """The name of the CPUs it ran on."""
         return str(self.config["placement"])
 
     @property
     def label(self) -> str:
-        """For people."""
         return label(self.peer, self.schedule, self.chunk, self.placement, self.wait)
 
     @property
     def is_default(self) -> bool:
-        """True for what one gets who sets nothing."""
+        """True for what one gets without setting anything."""
         peer = PEER_BY_NAME.get(self.peer)
         return (
             peer is not None
@@ -52,15 +48,15 @@ class CellRuns:
 
     def find(self, peer: str, schedule: str, placement: str) -> Contender | None:
         """The contender without chunk and with the default wait policy, if it was measured."""
-        for one in self.contenders:
-            key = (one.peer, one.schedule, one.placement, one.wait, one.chunk)
-            if key == (peer, schedule, placement, "default", None) and one.by_round:
-                return one
+        wanted = (peer, schedule, placement, "default", None)
+        for each in self.contenders:
+            setting = (each.peer, each.schedule, each.placement, each.wait, each.chunk)
+            if setting == wanted and each.by_round:
+                return each
         return None
 
     @property
     def ours(self) -> Contender | None:
-        """Tautochrone with no settings."""
         return self.find(OURS, "adaptive", "all")
 
     @property
@@ -71,26 +67,26 @@ class CellRuns:
     @property
     def unequal(self) -> bool:
         """True where slow cores were used beside fast ones."""
-        return any(one.placement == "slow" for one in self.contenders)
+        return any(contender.placement == "slow" for contender in self.contenders)
 
     @property
     def finalists(self) -> list[Contender]:
-        """Contenders with rounds that are reported, the fastest first; the slow cores alone are none."""
-        found = [one for one in self.contenders if one.by_round and one.placement != "slow"]
-        return sorted(found, key=lambda one: one.seconds or 0.0)
+        """Contenders with rounds that are reported, the fastest first, without the slow cores alone."""
+        reported = [each for each in self.contenders if each.by_round and each.placement != "slow"]
+        return sorted(reported, key=lambda contender: contender.seconds or 0.0)
 
     @property
     def serial(self) -> Contender | None:
         """The serial loop on the fastest CPU that it was measured on."""
-        return min(self._serial(), key=lambda one: one.seconds or 0.0, default=None)
+        return min(self._serial(), key=lambda contender: contender.seconds or 0.0, default=None)
 
     def _serial(self) -> Iterator[Contender]:
-        return (one for one in self.contenders if one.peer == "serial" and one.by_round)
+        return (each for each in self.contenders if each.peer == "serial" and each.by_round)
 
     @property
     def best_peer(self) -> Contender | None:
-        """The fastest finalist that is not ours: the serial loop counts, since nobody has to go parallel."""
-        return next((one for one in self.finalists if one.peer != OURS), None)
+        """The fastest finalist that is not ours; the serial loop counts: nobody has to run in parallel."""
+        return next((rival for rival in self.finalists if rival.peer != OURS), None)
 
     @property
     def fast_alone(self) -> Contender | None:
@@ -103,8 +99,11 @@ class CellRuns:
         return self._alone("slow")
 
     def _alone(self, placement: str) -> Contender | None:
-        found = (self.find(peer, "static", placement) for peer in ("libgomp", OURS))
-        return next(filter(None, found), None) or self.find("serial", "serial", placement)
+        return (
+            self.find("libgomp", "static", placement)
+            or self.find(OURS, "static", placement)
+            or self.find("serial", "serial", placement)
+        )
 
     def bound_seconds(self) -> float | None:
         """T* from the fast and the slow cores alone; on equal cores from the serial loop on each of them."""
@@ -113,9 +112,9 @@ class CellRuns:
             if fast is None or slow is None or fast.seconds is None or slow.seconds is None:
                 return None
             return models.bound_seconds(fast.seconds, slow.seconds)
-        alone = [one.seconds for one in self._serial() if one.seconds is not None]
+        alone = [seconds for serial in self._serial() if (seconds := serial.seconds) is not None]
         ours = self.ours
-        width = int(ours.config["threads"]) if ours is not None else 0
+        width = ours.threads if ours is not None else 0
         if not alone or not width:
             return None
         if len(alone) == width:
@@ -124,42 +123,37 @@ class CellRuns:
 
 
 def collect(rows: Iterable[Row]) -> list[CellRuns]:
-    """Rows (measured and screening) sorted into cells: the machine as it is first, then by size."""
-    cells: dict[tuple[tuple[tuple[str, float], ...], int], CellRuns] = {}
-    contenders: dict[tuple[object, str], Contender] = {}
-    for row in rows:
-        config = row["config"]
-        emulated = {str(cpu): float(factor) for cpu, factor in (config.get("emulated") or {}).items()}
-        key = (tuple(sorted(emulated.items())), int(config["size"]))
-        cell = cells.setdefault(key, CellRuns(key[1], emulated))
-        contender = contenders.get((key, row["config_id"]))
-        if contender is None:
-            contender = contenders[(key, row["config_id"])] = Contender(config)
-            cell.contenders.append(contender)
-        contender.add(row)
-    return [cells[key] for key in sorted(cells)]
+    """Rows (measured and screening) sorted into cells: the unmodified machine first, then by size."""
+    cells_of_rows = [
+        CellRuns(int(contenders[0].config["size"]), emulated_of(contenders[0].config), contenders)
+        for contenders in contenders_of(rows, _place, Contender).values()
+    ]
+    return sorted(cells_of_rows, key=lambda cell: (sorted(cell.emulated.items()), cell.size))
+
+
+def _place(row: Row) -> tuple[object, ...]:
+    return tuple(sorted(emulated_of(row.config).items())), row.config["size"]
 
 
 def report_cell(runs: CellRuns) -> Cell:
-    """The cell as the report wants it."""
-    best, ours, serial = runs.best_peer, runs.ours, runs.serial
-    sequential = serial.seconds if serial is not None else None
-    bound = runs.bound_seconds()
-    slowest = longest(one.any_seconds for one in runs.contenders)
+    best, ours = runs.best_peer, runs.ours
+    sequential, bound = _seconds(runs.serial), runs.bound_seconds()
+    slowest = longest(contender.any_seconds for contender in runs.contenders)
     return Cell(
         size=runs.size,
         emulated=runs.emulated,
         best_peer=best.label if best is not None else None,
-        best_peer_seconds=best.seconds if best is not None else None,
-        tautochrone_seconds=ours.seconds if ours is not None else None,
+        best_peer_seconds=_seconds(best),
+        tautochrone_seconds=_seconds(ours),
         ratio=ratio(ours, best),
         bound_seconds=bound,
         bound_speedup=sequential / bound if sequential is not None and bound is not None else None,
         sequential_seconds=sequential,
         fast_seconds=_seconds(runs.fast_alone),
         slow_seconds=_seconds(runs.slow_alone),
-        configurations=tuple(_configuration_time(one, slowest) for one in runs.contenders),
-        peer_ratios=tuple(_peer_ratios(runs)),
+        configurations=tuple(_configuration_time(contender, slowest) for contender in runs.contenders),
+        # each peer at its best, then each with no settings
+        peer_ratios=tuple(sorted(peer_ratios(ours, runs.finalists), key=lambda peer: peer.role)),
     )
 
 
@@ -167,44 +161,15 @@ def _seconds(contender: Contender | None) -> float | None:
     return None if contender is None else contender.seconds
 
 
-def _configuration_time(one: Contender, longest_seconds: float | None) -> ConfigurationTime:
-    points = one.points
-    interval = statistics.median_interval(points) if points else None
-    description = (one.last or {}).get("detail") or {}
-    version = description.get("library_version") or ""
-    seconds = one.any_seconds
+def _configuration_time(contender: Contender, longest_seconds: float | None) -> ConfigurationTime:
     return ConfigurationTime(
-        label=one.label,
-        runtime=one.peer,
-        library=f"{description.get('library') or one.peer} {version}".strip(),
-        schedule=one.schedule,
-        chunk=one.chunk,
-        placement=one.placement,
-        wait=one.wait,
-        threads=int(one.config["threads"]),
-        cores=one.config.get("cores") or {},
-        seconds=seconds,
-        low=interval.low if interval is not None else None,
-        high=interval.high if interval is not None else None,
-        points=points,
-        rounds=len(points) or len(one.screened),
-        is_default=one.is_default,
-        is_finalist=bool(points),
-        spent=spent_of(one.rows, longest_seconds),
-        error=one.errors[0] if seconds is None and one.errors else None,
+        library=contender.library,
+        schedule=contender.schedule,
+        chunk=contender.chunk,
+        placement=contender.placement,
+        wait=contender.wait,
+        threads=contender.threads,
+        cores=contender.config.get("cores") or {},
+        is_finalist=bool(contender.by_round),
+        **measured_fields(contender, longest_seconds),
     )
-
-
-def _peer_ratios(runs: CellRuns) -> Iterator[PeerRatio]:
-    """Ours against each peer's best finalist and against what it does with no settings."""
-    best_of: dict[str, Contender] = {}
-    for one in runs.finalists:
-        if one.peer not in (OURS, "serial"):
-            best_of.setdefault(one.peer, one)
-    for peer, best in best_of.items():
-        yield PeerRatio(runtime=peer, configuration=best.label, role="best", ratio=ratio(runs.ours, best))
-    for one in runs.finalists:
-        if one.is_default and one.peer not in (OURS, "serial"):
-            yield PeerRatio(
-                runtime=one.peer, configuration=one.label, role="default", ratio=ratio(runs.ours, one)
-            )

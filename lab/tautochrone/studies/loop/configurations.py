@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tautochrone.runners import PeerState
-from tautochrone.studies.options import Emulation, Times, emulation_text
-from tautochrone.studies.placements import Layout, Placement
-from tautochrone.studies.runner_setup import RunnerSetup, joined_label
+from tautochrone.machine.placements import Layout, Placement
+from tautochrone.machine.runners import Peer, PeerState
+from tautochrone.measuring.configuration import Configuration
+from tautochrone.options import State, state_text
+from tautochrone.results.states import state_suffix
+from tautochrone.studies.request import Times
+from tautochrone.studies.setup import RunnerSetup, joined_label
 
+PEERS: tuple[Peer, ...] = (
+    Peer("serial", "serial", "the plain serial loop", "", "serial", "loop"),
+    Peer("libgomp", "openmp", "OpenMP on GCC's libgomp", "libgomp1", "pragma", "loop"),
+    Peer("libomp", "openmp", "OpenMP on LLVM's libomp", "libomp5", "pragma", "loop"),
+    Peer("tbb", "tbb", "oneTBB", "libtbb-dev", "auto", "loop"),
+    Peer("stdpar", "stdpar", "std::execution::par", "libtbb-dev", "par", "loop"),
+    Peer("openblas", "openblas", "OpenBLAS sgemv", "libopenblas-pthread-dev", "sgemv", "loop"),
+    Peer("tautochrone", "tautochrone", "tautochrone", "", "adaptive", "loop"),
+)
+PEER_BY_NAME: Mapping[str, Peer] = {peer.name: peer for peer in PEERS}
+
+_START_SECONDS = 0.03  # a process, its libraries, its threads
+_PASSES_OVER_THE_MATRIX = 10.0  # filling it once, the solve that is checked, the accounting pass
+_MATRIX_BYTES_PER_SECOND = 4e9
 _FEW_CPUS = 4
 _PLACEMENT_WORDS = {
     "all": "all cores",
@@ -30,7 +48,6 @@ class Candidate(RunnerSetup):
 
     @property
     def always_measured(self) -> bool:
-        """True where screening may not drop it."""
         return bool(self.roles)
 
     @property
@@ -38,25 +55,11 @@ class Candidate(RunnerSetup):
         """For people: "libgomp dynamic, chunk 2, all cores"."""
         return label(self.peer, self.schedule, self.chunk, self.placement.name, self.wait)
 
-    def arguments(self, size: int, times: Times) -> list[str]:
-        """The runner's command line without its path."""
-        return ["--size", str(size), *self.common_arguments(times)]
-
-    def settings(self, size: int, emulation: Emulation) -> dict[str, object]:
-        """The ``config`` of this candidate's rows."""
-        return {**self.common_settings(emulation), "size": size}
-
 
 def label(peer: str, schedule: str, chunk: int | None, placement: str, wait: str) -> str:
-    """What a configuration is called in tables and sentences."""
     explicit = f"CPU {placement}" if placement.isdigit() else f"CPUs {placement}"
     where = _PLACEMENT_WORDS.get(placement, explicit)
     return joined_label(peer, schedule, "" if chunk is None else f"chunk {chunk}", where, wait=wait)
-
-
-def group_name(size: int, emulation: Emulation) -> str:
-    """The name of a cell: rows are compared within one only."""
-    return f"size={size},emulated={emulation_text(emulation)}"
 
 
 def candidates(
@@ -77,20 +80,15 @@ def candidates(
     names = [name for name in (placements or layout.names) if layout.unequal or name not in ("fast", "slow")]
     places = [layout.placement(name, threads) for name in names or ["all"]]
     present = [state for state in states if state.present]
-    found: dict[tuple[object, ...], Candidate] = {}
-    for state in present:
-        for candidate in _of_peer(state, layout, places, chunks, threads, quick):
-            _keep(found, candidate)
-    for candidate in _references(present, layout, threads):
-        _keep(found, candidate)
-    return list(found.values())
-
-
-def _keep(found: dict[tuple[object, ...], Candidate], candidate: Candidate) -> None:
-    """Each configuration once, with the roles of all that wanted it."""
-    key = (candidate.peer, candidate.schedule, candidate.chunk, candidate.wait, candidate.placement.name)
-    known = found.get(key)
-    found[key] = replace(candidate, roles=candidate.roles | known.roles) if known else candidate
+    of_peers = (_of_peer(state, layout, places, chunks, threads, quick) for state in present)
+    # each configuration once, with all its roles
+    distinct: dict[str, Candidate] = {}
+    for candidate in (*itertools.chain(*of_peers), *_references(present, layout, threads)):
+        known = distinct.get(candidate.label)
+        distinct[candidate.label] = (
+            replace(candidate, roles=candidate.roles | known.roles) if known else candidate
+        )
+    return list(distinct.values())
 
 
 def _of_peer(
@@ -101,7 +99,6 @@ def _of_peer(
     threads: int | None,
     quick: bool,
 ) -> Iterator[Candidate]:
-    assert state.description is not None
     peer = state.peer
     if peer.name == "serial":
         yield from _serial(state, layout)
@@ -160,7 +157,8 @@ def _references(present: Sequence[PeerState], layout: Layout, threads: int | Non
 
 def _schedules(state: PeerState, chunks: Sequence[int], quick: bool) -> Iterator[tuple[str, int | None]]:
     description = state.description
-    assert description is not None
+    if description is None:
+        return
     for schedule in description.schedules or (state.peer.default_schedule,):
         if quick and schedule == "auto" and state.peer.runtime == "openmp":
             continue  # both libraries map auto to a static or guided schedule that is there already
@@ -176,11 +174,41 @@ def _schedules(state: PeerState, chunks: Sequence[int], quick: bool) -> Iterator
 def _waits(
     state: PeerState, schedule: str, chunk: int | None, placement: Placement, quick: bool
 ) -> Iterator[str]:
-    assert state.description is not None
     yield "default"
-    policies = state.description.wait_policies
+    policies = state.description.wait_policies if state.description is not None else ()
     if "active" not in policies or state.peer.name == "tautochrone":
         return  # tautochrone is compared with no settings
     if quick and not (placement.name == "all" and (chunk == 2 or schedule == "static")):
         return
     yield "active"
+
+
+@dataclass(frozen=True, slots=True)
+class StudyCell:
+    """One size in one state of the machine, and all that is compared there."""
+
+    size: int
+    state: State
+    layout: Layout
+    candidates: tuple[Candidate, ...]
+
+
+def configuration(
+    cell: StudyCell, candidate: Candidate, times: Times, duration_seconds: float | None = None
+) -> Configuration:
+    """A candidate in a cell as something to measure, or with a duration as something to watch."""
+    watched = [] if duration_seconds is None else ["--duration", f"{duration_seconds:g}"]
+    return candidate.configuration(
+        f"{candidate.label}, n = {cell.size}{state_suffix(cell.state)}",
+        f"size={cell.size},emulated={state_text(cell.state)}",
+        times,
+        arguments=["--size", str(cell.size), *watched],
+        settings={"size": cell.size},
+        emulation=cell.state,
+    )
+
+
+def estimated_run_seconds(size: int, times: Times) -> float:
+    """What one run takes, roughly: for the sentence before the study and for the time limit."""
+    passes = _PASSES_OVER_THE_MATRIX * 4.0 * size * size / _MATRIX_BYTES_PER_SECOND
+    return _START_SECONDS + times.warmup_seconds + times.timed_seconds + passes

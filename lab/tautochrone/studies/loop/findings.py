@@ -6,17 +6,20 @@ Every time is in seconds of one loop iteration of the study (lower is better) un
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import ClassVar
 
 import msgspec
 
-from tautochrone.report.analysis_types import Analysis, PeerRatio, Ratio, Spent
+from tautochrone.report.analysis import Analysis
+from tautochrone.results.context import StudyContext
+from tautochrone.results.runs import PeerRatio
+from tautochrone.studies.cells import Measured
+from tautochrone.verdicts import Ratio
 
 
-class ConfigurationTime(msgspec.Struct, frozen=True, kw_only=True):
-    """One configuration in one cell: the median of its rounds, the median's interval, every round."""
+class ConfigurationTime(Measured, frozen=True, kw_only=True):
+    """One configuration in one cell; its runtime is one of the study's peers."""
 
-    label: str  # for people: "libgomp dynamic, chunk 2, all cores"
-    runtime: str  # the key of the colour: serial, libgomp, libomp, tbb, stdpar, openblas, tautochrone
     library: str
     schedule: str
     chunk: int | None
@@ -24,15 +27,7 @@ class ConfigurationTime(msgspec.Struct, frozen=True, kw_only=True):
     wait: str  # default, active, passive
     threads: int
     cores: Mapping[str, int]  # {"P": 8, "E": 16}; {"core": 2} where all are alike
-    seconds: float | None  # None: every run of it failed, see `error`
-    low: float | None
-    high: float | None
-    points: tuple[float, ...] = ()  # seconds of every round, in the order of rounds
-    rounds: int = 0
-    is_default: bool = False  # what one gets without setting anything
     is_finalist: bool = True  # False: only screened, dropped before the rounds that are reported
-    spent: Spent | None = None
-    error: str | None = None
 
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,20 +53,25 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     peer_ratios: tuple[PeerRatio, ...] = ()
 
 
-class ChunkPoint(msgspec.Struct, frozen=True, kw_only=True):
-    """Time of a schedule at one chunk (rows of the matrix handed out at a time)."""
+class Placed(msgspec.Struct, frozen=True, kw_only=True):
+    """Of one runtime, at one matrix size on one state of the machine."""
 
     runtime: str
-    schedule: str
-    chunk: int
     size: int
     emulated: Mapping[str, float]
+
+
+class ChunkPoint(Placed, frozen=True, kw_only=True):
+    """Time of a schedule at one chunk (rows of the matrix handed out at a time)."""
+
+    schedule: str
+    chunk: int
     seconds: float
     low: float | None
     high: float | None
 
 
-class BandwidthPoint(msgspec.Struct, frozen=True, kw_only=True):
+class BandwidthPoint(Placed, frozen=True, kw_only=True):
     """Memory traffic of one configuration: bytes the loop must read, by the time it took.
 
     ``triad_share`` is the part of the triad's bandwidth at ``members`` members, measured in the same
@@ -79,9 +79,6 @@ class BandwidthPoint(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     configuration: str
-    runtime: str
-    size: int
-    emulated: Mapping[str, float]
     members: int
     bytes_per_second: float
     triad_share: float | None
@@ -96,13 +93,10 @@ class CpuSample(msgspec.Struct, frozen=True, kw_only=True):
     hertz: float | None = None
 
 
-class CpuLoad(msgspec.Struct, frozen=True, kw_only=True):
+class CpuLoad(Placed, frozen=True, kw_only=True):
     """The load of each CPU over the time of one run."""
 
     configuration: str
-    runtime: str
-    size: int
-    emulated: Mapping[str, float]
     samples: tuple[CpuSample, ...]
 
 
@@ -118,19 +112,18 @@ class CoresUsed(msgspec.Struct, frozen=True, kw_only=True):
     note: str | None = None  # "dropped core 1: it did not pay"
 
 
-class MissRatio(msgspec.Struct, frozen=True, kw_only=True):
+class MissRatio(Placed, frozen=True, kw_only=True):
     """cache-misses / cache-references, and LLC-load-misses / LLC-loads, of one configuration."""
 
     configuration: str
-    runtime: str
-    size: int
-    emulated: Mapping[str, float]
     cache_miss_ratio: float | None
     llc_load_miss_ratio: float | None
 
 
 class LoopAnalysis(Analysis, frozen=True, kw_only=True):
     """The loop study's findings. Only ``verdict_sentences`` and ``cells`` are needed for a report."""
+
+    PAGE: ClassVar[str] = "tautochrone.studies.loop.page"
 
     cells: tuple[Cell, ...]
     chunk_series: tuple[ChunkPoint, ...] = ()
@@ -140,3 +133,10 @@ class LoopAnalysis(Analysis, frozen=True, kw_only=True):
     miss_ratios: tuple[MissRatio, ...] | None = None
     miss_ratios_reason: str | None = None  # why there are none
     miss_ratios_remedy: str | None = None
+
+
+class LoopContext(StudyContext, kw_only=True):
+    """Everything about a loop study that its rows do not hold."""
+
+    cpu_load: tuple[CpuLoad, ...] = ()
+    sampler_cpu_seconds: float | None = None

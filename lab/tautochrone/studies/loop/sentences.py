@@ -1,96 +1,91 @@
-"""What the numbers say, in sentences: what to use on this machine, and by how much it is better."""
+"""What the numbers say: sentences on what to use on this machine, and the settings to paste for it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
-from tautochrone import statistics
-from tautochrone.report.analysis_types import Ratio
-from tautochrone.studies.contenders import geometric_mean, ratio
+from tautochrone import verdicts
+from tautochrone.report.analysis import Settings
+from tautochrone.results.runs import OURS, geometric_mean, ratio
+from tautochrone.results.states import by_state, opening, state_words
 from tautochrone.studies.loop.cells import CellRuns, Contender
-from tautochrone.studies.wording import AS_IT_IS, by_state, less_time, state_words, unresolved
+from tautochrone.studies.paste import CMAKE
+from tautochrone.text import less_time, outcome, too_few_rounds, unresolved
+from tautochrone.verdicts import Ratio
 
 ALIKE = 1.01  # what is slower by less is no reason to prefer anything
 # Nor is this where no difference was resolved; behind more than this noise may well hide one.
 NEARLY_ALIKE = 1.05
+_OURS_WORDS = "tautochrone's adaptive schedule"
+_PLAIN_WORDS = "a plain OpenMP loop"
 
 
 def verdict_sentences(cells: Sequence[CellRuns]) -> tuple[str, ...]:
     """One sentence of advice for each state of the machine, then what is best at which size."""
-    sentences: list[str] = []
+    sentences: list[str | None] = []
     for state, of_state in by_state(cells).items():
-        sentences.append(advice(dict(state), of_state))
-        against = against_best(of_state)
-        sentences += [against] if against else []
-        best = best_by_size(dict(state), of_state)
-        sentences += [best] if best else []
-    if not sentences:
-        return ("On this machine nothing was measured.",)
-    first = sentences[0].removeprefix(AS_IT_IS)
-    sentences[0] = f"On this machine{' as it is' if first != sentences[0] else ', '}{first}"
-    return tuple(sentence[0].upper() + sentence[1:] for sentence in sentences)
+        first = "" if sentences else "On this machine as it is"
+        sentences.append(advice(opening(dict(state), first), of_state))
+        sentences.append(against_best(of_state))
+        sentences.append(best_by_size(opening(dict(state)), of_state))
+    return tuple(filter(None, sentences)) or ("On this machine nothing was measured.",)
 
 
-def _evidence(found: Ratio, sizes: int) -> str:
+def _evidence(compared: Ratio, sizes: int) -> str:
     where = f" at each of {sizes} sizes" if sizes > 1 else ""
-    return f"{found.rounds} rounds{where}"
+    return f"{compared.rounds} rounds{where}"
 
 
-def advice(emulated: Mapping[str, float], cells: Sequence[CellRuns]) -> str:
-    """What to use in this state, against a plain OpenMP loop, over all its sizes."""
-    where = state_words(emulated)
-    ours = [(cell.ours, cell.plain_openmp) for cell in cells]
-    both = [(mine, plain) for mine, plain in ours if mine is not None and plain is not None]
-    found = geometric_mean(both)
-    if not both or found.verdict == statistics.NOT_MEASURED:
-        return f"{where}, nothing can be recommended: {_why_not(cells, found)}."
-    evidence = _evidence(found, len(both))
-    if found.verdict == statistics.FASTER:
-        return (
-            f"{where}, use all cores with tautochrone's adaptive schedule: "
-            f"{less_time(found)}, {evidence}) than a plain OpenMP loop."
-        )
+def advice(where: str, cells: Sequence[CellRuns]) -> str:
+    """What to use in the state of these cells, against a plain OpenMP loop, over all their sizes."""
+    both = [
+        (ours, plain)
+        for cell in cells
+        if (ours := cell.ours) is not None and (plain := cell.plain_openmp) is not None
+    ]
+    compared = geometric_mean(both)
+    if compared.verdict == verdicts.NOT_MEASURED:
+        return f"{where}, nothing can be recommended: {_why_not(cells, compared)}."
+    evidence = _evidence(compared, len(both))
+    if compared.verdict == verdicts.FASTER:
+        return f"{where}, use all cores with {_OURS_WORDS}: {less_time(compared, _PLAIN_WORDS, evidence)}."
     better = _better_than_plain(cells)
     if better is not None:
         return f"{where}, use {better}."
-    if found.verdict == statistics.SLOWER:
-        return (
-            f"{where}, leave a plain OpenMP loop as it is: tautochrone's adaptive schedule takes "
-            f"{less_time(found)}, {evidence}) there."
-        )
-    return (
-        f"{where}, leave a plain OpenMP loop as it is: no difference to tautochrone's adaptive schedule was "
-        f"resolved ({unresolved(found)}, {evidence})."
-    )
+    if compared.verdict == verdicts.SLOWER:
+        why = f"{_OURS_WORDS} takes {less_time(compared, evidence=evidence)} there"
+    else:
+        why = f"no difference to {_OURS_WORDS} was resolved ({unresolved(compared)}, {evidence})"
+    return f"{where}, leave {_PLAIN_WORDS} as it is: {why}."
 
 
-def _why_not(cells: Sequence[CellRuns], found: Ratio) -> str:
+def _why_not(cells: Sequence[CellRuns], compared: Ratio) -> str:
     if any(cell.ours is None for cell in cells):
         return "tautochrone's own runs are missing or failed"
     if any(cell.plain_openmp is None for cell in cells):
         return "no plain OpenMP loop was measured beside ours"
-    return (
-        f"{found.rounds} complete rounds are fewer than the {statistics.MINIMUM_ROUNDS} that a verdict needs"
-    )
+    return too_few_rounds(compared.rounds)
 
 
 def _better_than_plain(cells: Sequence[CellRuns]) -> str | None:
-    """A contender that was measured in every cell and beats the plain loop over all of them."""
-    best: tuple[float, str] | None = None
-    for one in cells[0].finalists:
-        found = _against_plain(one, cells)
-        if found is None or found.verdict != statistics.FASTER or found.value is None:
-            continue
-        if best is None or found.value < best[0]:
-            evidence = _evidence(found, len(cells))
-            best = (found.value, f"{one.label}: {less_time(found)}, {evidence}) than a plain OpenMP loop")
-    return best[1] if best is not None else None
+    """What was measured in every cell and beats the plain loop over all of them by most."""
+    faster = [
+        (compared.value, contender.label, compared)
+        for contender in cells[0].finalists
+        if (compared := _against_plain(contender, cells)) is not None
+        and compared.verdict == verdicts.FASTER
+        and compared.value is not None
+    ]
+    if not faster:
+        return None
+    _, label, compared = min(faster, key=lambda each: each[0])
+    return f"{label}: {less_time(compared, _PLAIN_WORDS, _evidence(compared, len(cells)))}"
 
 
-def _against_plain(one: Contender, cells: Sequence[CellRuns]) -> Ratio | None:
+def _against_plain(contender: Contender, cells: Sequence[CellRuns]) -> Ratio | None:
     both: list[tuple[Contender, Contender]] = []
     for cell in cells:
-        same = next((each for each in cell.finalists if each.label == one.label), None)
+        same = next((each for each in cell.finalists if each.label == contender.label), None)
         if same is None or cell.plain_openmp is None or same is cell.plain_openmp:
             return None
         both.append((same, cell.plain_openmp))
@@ -100,23 +95,22 @@ def _against_plain(one: Contender, cells: Sequence[CellRuns]) -> Ratio | None:
 def against_best(cells: Sequence[CellRuns]) -> str | None:
     """Ours against whatever was fastest of all other settings at each size; None where there is nothing."""
     both = [
-        (cell.ours, cell.best_peer) for cell in cells if cell.ours is not None and cell.best_peer is not None
+        (ours, best)
+        for cell in cells
+        if (ours := cell.ours) is not None and (best := cell.best_peer) is not None
     ]
-    found = geometric_mean([(mine, best) for mine, best in both if mine is not None and best is not None])
-    if found.verdict == statistics.NOT_MEASURED:
+    compared = geometric_mean(both)
+    if compared.verdict == verdicts.NOT_MEASURED:
         return None
-    tried = sum(1 for one in cells[0].contenders if one.peer != "tautochrone")
-    rivals = f"the fastest at each size of the {tried} other settings that were tried"
-    evidence = _evidence(found, len(both))
-    if found.verdict == statistics.NO_DIFFERENCE:
-        return f"against {rivals}, no difference was resolved ({unresolved(found)}, {evidence})."
-    return f"against {rivals}, adaptive with no settings takes {less_time(found)}, {evidence})."
+    tried = sum(1 for contender in cells[0].contenders if contender.peer != OURS)
+    words = outcome(compared, "adaptive with no settings", _evidence(compared, len(both)))
+    return f"Against the fastest at each size of the {tried} other settings that were tried, {words}."
 
 
-def best_by_size(emulated: Mapping[str, float], cells: Sequence[CellRuns]) -> str | None:
+def best_by_size(where: str, cells: Sequence[CellRuns]) -> str | None:
     """Which configuration is best at which sizes, neighbouring sizes with one answer taken together."""
     runs: list[tuple[str, list[int]]] = []
-    for cell in sorted(cells, key=lambda one: one.size):
+    for cell in sorted(cells, key=lambda cell: cell.size):
         winner = winner_words(cell)
         if winner is None:
             continue
@@ -127,7 +121,7 @@ def best_by_size(emulated: Mapping[str, float], cells: Sequence[CellRuns]) -> st
     if not runs:
         return None
     parts = [f"{_sizes(sizes)}: {winner}" for winner, sizes in runs]
-    return f"{state_words(emulated)}, by size: {'; '.join(parts)}."
+    return f"{where}, by size: {'; '.join(parts)}."
 
 
 def _sizes(sizes: Sequence[int]) -> str:
@@ -142,23 +136,128 @@ def winner_words(cell: CellRuns) -> str | None:
     Simplest first: the serial loop, the plain OpenMP loop, ours with no settings, then what needs settings.
     """
     finalists = cell.finalists
-    if not finalists or len(finalists[0].by_round) < statistics.MINIMUM_ROUNDS:
+    if not finalists or len(finalists[0].by_round) < verdicts.MINIMUM_ROUNDS:
         return None
     equals = [finalists[0], *_not_told_apart(finalists)]
     for simple in _simplest(cell):
-        if any(simple is one for one in equals):
+        if any(simple is equal for equal in equals):
             return simple.label if len(equals) == 1 else f"{simple.label} (nothing is clearly faster)"
     return finalists[0].label
 
 
 def _not_told_apart(finalists: Sequence[Contender]) -> Iterator[Contender]:
-    for one in finalists[1:]:
-        found = ratio(one, finalists[0])
-        alike = found.value is not None and found.value <= ALIKE
-        nearly = found.value is not None and found.value <= NEARLY_ALIKE
-        if alike or (nearly and found.verdict == statistics.NO_DIFFERENCE):
-            yield one
+    for contender in finalists[1:]:
+        compared = ratio(contender, finalists[0])
+        limit = NEARLY_ALIKE if compared.verdict == verdicts.NO_DIFFERENCE else ALIKE
+        if compared.value is not None and compared.value <= limit:
+            yield contender
 
 
 def _simplest(cell: CellRuns) -> list[Contender]:
-    return [one for one in (cell.serial, cell.plain_openmp, cell.ours) if one is not None]
+    simplest = (cell.serial, cell.plain_openmp, cell.ours)
+    return [contender for contender in simplest if contender is not None]
+
+
+# -- settings to paste into a shell or a program --
+
+_OURS_CPP = """#include <tauto/tauto.hpp>
+
+tauto::team team;  // one pinned member a usable core; the caller is member 0
+tauto::parallel_for(team, n, [&](tauto::range rows) {
+    for (auto i = rows.begin; i < rows.end; ++i) work(i);
+});"""
+_TBB_PARTITIONER = {
+    "auto": "tbb::auto_partitioner{}",
+    "simple": "tbb::simple_partitioner{}",
+    "static": "tbb::static_partitioner{}",
+    "affinity": "affinity",
+}
+
+
+def settings_to_paste(cells: Sequence[CellRuns]) -> tuple[Settings, ...]:
+    """For each state of the machine the best OpenMP and oneTBB settings; then our lines."""
+    settings: list[Settings] = []
+    for state, of_state in by_state(cells).items():
+        where = state_words(dict(state))
+        settings += _openmp(of_state, where)
+        settings += _tbb(of_state, where)
+    return (
+        *settings,
+        Settings(
+            label="C++ program, tautochrone",
+            language="cpp",
+            text=_OURS_CPP,
+            why="No settings: shares, width and whether to fork at all are learned while the program runs.",
+        ),
+        CMAKE,
+    )
+
+
+def _largest(cells: Sequence[CellRuns]) -> CellRuns:
+    return max(cells, key=lambda cell: cell.size)
+
+
+def _best_of(cell: CellRuns, peers: Sequence[str]) -> Contender | None:
+    return next((contender for contender in cell.finalists if contender.peer in peers), None)
+
+
+def _openmp(cells: Sequence[CellRuns], where: str) -> Iterator[Settings]:
+    """The best OpenMP configuration at the largest size, where time is spent."""
+    cell = _largest(cells)
+    best, plain = _best_of(cell, ("libgomp", "libomp")), cell.plain_openmp
+    if best is None or plain is None:
+        return
+    if best is plain or ratio(best, plain).verdict != verdicts.FASTER:
+        why = f"Nothing to set: no OpenMP setting was resolved as faster at n = {cell.size}."
+        pinned = _openmp_lines(plain)
+        yield Settings(label=f"OpenMP, {where}", language="shell", text=pinned, why=why)
+        return
+    why = f"At n = {cell.size}: {less_time(ratio(best, plain), 'the plain loop')}."
+    yield Settings(
+        label=f"OpenMP, {where}: {best.label}", language="shell", text=_openmp_lines(best), why=why
+    )
+
+
+def _openmp_lines(contender: Contender) -> str:
+    """Environment of the runner, in OpenMP's own variables; the schedule needs ``schedule(runtime)``."""
+    cpus = [str(cpu) for cpu in contender.config["cpus"]]
+    lines = [
+        f"export OMP_NUM_THREADS={len(cpus)}",
+        f'export OMP_PLACES="{",".join(f"{{{cpu}}}" for cpu in cpus)}"',
+        "export OMP_PROC_BIND=close",
+    ]
+    if contender.wait != "default":
+        lines.append(f"export OMP_WAIT_POLICY={contender.wait}")
+    if contender.schedule in ("dynamic", "guided", "static_chunk", "auto"):
+        chunk = "" if contender.chunk is None else f",{contender.chunk}"
+        lines.append(f'export OMP_SCHEDULE="{contender.schedule.removesuffix("_chunk")}{chunk}"')
+        lines.append("# in the source: #pragma omp parallel for schedule(runtime)")
+    if contender.peer == "libomp":
+        lines.append("# measured on LLVM's libomp: build with clang -fopenmp, or preload libomp.so.5")
+    return "\n".join(lines)
+
+
+def _tbb(cells: Sequence[CellRuns], where: str) -> Iterator[Settings]:
+    cell = _largest(cells)
+    best = _best_of(cell, ("tbb",))
+    default = cell.find("tbb", "auto", "all")
+    if best is None or default is None or best is default:
+        return
+    gained = ratio(best, default)
+    if gained.verdict != verdicts.FASTER:
+        return
+    keep = "tbb::affinity_partitioner affinity;  // has to outlive the loop\n"
+    text = (
+        f"{keep if best.schedule == 'affinity' else ''}"
+        f"tbb::task_arena arena({len(best.config['cpus'])});\n"
+        "arena.execute([&] {\n"
+        "    tbb::parallel_for(tbb::blocked_range<std::size_t>(0, n), body,\n"
+        f"                      {_TBB_PARTITIONER.get(best.schedule, best.schedule)});\n"
+        "});"
+    )
+    yield Settings(
+        label=f"oneTBB, {where}: {best.label}",
+        language="cpp",
+        text=text,
+        why=f"At n = {cell.size}: {less_time(gained, 'its default')}.",
+    )

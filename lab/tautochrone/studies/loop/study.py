@@ -1,135 +1,268 @@
-"""``tauto study loop`` from the request to the report, one step after the other."""
+"""``tauto study loop``: what is asked, what runs, in which order."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
 
-from tautochrone import measure
 from tautochrone.errors import TautoError
-from tautochrone.plan import Plan
-from tautochrone.report.analysis_types import NotMeasured
-from tautochrone.report.loop.analysis_types import LoopAnalysis
-from tautochrone.row import SCREENING
-from tautochrone.store import Store
-from tautochrone.studies import context as contexts
-from tautochrone.studies.concluding import conclude
-from tautochrone.studies.loop import loads
-from tautochrone.studies.loop.analysis import analyse
+from tautochrone.measuring.configuration import Configuration
+from tautochrone.measuring.plan import Plan
+from tautochrone.measuring.screening import best_of_each
+from tautochrone.options import Option, State, check_cpus, integers_of, parse_cpus, parse_names
+from tautochrone.results.context import NotMeasured
+from tautochrone.results.row import SCREENING, Row
+from tautochrone.results.store import Store
+from tautochrone.studies.loop.analysis import analyse, sample_loads
 from tautochrone.studies.loop.cells import collect
-from tautochrone.studies.loop.context import LoopContext
-from tautochrone.studies.loop.measuring import (
+from tautochrone.studies.loop.configurations import (
+    PEERS,
+    Candidate,
     StudyCell,
+    candidates,
     configuration,
     estimated_run_seconds,
-    study_cells,
-    sums_in_its_own_order,
-    times_of,
 )
-from tautochrone.studies.loop.request import LoopRequest, choose_sizes
-from tautochrone.studies.loop.screening import Entry, finalists, screened_at_all
-from tautochrone.studies.options import Times, check_cpus, emulation_text, parse_cpus
-from tautochrone.studies.preparing import (
-    Checked,
-    announcement,
-    checked_cpus,
-    peers_here,
-    time_limit_seconds,
-    usable_members,
-    with_emulations,
-)
-from tautochrone.studies.remeasuring import MachineAgain
-from tautochrone.studies.running import is_serial, run_part
-from tautochrone.studies.services import Services
-from tautochrone.studies.slowdowns import StateExecutor
-from tautochrone.studies.states import open_states
+from tautochrone.studies.loop.findings import LoopAnalysis, LoopContext
+from tautochrone.studies.request import OUTPUT, SlowingRequest, Times, peers_option
+from tautochrone.studies.states import StateExecutor
+from tautochrone.studies.study import Run, Study
+from tautochrone.text import format_bytes
 
-STUDY = "loop"
+FULL_SIZES = (500, 1000, 1500, 2000, 3000, 4000, 5000, 6000, 8000, 12000, 16000)
+QUICK_SIZES = (500, 1000, 2000, 4000)
+FULL_CHUNKS = (1, 2, 4, 8, 16, 32, 64)
+QUICK_CHUNKS = (1, 2, 16)
+_BYTES_PER_ELEMENT = 4
+_VECTORS = 16  # the solver's vectors and the check's, of one column each; generously
+_MEMORY_PART = 0.8  # of what is available: the rest is for everyone else
+_LARGEST_SIZE = 10**9  # beyond it nothing on earth could hold the matrix, and the number is surely a slip
 _FINALISTS_GUESS = 12  # of each cell, for the estimate before anything was screened
+BEST_OF_ALL = 2  # how many of the fastest contenders reach the final, whoever they belong to
+
+
+def parse_sizes(text: str) -> tuple[int, ...]:
+    """``"500,1000"`` → (500, 1000), in the order of size. Raises TautoError for what is no size."""
+    return integers_of(
+        text,
+        "--sizes",
+        1,
+        _LARGEST_SIZE,
+        lambda word: TautoError(
+            f"{word!r} is not a size",
+            "A size is the number of rows of a square matrix, 1 or more, such as 2000",
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Prepared(Checked):
-    """A request that was checked against this machine, ready to be measured."""
+class LoopRequest(SlowingRequest):
+    """The options of ``tauto study loop``. None means "choose for me"."""
 
-    request: LoopRequest
-    sizes: tuple[int, ...]
+    output: Annotated[Path, OUTPUT] = Path("tautochrone-results/loop")
+    sizes: Annotated[
+        tuple[int, ...] | None, Option("Rows of the matrix. Default: 500 … 16000.", "N,N,…", parse_sizes)
+    ] = None
+    threads: Annotated[int | None, Option("The largest number of threads. Default: all CPUs.", least=1)] = (
+        None
+    )
+    placements: Annotated[
+        tuple[str, ...] | None,
+        Option(
+            "Where threads run: all, fast, slow, threads, or CPUs (0-3).",
+            "NAME,…",
+            partial(parse_names, option="--placements"),
+        ),
+    ] = None
+    peers: Annotated[
+        tuple[str, ...] | None, peers_option("libgomp, libomp, tbb, stdpar, openblas; none for only ours.")
+    ] = None
+    all_settings: Annotated[
+        bool,
+        Option("Every setting in every round, not only what a first look leaves: several times longer."),
+    ] = False
 
     @property
-    def times(self) -> Times:
-        """Seconds and rounds of the runs."""
-        return times_of(self.request)
+    def chunks(self) -> tuple[int, ...]:
+        return QUICK_CHUNKS if self.quick else FULL_CHUNKS
 
 
-def run_study(request: LoopRequest, services: Services | None = None) -> LoopAnalysis:
-    """Measure what is missing in the output folder, analyse all, write the report, print the verdict.
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """The sizes to measure, and a sentence for each that does not fit."""
 
-    Raises TautoError for everything that cannot be done here, before the first run; KeyboardInterrupt after
-    an interrupted study has been reported.
+    chosen: tuple[int, ...]
+    left_out: tuple[str, ...] = ()
+
+
+def memory_bytes(size: int) -> int:
+    """What a runner needs for a matrix of ``size`` rows: 4 bytes an element, and some vectors."""
+    return size * size * _BYTES_PER_ELEMENT + _VECTORS * size * _BYTES_PER_ELEMENT
+
+
+def choose_sizes(request: LoopRequest, available_bytes: int | None) -> Sizes:
+    """The sizes that fit the memory. Sizes that were asked for have to; others are left out with a sentence.
+
+    Raises TautoError, with the memory asked for and the memory there, for an asked size that does not fit.
     """
-    services = services or Services()
-    prepared = prepare(request, services)
-    with ExitStack() as stack:
-        inner = stack.enter_context(services.executor(request.seed))
-        executor, emulations, refused = open_states(stack, inner, request, services)
-        prepared = replace(prepared, machine=with_emulations(prepared.machine, emulations))
-        cells = study_cells(
-            request,
-            prepared.sizes,
-            emulations,
-            prepared.cpus,
-            usable_members(prepared.machine),
-            prepared.states,
-        )
-        entries = entries_of(cells, prepared.times)
-        plan = plan_of(entries, prepared)
-        store = stack.enter_context(
-            Store.open(request.output, STUDY, plan.plan_id, prepared.machine, request.fresh, services.clock)
-        )
-        services.say(_announcement(cells, prepared))
-        context = _context(prepared, cells, executor, refused)
-        contexts.begin(context, store)
-        screening = None if request.all_settings else screening_of(cells, plan, prepared.times)
-        interrupted = _measure(plan, screening, entries, store, executor, services, context)
-        if not interrupted and services.illustrations:
-            context.cpu_load, context.sampler_cpu_seconds = _sample(
-                store, cells, prepared, executor, services
-            )
-        contexts.save(context, request.output)
-    analysis = analyse(store.rows(None), prepared.machine, context)
-    conclude(store, prepared.machine, request, analysis, services, interrupted)
-    return analysis
-
-
-# -- before the first run --
-
-
-def prepare(request: LoopRequest, services: Services) -> Prepared:
-    """Check the request against this machine. Raises TautoError for the first thing that cannot be done."""
-    states, absent = peers_here(request, services, STUDY)
-    machine = services.machine()
-    cpus, all_cpus = checked_cpus(request, machine)
-    allowed = [cpu.number for cpu in cpus]
-    for name in request.placements or ():
-        if name[:1].isdigit():
-            check_cpus(parse_cpus(name), allowed, all_cpus, "--placements")
-    if request.threads is not None and request.threads > len(cpus):
+    wanted = request.sizes or (QUICK_SIZES if request.quick else FULL_SIZES)
+    limit = None if available_bytes is None else int(available_bytes * _MEMORY_PART)
+    chosen = tuple(size for size in wanted if limit is None or memory_bytes(size) <= limit)
+    largest = max(1, int(((limit or 0) / _BYTES_PER_ELEMENT) ** 0.5) - _VECTORS)
+    too_large = [size for size in wanted if size not in chosen]
+    if too_large and (request.sizes or not chosen):
         raise TautoError(
-            f"--threads {request.threads} is more than the {len(cpus)} CPUs that may be used here",
-            f"Ask for {len(cpus)} or fewer",
+            f"a matrix of size {too_large[0]} needs {format_bytes(memory_bytes(too_large[0]))} of memory, "
+            f"and {format_bytes(limit or 0)} may be used here (80 % of what is available)",
+            f"Ask for sizes up to {largest}, or free memory",
         )
-    sizes = choose_sizes(request, _available_bytes(machine))
-    too_large = tuple(NotMeasured(what="a size", why=sentence) for sentence in sizes.left_out)
-    return Prepared(
-        request=request,
-        machine=machine,
-        states=states,
-        cpus=cpus,
-        left_out=(*absent, *too_large),
-        sizes=sizes.chosen,
+    return Sizes(
+        chosen,
+        tuple(
+            f"size {size} was left out: it needs {format_bytes(memory_bytes(size))}, "
+            f"and {format_bytes(limit or 0)} may be used here"
+            for size in too_large
+        ),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class LoopRun(Run):
+    """A candidate in its cell."""
+
+    setup: Candidate
+    cell: StudyCell
+
+
+class Loop(Study[LoopRequest, LoopContext, LoopAnalysis]):
+    """Measure a parallel loop (conjugate gradients) on this machine, and say what to use.
+
+    Compares plain and tuned OpenMP on libgomp and libomp, oneTBB, std::execution, OpenBLAS and tautochrone,
+    in shuffled rounds, on all cores, on the fast and on the slow ones. Writes every run as it ends:
+    interrupt it when you like, start it again, and it goes on.
+
+    \b
+    Examples:
+      tauto study loop --quick
+      tauto study loop --quick --emulate 1:2,1:4      also with CPU 1 two and four times slower
+      tauto study loop --sizes 2000,4000 --peers libgomp,tbb --rounds 20
+      tauto study loop --placements all,fast,0-3 --output results/night
+    """  # noqa: D301
+
+    NAME = "loop"
+    REQUEST = LoopRequest
+    CONTEXT = LoopContext
+    PEERS = PEERS
+    SETTINGS = "one worker pinned to each CPU, hot before it is timed"
+    ANSWER = "solution_fnv1a"
+    QUICK = Times(0.03, 0.06, 12, screening=Times(0.01, 0.02, 1))
+    FULL = Times(0.05, 0.1, 15, screening=Times(0.03, 0.06, 2))
+    ORDER = "latin"
+    MEASURES_MACHINE_AGAIN = True
+    sizes: tuple[int, ...]
+    cells: Sequence[StudyCell]
+
+    def prepare(self) -> None:
+        request = self.request
+        allowed = [cpu.number for cpu in self.cpus]
+        for name in request.placements or ():
+            if name[:1].isdigit():
+                check_cpus(parse_cpus(name), allowed, self.all_cpus, "--placements")
+        if request.threads is not None and request.threads > len(allowed):
+            raise TautoError(
+                f"--threads {request.threads} is more than the {len(allowed)} CPUs that may be used here",
+                f"Ask for {len(allowed)} or fewer",
+            )
+        sizes = choose_sizes(request, _available_bytes(self.machine))
+        self.sizes = sizes.chosen
+        self.left_out += [NotMeasured(what="a size", why=sentence) for sentence in sizes.left_out]
+
+    @property
+    def work(self) -> str:
+        return f"sizes {', '.join(map(str, self.sizes))}"
+
+    def runs(self) -> list[LoopRun]:
+        self.cells = [cell for state in self.all_states for cell in self._cells_in(state)]
+        times = self.times
+        return [
+            LoopRun(
+                setup=candidate,
+                configuration=configuration(cell, candidate, times),
+                seconds=estimated_run_seconds(cell.size, times),
+                cell=cell,
+            )
+            for cell in self.cells
+            for candidate in cell.candidates
+        ]
+
+    def _cells_in(self, state: State) -> list[StudyCell]:
+        request = self.request
+        placed = self.layout(state)
+        compared = candidates(
+            self.peers,
+            placed,
+            request.chunks,
+            placements=request.placements,
+            threads=request.threads,
+            quick=request.quick,
+        )
+        return [StudyCell(size, state, placed, tuple(compared)) for size in self.sizes]
+
+    def estimate(self, runs: Sequence[Run]) -> float:
+        """Screening and final, with a guess at how many reach the final."""
+        if self.request.all_settings:
+            return super().estimate(runs)
+        times = self.times
+        shorter = times.screening or times
+        seconds = 0.0
+        for cell in self.cells:
+            first = sum(1 for candidate in cell.candidates if is_screened(candidate))
+            last = min(_FINALISTS_GUESS, len(cell.candidates))
+            seconds += shorter.rounds * first * estimated_run_seconds(cell.size, shorter)
+            seconds += times.rounds * last * estimated_run_seconds(cell.size, times)
+        return seconds
+
+    def parts(self, whole: Plan, runs: Sequence[Run], store: Store) -> Iterator[tuple[str, Plan]]:
+        """Screen in shorter runs and fewer rounds, then measure the finalists in fresh rounds."""
+        if self.request.all_settings:
+            yield "measuring", whole
+            return
+        shorter = self.times.screening or self.times
+        first = [
+            configuration(cell, candidate, shorter)
+            for cell in self.cells
+            for candidate in cell.candidates
+            if is_screened(candidate)
+        ]
+        yield (
+            "screening",
+            replace(whole, configurations=first, rounds=shorter.rounds, source=SCREENING, order="shuffled"),
+        )
+        screened = store.rows(SCREENING)
+        chosen = [
+            configuration
+            for cell in self.cells
+            for configuration in finalists(
+                [run for run in runs if isinstance(run, LoopRun) and run.cell is cell], screened
+            )
+        ]
+        yield "measuring", replace(whole, configurations=chosen)
+
+    def is_exempt(self, row: Row) -> bool:
+        """OpenBLAS sums in another order: the runner checks its answer by norms, its bits differ rightly."""
+        return bool(row.config["runtime"] == "openblas")
+
+    def illustrate(self, executor: StateExecutor, limit_seconds: float) -> None:
+        """The load of each CPU, after all rounds, so that it disturbs none of them."""
+        samples, cost = sample_loads(collect(self.store.rows()), self.cells, executor, self.times)
+        self.context.cpu_load, self.context.sampler_cpu_seconds = tuple(samples), cost
+
+    @classmethod
+    def analyse(cls, rows: Sequence[Row], machine: Mapping[str, Any], context: LoopContext) -> LoopAnalysis:
+        return analyse(rows, machine, context)
 
 
 def _available_bytes(machine: Mapping[str, Any]) -> int | None:
@@ -138,105 +271,25 @@ def _available_bytes(machine: Mapping[str, Any]) -> int | None:
     return min((int(limit) for limit in limits if limit is not None), default=None)
 
 
-def entries_of(cells: Iterable[StudyCell], times: Times) -> dict[str, list[Entry]]:
-    """Every candidate of each cell with its command."""
-    return {
-        cell.group: [(candidate, configuration(cell, candidate, times)) for candidate in cell.candidates]
-        for cell in cells
+def is_screened(candidate: Candidate) -> bool:
+    """Those whose place is not given; and the serial loop, whose answer the others must give."""
+    return not candidate.always_measured or candidate.peer == "serial"
+
+
+def finalists(runs: Sequence[LoopRun], screened: Iterable[Row]) -> list[Configuration]:
+    """What is measured in the rounds that are reported, of one cell, in the order given.
+
+    Always: references, defaults and ours. Of the others each peer's fastest, and the `BEST_OF_ALL` fastest of
+    all. What failed in the screening has no time and stays out; its error rows say why.
+    """
+    contenders = {
+        run.configuration.config_id: run.setup.peer
+        for run in runs
+        if not run.setup.always_measured and run.setup.peer != "tautochrone"
     }
-
-
-def plan_of(entries: Mapping[str, Sequence[Entry]], prepared: Prepared) -> Plan:
-    """Everything that might run, as one plan: it gives the study its identity."""
-    times = prepared.times
-    slowest = max(estimated_run_seconds(size, times) for size in prepared.sizes)
-    return Plan(
-        STUDY,
-        [one for of_cell in entries.values() for _, one in of_cell],
-        rounds=times.rounds,
-        seed=prepared.request.seed,
-        time_limit_seconds=time_limit_seconds(prepared.request, slowest),
-        machine=prepared.machine,
-        order="latin",
-    )
-
-
-def screening_of(cells: Sequence[StudyCell], plan: Plan, times: Times) -> Plan:
-    """The same configurations in shorter runs and fewer rounds, to choose who comes into the final."""
-    shorter = times.screening or times
-    first = [
-        configuration(cell, candidate, shorter)
-        for cell in cells
-        for candidate in cell.candidates
-        if screened_at_all(candidate)
+    chosen = best_of_each(contenders, screened, BEST_OF_ALL)
+    return [
+        run.configuration
+        for run in runs
+        if run.setup.always_measured or run.configuration.config_id in chosen
     ]
-    return replace(plan, configurations=first, rounds=shorter.rounds, source=SCREENING, order="shuffled")
-
-
-def _announcement(cells: Sequence[StudyCell], prepared: Prepared) -> str:
-    times = prepared.times
-    shorter = times.screening or times
-    all_settings = prepared.request.all_settings
-    seconds = 0.0
-    for cell in cells:
-        first = 0 if all_settings else sum(1 for one in cell.candidates if screened_at_all(one))
-        last = len(cell.candidates) if all_settings else min(_FINALISTS_GUESS, len(cell.candidates))
-        seconds += shorter.rounds * first * estimated_run_seconds(cell.size, shorter)
-        seconds += times.rounds * last * estimated_run_seconds(cell.size, times)
-    states = list({emulation_text(cell.emulation): cell.emulation for cell in cells}.values())
-    sizes = f"sizes {', '.join(map(str, prepared.sizes))}"
-    return announcement(STUDY, sizes, states, seconds, prepared.request)
-
-
-def _context(
-    prepared: Prepared,
-    cells: Sequence[StudyCell],
-    executor: StateExecutor,
-    refused: Sequence[NotMeasured],
-) -> LoopContext:
-    tried = [one for cell in cells for one in cell.candidates]
-    settings = "one worker pinned to each CPU, hot before it is timed"
-    known = prepared.known(STUDY, tried, settings, refused)
-    return LoopContext(**known, measured_factors=executor.factors(), measured_turns=executor.turns())
-
-
-# -- the runs --
-
-
-def _measure(
-    plan: Plan,
-    screening: Plan | None,
-    entries: Mapping[str, Sequence[Entry]],
-    store: Store,
-    executor: StateExecutor,
-    services: Services,
-    context: LoopContext,
-) -> bool:
-    """Screen, choose, measure the finalists in fresh rounds, or all at once. True when it was interrupted."""
-    check = measure.equal_answers(is_serial, exempt=sums_in_its_own_order)
-    again = MachineAgain(store, executor, services)
-    if screening is None:
-        return run_part(plan, "measuring", store, executor, services, context, check, again)
-    if run_part(screening, "screening", store, executor, services, context, check, again):
-        return True
-    screened = store.rows(SCREENING)
-    chosen = [one for of_cell in entries.values() for one in finalists(of_cell, screened)]
-    final = replace(plan, configurations=chosen)
-    return run_part(final, "measuring", store, executor, services, context, check, again)
-
-
-def _sample(
-    store: Store, cells: Sequence[StudyCell], prepared: Prepared, executor: StateExecutor, services: Services
-) -> tuple[tuple[Any, ...], float]:
-    """The load of each CPU, after all rounds, so that it disturbs none of them."""
-    samples, cost = loads.sample_loads(collect(store.rows()), cells, executor, prepared.times)
-    return tuple(samples), cost
-
-
-# -- after the last run --
-
-
-def stored_analysis(store: Store) -> LoopAnalysis:
-    """The analysis of a folder's rows, as the study that measured them gave it."""
-    context = contexts.load(LoopContext(folder=str(store.folder)), store.folder)
-    return analyse(store.rows(None), store.machine, context)

@@ -2,56 +2,38 @@
 
 from __future__ import annotations
 
-import statistics as plain
-from collections.abc import Iterable, Iterator, Mapping
+import statistics
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tautochrone import models, statistics
-from tautochrone.report.analysis_types import PeerRatio
-from tautochrone.report.mapreduce.analysis_types import LawPoint, TaskCell, TaskConfiguration
-from tautochrone.report.spent import longest, spent_of
-from tautochrone.row import Row
-from tautochrone.runners import MAPREDUCE_PEERS
-from tautochrone.studies.contenders import OURS, RunsOfOne, ratio
-from tautochrone.studies.mapreduce.configurations import label
-from tautochrone.studies.mapreduce.payoff import pays
+from tautochrone import verdicts
+from tautochrone.results.row import Row
+from tautochrone.results.runs import OURS, pairs, ratio
+from tautochrone.results.spent import longest
+from tautochrone.studies import cells, models
+from tautochrone.studies.cells import contenders_of, emulated_of, measured_fields, peer_ratios
+from tautochrone.studies.mapreduce.configurations import PEERS, label
+from tautochrone.studies.mapreduce.findings import LawPoint, Payoff, Pays, TaskCell, TaskConfiguration
 
-_DEFAULTS = {peer.name: peer.default_schedule for peer in MAPREDUCE_PEERS}
+SHARE_THAT_PAYS = 0.8
+"""Of the ideal speed-up: a library that reaches less wastes more than a fifth of the cores."""
+
+_DEFAULTS = {peer.name: peer.default_schedule for peer in PEERS}
 
 
-@dataclass(slots=True)
-class Contender(RunsOfOne):
+class Contender(cells.Contender):
     """One configuration in one cell with all its runs. Times are seconds of one repetition."""
-
-    details: list[Mapping[str, Any]] = field(default_factory=list)  # what the runner said, of each good run
-
-    def add(self, row: Row) -> None:
-        """One more run, with what its runner said of it."""
-        RunsOfOne.add(self, row)
-        if row["error"] is None:
-            self.details.append(row.get("detail") or {})
-
-    @property
-    def threads(self) -> int:
-        """The threads that were asked for."""
-        return int(self.config["threads"])
 
     @property
     def label(self) -> str:
-        """For people."""
         return label(self.peer, self.schedule, self.chunk, self.threads, self.wait)
 
     @property
     def is_default(self) -> bool:
-        """True for what one gets who sets nothing but the number of threads."""
+        """True for what one gets without setting anything but the number of threads."""
         plainly = self.wait == "default" and self.chunk is None
         return plainly and self.schedule == _DEFAULTS.get(self.peer)
-
-    def median(self, name: str) -> float | None:
-        """The median of a figure that the runner gave; None where it gave none."""
-        values = [float(one[name]) for one in self.details if isinstance(one.get(name), int | float)]
-        return plain.median(values) if values else None
 
     @property
     def stretch(self) -> float | None:
@@ -63,7 +45,7 @@ class Contender(RunsOfOne):
 
 @dataclass(slots=True)
 class CellRuns:
-    """All contenders of a cell: so many tasks of one length on one state of the machine.
+    """All contenders of a cell: a number of tasks of one length, in one state of the machine.
 
     ``speeds`` are those of the CPUs that may be used, relative to the fastest, in the order of use.
     """
@@ -77,7 +59,6 @@ class CellRuns:
 
     @property
     def cpus(self) -> int:
-        """How many CPUs may be used."""
         return len(self.speeds)
 
     @property
@@ -86,82 +67,96 @@ class CellRuns:
         return f"{self.tasks} × {self.length}"
 
     def find(self, peer: str, threads: int | None = None) -> Contender | None:
-        """A runtime with no settings on so many threads, by default one on each CPU, if it was measured."""
-        for one in self.contenders:
-            at = threads if threads is not None else self.cpus
-            if one.peer == peer and one.threads == at and one.is_default and one.by_round:
-                return one
+        """A runtime with no settings on that many threads, by default one on each CPU, if it was measured."""
+        wanted = (peer, threads if threads is not None else self.cpus)
+        for contender in self.contenders:
+            if (contender.peer, contender.threads) == wanted and contender.is_default and contender.by_round:
+                return contender
         return None
+
+    def has(self, peer: str) -> bool:
+        """Whether it ran there, with or without success."""
+        return any(contender.peer == peer for contender in self.contenders)
 
     @property
     def serial(self) -> Contender | None:
-        """The serial loop."""
         return self.find("serial", 1)
 
     @property
     def ours(self) -> Contender | None:
-        """Tautochrone with no settings on all CPUs."""
         return self.find(OURS)
 
     @property
     def finalists(self) -> list[Contender]:
         """What was measured with one thread on each CPU, the fastest first; the serial loop is none."""
-        found = [
-            one
-            for one in self.contenders
-            if one.by_round and one.threads == self.cpus and one.peer != "serial"
+        with_all_cpus = [
+            contender
+            for contender in self.contenders
+            if contender.by_round and contender.threads == self.cpus and contender.peer != "serial"
         ]
-        return sorted(found, key=lambda one: one.seconds or 0.0)
+        return sorted(with_all_cpus, key=lambda contender: contender.seconds or 0.0)
 
     @property
     def best_default(self) -> Contender | None:
         """The fastest other runtime with no settings on all CPUs."""
-        return next((one for one in self.finalists if one.peer != OURS and one.is_default), None)
+        return next((rival for rival in self.finalists if rival.peer != OURS and rival.is_default), None)
 
     @property
     def task_seconds(self) -> float | None:
         """One task alone, warm: the median over all runs."""
-        found = [seconds for one in self.contenders if (seconds := one.median("task_seconds")) is not None]
-        return plain.median(found) if found else None
+        alone = [
+            seconds
+            for contender in self.contenders
+            if (seconds := contender.median("task_seconds")) is not None
+        ]
+        return statistics.median(alone) if alone else None
 
     def ideal_speedup(self, threads: int) -> float:
         """What whole tasks allow on so many threads, one on a CPU as long as there are any (claim M1)."""
         alone = [1.0 / speed for speed in self.speeds[:threads]]
         return self.tasks / models.whole_tasks_seconds(self.tasks, alone)
 
-    def speedup(self, one: Contender) -> float | None:
+    def speedup(self, contender: Contender) -> float | None:
         """Over the serial loop: the paired median, before eight rounds the quotient of the medians."""
         serial = self.serial
-        if serial is None or serial.seconds is None or one.seconds is None:
+        if serial is None or serial.seconds is None or contender.seconds is None:
             return None
-        return ratio(one, serial).inverse().value or serial.seconds / one.seconds
+        return ratio(contender, serial).inverse().value or serial.seconds / contender.seconds
 
 
 def collect(rows: Iterable[Row], machine: Mapping[str, Any]) -> list[CellRuns]:
-    """Rows sorted into cells: the machine as it is first, then by number and length of tasks."""
-    cells: dict[tuple[object, ...], CellRuns] = {}
-    contenders: dict[tuple[object, str], Contender] = {}
-    for row in rows:
-        config = row["config"]
-        emulated = {str(cpu): float(factor) for cpu, factor in (config.get("emulated") or {}).items()}
-        key = (tuple(sorted(emulated.items())), int(config["tasks"]), int(config["bytes"]))
-        if key not in cells:
-            cells[key] = CellRuns(key[1], key[2], str(config["length"]), emulated, ())
-        contender = contenders.get((key, row["config_id"]))
-        if contender is None:
-            contender = contenders[(key, row["config_id"])] = Contender(config)
-            cells[key].contenders.append(contender)
-        contender.add(row)
-    for cell in cells.values():
-        cell.speeds = _speeds(cell, machine)
-    return [cells[key] for key in sorted(cells)]
+    """Rows sorted into cells: the unmodified machine first, then by number and length of tasks."""
+    cells_of_rows = [
+        _cell(contenders, machine) for contenders in contenders_of(rows, _place, Contender).values()
+    ]
+    return sorted(cells_of_rows, key=lambda cell: (sorted(cell.emulated.items()), cell.tasks, cell.bytes))
 
 
-def _speeds(cell: CellRuns, machine: Mapping[str, Any]) -> tuple[float, ...]:
+def _place(row: Row) -> tuple[object, ...]:
+    config = row.config
+    return tuple(sorted(emulated_of(config).items())), config["tasks"], config["bytes"]
+
+
+def _cell(contenders: list[Contender], machine: Mapping[str, Any]) -> CellRuns:
+    config = contenders[0].config
+    emulated = emulated_of(config)
+    return CellRuns(
+        int(config["tasks"]),
+        int(config["bytes"]),
+        str(config["length"]),
+        emulated,
+        _speeds(contenders, emulated, machine),
+        contenders,
+    )
+
+
+def _speeds(
+    contenders: list[Contender], emulated: Mapping[str, float], machine: Mapping[str, Any]
+) -> tuple[float, ...]:
     """The relative speed of each CPU that was used: of its kind, and of what was made slower."""
-    used = max((list(one.config["cpus"]) for one in cell.contenders), key=len, default=[])
+    used = max((contender.config["cpus"] for contender in contenders), key=len, default=())
     of_cpu = kind_speeds(machine)
-    speeds = [of_cpu.get(int(cpu), 1.0) / cell.emulated.get(str(cpu), 1.0) for cpu in used]
+    speeds = [of_cpu.get(int(cpu), 1.0) / emulated.get(str(cpu), 1.0) for cpu in used]
     fastest = max(speeds, default=1.0)
     return tuple(speed / fastest for speed in speeds)
 
@@ -172,22 +167,23 @@ def kind_speeds(machine: Mapping[str, Any]) -> dict[int, float]:
     Of the kind and not of the CPU: CPUs of one kind differ by noise, and the law's steps are for equal ones.
     """
     kinds = {int(cpu["cpu"]): str(cpu.get("kind", "core")) for cpu in machine.get("cpus") or ()}
-    found: dict[str, list[float]] = {}
+    speeds: dict[str, list[float]] = {}
     for cpu in (machine.get("measured") or {}).get("cpus") or ():
         if cpu.get("compute_per_second"):
-            found.setdefault(kinds.get(int(cpu["cpu"]), ""), []).append(float(cpu["compute_per_second"]))
-    if not set(kinds.values()) <= found.keys():
+            speeds.setdefault(kinds.get(int(cpu["cpu"]), ""), []).append(float(cpu["compute_per_second"]))
+    if not set(kinds.values()) <= speeds.keys():
         return dict.fromkeys(kinds, 1.0)
-    return {cpu: plain.median(found[kind]) for cpu, kind in kinds.items()}
+    return {cpu: statistics.median(speeds[kind]) for cpu, kind in kinds.items()}
 
 
 # -- as the report wants it --
 
 
-def report_cell(runs: CellRuns, share_that_pays: float) -> TaskCell:
-    """The cell in the report's terms."""
+def report_cell(runs: CellRuns) -> TaskCell:
     serial = runs.serial
-    counts = sorted({one.threads for one in runs.contenders})
+    counts = sorted({contender.threads for contender in runs.contenders})
+    # the law has steps between the numbers of threads that were measured, too
+    every_count = range(counts[0], counts[-1] + 1) if counts else range(0)
     return TaskCell(
         tasks=runs.tasks,
         bytes=runs.bytes,
@@ -196,62 +192,104 @@ def report_cell(runs: CellRuns, share_that_pays: float) -> TaskCell:
         emulated=runs.emulated,
         cpus=runs.cpus,
         serial_seconds=serial.seconds if serial is not None else None,
-        configurations=tuple(_configuration(one, runs, share_that_pays) for one in runs.contenders),
-        law=tuple(LawPoint(count, runs.ideal_speedup(count)) for count in _all_counts(counts)),
-        peer_ratios=tuple(_peer_ratios(runs)),
+        configurations=tuple(_configuration(contender, runs) for contender in runs.contenders),
+        law=tuple(LawPoint(count, runs.ideal_speedup(count)) for count in every_count),
+        peer_ratios=tuple(peer_ratios(runs.ours, runs.finalists)),
     )
 
 
-def _all_counts(counts: list[int]) -> Iterator[int]:
-    """Every number of threads between those that were measured: the law has steps there too."""
-    return iter(range(counts[0], counts[-1] + 1)) if counts else iter(())
-
-
-def _configuration(one: Contender, runs: CellRuns, share_that_pays: float) -> TaskConfiguration:
-    interval = statistics.median_interval(one.points) if one.points else None
-    paired = ratio(one if one is not runs.serial else None, runs.serial).inverse()
-    ideal, speedup = runs.ideal_speedup(one.threads), runs.speedup(one)
-    last = one.details[-1] if one.details else {}
-    library = f"{last.get('library') or one.peer} {last.get('library_version') or ''}"
+def _configuration(contender: Contender, runs: CellRuns) -> TaskConfiguration:
+    is_serial = contender is runs.serial
+    paired = ratio(None if is_serial else contender, runs.serial).inverse()
+    ideal, speedup = runs.ideal_speedup(contender.threads), runs.speedup(contender)
     return TaskConfiguration(
-        label=one.label,
-        runtime=one.peer,
-        library=library.strip(),
-        schedule=one.schedule,
-        chunk=one.chunk,
-        wait=one.wait,
-        threads=one.threads,
-        seconds=one.seconds,
-        low=interval.low if interval is not None else None,
-        high=interval.high if interval is not None else None,
-        points=one.points,
-        rounds=len(one.points),
-        is_default=one.is_default,
-        error=one.errors[0] if one.seconds is None and one.errors else None,
+        library=contender.library,
+        schedule=contender.schedule,
+        chunk=contender.chunk,
+        wait=contender.wait,
+        threads=contender.threads,
         speedup=speedup,
         speedup_low=paired.low,
         speedup_high=paired.high,
         ideal_speedup=ideal,
         share_of_ideal=speedup / ideal if speedup is not None else None,
-        pays=pays(one, runs.serial, ideal, share_that_pays) if one is not runs.serial else None,
-        waiting_share=one.median("waiting_share"),
-        cpu_load=one.median("cpu_load"),
-        voluntary_switches=one.median("voluntary_switches"),
-        involuntary_switches=one.median("involuntary_switches"),
-        stretch=one.stretch,
-        spent=spent_of(one.rows, longest(each.seconds for each in runs.contenders)),
+        pays=None if is_serial else pays(contender, runs.serial, ideal),
+        waiting_share=contender.median("waiting_share"),
+        cpu_load=contender.median("cpu_load"),
+        voluntary_switches=contender.median("voluntary_switches"),
+        involuntary_switches=contender.median("involuntary_switches"),
+        stretch=contender.stretch,
+        **measured_fields(contender, longest(each.seconds for each in runs.contenders)),
     )
 
 
-def _peer_ratios(runs: CellRuns) -> Iterator[PeerRatio]:
-    """Ours on all CPUs against each peer there, at its best and with no settings."""
-    seen: set[str] = set()
-    for one in runs.finalists:
-        if one.peer == OURS:
-            continue
-        found = ratio(runs.ours, one)
-        if one.peer not in seen:
-            seen.add(one.peer)
-            yield PeerRatio(runtime=one.peer, configuration=one.label, role="best", ratio=found)
-        if one.is_default:
-            yield PeerRatio(runtime=one.peer, configuration=one.label, role="default", ratio=found)
+# -- from which task length on sharing the tasks out pays: resolved, not just seen --
+
+
+def pays(contender: Contender, serial: Contender | None, ideal_speedup: float) -> Pays | None:
+    """Is it faster than the serial loop, and does it reach `SHARE_THAT_PAYS` of the ideal speed-up?
+
+    Both are judged on the paired rounds: "yes" and "no" are resolved, None stands for too few rounds. Where
+    the ideal is no gain, as on one CPU, nothing can pay.
+    """
+    if serial is None:
+        return None
+    if ideal_speedup <= 1.0:
+        return "no"
+    both = pairs(contender, serial)
+    wanted = max(1.0, SHARE_THAT_PAYS * ideal_speedup)
+    verdict = verdicts.compare([(mine, alone / wanted) for mine, alone in both]).verdict
+    answers: Mapping[str, Pays] = {
+        verdicts.FASTER: "yes",
+        verdicts.SLOWER: "no",
+        verdicts.NO_DIFFERENCE: "not resolved",
+    }
+    return answers.get(verdict)
+
+
+def payoffs(cells: Sequence[TaskCell]) -> tuple[Payoff, ...]:
+    """For each state, number of tasks and runtime with no settings on all CPUs: from where on it pays."""
+    alike: dict[tuple[object, ...], list[TaskCell]] = {}
+    for cell in cells:
+        alike.setdefault((tuple(sorted(cell.emulated.items())), cell.tasks), []).append(cell)
+    return tuple(
+        payoff
+        for of_lengths in alike.values()
+        for payoff in _payoffs_of(sorted(of_lengths, key=lambda cell: cell.bytes))
+    )
+
+
+def _payoffs_of(cells: Sequence[TaskCell]) -> Iterator[Payoff]:
+    """``cells`` differ in their tasks' length only, the shortest first."""
+    answers: dict[str, list[tuple[float, Pays]]] = {}
+    for cell in cells:
+        for configuration in cell.configurations:
+            counts = configuration.is_default and configuration.threads == cell.cpus
+            if counts and configuration.pays is not None and cell.task_seconds is not None:
+                answer = cell.task_seconds, configuration.pays
+                answers.setdefault(configuration.runtime, []).append(answer)
+    for runtime, of_lengths in answers.items():
+        start = first_that_pays([answer for _, answer in of_lengths])
+        below = of_lengths[:start][-1:]
+        yield Payoff(
+            runtime=runtime,
+            tasks=cells[0].tasks,
+            emulated=cells[0].emulated,
+            from_seconds=of_lengths[start][0] if start < len(of_lengths) else None,
+            not_at_seconds=below[0][0] if below else None,
+            because=below[0][1] if below else None,
+        )
+
+
+def first_that_pays(answers: Sequence[Pays]) -> int:
+    """The place of the shortest length at which it pays with no "no" behind it; behind the end for none.
+
+    A longer length that noise left open does not count against a shorter one that was resolved: what sharing
+    costs does not grow with the tasks.
+    """
+    start = len(answers)
+    for place in range(len(answers) - 1, -1, -1):
+        if answers[place] == "no":
+            break
+        start = place if answers[place] == "yes" else start
+    return start

@@ -9,32 +9,26 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 import msgspec
 
-from tautochrone.report.analysis_types import Analysis, PeerRatio, Spent
+from tautochrone.report.analysis import Analysis
+from tautochrone.results.context import StudyContext
+from tautochrone.results.runs import PeerRatio
+from tautochrone.studies.cells import Measured
 
 Pays = Literal["yes", "no", "not resolved"]
 
 
-class TaskConfiguration(msgspec.Struct, frozen=True, kw_only=True):
-    """One runtime with one setting on so many threads, in one cell. Medians over the rounds."""
+class TaskConfiguration(Measured, frozen=True, kw_only=True):
+    """One runtime with one setting on a number of threads, in one cell. Medians over the rounds."""
 
-    label: str  # for people: "qt ordered, 4 threads"
-    runtime: str  # the key of the colour
     library: str
     schedule: str
     chunk: int | None
     wait: str
     threads: int
-    seconds: float | None  # None: every run of it failed, see `error`
-    low: float | None
-    high: float | None
-    points: tuple[float, ...] = ()
-    rounds: int = 0
-    is_default: bool = False  # what one gets without setting anything
-    error: str | None = None
     speedup: float | None = None
     speedup_low: float | None = None
     speedup_high: float | None = None
@@ -46,7 +40,6 @@ class TaskConfiguration(msgspec.Struct, frozen=True, kw_only=True):
     voluntary_switches: float | None = None  # context switches of one repetition
     involuntary_switches: float | None = None
     stretch: float | None = None  # how many times longer a task takes beside the others than alone
-    spent: Spent | None = None
 
 
 class LawPoint(msgspec.Struct, frozen=True):
@@ -103,6 +96,8 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True):
 class MapReduceAnalysis(Analysis, frozen=True, kw_only=True):
     """The map/reduce study's findings."""
 
+    PAGE: ClassVar[str] = "tautochrone.studies.mapreduce.page"
+
     cells: tuple[TaskCell, ...]
     payoffs: tuple[Payoff, ...] = ()
     share_that_pays: float  # of the ideal speed-up, from which on sharing is said to pay
@@ -111,7 +106,14 @@ class MapReduceAnalysis(Analysis, frozen=True, kw_only=True):
     def seen_from(self, results: Path, page: Path) -> Self:
         """The same with the traces' files named relative to the page's folder."""
         moved = (
-            msgspec.structs.replace(one, file=os.path.relpath(results / one.file, page.parent))
-            for one in self.traces
+            msgspec.structs.replace(trace, file=os.path.relpath(results / trace.file, page.parent))
+            for trace in self.traces
         )
         return msgspec.structs.replace(self, traces=tuple(moved))
+
+
+class MapReduceContext(StudyContext, kw_only=True):
+    """Everything about a map/reduce study that its rows do not hold."""
+
+    seconds_per_byte: float | None = None  # of the probe that chose how many bytes a task of 1 µs has
+    traces: tuple[Trace, ...] = ()

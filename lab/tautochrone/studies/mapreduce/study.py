@@ -1,199 +1,245 @@
-"""``tauto study mapreduce`` from the request to the report, one step after the other."""
+"""``tauto study mapreduce``: what is asked, what runs, in which order."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
 
-from tautochrone import measure
-from tautochrone.executor import Executor
-from tautochrone.plan import Plan
-from tautochrone.report.analysis_types import NotMeasured
-from tautochrone.report.mapreduce.analysis_types import MapReduceAnalysis
-from tautochrone.runners import PeerState
-from tautochrone.store import Store
-from tautochrone.studies import context as contexts
-from tautochrone.studies.concluding import conclude
-from tautochrone.studies.mapreduce import traces
-from tautochrone.studies.mapreduce.analysis import analyse
-from tautochrone.studies.mapreduce.configurations import cpus_in_order
-from tautochrone.studies.mapreduce.context import MapReduceContext
-from tautochrone.studies.mapreduce.measuring import (
+from tautochrone.errors import TautoError
+from tautochrone.machine.runners import PeerState
+from tautochrone.measuring.configuration import Configuration
+from tautochrone.measuring.executor import Executor
+from tautochrone.options import Option, integers_of
+from tautochrone.results.row import Row
+from tautochrone.studies.disturbance import others_share
+from tautochrone.studies.mapreduce import configurations, traces
+from tautochrone.studies.mapreduce.cells import SHARE_THAT_PAYS, collect, payoffs, report_cell
+from tautochrone.studies.mapreduce.claims import claims
+from tautochrone.studies.mapreduce.configurations import (
+    PEERS,
     StudyCell,
+    Workload,
+    candidates,
     configuration,
+    cpus_in_order,
     estimated_run_seconds,
-    probe_seconds_per_byte,
-    study_cells,
-    times_of,
+    parse_workloads,
+    sized_all,
 )
-from tautochrone.studies.mapreduce.request import MapReduceRequest, check_threads, thread_counts
-from tautochrone.studies.mapreduce.workloads import SizedWorkload, sized_all
-from tautochrone.studies.options import Times
-from tautochrone.studies.placements import layout
-from tautochrone.studies.preparing import (
-    Checked,
-    announcement,
-    checked_cpus,
-    peers_here,
-    time_limit_seconds,
-    usable_members,
-    with_emulations,
-)
-from tautochrone.studies.remeasuring import MachineAgain
-from tautochrone.studies.running import is_serial, run_part
-from tautochrone.studies.services import Services
-from tautochrone.studies.states import open_states
+from tautochrone.studies.mapreduce.findings import MapReduceAnalysis, MapReduceContext
+from tautochrone.studies.mapreduce.sentences import settings_to_paste, verdict_sentences
+from tautochrone.studies.request import OUTPUT, SlowingRequest, Times, peers_option
+from tautochrone.studies.states import StateExecutor
+from tautochrone.studies.study import Run, Study
 
-STUDY = "mapreduce"
-_ANSWER = "sum"
+MOST_THREADS_A_CPU = 8
+_EVERY_COUNT_UP_TO = 32
+_STRIDE = 16
+_PROBE_BYTES = 100_000  # long against a clock's reading and a call, short enough to be warm
+_PROBE_TASKS = 50
+_PROBE_RUNS = 3
+_PROBE_LIMIT_SECONDS = 60.0
+
+
+def parse_threads(text: str) -> tuple[int, ...]:
+    """``"4,1,2"`` → (1, 2, 4). Raises TautoError for what is no number of threads."""
+    return integers_of(
+        text,
+        "--threads",
+        1,
+        999_999,
+        lambda word: TautoError(f"{word!r} is not a number of threads", "Write 1 or more, such as 1,2,4"),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Prepared(Checked):
-    """A request that was checked against this machine, ready to be measured."""
+class MapReduceRequest(SlowingRequest):
+    """The options of ``tauto study mapreduce``. None means "choose for me"."""
 
-    request: MapReduceRequest
+    output: Annotated[Path, OUTPUT] = Path("tautochrone-results/mapreduce")
+    workloads: Annotated[
+        tuple[Workload, ...] | None,
+        Option(
+            "The number of tasks and the length of each: 50x400kB, 500x10us. Default: 50 of 400, 1000 and "
+            "3000 kB; 50 and 500 of 1, 10 and 100 µs.",
+            "NxLENGTH,…",
+            parse_workloads,
+            "--tasks",
+        ),
+    ] = None
+    threads: Annotated[
+        tuple[int, ...] | None,
+        Option("Thread counts. Default: 1 … all CPUs, and twice as many.", "N,N,…", parse_threads),
+    ] = None
+    peers: Annotated[
+        tuple[str, ...] | None, peers_option("qt, tbb, libgomp, libomp, stdpar, async; none for only ours.")
+    ] = None
+
+    @property
+    def wanted(self) -> tuple[Workload, ...]:
+        usual = configurations.QUICK if self.quick else (*configurations.PUBLISHED, *configurations.SHORT)
+        return self.workloads or usual
+
+
+class MapReduce(Study[MapReduceRequest, MapReduceContext, MapReduceAnalysis]):
+    """Measure map/reduce of short tasks (FNV-1a hashes) on this machine: from which length on it pays.
+
+    Compares QtConcurrent::blockingMappedReduced, oneTBB's parallel_reduce, OpenMP on libgomp and libomp,
+    std::transform_reduce, std::async and tautochrone with the serial loop, in shuffled rounds, from 1 thread
+    to more than there are CPUs. Writes every run as it ends: interrupt it when you like, start it again, and
+    it goes on.
+
+    \b
+    Examples:
+      tauto study mapreduce --quick
+      tauto study mapreduce --tasks 50x400kB,50x10us --peers qt,tbb --rounds 20
+      tauto study mapreduce --threads 1,2,4,8 --output results/night
+      tauto study mapreduce --quick --emulate 1:4     also with CPU 1 made four times slower
+    """  # noqa: D301
+
+    NAME = "mapreduce"
+    REQUEST = MapReduceRequest
+    CONTEXT = MapReduceContext
+    PEERS = PEERS
+    SETTINGS = "threads pinned one to a CPU as long as there are any, kept and hot before they are timed"
+    ANSWER = "sum"
+    QUICK = Times(0.02, 0.04, 12)  # the fewest of which one may disagree: of 8 to 11 all must say the same
+    FULL = Times(0.05, 0.15, 15)
+    MEASURES_MACHINE_AGAIN = True
     order: tuple[int, ...]  # the CPUs' numbers in the order in which threads get them
     counts: tuple[int, ...]
+    cells: Sequence[StudyCell]
+
+    def prepare(self) -> None:
+        request = self.request
+        self.order = cpus_in_order(self.layout())
+        check_threads(request.threads or (), len(self.order))
+        self.counts = request.threads or thread_counts(
+            len(self.order), [work.tasks for work in request.wanted]
+        )
+
+    def probe(self, executor: Executor) -> None:
+        """How long hashing a byte takes: from a folder whose tasks these are to be, else from runs."""
+        for known in self.contexts_to_share():
+            if known.seconds_per_byte is not None:
+                self.context.seconds_per_byte = known.seconds_per_byte
+                return
+        serial = next(state for state in self.peers if state.peer.name == "serial")
+        self.context.seconds_per_byte = probe_seconds_per_byte(serial, self.order[0], executor)
 
     @property
-    def times(self) -> Times:
-        """Seconds and rounds of the runs."""
-        return times_of(self.request)
+    def work(self) -> str:
+        tasks = ", ".join(dict.fromkeys(cell.work.name for cell in self.cells))
+        return f"tasks {tasks}; threads {', '.join(map(str, self.counts))}"
+
+    def runs(self) -> list[Run]:
+        works = sized_all(self.request.wanted, self.seconds_per_byte)
+        self.cells = [
+            StudyCell(
+                work,
+                state,
+                placed,
+                tuple(candidates(self.peers, placed, self.counts, quick=self.request.quick)),
+            )
+            for state in self.all_states
+            for placed in [self.layout(state)]
+            for work in works
+        ]
+        return [
+            Run(
+                candidate,
+                configuration(cell, candidate, self.times),
+                estimated_run_seconds(cell.work, self.times),
+            )
+            for cell in self.cells
+            for candidate in cell.candidates
+        ]
 
     @property
-    def serial(self) -> PeerState:
-        """The runner that the others are compared with."""
-        return next(state for state in self.states if state.peer.name == "serial")
+    def seconds_per_byte(self) -> float:
+        seconds = self.context.seconds_per_byte
+        if seconds is None:
+            raise ValueError("tasks cannot be sized before the probe")
+        return seconds
+
+    def illustrate(self, executor: StateExecutor, limit_seconds: float) -> None:
+        """Timelines beside the rows; one that fails is named and changes no result."""
+        self.context.traces, failed = traces.record(
+            self.cells, self.request.output, self.seconds_per_byte, executor, limit_seconds
+        )
+        self.context.not_measured = (*self.context.not_measured, *failed)
+
+    @classmethod
+    def analyse(
+        cls, rows: Sequence[Row], machine: Mapping[str, Any], context: MapReduceContext
+    ) -> MapReduceAnalysis:
+        """The findings; the speeds of the machine's kinds of cores give the ideal."""
+        cells = collect(rows, machine)
+        reported = tuple(report_cell(cell) for cell in cells)
+        paying = payoffs(reported)
+        return MapReduceAnalysis(
+            verdict_sentences=verdict_sentences(cells, paying, others_share(rows, machine)),
+            cells=reported,
+            payoffs=paying,
+            share_that_pays=SHARE_THAT_PAYS,
+            traces=context.traces,
+            settings_to_paste=settings_to_paste(cells),
+            claims=claims(cells),
+            **context.reported,
+        )
 
 
-def run_study(request: MapReduceRequest, services: Services | None = None) -> MapReduceAnalysis:
-    """Measure what is missing in the output folder, analyse all, write the report, print the verdict.
+def check_threads(counts: Sequence[int], cpus: int) -> None:
+    """Raises TautoError for more threads than a few on each CPU: they would only wait for each other."""
+    limit = MOST_THREADS_A_CPU * cpus
+    if counts and max(counts) > limit:
+        raise TautoError(
+            f"--threads {max(counts)} is more than {MOST_THREADS_A_CPU} on each of the {cpus} CPUs that may "
+            "be used here",
+            f"Ask for {limit} or fewer",
+        )
 
-    Raises TautoError for everything that cannot be done here, before the first run; KeyboardInterrupt after
-    an interrupted study has been reported.
+
+def thread_counts(cpus: int, tasks: Sequence[int]) -> tuple[int, ...]:
+    """1 … all CPUs and twice as many; above 32 those where the law steps for one of ``tasks``, and some."""
+    steps = {
+        math.ceil(count / share)
+        for count in tasks
+        for share in range(1, math.ceil(count / _EVERY_COUNT_UP_TO) + 1)
+    }
+    wanted = {
+        count
+        for count in range(1, cpus + 1)
+        if count <= _EVERY_COUNT_UP_TO or count % _STRIDE == 0 or count in steps
+    }
+    return tuple(sorted({*wanted, cpus, 2 * cpus}))
+
+
+def probe_seconds_per_byte(serial: PeerState, cpu: int, executor: Executor) -> float:
+    """How long hashing one byte takes on a CPU alone: the least of some runs of the serial runner.
+
+    Raises TautoError where the runner fails: then nothing else could be measured either.
     """
-    services = services or Services()
-    prepared = prepare(request, services)
-    with ExitStack() as stack:
-        inner = stack.enter_context(services.executor(request.seed))
-        seconds_per_byte = _seconds_per_byte(prepared, inner)
-        executor, emulations, refused = open_states(stack, inner, request, services)
-        prepared = replace(prepared, machine=with_emulations(prepared.machine, emulations))
-        works = sized_all(request.wanted, seconds_per_byte)
-        cells = study_cells(
-            works,
-            emulations,
-            prepared.cpus,
-            usable_members(prepared.machine),
-            prepared.states,
-            prepared.counts,
-            quick=request.quick,
-        )
-        plan = plan_of(cells, works, prepared)
-        store = stack.enter_context(
-            Store.open(request.output, STUDY, plan.plan_id, prepared.machine, request.fresh, services.clock)
-        )
-        services.say(_announcement(cells, works, prepared))
-        context = _context(prepared, cells, seconds_per_byte, refused)
-        contexts.begin(context, store)
-        check = measure.equal_answers(is_serial, field_name=_ANSWER)
-        again = MachineAgain(store, executor, services)
-        interrupted = run_part(plan, "measuring", store, executor, services, context, check, again)
-        if not interrupted and services.illustrations:
-            _trace(context, cells, prepared, executor, plan.time_limit_seconds)
-        contexts.save(context, request.output)
-    analysis = analyse(store.rows(None), prepared.machine, context)
-    conclude(store, prepared.machine, request, analysis, services, interrupted)
-    return analysis
-
-
-def stored_analysis(store: Store) -> MapReduceAnalysis:
-    """The analysis of a folder's rows, as the study that measured them gave it."""
-    context = contexts.load(MapReduceContext(folder=str(store.folder)), store.folder)
-    return analyse(store.rows(None), store.machine, context)
-
-
-# -- before the first run --
-
-
-def prepare(request: MapReduceRequest, services: Services) -> Prepared:
-    """Check the request against this machine. Raises TautoError for the first thing that cannot be done."""
-    states, absent = peers_here(request, services, STUDY)
-    machine = services.machine()
-    cpus, _ = checked_cpus(request, machine)
-    order = cpus_in_order(layout(cpus, {}, usable_members(machine)))
-    check_threads(request.threads or (), len(order))
-    counts = request.threads or thread_counts(len(order), [work.tasks for work in request.wanted])
-    return Prepared(
-        request=request,
-        machine=machine,
-        states=states,
-        cpus=cpus,
-        left_out=tuple(absent),
-        order=order,
-        counts=counts,
-    )
-
-
-def _seconds_per_byte(prepared: Prepared, executor: Executor) -> float:
-    """From a folder whose tasks these are to be, as where the study goes on; else from a probe."""
-    for known in contexts.load_all(MapReduceContext(), prepared.request.probed_in):
-        if known.seconds_per_byte is not None:
-            return known.seconds_per_byte
-    return probe_seconds_per_byte(prepared.serial, prepared.order[0], executor)
-
-
-def plan_of(cells: Sequence[StudyCell], works: Sequence[SizedWorkload], prepared: Prepared) -> Plan:
-    """Everything that runs, as one plan: it gives the study its identity."""
-    times = prepared.times
-    longest = max(estimated_run_seconds(work, times) for work in works)
-    return Plan(
-        STUDY,
-        [configuration(cell, candidate, times) for cell in cells for candidate in cell.candidates],
-        rounds=times.rounds,
-        seed=prepared.request.seed,
-        time_limit_seconds=time_limit_seconds(prepared.request, longest),
-        machine=prepared.machine,
-    )
-
-
-def _announcement(cells: Sequence[StudyCell], works: Sequence[SizedWorkload], prepared: Prepared) -> str:
-    times = prepared.times
-    seconds = sum(
-        times.rounds * len(cell.candidates) * estimated_run_seconds(cell.work, times) for cell in cells
-    )
-    emulations = list({cell.group.partition("emulated=")[2]: cell.emulation for cell in cells}.values())
-    threads = ", ".join(map(str, prepared.counts))
-    what = f"tasks {', '.join(work.name for work in works)}; threads {threads}"
-    return announcement(STUDY, what, emulations, seconds, prepared.request)
-
-
-def _context(
-    prepared: Prepared,
-    cells: Sequence[StudyCell],
-    seconds_per_byte: float,
-    refused: Sequence[NotMeasured],
-) -> MapReduceContext:
-    tried = [one for cell in cells for one in cell.candidates]
-    settings = "threads pinned one to a CPU as long as there are any, kept and hot before they are timed"
-    known = prepared.known(STUDY, tried, settings, refused)
-    return MapReduceContext(**known, seconds_per_byte=seconds_per_byte)
-
-
-# -- after the last round --
-
-
-def _trace(
-    context: MapReduceContext,
-    cells: Sequence[StudyCell],
-    prepared: Prepared,
-    executor: Executor,
-    limit: float,
-) -> None:
-    """Timelines beside the rows; one that fails is named and changes no result."""
-    assert context.seconds_per_byte is not None
-    found, failed = traces.record(cells, prepared.request.output, context.seconds_per_byte, executor, limit)
-    context.traces = found
-    context.not_measured = (*context.not_measured, *failed)
+    command = [str(serial.path), "--tasks", str(_PROBE_TASKS), "--bytes", str(_PROBE_BYTES)]
+    command += ["--threads", "1", "--cpus", str(cpu), "--warmup-seconds", "0.05", "--min-seconds", "0.1"]
+    settings: dict[str, object] = {"runtime": "serial", "probe": True, "emulated": {}}
+    probe = Configuration("probe of one task's length", command, serial.environment, settings)
+    per_byte: list[float] = []
+    for _ in range(_PROBE_RUNS):
+        result = executor.run(probe, _PROBE_LIMIT_SECONDS)
+        seconds = result.record.get("task_seconds")
+        if result.error is not None:
+            raise TautoError(
+                f"the serial runner failed before the study began: {result.error.message}",
+                f"Start it by hand to see why: {' '.join(command)}",
+            )
+        if not isinstance(seconds, int | float) or not seconds > 0:
+            raise TautoError(
+                f"the serial runner said that a task takes {seconds!r} s; expected a positive number",
+                "It may be of another version: build it again (make)",
+            )
+        per_byte.append(float(seconds) / _PROBE_BYTES)
+    return min(per_byte)

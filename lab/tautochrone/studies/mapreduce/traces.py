@@ -7,13 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from tautochrone.errors import TautoError
-from tautochrone.executor import Executor
-from tautochrone.report.analysis_types import NotMeasured
-from tautochrone.report.mapreduce.analysis_types import Trace
-from tautochrone.studies.mapreduce.configurations import Candidate
-from tautochrone.studies.mapreduce.measuring import StudyCell, configuration
-from tautochrone.studies.mapreduce.workloads import PUBLISHED, sized
-from tautochrone.studies.options import Times
+from tautochrone.measuring.executor import Executor
+from tautochrone.results.context import NotMeasured
+from tautochrone.studies.mapreduce.configurations import PUBLISHED, Candidate, StudyCell, configuration, sized
+from tautochrone.studies.mapreduce.findings import Trace
+from tautochrone.studies.request import Times
 
 FOLDER = "traces"
 _TRACED = PUBLISHED[0]  # 50 tasks of 400 kB
@@ -38,25 +36,25 @@ def record(
     failed: list[NotMeasured] = []
     cell = replace(cells[0], work=sized(_TRACED, seconds_per_byte))
     for candidate in _traced(cell):
-        found = _one(cell, candidate, folder, executor, limit)
-        if isinstance(found, Trace):
-            traces.append(found)
+        traced = _trace(cell, candidate, folder, executor, limit)
+        if isinstance(traced, Trace):
+            traces.append(traced)
         else:
-            failed.append(found)
+            failed.append(traced)
     return tuple(traces), tuple(failed)
 
 
 def _traced(cell: StudyCell) -> Iterator[Candidate]:
     """Each runtime with no settings on as many threads as there are CPUs."""
     cpus = len(cell.layout.fast) + len(cell.layout.slow)
-    widths = {one.threads for one in cell.candidates if one.threads <= cpus}
-    for one in cell.candidates:
-        default = one.schedule == one.state.peer.default_schedule and one.wait == "default"
-        if default and one.peer != "serial" and one.threads == max(widths):
-            yield one
+    widest = max(candidate.threads for candidate in cell.candidates if candidate.threads <= cpus)
+    for candidate in cell.candidates:
+        default = candidate.schedule == candidate.state.peer.default_schedule and candidate.wait == "default"
+        if default and candidate.peer != "serial" and candidate.threads == widest:
+            yield candidate
 
 
-def _one(
+def _trace(
     cell: StudyCell, candidate: Candidate, folder: Path, executor: Executor, limit: float
 ) -> Trace | NotMeasured:
     file = f"{FOLDER}/{candidate.peer}.json"

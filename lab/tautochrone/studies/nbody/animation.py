@@ -15,7 +15,7 @@ import jinja2
 import numpy as np
 
 from tautochrone.errors import TautoError
-from tautochrone.whole_file import write_whole
+from tautochrone.results.journal import write_whole
 
 PARTICLES = 256
 END_TIME = 4.0
@@ -65,19 +65,21 @@ def render(record: Mapping[str, Any]) -> str:
     """The page of ``tautochrone.frames/1``. Positions take two bytes each, steps one."""
     frames = record["frames"]
     template = (resources.files("tautochrone.report") / "templates" / "animation.html.j2").read_text("utf-8")
-    most = max(max(one["steps"]) for one in frames)
+    most = max(max(frame["steps"]) for frame in frames)
     return (
         jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
         .from_string(template)
         .render(
             particles=int(record["particles"]),
             blocks=f"{int(record['blocks']):,}",
-            times=[float(one["time"]) for one in frames],
+            times=[float(frame["time"]) for frame in frames],
             most_steps=min(most, _MOST_STEPS),
-            x=_packed([one["x"] for one in frames]),
-            y=_packed([one["y"] for one in frames]),
+            x=_packed([frame["x"] for frame in frames]),
+            y=_packed([frame["y"] for frame in frames]),
             steps=base64.b64encode(
-                np.minimum(np.array([one["steps"] for one in frames]), _MOST_STEPS).astype(np.uint8).tobytes()
+                np.minimum(np.array([frame["steps"] for frame in frames]), _MOST_STEPS)
+                .astype(np.uint8)
+                .tobytes()
             ).decode(),
         )
     )

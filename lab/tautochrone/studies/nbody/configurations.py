@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from tautochrone.report.analysis_types import NotMeasured
-from tautochrone.runners import PeerState
-from tautochrone.studies.contenders import OURS
-from tautochrone.studies.options import Times
-from tautochrone.studies.placements import Placement
-from tautochrone.studies.runner_setup import RunnerSetup, joined_label
+from tautochrone.machine.placements import Placement
+from tautochrone.machine.runners import Peer, PeerState
+from tautochrone.measuring.configuration import Configuration
+from tautochrone.results.context import NotMeasured
+from tautochrone.results.runs import OURS
+from tautochrone.studies.request import Times
+from tautochrone.studies.setup import RunnerSetup, joined_label
 
 SERIAL = "serial"
 AUTO = "auto"
@@ -22,11 +24,26 @@ GRID = "grid"
 _MPIS = ("openmpi", "mpich")  # runtimes whose members may be threads inside processes
 _PROCESSES = 2  # of a hybrid engine
 _HYBRID = "-hybrid"
+PEERS: tuple[Peer, ...] = (
+    Peer("serial", "serial", "one core alone", "", "serial", "nbody"),
+    Peer("libgomp", "openmp", "OpenMP on GCC's libgomp", "libgomp1", "loops-i", "nbody"),
+    Peer("libomp", "openmp", "OpenMP on LLVM's libomp", "libomp5", "loops-i", "nbody"),
+    Peer("openmpi", "openmpi", "Open MPI", "libopenmpi-dev", "auto", "nbody"),
+    Peer("mpich", "mpich", "MPICH", "libmpich-dev", "auto", "nbody"),
+    Peer("intelmpi", "mpich", "Intel MPI", "", "auto", "nbody"),
+    Peer("tautochrone", "tautochrone", "tautochrone", "", "auto", "nbody"),
+)
+
+_LONGEST_TIME = 0.5  # N-body units
+_PAIRS_OF_A_RUN = 2.4e8
+_PAIRS_A_SECOND = 5e8
+_BLOCKS_A_UNIT_TIME = 4500.0  # of 1024 particles; grows about as the root of the number
+_START_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate(RunnerSetup):
-    """One way to run so many particles."""
+    """One way to run a number of particles."""
 
     particles: int
     order: int = 4
@@ -41,28 +58,8 @@ class Candidate(RunnerSetup):
         """For people: "libgomp region-i", "tautochrone auto, order 6"."""
         return label(self.peer, self.schedule, self.order, self.wait)
 
-    def arguments(self, times: Times, end_time: float) -> list[str]:
-        """The runner's command line without its path."""
-        words = [
-            "--particles",
-            str(self.particles),
-            "--order",
-            str(self.order),
-            "--end-time",
-            f"{end_time:g}",
-        ]
-        words += [] if self.threads_per_rank == 1 else ["--threads-per-rank", str(self.threads_per_rank)]
-        return [*words, *self.common_arguments(times)]
-
-    def settings(self, end_time: float) -> dict[str, object]:
-        """The ``config`` of this candidate's rows."""
-        own = {"particles": self.particles, "order": self.order, "end_time": end_time}
-        hybrid = {} if self.threads_per_rank == 1 else {"threads_per_rank": self.threads_per_rank}
-        return {**self.common_settings({}), **own, **hybrid}
-
 
 def label(peer: str, scheme: str, order: int = 4, wait: str = "default") -> str:
-    """What a configuration is called in tables and sentences."""
     return joined_label(peer, scheme, f"order {order}" if order != 4 else "", wait=wait)
 
 
@@ -80,7 +77,7 @@ def with_hybrids(states: Sequence[PeerState], members: int) -> list[PeerState]:
 
 
 def without_members(states: Sequence[PeerState], members: int) -> Iterator[NotMeasured]:
-    """The ways to share a block that so many members do not have."""
+    """The ways to share a block that this number of members rules out."""
     remedy = "Give --threads 4 or another even number above it, on a machine with as many CPUs"
     if not has_grid(members):
         alike = ": 1 by 2 is sharing the sources, 2 by 1 sharing the targets" if members == 2 else ""
@@ -92,7 +89,8 @@ def without_members(states: Sequence[PeerState], members: int) -> Iterator[NotMe
     if not has_hybrid(members) and any(state.peer.runtime in _MPIS for state in states):
         yield NotMeasured(
             what="Threads inside MPI’s processes (hybrid)",
-            why=f"{members} members are no {_PROCESSES} processes with equally many threads, 2 or more",
+            why=f"{members} members cannot be {_PROCESSES} processes with the same number of threads, 2 or "
+            "more",
             remedy=remedy,
         )
 
@@ -134,10 +132,51 @@ def _ways(state: PeerState, members: int) -> Iterator[tuple[str, str]]:
 
 
 def has_grid(members: int) -> bool:
-    """True where so many members form a rectangle with sides of 2 or more."""
+    """Whether the members form a rectangle with sides of 2 or more."""
     return any(members % side == 0 for side in range(2, int(members**0.5) + 1))
 
 
 def has_hybrid(members: int) -> bool:
-    """True where so many members are processes with equally many threads, two of them or more."""
+    """Whether the members are processes with the same number of threads, two or more."""
     return members % _PROCESSES == 0 and members // _PROCESSES >= 2
+
+
+def pairs_in(particles: int, time: float) -> float:
+    """How many pairs a run of that length sums, roughly: about 1.7 root N particles move in a block."""
+    blocks = _BLOCKS_A_UNIT_TIME * math.sqrt(particles / 1024)
+    return time * blocks * particles * 1.7 * math.sqrt(particles)
+
+
+def end_time(particles: int, *, quick: bool) -> float:
+    """How long a number of particles is followed: a power of two of about half a second's work.
+
+    Not below 1/32: shorter runs would not meet the larger steps.
+    """
+    budget = _PAIRS_OF_A_RUN / (2 if quick else 1)
+    time = _LONGEST_TIME
+    while time > 1 / 32 and pairs_in(particles, time) > budget:
+        time /= 2
+    return time
+
+
+def configuration(candidate: Candidate, times: Times, *, quick: bool) -> Configuration:
+    particles, order, threads = candidate.particles, candidate.order, candidate.threads_per_rank
+    time = end_time(particles, quick=quick)
+    words = ["--particles", str(particles), "--order", str(order), "--end-time", f"{time:g}"]
+    settings: dict[str, object] = {"particles": particles, "order": order, "end_time": time}
+    if threads > 1:
+        words += ["--threads-per-rank", str(threads)]
+        settings["threads_per_rank"] = threads
+    return candidate.configuration(
+        f"{candidate.label}, {particles} particles",
+        f"particles={particles},order={order}",
+        times,
+        arguments=words,
+        settings=settings,
+    )
+
+
+def estimated_run_seconds(candidate: Candidate, times: Times, *, quick: bool) -> float:
+    """What one run takes, roughly: for the sentence before the study and for the time limit."""
+    work = pairs_in(candidate.particles, end_time(candidate.particles, quick=quick)) / _PAIRS_A_SECOND
+    return _START_SECONDS + times.warmup_seconds + work / min(2, candidate.workers)

@@ -6,9 +6,14 @@ seconds of a block; medians over the rounds.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import msgspec
 
-from tautochrone.report.analysis_types import Analysis, Ratio, Spent
+from tautochrone.report.analysis import Analysis
+from tautochrone.results.context import StudyContext
+from tautochrone.results.spent import Spent
+from tautochrone.verdicts import Ratio
 
 
 class BlockPoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,7 +90,7 @@ class SimulatedRanks(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BlockCount(msgspec.Struct, frozen=True, kw_only=True):
-    """How often a block moves so many, on one core."""
+    """How often a block moves that number of particles, on one core."""
 
     particles: int
     active: float
@@ -96,6 +101,8 @@ class BlockCount(msgspec.Struct, frozen=True, kw_only=True):
 class NbodyAnalysis(Analysis, frozen=True, kw_only=True):
     """The nbody study's findings."""
 
+    PAGE: ClassVar[str] = "tautochrone.studies.nbody.page"
+
     members: int
     curves: tuple[BlockCurve, ...]
     crossings: tuple[Crossing, ...] = ()
@@ -104,3 +111,9 @@ class NbodyAnalysis(Analysis, frozen=True, kw_only=True):
     measured_speed_ups: tuple[tuple[int, Ratio], ...] = ()  # particles, ours by one core
     counts: tuple[BlockCount, ...] = ()
     failed: tuple[str, ...] = ()
+
+
+class NbodyContext(StudyContext, kw_only=True):
+    """Everything about an nbody study that its rows do not hold."""
+
+    simulated: tuple[SimulatedRanks, ...] = ()

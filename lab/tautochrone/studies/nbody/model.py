@@ -1,4 +1,4 @@
-"""What a block costs on so many members, from the constants that a runner measured at its start.
+"""What a block costs on a number of members, from the constants that a runner measured at its start.
 
 The same formula as in the runners (nbody_cost.hpp), with n targets, N sources and a·b of p members in a
 groups of targets and b slices of sources:
@@ -38,7 +38,7 @@ ALONE = Scheme(1, 1)
 
 
 def schemes_of(members: int) -> list[Scheme]:
-    """All rectangles of all members, and of so many as a power of two: one core first, the narrow first.
+    """All rectangles of all members, and of each smaller power of two: one core first, then by width.
 
     What ``auto`` chooses from where all cores are alike.
     """
@@ -72,7 +72,7 @@ class Model:
     """All words from one member; rows of older runners have none."""
 
     def seconds(self, targets: float, scheme: Scheme, members: int | None = None) -> float:
-        """What a block of so many targets takes. O(log of the curve's points)."""
+        """What a block with that many targets takes. O(log of the curve's points)."""
         members = members or scheme.groups * scheme.slices
         mine = math.ceil(targets / scheme.groups)
         sources = math.ceil(self.particles / scheme.slices)
@@ -93,10 +93,10 @@ class Model:
         return time + (mine + targets) * self.target + self.gathered(words, parts, members)
 
     def gathered(self, words: float, parts: float, members: int) -> float:
-        """Seconds of a gather to which so many members bring a part: between those of all and of one.
+        """Seconds of a gather with that many contributors: between those with all members and with one.
 
-        Where a part costs something, each costs the same; where one is the dearer, because its owner has to
-        send all words, so many owners share in that.
+        If parts cost something, all cost the same. If one contributor is more expensive, because it has to
+        send all words, several share that cost.
         """
         every = self.collective(self.gather, words, members)
         if not self.gather_one:
@@ -134,12 +134,12 @@ class Model:
         """The scheme that ``auto`` would choose, and its seconds."""
         wide: tuple[Scheme, float] = (ALONE, self.seconds(targets, ALONE, members))
         narrow = (ALONE, math.inf)
-        for one in schemes_of(members)[1:]:
-            seconds = self.seconds(targets, one, members)
-            if one.groups * one.slices == members:
-                wide = min(wide, (one, seconds), key=itemgetter(1))
+        for scheme in schemes_of(members)[1:]:
+            seconds = self.seconds(targets, scheme, members)
+            if scheme.groups * scheme.slices == members:
+                wide = min(wide, (scheme, seconds), key=itemgetter(1))
             else:
-                narrow = min(narrow, (one, seconds), key=itemgetter(1))
+                narrow = min(narrow, (scheme, seconds), key=itemgetter(1))
         # Fewer than all must gain a tenth.
         return narrow if narrow[1] < 0.9 * wide[1] else wide
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import statistics as plain
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tautochrone import statistics
-from tautochrone.row import Row
-from tautochrone.studies.contenders import OURS, RunsOfOne
+from tautochrone import verdicts
+from tautochrone.results.row import Row
+from tautochrone.results.runs import OURS
+from tautochrone.studies.cells import Contender, contenders_of
 from tautochrone.studies.nbody.configurations import AUTO, GRID, SERIAL, SOURCES, TARGETS, label
 
 LEAST_BLOCKS = 3
@@ -30,39 +32,30 @@ class ActiveClass:
     shared_share: float
 
 
-@dataclass(slots=True)
-class Contender(RunsOfOne):
+@dataclass
+class BlockRuns(Contender):
     """One configuration with all its runs of one number of particles. Times are seconds of a mean block."""
 
     classes_by_round: dict[int, dict[int, ActiveClass]] = field(default_factory=dict)  # by the class' low end
     details: list[Mapping[str, Any]] = field(default_factory=list)
 
     def add(self, row: Row) -> None:
-        """One more run, with its classes."""
-        RunsOfOne.add(self, row)
-        detail = {**(row.get("detail") or {}), "check": row.get("check")}
-        if row["error"] is None:
+        super().add(row)
+        detail = {**(row.detail or {}), "check": row.check}
+        if row.error is None:
             self.details.append(detail)
-            self.classes_by_round[int(row["round"])] = {one.low: one for one in _classes(detail)}
+            self.classes_by_round[int(row.round)] = {block.low: block for block in _classes(detail)}
 
     @property
     def particles(self) -> int:
-        """How many there are."""
         return int(self.config["particles"])
 
     @property
     def order(self) -> int:
-        """The order of the integrator."""
         return int(self.config["order"])
 
     @property
-    def members(self) -> int:
-        """How many share the work."""
-        return int(self.config["threads"])
-
-    @property
     def label(self) -> str:
-        """For people."""
         return label(self.peer, self.schedule, self.order, self.wait)
 
     @property
@@ -78,67 +71,61 @@ class Contender(RunsOfOne):
     def lows(self) -> list[int]:
         """The classes that every round has, ascending."""
         rounds = list(self.classes_by_round.values())
-        return sorted(set.intersection(*(set(one) for one in rounds))) if rounds else []
+        return sorted(set.intersection(*(set(classes) for classes in rounds))) if rounds else []
 
     def at(self, low: int) -> dict[int, ActiveClass]:
         """A class by round."""
         return {number: classes[low] for number, classes in self.classes_by_round.items() if low in classes}
 
-    def interval(self, low: int) -> statistics.Interval:
-        """The seconds of a class' median block over the rounds."""
-        return statistics.median_interval([one.seconds for one in self.at(low).values()])
-
     def figure(self, *names: str) -> float | None:
         """The median over the runs of a figure of the runner's row, such as ``("check", "energy_error")``."""
-        found = [value for one in self.details if (value := _inside(one, names)) is not None]
-        return plain.median(found) if found else None
+        values = [value for detail in self.details if (value := _inside(detail, names)) is not None]
+        return plain.median(values) if values else None
 
     @property
     def model(self) -> Mapping[str, Any] | None:
         """The model's constants of the run whose pair was the cheapest: the least disturbed one."""
-        models = [one["model"] for one in self.details if one.get("model")]
-        return min(models, key=lambda one: float(one["pair_seconds"]), default=None)
+        models = [detail["model"] for detail in self.details if detail.get("model")]
+        return min(models, key=lambda model: float(model["pair_seconds"]), default=None)
 
 
 def _inside(detail: Mapping[str, Any], names: Sequence[str]) -> float | None:
-    value: Any = detail
+    value: object = detail
     for name in names:
         value = value.get(name) if isinstance(value, Mapping) else None
     return float(value) if isinstance(value, int | float) else None
 
 
 def _classes(detail: Mapping[str, Any]) -> Iterator[ActiveClass]:
-    for one in detail.get("classes") or ():
-        if int(one["blocks"]) < LEAST_BLOCKS:
+    for block in detail.get("classes") or ():
+        if int(block["blocks"]) < LEAST_BLOCKS:
             continue
-        predicted = one.get("predicted_median_seconds")
+        predicted = block.get("predicted_median_seconds")
         yield ActiveClass(
-            low=int(one["active_from"]),
-            active=float(one["median_active"]),
-            blocks=int(one["blocks"]),
-            seconds=float(one["median_seconds"]),
-            total_seconds=float(one["total_seconds"]),
+            low=int(block["active_from"]),
+            active=float(block["median_active"]),
+            blocks=int(block["blocks"]),
+            seconds=float(block["median_seconds"]),
+            total_seconds=float(block["total_seconds"]),
             predicted=None if predicted is None else float(predicted),
-            shared_share=float(one["shared_share"]),
+            shared_share=float(block["shared_share"]),
         )
 
 
-def collect(rows: Iterable[Row]) -> list[Contender]:
+def collect(rows: Iterable[Row]) -> list[BlockRuns]:
     """Rows sorted into configurations: by particles and order, one core first, then ours, then by name."""
-    found: dict[tuple[object, ...], Contender] = {}
-    for row in rows:
-        config = row["config"]
-        names = ("particles", "order", "library", "schedule", "wait")
-        key = tuple(config.get(name) for name in names)
-        if key not in found:
-            found[key] = Contender(config)
-        found[key].add(row)
     return sorted(
-        found.values(),
-        key=lambda one: (
-            one.particles, one.order, one.peer != SERIAL, one.peer != OURS, one.peer, one.schedule, one.wait,
+        contenders_of(rows, lambda row: "", BlockRuns).get("", []),
+        key=lambda runs: (
+            runs.particles,
+            runs.order,
+            runs.peer != SERIAL,
+            runs.peer != OURS,
+            runs.peer,
+            runs.schedule,
+            runs.wait,
         ),
-    )  # fmt: skip
+    )
 
 
 def different_bits(rows: Sequence[Row]) -> Mapping[str, str]:
@@ -148,19 +135,19 @@ def different_bits(rows: Sequence[Row]) -> Mapping[str, str]:
     of members and of threads in a process, which add up first; so do rectangles. Where these differ, what
     most runs ended with is right. A scheme that is chosen by the clock ends with either, or a mixture.
     """
-    serial = {_bits(row) for row in rows if row["config"]["schedule"] == SERIAL}
+    serial = {_bits(row) for row in rows if row.config["schedule"] == SERIAL}
     seen: dict[tuple[object, ...], Counter[str]] = {}
     for row in rows:
-        if row["config"]["schedule"] in (*SOURCES, GRID):
+        if row.config["schedule"] in (*SOURCES, GRID):
             seen.setdefault(_alike(row), Counter())[_bits(row)] += 1
-    usual = {alike: found.most_common(1)[0][0] for alike, found in seen.items()}
+    usual = {alike: counted.most_common(1)[0][0] for alike, counted in seen.items()}
     wrong: dict[str, str] = {}
     for row in rows:
-        scheme = row["config"]["schedule"]
+        scheme = row.config["schedule"]
         if scheme in TARGETS and serial and _bits(row) not in serial:
-            wrong[row["run"]] = f"ended with other bits than one core: {_bits(row)}, not {min(serial)}"
+            wrong[row.run] = f"ended with other bits than one core: {_bits(row)}, not {min(serial)}"
         elif scheme in (*SOURCES, GRID) and usual[_alike(row)] != _bits(row):
-            wrong[row["run"]] = (
+            wrong[row.run] = (
                 f"ended with other bits than the others that share the sources: {_bits(row)}, "
                 f"not {usual[_alike(row)]}"
             )
@@ -169,9 +156,44 @@ def different_bits(rows: Sequence[Row]) -> Mapping[str, str]:
 
 def _alike(row: Row) -> tuple[object, ...]:
     """Of a run that shares the sources: those with the same must end with the same bits."""
-    config = row["config"]
+    config = row.config
     return config["schedule"] == GRID, config["threads"], config.get("threads_per_rank", 1)
 
 
 def _bits(row: Row) -> str:
-    return str((row.get("check") or {}).get("state_fnv1a"))
+    return str((row.check or {}).get("state_fnv1a"))
+
+
+# -- where sharing the targets overtakes sharing the sources --
+
+
+def crossing_of_round(points: Sequence[tuple[float, float]]) -> float | None:
+    """The active count from which on the targets' scheme stays ahead; None where it never does.
+
+    ``points``: (active count, log of the targets' seconds by the sources'), ascending. Linear in the
+    logarithms between two points; the first point's count where the targets' scheme is always ahead.
+    """
+    if not points or points[-1][1] >= 0:
+        return None
+    place = len(points) - 1
+    while place > 0 and points[place - 1][1] < 0:
+        place -= 1
+    if place == 0:
+        return points[0][0]
+    (low, above), (high, below) = points[place - 1], points[place]
+    share = above / (above - below)
+    return math.exp(math.log(low) + share * (math.log(high) - math.log(low)))
+
+
+def crossing(by_targets: BlockRuns, by_sources: BlockRuns) -> verdicts.Interval | None:
+    """The crossing's median over rounds; None where most rounds have none."""
+    rounds = sorted(by_targets.classes_by_round.keys() & by_sources.classes_by_round.keys())
+    of_rounds = [crossing_of_round(list(_points(by_targets, by_sources, number))) for number in rounds]
+    known = [active for active in of_rounds if active is not None]
+    return verdicts.median_interval(known) if 2 * len(known) > len(of_rounds) else None
+
+
+def _points(by_targets: BlockRuns, by_sources: BlockRuns, number: int) -> Iterator[tuple[float, float]]:
+    mine, other = by_targets.classes_by_round[number], by_sources.classes_by_round[number]
+    for low in sorted(mine.keys() & other.keys()):
+        yield mine[low].active, math.log(mine[low].seconds / other[low].seconds)

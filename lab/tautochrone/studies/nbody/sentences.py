@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from tautochrone import statistics
-from tautochrone.report import text
-from tautochrone.report.analysis_types import Ratio
-from tautochrone.report.nbody.analysis_types import BlockCurve, Crossing, Forecast, SimulatedRanks
-from tautochrone.report.palette import styles
-from tautochrone.studies.contenders import OURS
+from tautochrone import text, verdicts
+from tautochrone.report.analysis import Settings
+from tautochrone.report.palette import name_of
+from tautochrone.results.runs import OURS
 from tautochrone.studies.disturbance import restless
 from tautochrone.studies.nbody.configurations import AUTO, SERIAL
-from tautochrone.studies.wording import less_time, unresolved
+from tautochrone.studies.nbody.findings import BlockCurve, Crossing, Forecast, SimulatedRanks
+from tautochrone.text import less_time, unresolved
+from tautochrone.verdicts import Ratio
 
 _USUAL_PARTICLES = 1024
 _MANY_CORES = 16
@@ -31,25 +31,20 @@ def verdict_sentences(
     """Ours against one core and against the best other engine, then what the classes show."""
     if not curves:
         return ("On this machine nothing can be said yet: no run of the particles was good.",)
-    found = [f"On this machine, {_speed_up(curves, speed_ups, members)}."]
-    found += restless(others_share, "members")
-    found += _against_others(contests, curves)
-    found += _forks(curves)
-    found += _crossing(crossings, members)
-    found += _forecast(forecasts)
-    found += _simulated(simulated)
-    found += _orders(curves)
-    return tuple(found)
-
-
-def name(runtime: str) -> str:
-    """What a runtime is called in sentences."""
-    return styles([runtime])[0].name
+    sentences = [f"On this machine, {_speed_up(curves, speed_ups, members)}."]
+    sentences += restless(others_share, "members")
+    sentences += _against_others(contests, curves)
+    sentences += _forks(curves)
+    sentences += _crossing(crossings, members)
+    sentences += _forecast(forecasts)
+    sentences += _simulated(simulated)
+    sentences += _orders(curves)
+    return tuple(sentences)
 
 
 def nearest(particles: Sequence[int]) -> int:
     """The number of particles that sentences speak of: 1024, or what is nearest to it."""
-    return min(particles, key=lambda one: abs(one - _USUAL_PARTICLES))
+    return min(particles, key=lambda count: abs(count - _USUAL_PARTICLES))
 
 
 def curve_of(
@@ -58,9 +53,9 @@ def curve_of(
     """One configuration with the default wait."""
     return next(
         (
-            one
-            for one in curves
-            if (one.particles, one.runtime, one.scheme, one.order, one.wait)
+            curve
+            for curve in curves
+            if (curve.particles, curve.runtime, curve.scheme, curve.order, curve.wait)
             == (particles, runtime, scheme, order, "default")
         ),
         None,
@@ -69,15 +64,15 @@ def curve_of(
 
 def _speed_up(curves: Sequence[BlockCurve], speed_ups: Sequence[tuple[int, Ratio]], members: int) -> str:
     """The first sentence without its beginning and its end."""
-    judged = {count: one for count, one in speed_ups if one.value is not None}
+    judged = {count: ratio for count, ratio in speed_ups if ratio.value is not None}
     if not judged:
         return f"no comparison of {text.count(members, 'member')} with one core has 8 good rounds yet"
     count = nearest(list(judged))
     ours = curve_of(curves, count, OURS, AUTO)
     took = f" ({text.seconds(ours.seconds)} a block, {_error(ours)})" if ours is not None else ""
     return (
-        f"{text.count(members, 'member')} move {count:,} particles{took} {times(judged[count])} as fast as "
-        f"one core with tautochrone, which chooses for each block how to share it"
+        f"{text.count(members, 'member')} move {count:,} particles{took} {text.speed_up(judged[count])} as "
+        "fast as one core with tautochrone, which chooses for each block how to share it"
     )
 
 
@@ -85,82 +80,70 @@ def _error(curve: BlockCurve) -> str:
     return f"energy error {text.energy_error(curve.energy_error)}"
 
 
-def times(found: Ratio) -> str:
-    """Our time by another's as a speed-up: "1.90 times (1.88 to 1.92)"."""
-    speed_up = found.inverse()
-    middle = f"{speed_up.value:.2f} times"
-    if speed_up.low is None or speed_up.high is None:
-        return middle
-    return f"{middle} ({speed_up.low:.2f} to {speed_up.high:.2f})"
-
-
 def _against_others(contests: Mapping[int, tuple[str, Ratio]], curves: Sequence[BlockCurve]) -> Iterator[str]:
-    judged = {count: one for count, one in contests.items() if one[1].value is not None}
+    judged = {count: contest for count, contest in contests.items() if contest[1].value is not None}
     if not judged:
         yield "No other engine was measured in 8 good rounds, so there is nothing to compare with."
         return
     parts = []
     for count, (label, found) in sorted(judged.items()):
-        theirs = next((one for one in curves if (one.label, one.particles) == (label, count)), None)
+        same = (curve for curve in curves if (curve.label, curve.particles) == (label, count))
+        theirs = next(same, None)
         label += f" ({_error(theirs)})" if theirs is not None else ""
-        if found.verdict == statistics.NO_DIFFERENCE:
+        if found.verdict == verdicts.NO_DIFFERENCE:
             parts.append(f"{count:,} particles: no difference to {label} resolved ({unresolved(found)})")
         else:
-            parts.append(f"{count:,} particles: {less_time(found)}) than {label}")
+            parts.append(f"{count:,} particles: {less_time(found, label)}")
     yield f"Against the fastest way of all other engines, {'; '.join(parts)}."
 
 
 def _forks(curves: Sequence[BlockCurve]) -> Iterator[str]:
     """Where the ordinary parallel loops spend their time."""
-    loops = [one for one in curves if one.scheme == "loops-i" and one.is_ordinary and one.points]
+    loops = [loop for loop in curves if loop.scheme == "loops-i" and loop.is_ordinary and loop.points]
     if not loops:
         return
-    count = nearest([one.particles for one in loops])
+    count = nearest([loop.particles for loop in loops])
     # GCC's where both libraries are here: it is the one that most programs have.
-    curve = min((one for one in loops if one.particles == count), key=lambda one: one.runtime != "libgomp")
+    alike = [loop for loop in loops if loop.particles == count]
+    curve = min(alike, key=lambda loop: loop.runtime != "libgomp")
     few, many = curve.points[0], curve.points[-1]
     yield (
-        f"Ordinary OpenMP loops ({name(curve.runtime)}) of {count:,} particles spend "
+        f"Ordinary OpenMP loops ({name_of(curve.runtime)}) of {count:,} particles spend "
         f"{text.percent(few.shared_share)} of a block with {few.active:.0f} active in starting, joining and "
         f"waiting, and {text.percent(many.shared_share)} with {many.active:.0f}."
     )
 
 
 def _crossing(crossings: Sequence[Crossing], members: int) -> Iterator[str]:
-    ours = [one for one in crossings if one.runtime == OURS]
+    ours = [crossing for crossing in crossings if crossing.runtime == OURS]
     if not ours:
         return
-    one = next(each for each in ours if each.particles == nearest([each.particles for each in ours]))
-    if one.active is None:
-        yield (
-            f"With {text.count(members, 'member')} and {one.particles:,} particles no active count was found "
-            "from which sharing the targets is the faster scheme."
-        )
+    crossing = next(each for each in ours if each.particles == nearest([each.particles for each in ours]))
+    where = f"With {text.count(members, 'member')} and {crossing.particles:,} particles"
+    if crossing.active is None:
+        yield f"{where} no active count was found from which sharing the targets is the faster scheme."
         return
-    interval = f" ({one.low:.0f} to {one.high:.0f})" if None not in (one.low, one.high) else ""
-    yield (
-        f"With {text.count(members, 'member')} and {one.particles:,} particles sharing the targets is the "
-        f"faster scheme from about {one.active:.0f} active{interval}."
-    )
+    active = f"{crossing.active:.0f} active{text.interval(crossing.low, crossing.high, 0)}"
+    yield f"{where} sharing the targets is the faster scheme from about {active}."
 
 
 def _forecast(forecasts: Sequence[Forecast]) -> Iterator[str]:
-    many = [one for one in forecasts if one.members == _MANY_CORES]
+    many = [forecast for forecast in forecasts if forecast.members == _MANY_CORES]
     if not many:
         return
-    one = next(each for each in many if each.particles == nearest([each.particles for each in many]))
-    crossing = (
-        "" if one.crossing is None else f"; sharing the targets would win from {one.crossing:.0f} active"
-    )
+    forecast = next(each for each in many if each.particles == nearest([each.particles for each in many]))
+    crossing = ""
+    if forecast.crossing is not None:
+        crossing = f"; sharing the targets would win from {forecast.crossing:.0f} active"
     yield (
-        f"The model, fitted here, expects {one.speed_up:.1f} times on {_MANY_CORES} such cores with "
-        f"{one.particles:,} particles, {one.speed_up_of_many:.1f} times in blocks that move all{crossing}; "
-        f"energy error {text.energy_error(one.energy_error)} as measured here."
+        f"The model, fitted here, expects {forecast.speed_up:.1f} times on {_MANY_CORES} such cores with "
+        f"{forecast.particles:,} particles, {forecast.speed_up_of_many:.1f} times in blocks that move "
+        f"all{crossing}; energy error {text.energy_error(forecast.energy_error)} as measured here."
     )
 
 
 def _simulated(libraries: Sequence[SimulatedRanks]) -> Iterator[str]:
-    best = [(max(one.speed_up_by_scheme.values()), one) for one in libraries]
+    best = [(max(ranks.speed_up_by_scheme.values()), ranks) for ranks in libraries]
     if not best:
         return
     (least, slow), (most, fast) = (pick(best, key=lambda pair: pair[0]) for pick in (min, max))
@@ -173,7 +156,7 @@ def _simulated(libraries: Sequence[SimulatedRanks]) -> Iterator[str]:
 
 def _orders(curves: Sequence[BlockCurve]) -> Iterator[str]:
     """What the 6th order costs and gives, on one core."""
-    counts = [one.particles for one in curves if one.order == 6 and one.runtime == SERIAL]
+    counts = [curve.particles for curve in curves if curve.order == 6 and curve.runtime == SERIAL]
     if not counts:
         return
     count = nearest(counts)
@@ -184,4 +167,46 @@ def _orders(curves: Sequence[BlockCurve]) -> Iterator[str]:
     yield (
         f"The 6th order takes {sixth.unit_seconds / fourth.unit_seconds:.2f} of the 4th’s time for a unit of "
         f"time of {count:,} particles, with a relative energy error of {errors}."
+    )
+
+
+# -- settings to paste --
+
+_MEMBER = """#include <tauto/tauto.hpp>
+
+tauto::team team;  // once in the program
+team.run([&](tauto::member& me) {
+    // every member: its share of the sources …
+    sum_forces(slice_of(sources, me.size(), me.rank()), forces);
+    // … one collective a block, and all have the sums, the same bits on each …
+    me.all_reduce(std::span<double>(forces), std::plus<>{});
+    // … so all correct, and nobody waits for a master.
+    correct(forces);
+});"""
+
+
+def settings_to_paste(curves: Sequence[BlockCurve]) -> tuple[Settings, ...]:
+    """A block of one's own program with one collective, and the command that runs this study's."""
+    ours = [
+        curve for curve in curves if curve.runtime == OURS and curve.order == 4 and curve.seconds is not None
+    ]
+    if not ours:
+        return ()
+    count = nearest([curve.particles for curve in ours])
+    best = min((curve for curve in ours if curve.particles == count), key=lambda curve: curve.seconds or 0.0)
+    error = text.energy_error(best.energy_error)
+    took = f"{text.seconds(best.seconds)} a block here, with {best.scheme}; energy error {error}."
+    return (
+        Settings(
+            label="One collective a block, in your own program",
+            language="cpp",
+            text=_MEMBER,
+            why="In place of a parallel loop for each stage: one region, one exchange, no serial part.",
+        ),
+        Settings(
+            label=f"{count:,} particles on all cores",
+            language="shell",
+            text=f"tauto-nbody --particles {count} --scheme {best.scheme} --log blocks.csv",
+            why=took,
+        ),
     )

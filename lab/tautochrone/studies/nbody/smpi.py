@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from rich.console import Console
 
 from tautochrone.errors import TautoError
-from tautochrone.report.analysis_types import Command, NotMeasured
-from tautochrone.report.simulated.analysis_types import Axis, LineChart, SimulatedAnalysis
-from tautochrone.report.tables import Record
-from tautochrone.report.text import percent
-from tautochrone.simulator.engine import Row
+from tautochrone.report.parts import Record
+from tautochrone.results.context import NotMeasured
+from tautochrone.simulator.command import SIMULATED
+from tautochrone.simulator.findings import Axis, LineChart, SimulatedAnalysis
 from tautochrone.simulator.machines import Machine
-from tautochrone.simulator.smpi import platform
 from tautochrone.simulator.smpi.running import (
     MOST_PARTICLES,
     MOST_RANKS,
     PARTICLES,
     SERIAL,
+    BlockClass,
+    Row,
     Simulated,
     ready,
     waiting_share,
@@ -29,14 +28,14 @@ from tautochrone.simulator.smpi.sweeping import (
     Request,
     check_ranks,
     check_selectors,
-    message_facts,
     publish,
     row_of,
     run_sweep,
+    shared_fields,
 )
-from tautochrone.simulator.study import facts_of
 from tautochrone.studies.nbody.configurations import GRID, has_grid
-from tautochrone.studies.nbody.crossings import crossing_of_round
+from tautochrone.studies.nbody.runs import crossing_of_round
+from tautochrone.text import percent
 
 # Every pair of ranks exchanges a message when sources are shared: minutes for 256. auto looks at all
 # rectangles of ranks, and each rank has room for the largest one's parts.
@@ -52,7 +51,7 @@ def run_smpi_command(request: Request, particles: int | None, console: Console) 
     found, failed = run_sweep(ready(machine), asked, console)
     if found[0][0].ranks != 1:
         raise TautoError(f"one core, to compare with, was not simulated: {failed[0].why}", failed[0].remedy)
-    rows = [row_of("nbody", one, row, machine) for one, row in found]
+    rows = [row_of("nbody", run, row, machine) for run, row in found]
     command = request.command(counts, *(("--particles", str(particles)) if particles else ()))
     return publish(request, rows, machine, analyse(found, failed, machine, command), console)
 
@@ -87,34 +86,31 @@ def analyse(
 ) -> SimulatedAnalysis:
     """What the runs say; the first is that of one core."""
     (_, alone), *shared = found
-    counts = sorted({one.ranks for one, _ in shared})
-    first = [(one, row) for one, row in shared if one.ranks == counts[0]]
+    counts = sorted({run.ranks for run, _ in shared})
+    first = [(run, row) for run, row in shared if run.ranks == counts[0]]
     blocks = [
         _block_chart(selector, [pair for pair in first if pair[0].selector == selector], alone)
-        for selector in dict.fromkeys(one.selector for one, _ in first)
+        for selector in dict.fromkeys(run.selector for run, _ in first)
     ]
     fastest, row = min(first, key=lambda pair: float(pair[1]["mean_seconds"]))
     waiting = percent(row["energy"]["waiting_joules"] / row["energy"]["joules"])
     times = f"{speed_up(alone, row):.1f} times as fast as one core at best ({fastest.label})"
     return SimulatedAnalysis(
         verdict_sentences=(
-            f"On {machine['name']}, {fastest.ranks} ranks are {times}",
+            f"On {machine.name}, {fastest.ranks} ranks are {times}",
             *(chart.heading for chart in blocks),
             f"The ranks of the fastest wait {percent(waiting_share(row))} of the time and spin meanwhile, "
             f"which takes {waiting} of all energy",
-            "This was simulated, not measured.",
+            SIMULATED,
         ),
         study="nbody",
-        machine_name=machine["name"],
         method=(
             "of the program that runs on real machines too, its ranks and messages under SimGrid’s SMPI; "
             "what a block’s work costs comes from the machine file, and who waits is charged as spinning"
         ),
         charts=(_scaling(alone, shared, machine), *blocks),
-        rows=tuple(_record(one, row, speed_up(alone, row), one.selector) for one, row in found),
-        facts={**facts_of(machine), **message_facts(machine, counts[-1])},
-        commands=(Command(label="The same again", text=command),),
-        not_measured=tuple(failed),
+        rows=tuple(_record(run, row, speed_up(alone, row), run.selector) for run, row in found),
+        **shared_fields(machine, counts[-1], command, failed),
     )
 
 
@@ -124,7 +120,7 @@ def speed_up(alone: Row, shared: Row) -> float:
 
 
 def _block_chart(selector: str, shared: Sequence[tuple[Simulated, Row]], alone: Row) -> LineChart:
-    one = shared[0][0]
+    run = shared[0][0]
     curves = {each.scheme: row["classes"] for each, row in shared}
     found = "was not simulated beside sharing the sources"
     if {"i", "j"} <= curves.keys():
@@ -133,12 +129,12 @@ def _block_chart(selector: str, shared: Sequence[tuple[Simulated, Row]], alone: 
     ways = [(SERIAL, alone), *((f"{each.scheme}", row) for each, row in shared)]
     return LineChart(
         name=f"blocks-{selector}",
-        heading=f"With the collectives of {selector}, {one.ranks} ranks: sharing the targets {found}",
+        heading=f"With the collectives of {selector}, {run.ranks} ranks: sharing the targets {found}",
         explanation=(
-            f"Time of a block against how many of the {one.particles} particles move in it: one core, "
+            f"Time of a block against how many of the {run.particles} particles move in it: one core, "
             "targets shared (i), sources shared (j), both at once (grid), and the scheme that is cheapest "
             "for each block (auto). "
-            f"The first {one.blocks} blocks."
+            f"The first {run.blocks} blocks."
         ),
         x=Axis(field="x", title="particles that move", logarithmic=True),
         y=Axis(field="y", title="time of a block", logarithmic=True, seconds=True),
@@ -159,32 +155,32 @@ def _block_chart(selector: str, shared: Sequence[tuple[Simulated, Row]], alone: 
 def _scaling(alone: Row, shared: Sequence[tuple[Simulated, Row]], machine: Machine) -> LineChart:
     """Each library's fastest scheme at each number of ranks."""
     fastest: dict[tuple[str, int], tuple[Simulated, Row]] = {}
-    for one, row in sorted(shared, key=lambda pair: -float(pair[1]["mean_seconds"])):
-        fastest[one.selector, one.ranks] = (one, row)
+    for run, row in sorted(shared, key=lambda pair: -float(pair[1]["mean_seconds"])):
+        fastest[run.selector, run.ranks] = (run, row)
     best, row = max(fastest.values(), key=lambda pair: speed_up(alone, pair[1]))
     times = f"{speed_up(alone, row):.1f} times"
-    cores = platform.cores_of(machine)
+    cores = machine.cores
     return LineChart(
         name="scaling",
         heading=f"The fastest that was simulated: {best.ranks} ranks, {times} one core ({best.label})",
         explanation=(
-            "The mean block of one core by that of so many ranks, by the library’s fastest scheme; "
+            "The mean block of one core by that of the ranks, by the library’s fastest scheme; "
             f"{cores} cores a node, one rank a core."
         ),
         x=Axis(field="x", title="ranks", logarithmic=True),
         y=Axis(field="y", title="times as fast as one core"),
         records=tuple(
-            _record(one, row, speed_up(alone, row), one.selector)
-            for one, row in sorted(fastest.values(), key=lambda pair: (pair[0].selector, pair[0].ranks))
+            _record(run, row, speed_up(alone, row), run.selector)
+            for run, row in sorted(fastest.values(), key=lambda pair: (pair[0].selector, pair[0].ranks))
         ),
     )
 
 
-def _record(one: Simulated, row: Row, y: float, runtime: str) -> Record:
+def _record(run: Simulated, row: Row, y: float, runtime: str) -> Record:
     return {
         "runtime": runtime,
-        "label": f"{one.label}, all blocks",
-        "x": one.ranks,
+        "label": f"{run.label}, all blocks",
+        "x": run.ranks,
         "y": y,
         "seconds": row["mean_seconds"],
         "waiting": waiting_share(row),
@@ -192,7 +188,7 @@ def _record(one: Simulated, row: Row, y: float, runtime: str) -> Record:
     }
 
 
-def crossing(targets: Sequence[dict[str, Any]], sources: Sequence[dict[str, Any]]) -> float | None:
+def crossing(targets: Sequence[BlockClass], sources: Sequence[BlockClass]) -> float | None:
     """The active count from which on the first is faster, as in the measured study; None: it never is."""
     theirs = {each["active_from"]: float(each["median_seconds"]) for each in sources}
     return crossing_of_round(

@@ -1,152 +1,178 @@
-"""``tauto study nbody`` from the request to the report, one step after the other."""
+"""``tauto study nbody``: what is asked, what runs, in which order."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
 from tautochrone.errors import TautoError
-from tautochrone.plan import Plan
-from tautochrone.report.analysis_types import NotMeasured
-from tautochrone.report.nbody.analysis_types import NbodyAnalysis
-from tautochrone.runners import find
-from tautochrone.store import Store
-from tautochrone.studies import context as contexts
-from tautochrone.studies.concluding import conclude
+from tautochrone.machine.runners import find
+from tautochrone.measuring.session import CheckRows
+from tautochrone.options import Option, integers_of
+from tautochrone.results.row import Row
 from tautochrone.studies.nbody import animation
 from tautochrone.studies.nbody.analysis import analyse
 from tautochrone.studies.nbody.configurations import (
+    PEERS,
     Candidate,
     candidates,
+    configuration,
+    estimated_run_seconds,
     with_hybrids,
     without_members,
 )
-from tautochrone.studies.nbody.context import NbodyContext
-from tautochrone.studies.nbody.measuring import configuration, estimated_run_seconds, times_of
-from tautochrone.studies.nbody.request import NbodyRequest, check_threads
+from tautochrone.studies.nbody.findings import NbodyAnalysis, NbodyContext
 from tautochrone.studies.nbody.runs import different_bits
 from tautochrone.studies.nbody.simulated import RANKS, simulated
-from tautochrone.studies.options import Times
-from tautochrone.studies.placements import layout
-from tautochrone.studies.preparing import (
-    Checked,
-    announcement,
-    checked_cpus,
-    peers_here,
-    time_limit_seconds,
-    usable_members,
-)
-from tautochrone.studies.running import run_whole
-from tautochrone.studies.services import Services
+from tautochrone.studies.request import OUTPUT, StudyRequest, Times, peers_option
+from tautochrone.studies.states import StateExecutor
+from tautochrone.studies.study import Run, Study
 
-STUDY = "nbody"
+QUICK_PARTICLES = (256, 1024)
+FULL_PARTICLES = (256, 512, 1024, 2048, 4096, 8192, 16384)
+MOST_PARTICLES = 65_536
+_LEAST_PARTICLES = 16
 _FRAMES = "tauto-nbody-frames"
-_SETTINGS = "one member pinned to a CPU; the same kernels, particles and order of steps in all engines"
+
+
+def parse_particles(text: str) -> tuple[int, ...]:
+    """``"256,1024"`` → (256, 1024), ascending. Raises TautoError for any other word."""
+    return integers_of(
+        text,
+        "--particles",
+        _LEAST_PARTICLES,
+        MOST_PARTICLES,
+        lambda word: TautoError(
+            f"--particles: {word!r} is not a number of particles from {_LEAST_PARTICLES} to "
+            f"{MOST_PARTICLES:,}",
+            "Write it like 256,1024,4096",
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Prepared(Checked):
-    """A request that was checked against this machine, ready to be measured."""
+class NbodyRequest(StudyRequest):
+    """The options of ``tauto study nbody``. None means "choose for me"."""
 
-    request: NbodyRequest
-    candidates: tuple[Candidate, ...]
-    refused: tuple[NotMeasured, ...]
+    output: Annotated[Path, OUTPUT] = Path("tautochrone-results/nbody")
+    particles: Annotated[
+        tuple[int, ...] | None,
+        Option("Numbers of particles. Default: 256 … 16384.", "N,N,…", parse_particles),
+    ] = None
+    threads: Annotated[int | None, Option("The number of members. Default: one on each core.")] = None
+    peers: Annotated[
+        tuple[str, ...] | None,
+        peers_option("libgomp, libomp, openmpi, mpich, intelmpi; none for only ours."),
+    ] = None
+    animation: Annotated[
+        Path | None,
+        Option("Also draw a cluster, its active particles lit, as one HTML file.", "FILE", flag="--animate"),
+    ] = None
 
     @property
-    def times(self) -> Times:
-        """Seconds and rounds of the runs."""
-        return times_of(self.request)
+    def wanted(self) -> tuple[int, ...]:
+        return self.particles or (QUICK_PARTICLES if self.quick else FULL_PARTICLES)
 
 
-def run_study(request: NbodyRequest, services: Services | None = None) -> NbodyAnalysis:
-    """Measure what is missing in the output folder, analyse all, write the report, print the verdict.
+class Nbody(Study[NbodyRequest, NbodyContext, NbodyAnalysis]):
+    """Measure N-body with block timesteps: what a block takes by how many particles move in it.
 
-    Raises TautoError for everything that cannot be done here, before the first run; KeyboardInterrupt after
-    an interrupted study has been reported.
+    Compares one core, tautochrone (sharing the targets, the sources, or what is cheapest for each block),
+    OpenMP as parallel loops and as one region, and MPI, with the same kernels, in shuffled rounds. Fits a
+    model and says what it expects of 4, 8, 16 and 32 cores. Writes every run as it ends: interrupt it when
+    you like, start it again, and it goes on.
+
+    \b
+    Examples:
+      tauto study nbody --quick
+      tauto study nbody --particles 1024,4096 --peers libgomp,openmpi --rounds 20
+      tauto study nbody --quick --animate cluster.html
+    """  # noqa: D301
+
+    NAME = "nbody"
+    REQUEST = NbodyRequest
+    CONTEXT = NbodyContext
+    PEERS = PEERS
+    SETTINGS = "one member pinned to a CPU; the same kernels, particles and order of steps in all engines"
+    ANSWER = ""
+    # The timed part is one run of the particles, however long it takes.
+    QUICK = Times(0.02, 1e-6, 8)
+    FULL = Times(0.05, 1e-6, 12)
+    candidates: Sequence[Candidate]
+
+    def prepare(self) -> None:
+        """Check the members, and that there are particles for each."""
+        request = self.request
+        seen = self.layout()
+        members = check_threads(request.threads, len(seen.placement("all").cpus))
+        if min(request.wanted) < members:
+            raise TautoError(
+                f"{min(request.wanted)} particles are fewer than the {members} members that would share them",
+                f"Ask for --particles of {members} or more, or for fewer --threads",
+            )
+        if request.animation is not None:
+            animation.check(request.animation)
+            find(_FRAMES)
+        self.left_out += without_members(self.peers, members)
+        self.peers = with_hybrids(self.peers, members)
+        everyone, alone = seen.placement("all", members), seen.placement("all", 1)
+        self.candidates = tuple(candidates(self.peers, everyone, alone, request.wanted))
+
+    @property
+    def work(self) -> str:
+        sizes = ", ".join(f"{count:,}" for count in self.request.wanted)
+        return f"{sizes} particles, {len(self.candidates)} configurations, {self.times.rounds} rounds"
+
+    def runs(self) -> list[Run]:
+        times, quick = self.times, self.request.quick
+        return [
+            Run(
+                candidate,
+                configuration(candidate, times, quick=quick),
+                estimated_run_seconds(candidate, times, quick=quick),
+            )
+            for candidate in self.candidates
+        ]
+
+    @property
+    def check_rows(self) -> CheckRows:
+        """Engines with the same arithmetic must agree to the last bit."""
+        return different_bits
+
+    def illustrate(self, executor: StateExecutor, limit_seconds: float) -> None:
+        """What ranks of MPI would do on more cores, in virtual time."""
+        self.services.say(f"Simulating {RANKS} ranks of MPI (some seconds)")
+        self.context.simulated, failed = simulated(self.store.rows(None))
+        self.context.not_measured = (*self.context.not_measured, *failed)
+
+    def afterwards(self) -> None:
+        if self.request.animation is not None:
+            animation.write(self.request.animation, find(_FRAMES), self.request.seed)
+            self.services.say(f"Animation: {self.request.animation}")
+
+    @classmethod
+    def analyse(cls, rows: Sequence[Row], machine: Mapping[str, Any], context: NbodyContext) -> NbodyAnalysis:
+        return analyse(rows, machine, context)
+
+
+def check_threads(threads: int | None, cpus: int) -> int:
+    """How many members share the particles: one a CPU unless asked.
+
+    TautoError for fewer than two, and for more than there are CPUs.
     """
-    services = services or Services()
-    prepared = prepare(request, services)
-    plan = plan_of(prepared)
-    context = NbodyContext(**prepared.known(STUDY, prepared.candidates, _SETTINGS, prepared.refused))
-    with services.executor(request.seed) as executor:
-        announced = _announcement(prepared)
-        store, interrupted = run_whole(plan, executor, request, services, context, announced, different_bits)
-    if services.illustrations and not interrupted:
-        interrupted = not _simulate(store, context, services)
-    analysis = analyse(store.rows(None), prepared.machine, context)
-    conclude(store, prepared.machine, request, analysis, services, interrupted)
-    if request.animation is not None:
-        animation.write(request.animation, find(_FRAMES), request.seed)
-        services.say(f"Animation: {request.animation}")
-    return analysis
-
-
-def _simulate(store: Store, context: NbodyContext, services: Services) -> bool:
-    """Whether it came to its end: what was measured is reported all the same."""
-    services.say(f"Simulating {RANKS} ranks of MPI (some seconds)")
-    try:
-        context.simulated, failed = simulated(store.rows(None))
-    except KeyboardInterrupt:
-        return False
-    context.not_measured = (*context.not_measured, *failed)
-    contexts.save(context, store.folder)
-    return True
-
-
-def stored_analysis(store: Store) -> NbodyAnalysis:
-    """The analysis of a folder's rows, as the study that measured them gave it."""
-    context = contexts.load(NbodyContext(folder=str(store.folder)), store.folder)
-    return analyse(store.rows(None), store.machine, context)
-
-
-def prepare(request: NbodyRequest, services: Services) -> Prepared:
-    """Check the request against this machine. Raises TautoError for the first thing that cannot be done."""
-    states, absent = peers_here(request, services, STUDY)
-    machine: Mapping[str, Any] = services.machine()
-    cpus, _ = checked_cpus(request, machine)
-    seen = layout(cpus, {}, usable_members(machine))
-    members = check_threads(request.threads, len(seen.placement("all").cpus))
-    if min(request.wanted) < members:
+    if cpus < 2:
         raise TautoError(
-            f"{min(request.wanted)} particles are fewer than the {members} members that would share them",
-            f"Ask for --particles of {members} or more, or for fewer --threads",
+            "sharing a block needs two members with a CPU each, and only 1 CPU may be used here",
+            "Start without taskset, or widen the container's cpuset; tauto-nbody runs on one",
         )
-    if request.animation is not None:
-        animation.check(request.animation)
-        find(_FRAMES)
-    everyone, alone = seen.placement("all", members), seen.placement("all", 1)
-    refused = tuple(without_members(states, members))
-    states = with_hybrids(states, members)
-    found = tuple(candidates(states, everyone, alone, request.wanted))
-    return Prepared(
-        request=request,
-        machine=machine,
-        states=states,
-        cpus=cpus,
-        left_out=tuple(absent),
-        candidates=found,
-        refused=refused,
-    )
-
-
-def plan_of(prepared: Prepared) -> Plan:
-    """All runs of the study."""
-    times, quick = prepared.times, prepared.request.quick
-    longest = max(estimated_run_seconds(one, times, quick=quick) for one in prepared.candidates)
-    return Plan(
-        STUDY,
-        [configuration(one, times, quick=quick) for one in prepared.candidates],
-        rounds=times.rounds,
-        seed=prepared.request.seed,
-        time_limit_seconds=time_limit_seconds(prepared.request, longest),
-        machine=prepared.machine,
-    )
-
-
-def _announcement(prepared: Prepared) -> str:
-    request, times = prepared.request, prepared.times
-    one_round = sum(estimated_run_seconds(one, times, quick=request.quick) for one in prepared.candidates)
-    sizes = ", ".join(f"{one:,}" for one in request.wanted)
-    what = f"{sizes} particles, {len(prepared.candidates)} configurations, {times.rounds} rounds"
-    return announcement(STUDY, what, (), times.rounds * one_round, request)
+    if threads is None:
+        return cpus
+    if not 2 <= threads <= cpus:
+        raise TautoError(
+            f"--threads {threads}: two members or more share a block, each with a CPU, and {cpus} may be "
+            "used here",
+            f"Ask for 2 to {cpus}" if cpus > 2 else "Leave it out, or ask for 2",
+        )
+    return threads

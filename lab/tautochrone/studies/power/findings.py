@@ -6,9 +6,16 @@ wherever no meter was read.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 import msgspec
 
-from tautochrone.report.analysis_types import Analysis, Joules, Ratio
+from tautochrone.report.analysis import Analysis
+from tautochrone.results.context import StudyContext
+from tautochrone.results.spent import Joules
+from tautochrone.studies.cells import Timed
+from tautochrone.verdicts import Ratio
 
 
 class BusyThread(msgspec.Struct, frozen=True, kw_only=True):
@@ -19,16 +26,11 @@ class BusyThread(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
 
 
-class SharedJob(msgspec.Struct, frozen=True, kw_only=True):
-    """One way to share a job on so many threads. Medians over the rounds."""
+class SharedJob(Timed, frozen=True, kw_only=True):
+    """One way to share a job on a number of threads."""
 
-    label: str
     way: str
     threads: int
-    seconds: float | None  # None: every run of it failed, see `error`
-    low: float | None
-    high: float | None
-    rounds: int
     to_serial: Ratio  # its time by that of one thread
     imbalance: float | None  # the busiest thread's time over the mean
     busy: tuple[BusyThread, ...] = ()
@@ -36,21 +38,17 @@ class SharedJob(msgspec.Struct, frozen=True, kw_only=True):
     core_seconds: float | None = None
     migrations: float | None = None  # of a whole run
     energy: Joules | None = None
-    error: str | None = None
 
     @property
     def speedup(self) -> float | None:
-        """How many times as fast as one thread."""
         return self.to_serial.inverse().value
 
     @property
     def speedup_low(self) -> float | None:
-        """The low end of its interval."""
         return self.to_serial.inverse().low
 
     @property
     def speedup_high(self) -> float | None:
-        """The high end."""
         return self.to_serial.inverse().high
 
 
@@ -72,19 +70,13 @@ class ProgramTime(msgspec.Struct, frozen=True, kw_only=True):
     migrations: float | None  # None: the kernel does not tell
 
 
-class Setup(msgspec.Struct, frozen=True, kw_only=True):
+class Setup(Timed, frozen=True, kw_only=True):
     """Two programs in one set-up: until both are over."""
 
     name: str
-    label: str
-    seconds: float | None
-    low: float | None
-    high: float | None
-    rounds: int
     to_free: Ratio  # by the time with no affinity
     programs: tuple[ProgramTime, ...] = ()
     energy: Joules | None = None
-    error: str | None = None
 
 
 class Recommendation(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,9 +91,32 @@ class Recommendation(msgspec.Struct, frozen=True, kw_only=True):
 class PowerAnalysis(Analysis, frozen=True, kw_only=True):
     """The power study's findings."""
 
+    PAGE: ClassVar[str] = "tautochrone.studies.power.page"
+
     jobs: tuple[JobCell, ...]
     setups: tuple[Setup, ...] = ()
     pair: str = ""  # "encryption and physics"
     recommendations: tuple[Recommendation, ...] = ()
     imbalance_advice: tuple[str, ...] = ()
     no_energy: str = ""  # why there are no joules; empty where there are
+
+
+class Probe(msgspec.Struct, frozen=True, kw_only=True):
+    """What was tried before the first run, once for a folder: from it sizes and times are chosen.
+
+    ``job_seconds`` and the functions of the physics are those of one repetition on one thread.
+    ``metered``: runs come with joules.
+    """
+
+    collide_seconds: float | None = None  # the physics' functions; None where the physics is not measured
+    draw_seconds: float | None = None
+    job_seconds: Mapping[str, float] = {}
+    metered: bool = False
+
+
+class PowerContext(StudyContext, kw_only=True):
+    """Everything about a power study that its rows do not hold."""
+
+    probe: Probe | None = None
+    knobs: Mapping[str, str] = {}  # the frequency policy under which it ran, as far as the machine shows one
+    policies: tuple[str, ...] = ()  # the folders beside each other of the same study, one for each policy

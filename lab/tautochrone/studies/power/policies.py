@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tautochrone import statistics
-from tautochrone.energy.record import figures_of_row
+from tautochrone import verdicts
 from tautochrone.errors import TautoError
-from tautochrone.policy.knobs import GOVERNOR, PROFILE, TURBO
-from tautochrone.report.analysis_types import Ratio
-from tautochrone.report.spent import longest
-from tautochrone.store import Store
-from tautochrone.studies import context as contexts
-from tautochrone.studies.contenders import NOT_MEASURED, as_ratio
-from tautochrone.studies.power.cells import CellRuns, Contender, collect, most_unequal
-from tautochrone.studies.power.context import PowerContext
-from tautochrone.studies.power.works import FUNCTIONAL_FREE
+from tautochrone.machine.policy.knobs import GOVERNOR, PROFILE, TURBO
+from tautochrone.results.runs import NOT_MEASURED
+from tautochrone.results.spent import figures_of_row, longest
+from tautochrone.results.store import Store
+from tautochrone.studies.power.cells import CellRuns, WayRuns, collect, most_unequal
+from tautochrone.studies.power.configurations import FUNCTIONAL_FREE
+from tautochrone.studies.power.findings import PowerContext
+from tautochrone.verdicts import Ratio, as_ratio
 
 HIGHEST = "performance"
 """The governor that always asks for the highest clock."""
@@ -42,7 +40,7 @@ class UnderPolicy:
     cells: Sequence[CellRuns]
 
     @property
-    def unbalanced(self) -> Contender | None:
+    def unbalanced(self) -> WayRuns | None:
         """The physics shared by its functions, most unequal, in threads that the system may move."""
         cell = most_unequal(self.cells)
         return cell.find(FUNCTIONAL_FREE) if cell is not None else None
@@ -57,47 +55,45 @@ class AgainstHighest:
     energy: Ratio  # both brought to the longer time; without a value where it was not metered
 
 
-def stored(folder: Path, names: Sequence[str]) -> tuple[UnderPolicy, ...]:
+def stored(
+    folder: Path, names: Sequence[str], known_of: Callable[[Path], PowerContext]
+) -> tuple[UnderPolicy, ...]:
     """The studies in folders beside `folder`; without those that cannot be read."""
-    return tuple(_stored(folder.parent, names))
-
-
-def _stored(parent: Path, names: Sequence[str]) -> Iterator[UnderPolicy]:
+    found: list[UnderPolicy] = []
     for name in names:
-        with suppress(TautoError), Store.read(parent / name) as store:
-            context = contexts.load(PowerContext(), store.folder)
-            yield UnderPolicy(name, context.knobs, collect(store.rows(None)))
+        with suppress(TautoError), Store.read(folder.parent / name) as store:
+            found.append(UnderPolicy(name, known_of(store.folder).knobs, collect(store.rows(None))))
+    return tuple(found)
 
 
 def against_highest(under: Sequence[UnderPolicy]) -> list[AgainstHighest]:
     """Each policy whose clock follows the load; none where no policy holds the highest clock."""
-    highest = next((one for one in under if one.knobs.get(GOVERNOR) == HIGHEST and one.unbalanced), None)
-    if highest is None:
+    measured = [(policy, runs) for policy in under if (runs := policy.unbalanced) is not None]
+    at_highest = (pair for pair in measured if pair[0].knobs.get(GOVERNOR) == HIGHEST)
+    highest, theirs = next(at_highest, (None, None))
+    if highest is None or theirs is None:
         return []
-    governors = {one.knobs.get(GOVERNOR) for one in under}
+    governors = {policy.knobs.get(GOVERNOR) for policy in under}
     adaptive = _FOLLOW_THE_LOAD if governors & {*_FOLLOW_THE_LOAD} else (LOWEST,)
     return [
-        _against(one, highest)
-        for one in under
-        if one.knobs.get(GOVERNOR) in adaptive
-        and all(one.knobs.get(knob) == highest.knobs.get(knob) for knob in (TURBO, PROFILE))
-        and one.unbalanced
+        AgainstHighest(policy.name, *_compared(ours, theirs))
+        for policy, ours in measured
+        if policy.knobs.get(GOVERNOR) in adaptive
+        and all(policy.knobs.get(knob) == highest.knobs.get(knob) for knob in (TURBO, PROFILE))
     ]
 
 
-def _against(one: UnderPolicy, highest: UnderPolicy) -> AgainstHighest:
-    mine, theirs = one.unbalanced, highest.unbalanced
-    assert mine is not None
-    assert theirs is not None
-    seconds = statistics.compare_unpaired([*mine.by_round.values()], [*theirs.by_round.values()])
-    until = longest((mine.seconds, theirs.seconds))
-    joules = [_common(each, until) for each in (mine, theirs)]
-    energy = as_ratio(statistics.compare_unpaired(*joules)) if all(joules) else NOT_MEASURED
-    return AgainstHighest(one.name, as_ratio(seconds), energy)
+def _compared(ours: WayRuns, theirs: WayRuns) -> tuple[Ratio, Ratio]:
+    """Their seconds and, with a value only where both were metered, their joules."""
+    seconds = verdicts.compare_unpaired([*ours.by_round.values()], [*theirs.by_round.values()])
+    until = longest((ours.seconds, theirs.seconds))
+    joules = [_common(runs, until) for runs in (ours, theirs)]
+    energy = as_ratio(verdicts.compare_unpaired(*joules)) if all(joules) else NOT_MEASURED
+    return as_ratio(seconds), energy
 
 
-def _common(one: Contender, until: float | None) -> list[float]:
+def _common(runs: WayRuns, until: float | None) -> list[float]:
     """Joules of each run brought to one length; those that are not known to be positive are left out."""
-    found = [figures_of_row(row, until) for row in one.rows]
-    joules = [each.common_joules for each in found if each is not None]
+    figures = [figures_of_row(row, until) for row in runs.rows]
+    joules = [each.common_joules for each in figures if each is not None]
     return [each for each in joules if each is not None and each > 0.0]

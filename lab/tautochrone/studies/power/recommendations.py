@@ -4,37 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from tautochrone import statistics
-from tautochrone.report import text
-from tautochrone.report.analysis_types import Ratio
-from tautochrone.report.power.analysis_types import Recommendation
-from tautochrone.studies.contenders import NOT_MEASURED, ratio
+from tautochrone import text, verdicts
+from tautochrone.results.runs import NOT_MEASURED, ratio
 from tautochrone.studies.power.cells import (
+    MATTERS,
     CellRuns,
-    Contender,
+    WayRuns,
+    all_of,
     common_energy,
+    costs,
     jobs_of,
     most_unequal,
     pair_of,
     paired,
+    saves,
 )
-from tautochrone.studies.power.configurations import label
-from tautochrone.studies.power.judging import MATTERS, all_of, costs, saves
-from tautochrone.studies.power.works import (
-    BLOCKS,
+from tautochrone.studies.power.configurations import (
+    BALANCED,
     DOMAIN,
-    FILES,
     FREE,
     FUNCTIONAL,
     FUNCTIONAL_FREE,
     ONE_PINNED,
     PINNED,
     SAME,
-    WORKERS,
+    label,
 )
-from tautochrone.studies.wording import less_time, unresolved
+from tautochrone.studies.power.findings import Recommendation
+from tautochrone.text import less_time, unresolved
+from tautochrone.verdicts import Ratio
 
-BALANCED = (BLOCKS, FILES, WORKERS, DOMAIN)
 PUBLISHED = (
     "Thread in balance, with as few points of synchronisation as can be: it saves time and energy.",
     "Unbalanced threads gain less than balanced ones, and may cost energy.",
@@ -66,46 +65,40 @@ def recommendations(cells: Sequence[CellRuns], knobs: Mapping[str, str]) -> tupl
     return (_balance(jobs), _imbalance(jobs), _governor(jobs, knobs), _placement(pair_of(cells)))
 
 
-def balanced_ways(jobs: Sequence[CellRuns]) -> Iterator[tuple[CellRuns, Contender]]:
+def balanced_ways(jobs: Sequence[CellRuns]) -> Iterator[tuple[CellRuns, WayRuns]]:
     """Every balanced way on all CPUs that was measured."""
     for cell in jobs:
         for way in BALANCED:
-            one = cell.find(way)
-            if one is not None and one.threads > 1:
-                yield cell, one
+            runs = cell.find(way)
+            if runs is not None and runs.threads > 1:
+                yield cell, runs
 
 
-def times_as_fast(found: Ratio) -> str:
+def times_as_fast(time: Ratio) -> str:
     """In words: "1.96 times as fast as one thread (1.94 to 1.98)"."""
-    speedup = found.inverse()
-    if speedup.value is None:
-        return "not measured"
-    words = f"{speedup.value:.2f} times as fast as one thread"
-    if speedup.low is None or speedup.high is None:
-        return words
-    return f"{words} ({speedup.low:.2f} to {speedup.high:.2f})"
+    return text.speed_up(time, " times as fast as one thread")
 
 
 def compared(found: Ratio) -> str:
     """A comparison in words: "12 % less time (10 to 14 %)", "no difference resolved (…)"."""
-    if found.verdict == statistics.NOT_MEASURED or found.low is None:
+    if found.verdict == verdicts.NOT_MEASURED or found.low is None:
         return "not measured in enough rounds"
-    if found.verdict == statistics.NO_DIFFERENCE:
+    if found.verdict == verdicts.NO_DIFFERENCE:
         return f"no difference resolved ({unresolved(found)})"
-    return f"{less_time(found)})"
+    return less_time(found)
 
 
 def _balance(jobs: Sequence[CellRuns]) -> Recommendation:
-    found = [(cell, one, ratio(one, cell.serial)) for cell, one in balanced_ways(jobs)]
-    judged = [(cell, one, each) for cell, one, each in found if each.value is not None]
-    rows = tuple(f"{cell.title}, {_named(one)}: {times_as_fast(each)}" for cell, one, each in judged)
+    found = [(cell, runs, ratio(runs, cell.serial)) for cell, runs in balanced_ways(jobs)]
+    judged = [(cell, runs, time) for cell, runs, time in found if time.value is not None]
+    rows = tuple(f"{cell.title}, {_named(runs)}: {times_as_fast(time)}" for cell, runs, time in judged)
     if not judged:
         return _open(PUBLISHED[0], "no balanced way was measured in enough rounds", rows)
-    times = [saves(each) for _, _, each in judged]
+    times = [saves(time) for _, _, time in judged]
     energies = [
-        saves(each) for cell, one, _ in judged if (each := common_energy(cell, one)).value is not None
+        saves(energy) for cell, runs, _ in judged if (energy := common_energy(cell, runs)).value is not None
     ]
-    least = min(each.inverse().value or 1.0 for _, _, each in judged)
+    least = min(time.inverse().value or 1.0 for _, _, time in judged)
     here = (
         f"{_so_many(times, 'balanced way')} save more than {text.percent(MATTERS)} of one thread’s time; the "
         f"least gains {least:.2f} times. "
@@ -125,8 +118,8 @@ def _so_many(judged: Sequence[bool | None], noun: str = "") -> str:
     return f"{words} ({still} {'is' if still == 1 else 'are'} open)" if still else words
 
 
-def _named(one: Contender) -> str:
-    return label(one.way, one.threads)
+def _named(runs: WayRuns) -> str:
+    return label(runs.way, runs.threads)
 
 
 def _imbalance(jobs: Sequence[CellRuns]) -> Recommendation:
@@ -137,11 +130,11 @@ def _imbalance(jobs: Sequence[CellRuns]) -> Recommendation:
     if cell is None or functional is None or domain is None or found.value is None:
         return _open(PUBLISHED[1], "the physics was not shared in both ways in enough rounds", ())
     rows = tuple(
-        f"{cell.title}, {_named(one)}: {times_as_fast(ratio(one, cell.serial))}, imbalance "
-        f"{one.median('imbalance') or 1.0:.2f}"
-        for one in (functional, domain)
+        f"{cell.title}, {_named(runs)}: {times_as_fast(ratio(runs, cell.serial))}, imbalance "
+        f"{runs.median('imbalance') or 1.0:.2f}"
+        for runs in (functional, domain)
     )
-    supported = {statistics.SLOWER: True, statistics.FASTER: False}.get(found.verdict)
+    supported = {verdicts.SLOWER: True, verdicts.FASTER: False}.get(found.verdict)
     here = f"Shared by its functions the physics takes {compared(found)} than shared by its bodies."
     if supported is None:
         here = f"The physics shared by functions against by bodies: {compared(found)}."
@@ -149,11 +142,11 @@ def _imbalance(jobs: Sequence[CellRuns]) -> Recommendation:
 
 
 def stretch(cell: CellRuns, way: str) -> Ratio:
-    """CPU time of the dear function in a shared run by that of one thread alone, paired by rounds."""
+    """CPU time of the expensive function in a shared run by that of one thread alone, paired by rounds."""
     shared, serial = cell.find(way), cell.serial
     if shared is None or serial is None:
         return NOT_MEASURED
-    return paired(shared, serial, lambda row: row["detail"].get("collide_seconds"))
+    return paired(shared, serial, lambda row: row.detail.get("collide_seconds"))
 
 
 def _governor(jobs: Sequence[CellRuns], knobs: Mapping[str, str]) -> Recommendation:
@@ -163,9 +156,7 @@ def _governor(jobs: Sequence[CellRuns], knobs: Mapping[str, str]) -> Recommendat
         return _open(PUBLISHED[2], "the unbalanced physics was not measured unpinned in enough rounds", ())
     rows = [f"{cell.title}: the busy thread’s work against one thread alone, not pinned: {compared(found)}"]
     free = cell.find(FUNCTIONAL_FREE)
-    moved = [
-        float(row["migrations"]) for row in (free.rows if free else ()) if row.get("migrations") is not None
-    ]
+    moved = [float(row.migrations) for row in (free.rows if free else ()) if row.migrations is not None]
     if moved:
         rows.append(f"migrations of a run: {sum(moved) / len(moved):.1f}")
     policy = ", ".join(f"{knob} {value}" for knob, value in knobs.items())
@@ -180,16 +171,16 @@ def _governor(jobs: Sequence[CellRuns], knobs: Mapping[str, str]) -> Recommendat
 def _placement(pair: CellRuns | None) -> Recommendation:
     free = pair.find(FREE) if pair is not None else None
     pinned = {way: pair.find(way) if pair is not None else None for way in (PINNED, ONE_PINNED, SAME)}
-    against = {way: ratio(one, free) for way, one in pinned.items()}
+    against = {way: ratio(runs, free) for way, runs in pinned.items()}
     rows = tuple(
-        f"{_named(one)} against no affinity: {compared(against[way])}"
-        for way, one in pinned.items()
-        if one is not None
+        f"{_named(runs)} against no affinity: {compared(against[way])}"
+        for way, runs in pinned.items()
+        if runs is not None
     )
     judged = [against[way] for way in (PINNED, ONE_PINNED)]
-    if any(one.value is None for one in judged):
+    if any(time.value is None for time in judged):
         return _open(PUBLISHED[3], "two programs at once were not measured in enough rounds", rows)
-    saving = [saves(one) for one in judged]
+    saving = [saves(time) for time in judged]
     if True in saving:
         here = "This machine does not support it: pinning two programs apart saves time."
         return Recommendation(published=PUBLISHED[3], here=here, supported=False, rows=rows)
@@ -198,7 +189,7 @@ def _placement(pair: CellRuns | None) -> Recommendation:
         return Recommendation(published=PUBLISHED[3], here=here, supported=None, rows=rows)
     here = f"Pinning saves nothing above {text.percent(MATTERS)} of the time"
     wrong = against[SAME]
-    if wrong.verdict == statistics.SLOWER and wrong.value is not None:
+    if wrong.verdict == verdicts.SLOWER and wrong.value is not None:
         here += f", and pinned to the wrong CPU the two programs take {wrong.value:.2f} times as long"
     return Recommendation(published=PUBLISHED[3], here=f"{here}.", supported=True, rows=rows)
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tautochrone import statistics
-from tautochrone.energy.record import MEASURED
-from tautochrone.report import text
-from tautochrone.report.power.analysis_types import BusyThread, Recommendation
-from tautochrone.report.spent import why_not_measured
-from tautochrone.row import Row
-from tautochrone.studies.contenders import ratio
+from tautochrone import text, verdicts
+from tautochrone.report.analysis import Settings
+from tautochrone.results.row import Row
+from tautochrone.results.runs import ratio
+from tautochrone.results.spent import METERED, why_not_measured
 from tautochrone.studies.disturbance import restless
+from tautochrone.studies.paste import CMAKE
 from tautochrone.studies.power.cells import CellRuns, jobs_of, pair_of
-from tautochrone.studies.power.recommendations import balanced_ways, compared, times_as_fast
-from tautochrone.studies.power.works import (
+from tautochrone.studies.power.configurations import (
     AFFINITIES,
     DOMAIN,
     FREE,
@@ -22,6 +20,8 @@ from tautochrone.studies.power.works import (
     PHYSICS,
     SETUPS,
 )
+from tautochrone.studies.power.findings import Recommendation
+from tautochrone.studies.power.recommendations import balanced_ways, compared, times_as_fast
 from tautochrone.trace import findings
 from tautochrone.trace.threads import ThreadTrack
 
@@ -39,10 +39,10 @@ def verdict_sentences(
     first = sentences[0]
     sentences[0] = f"On this machine {first[0].lower()}{first[1:]}"
     sentences[1:1] = restless(others_share, "threads")
-    supported = [str(number) for number, one in enumerate(advised, 1) if one.supported]
+    supported = [str(number) for number, advice in enumerate(advised, 1) if advice.supported]
     if supported:
         sentences.append(
-            f"Of the published study’s four recommendations these rows support {_listed(supported)}."
+            f"Of the published study’s four recommendations these rows support {text.joined(supported)}."
         )
     if no_energy:
         sentences.append(f"{no_energy} CPU-seconds and core-seconds stand in its place.")
@@ -50,14 +50,10 @@ def verdict_sentences(
 
 
 def _why_not(cells: Sequence[CellRuns]) -> str:
-    rounds = max((len(one.by_round) for cell in cells for one in cell.contenders), default=0)
-    if rounds < statistics.MINIMUM_ROUNDS:
-        return f"{rounds} complete rounds are fewer than the {statistics.MINIMUM_ROUNDS} that a verdict needs"
+    rounds = max((len(runs.by_round) for cell in cells for runs in cell.ways), default=0)
+    if rounds < verdicts.MINIMUM_ROUNDS:
+        return f"{rounds} complete rounds are fewer than the {verdicts.MINIMUM_ROUNDS} that a verdict needs"
     return "no job was measured both on one thread and on several"
-
-
-def _listed(words: Sequence[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def _gains(jobs: Sequence[CellRuns]) -> Iterator[str]:
@@ -66,21 +62,21 @@ def _gains(jobs: Sequence[CellRuns]) -> Iterator[str]:
     speedups: list[float] = []
     threads = 0
     for cell in jobs:
-        if cell.ratio is not None and cell.ratio != min(one.ratio for one in jobs if one.ratio is not None):
+        if cell.ratio is not None and cell.ratio != min(job.ratio for job in jobs if job.ratio is not None):
             continue
         found = [
-            (speedup, one, each)
-            for _, one in balanced_ways([cell])
-            if (speedup := (each := ratio(one, cell.serial)).inverse().value) is not None
+            (speedup, way, each)
+            for _, way in balanced_ways([cell])
+            if (speedup := (each := ratio(way, cell.serial)).inverse().value) is not None
         ]
         if found:
-            most, one, each = max(found, key=lambda entry: entry[0])
-            threads = max(threads, one.threads)
+            most, way, each = max(found, key=lambda entry: entry[0])
+            threads = max(threads, way.threads)
             speedups.append(most)
             parts.append(f"{cell.title.split(', cost')[0]} {times_as_fast(each)}")
     if not parts:
         return
-    ends = dict.fromkeys(f"{one:.2f}" for one in (min(speedups), max(speedups)))
+    ends = dict.fromkeys(f"{end:.2f}" for end in (min(speedups), max(speedups)))
     span = " to ".join(ends)
     yield f"{text.count(threads, 'balanced thread')} are {span} times as fast as one."
     yield text.sentence("; ".join(parts))
@@ -97,9 +93,9 @@ def _imbalance(jobs: Sequence[CellRuns]) -> Iterator[str]:
             continue
         domain = cell.find(DOMAIN, 2)
         kept = ratio(domain, cell.serial).inverse().value
-        words = f"With one function {cell.ratio:g} times as dear as the other"
+        words = f"With one function {cell.ratio:g} times as expensive as the other"
         if cell.ratio == 1.0:
-            words = "With both functions equally dear"
+            words = "With both functions equally expensive"
         line = f"{words}, the physics shared by its functions is {times_as_fast(seen)}"
         if kept is not None:
             line += f", shared by its bodies {kept:.2f} times"
@@ -113,13 +109,12 @@ def imbalance_advice(cell: CellRuns) -> str:
     functional = cell.find(FUNCTIONAL)
     if functional is None:
         return ""
-    tracks = [_track(one) for one in functional.busy()]
+    tracks = [
+        ThreadTrack(thread.thread, 0, name=thread.does, run_seconds=thread.seconds)
+        for thread in functional.busy()
+    ]
     found = findings.find(tracks, functional.seconds or 0.0, None, functional.threads)
     return found.advice if found.unbalanced is not None else ""
-
-
-def _track(one: BusyThread) -> ThreadTrack:
-    return ThreadTrack(one.thread, 0, name=one.does, run_seconds=one.seconds)
 
 
 def _placement(pair: CellRuns | None) -> Iterator[str]:
@@ -128,9 +123,9 @@ def _placement(pair: CellRuns | None) -> Iterator[str]:
     if pair is None or free is None:
         return
     parts = [
-        f"{SETUPS[way]}: {compared(found)}"
+        f"{SETUPS[way]}: {compared(time)}"
         for way in AFFINITIES
-        if way != FREE and (found := ratio(pair.find(way), free)).verdict != statistics.NOT_MEASURED
+        if way != FREE and (time := ratio(pair.find(way), free)).verdict != verdicts.NOT_MEASURED
     ]
     if parts:
         yield f"{pair.title[0].upper()}{pair.title[1:]}, against no affinity: {'; '.join(parts)}."
@@ -138,6 +133,42 @@ def _placement(pair: CellRuns | None) -> Iterator[str]:
 
 def why_no_energy(rows: Sequence[Row]) -> str:
     """Why there are no joules, with what to do; empty where any row has some."""
-    if any((row.get("energy") or {}).get("status") == MEASURED for row in rows):
+    if any((row.energy or {}).get("status") == METERED for row in rows):
         return ""
     return why_not_measured(rows)
+
+
+# -- the lines that change in a program --
+
+_BY_DATA = """// before: one thread for each function
+std::thread first([&] { collide(bodies); });
+std::thread second([&] { draw(bodies); });
+
+// after: each member does all functions on its part of the data
+#include <tauto/tauto.hpp>
+tauto::team team;  // once in the program
+
+team.run([&](tauto::member& me) {
+    auto mine = tauto::equal_share(bodies.size(), me.size(), me.rank());
+    collide(bodies, mine);
+    me.barrier();
+    draw(bodies, mine);
+});"""
+
+
+def settings_to_paste(cells: Sequence[CellRuns]) -> tuple[Settings, ...]:
+    """From a split by functions to one by the data, with what it gave here where the costs differ most."""
+    unequal = [cell for cell in jobs_of(cells) if cell.ratio is not None]
+    cell = max(unequal, key=lambda physics: physics.ratio or 0.0, default=None)
+    if cell is None:
+        return (CMAKE,)
+    time = ratio(cell.find(DOMAIN, 2), cell.find(FUNCTIONAL))
+    why = "It keeps its balance when a function gets more expensive."
+    if time.value is not None:
+        why = f"Here, with {cell.title}: {compared(time)}. {why}"
+    return (
+        Settings(
+            label="From a split by functions to one by the data", language="cpp", text=_BY_DATA, why=why
+        ),
+        CMAKE,
+    )

@@ -1,127 +1,248 @@
-"""``tauto study power`` from the request to the report, one step after the other."""
+"""``tauto study power``: what is asked, what runs, in which order."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Annotated, Any
 
-from tautochrone import measure
 from tautochrone.errors import TautoError
-from tautochrone.executor import Executor
-from tautochrone.plan import Plan
-from tautochrone.policy.knobs import Knobs
-from tautochrone.report.analysis_types import NotMeasured
-from tautochrone.report.power.analysis_types import PowerAnalysis
-from tautochrone.runners import PeerState
-from tautochrone.store import Store
-from tautochrone.studies import context as contexts
-from tautochrone.studies.concluding import conclude, report_again
-from tautochrone.studies.options import StudyRequest
-from tautochrone.studies.placements import Layout, layout
-from tautochrone.studies.power.analysis import analyse
-from tautochrone.studies.power.configurations import Candidate
-from tautochrone.studies.power.context import PowerContext, Probe
-from tautochrone.studies.power.measuring import (
-    all_candidates,
+from tautochrone.machine.placements import Layout
+from tautochrone.machine.policy.knobs import Knobs
+from tautochrone.machine.runners import PeerState
+from tautochrone.measuring.configuration import Configuration
+from tautochrone.measuring.executor import Executor, RunResult
+from tautochrone.options import Option, words_of
+from tautochrone.results import context as contexts
+from tautochrone.results.context import NotMeasured
+from tautochrone.results.row import Row
+from tautochrone.results.spent import METERED
+from tautochrone.results.store import Store
+from tautochrone.studies.disturbance import others_share
+from tautochrone.studies.power.cells import collect, jobs_of, report_job, report_setups
+from tautochrone.studies.power.cells import pair_of as cell_of_pair
+from tautochrone.studies.power.claims import claims
+from tautochrone.studies.power.configurations import (
+    PEERS,
+    PHYSICS,
+    SERIAL,
+    TOGETHER,
+    WEIGHTED,
+    Candidate,
+    candidates,
     configuration,
     estimated_run_seconds,
-    probe,
-    times_of,
+    pair_of,
+    repetitions,
+    thread_counts,
+    together,
+    works,
 )
-from tautochrone.studies.power.policies import stored
-from tautochrone.studies.power.request import PowerRequest
-from tautochrone.studies.power.works import TOGETHER, WEIGHTED
-from tautochrone.studies.preparing import (
-    Checked,
-    announcement,
-    checked_cpus,
-    peers_here,
-    time_limit_seconds,
-    usable_members,
+from tautochrone.studies.power.findings import PowerAnalysis, PowerContext, Probe
+from tautochrone.studies.power.policies import UnderPolicy, stored
+from tautochrone.studies.power.recommendations import recommendations
+from tautochrone.studies.power.sentences import (
+    imbalance_advice,
+    settings_to_paste,
+    verdict_sentences,
+    why_no_energy,
 )
-from tautochrone.studies.running import is_serial, run_whole
+from tautochrone.studies.request import OUTPUT, StudyRequest, Times, peers_option
 from tautochrone.studies.services import Services
+from tautochrone.studies.study import Run, Study
 
-STUDY = "power"
-_ANSWER = "answer"
-_SETTINGS = "threads pinned one to a CPU unless it is said; zstd’s own threads go where the system puts them"
+QUICK_RATIOS = (1.0, 4.0)
+FULL_RATIOS = (1.0, 2.0, 4.0, 8.0)
+LARGEST_RATIO = 64.0
+# A meter reads the whole process: beside it the timed part must be long, so that the mean power is its own.
+METERED_QUICK_SECONDS, METERED_FULL_SECONDS = 1.0, 2.0
+
+_PROBE_LIMIT_SECONDS = 60.0
+_PROBE_RUNS = 3
+
+
+def parse_ratios(text: str) -> tuple[float, ...]:
+    """``"1,4"`` → (1.0, 4.0). Raises TautoError for any other word."""
+    ratios: set[float] = set()
+    for word in words_of(text, "--ratios"):
+        if not re.fullmatch(r"[0-9]+(\.[0-9]+)?", word) or not 1.0 <= float(word) <= LARGEST_RATIO:
+            raise TautoError(
+                f"{word!r} is not a ratio of costs", f"Write numbers from 1 to {LARGEST_RATIO:g}, such as 1,4"
+            )
+        ratios.add(float(word))
+    return tuple(sorted(ratios))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Prepared(Checked):
-    """A request that was checked against this machine, ready to be measured."""
+class PowerRequest(StudyRequest):
+    """The options of ``tauto study power``. None means "choose for me"."""
 
-    request: PowerRequest
-    layout: Layout
+    output: Annotated[Path, OUTPUT] = Path("tautochrone-results/power")
+    ratios: Annotated[
+        tuple[float, ...] | None,
+        Option(
+            "Cost of the physics' first function relative to its second. Default: 1, 2, 4 and 8.",
+            "N,N,…",
+            parse_ratios,
+        ),
+    ] = None
+    peers: Annotated[
+        tuple[str, ...] | None, peers_option("encryption, compression, physics, together.", "--jobs")
+    ] = None
+
+    @property
+    def wanted(self) -> tuple[float, ...]:
+        """What the physics' first function costs by its second, ascending."""
+        return self.ratios or (QUICK_RATIOS if self.quick else FULL_RATIOS)
+
+
+class Power(Study[PowerRequest, PowerContext, PowerAnalysis]):
+    """Measure what threads cost and gain: time, imbalance and, where there is a meter, energy.
+
+    Compares one thread with encryption by blocks and by files (OpenSSL), compression (zstd's own workers),
+    and a small physics engine shared by its bodies and by its functions, balanced and not; then two programs
+    at once, free and pinned. Writes every run as it ends: interrupt it when you like, start it again, and it
+    goes on.
+
+    \b
+    Examples:
+      tauto study power --quick
+      tauto study power --jobs physics --ratios 1,4,16
+      tauto study power --quick --policies            once under each frequency policy (root)
+    """  # noqa: D301
+
+    NAME = "power"
+    REQUEST = PowerRequest
+    CONTEXT = PowerContext
+    PEERS = PEERS
+    SETTINGS = (
+        "threads pinned one to a CPU unless it is said; zstd’s own threads go where the system puts them"
+    )
+    ANSWER = "answer"
+    QUICK = Times(0.02, 0.1, 12)  # the fewest rounds of which one may disagree: of 8 to 11 all must agree
+    FULL = Times(0.1, 0.5, 15)
+    candidates: Sequence[Candidate]
+
+    def prepare(self) -> None:
+        """Check that there is a job, and say what the machine does not permit."""
+        if not any(state.peer.name != TOGETHER for state in self.peers):
+            raise TautoError(
+                "no job can be measured here", "Build the runners (make), or name a job with --jobs"
+            )
+        self.left_out += _refused(self.peers, len(self.layout().placement("all").cpus))
 
     @property
     def jobs(self) -> Mapping[str, PeerState]:
-        """Each runner that is here by its job."""
-        return {state.peer.name: state for state in self.states}
+        return {state.peer.name: state for state in self.peers}
 
+    def probe(self, executor: Executor) -> None:
+        """How long each job takes alone: from a folder whose work this is to be, else from runs."""
+        needed = set(self.jobs) - {TOGETHER}
+        for known in self.contexts_to_share():
+            if known.probe is not None and needed <= set(known.probe.job_seconds):
+                self.context.probe = known.probe
+                return
+        self.context.probe = probe(self.jobs, self.layout(), executor)
 
-def run_study(request: PowerRequest, services: Services | None = None) -> PowerAnalysis:
-    """Measure what is missing in the output folder, analyse all, write the report, print the verdict.
+    @property
+    def probed(self) -> Probe:
+        return self.context.probe or Probe()
 
-    Raises TautoError for everything that cannot be done here, before the first run; KeyboardInterrupt after
-    an interrupted study has been reported.
-    """
-    services = services or Services()
-    prepared = prepare(request, services)
-    with services.executor(request.seed) as executor:
-        probed = _probe(prepared, executor)
-        found = all_candidates(prepared.jobs, prepared.layout, probed, request)
-        plan = plan_of(found, probed, prepared)
-        context = _context(prepared, found, probed)
-        check = measure.equal_answers(is_serial, field_name=_ANSWER)
-        announced = _announcement(found, probed, prepared)
-        store, interrupted = run_whole(plan, executor, request, services, context, announced, check)
-    analysis = analyse(store.rows(None), prepared.machine, context)
-    conclude(store, prepared.machine, request, analysis, services, interrupted)
-    return analysis
+    @property
+    def times(self) -> Times:
+        """As in all studies; longer runs where they are metered."""
+        times = super().times
+        if not self.probed.metered:
+            return times
+        quick = self.request.quick
+        return replace(times, timed_seconds=METERED_QUICK_SECONDS if quick else METERED_FULL_SECONDS)
 
+    @property
+    def work(self) -> str:
+        return "; ".join(dict.fromkeys(candidate.work.title for candidate in self.candidates))
 
-def stored_analysis(store: Store) -> PowerAnalysis:
-    """The analysis of a folder's rows, as the study that measured them gave it."""
-    context = contexts.load(PowerContext(folder=str(store.folder)), store.folder)
-    return analyse(store.rows(None), store.machine, context, stored(store.folder, context.policies))
+    def runs(self) -> list[Run]:
+        """Every way to share every job, two programs at once last."""
+        shown = {knob: value for knob, value in Knobs().now().items() if value is not None}
+        self.context.knobs = shown
+        self.candidates = self._candidates()
+        return [
+            Run(
+                candidate,
+                configuration(candidate, self.times),
+                estimated_run_seconds(candidate, self.probed, self.times),
+            )
+            for candidate in self.candidates
+        ]
 
+    def _candidates(self) -> list[Candidate]:
+        seen = self.layout()
+        counts = thread_counts(len(seen.placement("all").cpus), quick=self.request.quick)
+        found = [
+            candidate
+            for work in works(self.jobs, self.probed, self.request.wanted)
+            for candidate in candidates(work, self.jobs[work.job], seen, counts)
+        ]
+        pair = pair_of(self.jobs)
+        if TOGETHER in self.jobs and pair is not None:
+            found += together(self.jobs[TOGETHER], seen, pair, repetitions(self.probed, self.times))
+        return found
 
-def conclude_policies(
-    folders: Sequence[Path], request: StudyRequest, services: Services | None = None
-) -> None:
-    """Say what the same study under each policy tells, and write it into the first one's report."""
-    services = services or Services()
-    first = folders[0]
-    context = contexts.load(PowerContext(folder=str(first)), first)
-    context.policies = tuple(folder.name for folder in folders)
-    contexts.save(context, first)
-    with Store.read(first) as store:
-        analysis = stored_analysis(store)
-    words = {True: "holds", False: "does not hold", None: "not told by these rows"}
-    for claim in analysis.claims:
-        if claim.id in ("P3", "P4"):
-            services.say(f"{claim.id} {words[claim.holds]}: {claim.ours}. Published: {claim.published}.")
-    if request.report:
-        services.say(f"Report: {report_again(first)}")
+    @classmethod
+    def analyse(
+        cls,
+        rows: Sequence[Row],
+        machine: Mapping[str, Any],
+        context: PowerContext,
+        under: Sequence[UnderPolicy] = (),
+    ) -> PowerAnalysis:
+        """The findings; `under`: the same study under each frequency policy, this one among them."""
+        cells = collect(rows)
+        jobs, pair = jobs_of(cells), cell_of_pair(cells)
+        advised = recommendations(cells, context.knobs)
+        no_energy = why_no_energy(rows)
+        return PowerAnalysis(
+            verdict_sentences=verdict_sentences(cells, advised, no_energy, others_share(rows, machine)),
+            jobs=tuple(report_job(cell) for cell in jobs),
+            setups=report_setups(pair) if pair is not None else (),
+            pair=pair.title.removesuffix(" at once") if pair is not None else "",
+            recommendations=advised,
+            imbalance_advice=tuple(
+                f"{cell.title}: {advice}" for cell in jobs if (advice := imbalance_advice(cell))
+            ),
+            no_energy=no_energy,
+            settings_to_paste=settings_to_paste(cells),
+            claims=claims(cells, advised, no_energy, context.knobs, under),
+            **context.reported,
+        )
 
+    @classmethod
+    def stored(cls, store: Store) -> PowerAnalysis:
+        """The analysis of a folder's rows, with the same study under other policies beside it."""
+        context = cls.known_of(store.folder)
+        under = stored(store.folder, context.policies, cls.known_of)
+        return cls.analyse(store.rows(None), store.machine, context, under)
 
-# -- before the first run --
-
-
-def prepare(request: PowerRequest, services: Services) -> Prepared:
-    """Check the request against this machine. Raises TautoError for the first thing that cannot be done."""
-    states, absent = peers_here(request, services, STUDY)
-    if not any(state.peer.name != TOGETHER for state in states):
-        raise TautoError("no job can be measured here", "Build the runners (make), or name a job with --jobs")
-    machine = services.machine()
-    cpus, _ = checked_cpus(request, machine)
-    seen = layout(cpus, {}, usable_members(machine))
-    left_out = (*absent, *_refused(states, len(seen.placement("all").cpus)))
-    return Prepared(
-        request=request, machine=machine, states=states, cpus=cpus, left_out=left_out, layout=seen
-    )
+    @classmethod
+    def conclude_policies(
+        cls, folders: Sequence[Path], request: StudyRequest, services: Services | None = None
+    ) -> None:
+        """Say what the same study under each policy tells, and write it into the first one's report."""
+        services = services or Services()
+        first = folders[0]
+        context = cls.known_of(first)
+        context.policies = tuple(folder.name for folder in folders)
+        contexts.save(context, first)
+        with Store.read(first) as store:
+            analysis = cls.stored(store)
+        words = {True: "holds", False: "does not hold", None: "not told by these rows"}
+        for claim in analysis.claims:
+            if claim.id in ("P3", "P4"):
+                services.say(f"{claim.id} {words[claim.holds]}: {claim.ours}. Published: {claim.published}.")
+        if request.report:
+            services.say(f"Report: {cls.report_again(first)}")
 
 
 def _refused(states: Sequence[PeerState], cpus: int) -> list[NotMeasured]:
@@ -149,35 +270,47 @@ def _refused(states: Sequence[PeerState], cpus: int) -> list[NotMeasured]:
     return found
 
 
-def _probe(prepared: Prepared, executor: Executor) -> Probe:
-    """From a folder whose work this is to be, as where the study goes on; else from runs."""
-    for known in contexts.load_all(PowerContext(), prepared.request.probed_in):
-        if known.probe is not None and set(prepared.jobs) - {TOGETHER} <= set(known.probe.job_seconds):
-            return known.probe
-    return probe(prepared.jobs, prepared.layout, executor)
+def probe(states: Mapping[str, PeerState], layout: Layout, executor: Executor) -> Probe:
+    """What one repetition of each job takes on one thread, the least of some runs; and whether joules came.
+
+    Raises TautoError where a runner fails: then nothing of its job could be measured either.
+    """
+    cpu = layout.placement("all", 1).cpus[0]
+    seconds: dict[str, float] = {}
+    functions: dict[str, float] = {}
+    metered = False
+    for job, state in states.items():
+        if job == TOGETHER:
+            continue
+        results = [_probed(state, cpu, executor) for _ in range(_PROBE_RUNS)]
+        records = [result.record for result in results]
+        metered = metered or any((result.energy or {}).get("status") == METERED for result in results)
+        seconds[job] = min(_positive(record, "seconds", state) for record in records)
+        if job == PHYSICS:
+            names = ("collide_seconds", "draw_seconds")
+            functions = {name: min(_positive(record, name, state) for record in records) for name in names}
+    return Probe(job_seconds=seconds, metered=metered, **functions)
 
 
-def plan_of(found: Sequence[Candidate], probed: Probe, prepared: Prepared) -> Plan:
-    """Everything that runs, as one plan: it gives the study its identity."""
-    times = times_of(prepared.request, probed)
-    longest = max(estimated_run_seconds(one, probed, times) for one in found)
-    return Plan(
-        STUDY,
-        [configuration(one, times) for one in found],
-        rounds=times.rounds,
-        seed=prepared.request.seed,
-        time_limit_seconds=time_limit_seconds(prepared.request, longest),
-        machine=prepared.machine,
-    )
+def _probed(state: PeerState, cpu: int, executor: Executor) -> RunResult:
+    command = [str(state.path), "--schedule", SERIAL, "--threads", "1", "--cpus", str(cpu)]
+    command += ["--warmup-seconds", "0.02", "--min-seconds", "0.1"]
+    settings: dict[str, object] = {"runtime": SERIAL, "job": state.peer.name, "probe": True}
+    asked = Configuration(f"probe of {state.peer.title}", command, state.environment, settings)
+    result = executor.run(asked, _PROBE_LIMIT_SECONDS)
+    if result.error is not None:
+        raise TautoError(
+            f"{state.peer.runner} failed before the study began: {result.error.message}",
+            f"Start it by hand to see why: {' '.join(command)}",
+        )
+    return result
 
 
-def _announcement(found: Sequence[Candidate], probed: Probe, prepared: Prepared) -> str:
-    times = times_of(prepared.request, probed)
-    seconds = times.rounds * sum(estimated_run_seconds(one, probed, times) for one in found)
-    what = "; ".join(dict.fromkeys(one.work.title for one in found))
-    return announcement(STUDY, what, (), seconds, prepared.request)
-
-
-def _context(prepared: Prepared, found: Sequence[Candidate], probed: Probe) -> PowerContext:
-    shown = {knob: value for knob, value in Knobs().now().items() if value is not None}
-    return PowerContext(**prepared.known(STUDY, found, _SETTINGS, ()), probe=probed, knobs=shown)
+def _positive(record: Mapping[str, Any], name: str, state: PeerState) -> float:
+    value = record.get(name)
+    if not isinstance(value, int | float) or not value > 0:
+        raise TautoError(
+            f"{state.peer.runner} said that {name} is {value!r}; expected a positive number",
+            "It may be of another version: build it again (make)",
+        )
+    return float(value)

@@ -1,1 +1,0 @@
-"""The report of the loop study."""

@@ -1,1 +1,0 @@
-"""The report of the power study."""

@@ -1,0 +1,1 @@
+"""What was measured, kept: rows, journal, store, exports, comparisons."""

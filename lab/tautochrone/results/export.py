@@ -1,0 +1,138 @@
+"""Stored rows as Parquet or CSV, for other programs. The rows file stays the truth."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from tautochrone.errors import TautoError
+from tautochrone.options import Argument, Option
+from tautochrone.results.journal import replacing
+from tautochrone.results.row import FIELDS, Row, as_record
+from tautochrone.results.store import Store
+
+Format = Literal["parquet", "csv"]
+
+
+def export(store: Store, format: Format, output: Path | None = None) -> Path:
+    """Write all good and error rows as a table, by default beside the rows file; returns where.
+
+    Columns are named as in the schema with nested names joined by ``_`` (``config_threads``). Null stays
+    null: in CSV an empty field without quotes, where an empty text has quotes. TautoError: no rows, not
+    writable, pyarrow missing.
+    """
+    path = output if output is not None else store.folder / f"rows.{format}"
+    rows = store.rows()
+    if not rows:
+        raise TautoError(f"{store.path} holds no measured rows to export", "Let the study measure first")
+    table = _pyarrow().table(columns(rows))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as unfinished:
+            _write(table, format, unfinished)
+    except OSError as error:
+        raise TautoError(
+            f"the table cannot be written to {path}: {error.strerror or error}",
+            "Name a file that you can write with --output",
+        ) from error
+    return path
+
+
+def _write(table: Any, format: str, path: Path) -> None:
+    if format == "parquet":
+        from pyarrow import parquet
+
+        parquet.write_table(table, path)
+    else:
+        from pyarrow import csv
+
+        csv.write_csv(table, path)
+
+
+@dataclass(frozen=True)
+class ExportRequest:
+    """Write stored rows as a table for other programs.
+
+    \b
+    Examples:
+      tauto export tautochrone-results/loop --format parquet
+      tauto export tautochrone-results/loop --format csv --output rows.csv
+    """  # noqa: D301
+
+    folder: Annotated[Path, Argument("FOLDER", "A folder of results.")]
+    format: Annotated[Format, Option("The format of the table.")] = "parquet"
+    output: Annotated[Path | None, Option("Where to write. Default: FOLDER/rows.FORMAT.", "FILE")] = None
+
+    def run(self) -> int:
+        """Write, and say how many rows went where; returns 0."""
+        store = Store.read(self.folder)
+        path = export(store, self.format, self.output)
+        print(f"{len(store.rows())} rows: {path}")
+        return 0
+
+
+def _pyarrow() -> Any:
+    try:
+        import pyarrow
+    except ImportError as error:
+        raise TautoError(
+            "exporting needs pyarrow, which is not installed", "Run: pip install pyarrow"
+        ) from error
+    return pyarrow
+
+
+# -- rows as a table --
+
+
+Cell = str | int | float | bool | None
+
+_FLATTENED = ("config", "energy", "counters", "check", "detail", "error")
+
+
+def flatten(row: Row) -> dict[str, Cell]:
+    """One row with plain values: ``config.threads`` becomes ``config_threads``; lists become JSON text."""
+    flat: dict[str, Cell] = {}
+    for name, value in as_record(row).items():
+        if name in _FLATTENED and isinstance(value, Mapping):
+            for inner, inner_value in value.items():
+                flat[f"{name}_{inner}"] = _cell(inner_value)
+        elif name not in _FLATTENED or value is not None:
+            flat[name] = _cell(value)
+    return flat
+
+
+def columns(rows: Iterable[Row]) -> dict[str, list[Cell]]:
+    """The rows as columns of equal length, in the order of the schema; a value that a row lacks is None.
+
+    A column holds one type: where rows disagree (an int here, a text there), all its values become text;
+    whole and broken numbers together become floats.
+    """
+    flat = [flatten(row) for row in rows]
+    names = sorted({name for cells in flat for name in cells}, key=_place)
+    return {name: _one_type([cells.get(name) for cells in flat]) for name in names}
+
+
+def _place(name: str) -> tuple[int, str]:
+    """Position in the schema; a flattened column stands where its field stood."""
+    for place, field in enumerate(FIELDS):
+        if name == field or (field in _FLATTENED and name.startswith(f"{field}_") and name not in FIELDS):
+            return place, name
+    return len(FIELDS), name
+
+
+def _cell(value: Any) -> Cell:
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    return json.dumps(value, sort_keys=True)
+
+
+def _one_type(values: list[Cell]) -> list[Cell]:
+    kinds = {type(value) for value in values if value is not None}
+    if len(kinds) <= 1:
+        return values
+    if kinds == {int, float}:
+        return [None if value is None else float(value) for value in values]
+    return [value if value is None or isinstance(value, str) else json.dumps(value) for value in values]

@@ -1,0 +1,1 @@
+"""Studies that say what they run, and no more: their cells, verdict and page are the same."""

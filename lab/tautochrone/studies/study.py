@@ -1,0 +1,368 @@
+"""A study describes itself; what every study does stands here: request, states, plan, rows, analysis, page.
+
+To add a study: a subclass of `Study` with its peers, its runs and its analysis, and a line in `STUDIES`.
+"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar, Generic, TypeVar
+
+import msgspec
+from rich.console import Console
+
+from tautochrone import report, text
+from tautochrone.errors import TautoError
+from tautochrone.machine.advice import machine_advice
+from tautochrone.machine.placements import Layout, layout
+from tautochrone.machine.policy.studies import under_each_policy
+from tautochrone.machine.runners import Peer
+from tautochrone.measuring import measure
+from tautochrone.measuring.configuration import Configuration
+from tautochrone.measuring.executor import Executor
+from tautochrone.measuring.plan import Order, Plan
+from tautochrone.measuring.session import CheckRows
+from tautochrone.options import State, state_text
+from tautochrone.report.analysis import Analysis
+from tautochrone.results import context as contexts
+from tautochrone.results.compare import CompareRequest
+from tautochrone.results.context import NotMeasured, StudyContext
+from tautochrone.results.row import Row
+from tautochrone.results.store import Store
+from tautochrone.studies.peers import checked_cpus, described, peers_here, with_states
+from tautochrone.studies.request import StudyRequest, Times
+from tautochrone.studies.services import Services
+from tautochrone.studies.setup import RunnerSetup
+from tautochrone.studies.states import MachineAgain, StateExecutor, open_states
+
+IDLE_DRIFT_NOTICED = 0.1
+"""From this share of the largest on the spread of idle power before, between and after the runs is said."""
+
+_LEAST_TIME_LIMIT_SECONDS = 30.0
+_TIME_LIMIT_FACTOR = 100.0
+
+Asked = TypeVar("Asked", bound=StudyRequest)
+Known = TypeVar("Known", bound=StudyContext)
+Found = TypeVar("Found", bound=Analysis)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One way to run the work, as something to measure; ``seconds``: what one run takes, roughly."""
+
+    setup: RunnerSetup
+    configuration: Configuration
+    seconds: float
+
+
+class Study(ABC, Generic[Asked, Known, Found]):
+    """One sitting of a study, from its checked request on. A subclass says what is its own.
+
+    The docstring of a subclass is the help of its command. Constructing one checks the request against this
+    machine and raises TautoError for the first thing that cannot be done; nothing has run until then.
+    """
+
+    NAME: ClassVar[str]
+    REQUEST: ClassVar[type[StudyRequest]]
+    CONTEXT: type[Known]
+    PEERS: ClassVar[tuple[Peer, ...]]
+    SETTINGS: ClassVar[str]
+    """How all peers run: a line of the report."""
+    ANSWER: ClassVar[str]
+    """The field of a row's ``check`` in which all must agree with the serial runner."""
+    QUICK: ClassVar[Times]
+    FULL: ClassVar[Times]
+    ORDER: ClassVar[Order] = "shuffled"
+    MEASURES_MACHINE_AGAIN: ClassVar[bool] = False
+
+    store: Store
+    """From the first run on."""
+
+    def __init__(self, request: Asked, services: Services | None = None) -> None:
+        self.request = request
+        self.services = services or Services()
+        self.peers, absent = peers_here(self.PEERS, request, self.services)
+        self.machine: Mapping[str, Any] = self.services.machine()
+        self.cpus, self.all_cpus = checked_cpus(request, self.machine)
+        self.left_out = list(absent)
+        self.states: Sequence[State] = ()
+        self.context = self.empty_context()
+        self.prepare()
+
+    # -- what a study says of itself --
+
+    def prepare(self) -> None:
+        """Check what is the study's own, and choose sizes. Raises TautoError."""
+
+    def probe(self, executor: Executor) -> None:
+        """Measure what sizes are chosen by, before the first run."""
+
+    @property
+    def times(self) -> Times:
+        """The rounds that were asked for, or those of the kind of study."""
+        kind = self.QUICK if self.request.quick else self.FULL
+        return replace(kind, rounds=self.request.rounds or kind.rounds)
+
+    @abstractmethod
+    def runs(self) -> Sequence[Run]:
+        """Everything that may run, in all states."""
+
+    @property
+    @abstractmethod
+    def work(self) -> str:
+        """What is measured, for the sentence before the first run."""
+
+    def estimate(self, runs: Sequence[Run]) -> float:
+        """About how many seconds the study takes."""
+        return self.times.rounds * sum(run.seconds for run in runs)
+
+    def parts(self, whole: Plan, runs: Sequence[Run], store: Store) -> Iterator[tuple[str, Plan]]:
+        """The plans to run one after the other, with their titles; each sees the rows of those before it."""
+        yield "measuring", whole
+
+    def illustrate(self, executor: StateExecutor, limit_seconds: float) -> None:
+        """Runs that only illustrate, after the last round; what they find goes into the context."""
+
+    def afterwards(self) -> None:
+        """What was asked for beside the study."""
+
+    @property
+    def check_rows(self) -> CheckRows:
+        """What is wrong with which run of a group: by default an answer that differs from the reference's."""
+        return measure.equal_answers(self.is_reference, field_name=self.ANSWER, exempt=self.is_exempt)
+
+    def is_reference(self, row: Row) -> bool:
+        """Whether the row's answer is the right one."""
+        return bool(row.config["runtime"] == "serial")
+
+    def is_exempt(self, row: Row) -> bool:
+        """Whether the row's answer may rightly differ."""
+        return False
+
+    @classmethod
+    @abstractmethod
+    def analyse(cls, rows: Sequence[Row], machine: Mapping[str, Any], context: Known) -> Found:
+        """The findings of rows, measured and screening. Linear in the number of rows."""
+
+    @classmethod
+    def conclude_policies(
+        cls, folders: Sequence[Path], request: StudyRequest, services: Services | None = None
+    ) -> None:
+        """Say what only the same study under each policy tells."""
+
+    # -- what every study does --
+
+    @classmethod
+    def measure(cls, request: Asked, services: Services | None = None) -> Found:
+        """Measure what is missing in the output folder, analyse all, write the report, print the verdict.
+
+        Raises TautoError for everything that cannot be done here, before the first run; KeyboardInterrupt
+        after an interrupted study has been reported.
+        """
+        study = cls(request, services)
+        store, interrupted = study._measured()
+        analysis = cls.analyse(store.rows(None), study.machine, study.context)
+        study._conclude(store, analysis)
+        if interrupted:
+            raise KeyboardInterrupt
+        study.afterwards()
+        return analysis
+
+    @classmethod
+    def stored(cls, store: Store) -> Found:
+        """The analysis of a folder's rows, as the study that measured them gave it."""
+        return cls.analyse(store.rows(None), store.machine, cls.known_of(store.folder))
+
+    @classmethod
+    def report_again(cls, folder: Path, path: Path | None = None) -> Path:
+        """Write the report of a folder's rows, by default there. Raises TautoError where there are none."""
+        with Store.read(folder) as store:
+            return report.write_of(store, cls.stored(store), path)
+
+    @classmethod
+    def known_of(cls, folder: Path) -> Known:
+        """What the study in that folder knows beside its rows."""
+        return contexts.load(cls.empty_context(folder), folder)
+
+    @classmethod
+    def empty_context(cls, folder: Path | None = None) -> Known:
+        """What is known of a study that kept nothing beside its rows."""
+        usual = Path("tautochrone-results") / cls.NAME
+        return cls.CONTEXT(
+            schema=f"tautochrone.{cls.NAME}/1",
+            command=f"tauto study {cls.NAME}",
+            folder=str(folder or usual),
+        )
+
+    def layout(self, state: State | None = None) -> Layout:
+        """The machine's CPUs in that state; no more of them than a container's quota pays for."""
+        usable = self.machine.get("usable_members")
+        return layout(self.cpus, state or {}, None if usable is None else int(usable))
+
+    @property
+    def all_states(self) -> list[State]:
+        """The unmodified machine, which always comes first, and each state with slowed CPUs."""
+        return [{}, *(state for state in self.states if state)]
+
+    def contexts_to_share(self) -> Iterator[Known]:
+        """The contexts of folders whose work is to be the same: where the study goes on, and `like`."""
+        return contexts.load_all(self.empty_context(), self.request.probed_in)
+
+    def plan(self, runs: Sequence[Run]) -> Plan:
+        """Everything that may run, as one plan: it gives the study its identity."""
+        longest = max(run.seconds for run in runs)
+        usual = max(_LEAST_TIME_LIMIT_SECONDS, _TIME_LIMIT_FACTOR * longest)
+        return Plan(
+            self.NAME,
+            [run.configuration for run in runs],
+            rounds=self.times.rounds,
+            seed=self.request.seed,
+            time_limit_seconds=self.request.time_limit_seconds or usual,
+            machine=self.machine,
+            order=self.ORDER,
+        )
+
+    def _measured(self) -> tuple[Store, bool]:
+        """The closed store, and whether the study was interrupted."""
+        request, services = self.request, self.services
+        with ExitStack() as stack:
+            inner = stack.enter_context(services.executor(request.seed))
+            self.probe(inner)
+            executor, self.states, refused = open_states(stack, inner, request, services)
+            self.machine = with_states(self.machine, self.states)
+            runs = self.runs()
+            if not runs:
+                raise TautoError(
+                    f"study {self.NAME} has nothing to measure here",
+                    "; ".join(absent.remedy for absent in self.left_out) or "Ask for less special settings",
+                )
+            plan = self.plan(runs)
+            store = stack.enter_context(
+                Store.open(
+                    request.output, self.NAME, plan.plan_id, self.machine, request.fresh, services.clock.now()
+                )
+            )
+            self.store = store
+            services.say(self._announcement(runs))
+            self._know(runs, executor, refused)
+            contexts.begin(self.context, store)
+            interrupted = self._run_parts(plan, runs, store, executor)
+            if not interrupted and services.illustrations:
+                try:
+                    self.illustrate(executor, plan.time_limit_seconds)
+                except KeyboardInterrupt:
+                    interrupted = True
+            contexts.save(self.context, request.output)
+        return store, interrupted
+
+    def _know(self, runs: Sequence[Run], executor: StateExecutor, refused: Sequence[NotMeasured]) -> None:
+        """What the context has of every study."""
+        context = self.context
+        started = sys.argv[1:2] == ["study"]
+        context.command = shlex.join(["tauto", *sys.argv[1:]]) if started else f"tauto study {self.NAME}"
+        context.folder = str(self.request.output)
+        context.quick = self.request.quick
+        context.peers = described(self.peers, [run.setup for run in runs], self.SETTINGS)
+        context.not_measured = (*self.left_out, *refused)
+        context.machine_advice = machine_advice(self.machine)
+        context.measured_factors = executor.factors()
+        context.measured_turns = executor.turns()
+
+    def _announcement(self, runs: Sequence[Run]) -> str:
+        """What will be measured, where, and how long that takes, roughly."""
+        slowed = [state_text(state) for state in self.states if state]
+        where = "the machine as it is" + (f", and with CPU:FACTOR {' and '.join(slowed)}" if slowed else "")
+        return (
+            f"study {self.NAME}: {self.work}; {where}; about {_duration(self.estimate(runs))}. Rows go to "
+            f"{self.request.output}; interrupt it when you like: the same command goes on from there."
+        )
+
+    def _run_parts(self, plan: Plan, runs: Sequence[Run], store: Store, executor: StateExecutor) -> bool:
+        """Run what the store lacks of each part. True when the study was interrupted."""
+        again = MachineAgain(store, executor, self.services) if self.MEASURES_MACHINE_AGAIN else None
+        for title, part in self.parts(plan, runs, store):
+            outcome = measure.run_plan(
+                part,
+                store,
+                executor,
+                self.services.clock,
+                self.services.progress(title),
+                check_rows=self.check_rows,
+                before_round=again,
+            )
+            notices = [*outcome.notices, *self._idle_notices(executor, outcome.interrupted)]
+            self.context.notices = tuple(dict.fromkeys((*self.context.notices, *notices)))
+            if outcome.interrupted:
+                return True
+            contexts.save(self.context, store.folder)
+        return False
+
+    def _idle_notices(self, executor: StateExecutor, interrupted: bool) -> list[str]:
+        """What to know of idle power, which is measured where there is a meter."""
+        stretches = executor.idle_stretches(after_runs=not interrupted)
+        self.context.idle_watts = (*self.context.idle_watts, *stretches)
+        notices = []
+        if interrupted and stretches:
+            notices.append("the study was interrupted: idle power after its last run was not measured")
+        return notices + idle_notices(self.context.idle_watts)
+
+    def _conclude(self, store: Store, analysis: Found) -> None:
+        """Write the report, print the verdict (or the analysis as JSON) and where everything is."""
+        request, output = self.request, self.services.output
+        if request.json:
+            print(msgspec.json.encode(analysis).decode(), file=output, flush=True)
+        path = None
+        if request.report and store.rows(None):
+            path = report.write_of(store, analysis, machine=self.machine)
+        if not request.json:
+            for sentence in analysis.verdict_sentences:
+                print(sentence, file=output)
+            print(f"\nRows:   {store.path}", file=output)
+            if path is not None:
+                print(f"Report: {path}", file=output, flush=True)
+
+
+def run(study: type[Study[Any, Any, Any]], request: StudyRequest) -> int:
+    """``tauto study NAME``; with --policies the same work once under each policy. Returns 0."""
+    if not request.policies:
+        study.measure(request)
+        return 0
+    services = Services()
+    folders: list[Path] = []
+
+    def under_one(folder: Path) -> None:
+        folders.append(folder)
+        study.measure(replace(request, output=folder, like=folders[0]))
+
+    under_each_policy(under_one, request.output, lambda sentence: services.say(f"tauto: {sentence}"))
+    compare_policies(folders, services)
+    study.conclude_policies(folders, request)
+    return 0
+
+
+def compare_policies(folders: Sequence[Path], services: Services) -> None:
+    """Time and energy under each policy against the first one, which is the machine as it was."""
+    first, *others = folders
+    for folder in others:
+        services.say(f"\nPolicy {folder.name} (B) against {first.name} (A):")
+        CompareRequest(str(first), str(folder)).run(Console(file=services.messages))
+
+
+def idle_notices(watts: Sequence[float]) -> list[str]:
+    """What to know of idle power that did not stay the same from before the runs until after them."""
+    if not watts or max(watts) - min(watts) <= IDLE_DRIFT_NOTICED * max(watts):
+        return []
+    low, high = text.quantity(min(watts), "W"), text.quantity(max(watts), "W")
+    return [f"the machine drew {low} to {high} when nothing ran: energy without idle power is that uncertain"]
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
