@@ -8,19 +8,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 
-from tautochrone.energy.counter import Integral
-from tautochrone.energy.meter import Domain, MeterError, Unavailable
-from tautochrone.energy.tree import Tree
+from tautochrone.energy.meter import Domain, Integral, MeterError, Tree, Unavailable
 
-SOURCE = "battery"
 _FOLDER = "/sys/class/power_supply"
-_UNPLUG = "Unplug the charger and measure again"
 
 
 class BatteryMeter:
     """All batteries of the machine while they discharge."""
 
-    source = SOURCE
+    source = "battery"
     integrates = True
 
     def __init__(self, tree: Tree, names: list[str], clock: Callable[[], float]) -> None:
@@ -32,11 +28,9 @@ class BatteryMeter:
 
     @property
     def domains(self) -> tuple[Domain, ...]:
-        """What it counts."""
         return tuple(Domain(name, "battery") for name in self._names)
 
     def read(self) -> Mapping[str, float]:
-        """Joules that each battery has given since the meter was opened."""
         now = self._clock()
         return {name: counter.advance(now, self._watts(name)) for name, counter in self._counters.items()}
 
@@ -47,7 +41,8 @@ class BatteryMeter:
         status = self._tree.text(f"{_FOLDER}/{name}/status") or "of unknown status"
         if status != "Discharging":
             raise MeterError(
-                f"the battery {name} is {status.lower()}: the machine does not run on it", _UNPLUG
+                f"the battery {name} is {status.lower()}: the machine does not run on it",
+                "Unplug the charger and measure again",
             )
         return _watts(self._tree, f"{_FOLDER}/{name}")
 

@@ -9,44 +9,77 @@ import sys
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Annotated, TextIO
 
+import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from tautochrone.energy import estimate, record
-from tautochrone.energy.figures import IdlePower
-from tautochrone.energy.find import Found, find_meter
-from tautochrone.energy.idle import IDLE_SECONDS, IdleLog
-from tautochrone.energy.meter import Unavailable, counted
-from tautochrone.energy.objective import check_objective
-from tautochrone.energy.recorder import EnergyRecorder, Recording
+from tautochrone import text
+from tautochrone.energy import estimate
+from tautochrone.energy.find import Found, check_objective, find_meter
+from tautochrone.energy.meter import Chosen, Unavailable, counted
+from tautochrone.energy.recorder import (
+    IDLE_SECONDS,
+    EnergyRecorder,
+    IdleLog,
+    Recording,
+    energy_record,
+    no_energy,
+)
 from tautochrone.errors import TautoError
-from tautochrone.foreground import NOT_FOUND, Ended, Foreground
-from tautochrone.report import text
+from tautochrone.measuring.foreground import NOT_FOUND, Ended, Foreground
+from tautochrone.options import Option, Words
+from tautochrone.results.row import Energy
+from tautochrone.results.spent import ESTIMATED, METERED, UNAVAILABLE, IdlePower
 
 RUN_SCHEMA = "tautochrone.energy/1"
 
 
 @dataclass(frozen=True, kw_only=True)
 class EnergyRequest:
-    """What the user asked for. ``idle_seconds`` is measured before and after the run; 0 leaves it out."""
+    """Run a command and report its joules (where there is a meter), CPU-seconds and core-seconds.
 
-    command: tuple[str, ...] = ()
-    json: bool = False
-    objective: str = "time"
-    idle_seconds: float = IDLE_SECONDS
-    reference_seconds: float | None = None
-    estimate: Path | None = None
-    fit_model: Path | None = None
+    The meter is probed with a busy loop before it is believed; without one there is a reason and a remedy,
+    and no joules. The table goes to standard error, the exit status is the command's.
+
+    \b
+    Examples:
+      tauto energy -- ./solver case.in
+      tauto energy --json --reference-seconds 50 -- ./solver case.in > energy.json
+      tauto energy --fit-model model.json        on a machine with a meter
+      tauto energy --estimate model.json -- ./solver case.in
+    """  # noqa: D301
+
+    command: Annotated[tuple[str, ...], Words("What to run.")] = ()
+    json: Annotated[bool, Option("Print the result as JSON on standard output.")] = False
+    objective: Annotated[
+        str, Option("time, energy, edp or ed2p; all but time need a meter and fail without.")
+    ] = "time"
+    idle_seconds: Annotated[
+        float, Option("Measure the idle power for this long before and after the run; 0: not at all.")
+    ] = IDLE_SECONDS
+    reference_seconds: Annotated[
+        float | None, Option("Also report the energy of the run plus idling until this time.")
+    ] = None
+    estimate: Annotated[
+        Path | None, Option("Without a meter: estimate with this model, and label it as an estimate.", "FILE")
+    ] = None
+    fit_model: Annotated[
+        Path | None, Option("Fit a model for --estimate to this machine's meter.", "FILE")
+    ] = None
+
+    def run(self) -> int:
+        """Run the command; its exit status."""
+        return run_energy_command(self)
 
 
 @dataclass(frozen=True)
 class EnergyServices:
-    """What the command needs from outside; tests put in others."""
+    """What the command needs from outside; tests pass others."""
 
     find: Callable[[], Found] = find_meter
-    idle_log: Callable[[Any], IdleLog] = IdleLog
+    idle_log: Callable[[Chosen], IdleLog] = IdleLog
     output: TextIO = field(default_factory=lambda: sys.stdout)
     messages: TextIO = field(default_factory=lambda: sys.stderr)
 
@@ -90,10 +123,8 @@ def _check(request: EnergyRequest) -> None:
 
 def _fit(path: Path, found: Found, services: EnergyServices) -> int:
     if found.meter is None:
-        assert found.unavailable is not None
         raise TautoError(
-            f"a model is fitted to a meter, and there is none: {found.unavailable.reason}",
-            found.unavailable.remedy,
+            f"a model is fitted to a meter, and there is none: {found.why.reason}", found.why.remedy
         )
     model = estimate.fit(platform.node(), found.meter.source, estimate.measure_points(found.meter))
     estimate.save(model, path)
@@ -129,118 +160,103 @@ def _run(request: EnergyRequest, found: Found, model: estimate.Model | None, ser
     if idle is not None:
         idle.measure(request.idle_seconds)
     power = idle.power() if idle is not None else None
-    result = _result(request, found, ended, recording, power, model)
-    total = {one.name for one in counted(recording.domains)} if recording is not None else set()
-    _show(result, total, request, services)
+    energy = _energy(found, ended, recording, power, request.reference_seconds, model)
+    cpus = len(os.sched_getaffinity(0))
+    if request.json:
+        record = {
+            "schema": RUN_SCHEMA,
+            "command": list(request.command),
+            "exit_code": ended.exit_code,
+            "seconds": ended.seconds,
+            "user_seconds": ended.user_seconds,
+            "system_seconds": ended.system_seconds,
+            "cpu_seconds": ended.cpu_seconds,
+            "cpus": cpus,
+            "core_seconds": cpus * ended.seconds,
+            "max_rss_bytes": ended.max_rss_bytes,
+            "energy": energy,
+            "sampler_cpu": recording.sampler_cpu if recording else None,
+            "watts": [[round(end, 3), watts] for end, watts in recording.watts()] if recording else None,
+            "notices": list(found.notices),
+        }
+        print(json.dumps(record, indent=1), file=services.output, flush=True)
+        return ended.exit_code
+    total = {domain.name for domain in counted(recording.domains)} if recording else set()
+    _print(_lines(ended, cpus, msgspec.convert(energy, Energy), total), services)
     return ended.exit_code
 
 
-def _result(
-    request: EnergyRequest,
+def _energy(
     found: Found,
     ended: Ended,
     recording: Recording | None,
     idle: IdlePower | None,
+    reference_seconds: float | None,
     model: estimate.Model | None,
-) -> dict[str, Any]:
-    if recording is not None:
-        energy = record.measured(recording, idle, request.reference_seconds)
-        why = recording.unavailable
-    else:
-        why = found.unavailable or Unavailable("no meter")
-        energy = record.unavailable(why)
+) -> dict[str, object]:
+    """What the meter showed; without joules the reason, or the model's estimate where there is a model."""
+    why = found.why if recording is None else recording.unavailable
     if why is not None and model is not None:
-        energy = record.estimated(model, ended.seconds, ended.cpu_seconds, why)
-    cpus = len(os.sched_getaffinity(0))
-    return {
-        "schema": RUN_SCHEMA,
-        "command": list(request.command),
-        "exit_code": ended.exit_code,
-        "seconds": ended.seconds,
-        "user_seconds": ended.user_seconds,
-        "system_seconds": ended.system_seconds,
-        "cpu_seconds": ended.cpu_seconds,
-        "cpus": cpus,
-        "core_seconds": cpus * ended.seconds,
-        "max_rss_bytes": ended.max_rss_bytes,
-        "energy": energy,
-        "sampler_cpu": recording.sampler_cpu if recording else None,
-        "watts": [[round(end, 3), watts] for end, watts in recording.watts()] if recording else None,
-        "notices": list(found.notices),
-    }
+        return estimate.estimated_energy(model, ended.seconds, ended.cpu_seconds, why)
+    return no_energy(found.why) if recording is None else energy_record(recording, idle, reference_seconds)
 
 
-def _show(
-    result: dict[str, Any], total: Collection[str], request: EnergyRequest, services: EnergyServices
-) -> None:
-    """On standard error, so that the command's own output stays clean; JSON goes to standard output.
-
-    ``total``: the domains that are added up.
-    """
-    if request.json:
-        print(json.dumps(result, indent=1), file=services.output, flush=True)
-        return
-    console = Console(file=services.messages, highlight=False)
+def _print(lines: list[tuple[str, str, str]], services: EnergyServices) -> None:
+    """On standard error, so that standard output is the command's own."""
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
     table.add_column(justify="right", no_wrap=True)
     table.add_column(overflow="fold")
-    for line in _lines(result, total):
+    for line in lines:
         table.add_row(*line)
-    console.print(table)
+    Console(file=services.messages, highlight=False).print(table)
 
 
-def _lines(result: dict[str, Any], total: Collection[str]) -> list[tuple[str, str, str]]:
-    energy = result["energy"]
-    busy = result["cpu_seconds"] / result["seconds"] if result["seconds"] > 0 else 0.0
+def _lines(ended: Ended, cpus: int, energy: Energy, total: Collection[str]) -> list[tuple[str, str, str]]:
+    """Name, figure, remark. ``total``: the domains that are added up."""
+    busy = ended.cpu_seconds / ended.seconds if ended.seconds > 0 else 0.0
     lines = [
-        ("time", text.seconds(result["seconds"]), ""),
-        ("CPU-seconds", text.seconds(result["cpu_seconds"]), f"{busy:.2f} CPUs busy on average"),
-        ("core-seconds", text.seconds(result["core_seconds"]), f"{result['cpus']} CPUs held"),
+        ("time", text.seconds(ended.seconds), ""),
+        ("CPU-seconds", text.seconds(ended.cpu_seconds), f"{busy:.2f} CPUs busy on average"),
+        ("core-seconds", text.seconds(cpus * ended.seconds), f"{cpus} CPUs held"),
     ]
-    if energy["status"] == record.ESTIMATED:
-        joules, error = energy["estimated_joules"], energy["error_percent"]
-        lines.append(
-            (
-                "energy, estimated",
-                f"{text.quantity(joules, 'J')} ± {error:.0f} %",
-                f"a model {energy['model']}",
-            )
-        )
-    if energy["status"] != record.MEASURED:
-        why = Unavailable(energy["reason"], energy["remedy"] or "")
-        return [*lines, ("energy", record.UNAVAILABLE, str(why))]
-    return lines + _energy_lines(energy, total)
+    if energy.status == METERED:
+        return lines + _energy_lines(energy, total)
+    if energy.status == ESTIMATED:
+        estimated = f"{text.quantity(energy.estimated_joules, 'J')} ± {energy.error_percent:.0f} %"
+        lines.append(("energy, estimated", estimated, f"a model {energy.model}"))
+    why = Unavailable(energy.reason or "", energy.remedy or "")
+    return [*lines, ("energy", UNAVAILABLE, str(why))]
 
 
-def _energy_lines(energy: dict[str, Any], total: Collection[str]) -> list[tuple[str, str, str]]:
+def _energy_lines(energy: Energy, total: Collection[str]) -> list[tuple[str, str, str]]:
     joules = text.quantity
     lines = [
-        ("energy E_run", joules(energy["joules"], "J"), f"{energy['total']}, from {energy['source']}"),
-        ("mean power", joules(energy["mean_watts"], "W"), ""),
+        ("energy E_run", joules(energy.joules, "J"), f"{energy.total}, from {energy.source}"),
+        ("mean power", joules(energy.mean_watts, "W"), ""),
     ]
-    if energy["idle_watts"] is not None:
+    if energy.idle_watts is not None:
         lines += [
             (
                 "idle power",
-                joules(energy["idle_watts"], "W"),
-                f"± {joules(energy['idle_spread_watts'], 'W')}, before and after",
+                joules(energy.idle_watts, "W"),
+                f"± {joules(energy.idle_spread_watts, 'W')}, before and after",
             ),
             (
                 "E_net",
-                joules(energy["net_joules"], "J"),
-                f"± {joules(energy['net_error_joules'], 'J')}: E_run less idle power, what the run added",
+                joules(energy.net_joules, "J"),
+                f"± {joules(energy.net_error_joules, 'J')}: E_run less idle power, what the run added",
             ),
         ]
-    if energy["common_joules"] is not None:
-        until = text.seconds(energy["reference_seconds"])
-        lines.append(("E_common", joules(energy["common_joules"], "J"), f"E_run, then idle until {until}"))
+    if energy.common_joules is not None:
+        until = text.seconds(energy.reference_seconds)
+        lines.append(("E_common", joules(energy.common_joules, "J"), f"E_run, then idle until {until}"))
     lines += [
-        ("EDP", joules(energy["edp_joule_seconds"], "Js"), "energy times time"),
-        ("ED²P", joules(energy["ed2p_joule_seconds2"], "Js²"), "energy times time squared"),
+        ("EDP", joules(energy.edp_joule_seconds, "Js"), "energy times time"),
+        ("ED²P", joules(energy.ed2p_joule_seconds2, "Js²"), "energy times time squared"),
     ]
     lines += [
         (f"  {name}", joules(value, "J"), "" if name in total else "apart")
-        for name, value in energy["domain_joules"].items()
+        for name, value in energy.domain_joules.items()
     ]
-    return [*lines, ("the meter itself", joules(energy["sampler_cpu_seconds"], "s"), "of CPU time")]
+    return [*lines, ("the meter itself", joules(energy.sampler_cpu_seconds, "s"), "of CPU time")]

@@ -17,9 +17,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from tautochrone.energy.meter import Meter
-from tautochrone.energy.recorder import EnergyRecorder
+import msgspec
+
+from tautochrone.energy.meter import Meter, Unavailable
+from tautochrone.energy.recorder import EnergyRecorder, no_energy
 from tautochrone.errors import TautoError
+from tautochrone.results.spent import ESTIMATED
 
 MODEL_SCHEMA = "tautochrone.energy_model/1"
 _FEWEST_POINTS = 3
@@ -58,11 +61,11 @@ def fit(machine: str, source: str, points: Sequence[tuple[float, float]]) -> Mod
     errors: list[float] = []
     for index, (busy, watts) in enumerate(points):
         others = [*points[:index], *points[index + 1 :]]
-        if len({one for one, _ in others}) < 2:
+        if len({load for load, _ in others}) < 2:
             continue
         intercept, slope = _line(others)
         errors.append((intercept + slope * busy - watts) / watts)
-    error = 100.0 * math.sqrt(statistics.fmean(one * one for one in errors))
+    error = 100.0 * math.sqrt(statistics.fmean(relative * relative for relative in errors))
     return Model(machine, source, idle, active, error, tuple(points))
 
 
@@ -78,7 +81,7 @@ def measure_points(
     """Watts with none to all of the allowed CPUs busy, twice each, up and down."""
     cpus = len(os.sched_getaffinity(0))
     steps = sorted({round(cpus * step / 4) for step in range(5)})
-    found: list[tuple[float, float]] = []
+    points: list[tuple[float, float]] = []
     for busy in (*steps, *reversed(steps)):
         spinners = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(busy)]
         try:
@@ -86,16 +89,16 @@ def measure_points(
             with EnergyRecorder(meter) as recording:
                 sleep(seconds)
         finally:
-            for one in spinners:
-                one.kill()
-                one.wait()
+            for spinner in spinners:
+                spinner.kill()
+                spinner.wait()
         if recording.joules is not None:
-            found.append((float(busy), recording.joules / recording.seconds))
-    return found
+            points.append((float(busy), recording.joules / recording.seconds))
+    return points
 
 
 def save(model: Model, path: Path) -> None:
-    """Write a model. TautoError where that cannot be."""
+    """Write a model. TautoError where the file cannot be written."""
     try:
         path.write_text(json.dumps(asdict(model), indent=1) + "\n")
     except OSError as error:
@@ -105,23 +108,26 @@ def save(model: Model, path: Path) -> None:
 
 
 def load(path: Path) -> Model:
-    """Read a model. TautoError for what is none."""
+    """Read a model. TautoError for a file that holds none."""
     remedy = "Make one on a machine with a meter: tauto energy --fit-model FILE"
     try:
-        found = json.loads(path.read_text())
+        record = json.loads(path.read_text())
     except (OSError, ValueError) as error:
         raise TautoError(f"the energy model {path} cannot be read: {error}", remedy) from error
-    if not isinstance(found, dict) or found.get("schema") != MODEL_SCHEMA:
+    if not isinstance(record, dict) or record.get("schema") != MODEL_SCHEMA:
         raise TautoError(f"{path} is no energy model of the schema {MODEL_SCHEMA}", remedy)
     try:
-        points = tuple((float(busy), float(watts)) for busy, watts in found["points"])
-        return Model(
-            machine=str(found["machine"]),
-            source=str(found["source"]),
-            idle_watts=float(found["idle_watts"]),
-            watts_per_busy_cpu=float(found["watts_per_busy_cpu"]),
-            error_percent=float(found["error_percent"]),
-            points=points,
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        raise TautoError(f"the energy model {path} lacks or spoils {error}", remedy) from error
+        return msgspec.convert(record, Model)
+    except msgspec.ValidationError as error:
+        raise TautoError(f"the energy model {path} is not complete: {error}", remedy) from error
+
+
+def estimated_energy(model: Model, seconds: float, cpu_seconds: float, why: Unavailable) -> dict[str, object]:
+    """A model's figure as a row's `energy`. Its joules have a name of their own: they were not measured."""
+    return {
+        **no_energy(why),
+        "status": ESTIMATED,
+        "estimated_joules": model.joules(seconds, cpu_seconds),
+        "error_percent": model.error_percent,
+        "model": f"fitted on {model.machine} with {model.source}",
+    }

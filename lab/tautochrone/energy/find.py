@@ -1,19 +1,34 @@
-"""The best meter of a machine: perf, powercap, hwmon, battery, each believed only after a probe."""
+"""The best meter of a machine: perf, powercap, hwmon, battery, each believed only after a probe.
+
+A meter that opens is not a meter that works: virtual machines list energy events that read exactly 0 J. So
+none is believed until it counts while a CPU works.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from tautochrone.energy.battery import open_battery
 from tautochrone.energy.hwmon import open_hwmon
-from tautochrone.energy.meter import Chosen, Meter, Unavailable
+from tautochrone.energy.meter import Chosen, Domain, Meter, MeterError, Tree, Unavailable, counted
 from tautochrone.energy.perf import KernelEvent, OpenEvent, open_perf
-from tautochrone.energy.powercap import open_powercap
-from tautochrone.energy.probe import Busy, probe, spin
-from tautochrone.energy.surroundings import Surroundings, nothing_listed
-from tautochrone.energy.tree import Tree
+from tautochrone.energy.powercap import masked, open_powercap
+from tautochrone.errors import TautoError
+
+Objective = Literal["time", "energy", "edp", "ed2p"]
+"""What is to be made small; all but time need a meter."""
+
+OBJECTIVES: tuple[Objective, ...] = ("time", "energy", "edp", "ed2p")
+
+PROBE_SECONDS = 0.3
+_COARSE_UNIT_JOULES = 1.0
+# A counter of 61 µJ steps stands at a whole joule once in 16,384 readings, one of 1 J always.
+_EXACT = 1e-9
+
+Busy = Callable[[float], None]
 
 
 @dataclass(frozen=True)
@@ -24,6 +39,18 @@ class Found:
     unavailable: Unavailable | None
     tried: tuple[tuple[str, Unavailable], ...] = ()
     notices: tuple[str, ...] = ()
+
+    @property
+    def why(self) -> Unavailable:
+        """Why there is no meter, where there is none."""
+        return self.unavailable or Unavailable("no meter")
+
+
+def spin(seconds: float) -> None:
+    """Keep this CPU busy."""
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        pass
 
 
 def find_meter(
@@ -40,34 +67,185 @@ def find_meter(
     tree = tree or Tree()
     where = Surroundings.of(tree)
     tried: list[tuple[str, Unavailable]] = []
-    for source, opened in (
+    for source, open_source in (
         ("perf", lambda: open_perf(tree, opener)),
-        ("powercap", lambda: open_powercap(tree, where)),
+        ("powercap", lambda: open_powercap(tree, in_container=where.container)),
         ("hwmon", lambda: open_hwmon(tree, clock)),
         ("battery", lambda: open_battery(tree, clock)),
     ):
-        meter = _opened(opened)
+        meter = _opened(open_source)
         if meter is None:
             continue
         if isinstance(meter, Unavailable):
             tried.append((source, meter))
             continue
-        believed = probe(meter, where, busy, clock)
+        believed = _probe(meter, where, busy, clock)
         if isinstance(believed, Chosen):
-            blurred = where.notices() if source in ("perf", "powercap") else ()
-            return Found(believed, None, tuple(tried), blurred)
+            notices = where.notices() if source in ("perf", "powercap") else ()
+            return Found(believed, None, tuple(tried), notices)
         meter.close()
         tried.append((source, believed))
-    reason = tried[0][1] if tried else nothing_listed(tree, where)
+    reason = tried[0][1] if tried else _nothing_listed(tree, where)
     return Found(None, reason, tuple(tried))
 
 
-def _opened(opened: Callable[[], Meter | Unavailable | None]) -> Meter | Unavailable | None:
-    """The meter of a source. A file that describes a meter may be closed as well as the one that counts."""
+def check_objective(objective: str, found: Found, warn: Callable[[str], None]) -> None:
+    """Without a meter an objective of energy is a TautoError with the reason; time gets a warning.
+
+    `warn` also gets the notices of a meter that is there.
+    """
+    if objective not in OBJECTIVES:
+        raise TautoError(f"there is no objective {objective!r}", f"Use one of {', '.join(OBJECTIVES)}")
+    if found.unavailable is None:
+        for notice in found.notices:
+            warn(notice)
+        return
+    if objective != "time":
+        raise TautoError(
+            f"{objective} is the objective, and there is no energy meter: {found.unavailable.reason}",
+            found.unavailable.remedy,
+        )
+    warn(f"no energy meter: {found.unavailable}")
+
+
+def _opened(open_source: Callable[[], Meter | Unavailable | None]) -> Meter | Unavailable | None:
+    """The meter of a source. The files that describe it may be closed as well as those that count."""
     try:
-        return opened()
+        return open_source()
     except PermissionError as error:
         return Unavailable(
             f"only the administrator may read {error.filename}",
             f"Allow it until the next boot: sudo chmod a+r {error.filename}",
         )
+
+
+# -- where we run --
+
+_CONTAINER_FILES = ("/.dockerenv", "/run/.containerenv")
+_CONTAINER_WORDS = ("docker", "kubepods", "libpod", "lxc", "containerd")
+_IN_A_VM = "Measure on the host, or have it pass its meters in (QEMU: -accel kvm,rapl=true)"
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """`hypervisor`: inside a virtual machine. `filtered`: SGX is on, and the processor blurs its counters."""
+
+    hypervisor: bool = False
+    container: bool = False
+    filtered: bool = False
+
+    @classmethod
+    def of(cls, tree: Tree) -> Surroundings:
+        """Read them from /proc and /dev."""
+        flags = _flags(tree.text("/proc/cpuinfo") or "")
+        try:
+            groups = tree.text("/proc/1/cgroup") or ""
+        except PermissionError:  # /proc is mounted with hidepid=1
+            groups = ""
+        return cls(
+            hypervisor="hypervisor" in flags or tree.exists("/sys/hypervisor/type"),
+            container=any(tree.exists(path) for path in _CONTAINER_FILES)
+            or any(word in groups for word in _CONTAINER_WORDS),
+            filtered="sgx" in flags and tree.exists("/dev/sgx_enclave"),
+        )
+
+    def notices(self) -> tuple[str, ...]:
+        """What a reader of the joules must know."""
+        if not self.filtered:
+            return ()
+        return (
+            "SGX is on, and with it the processor filters its energy counters: single readings may be wrong "
+            "by half. Switch SGX off in the firmware's set-up, or look whether the filter is off: "
+            "sudo rdmsr --bitfield 0:0 0xbc (0 is off)",
+        )
+
+
+def _flags(cpuinfo: str) -> set[str]:
+    for line in cpuinfo.splitlines():
+        name, _, value = line.partition(":")
+        if name.strip() in ("flags", "Features"):
+            return set(value.split())
+    return set()
+
+
+def _nothing_listed(tree: Tree, where: Surroundings) -> Unavailable:
+    if where.hypervisor:
+        return Unavailable("this is a virtual machine that shows no energy meter", _IN_A_VM)
+    if where.container:
+        return masked()
+    driver = "amd_energy" if "AuthenticAMD" in (tree.text("/proc/cpuinfo") or "") else "intel_rapl_msr"
+    return Unavailable("the system lists no energy meter", f"Load the driver: sudo modprobe {driver}")
+
+
+# -- the probe --
+
+
+def _probe(meter: Meter, where: Surroundings, busy: Busy, clock: Callable[[], float]) -> Chosen | Unavailable:
+    """The meter with the domains that count, or why it is not believed."""
+    try:
+        before, begun = meter.read(), clock()
+        busy(PROBE_SECONDS)
+        after, seconds = meter.read(), clock() - begun
+    except MeterError as error:
+        return error.unavailable
+    doubts = {
+        domain: doubt
+        for domain in meter.domains
+        if (doubt := _doubt(meter, domain, before, after, seconds, where)) is not None
+    }
+    believed = [domain for domain in meter.domains if domain not in doubts]
+    if counted(believed):
+        return Chosen(meter, [domain.name for domain in believed])
+    for domain in counted(meter.domains):
+        if domain in doubts:
+            return doubts[domain]
+    names = ", ".join(domain.name for domain in meter.domains)
+    return Unavailable(
+        f"{meter.source} counts only parts of the machine ({names}), and their readings cannot be summed",
+        "Use a meter of the whole package, node or battery",
+    )
+
+
+def _doubt(
+    meter: Meter,
+    domain: Domain,
+    before: Mapping[str, float],
+    after: Mapping[str, float],
+    seconds: float,
+    where: Surroundings,
+) -> Unavailable | None:
+    """Why a domain is not believed; None if it is."""
+    name = f"{meter.source} {domain.name}"
+    joules = after[domain.name] - before[domain.name]
+    if joules == 0.0:
+        work = f"through {seconds:.1f} s of work"
+        if where.hypervisor:
+            return Unavailable(
+                f"{name} opens but reads 0 J {work}: this is a virtual machine without a meter", _IN_A_VM
+            )
+        return Unavailable(
+            f"{name} opens but stands still {work}",
+            "Look for messages of its driver: sudo dmesg | grep -i rapl",
+        )
+    if joules < 0.0:
+        return Unavailable(
+            f"{name} went back by {-joules:g} J while a CPU worked",
+            "Use another meter, or a newer kernel for this processor",
+        )
+    watts = joules / seconds
+    if watts > domain.largest_watts:
+        return Unavailable(
+            f"{name} shows {watts:.0f} W, more than the {domain.largest_watts:.0f} W that can be",
+            "Use another meter, or a newer kernel that knows this processor's unit",
+        )
+    if not meter.integrates and _is_whole(joules):
+        return Unavailable(
+            f"{name} counts in steps of 1 J, which is too coarse for a run",
+            "Use another meter: tauto machine lists them",
+        )
+    return None
+
+
+def _is_whole(joules: float) -> bool:
+    steps = joules / _COARSE_UNIT_JOULES
+    return abs(steps - round(steps)) < _EXACT

@@ -7,11 +7,8 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from tautochrone.energy.counter import Integral, Overflowing
-from tautochrone.energy.meter import Domain, Kind, MeterError, Unavailable
-from tautochrone.energy.tree import Tree
+from tautochrone.energy.meter import Domain, Integral, Kind, MeterError, Overflowing, Tree, Unavailable
 
-SOURCE = "hwmon"
 _FOLDER = "/sys/class/hwmon"
 _ENERGY = re.compile(r"energy(\d+)_input")
 _POWER = re.compile(r"power(\d+)_(?:input|average)")
@@ -31,13 +28,13 @@ class _Sensor:
 class HwmonMeter:
     """The sensors that can be read."""
 
-    source = SOURCE
+    source = "hwmon"
 
     def __init__(self, tree: Tree, sensors: Mapping[str, _Sensor], clock: Callable[[], float]) -> None:
         self._tree = tree
         self._clock = clock
         self._sensors = dict(sensors)
-        self.integrates = any(not one.counts for one in self._sensors.values())
+        self.integrates = any(not sensor.counts for sensor in self._sensors.values())
         now = clock()
         self._counters: dict[str, Overflowing | Integral] = {}
         for name, sensor in self._sensors.items():
@@ -50,11 +47,9 @@ class HwmonMeter:
 
     @property
     def domains(self) -> tuple[Domain, ...]:
-        """What it counts."""
         return tuple(sensor.domain for sensor in self._sensors.values())
 
     def read(self) -> Mapping[str, float]:
-        """Joules of each sensor since the meter was opened."""
         now = self._clock()
         joules: dict[str, float] = {}
         for name, sensor in self._sensors.items():
@@ -71,15 +66,15 @@ class HwmonMeter:
 
     def _value(self, sensor: _Sensor) -> int:
         try:
-            found = self._tree.number(sensor.path)
+            value = self._tree.number(sensor.path)
         except PermissionError as error:
             raise MeterError(
                 f"only the administrator may read {sensor.path}",
                 f"Allow it until the next boot: sudo chmod a+r {sensor.path}",
             ) from error
-        if found is None:
+        if value is None:
             raise MeterError(f"{sensor.path} holds no number", "Use another meter: tauto machine lists them")
-        return found
+        return value
 
 
 def open_hwmon(tree: Tree, clock: Callable[[], float] = time.monotonic) -> HwmonMeter | Unavailable | None:
@@ -102,16 +97,18 @@ def open_hwmon(tree: Tree, clock: Callable[[], float] = time.monotonic) -> Hwmon
 
 
 def _of_device(tree: Tree, folder: str, chip: str) -> list[_Sensor]:
+    """Those that count energy; where there are none, those that tell power."""
     names = tree.names(folder)
-    counting = [name for name in names if _ENERGY.fullmatch(name)]
-    found: list[_Sensor] = []
-    for name in counting or [name for name in names if _POWER.fullmatch(name)]:
-        match = (_ENERGY if counting else _POWER).fullmatch(name)
-        assert match is not None
-        prefix = "energy" if counting else "power"
-        label = tree.text(f"{folder}/{prefix}{match[1]}_label") or ""
-        found.append(_Sensor(f"{folder}/{name}", _domain(chip, label, match[1]), bool(counting)))
-    return found
+    for prefix, pattern in (("energy", _ENERGY), ("power", _POWER)):
+        sensors = []
+        for match in filter(None, map(pattern.fullmatch, names)):
+            label = tree.text(f"{folder}/{prefix}{match[1]}_label") or ""
+            sensors.append(
+                _Sensor(f"{folder}/{match[0]}", _domain(chip, label, match[1]), counts=prefix == "energy")
+            )
+        if sensors:
+            return sensors
+    return []
 
 
 def _domain(chip: str, label: str, number: str) -> Domain:

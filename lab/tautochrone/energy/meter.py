@@ -1,9 +1,10 @@
-"""What every meter has in common: domains, one way to read them, and why one cannot be had."""
+"""What all meters share: the files they read, domains, counters that overflow, and why there is none."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, Protocol
 
 Kind = Literal["package", "core", "gpu", "dram", "psys", "node", "rail", "battery"]
@@ -19,15 +20,24 @@ FALLBACK_TDP_WATTS: Mapping[Kind, float] = {
     "rail": 1000.0,
     "battery": 300.0,
 }
-"""Where the machine tells no TDP: more than any that is sold, so that only nonsense is refused."""
+"""Where the machine gives no TDP: more than any that is sold, so that only nonsense is refused."""
 
 PLAUSIBLE_TDPS = 3.0
-"""More than this many times the TDP is no power, but a wrong unit or a wrong overflow."""
+"""More than this many times the TDP is a wrong unit or a wrong overflow."""
+
+REREAD_SECONDS = 30.0
+"""A meter is read at least this often.
+
+The fastest register overflows after 65.5 kJ (32 bits of 15.26 µJ): 234 s at 280 W, 65 s at a kilowatt. Two
+overflows between two readings would look like one.
+"""
+
+_REGISTER_VALUES = 2**32
 
 
 @dataclass(frozen=True)
 class Domain:
-    """One thing that a meter counts. ``tdp_watts``: what it is built for, None where nobody says."""
+    """One thing that a meter counts. ``tdp_watts``: what it is built for; None where that is not known."""
 
     name: str
     kind: Kind
@@ -51,7 +61,7 @@ class Unavailable:
 
 
 class MeterError(Exception):
-    """A meter that worked and gives no right figure any more."""
+    """A meter that worked gives no right figure any more."""
 
     def __init__(self, reason: str, remedy: str = "") -> None:
         self.unavailable = Unavailable(reason, remedy)
@@ -61,23 +71,21 @@ class MeterError(Exception):
 class Meter(Protocol):
     """Counts joules. ``source``: perf, powercap, hwmon or battery.
 
-    ``integrates``: it knows watts alone, and its joules are as good as it is read often.
+    ``integrates``: it knows watts alone, so its joules are better the more often it is read.
     """
 
     source: str
     integrates: bool
 
     @property
-    def domains(self) -> tuple[Domain, ...]:
-        """What it counts."""
-        ...
+    def domains(self) -> tuple[Domain, ...]: ...
 
     def read(self) -> Mapping[str, float]:
         """Joules of each domain since the meter was opened. MeterError where it gives none."""
         ...
 
     def close(self) -> None:
-        """Let go of what is open. Closing twice is allowed."""
+        """Closing twice is allowed."""
         ...
 
 
@@ -92,38 +100,145 @@ class Chosen:
 
     @property
     def domains(self) -> tuple[Domain, ...]:
-        """What it counts."""
-        return tuple(one for one in self.inner.domains if one.name in self._names)
+        return tuple(domain for domain in self.inner.domains if domain.name in self._names)
 
     def read(self) -> Mapping[str, float]:
-        """Joules of the believed domains."""
         return {name: joules for name, joules in self.inner.read().items() if name in self._names}
 
     def close(self) -> None:
-        """Close the meter behind it."""
         self.inner.close()
 
 
 def counted(domains: Iterable[Domain]) -> tuple[Domain, ...]:
     """The domains whose sum is the total, so that nothing is counted twice.
 
-    Packages and their memory; where there is no package, the platform (psys), else what feeds the node, else
-    the battery. Cores and graphics are parts of a package and are never added.
+    Packages and their memory; without a package the platform (psys), else what feeds the node, else the
+    battery. Cores and graphics are parts of a package and are never added.
     """
-    there = tuple(domains)
+    domains = tuple(domains)
     for kinds in (("package", "dram"), ("psys",), ("node",), ("battery",)):
-        if any(one.kind == kinds[0] for one in there):
-            return tuple(one for one in there if one.kind in kinds)
+        if any(domain.kind == kinds[0] for domain in domains):
+            return tuple(domain for domain in domains if domain.kind in kinds)
     return ()
 
 
 def total_joules(domains: Iterable[Domain], joules: Mapping[str, float]) -> float | None:
     """The sum over `counted`; None where nothing stands for the whole."""
     parts = counted(domains)
-    return sum(joules[one.name] for one in parts) if parts else None
+    return sum(joules[domain.name] for domain in parts) if parts else None
 
 
 def total_name(domains: Iterable[Domain]) -> str:
     """What the total holds, for people: "package + dram", "psys"."""
-    kinds = dict.fromkeys(one.kind for one in counted(domains))
-    return " + ".join(kinds)
+    return " + ".join(dict.fromkeys(domain.kind for domain in counted(domains)))
+
+
+class Overflowing:
+    """A counter of microjoules that starts at 0 again above `range_microjoules`, made into joules.
+
+    The kernel gives the largest value, not the number of values: the register is 32 bits wide, so one unit is
+    missing (61 or 15 µJ), and it is added here.
+    """
+
+    def __init__(self, name: str, first: int, range_microjoules: int | None) -> None:
+        self.name = name
+        self._last = first
+        self._total = 0
+        self._modulus = None
+        if range_microjoules:
+            unit = round(range_microjoules / (_REGISTER_VALUES - 1))
+            self._modulus = range_microjoules + unit
+
+    def advance(self, now: int) -> float:
+        """Joules since the first reading. MeterError where the counter went back without an overflow."""
+        step = now - self._last
+        if step < 0:
+            if self._modulus is None:
+                raise MeterError(
+                    f"{self.name} went back by {-step / 1e6:g} J and does not tell where it overflows",
+                    "Measure for a shorter time, or use another meter",
+                )
+            step += self._modulus
+        if step < 0:
+            raise MeterError(
+                f"{self.name} went back by more than its range",
+                "Look for a driver that was loaded again meanwhile (dmesg), and measure again",
+            )
+        self._last = now
+        self._total += step
+        return self._total / 1e6
+
+
+class Integral:
+    """Watts over time: joules by the trapezoidal rule between readings."""
+
+    def __init__(self, seconds: float, watts: float) -> None:
+        self._seconds = seconds
+        self._watts = watts
+        self._joules = 0.0
+
+    def advance(self, seconds: float, watts: float) -> float:
+        """Joules since the first reading."""
+        self._joules += (seconds - self._seconds) * (watts + self._watts) / 2.0
+        self._seconds, self._watts = seconds, watts
+        return self._joules
+
+
+# -- the files that meters are read from --
+
+
+class Tree:
+    """Reads small files. What is not there is None; what may not be read raises PermissionError."""
+
+    def __init__(self, root: Path = Path("/")) -> None:
+        self.root = root
+
+    def path(self, inside: str) -> Path:
+        """Where a path of the system lies below the root."""
+        return self.root / inside.lstrip("/")
+
+    def text(self, inside: str) -> str | None:
+        """The content without the white space around it; None where there is no such file."""
+        try:
+            return self.path(inside).read_text(errors="replace").strip()
+        except PermissionError:
+            raise
+        except OSError:
+            return None
+
+    def number(self, inside: str) -> int | None:
+        """The whole number in a file; None where there is none."""
+        text = self.text(inside)
+        try:
+            return int(text) if text is not None else None
+        except ValueError:
+            return None
+
+    def names(self, folder: str) -> list[str]:
+        """What a folder holds, sorted with numbers by their value; nothing where it is not there."""
+        try:
+            names = [path.name for path in self.path(folder).iterdir()]
+        except OSError:
+            return []
+        return sorted(names, key=_natural)
+
+    def exists(self, inside: str) -> bool:
+        """Whether a path is there; a dangling link and a path in a closed folder are not."""
+        try:
+            return self.path(inside).exists()
+        except PermissionError:
+            return False
+
+
+def _natural(name: str) -> list[tuple[int, int, str]]:
+    parts: list[tuple[int, int, str]] = []
+    digits = ""
+    for character in f"{name}\0":
+        if character.isdecimal():
+            digits += character
+            continue
+        if digits:
+            parts.append((0, int(digits), ""))
+            digits = ""
+        parts.append((1, 0, character))
+    return parts

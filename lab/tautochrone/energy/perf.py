@@ -13,12 +13,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from tautochrone.counters import open_event
-from tautochrone.energy.meter import Domain, Kind, MeterError, Unavailable
-from tautochrone.energy.tdp import package_tdp_watts
-from tautochrone.energy.tree import Tree, parse_cpu_list
+from tautochrone.energy.meter import Domain, Kind, MeterError, Tree, Unavailable
+from tautochrone.energy.powercap import package_tdp_watts
+from tautochrone.measuring.inside.counters import open_event
+from tautochrone.options import parse_cpus
 
-SOURCE = "perf"
 _UNIT = "/sys/bus/event_source/devices/power"
 _KINDS: Mapping[str, Kind] = {
     "energy-pkg": "package",
@@ -33,13 +32,9 @@ _ONE_A_MACHINE: tuple[Kind, ...] = ("psys",)
 class Event(Protocol):
     """An open counter. Its count times the event's scale is joules."""
 
-    def count(self) -> int:
-        """What it has counted since it was opened."""
-        ...
+    def count(self) -> int: ...
 
-    def close(self) -> None:
-        """Let it go."""
-        ...
+    def close(self) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -64,12 +59,10 @@ class KernelEvent:
             raise OSError(-self._descriptor, os.strerror(-self._descriptor))
 
     def count(self) -> int:
-        """What it has counted since it was opened."""
         value: int = struct.unpack("Q", os.read(self._descriptor, 8))[0]
         return value
 
     def close(self) -> None:
-        """Let it go."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
@@ -78,23 +71,21 @@ class KernelEvent:
 class PerfMeter:
     """The energy events that the kernel lets us open."""
 
-    source = SOURCE
+    source = "perf"
     integrates = False
 
     def __init__(self, events: Sequence[Counted]) -> None:
-        self._events = tuple((one, one.event.count()) for one in events)
+        self._events = tuple((counted, counted.event.count()) for counted in events)
 
     @property
     def domains(self) -> tuple[Domain, ...]:
-        """What it counts."""
-        return tuple(dict.fromkeys(one.domain for one, _ in self._events))
+        return tuple(dict.fromkeys(counted.domain for counted, _ in self._events))
 
     def read(self) -> Mapping[str, float]:
-        """Joules of each domain since the meter was opened."""
         joules = dict.fromkeys((domain.name for domain in self.domains), 0.0)
         try:
-            for one, first in self._events:
-                joules[one.domain.name] += _signed(one.event.count() - first) * one.scale
+            for counted, first in self._events:
+                joules[counted.domain.name] += _signed(counted.event.count() - first) * counted.scale
         except (OSError, struct.error) as error:
             raise MeterError(
                 f"an energy event of perf cannot be read any more: {error}",
@@ -103,9 +94,8 @@ class PerfMeter:
         return joules
 
     def close(self) -> None:
-        """Close the events."""
-        for one, _ in self._events:
-            one.event.close()
+        for counted, _ in self._events:
+            counted.event.close()
 
 
 def open_perf(tree: Tree, opener: OpenEvent = KernelEvent) -> PerfMeter | Unavailable | None:
@@ -114,7 +104,7 @@ def open_perf(tree: Tree, opener: OpenEvent = KernelEvent) -> PerfMeter | Unavai
     kind = tree.number(f"{_UNIT}/type")
     if not names or kind is None:
         return None
-    cpus = parse_cpu_list(tree.text(f"{_UNIT}/cpumask") or "0") or [0]
+    cpus = parse_cpus(tree.text(f"{_UNIT}/cpumask") or "0")
     events: list[Counted] = []
     try:
         for name in names:
@@ -123,8 +113,8 @@ def open_perf(tree: Tree, opener: OpenEvent = KernelEvent) -> PerfMeter | Unavai
                 events.append(Counted(domain, opener(kind, _config(tree, name), cpu), scale))
         return PerfMeter(events)
     except (OSError, ValueError) as error:
-        for one in events:
-            one.event.close()
+        for counted in events:
+            counted.event.close()
         return _refused(tree, error)
 
 

@@ -6,13 +6,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tautochrone.energy.counter import Overflowing
-from tautochrone.energy.meter import Domain, Kind, MeterError, Unavailable
-from tautochrone.energy.surroundings import Surroundings, masked
-from tautochrone.energy.tdp import POWERCAP, zone_tdp_watts
-from tautochrone.energy.tree import Tree
+from tautochrone.energy.meter import Domain, Kind, MeterError, Overflowing, Tree, Unavailable
 
-SOURCE = "powercap"
+_FOLDER = "/sys/class/powercap"
 _ZONE = re.compile(r"(?P<control>[a-z0-9_-]*rapl[a-z0-9_-]*):(?P<top>\d+)(?::\d+)*")
 _KINDS: Mapping[str, Kind] = {"core": "core", "uncore": "gpu", "dram": "dram", "psys": "psys"}
 
@@ -26,7 +22,7 @@ class _Zone:
 class PowercapMeter:
     """The zones that can be read."""
 
-    source = SOURCE
+    source = "powercap"
     integrates = False
 
     def __init__(self, tree: Tree, zones: Mapping[str, _Zone]) -> None:
@@ -43,11 +39,9 @@ class PowercapMeter:
 
     @property
     def domains(self) -> tuple[Domain, ...]:
-        """What it counts."""
         return tuple(zone.domain for zone in self._zones.values())
 
     def read(self) -> Mapping[str, float]:
-        """Joules of each zone since the meter was opened."""
         return {
             name: self._counters[name].advance(self._microjoules(zone)) for name, zone in self._zones.items()
         }
@@ -57,25 +51,28 @@ class PowercapMeter:
 
     def _microjoules(self, zone: _Zone) -> int:
         try:
-            found = self._tree.number(f"{zone.folder}/energy_uj")
+            microjoules = self._tree.number(f"{zone.folder}/energy_uj")
         except PermissionError as error:
-            raise MeterError(*_denied()) from error
-        if found is None:
+            raise MeterError(
+                "only the administrator may read /sys/class/powercap/*/energy_uj",
+                "Allow it until the next boot: sudo chmod a+r /sys/class/powercap/*/energy_uj",
+            ) from error
+        if microjoules is None:
             raise MeterError(
                 f"{zone.folder}/energy_uj holds no number any more",
                 "Look whether the driver was unloaded (lsmod | grep rapl)",
             )
-        return found
+        return microjoules
 
 
-def open_powercap(tree: Tree, where: Surroundings) -> PowercapMeter | Unavailable | None:
+def open_powercap(tree: Tree, *, in_container: bool = False) -> PowercapMeter | Unavailable | None:
     """The meter, why it cannot be had, or None where the kernel lists no zone."""
-    listed = [name for name in tree.names(POWERCAP) if _ZONE.fullmatch(name)]
+    listed = [name for name in tree.names(_FOLDER) if _ZONE.fullmatch(name)]
     if not listed:
         return None
     zones = _zones(tree, listed)
     if not zones:
-        if where.container:
+        if in_container:
             return masked()
         return Unavailable(
             "the zones in /sys/class/powercap hold no energy_uj",
@@ -87,6 +84,33 @@ def open_powercap(tree: Tree, where: Surroundings) -> PowercapMeter | Unavailabl
         return error.unavailable
 
 
+def masked() -> Unavailable:
+    """Why there is no meter in a container that hides those of its host."""
+    return Unavailable(
+        "the container masks the energy meters of its host (/sys/devices/virtual/powercap)",
+        "Start it with --security-opt systempaths=unconfined (docker) or "
+        "--security-opt unmask=/sys/devices/virtual/powercap (podman)",
+    )
+
+
+def package_tdp_watts(tree: Tree, package: int) -> float | None:
+    """The TDP of a package by its number; None where the kernel does not tell."""
+    for zone in tree.names(_FOLDER):
+        folder = f"{_FOLDER}/{zone}"
+        if tree.text(f"{folder}/name") == f"package-{package}":
+            return _tdp_watts(tree, folder)
+    return None
+
+
+def _tdp_watts(tree: Tree, zone: str) -> float | None:
+    """The long-term limit that the processor is made for (``constraint_0_max_power_uw``)."""
+    for number in range(3):
+        if tree.text(f"{zone}/constraint_{number}_name") == "long_term":
+            microwatts = tree.number(f"{zone}/constraint_{number}_max_power_uw")
+            return microwatts / 1e6 if microwatts else None
+    return None
+
+
 def _zones(tree: Tree, listed: list[str]) -> dict[str, _Zone]:
     """The zones by the names of their domains.
 
@@ -95,7 +119,7 @@ def _zones(tree: Tree, listed: list[str]) -> dict[str, _Zone]:
     zones: dict[str, _Zone] = {}
     packages: dict[str, str] = {}  # the zone of a package → its number
     for name in listed:
-        folder = f"{POWERCAP}/{name}"
+        folder = f"{_FOLDER}/{name}"
         label = tree.text(f"{folder}/name")
         if label is None or not tree.exists(f"{folder}/energy_uj"):
             continue
@@ -103,7 +127,7 @@ def _zones(tree: Tree, listed: list[str]) -> dict[str, _Zone]:
         top = ":".join(name.split(":")[:2])
         if package is not None:
             packages[top] = label.removeprefix("package-")
-            domain = Domain(label, "package", zone_tdp_watts(tree, folder))
+            domain = Domain(label, "package", _tdp_watts(tree, folder))
         elif label in _KINDS:
             kind = _KINDS[label]
             domain = Domain("psys" if kind == "psys" else f"{kind}-{packages.get(top, '0')}", kind)
@@ -111,10 +135,3 @@ def _zones(tree: Tree, listed: list[str]) -> dict[str, _Zone]:
             continue
         zones.setdefault(domain.name, _Zone(folder, domain))
     return zones
-
-
-def _denied() -> tuple[str, str]:
-    return (
-        "only the administrator may read /sys/class/powercap/*/energy_uj",
-        "Allow it until the next boot: sudo chmod a+r /sys/class/powercap/*/energy_uj",
-    )

@@ -1,34 +1,65 @@
-"""Joules of one stretch of time: read at both ends, and in between for the timeline and against overflow."""
+"""Joules of one stretch of time: read at both ends, and in between for the timeline and against overflow.
+
+Also the power of the idle machine around such stretches, the record that a row has of them, and an executor
+that makes one for each run.
+"""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from types import TracebackType
+from typing import Protocol, Self
 
-from tautochrone.energy.counter import REREAD_SECONDS
-from tautochrone.energy.meter import Domain, Meter, MeterError, Unavailable, total_joules
-from tautochrone.quiet_cpu import leave_cpus_of
+import msgspec
+
+from tautochrone.energy.find import Found
+from tautochrone.energy.meter import (
+    REREAD_SECONDS,
+    Domain,
+    Meter,
+    MeterError,
+    Unavailable,
+    total_joules,
+    total_name,
+)
+from tautochrone.measuring.configuration import Configuration
+from tautochrone.measuring.executor import RunResult
+from tautochrone.measuring.sampler import leave_cpus_of
+from tautochrone.results.spent import METERED, UNAVAILABLE, IdlePower, figures, idle_power
 
 TIMELINE_SECONDS = 0.2
 """Five readings a second: faster ones are a load themselves, and power sensors are slower anyway."""
 
-# A counter is brought up to date about once in a millisecond, so over a short stretch watts are not a figure.
+IDLE_SECONDS = 5.0
+IDLE_AGAIN_SECONDS = 300.0
+"""Idle power is measured before the first run, and again between two runs when it is older than this.
+
+After the last run the caller asks for it.
+"""
+
+_IDLE_PARTS = 5  # of one stretch: their spread is the spread of the idle power
+
+# A counter is brought up to date about once in a millisecond, so watts over a shorter stretch mean nothing.
 _SHORTEST_JUDGED_SECONDS = 0.05
+
+Sample = tuple[float, Mapping[str, float]]
+"""Seconds since the start, and the joules of each domain until then."""
 
 
 @dataclass
 class Recording:
-    """What one stretch took. ``samples``: seconds since its start, and the joules of each domain until then.
+    """What one stretch took.
 
-    ``joules`` holds the total of the domains that may be added (`meter.counted`); it is None with a reason in
+    ``joules`` is the total of the domains that may be added (`meter.counted`), or None with the reason in
     ``unavailable``.
     """
 
     source: str
     domains: tuple[Domain, ...]
-    samples: list[tuple[float, Mapping[str, float]]] = field(default_factory=list)
+    samples: list[Sample] = field(default_factory=list)
     seconds: float = 0.0
     joules: float | None = None
     domain_joules: Mapping[str, float] = field(default_factory=dict)
@@ -38,20 +69,20 @@ class Recording:
 
     def watts(self) -> list[tuple[float, float]]:
         """(seconds since the start, mean watts since the sample before) of the total."""
-        found: list[tuple[float, float]] = []
+        watts: list[tuple[float, float]] = []
         for (begin, before), (end, after) in zip(self.samples, self.samples[1:], strict=False):
             first, last = total_joules(self.domains, before), total_joules(self.domains, after)
             if first is not None and last is not None and end > begin:
-                found.append((end, (last - first) / (end - begin)))
-        return found
+                watts.append((end, (last - first) / (end - begin)))
+        return watts
 
 
 class EnergyRecorder:
     """``with EnergyRecorder(meter) as recording: …``; the recording is complete when the block has ended.
 
     A reading that fails or cannot be true makes the energy of this stretch unavailable, and nothing else.
-    ``watched``: the process that is measured; the thread that reads leaves its CPUs if it may.
-    ``wait(seconds)`` returns True when it shall stop; tests put in their own, as they do for the clock.
+    ``watched``: the measured process; the thread that reads leaves its CPUs if it may.
+    ``wait(seconds)`` returns True to stop; tests pass their own, and their own clock.
     """
 
     def __init__(
@@ -120,17 +151,17 @@ class EnergyRecorder:
 
     def _take(self) -> None:
         try:
-            found = self._meter.read()
+            readings = self._meter.read()
         except MeterError as error:
             self._recording.unavailable = error.unavailable
             return
-        joules = {name: value - self._first[name] for name, value in found.items()}
+        joules = {name: value - self._first[name] for name, value in readings.items()}
         self._recording.samples.append((self._clock() - self._began, joules))
 
 
 def _doubt(recording: Recording) -> Unavailable | None:
     """No stretch between two readings may show a negative power, or more than three times the TDP."""
-    limits = {one.name: one.largest_watts for one in recording.domains}
+    limits = {domain.name: domain.largest_watts for domain in recording.domains}
     for (begin, before), (end, after) in _pairs(recording.samples):
         for name, limit in limits.items():
             watts = (after[name] - before[name]) / (end - begin)
@@ -143,17 +174,163 @@ def _doubt(recording: Recording) -> Unavailable | None:
     return None
 
 
-Sample = tuple[float, Mapping[str, float]]
-
-
 def _pairs(samples: Sequence[Sample]) -> list[tuple[Sample, Sample]]:
     """Neighbours that are far enough apart for their watts to mean something; the last one is always in."""
-    found: list[tuple[Sample, Sample]] = []
+    pairs: list[tuple[Sample, Sample]] = []
     last = samples[0]
     for sample in samples[1:]:
         if sample[0] - last[0] >= _SHORTEST_JUDGED_SECONDS:
-            found.append((last, sample))
+            pairs.append((last, sample))
             last = sample
-    if found and last is not samples[-1]:
-        found[-1] = (found[-1][0], samples[-1])
-    return found
+    if pairs and last is not samples[-1]:
+        pairs[-1] = (pairs[-1][0], samples[-1])
+    return pairs
+
+
+class IdleLog:
+    """The power of the idle machine, measured in stretches: before, between and after the runs."""
+
+    def __init__(
+        self,
+        meter: Meter,
+        sleep: Callable[[float], object] = time.sleep,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._meter = meter
+        self._sleep = sleep
+        self._clock = clock
+        self._watts: list[tuple[float, float]] = []
+        self._stretches: list[float] = []
+        self._last_ended = float("-inf")
+
+    def measure(self, seconds: float = IDLE_SECONDS) -> None:
+        """Do nothing for `seconds` and note what that took. A meter that fails leaves nothing behind."""
+        before = len(self._watts)
+        for _ in range(_IDLE_PARTS):
+            with EnergyRecorder(self._meter, clock=self._clock) as recording:
+                self._sleep(seconds / _IDLE_PARTS)
+            if recording.joules is not None and recording.seconds > 0.0:
+                self._watts.append((recording.joules / recording.seconds, recording.seconds))
+        stretch = idle_power(self._watts[before:])
+        if stretch is not None:
+            self._stretches.append(stretch.watts)
+        self._last_ended = self._clock()
+
+    def is_older_than(self, seconds: float) -> bool:
+        """Whether the last stretch ended longer ago; true before any."""
+        return self._clock() - self._last_ended > seconds
+
+    def take_stretches(self) -> tuple[float, ...]:
+        """The mean watts of each stretch since this was called before, in their order."""
+        taken, self._stretches = tuple(self._stretches), []
+        return taken
+
+    def power(self) -> IdlePower | None:
+        """Mean and spread of all stretches so far; None before any."""
+        return idle_power(self._watts)
+
+
+def energy_record(
+    recording: Recording, idle: IdlePower | None, reference_seconds: float | None = None
+) -> dict[str, object]:
+    """The `energy` of a row for one stretch. A missing figure is None, with the reason."""
+    if recording.unavailable is not None:
+        return no_energy(recording.unavailable, recording.source)
+    if recording.joules is None or not recording.seconds > 0.0:
+        return no_energy(
+            Unavailable("the run was too short to be metered", "Let it run longer"), recording.source
+        )
+    of_run = asdict(figures(recording.joules, recording.seconds, idle, reference_seconds))
+    return {
+        "status": METERED,
+        "joules": of_run.pop("run_joules"),
+        "reason": None,
+        "remedy": None,
+        "source": recording.source,
+        "total": total_name(recording.domains),
+        "domain_joules": dict(recording.domain_joules),
+        **of_run,
+        "sampler_cpu_seconds": recording.sampler_cpu_seconds,
+    }
+
+
+def no_energy(why: Unavailable, source: str | None = None) -> dict[str, object]:
+    """The `energy` of a row without joules."""
+    return {
+        "status": UNAVAILABLE,
+        "joules": None,
+        "reason": why.reason,
+        "remedy": why.remedy or None,
+        "source": source,
+    }
+
+
+class ClosingExecutor(Protocol):
+    """An executor that holds a process."""
+
+    def run(self, configuration: Configuration, time_limit: float) -> RunResult: ...
+
+    def close(self) -> None: ...
+
+
+class MeteredExecutor:
+    """Runs through another executor; each result says what it took, or why that is not known.
+
+    Counters are read at the ends, and every 15 s on the way so that no overflow is lost; a sensor of watts is
+    read five times a second. The energy is that of the whole machine or its packages over the whole process,
+    its start and its check included.
+    """
+
+    def __init__(self, inner: ClosingExecutor, found: Found, idle: IdleLog | None = None) -> None:
+        self._inner = inner
+        self._found = found
+        self._idle = idle or (IdleLog(found.meter) if found.meter is not None else None)
+        self._has_run = False
+
+    def run(self, configuration: Configuration, time_limit: float) -> RunResult:
+        meter = self._found.meter
+        if meter is None:
+            result = self._inner.run(configuration, time_limit)
+            return msgspec.structs.replace(result, energy=no_energy(self._found.why))
+        if self.idle_is_due():
+            self.measure_idle()
+        interval_seconds = TIMELINE_SECONDS if meter.integrates else REREAD_SECONDS / 2
+        with EnergyRecorder(meter, interval_seconds) as recording:
+            self._has_run = True
+            result = self._inner.run(configuration, time_limit)
+        idle = self._idle.power() if self._idle is not None else None
+        return msgspec.structs.replace(result, energy=energy_record(recording, idle))
+
+    def idle_is_due(self) -> bool:
+        """Whether idle power is to be measured before the next run: not yet, or long ago."""
+        return self._idle is not None and self._idle.is_older_than(IDLE_AGAIN_SECONDS)
+
+    def measure_idle(self) -> None:
+        """Do nothing for some seconds, metered; nothing at all without a meter."""
+        if self._idle is not None:
+            self._idle.measure()
+            self._has_run = False
+
+    def idle_stretches(self, *, after_runs: bool) -> tuple[float, ...]:
+        """The mean watts of each stretch since this was asked before, in their order.
+
+        ``after_runs``: with one more, if anything ran since the last one.
+        """
+        if self._idle is None:
+            return ()
+        if after_runs and self._has_run:
+            self.measure_idle()
+        return self._idle.take_stretches()
+
+    def close(self) -> None:
+        self._inner.close()
+        if self._found.meter is not None:
+            self._found.meter.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,25 +1,27 @@
-"""What a person should know of a machine before measuring on it, and what to do about it."""
+"""Advice on a machine before measuring: what can spoil the measurements, and the remedy."""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
 import msgspec
 
-from tautochrone.machine_record import Machine, MeasuredCpu
-from tautochrone.report import text
+from tautochrone import text
+from tautochrone.machine.record import Machine, MeasuredCpu
+from tautochrone.options import format_cpus
 
-# A tenth of a millisecond lost in one of a hundred is ten per cent of a short loop's time.
+# 0.1 ms lost in one millisecond of a hundred is 10 % of the time of a short loop.
 NOISY_P99_SECONDS = 1e-4
 NOISY_LARGEST_SECONDS = 2e-3
 STEAL_NOTICED = 0.01
-UNEQUAL_SPEED = 0.9  # of the fastest: below, a static loop loses more than it gains elsewhere
+UNEQUAL_SPEED = 0.9  # relative to the fastest: below this a static loop loses more time than it gains
 _DYNAMIC_DRIVERS = ("intel_pstate", "amd-pstate-epp", "amd-pstate")
 
 
 class Advice(msgspec.Struct, frozen=True):
-    """One finding. ``remedy`` is empty where nothing needs to be done."""
+    """One finding. ``remedy`` is empty if nothing needs to be done."""
 
     topic: str
     finding: str
@@ -30,7 +32,7 @@ class Advice(msgspec.Struct, frozen=True):
 
 
 def advise(machine: Machine) -> list[Advice]:
-    """Findings on a machine, those that spoil measurements first."""
+    """Findings on a machine. Those that spoil measurements come first."""
     rules: tuple[Callable[[Machine], Iterable[Advice]], ...] = (
         *(_emulation, _quota, _affinity, _steal, _noise, _governor, _turbo),
         *(_kinds, _unequal, _smt, _numa, _counters, _energy),
@@ -72,7 +74,7 @@ def _affinity(machine: Machine) -> Iterator[Advice]:
         remedy = "Start from a shell that taskset has not restricted to use the others"
     yield Advice(
         "affinity",
-        f"Of {len(machine.cpus)} CPUs only {text.cpu_list(machine.allowed_cpus)} may be used, "
+        f"Of {len(machine.cpus)} CPUs only {format_cpus(machine.allowed_cpus)} may be used, "
         f"because of {cause}",
         remedy,
     )
@@ -114,7 +116,7 @@ def _noise(machine: Machine) -> Iterator[Advice]:
             f"CPU {cpu} is noisy: stopped while only spinning for up to {text.seconds(largest)}, and in one "
             f"millisecond of a hundred for {text.seconds(usual)} or more",
             f"See who runs there (ps -eLo psr,pcpu,comm | awk '$1 == {cpu}'), or leave it out: "
-            f"TAUTO_CPUS={text.cpu_list(quiet).replace(' ', '')}",
+            f"TAUTO_CPUS={format_cpus(quiet)}",
         )
 
 
@@ -189,7 +191,7 @@ def _relative_speed(machine: Machine, cpus: Iterable[int], reference: Iterable[i
 
 
 def _unequal(machine: Machine) -> Iterator[Advice]:
-    """CPUs of one kind that are slower than their like: throttled, shared with others, or emulated."""
+    """CPUs that are slower than others of their kind: throttled, or shared with other programs."""
     slowed = {cpu.cpu for cpu in machine.emulated or ()}
     for kind in machine.kinds:
         speeds = {
@@ -257,3 +259,12 @@ def _energy(machine: Machine) -> Iterator[Advice]:
 
 def _sentence(remedy: str | None) -> str:
     return f"{remedy[0].upper()}{remedy[1:]}" if remedy and not remedy.startswith("sudo") else remedy or ""
+
+
+def machine_advice(machine: Mapping[str, Any]) -> tuple[str, ...]:
+    """The advice of `tauto machine`; empty for an incomplete record."""
+    try:
+        as_it_is = msgspec.convert({**machine, "emulated": None}, Machine)  # no advice on CPUs that we slow
+        return tuple(str(advice) for advice in advise(as_it_is))
+    except msgspec.ValidationError:
+        return ()

@@ -1,4 +1,4 @@
-"""Some CPUs of this machine made slower for everyone, so that equal cores can stand in for unequal ones.
+"""Slows some CPUs of this machine for all programs, so that equal cores behave as unequal ones.
 
 The work is done by ``tauto-emulate``. For one command, put :func:`wrap` around it. For many short runs, hold
 one emulation around all of them, since each calibration takes a second::
@@ -6,7 +6,7 @@ one emulation around all of them, since each calibration takes a second::
     with emulated({1: 4.0}) as slow:
         run()           # CPU 1 is four times slower
         slow.pause()
-        run()           # all CPUs are as they are
+        run()           # all CPUs run at full speed
 """
 
 from __future__ import annotations
@@ -21,12 +21,14 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
 
-from tautochrone import runners
 from tautochrone.errors import TautoError
+from tautochrone.machine import runners
+from tautochrone.measuring.subprocess_executor import pipes
+from tautochrone.options import LARGEST_FACTOR, Option, Words
 
-LARGEST_FACTOR: Final = 32.0
 VARIABLE: Final = "TAUTO_EMULATED"
 # Calibration takes up to 1.3 s a period, four are tried, and another emulator may hold the CPU for 5 s.
 READY_LIMIT_SECONDS: Final = 30.0
@@ -36,7 +38,7 @@ _ENTRY: Final = re.compile(r"(?P<cpu>\d+):(?P<factor>[^:@]+)(?P<windows>@.*)?", 
 
 
 def parse_slow(text: str) -> dict[int, float]:
-    """Read ``"1:4,3:2"`` as CPU → factor, each from 1 (as it is) to 32 times slower.
+    """Read ``"1:4,3:2"`` as CPU → factor, each from 1 (unmodified) to 32 times slower.
 
     Raises TautoError for anything else, and for the time windows (``1:4@3-6``) that only tauto-emulate takes.
     """
@@ -90,7 +92,7 @@ def slow_text(slow: Mapping[int, float]) -> str:
 
 
 def available() -> tuple[bool, str]:
-    """Whether CPUs can be slowed here; where not, the reason and the remedy in one sentence."""
+    """Whether CPUs can be slowed here; if not, the reason and the remedy in one sentence."""
     try:
         executable = runners.find("tauto-emulate")
     except TautoError as missing:
@@ -110,9 +112,9 @@ def available() -> tuple[bool, str]:
 
 
 def wrap(command: Sequence[str], slow: Mapping[int, float] | str) -> list[str]:
-    """The command line that runs ``command`` while CPUs are slow. No CPU: the command as it is.
+    """The command line that runs ``command`` while CPUs are slow; without CPUs, ``command`` itself.
 
-    Raises TautoError for impossible factors and where tauto-emulate is missing.
+    Raises TautoError for impossible factors, and if tauto-emulate is missing.
     """
     text = slow if isinstance(slow, str) else slow_text(slow)
     if not text:
@@ -120,25 +122,39 @@ def wrap(command: Sequence[str], slow: Mapping[int, float] | str) -> list[str]:
     return [str(runners.find("tauto-emulate")), "--slow", text, "--", *command]
 
 
-def run_emulate_command(slow: str, command: list[str]) -> int:
-    """What ``tauto emulate`` does: run a command on slow CPUs and give its exit status (128 + signal).
+@dataclass(frozen=True, kw_only=True)
+class EmulateRequest:
+    """Run a command while some CPUs are made slower, so that equal cores can stand in for unequal ones.
 
-    ``slow`` may have time windows. A Ctrl-C is the command's business; the emulator passes it on.
-    """
-    process = subprocess.Popen([str(runners.find("tauto-emulate")), "--slow", slow, "--", *command])
-    while True:
-        try:
-            status = process.wait()
-        except KeyboardInterrupt:
-            continue
-        return status if status >= 0 else 128 - status
+    \b
+    Examples:
+      tauto emulate --slow 1:4 -- ./solver case.in
+      tauto emulate --slow 2:2,3:2 -- make -j4 test
+    """  # noqa: D301
+
+    command: Annotated[tuple[str, ...], Words("What to run meanwhile.")]
+    slow: Annotated[str, Option("CPUs to slow, and how many times slower.", "CPU:FACTOR,…")]
+
+    def run(self) -> int:
+        """Run the command on slow CPUs and return its exit status (128 + signal).
+
+        ``slow`` may have time windows. A Ctrl-C is the command's business; the emulator passes it on.
+        """
+        emulator = str(runners.find("tauto-emulate"))
+        process = subprocess.Popen([emulator, "--slow", self.slow, "--", *self.command])
+        while True:
+            try:
+                status = process.wait()
+            except KeyboardInterrupt:
+                continue
+            return status if status >= 0 else 128 - status
 
 
 class Emulation:
     """A held emulation; made by :func:`emulated`. Its methods may be called from any thread."""
 
     def __init__(self, slow: Mapping[int, float]) -> None:
-        """Calibrate and slow the CPUs; takes about a second. Raises TautoError where that cannot be done."""
+        """Calibrate and slow the CPUs; takes about a second. Raises TautoError if that is impossible."""
         self.slow: Final = dict(slow)
         self._lock = threading.Lock()
         self._unread = b""
@@ -147,7 +163,7 @@ class Emulation:
         text = slow_text(slow)
         if not text:
             return
-        self._process = subprocess.Popen(
+        self._process = process = subprocess.Popen(
             [str(runners.find("tauto-emulate")), "--hold", "--slow", text],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -156,47 +172,42 @@ class Emulation:
             env={name: value for name, value in os.environ.items() if name != VARIABLE},
         )
         try:
-            self._last = self._answer(READY_LIMIT_SECONDS)
+            self._last = self._answer(process, READY_LIMIT_SECONDS)
         except BaseException:
             self.close()
             raise
 
     @property
     def environment(self) -> dict[str, str]:
-        """What a program on the slow CPUs is to find in its environment."""
+        """Environment variables for programs on the slow CPUs."""
         text = slow_text(self.slow)
         return {VARIABLE: text} if text else {}
 
     @property
     def factors(self) -> dict[int, float]:
-        """CPU → the factor that calibration reached, within 5 % of the one asked."""
+        """CPU → the factor that calibration reached, within 5 % of the requested one."""
         return {entry["cpu"]: entry["factor_calibrated"] for entry in self._last["slow"]}
 
     @property
     def turns(self) -> dict[int, float]:
-        """CPU → how long a turn of its thief and of everybody else takes together, in seconds."""
+        """CPU → the length of a turn in seconds: the slowing thread ("thief") runs, then everything else."""
         return {entry["cpu"]: entry["period_seconds"] for entry in self._last["slow"]}
 
-    @property
-    def last_report(self) -> dict[str, Any]:
-        """The newest report (schema tautochrone.emulation/1); after the end, the one of the whole time."""
-        return self._last
-
     def pause(self) -> None:
-        """The CPUs are as they are, once this returns."""
+        """When this returns, the CPUs run at full speed."""
         self._say("pause")
 
     def resume(self) -> None:
-        """The CPUs are slow again, once this returns."""
+        """When this returns, the CPUs are slow again."""
         self._say("resume")
 
     def report(self) -> dict[str, Any]:
-        """What each CPU is really like so far (schema tautochrone.emulation/1)."""
+        """The factor that each CPU really had so far (schema tautochrone.emulation/1)."""
         self._say("report")
         return self._last
 
     def close(self) -> None:
-        """End it. Nothing happens when it has ended already."""
+        """End the emulation. Has no effect if it has already ended."""
         with self._lock:
             process, self._process = self._process, None
             if process is None:
@@ -216,19 +227,18 @@ class Emulation:
                 if self.slow:
                     raise TautoError("the emulation has ended", "Open a new one")
                 return
-            assert self._process.stdin is not None
+            words, _ = pipes(self._process)
             try:
-                self._process.stdin.write(word.encode() + b"\n")
-                self._process.stdin.flush()
+                words.write(word.encode() + b"\n")
+                words.flush()
             except BrokenPipeError:
-                raise self._ended() from None
-            self._last = self._answer(ANSWER_LIMIT_SECONDS)
+                raise _ended(self._process) from None
+            self._last = self._answer(self._process, ANSWER_LIMIT_SECONDS)
 
-    def _answer(self, limit_seconds: float) -> dict[str, Any]:
+    def _answer(self, process: subprocess.Popen[bytes], limit_seconds: float) -> dict[str, Any]:
         """The next JSON line from tauto-emulate."""
-        assert self._process is not None
-        assert self._process.stdout is not None
-        descriptor = self._process.stdout.fileno()
+        _, answers = pipes(process)
+        descriptor = answers.fileno()
         deadline = time.monotonic() + limit_seconds
         while b"\n" not in self._unread:
             left = max(0.0, deadline - time.monotonic())
@@ -239,7 +249,7 @@ class Emulation:
                 )
             got = os.read(descriptor, 1 << 16)
             if not got:
-                raise self._ended()
+                raise _ended(process)
             self._unread += got
         line, self._unread = self._unread.split(b"\n", 1)
         answer: dict[str, Any] = json.loads(line)
@@ -247,32 +257,32 @@ class Emulation:
             raise _as_error(answer["error"])
         return answer
 
-    def _ended(self) -> TautoError:
-        assert self._process is not None
-        _, said = self._process.communicate()
-        return _error_of(said.decode(errors="replace"), self._process.returncode)
+
+def _ended(process: subprocess.Popen[bytes]) -> TautoError:
+    _, messages = process.communicate()
+    return _error_of(messages.decode(errors="replace"), process.returncode)
 
 
-def _error_of(said: str, status: int) -> TautoError:
-    lines = [line for line in said.splitlines() if line.startswith("tauto-emulate: error: ")]
+def _error_of(messages: str, status: int) -> TautoError:
+    lines = [line for line in messages.splitlines() if line.startswith("tauto-emulate: error: ")]
     if not lines:
         return TautoError(f"tauto-emulate ended with status {status}", "Start it by hand to see why")
     return _as_error(lines[-1].removeprefix("tauto-emulate: error: "))
 
 
 def _as_error(sentence: str) -> TautoError:
-    """The executables put the remedy behind the first semicolon."""
+    """The executables write the remedy after the first semicolon."""
     message, _, remedy = sentence.partition("; ")
     return TautoError(message, remedy[:1].upper() + remedy[1:])
 
 
 @contextlib.contextmanager
 def emulated(slow: Mapping[int, float] | str) -> Iterator[Emulation]:
-    """Hold CPUs slow for the time of the block, with one calibration at its start (about a second).
+    """Keep CPUs slow during the block, with one calibration at its start (about a second).
 
-    ``slow``: CPU → factor, or its text (``"1:4"``); empty: nothing is slowed and pause and resume do nothing.
-    Raises TautoError without the right to SCHED_FIFO, for CPUs that are not there, and for factors that
-    cannot be met. However this process ends, the CPUs are free again.
+    ``slow``: CPU → factor, or its text (``"1:4"``); if it is empty, nothing is slowed and pause and resume
+    have no effect. Raises TautoError without permission for SCHED_FIFO, for CPUs that do not exist, and for
+    factors that cannot be reached. However this process ends, the CPUs return to full speed.
     """
     if isinstance(slow, str):
         slow = parse_slow(slow) if slow else {}

@@ -1,7 +1,8 @@
 """Which CPUs a run may use: all, the fast ones, the slow ones, or a list.
 
-A placement takes one hardware thread of each core (two threads of one core share its arithmetic, and the
-study is about cores); ``threads`` takes every hardware thread, where there are more of them than cores.
+A placement uses one hardware thread of each core, because two threads of a core share its arithmetic units
+and the study compares cores. ``threads`` uses every hardware thread, on machines with more threads than
+cores.
 """
 
 from __future__ import annotations
@@ -10,14 +11,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tautochrone.errors import TautoError
-from tautochrone.studies.options import Emulation, format_cpus, parse_cpus
+from tautochrone.options import State, format_cpus, parse_cpus
 
 FAST_KINDS = ("P", "core")
 
 
 @dataclass(frozen=True, slots=True)
 class Cpu:
-    """A CPU (hardware thread) that this process may use. ``kind``: P, E, LP, or core where all are alike."""
+    """A CPU (hardware thread) that this process may use. ``kind``: P, E, LP, or core if all are equal."""
 
     number: int
     core: tuple[int, int]  # package and core: the same for the hardware threads of one core
@@ -36,7 +37,7 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The machine as one cell sees it: which CPUs are fast and which are slow, by kind or by emulation."""
+    """The fast and the slow CPUs of a cell, by kind or by emulation."""
 
     fast: tuple[Cpu, ...]
     slow: tuple[Cpu, ...]
@@ -44,18 +45,18 @@ class Layout:
 
     @property
     def unequal(self) -> bool:
-        """True where there are slow cores beside fast ones."""
+        """True if there are slow cores and fast ones."""
         return bool(self.slow)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The placements that mean something here."""
+        """The placements that differ on this machine."""
         return ("all", *(("fast", "slow") if self.unequal else ()), *(("threads",) if self.has_smt else ()))
 
     def placement(self, name: str, threads: int | None = None) -> Placement:
-        """The placement of that name, its first ``threads`` CPUs.
+        """The placement with this name, limited to its first ``threads`` CPUs.
 
-        Raises TautoError for a name that is neither a placement nor a list of CPUs, and for CPUs not usable.
+        Raises TautoError for a name that is neither a placement nor a list of CPUs, and for unusable CPUs.
         """
         cpus = self._cpus(name)
         if threads is not None:
@@ -75,7 +76,7 @@ class Layout:
         }
         if name in groups:
             if not groups[name]:
-                raise TautoError("all cores are alike here, so there is no placement 'slow'", "Use all")
+                raise TautoError("all cores are equal here, so there is no placement 'slow'", "Use all")
             return groups[name]
         if not name[:1].isdigit():
             raise TautoError(
@@ -87,7 +88,7 @@ class Layout:
         missing = [number for number in numbers if number not in usable]
         if missing:
             raise TautoError(
-                f"--placements {name} names CPU {missing[0]}, which may not be used here "
+                f"--placements {name} names CPU {missing[0]}, which this process may not use "
                 f"(usable: {format_cpus(usable)})",
                 "tauto machine lists them",
             )
@@ -101,12 +102,12 @@ def _one_a_core(cpus: Sequence[Cpu]) -> tuple[Cpu, ...]:
     return tuple(first.values())
 
 
-def layout(cpus: Sequence[Cpu], emulation: Emulation, usable_members: int | None = None) -> Layout:
-    """Fast and slow CPUs in the cell that is emulated so.
+def layout(cpus: Sequence[Cpu], emulation: State, usable_members: int | None = None) -> Layout:
+    """The fast and slow CPUs while ``emulation`` slows some.
 
-    A slowed CPU is slow; so is every kind below the best one, unless all are of one kind. Where CPUs are
-    slowed, their kind is called ``slow`` and, on a machine of equal cores, the others' ``fast``. No more CPUs
-    than ``usable_members`` (a cgroup quota) are used, fast ones first.
+    Slowed CPUs are slow, and so are all kinds but the fastest. Slowed CPUs have the kind ``slow``; on a
+    machine of equal cores the others then have the kind ``fast``. At most ``usable_members`` CPUs are used (a
+    cgroup quota), fast ones first.
     """
     kinds = {cpu.kind for cpu in cpus}
     best = _best_kind(cpus)
@@ -127,7 +128,7 @@ def layout(cpus: Sequence[Cpu], emulation: Emulation, usable_members: int | None
 
 
 def _best_kind(cpus: Sequence[Cpu]) -> str:
-    """The fastest kind: P before anything, else the one of the largest capacity."""
+    """The fastest kind: P or core if there is one, else the kind with the largest capacity."""
     for kind in FAST_KINDS:
         if any(cpu.kind == kind for cpu in cpus):
             return kind
@@ -135,7 +136,7 @@ def _best_kind(cpus: Sequence[Cpu]) -> str:
 
 
 def cpus_of(machine: Mapping[str, object]) -> tuple[tuple[Cpu, ...], tuple[int, ...]]:
-    """The CPUs that may be used, and the numbers of all, from a machine record (tautochrone.machine/1)."""
+    """The usable CPUs, and the numbers of all CPUs, from a machine record (tautochrone.machine/1)."""
     records = machine["cpus"]
     assert isinstance(records, Sequence)
     usable: list[Cpu] = []

@@ -1,4 +1,4 @@
-"""The machine: asks ``tauto-probe`` what it is and how fast, and shows, advises and exports.
+"""``tauto machine``: runs ``tauto-probe``, shows the machine with advice, and exports a machine file.
 
 The record itself is :class:`Machine` (schema ``tautochrone.machine/1``).
 """
@@ -10,19 +10,21 @@ import re
 import subprocess
 import threading
 from collections import deque
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Literal
+from typing import IO, Annotated, Literal
 
 import msgspec
 from rich import progress as bars
 from rich.console import Console
 
-from tautochrone.advice import Advice, advise
 from tautochrone.errors import TautoError
-from tautochrone.machine_file import export_toml
-from tautochrone.machine_record import Machine
-from tautochrone.row import MACHINE_SCHEMA
-from tautochrone.whole_file import write_whole
+from tautochrone.machine.advice import Advice, advise
+from tautochrone.machine.file import export_toml
+from tautochrone.machine.record import Machine
+from tautochrone.options import Option
+from tautochrone.results.journal import write_whole
+from tautochrone.results.row import MACHINE_SCHEMA
 
 __all__ = [
     "Advice",
@@ -36,21 +38,21 @@ __all__ = [
 
 MEASURES = ("none", "brief", "quick", "full")
 Measure = Literal["none", "brief", "quick", "full"]
-# A probe that takes this long hangs: many cores take longer, but not so much.
+# After this time the probe hangs. Many cores take longer, but not this long.
 _LIMIT_SECONDS = {"none": 60.0, "brief": 60.0, "quick": 180.0, "full": 900.0}
 _PROGRESS = re.compile(r"^progress (?P<done>[0-9.]+) (?P<what>.*)$")
 
 
 def read_machine(measure: str = "none", root: Path | None = None) -> Machine:
-    """What this machine is, or the one whose ``sys`` and ``proc`` lie below ``root``.
+    """The record of this machine, or of the one whose ``sys`` and ``proc`` are below ``root``.
 
     ``measure`` is "none" (at once), "brief" (about 1 s on two cores, no bar), "quick" (5 s) or "full" (25 s).
-    A bar on stderr shows how far it is, on terminals. Raises TautoError where the probe is missing, refuses
-    or hangs.
+    On terminals a bar on stderr shows the progress. Raises TautoError if the probe is missing, fails or
+    hangs.
     """
     if measure not in MEASURES:
         raise TautoError(f"there is no measure {measure!r}", f"Use one of {', '.join(MEASURES)}")
-    from tautochrone.runners import find
+    from tautochrone.machine.runners import find
 
     command = [str(find("tauto-probe")), "--compact", "--measure", measure]
     if measure != "brief":
@@ -61,7 +63,7 @@ def read_machine(measure: str = "none", root: Path | None = None) -> Machine:
 
 
 def _run_probe(command: list[str], limit_seconds: float) -> str:
-    """The standard output of the probe. Its standard error carries progress and, last, an error."""
+    """The standard output of the probe. Its standard error has the progress and, at the end, any error."""
     try:
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     except OSError as error:
@@ -85,7 +87,7 @@ def _run_probe(command: list[str], limit_seconds: float) -> str:
             pieces: list[str] = []
             reader = threading.Thread(target=lambda out: pieces.append(out.read()), args=(process.stdout,))
             reader.start()
-            said = _follow(process.stderr)
+            messages = _follow(process.stderr)
             reader.join()
             process.wait()
         except BaseException:
@@ -96,16 +98,16 @@ def _run_probe(command: list[str], limit_seconds: float) -> str:
     if hanged.is_set():
         raise TautoError(
             f"tauto-probe did not end within {limit_seconds:.0f} seconds and was stopped",
-            "Use --measure none, and look for a CPU that something else holds (top)",
+            "Use --measure none, and look for a CPU that another program occupies (top)",
         )
     if process.returncode != 0:
-        raise _refusal(said, process.returncode)
+        raise _refusal(messages, process.returncode)
     return "".join(pieces)
 
 
 def _follow(lines: IO[str]) -> list[str]:
-    """Show the probe's progress until it ends; the last lines that were no progress."""
-    said: deque[str] = deque(maxlen=20)
+    """Show the probe's progress until it ends. Returns its last other lines."""
+    messages: deque[str] = deque(maxlen=20)
     console = Console(stderr=True)
     columns = (
         bars.TextColumn("Measuring this machine"),
@@ -116,23 +118,23 @@ def _follow(lines: IO[str]) -> list[str]:
     with bars.Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = None
         for line in lines:
-            found = _PROGRESS.match(line)
-            if found is None:
-                said.append(line.rstrip())
+            progress = _PROGRESS.match(line)
+            if progress is None:
+                messages.append(line.rstrip())
                 continue
             if task is None:
                 task = bar.add_task("", total=1.0)
-            bar.update(task, completed=float(found["done"]), description=found["what"])
-    return [line for line in said if line]
+            bar.update(task, completed=float(progress["done"]), description=progress["what"])
+    return [line for line in messages if line]
 
 
-def _refusal(said: list[str], code: int) -> TautoError:
-    if not said:
+def _refusal(messages: list[str], code: int) -> TautoError:
+    if not messages:
         return TautoError(
-            f"tauto-probe ended with code {code} and said nothing", "Start it by hand to see what happens"
+            f"tauto-probe ended with code {code} and no message", "Start it by hand to see what happens"
         )
-    sentence = said[-1].removeprefix("tauto-probe: error: ")
-    # The runtime's errors end in what to do, after a semicolon.
+    sentence = messages[-1].removeprefix("tauto-probe: error: ")
+    # The runtime's errors end with the remedy, after a semicolon.
     message, separator, remedy = sentence.rpartition("; ")
     if not separator:
         return TautoError(sentence)
@@ -141,47 +143,73 @@ def _refusal(said: list[str], code: int) -> TautoError:
 
 def _parse(text: str) -> Machine:
     try:
-        found = msgspec.json.decode(text.encode(), type=Machine)
+        machine = msgspec.json.decode(text.encode(), type=Machine)
     except msgspec.DecodeError as error:
         raise TautoError(
-            f"tauto-probe did not print what the lab understands: {error}",
+            f"the output of tauto-probe cannot be read: {error}",
             "It may be of another version: build it again (make)",
         ) from error
-    if found.schema != MACHINE_SCHEMA:
+    if machine.schema != MACHINE_SCHEMA:
         raise TautoError(
-            f"tauto-probe wrote the schema {found.schema!r}, expected {MACHINE_SCHEMA!r}",
+            f"tauto-probe wrote the schema {machine.schema!r}, expected {MACHINE_SCHEMA!r}",
             "It is of another version: build it again (make)",
         )
-    return found
+    return machine
 
 
 def render_table(machine: Machine, console: Console) -> None:
-    """Print the machine for people, with advice. See :mod:`tautochrone.machine_table`."""
-    from tautochrone import machine_table
+    """Print the machine as tables, with advice. See :mod:`tautochrone.machine.table`."""
+    from tautochrone.machine import table
 
-    machine_table.render_table(machine, console)
+    table.render_table(machine, console)
 
 
-def run_machine_command(
-    json: bool, export: Path | None, measure: str, root: Path | None, console: Console
-) -> int:
-    """``tauto machine``: show the machine, as a table or JSON, and write a machine file if asked. Returns 0.
+@dataclass(frozen=True, kw_only=True)
+class MachineRequest:
+    """Show this machine: cores and their kinds, caches, limits, and the measured speed of each CPU.
 
-    A tree of files (``root``) is only described, never measured. Raises TautoError, also where the machine
-    file cannot be written.
+    \b
+    Examples:
+      tauto machine
+      tauto machine --measure none               topology and limits only, at once
+      tauto machine --json > machine.json
+      tauto machine --measure full --export machine.toml
+    """  # noqa: D301
+
+    json: Annotated[bool, Option("Print the record as JSON.")] = False
+    export: Annotated[Path | None, Option("Write a machine file (TOML) for the simulator.", "FILE")] = None
+    measure: Annotated[
+        Literal["none", "quick", "full"],
+        Option("How much to measure: nothing, a few seconds, or about a minute."),
+    ] = "quick"
+    root: Annotated[
+        Path | None, Option("Describe the machine whose sys and proc are in this folder.", "FOLDER")
+    ] = None
+
+    def run(self) -> int:
+        """Print it."""
+        return run_machine_command(self, Console())
+
+
+def run_machine_command(request: MachineRequest, console: Console) -> int:
+    """Show the machine, as a table or JSON, and write a machine file if asked. Returns 0.
+
+    With ``root``, the machine is only described, never measured. Raises TautoError, also if the machine file
+    cannot be written.
     """
+    export, measure, root = request.export, request.measure, request.root
     if export is not None and (root is not None or measure == "none"):
         raise TautoError(
             f"the machine file {export} needs measured speeds, and nothing would be measured",
             "Use --measure quick or --measure full, without --root",
         )
-    found = read_machine("none" if root is not None else measure, root)
+    machine = read_machine("none" if root is not None else measure, root)
     if export is not None:
-        _write(export, export_toml(found))
-    if json:
-        console.file.write(json_format.dumps(found.to_dict(), indent=1, ensure_ascii=False) + "\n")
+        _write(export, export_toml(machine))
+    if request.json:
+        console.file.write(json_format.dumps(machine.to_dict(), indent=1, ensure_ascii=False) + "\n")
         return 0
-    render_table(found, console)
+    render_table(machine, console)
     if export is not None:
         console.print(f"\nMachine file: {export}", highlight=False, soft_wrap=True)
     return 0

@@ -1,16 +1,15 @@
-"""What is known of a machine: the record of schema ``tautochrone.machine/1``, as ``tauto-probe`` writes it.
+"""The record of a machine, schema ``tautochrone.machine/1``, as ``tauto-probe`` writes it.
 
-Units are in the names; what was not found or not measured is None, never 0.
+Units are in the names. A value that was not found or not measured is None, never 0.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
-from tautochrone.row import MACHINE_SCHEMA
+from tautochrone.results.row import MACHINE_SCHEMA
 
 
 class Cpu(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,7 +30,7 @@ class Cpu(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Kind(msgspec.Struct, frozen=True, kw_only=True):
-    """Cores of one kind: "P", "E" or "LP"; "core" where all are equal. Fastest kind first in a machine."""
+    """Cores of one kind: "P", "E" or "LP"; "core" if all are equal. A machine's fastest kind is first."""
 
     kind: str
     cpus: tuple[int, ...]
@@ -49,7 +48,7 @@ class Cache(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NumaNode(msgspec.Struct, frozen=True, kw_only=True):
-    """Memory that is near to some CPUs."""
+    """A NUMA node: memory and the CPUs close to it."""
 
     node: int
     cpus: tuple[int, ...]
@@ -64,7 +63,7 @@ class SlowedCpu(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Availability(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether something can be had: "available", "unavailable", or "unproven" (listed, not probed)."""
+    """Whether something is "available", "unavailable", or "unproven" (listed but not tested)."""
 
     status: str
     reason: str | None = None
@@ -72,7 +71,7 @@ class Availability(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EnergyMeter(msgspec.Struct, frozen=True, kw_only=True):
-    """A meter that the system lists."""
+    """An energy meter that the system lists."""
 
     name: str
     source: str
@@ -85,8 +84,8 @@ class EnergyMeter(msgspec.Struct, frozen=True, kw_only=True):
 class MeasuredCpu(msgspec.Struct, frozen=True, kw_only=True):
     """The speeds of one CPU and how much it was interrupted.
 
-    The gaps are those between two looks at the clock, the largest in each millisecond: their maximum and
-    their 99th percentile over the milliseconds.
+    Gaps between two readings of the clock: the largest in each millisecond, and of these the maximum and the
+    99th percentile.
     """
 
     cpu: int
@@ -100,18 +99,18 @@ class MeasuredCpu(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TriadPoint(msgspec.Struct, frozen=True, kw_only=True):
-    """Memory bandwidth of so many members together, 24 bytes an element as STREAM counts."""
+    """Memory bandwidth of the given number of members together, 24 bytes an element as in STREAM."""
 
     members: int
     bytes_per_second: float | None
 
 
 class ReadPoint(msgspec.Struct, frozen=True, kw_only=True):
-    """How fast rows of the loop study's matrix are read again and again.
+    """How fast rows of the loop study's matrix are read repeatedly.
 
-    ``kind`` is the core's, None where all cores read together; ``bytes`` are all members' sets together;
-    ``rows_at_once`` is how many one call of the loop's body takes; ``pause_seconds`` are waited
-    in all between the calls that read the set once.
+    ``kind``: of the core; None if all cores read together. ``bytes``: the sets of all members together.
+    ``rows_at_once``: rows in one call of the loop's body. ``pause_seconds``: the sum of the pauses between
+    the calls that read the set once.
     """
 
     kind: str | None
@@ -123,7 +122,7 @@ class ReadPoint(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ForkJoin(msgspec.Struct, frozen=True, kw_only=True):
-    """Seconds of an empty parallel loop, hot, on one hardware thread of each core."""
+    """Seconds of an empty parallel loop, warmed up, on one hardware thread of each core."""
 
     tautochrone: float | None = None
     libgomp: float | None = None
@@ -131,21 +130,21 @@ class ForkJoin(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Dequeue(msgspec.Struct, frozen=True, kw_only=True):
-    """Seconds of a member's time for one chunk of schedule(dynamic) while all members ask for chunks."""
+    """Seconds that a member takes to get one chunk of schedule(dynamic) while all members do the same."""
 
     libgomp: float | None = None
     libomp: float | None = None
 
 
 class FutexWake(msgspec.Struct, frozen=True, kw_only=True):
-    """Seconds that the waking system call takes, and until the sleeper runs."""
+    """Seconds that the waking system call takes, and seconds until the sleeper runs."""
 
     waker: float | None = None
     wakee: float | None = None
 
 
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
-    """What was measured. ``latency_seconds`` is one way, between the CPUs of ``cpus`` in their order."""
+    """The measurements. ``latency_seconds``: one way, between the CPUs in the order of ``cpus``."""
 
     when: str
     cpus: tuple[MeasuredCpu, ...]
@@ -165,7 +164,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True):
-    """A machine as a process may use it."""
+    """A machine, and what this process may use of it."""
 
     schema: str = MACHINE_SCHEMA
     machine: str
@@ -203,31 +202,17 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
     measured: Measured | None = None
 
     def cpu(self, number: int) -> Cpu:
-        """The record of a CPU. KeyError where there is none of that number."""
+        """The record of a CPU. Raises KeyError for an unknown number."""
         for cpu in self.cpus:
             if cpu.cpu == number:
                 return cpu
         raise KeyError(number)
 
     def cores(self, kind: Kind) -> int:
-        """How many cores there are of a kind."""
+        """The number of cores of a kind."""
         return len({cpu.core for cpu in self.cpus if cpu.kind == kind.kind})
 
     def to_dict(self) -> dict[str, Any]:
-        """The record as it stands in a store and in a report: plain lists and dictionaries."""
+        """The record for stores and reports, as plain lists and dictionaries."""
         record: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(self))
         return record
-
-
-def frequency_policy(record: Mapping[str, Any]) -> str:
-    """Driver, governor, preference, turbo and profile, as far as the machine shows them; else nothing."""
-    preference = record.get("energy_performance_preference")
-    turbo, profile = record.get("turbo"), record.get("platform_profile")
-    words = [
-        record.get("frequency_driver"),
-        record.get("governor"),
-        preference and f"preference {preference}",
-        None if turbo is None else f"turbo {'on' if turbo else 'off'}",
-        profile and f"profile {profile}",
-    ]
-    return ", ".join(str(word) for word in words if word)

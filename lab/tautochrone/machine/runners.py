@@ -1,8 +1,8 @@
-"""The executables that the lab starts: where they are, what they can do, which peers are there.
+"""The executables that the laboratory starts: where they are, what they support, which are present.
 
-One executable a study and runtime under test, so that no library changes another's behaviour by being loaded
-beside it. LLVM's libomp has no executable of its own: it implements GCC's entry points, so the GCC-built
-``tauto-loop-openmp`` and ``tauto-mapreduce-openmp`` run on it when it is preloaded.
+Each study and runtime has its own executable, so that no loaded library changes the behaviour of another.
+LLVM's libomp needs no executable: it implements GCC's entry points, so the GCC-built ``tauto-loop-openmp``
+and ``tauto-mapreduce-openmp`` run on it if it is preloaded.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
@@ -25,87 +25,28 @@ RUNNERS_VARIABLE = "TAUTO_RUNNERS"
 LIBOMP_VARIABLE = "TAUTO_LIBOMP"
 COMMAND = "tauto"
 DESCRIBE_LIMIT_SECONDS = 20.0
-_OWN_FOLDER = Path(__file__).resolve().parent / "bin"
+_OWN_FOLDER = Path(__file__).resolve().parents[1] / "bin"
 
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """A runtime under test in a study: its runner, and the Debian package that brings its library."""
+    """A runtime under test in a study: its runner, and the Debian package of its library."""
 
     name: str  # the word in --peers, in rows' `library` and the key of its colour: libgomp, libomp, tbb …
     runtime: str  # the word in rows' `runtime`, and the end of the runner's name
     title: str  # for people
     package: str
-    default_schedule: str  # what a program gets that sets nothing
-    study: str = "loop"
+    default_schedule: str  # the default of a program that sets none
+    study: str
 
     @property
     def runner(self) -> str:
-        """The executable that the peer is measured with."""
+        """The executable that runs the peer."""
         return f"tauto-{self.study}-{self.runtime}"
 
 
-PEERS: tuple[Peer, ...] = (
-    Peer("serial", "serial", "the plain serial loop", "", "serial"),
-    Peer("libgomp", "openmp", "OpenMP on GCC's libgomp", "libgomp1", "pragma"),
-    Peer("libomp", "openmp", "OpenMP on LLVM's libomp", "libomp5", "pragma"),
-    Peer("tbb", "tbb", "oneTBB", "libtbb-dev", "auto"),
-    Peer("stdpar", "stdpar", "std::execution::par", "libtbb-dev", "par"),
-    Peer("openblas", "openblas", "OpenBLAS sgemv", "libopenblas-pthread-dev", "sgemv"),
-    Peer("tautochrone", "tautochrone", "tautochrone", "", "adaptive"),
-)
-PEER_BY_NAME: Mapping[str, Peer] = {peer.name: peer for peer in PEERS}
-
-
-def _reducing(name: str, default_schedule: str) -> Peer:
-    """A runtime of the loop study that has a map/reduce runner as well."""
-    return replace(PEER_BY_NAME[name], default_schedule=default_schedule, study="mapreduce")
-
-
-MAPREDUCE_PEERS: tuple[Peer, ...] = (
-    _reducing("serial", "serial"),
-    Peer("qt", "qt", "QtConcurrent", "qt6-base-dev", "unordered", "mapreduce"),
-    _reducing("tbb", "auto"),
-    _reducing("libgomp", "dynamic"),
-    _reducing("libomp", "dynamic"),
-    _reducing("stdpar", "par"),
-    Peer("async", "async", "std::async", "", "async", "mapreduce"),
-    _reducing("tautochrone", "adaptive"),
-)
-COLLECTIVE_PEERS: tuple[Peer, ...] = (
-    Peer("openmpi", "openmpi", "Open MPI", "libopenmpi-dev", "native", "collective"),
-    Peer("mpich", "mpich", "MPICH", "libmpich-dev", "native", "collective"),
-    Peer("intelmpi", "mpich", "Intel MPI", "", "native", "collective"),
-    Peer("tautochrone", "threads", "tautochrone", "", "member", "collective"),
-)
-NBODY_PEERS: tuple[Peer, ...] = (
-    Peer("serial", "serial", "one core alone", "", "serial", "nbody"),
-    Peer("libgomp", "openmp", "OpenMP on GCC's libgomp", "libgomp1", "loops-i", "nbody"),
-    Peer("libomp", "openmp", "OpenMP on LLVM's libomp", "libomp5", "loops-i", "nbody"),
-    Peer("openmpi", "openmpi", "Open MPI", "libopenmpi-dev", "auto", "nbody"),
-    Peer("mpich", "mpich", "MPICH", "libmpich-dev", "auto", "nbody"),
-    Peer("intelmpi", "mpich", "Intel MPI", "", "auto", "nbody"),
-    Peer("tautochrone", "tautochrone", "tautochrone", "", "auto", "nbody"),
-)
-POWER_JOBS: tuple[Peer, ...] = (
-    Peer("encryption", "encryption", "encryption with OpenSSL", "libssl-dev", "serial", "power"),
-    Peer("compression", "compression", "compression with zstd", "libzstd-dev", "serial", "power"),
-    Peer("physics", "physics", "two-dimensional physics", "", "serial", "power"),
-    Peer("together", "together", "two programs at once", "", "free", "power"),
-)
-"""What the power study runs: jobs in the place of peers, each on its own library."""
-
-PEERS_OF_STUDY: Mapping[str, tuple[Peer, ...]] = {
-    "loop": PEERS,
-    "mapreduce": MAPREDUCE_PEERS,
-    "collective": COLLECTIVE_PEERS,
-    "nbody": NBODY_PEERS,
-    "power": POWER_JOBS,
-}
-
-
 class Description(msgspec.Struct, frozen=True):
-    """What a runner says about itself with ``--describe``."""
+    """The output of a runner's ``--describe``."""
 
     runtime: str
     library: str | None = None
@@ -117,7 +58,7 @@ class Description(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class PeerState:
-    """A peer on this machine: either described, or absent with the reason and what to do."""
+    """A peer on this machine: described, or missing with the reason and the remedy."""
 
     peer: Peer
     description: Description | None
@@ -128,20 +69,21 @@ class PeerState:
 
     @property
     def present(self) -> bool:
-        """True where the peer can be measured."""
+        """True if the peer can be measured."""
         return self.description is not None
 
 
 def folders() -> list[Path]:
-    """Where runners are looked for, in this order."""
+    """The folders to search for runners, in order."""
     named = os.environ.get(RUNNERS_VARIABLE)
     return ([Path(named)] if named else []) + [_OWN_FOLDER]
 
 
-def find(name: str) -> Path:
-    """The path of an executable such as ``tauto-probe`` (the ``tauto-`` may be left out), or of ``tauto``.
+def find(name: str, package: str = "") -> Path:
+    """The path of an executable such as ``tauto-probe`` (``tauto-`` is optional), or of ``tauto``.
 
-    Raises TautoError, naming the folders that were searched and what to install, where there is none.
+    ``package``: the package that it is built against. Raises TautoError if it is missing, with the searched
+    folders and the package to install.
     """
     executable = name if name == COMMAND or name.startswith("tauto-") else f"tauto-{name}"
     for folder in folders():
@@ -149,26 +91,22 @@ def find(name: str) -> Path:
         if path.is_file() and os.access(path, os.X_OK):
             return path.resolve()
     searched = " and ".join(str(folder) for folder in folders())
-    raise TautoError(f"the runner {executable} was not found in {searched}", _remedy(executable))
+    raise TautoError(f"the runner {executable} was not found in {searched}", _remedy(package))
 
 
-def _remedy(executable: str) -> str:
-    peers = [peer for peers in PEERS_OF_STUDY.values() for peer in peers if peer.runner == executable]
-    packages = sorted({peer.package for peer in peers if peer.package and peer.runtime != "openmp"})
-    if packages:
-        return f"Install {' and '.join(packages)} and build again (make), or set {RUNNERS_VARIABLE}"
-    return (
-        f"Build it (make), reinstall with pip install ., or set {RUNNERS_VARIABLE} to the folder that has it"
-    )
+def _remedy(package: str) -> str:
+    if package:
+        return f"Install {package} and build again (make), or set {RUNNERS_VARIABLE}"
+    return f"Build it (make), reinstall with pip install ., or set {RUNNERS_VARIABLE} to its folder"
 
 
-def describe(name: str, preload: Path | None = None) -> Description:
-    """What a runner says about itself, read once in each process. Raises TautoError where it cannot start."""
-    return _describe(find(name), preload)
+def describe(name: str, preload: Path | None = None, package: str = "") -> Description:
+    """A runner's description, read once in each process. Raises TautoError if it cannot start."""
+    return _describe(find(name, package), preload, package)
 
 
 @cache
-def _describe(path: Path, preload: Path | None) -> Description:
+def _describe(path: Path, preload: Path | None, package: str) -> Description:
     environment = {**os.environ, **preload_environment(preload)}
     try:
         finished = subprocess.run(
@@ -189,36 +127,38 @@ def _describe(path: Path, preload: Path | None) -> Description:
             f"{path.name} could not be started: {error.strerror}", "Build it again (make)"
         ) from error
     if finished.returncode != 0:
-        said = finished.stderr.strip().splitlines() or [f"exit code {finished.returncode}"]
-        raise TautoError(f"{path.name} --describe failed: {said[-1]}", _remedy(path.name))
+        lines = finished.stderr.strip().splitlines() or [f"exit code {finished.returncode}"]
+        raise TautoError(f"{path.name} --describe failed: {lines[-1]}", _remedy(package))
     try:
         return msgspec.convert(json.loads(finished.stdout), Description)
     except (json.JSONDecodeError, msgspec.ValidationError) as error:
         raise TautoError(
-            f"{path.name} --describe did not print what the lab understands: {error}",
+            f"the output of {path.name} --describe cannot be read: {error}",
             "It may be of another version: build it again (make)",
         ) from error
 
 
 def preload_environment(library: Path | None) -> dict[str, str]:
-    """The variables with which a child loads ``library`` before all others."""
+    """The environment with which a child process loads ``library`` first."""
     return {} if library is None else {"LD_PRELOAD": str(library)}
 
 
 def find_libomp(root: Path = Path("/")) -> Path | None:
-    """LLVM's OpenMP library of the highest version, or None. ``TAUTO_LIBOMP`` names another one.
+    """LLVM's OpenMP library, the highest version or the one that ``TAUTO_LIBOMP`` names; None if missing.
 
-    Raises TautoError when ``TAUTO_LIBOMP`` names a file that is not there.
+    Raises TautoError if ``TAUTO_LIBOMP`` names a missing file.
     """
     named = os.environ.get(LIBOMP_VARIABLE)
     if named:
         if not Path(named).is_file():
-            raise TautoError(f"{LIBOMP_VARIABLE} names {named}, which is not there", "Correct it or unset it")
+            raise TautoError(
+                f"{LIBOMP_VARIABLE} names {named}, which does not exist", "Correct it or unset it"
+            )
         return Path(named).resolve()
-    found = [*root.glob("usr/lib/llvm-*/lib/libomp.so.5"), *root.glob("usr/lib/*/libomp.so.5")]
-    if not found and root == Path("/"):
-        found = list(_libraries_of_the_linker("libomp.so.5"))
-    return max(found, key=_version_of_folder).resolve() if found else None
+    libraries = [*root.glob("usr/lib/llvm-*/lib/libomp.so.5"), *root.glob("usr/lib/*/libomp.so.5")]
+    if not libraries and root == Path("/"):
+        libraries = list(_libraries_of_the_linker("libomp.so.5"))
+    return max(libraries, key=_version_of_folder).resolve() if libraries else None
 
 
 def _version_of_folder(path: Path) -> tuple[int, str]:
@@ -227,7 +167,7 @@ def _version_of_folder(path: Path) -> tuple[int, str]:
 
 
 def _libraries_of_the_linker(name: str) -> Iterator[Path]:
-    """Libraries in the dynamic linker's cache; nothing where ldconfig is missing."""
+    """Libraries in the dynamic linker's cache; none if ldconfig is missing."""
     for command in ("ldconfig", "/sbin/ldconfig"):
         try:
             listed = subprocess.run([command, "-p"], capture_output=True, text=True, timeout=10, check=False)
@@ -241,18 +181,18 @@ def _libraries_of_the_linker(name: str) -> Iterator[Path]:
 
 @dataclass(frozen=True, slots=True)
 class IntelMpi:
-    """An installation of Intel MPI: its launcher, and the library that has MPICH's binary interface."""
+    """An installation of Intel MPI: its launcher, and its library, which has MPICH's binary interface."""
 
     launcher: Path
     library: Path
 
 
 def find_intel_mpi() -> IntelMpi | None:
-    """Intel MPI by ``I_MPI_ROOT``, else by the ``mpiexec`` on the PATH; None where there is none."""
+    """Intel MPI from ``I_MPI_ROOT``, else from the ``mpiexec`` on the PATH; None if it is missing."""
     named = os.environ.get("I_MPI_ROOT")
     launchers = [Path(named) / "bin" / "mpiexec.hydra"] if named else []
     on_path = (shutil.which(name) for name in ("mpiexec.hydra", "mpiexec"))
-    launchers += [Path(found).resolve() for found in on_path if found is not None]
+    launchers += [Path(launcher).resolve() for launcher in on_path if launcher is not None]
     for launcher in launchers:
         for folder in ("lib", "lib/release"):
             library = launcher.parent.parent / folder / "libmpi.so.12"
@@ -262,32 +202,32 @@ def find_intel_mpi() -> IntelMpi | None:
 
 
 def _intel_mpi_state(peer: Peer) -> PeerState:
-    """The runner built for MPICH on Intel's library, which is preloaded: both have one binary interface."""
-    found = find_intel_mpi()
-    if found is None:
+    """The runner built for MPICH with Intel's library preloaded: both have the same binary interface."""
+    installation = find_intel_mpi()
+    if installation is None:
         return PeerState(
             peer,
             None,
-            reason="neither I_MPI_ROOT nor an mpiexec of Intel's on the PATH names an installation",
+            reason="no Intel MPI was found by I_MPI_ROOT or by an mpiexec on the PATH",
             remedy="Install Intel MPI and source its setvars.sh, then start the study again",
         )
     try:
-        description = describe(peer.runner, found.library)
+        description = describe(peer.runner, installation.library, peer.package)
     except TautoError as error:
         return PeerState(peer, None, reason=error.message, remedy=error.remedy or "")
     if description.library != peer.name:
-        reason = f"{peer.runner} ran on {description.library} when {found.library} was preloaded"
+        reason = f"{peer.runner} ran on {description.library} when {installation.library} was preloaded"
         return PeerState(peer, None, reason=reason, remedy="Correct I_MPI_ROOT or unset it")
     environment = {
-        **preload_environment(found.library),
-        "TAUTO_MPIEXEC": str(found.launcher),
+        **preload_environment(installation.library),
+        "TAUTO_MPIEXEC": str(installation.launcher),
         "I_MPI_PIN": "0",  # the runner pins its ranks itself
     }
     return PeerState(peer, description, find(peer.runner), environment)
 
 
 def peer_state(peer: Peer) -> PeerState:
-    """Whether a peer can be measured here; a missing one is an answer with a remedy, not an error."""
+    """Whether a peer can be measured here. A missing peer is not an error; its state has the remedy."""
     if peer.name == "intelmpi":
         return _intel_mpi_state(peer)
     preload: Path | None = None
@@ -298,7 +238,8 @@ def peer_state(peer: Peer) -> PeerState:
                 peer, None, reason="LLVM's libomp.so.5 is not installed", remedy=f"apt install {peer.package}"
             )
     try:
-        description = describe(peer.runner, preload)
+        # libgomp and libomp come with compilers, so a build never lacks them.
+        description = describe(peer.runner, preload, "" if peer.runtime == "openmp" else peer.package)
     except TautoError as error:
         return PeerState(peer, None, reason=error.message, remedy=error.remedy or "")
     if peer.runtime == "openmp" and description.library != peer.name:
@@ -311,24 +252,16 @@ def peer_state(peer: Peer) -> PeerState:
     return PeerState(peer, description, find(peer.runner), preload_environment(preload))
 
 
-def peer_states(names: list[str] | None = None, study: str = "loop") -> list[PeerState]:
-    """The state of the named peers of a study, or of all, in the order of :data:`PEERS_OF_STUDY`.
+def peer_states(peers: Sequence[Peer], names: Collection[str] | None = None) -> list[PeerState]:
+    """The states of the peers, or of the named ones, in order.
 
-    Raises TautoError for a name that is no peer of the study, listing those that are.
+    Raises TautoError for an unknown name, with the list of peers.
     """
-    peers = PEERS_OF_STUDY[study]
     known = [peer.name for peer in peers]
-    for name in names or []:
+    for name in names or ():
         if name not in known:
             raise TautoError(
-                f"there is no peer called {name!r} in study {study}", f"Choose from: {', '.join(known)}"
+                f"there is no peer called {name!r} in study {peers[0].study}",
+                f"Choose from: {', '.join(known)}",
             )
     return [peer_state(peer) for peer in peers if names is None or peer.name in names]
-
-
-def all_peer_states() -> list[PeerState]:
-    """The state of every peer, each once, whatever study it takes part in."""
-    every: dict[str, Peer] = {}
-    for peer in (peer for peers in PEERS_OF_STUDY.values() for peer in peers):
-        every.setdefault(peer.name, peer)
-    return [peer_state(peer) for peer in every.values()]

@@ -1,4 +1,4 @@
-"""A machine on the terminal: what it is, what may be used of it, what was measured, what to know."""
+"""A machine on the terminal: what it is, what may be used, what was measured, and advice."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from tautochrone.advice import advise
-from tautochrone.machine_record import Cpu, Machine, Measured, MeasuredCpu, frequency_policy
-from tautochrone.report import text
+from tautochrone import text
+from tautochrone.machine.advice import advise
+from tautochrone.machine.record import Cpu, Machine, Measured, MeasuredCpu
+from tautochrone.options import format_cpus
 
-MOST_CPUS_IN_ROWS = 8  # more are shown by kind
+MOST_CPUS_IN_ROWS = 8  # more CPUs are shown by kind
 _MARGIN = (0, 2, 0, 0)
 
 
 def render_table(machine: Machine, console: Console) -> None:
-    """Print the machine in human units. A column or line with nothing in it is left out."""
+    """Print the machine in human units. Empty columns and lines are left out."""
     console.print(f"[bold]{escape(machine.name)}[/]  [dim]{machine.machine}, {machine.architecture}[/]")
     console.print(_facts(machine))
     console.print(_speeds(machine))
@@ -56,7 +57,7 @@ def _facts(machine: Machine) -> Table:
     if len(machine.numa) > 1:
         memory += f", in {len(machine.numa)} nodes"
     grid.add_row("memory", memory)
-    clock = frequency_policy(machine.to_dict())
+    clock = text.frequency_policy(machine.to_dict())
     if clock:
         grid.add_row("clock", clock)
     grid.add_row("system", ", ".join(filter(None, (f"Linux {machine.kernel}", _wrapping(machine)))))
@@ -65,7 +66,7 @@ def _facts(machine: Machine) -> Table:
 
 def _usable(machine: Machine) -> str:
     members = text.count(machine.usable_members, "thread")
-    words = f"{members} on CPUs {text.cpu_list(machine.allowed_cpus)}"
+    words = f"{members} on CPUs {format_cpus(machine.allowed_cpus)}"
     if machine.quota_cpus is not None:
         words += f"; quota {machine.quota_cpus:g} CPUs ({machine.quota_source})"
     return words
@@ -99,7 +100,7 @@ _COLUMNS: tuple[_Column, ...] = (
 
 
 def _speeds(machine: Machine) -> Table:
-    """One row a CPU on small machines, else one a kind."""
+    """One row for each CPU on small machines, else one for each kind."""
     measured = machine.measured.cpus if machine.measured else ()
     by_cpu = len(machine.cpus) <= MOST_CPUS_IN_ROWS
     groups = [[cpu] for cpu in machine.cpus]
@@ -108,8 +109,8 @@ def _speeds(machine: Machine) -> Table:
     rows = []
     for group in groups:
         numbers = {cpu.cpu for cpu in group}
-        name = text.cpu_list(numbers) + ("" if any(cpu.allowed for cpu in group) else " (not allowed)")
-        figures = _figures([one for one in measured if one.cpu in numbers])
+        name = format_cpus(numbers) + ("" if any(cpu.allowed for cpu in group) else " (not allowed)")
+        figures = _figures([cpu for cpu in measured if cpu.cpu in numbers])
         rows.append([name, group[0].kind, *_sizes(group), *figures])
     headings = [
         "CPU" if by_cpu else "CPUs",
@@ -118,7 +119,7 @@ def _speeds(machine: Machine) -> Table:
         *_SIZES,
         *(name for name, _, _ in _COLUMNS),
     ]
-    # With figures there is no room for caches, which stand above.
+    # With measurements there is no room for caches; they are listed above.
     hidden = set(_SIZES) if measured else set()
     if len(machine.kinds) == 1:
         hidden.add("kind")
@@ -151,13 +152,13 @@ def _sizes(cpus: Sequence[Cpu]) -> tuple[str, ...]:
 
 
 def _figures(rows: Sequence[MeasuredCpu]) -> list[str]:
-    """Medians over the rows; of the longest stop the longest."""
-    found = []
+    """Medians over the rows; for the longest stop, the maximum."""
+    figures = []
     for heading, read, unit in _COLUMNS:
         values = [value for row in rows if (value := read(row)) is not None]
         pick = max if heading == "longest stop" else statistics.median
-        found.append(text.quantity(pick(values), unit) if values else "")
-    return found
+        figures.append(text.quantity(pick(values), unit) if values else "")
+    return figures
 
 
 def _costs(measured: Measured) -> Table:

@@ -1,7 +1,7 @@
-"""What measured reads say of the caches: how fast each level is, and what part of a set it still holds.
+"""The caches, from measured reads: how fast each level is, and how much of a set it still holds.
 
-A set that is read again and again comes partly out of one level and partly out of the next. Where the rates
-of both are known, the time of a byte says which part it is: t = h t_near + (1 - h) t_far.
+A set that is read repeatedly comes partly from one level and partly from the next. If both rates are known,
+the time per byte gives the share h of the nearer level: t = h t_near + (1 - h) t_far.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-_PLATEAU = 4  # times the L2 cache: a set that it keeps nothing of, and the last level all
+_PLATEAU = 4  # times the L2 cache: none of the set is in it, all of it in the last-level cache
 _TURNS = 40
 _CLEARLY_LESS = 0.95
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """How fast a level and the next are, in bytes a second, and which share of a set is found in it."""
+    """How fast a level and the next one are, in bytes a second, and the share of a set that it holds."""
 
     near: float
     far: float
@@ -28,11 +28,11 @@ class Level:
     rates: tuple[float, ...] = ()  # of those sets, in bytes a second
 
     def at(self, size: float) -> float:
-        """The share that is found of a set, on a straight line between the neighbours."""
+        """The share of a set that the level holds, interpolated linearly."""
         return _interpolated(self.set_bytes, self.shares, size)
 
     def size_of(self, held: float) -> float:
-        """The smallest set of which no more than this share is found; the largest measured where more is."""
+        """The smallest set of which at most this share is held; else the largest measured set."""
         for (low, first), (high, last) in itertools.pairwise(zip(self.set_bytes, self.shares, strict=True)):
             if last <= held < first:
                 return low + (high - low) * (first - held) / (first - last)
@@ -43,7 +43,7 @@ class Level:
         return size / _interpolated(self.set_bytes, self.rates, size)
 
     def among_others(self, foreign: float) -> Level:
-        """The same by all that comes into the level between two times: the set, and what others bring."""
+        """The level with other guests: between two reads they bring ``foreign`` bytes a second into it."""
         sizes = tuple(size + foreign * self.seconds(size) for size in self.set_bytes)
         return Level(self.near, self.far, sizes, self.shares, self.rates)
 
@@ -57,7 +57,7 @@ class Reads:
 
     @classmethod
     def of(cls, set_bytes: Sequence[float], rates: Sequence[float]) -> Reads:
-        """A larger set is never faster: what a disturbance made slow is taken from beyond it."""
+        """The points, ascending. A disturbed (slower) point gets the rate of the next larger one."""
         pairs = sorted(zip(set_bytes, rates, strict=True))
         smooth: list[float] = []
         fastest = 0.0
@@ -67,7 +67,7 @@ class Reads:
         return cls(tuple(size for size, _ in pairs), tuple(reversed(smooth)))
 
     def at(self, size: float) -> float:
-        """The rate at a set, on a straight line between the neighbours."""
+        """The rate for a set of this size, interpolated linearly."""
         return _interpolated(self.set_bytes, self.rates, size)
 
 
@@ -82,14 +82,14 @@ def _interpolated(places: Sequence[float], values: Sequence[float], at: float) -
 
 
 def share(rate: float, near: float, far: float) -> float:
-    """The part of the bytes that comes at `near` where the rest comes at `far`: 1 / rate is their mean."""
+    """The share of bytes read at rate `near`, the rest at `far`: 1 / rate is the mean of their inverses."""
     if near <= far:
         return 1.0
     return min(1.0, max(0.0, (1 / rate - 1 / far) / (1 / near - 1 / far)))
 
 
 def private_level(reads: Reads, l2_bytes: float, last_level_bytes: float) -> Level:
-    """The L2 cache of one core, from what it alone reads."""
+    """The L2 cache of one core, from the reads of that core alone."""
     near = reads.rates[0]
     far = reads.at(min(_PLATEAU * l2_bytes, max(last_level_bytes / 2, 2 * l2_bytes)))
     sizes = [size for size in reads.set_bytes if size <= _PLATEAU * l2_bytes]
@@ -98,25 +98,25 @@ def private_level(reads: Reads, l2_bytes: float, last_level_bytes: float) -> Lev
 
 @dataclass(frozen=True, slots=True)
 class Core:
-    """How fast one core alone reads from the last level and from memory, and how many there are of it."""
+    """How fast one core alone reads from the last-level cache and from memory; ``count`` such cores."""
 
     near: float
     far: float
     count: int = 1
 
     def rate(self, held: float) -> float:
-        """Bytes a second where this part of them is found in the last level, one after the other."""
+        """Bytes a second if the last-level cache holds this share of them."""
         seconds = held / self.near + (1 - held) / self.far
         return 1 / seconds if seconds else math.inf
 
 
 def shared_level(reads: Reads, private_bytes: float, cores: Sequence[Core]) -> Level:
-    """All caches together before memory, from what all cores read together.
+    """All caches before memory as one level, from the reads of all cores together.
 
-    Together they are as fast as each of them alone lets them, the last level's port and the memory bus; which
-    part of a set is held is what makes them as fast as they were. Memory is never seen alone: even of the
-    largest set some is still there. What is, follows from the largest set with random replacement,
-    h = exp(-(1 - h) set / capacity), and the capacity from the others.
+    Their rate is limited by each core alone, by the port of the last-level cache and by the memory bus. The
+    share of the set that is held follows from the measured rate. Memory alone is never measured, because part
+    of even the largest set is still cached. That part follows from random replacement, h = exp(-(1 - h) set /
+    capacity); the other sets give the capacity.
     """
     near = reads.at(_PLATEAU * private_bytes)
     pairs = [
@@ -138,13 +138,13 @@ def shared_level(reads: Reads, private_bytes: float, cores: Sequence[Core]) -> L
 
 
 def _held(rate: float, near: float, far: float, cores: Sequence[Core]) -> float:
-    """The share of their bytes that the last level must hold for all cores to read as fast as they do."""
+    """The share that the last-level cache must hold for all cores to reach the measured rate."""
     if rate >= 0.999 * near:
         return 1.0
     low, high = 0.0, 1.0
     for _ in range(50):
         middle = (low + high) / 2
-        too_slow = sum(one.count * one.rate(middle) for one in cores) < rate
+        too_slow = sum(core.count * core.rate(middle) for core in cores) < rate
         low, high = (middle, high) if too_slow else (low, middle)
     return max(high, 1 - far / rate)
 
@@ -152,27 +152,27 @@ def _held(rate: float, near: float, far: float, cores: Sequence[Core]) -> float:
 def foreign_rate(
     whole: Level, size: float, reads: Reads, memory: float, pauses: Sequence[tuple[float, float]]
 ) -> float:
-    """Bytes a second that others bring into the last level, from one core's reads with pauses.
+    """Bytes a second that other guests bring into the last-level cache, from one core's reads with pauses.
 
-    ``pauses`` are seconds in which the core waited while it read a set of ``size`` bytes once, and its rate
-    while it read; ``reads`` and ``memory`` are that core's rates without a pause, and from memory. As much
-    was lost as would be of a larger set that is read without pauses: what made it larger came from others.
+    ``pauses``: the seconds that the core waited while it read a set of ``size`` bytes once, and its rate
+    while it read. ``reads`` and ``memory``: the core's rates without pauses, and from memory. The loss is
+    compared with that of a larger set read without pauses; the difference in size came from other guests.
     """
     whole_held, at_once = whole.at(size), reads.at(size)
-    found: list[float] = []
+    rates: list[float] = []
     for pause, rate in pauses:
         kept = share(rate, at_once, memory)
         alike = whole.size_of(kept * whole_held)
         seconds = pause + size / at_once - whole.seconds(alike)
         if seconds > pause / 4:
-            found.append(max(0.0, alike - size) / seconds if kept < _CLEARLY_LESS else 0.0)
-    return statistics.median(found) if found else 0.0
+            rates.append(max(0.0, alike - size) / seconds if kept < _CLEARLY_LESS else 0.0)
+    return statistics.median(rates) if rates else 0.0
 
 
 def _capacity(points: Sequence[tuple[float, float]]) -> float | None:
-    """The median of the capacities that sets which are partly held point to."""
-    found = sorted(-(1 - held) * size / math.log(held) for size, held in points if 0.05 < held < 0.95)
-    return found[len(found) // 2] if found else None
+    """The median of the capacities that follow from the partly held sets."""
+    capacities = [-(1 - held) * size / math.log(held) for size, held in points if 0.05 < held < 0.95]
+    return statistics.median_high(capacities) if capacities else None
 
 
 def retained(set_bytes: float, capacity_bytes: float) -> float:

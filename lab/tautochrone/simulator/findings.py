@@ -1,13 +1,14 @@
-"""What `tauto simulate` hands to the report: charts described by their axes, and the rows behind them."""
+"""The findings of `tauto simulate` for the report: charts described by their axes, and their rows."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import ClassVar
 
 import msgspec
 
-from tautochrone.report.analysis_types import Analysis
-from tautochrone.report.tables import Record
+from tautochrone.report.analysis import Analysis
+from tautochrone.report.parts import Record
 
 
 class Axis(msgspec.Struct, frozen=True, kw_only=True):
@@ -16,7 +17,7 @@ class Axis(msgspec.Struct, frozen=True, kw_only=True):
     field: str
     title: str
     logarithmic: bool = False
-    seconds: bool = False  # ticks read 10 µs and not 0.00001
+    seconds: bool = False  # ticks read 10 µs instead of 0.00001
     percent: bool = False
 
 
@@ -28,12 +29,12 @@ class LineChart(msgspec.Struct, frozen=True, kw_only=True):
     explanation: str
     x: Axis
     y: Axis
-    records: tuple[Record, ...]  # x, y, runtime, text; situation, where there are several
-    beside: tuple[Record, ...] = ()  # the same, dashed: what was simulated of what `records` measured
+    records: tuple[Record, ...]  # x, y, runtime, text; situation if there are several
+    beside: tuple[Record, ...] = ()  # dashed: the simulated values, where `records` are measured
 
 
 class ErrorLine(msgspec.Struct, frozen=True, kw_only=True):
-    """How far the predictions for a runtime's schedule are off."""
+    """The error of the predictions for a runtime's schedule."""
 
     runtime: str
     schedule: str
@@ -62,22 +63,24 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True):
     records: tuple[Record, ...]  # member, what, begin, end (seconds), watts, joules
     members: tuple[str, ...]
     accounts: tuple[Account, ...] = ()
-    rest_joules: float = 0.0  # of all that is no member: caches, memory, platform, cores not used
+    rest_joules: float = 0.0  # of everything but the members: caches, memory, platform, unused cores
     joules: float = 0.0  # of the whole machine
 
 
 class SimulatedAnalysis(Analysis, frozen=True, kw_only=True):
     """The findings of one simulated study."""
 
+    PAGE: ClassVar[str] = "tautochrone.simulator.page"
+
     study: str
     machine_name: str
     method: str = (
-        "with the schedules that real threads run and models of the other libraries; in each run time, work "
-        "and energy were checked to add up"
+        "with the scheduling code of real threads and models of the other libraries; the times, the work and "
+        "the energies of every run were checked to add up"
     )
     charts: tuple[LineChart, ...] = ()
-    rows: tuple[Record, ...] = ()  # of the table; else those of the first chart
+    rows: tuple[Record, ...] = ()  # of the table; by default those of the first chart
     timelines: tuple[Timeline, ...] = ()
     facts: Mapping[str, str] = {}
-    situations: tuple[Mapping[str, float], ...] = ({},)  # the states of the machine: CPU → times slower
+    situations: tuple[Mapping[str, float], ...] = ({},)  # the states of the machine: CPU → slowdown factor
     errors: tuple[ErrorLine, ...] = ()

@@ -1,22 +1,24 @@
-"""The machine of a measured study as the simulator takes it: from the record that its probe wrote."""
+"""The machine of a measured study for the simulator, from the record that its probe wrote."""
 
 from __future__ import annotations
 
+import copy
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from tautochrone import machine_file
 from tautochrone.errors import TautoError
-from tautochrone.machine_record import Machine as MachineRecord
+from tautochrone.machine import file
+from tautochrone.machine.record import Machine as MachineRecord
+from tautochrone.machine.schema import KIND, Tables
 from tautochrone.simulator import machines
 from tautochrone.simulator.machines import Machine
 
 SLOWED = "slow"
-# A turn of the thief behind `tauto emulate` where nobody says: it makes none shorter
-# (runners/emulate_thief.hpp).
+# The shortest turn of the slowing thread of `tauto emulate` (emulator/thief.hpp), for studies that do not
+# record theirs.
 _TURN_SECONDS = 50e-6
 
 
@@ -26,23 +28,23 @@ def measured_machine(record: Mapping[str, Any]) -> Machine:
     Raises TautoError for a record without the probes' figures.
     """
     try:
-        found = msgspec.convert({**record, "emulated": None}, MachineRecord)
+        machine = msgspec.convert({**record, "emulated": None}, MachineRecord)
     except msgspec.ValidationError as error:
         raise TautoError(
             f"the machine's record cannot be read: {error}", "Measure the study again with this version"
         ) from None
-    return machines.read(machine_file.export_toml(found), "the machine of the study")
+    return machines.read(file.export_toml(machine), "the machine of the study")
 
 
 def typical_record(records: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """The first record with the medians of what it and the later ones measured.
+    """The first record, with the medians of all records' measurements.
 
-    Records that read other sets than the first, or measured nothing, are left out.
+    Records that measured nothing, or read other sets than the first, are left out.
     """
     first = records[0]
     if not first.get("measured"):
         return first
-    alike = [one["measured"] for one in records if _sets(one) == _sets(first)]
+    alike = [record["measured"] for record in records if _sets(record) == _sets(first)]
     return {**first, "measured": _typical(alike)}
 
 
@@ -55,7 +57,7 @@ def _sets(record: Mapping[str, Any]) -> list[tuple[object, ...]] | None:
 
 
 def _typical(values: Sequence[Any]) -> Any:
-    """Medians of numbers at the same place; anything else is the first's."""
+    """Medians of the numbers at each place; anything else is from the first value."""
     first = values[0]
     if isinstance(first, Mapping):
         return {
@@ -74,15 +76,14 @@ def _typical(values: Sequence[Any]) -> Any:
 def with_slow_cores(
     machine: Machine, emulated: Mapping[str, float], turns: Mapping[str, float] | None = None
 ) -> Machine:
-    """A copy in which each slowed CPU's core is of a kind of its own, ``slow``.
+    """A copy in which the core of each slowed CPU is a kind of its own, ``slow``.
 
-    Such a core does everything as fast as its neighbours, but only for 1 / factor of the time: it runs in
-    windows, one in each of its ``turns`` (seconds by CPU), and all its rates are, over some, divided by the
-    factor.
+    The core runs at full speed for 1 / factor of the time: one window in each of its ``turns`` (seconds by
+    CPU). Its mean rates are divided by the factor.
     """
-    changed = machines.change(machine, [])
+    kinds = copy.deepcopy(machine.written[KIND])
     for position, (cpu, factor) in enumerate(sorted(emulated.items())):
-        kind = _kind_of(changed, int(cpu))
+        kind = _kind_of(kinds, int(cpu))
         kind["cores"] -= 1
         slow = {
             **kind,
@@ -92,31 +93,31 @@ def with_slow_cores(
             "stolen_turn_seconds": (turns or {}).get(cpu, _TURN_SECONDS),
             "stolen_share": 1 - 1 / factor,
         }
-        kind["cpus"] = [one for one in kind["cpus"] if one != int(cpu)]
+        kind["cpus"] = [other for other in kind["cpus"] if other != int(cpu)]
         for lists in (kind, slow):
             lists.pop("cpu_relative_speed", None)
             lists.pop("measured_cpus", None)
-        changed["kind"] = [one for one in changed["kind"] if one["cores"] > 0] + [slow]
-    return changed
+        kinds = [kind for kind in kinds if kind["cores"] > 0] + [slow]
+    return machines.machine_of({**machine.written, KIND: kinds})
 
 
-def _kind_of(machine: Machine, cpu: int) -> dict[str, Any]:
-    for kind in machine["kind"]:
+def _kind_of(kinds: Sequence[Tables], cpu: int) -> Tables:
+    for kind in kinds:
         if cpu in kind["cpus"]:
-            found: dict[str, Any] = kind
-            return found
-    raise TautoError(f"the study slowed CPU {cpu}, which its machine's record does not have", "Measure again")
+            return kind
+    raise TautoError(
+        f"the study slowed CPU {cpu}, which is missing from its machine's record", "Measure again"
+    )
 
 
-def placement_of(machine: Machine, cpus: list[int]) -> str | None:
-    """The simulator's name for a list of CPUs; None where it has none for them."""
-    kinds = {kind["kind"]: [cpu for cpu in kind["cpus"] if cpu in cpus] for kind in machine["kind"]}
-    used = [name for name, own in kinds.items() if own]
-    cores = {kind["kind"]: kind["cores"] for kind in machine["kind"]}
-    if all(len(kinds[name]) == count for name, count in cores.items()):
+def placement_of(machine: Machine, cpus: Collection[int]) -> str | None:
+    """The simulator's name for a list of CPUs; None if it has no name for them."""
+    chosen = {kind.kind: len(set(kind.cpus) & set(cpus)) for kind in machine.kind}
+    used = [kind for kind in machine.kind if chosen[kind.kind]]
+    if all(chosen[kind.kind] == kind.cores for kind in machine.kind):
         return "cores"
-    if len(used) == 1 and len(kinds[used[0]]) <= cores[used[0]]:
-        return f"{used[0]}:{len(kinds[used[0]])}"
-    if sum(map(len, kinds.values())) == sum(len(kind["cpus"]) for kind in machine["kind"]):
+    if len(used) == 1 and chosen[used[0].kind] <= used[0].cores:
+        return f"{used[0].kind}:{chosen[used[0].kind]}"
+    if sum(chosen.values()) == sum(len(kind.cpus) for kind in machine.kind):
         return "all"
     return None

@@ -7,26 +7,25 @@ from typing import Any
 
 import altair as alt
 
+from tautochrone.report.charts import Chart, page_parts, single_view
 from tautochrone.report.drawing import (
     TIME_LABEL,
     Layers,
     color,
     decade_ticks,
-    finished,
+    layered,
     line_with_points,
     numbers,
     padded,
-    parameters,
     shown,
+    tips,
 )
-from tautochrone.report.figure import Figure, View, legend, views
 from tautochrone.report.palette import styles
-from tautochrone.report.parts import Column, Filter, Parts
-from tautochrone.report.simulated.analysis_types import Axis, LineChart, SimulatedAnalysis, Timeline
-from tautochrone.report.tables import Record
+from tautochrone.report.parts import Column, Filter, Parts, Record
+from tautochrone.simulator.findings import Axis, LineChart, SimulatedAnalysis, Timeline
 
 _HEIGHT = 300
-# What a member does: the house's colours for work, its warning colour, and paper.
+# What a member does: the colour of work in all charts, the warning colour, and grey.
 _ACTIVITIES = {"working": "#228833", "waiting": "#d1420a", "idle": "#a4abb6"}
 
 COLUMNS: tuple[Column, ...] = (
@@ -41,58 +40,48 @@ COLUMNS: tuple[Column, ...] = (
 
 def parts(analysis: SimulatedAnalysis) -> Parts:
     """Tables, charts and figures from the analysis."""
-    tables: dict[str, Sequence[Record]] = {}
-    charts: dict[str, dict[str, Any]] = {}
-    figures: list[Figure] = []
-    names: set[str] = set()
-    for chart in analysis.charts:
-        records = [{"situation": 0, **record} for record in chart.records]
-        names |= {str(record["runtime"]) for record in records}
-        tables[chart.name] = records
-        beside = [{"situation": 0, **record} for record in chart.beside]
-        if beside:
-            tables[f"{chart.name}-simulated"] = beside
-        charts[chart.name] = finished(_lines(chart, records, beside))
-        figures.append(
-            Figure(
-                name=chart.name,
-                heading=chart.heading,
-                explanation=chart.explanation,
-                views=views(records, analysis.situations, f"{chart.y.title} against {chart.x.title}"),
-                legend=legend(records),
-                line_legend=[("dashed", "simulated")] if chart.beside else [],
-            )
-        )
-    for timeline in analysis.timelines:
-        tables[timeline.name] = [{"situation": 0, **record} for record in timeline.records]
-        charts[timeline.name] = finished(_slices(timeline))
-        figures.append(
-            Figure(
-                name=timeline.name,
-                heading=timeline.heading,
-                explanation=timeline.explanation,
-                views=[View("", {"situation": 0}, "What each member did over time, simulated")],
-                legend=[],
-            )
-        )
     rows = analysis.rows or [record for chart in analysis.charts[:1] for record in chart.records]
-    return Parts(
-        template="simulated.html.j2",
-        tables=tables,
-        charts=charts,
-        figures=figures,
+    names = sorted({str(record["runtime"]) for chart in analysis.charts for record in chart.records})
+    return page_parts(
+        "simulated.html.j2",
+        [*map(_line_chart, analysis.charts), *map(_timeline_chart, analysis.timelines)],
         situations=[dict(state) for state in analysis.situations],
-        runtimes=sorted(names),
+        runtimes=names,
         configurations=[_configuration(record) for record in rows],
         columns=COLUMNS,
-        filters=[Filter("runtime", "What", [(name, name) for name in sorted(names)])],
-        more={
-            "facts": list(analysis.facts.items()),
-            "machine_name": analysis.machine_name,
-            "method": analysis.method,
-            "errors": analysis.errors,
-            "timelines": {timeline.name: timeline for timeline in analysis.timelines},
-        },
+        filters=[Filter("runtime", "What", [(name, name) for name in names])],
+        facts=list(analysis.facts.items()),
+        machine_name=analysis.machine_name,
+        method=analysis.method,
+        errors=analysis.errors,
+        timelines={timeline.name: timeline for timeline in analysis.timelines},
+    )
+
+
+def _line_chart(chart: LineChart) -> Chart:
+    records = [{"situation": 0, **record} for record in chart.records]
+    simulated = [{"situation": 0, **record} for record in chart.beside]
+    return Chart(
+        name=chart.name,
+        records=records,
+        beside={f"{chart.name}-simulated": simulated} if simulated else {},
+        draw=lambda _: _lines(chart, records, simulated),
+        heading=chart.heading,
+        explanation=chart.explanation,
+        shows=f"{chart.y.title} against {chart.x.title}",
+        line_legend=[("dashed", "simulated")] if simulated else [],
+    )
+
+
+def _timeline_chart(timeline: Timeline) -> Chart:
+    return Chart(
+        name=timeline.name,
+        records=[{"situation": 0, **record} for record in timeline.records],
+        draw=lambda _: _slices(timeline),
+        heading=timeline.heading,
+        explanation=timeline.explanation,
+        views=single_view("What each member did over time, simulated"),
+        has_legend=False,
     )
 
 
@@ -118,19 +107,17 @@ def _encoded(channel: type[alt.X] | type[alt.Y], axis: Axis, records: Sequence[R
 
 def _lines(chart: LineChart, records: Sequence[Record], beside: Sequence[Record]) -> Layers:
     look = styles({str(record["runtime"]) for record in records})
-    tooltip = [
-        alt.Tooltip("runtime:N", title="what"),
-        alt.Tooltip(f"{chart.x.field}:Q", title=chart.x.title),
-        alt.Tooltip(f"{chart.y.field}:Q", title=chart.y.title, format=".4~g"),
-    ]
-    here = shown(chart.name).transform_filter(f"isValid(datum.{chart.y.field})")
+    tooltip = tips(
+        "runtime:N what", f"{chart.x.field}:Q {chart.x.title}", f"{chart.y.field}:Q,.4~g {chart.y.title}"
+    )
+    drawn = shown(chart.name).transform_filter(f"isValid(datum.{chart.y.field})")
     everything = [*records, *beside]
     x, y = _encoded(alt.X, chart.x, everything), _encoded(alt.Y, chart.y, everything)
-    layers = line_with_points(here, look, x, y, tooltip)
+    layers = line_with_points(drawn, look, x, y, tooltip)
     if beside:
         dashed = shown(f"{chart.name}-simulated").mark_line(strokeDash=[6, 4], strokeWidth=1.6)
         layers.append(dashed.encode(x=x, y=y, color=color(look), detail="runtime:N", tooltip=tooltip))
-    return alt.layer(*layers).properties(height=_HEIGHT).add_params(*parameters())
+    return layered(*layers, height=_HEIGHT)
 
 
 def _slices(timeline: Timeline) -> Layers:
@@ -153,4 +140,4 @@ def _slices(timeline: Timeline) -> Layers:
         ],
     )
     height = max(120, 14 * len(timeline.members))
-    return alt.layer(chart).properties(height=height).add_params(*parameters())
+    return layered(chart, height=height)

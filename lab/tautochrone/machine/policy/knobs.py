@@ -1,32 +1,32 @@
-"""What a machine lets one set, and the policies that can be made of it."""
+"""The frequency settings of a machine, and the policies made from them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tautochrone.energy.tree import Tree
+from tautochrone.energy.meter import Tree
 
 _CPUS = "/sys/devices/system/cpu"
 _PROFILE = "/sys/firmware/acpi/platform_profile"
 _NO_TURBO = f"{_CPUS}/intel_pstate/no_turbo"
 _BOOST = f"{_CPUS}/cpufreq/boost"
-_NOT_FOR_MEASURING = ("userspace",)  # needs a clock to be set by hand
+_NOT_FOR_MEASURING = ("userspace",)  # the user must set the clock
 
 GOVERNOR, PREFERENCE, TURBO, PROFILE = "governor", "preference", "turbo", "profile"
 _FILES = {GOVERNOR: "scaling_governor", PREFERENCE: "energy_performance_preference"}
 _CHOICES = {GOVERNOR: "scaling_available_governors", PREFERENCE: "energy_performance_available_preferences"}
-# A profile moves the preference, and under `performance` no preference may be written: this order works both
-# for setting and for putting back.
+# A profile changes the preference, and under the governor `performance` no preference can be written. This
+# order works for setting and for restoring.
 ORDER = (PROFILE, TURBO, GOVERNOR, PREFERENCE)
 
 Writes = list[tuple[str, str]]
-"""Files with what to write into them, in order."""
+"""Files and the text to write into them, in order."""
 
 
 @dataclass(frozen=True)
 class Policy:
-    """A name, and for each knob that it turns the value; none: the machine as it is."""
+    """A name, and the value of each knob that it changes; without values, the unmodified machine."""
 
     name: str
     values: Mapping[str, str]
@@ -43,30 +43,30 @@ class Knobs:
         ]
 
     def files(self, knob: str) -> list[str]:
-        """The files of a knob; one for each CPU where CPUs have their own."""
+        """The files of a knob; one for each CPU if CPUs have their own."""
         if knob in _FILES:
-            found = [f"{folder}/{_FILES[knob]}" for folder in self._folders]
+            paths = [f"{folder}/{_FILES[knob]}" for folder in self._folders]
         elif knob == TURBO:
-            found = [_NO_TURBO if self.tree.exists(_NO_TURBO) else _BOOST]
+            paths = [_NO_TURBO if self.tree.exists(_NO_TURBO) else _BOOST]
         else:
-            found = [_PROFILE]
-        return [path for path in found if self.tree.exists(path)]
+            paths = [_PROFILE]
+        return [path for path in paths if self.tree.exists(path)]
 
     def choices(self, knob: str) -> list[str]:
         """The values that a knob may have on every CPU."""
         if knob in _CHOICES:
             lists = [(self.tree.text(f"{folder}/{_CHOICES[knob]}") or "").split() for folder in self._folders]
-            return [one for one in lists[0] if all(one in other for other in lists)] if lists else []
+            return [value for value in lists[0] if all(value in other for other in lists)] if lists else []
         if knob == TURBO:
             return ["on", "off"] if self.files(TURBO) else []
         return (self.tree.text(f"{_PROFILE}_choices") or "").split()
 
     def now(self) -> dict[str, str | None]:
-        """The value of each knob; several are joined by "/" where CPUs differ, None where there is none."""
+        """The value of each knob; joined by "/" if CPUs differ, None if the machine has no such knob."""
         return {knob: self._value(knob) for knob in ORDER}
 
     def policies(self) -> list[Policy]:
-        """The machine as it is, and every single step away from it that the machine has."""
+        """The unmodified machine, and every policy that differs from it in one setting."""
         return [
             Policy("as-it-is", {}),
             *self._steps(GOVERNOR, _NOT_FOR_MEASURING),
@@ -76,7 +76,7 @@ class Knobs:
         ]
 
     def writes(self, policy: Policy) -> Writes:
-        """What to write where for a policy."""
+        """The files to write for a policy."""
         return [
             (path, _raw(path, policy.values[knob]))
             for knob in ORDER
@@ -85,9 +85,9 @@ class Knobs:
         ]
 
     def originals(self, policies: Iterable[Policy]) -> Writes:
-        """What to write back after these policies: the files that they may move, as they are now.
+        """The present values of the files that these policies may change.
 
-        A profile and a governor move the preference, so that is always among them.
+        A profile and a governor change the preference, so it is always included.
         """
         turned = {knob for policy in policies for knob in policy.values}
         if turned:
@@ -100,22 +100,26 @@ class Knobs:
         ]
 
     def differing(self, originals: Sequence[tuple[str, str]]) -> list[str]:
-        """The files that do not hold what they held."""
+        """The files that do not have their original values."""
         return [path for path, value in originals if self.tree.text(path) != value]
 
     def _steps(self, knob: str, without: Sequence[str] = ()) -> list[Policy]:
-        """A policy for each other value of one knob."""
+        """A policy for each other value of a knob."""
         now = self._value(knob)
-        others = [one for one in self.choices(knob) if one not in (now, *without)]
+        others = [value for value in self.choices(knob) if value not in (now, *without)]
         return [Policy(f"{knob}-{value}", {knob: value}) for value in others]
 
     def _preferences(self) -> list[Policy]:
-        """The preferences; where the governor is performance, which refuses them, with another governor."""
+        """The preferences. The governor performance refuses them, so they are combined with another one."""
         steps = self._steps(PREFERENCE, ("default",))
         if self._value(GOVERNOR) != "performance":
             return steps
-        dynamic = [one for one in self.choices(GOVERNOR) if one != "performance"][:1]
-        return [Policy(one.name, {GOVERNOR: governor, **one.values}) for governor in dynamic for one in steps]
+        dynamic = [governor for governor in self.choices(GOVERNOR) if governor != "performance"][:1]
+        return [
+            Policy(policy.name, {GOVERNOR: governor, **policy.values})
+            for governor in dynamic
+            for policy in steps
+        ]
 
     def _value(self, knob: str) -> str | None:
         values = [_word(path, self.tree.text(path) or "") for path in self.files(knob)]

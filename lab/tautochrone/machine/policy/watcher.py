@@ -1,8 +1,8 @@
-"""A small process that puts the frequency policy back when the one that changed it ends, however it ends.
+"""A small process that restores the frequency policy when the process that changed it ends.
 
-It is told what stood where before the first change, and then waits for the end of its input: that comes when
-the other process lets go, and also when that is killed. It has a session of its own and ignores the signals
-that end a group of processes. It knows nothing of the package around it.
+It reads the original values and waits for the end of its input, which comes when the other process closes the
+pipe or is killed. It has its own session and ignores the signals that end a process group. It imports nothing
+of the package.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 import signal
 import sys
 
-# Imported rather than run as a script: the folder of a script comes first in its path.
+# Imported and not run as a script, because the folder of a script comes first in its path.
 COMMAND = (
     *(sys.executable, "-I", "-S", "-c"),
     "import sys; sys.path.append(sys.argv[1]); import watcher; watcher.main()",
@@ -23,9 +23,9 @@ _IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal
 
 
 def restore(originals: list[tuple[str, str]]) -> list[str]:
-    """Write everything back, twice: what one file refuses at first may be taken once another one is back.
+    """Write everything back, twice: a file may accept its value only after another one is restored.
 
-    Returns what could not be written, a line each.
+    Returns a line for each file that could not be written.
     """
     refused: list[str] = []
     for _ in range(2):
@@ -42,9 +42,9 @@ def restore(originals: list[tuple[str, str]]) -> list[str]:
 
 
 def main() -> None:
-    """Read the originals, one JSON line; wait for the end of the input; put them back and say so."""
-    for one in _IGNORED:
-        signal.signal(one, signal.SIG_IGN)
+    """Read the originals (one JSON line), wait for the end of the input, put them back and report it."""
+    for number in _IGNORED:
+        signal.signal(number, signal.SIG_IGN)
     originals = [(path, value) for path, value in json.loads(sys.stdin.readline())]
     _say({"said": READY})
     while sys.stdin.read(1 << 12):
@@ -55,7 +55,7 @@ def main() -> None:
 def _say(answer: dict[str, object]) -> None:
     try:
         print(json.dumps(answer), flush=True)
-    except OSError:  # nobody listens any more
+    except OSError:  # the other process has ended
         os._exit(0)
 
 

@@ -1,5 +1,5 @@
-"""MPI runners themselves on a simulated machine: SimGrid's SMPI under them, a machine file in front.
+"""The real MPI runners on a simulated machine, under SimGrid's SMPI.
 
-``platform`` the machine as SimGrid takes it · ``running`` one run under smpirun, and many · ``sweeping`` what
-all studies ask, store and print · ``nbody``, ``collectives`` the studies in charts and sentences.
+``platform``: the machine for SimGrid · ``running``: runs under smpirun · ``sweeping``: what all studies
+share. Charts and sentences are in each study's folder.
 """

@@ -1,31 +1,42 @@
-"""What every study under SMPI does: check what is asked, run it, store the rows, write the report."""
+"""Steps of every study under SMPI: check the request, run it, store the rows, write the report."""
 
 from __future__ import annotations
 
-import json as json_module
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from rich.console import Console
 
-from tautochrone import report
 from tautochrone.errors import TautoError
-from tautochrone.report.analysis_types import NotMeasured
-from tautochrone.report.simulated.analysis_types import SimulatedAnalysis
-from tautochrone.report.text import seconds
+from tautochrone.options import integers_of, words_of
+from tautochrone.results.context import Command, NotMeasured
 from tautochrone.simulator import machines
-from tautochrone.simulator.engine import Row
+from tautochrone.simulator.command import (
+    StoredRecord,
+    command_line,
+    default_folder,
+    facts_of,
+    print_rows,
+    stored_row,
+)
+from tautochrone.simulator.command import publish as publish_rows
+from tautochrone.simulator.findings import SimulatedAnalysis
 from tautochrone.simulator.machines import Machine
 from tautochrone.simulator.smpi import platform
-from tautochrone.simulator.smpi.running import MOST_RANKS, SELECTORS, Asked, Ready, run_all
-from tautochrone.simulator.study import ROW_SCHEMA, record_of, store
-from tautochrone.word_lists import integers_of, words_of
-
-One = TypeVar("One", bound=Asked)
+from tautochrone.simulator.smpi.running import (
+    MOST_RANKS,
+    SELECTORS,
+    AnyRun,
+    Ready,
+    Row,
+    Simulated,
+    SimulatedOperation,
+    run_all,
+)
+from tautochrone.text import seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +53,13 @@ class Request:
 
     @property
     def machine(self) -> Machine:
-        """Raises TautoError for one that is not there."""
+        """The machine with its settings. Raises TautoError if there is no such machine."""
         return machines.change(machines.load(self.machine_name), self.settings)
 
     def command(self, counts: Sequence[int], *size: str) -> str:
-        """The same again; ``size``: the study's own option with its value, or nothing."""
-        words = ["tauto", "simulate", self.study, "--smpi", self.libraries, "--machine", self.machine_name]
-        words += [word for one in self.settings for word in ("--set", one)]
-        return shlex.join([*words, "--ranks", ",".join(map(str, counts)), *size])
+        """The command for the same run; ``size``: the study's own option with its value, or nothing."""
+        line = command_line(self.study, self.machine_name, self.settings, "--smpi", self.libraries)
+        return f"{line} {shlex.join(['--ranks', ','.join(map(str, counts)), *size])}"
 
 
 def check_selectors(text: str) -> tuple[str, ...]:
@@ -57,97 +67,94 @@ def check_selectors(text: str) -> tuple[str, ...]:
     if text == "all":
         return SELECTORS
     wanted = tuple(dict.fromkeys(words_of(text, "--smpi")))
-    for one in wanted:
-        if one not in SELECTORS:
+    for selector in wanted:
+        if selector not in SELECTORS:
             raise TautoError(
-                f"--smpi {one} is no library whose collectives SMPI has",
+                f"--smpi {selector} is not a library whose collectives SMPI has",
                 f"Choose from {', '.join(SELECTORS)}, or all",
             )
     return wanted
 
 
 def check_ranks(machine: Machine, text: str | None) -> tuple[int, ...]:
-    """The numbers of ranks, ascending; all cores of a node where none was named. Raises TautoError."""
+    """The numbers of ranks, ascending; by default all cores of a node. Raises TautoError."""
 
     def refusal(word: str) -> TautoError:
         return TautoError(f"--ranks {word} cannot be simulated", f"Give numbers from 2 to {MOST_RANKS}")
 
-    cores = platform.cores_of(machine)
-    wanted = integers_of(text, "--ranks", 2, MOST_RANKS, refusal) if text is not None else (cores,)
+    wanted = (machine.cores,) if text is None else integers_of(text, "--ranks", 2, MOST_RANKS, refusal)
     if wanted[0] < 2:
         raise TautoError(
-            f"the machine {machine['name']} has one core", "Add --ranks 2 to simulate several of it"
+            f"the machine {machine.name} has one core", "Add --ranks 2 to simulate two such nodes"
         )
     platform.messages_of(machine)
-    if wanted[-1] > cores:
+    if wanted[-1] > machine.cores:
         platform.network_of(machine)
     return wanted
 
 
 def run_sweep(
-    with_: Ready, asked: Sequence[One], console: Console
-) -> tuple[list[tuple[One, Row]], list[NotMeasured]]:
-    """The rows, and what SMPI could not do. Raises TautoError where no two ranks were simulated."""
-    found: list[tuple[One, Row]] = []
+    with_: Ready, runs: Sequence[AnyRun], console: Console
+) -> tuple[list[tuple[AnyRun, Row]], list[NotMeasured]]:
+    """The rows, and the runs that SMPI refused. Raises TautoError if no run with two ranks is left."""
+    rows: list[tuple[AnyRun, Row]] = []
     failed: list[NotMeasured] = []
     refused: TautoError | None = None
     with console.status("") as status:
-        for done, (one, outcome) in enumerate(run_all(with_, asked), 1):
+        for done, (run, outcome) in enumerate(run_all(with_, runs), 1):
             if isinstance(outcome, TautoError):
                 refused = outcome
-                what = f"{one.label}, {one.ranks} ranks"
+                what = f"{run.label}, {run.ranks} ranks"
                 failed.append(NotMeasured(what=what, why=outcome.message, remedy=outcome.remedy))
             else:
-                found.append((one, outcome))
-            status.update(f"{done} of {len(asked)} runs simulated; the last: {one.label}")
-    if refused is not None and not any(one.ranks > 1 for one, _ in found):
+                rows.append((run, outcome))
+            status.update(f"{done} of {len(runs)} runs simulated; the last: {run.label}")
+    if refused is not None and not any(run.ranks > 1 for run, _ in rows):
         raise refused
-    return found, failed
+    return rows, failed
 
 
-def row_of(study: str, one: Any, row: Row, machine: Machine) -> Row:
-    """What is stored of a run: its row, and what it was asked (``one``, a dataclass) as ``config``."""
-    config = asdict(one)
-    return {
-        **row,
-        "schema": ROW_SCHEMA,
-        "started": datetime.now(UTC).isoformat(timespec="seconds"),
-        "study": study,
-        "name": one.label,
-        "config": config,
-        "config_id": json_module.dumps([one.label, config], sort_keys=True),
-        "round": 0,
-        "machine_name": machine["name"],
-    }
+def row_of(
+    study: str, run: Simulated | SimulatedOperation, row: Mapping[str, object], machine: Machine
+) -> StoredRecord:
+    """The stored record of a run: its row, and its settings as ``config``."""
+    config = asdict(run)
+    return stored_row(study, row, machine, run.label, config, config)
 
 
 def publish(
-    request: Request, rows: Sequence[Row], machine: Machine, analysis: SimulatedAnalysis, console: Console
+    request: Request,
+    rows: Sequence[StoredRecord],
+    machine: Machine,
+    analysis: SimulatedAnalysis,
+    console: Console,
 ) -> int:
-    """Print the rows, or store them, write the report and print what it says first. Returns the exit code."""
+    """Print the rows, or store them and write the report. Returns the exit code."""
     if request.json:
-        for row in rows:
-            print(json_module.dumps(row, ensure_ascii=False))
-        return 0
-    folder = request.output or Path("tautochrone-results") / f"simulated-{request.study}-smpi"
-    store(rows, folder)
-    path = report.write(rows, record_of(machine), folder / "report.html", study=request.study, extra=analysis)
-    for sentence in analysis.verdict_sentences:
-        console.print(sentence, soft_wrap=True, highlight=False)
-    console.print(f"The report: {path}", soft_wrap=True, highlight=False)
-    return 0
+        return print_rows(rows)
+    folder = request.output or default_folder(f"{request.study}-smpi")
+    return publish_rows(rows, machine, analysis, folder, console)
 
 
-def message_facts(machine: Machine, most_ranks: int) -> dict[str, str]:
+def shared_fields(
+    machine: Machine, most_ranks: int, command: str, failed: Sequence[NotMeasured]
+) -> dict[str, Any]:
+    """The fields of the analysis that are the same in every study under SMPI."""
+    return {
+        "machine_name": machine.name,
+        "facts": {**facts_of(machine), **_message_facts(machine, most_ranks)},
+        "commands": (Command(label="The same again", text=command),),
+        "not_measured": tuple(failed),
+    }
+
+
+def _message_facts(machine: Machine, most_ranks: int) -> dict[str, str]:
     """What the report says of messages."""
     messages = platform.messages_of(machine)
-    facts = {
-        "A message": f"{seconds(messages.latency + 2 * messages.overhead)}, "
-        f"{messages.bytes_per_second / 1e9:.3g} GB/s"
-    }
-    if most_ranks > platform.cores_of(machine):
+    latency = seconds(messages.latency + 2 * messages.overhead)
+    facts = {"A message": f"{latency}, {messages.bytes_per_second / 1e9:.3g} GB/s"}
+    if most_ranks > machine.cores:
         network = platform.network_of(machine)
-        facts["Between nodes"] = (
-            f"{seconds(network.latency_seconds)} more, {network.bytes_per_second / 1e9:.3g} GB/s a node"
-        )
+        rate = f"{network.bytes_per_second / 1e9:.3g} GB/s a node"
+        facts["Between nodes"] = f"{seconds(network.latency_seconds)} more, {rate}"
     return facts

@@ -1,0 +1,345 @@
+"""``tauto simulate``: runs a study on a simulated machine, stores its rows, and writes the report."""
+
+from __future__ import annotations
+
+import json as json_module
+import math
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TypedDict
+
+import msgspec
+from rich.console import Console
+
+from tautochrone import report
+from tautochrone.errors import TautoError
+from tautochrone.report.parts import Record
+from tautochrone.results.context import Command
+from tautochrone.results.row import ROW_SCHEMA
+from tautochrone.results.row import Row as StoredRow
+from tautochrone.simulator import engine, machines
+from tautochrone.simulator.engine import MemberAccount, Row
+from tautochrone.simulator.findings import Account, Axis, LineChart, SimulatedAnalysis, Timeline
+from tautochrone.simulator.machines import Machine
+from tautochrone.simulator.requests import STUDIES, Point, Sweep, representative
+from tautochrone.text import percent, seconds
+
+StoredRecord = dict[str, object]
+"""A simulated row as ``simulated.jsonl`` has it."""
+
+SIMULATED = "This was simulated, not measured."
+_ROWS_FILE = "simulated.jsonl"
+_MOST_STEPS = 64
+_MOST_SLICES = 4000  # slices that a page draws
+_MOST_MEMBERS = 128  # members that it names
+_DEFAULT_STEPS = 7
+
+
+def run_simulate_command(
+    study: str,
+    machine_name: str,
+    settings: Sequence[str],
+    sweep: str | None,
+    output: Path | None,
+    json: bool,
+    console: Console,
+) -> int:
+    """Run one study. Raises TautoError for an unknown study or machine."""
+    if study not in STUDIES:
+        raise TautoError(f"there is no study {study!r} to simulate", f"Choose from {', '.join(STUDIES)}")
+    machine = machines.change(machines.load(machine_name), settings)
+    if sweep:
+        rows, analysis = _swept(study, machine, sweep)
+    else:
+        command = command_line(study, machine_name, settings)
+        rows, analysis = _studied(study, machine, command)
+    if json:
+        return print_rows(rows)
+    return publish(rows, machine, analysis, output or default_folder(study), console)
+
+
+def command_line(study: str, machine_name: str, settings: Sequence[str], *more: str) -> str:
+    """The shell command that runs the same again; ``more``: further options."""
+    words = ["tauto", "simulate", study, *more, "--machine", machine_name]
+    return shlex.join([*words, *(word for setting in settings for word in ("--set", setting))])
+
+
+def default_folder(name: str) -> Path:
+    """Where the rows and the report are written."""
+    return Path("tautochrone-results") / f"simulated-{name}"
+
+
+def print_rows(rows: Sequence[StoredRecord]) -> int:
+    """As JSON lines. Returns the exit code."""
+    for row in rows:
+        print(json_module.dumps(row, ensure_ascii=False))
+    return 0
+
+
+def publish(
+    rows: Sequence[StoredRecord],
+    machine: Machine,
+    analysis: SimulatedAnalysis,
+    folder: Path,
+    console: Console,
+) -> int:
+    """Store the rows, write the report and print its first sentences. Returns the exit code.
+
+    Raises TautoError if the folder cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / _ROWS_FILE).open("a", encoding="utf-8") as file:
+            file.writelines(json_module.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    except OSError as error:
+        raise TautoError(
+            f"the rows cannot be written to {folder}: {error.strerror or error}",
+            "Choose another folder with --output",
+        ) from error
+    stored = msgspec.convert(rows, list[StoredRow])
+    path = report.write(stored, record_of(machine), folder / "report.html", analysis, study=analysis.study)
+    for sentence in (*analysis.verdict_sentences, f"The report: {path}"):
+        console.print(sentence, soft_wrap=True, highlight=False)
+    return 0
+
+
+def stored_row(
+    study: str,
+    row: Mapping[str, object],
+    machine: Machine,
+    name: str,
+    config: Mapping[str, object],
+    *key: object,
+) -> StoredRecord:
+    """The stored record of a run: its row and its settings; ``key`` makes its config_id unique."""
+    return {
+        **row,
+        "schema": ROW_SCHEMA,
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "study": study,
+        "name": name,
+        "config": config,
+        "config_id": json_module.dumps([name, *key], sort_keys=True),
+        "round": 0,
+        "machine_name": machine.name,
+    }
+
+
+def _row(point: Point, row: Row, machine: Machine, **swept: float) -> StoredRecord:
+    settings = {key: value for key, value in point.request.items() if key not in ("study", "timeline")}
+    config = {**settings, **swept}
+    return stored_row(point.request["study"], row, machine, point.series, config, settings, swept)
+
+
+def _record(point: Point, x: float, y: float, row: Row) -> Record:
+    return {
+        "runtime": point.series,
+        "label": point.series,
+        "x": x,
+        "y": y,
+        "seconds": row.get("seconds"),
+        "waiting": row.get("waiting_share"),
+        "joules": (row.get("energy") or {}).get("joules"),
+    }
+
+
+def _studied(study: str, machine: Machine, command: str) -> tuple[list[StoredRecord], SimulatedAnalysis]:
+    sweep = STUDIES[study](machine)
+    timeline = [{**sweep.timeline, "accounts": True}] if sweep.timeline else []
+    answers = engine.simulate(machine, [*(point.request for point in sweep.points), *timeline])
+    runs = list(zip(sweep.points, answers, strict=False))
+    chart = LineChart(
+        name=study,
+        heading=_finding(study, sweep, runs, machine),
+        explanation=(
+            f"{sweep.y.title.capitalize()} against {sweep.x.title}, in virtual time on {machine.name}."
+        ),
+        x=sweep.x,
+        y=sweep.y,
+        records=tuple(_record(point, point.x, sweep.value(row), row) for point, row in runs),
+    )
+    analysis = SimulatedAnalysis(
+        verdict_sentences=(chart.heading, SIMULATED),
+        study=study,
+        machine_name=machine.name,
+        charts=(chart,),
+        timelines=(_timeline(answers[-1]),) if timeline else (),
+        facts=facts_of(machine),
+        commands=(Command(label="The same again", text=command),),
+    )
+    return [_row(point, row, machine) for point, row in runs], analysis
+
+
+def _finding(study: str, sweep: Sweep, runs: Sequence[tuple[Point, Row]], machine: Machine) -> str:
+    """The chart's heading: the best and the worst at the last place on the axis."""
+    last = 3000 if study == "loop" else max(point.x for point in sweep.points)
+    values = [
+        (sweep.value(row), point.series)
+        for point, row in runs
+        if point.x == last and point.series != "serial"
+    ]
+    best, worst = min(values), max(values)
+    if not (sweep.y.seconds or "energy" in sweep.y.title):
+        best, worst = worst, best
+
+    def words(value: float) -> str:
+        return seconds(value) if sweep.y.seconds else f"{value:.3g}"
+
+    what = sweep.y.title.split(",")[0]
+    return (
+        f"On {machine.name}, at {sweep.x.title} {last:g}, {best[1]} has the best {what} "
+        f"({words(best[0])}), {worst[1]} the worst ({words(worst[0])})"
+    )
+
+
+def _timeline(row: Row) -> Timeline:
+    sort = "core" if row["study"] == "power" else "member"
+    slices = [entry for entry in row.get("timeline") or [] if entry[0] < _MOST_MEMBERS][:_MOST_SLICES]
+    names = {member: f"{sort} {member}" for member in sorted({int(entry[0]) for entry in slices})}
+    share, accounts = row.get("waiting_share"), row["accounts"]
+    drawn, whole = max((entry[3] for entry in slices), default=0), accounts["end_nanoseconds"]
+    waiting = f": {percent(share)} of the members' time is waiting" if share is not None else ""
+    beginning = (
+        f" The chart shows the first {seconds(drawn * 1e-9)} of {seconds(whole * 1e-9)}."
+        if drawn < whole
+        else ""
+    )
+    return Timeline(
+        name="timeline",
+        heading=f"What each {sort} does{waiting}",
+        explanation=(
+            f"One bar for each {sort}. A waiting {sort} is awake without work: it spins, or waits for a lock "
+            f"or the next chunk. The table below gives the time and energy of each; together with the rest "
+            f"of the machine they add up to the whole."
+            f"{beginning}"
+        ),
+        records=tuple(
+            {
+                "member": names[int(member)],
+                "what": what,
+                "begin": begin * 1e-9,
+                "end": end * 1e-9,
+                "watts": milliwatts * 1e-3,
+                "joules": milliwatts * (end - begin) * 1e-12,
+            }
+            for member, what, begin, end, milliwatts in slices
+        ),
+        members=tuple(names.values()),
+        accounts=tuple(_accounts(accounts["members"], sort)),
+        rest_joules=accounts["rest_picojoules"] * 1e-12,
+        joules=accounts["picojoules"] * 1e-12,
+    )
+
+
+def _accounts(members: Sequence[MemberAccount], sort: str) -> Iterator[Account]:
+    """One account for each member; members beyond the limit are summed in one."""
+    groups = {f"{sort} {number}": [member] for number, member in enumerate(members[:_MOST_MEMBERS])}
+    if others := members[_MOST_MEMBERS:]:
+        groups[f"{len(others):,} others"] = list(others)
+    for name, group in groups.items():
+        yield Account(
+            member=name,
+            working=sum(member["working_nanoseconds"] for member in group) * 1e-9,
+            waiting=sum(member["waiting_nanoseconds"] for member in group) * 1e-9,
+            idle=sum(member["idle_nanoseconds"] for member in group) * 1e-9,
+            joules=sum(member["picojoules"] for member in group) * 1e-12,
+        )
+
+
+def sweep_values(machine: Machine, text: str) -> tuple[str, list[float]]:
+    """``cores.E.count=4..32`` or ``…=1e10..9e10:5`` as a path and its values. Raises TautoError."""
+    match = re.fullmatch(r"([\w.-]+)=([-+.\deE]+?)\.\.([-+.\deE]+?)(?::(\d+))?", text)
+    if not match:
+        raise TautoError(
+            f"--sweep {text} is not a range",
+            "Write --sweep cores.E.count=4..32, and :5 after it for five steps",
+        )
+    path, steps = match.group(1), int(match.group(4) or _DEFAULT_STEPS)
+    try:
+        low, high = float(match.group(2)), float(match.group(3))
+    except ValueError:
+        raise TautoError(f"--sweep {text} is not a range", "Give two numbers with .. between them") from None
+    if not low < high < math.inf or not 2 <= steps <= _MOST_STEPS:
+        raise TautoError(
+            f"--sweep {text} is not an ascending range of 2 to {_MOST_STEPS} steps",
+            f"Give the smaller number first, and 2 to {_MOST_STEPS} steps",
+        )
+    whole = machines.is_whole(machine, path)
+    values = [low + (high - low) * step / (steps - 1) for step in range(steps)]
+    return path, sorted({float(round(value)) if whole else value for value in values})
+
+
+def _swept(study: str, machine: Machine, text: str) -> tuple[list[StoredRecord], SimulatedAnalysis]:
+    path, values = sweep_values(machine, text)
+    changed = [
+        machines.with_values(machine, {path: int(value) if value == int(value) else value})
+        for value in values
+    ]
+    points = [representative(each, study) for each in changed]
+    answers = engine.simulate_many(
+        [(each, [point.request for point in group]) for each, group in zip(changed, points, strict=True)]
+    )
+    sweep = STUDIES[study](machine)
+    rows: list[StoredRecord] = []
+    records: list[Record] = []
+    for value, each, group, answer in zip(values, changed, points, answers, strict=True):
+        for point, row in zip(group, answer, strict=True):
+            rows.append(_row(point, row, each, **{path: value}))
+            records.append(_record(point, value, sweep.value(row), row))
+    heading = f"How {sweep.y.title.split(',')[0]} changes with {path} on {machine.name}"
+    chart = LineChart(
+        name=study,
+        heading=heading,
+        explanation=f"{path} from {values[0]:g} to {values[-1]:g}; all else as in the machine file.",
+        x=Axis(field="x", title=path),
+        y=sweep.y,
+        records=tuple(records),
+    )
+    return rows, SimulatedAnalysis(
+        verdict_sentences=(heading, SIMULATED),
+        study=study,
+        machine_name=machine.name,
+        charts=(chart,),
+        facts=facts_of(machine),
+    )
+
+
+def facts_of(machine: Machine) -> dict[str, str]:
+    """The report's facts about the machine."""
+    facts = {"Name": machine.name}
+    for kind in machine.kind:
+        facts[f"Cores {kind.kind}"] = f"{kind.cores}, {kind.hardware_threads_per_core} hardware threads each"
+    if machine.says("memory", "memory_bytes_per_second"):
+        facts["Memory bandwidth"] = f"{machine.memory.memory_bytes_per_second / 1e9:g} GB/s"
+    return facts
+
+
+class CpuRecord(TypedDict):
+    """A hardware thread in a machine's record."""
+
+    cpu: int
+    kind: str
+    core: int
+    package: int
+
+
+class MachineRecord(TypedDict):
+    """The part of a machine's record that a report reads."""
+
+    name: str
+    cpus: list[CpuRecord]
+
+
+def record_of(machine: Machine) -> MachineRecord:
+    """The machine for the report's machine block: one entry for each hardware thread."""
+    cpus: list[CpuRecord] = []
+    core = 0
+    for kind in machine.kind:
+        for _ in range(min(kind.cores, 512)):
+            for _ in range(kind.hardware_threads_per_core):
+                cpus.append({"cpu": len(cpus), "kind": kind.kind, "core": core, "package": 0})
+            core += 1
+    return {"name": f"{machine.name} (simulated)", "cpus": cpus}
