@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from tautochrone.report.analysis_types import Ratio
+from tautochrone.verdicts import MINIMUM_ROUNDS, NO_DIFFERENCE, Ratio
 
 UNKNOWN = "not measured"
 _PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
@@ -84,6 +85,17 @@ def ratio(value: Ratio) -> str:
     return f"{number} ({interval})" if interval else number or UNKNOWN
 
 
+def interval(low: float | None, high: float | None, decimals: int = 2) -> str:
+    """An interval, to follow its figure: " (1.94 to 1.98)"; empty where there is none."""
+    return "" if low is None or high is None else f" ({low:.{decimals}f} to {high:.{decimals}f})"
+
+
+def speed_up(time: Ratio, unit: str = " times") -> str:
+    """A time by another's as a speed-up: 0.51 (0.505 to 0.515) is "1.96 times (1.94 to 1.98)"."""
+    found = time.inverse()
+    return UNKNOWN if found.value is None else f"{found.value:.2f}{unit}{interval(found.low, found.high)}"
+
+
 def sentence(words: str) -> str:
     """The words as a sentence: a capital first, one full stop last."""
     trimmed = words.strip().rstrip(".")
@@ -93,6 +105,11 @@ def sentence(words: str) -> str:
 def percent(value: float | None) -> str:
     """A share of 1 as per cent: "37 %"."""
     return UNKNOWN if value is None else f"{100 * value:.{0 if value >= 0.1 or value == 0 else 1}f} %"
+
+
+def joined(words: Sequence[str]) -> str:
+    """["a", "b", "c"] → "a, b and c"."""
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def count(number: int, noun: str) -> str:
@@ -110,22 +127,88 @@ def cores(kinds: Mapping[str, int]) -> str:
     return " + ".join(f"{number} {'equal' if kind == 'core' else kind}" for kind, number in present)
 
 
-def cpu_list(cpus: Iterable[int]) -> str:
-    """CPU numbers as Linux writes them: "0-3, 8"."""
-    numbers = sorted(set(cpus))
-    parts: list[str] = []
-    start = 0
-    for index, number in enumerate(numbers):
-        if index + 1 == len(numbers) or numbers[index + 1] != number + 1:
-            first = numbers[start]
-            parts.append(str(first) if first == number else f"{first}-{number}")
-            start = index + 1
-    return ", ".join(parts) if parts else "none"
+def format_bytes(count: float) -> str:
+    """1234567 → "1.2 MB" (powers of 1000)."""
+    for unit in ("B", "kB", "MB", "GB", "TB", "PB"):
+        if abs(count) < 1000:
+            return f"{count:.0f} {unit}" if unit == "B" or count >= 100 else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:.1f} EB"
 
 
-def situation(emulated: Mapping[str, float]) -> str:
-    """The state of the machine in a cell: "as the machine is", "CPU 1 made 4× slower (emulated)"."""
-    slowed = [(cpu, factor) for cpu, factor in emulated.items() if factor != 1]
-    if not slowed:
-        return "The machine as it is"
-    return ", ".join(f"CPU {cpu} made {factor:g}× slower" for cpu, factor in slowed) + " (emulated)"
+_WIDE = 1.25  # high end of an interval by its low end
+
+
+_TIMES = {2: "two", 3: "three", 4: "four", 5: "five", 6: "six", 8: "eight"}
+
+
+def times(factor: float) -> str:
+    """4.0 → "four times", 2.5 → "2.5 times"."""
+    word = _TIMES.get(int(factor)) if factor == int(factor) else None
+    return f"{word or f'{factor:g}'} times"
+
+
+def less_time(found: Ratio, than: str = "", evidence: str = "") -> str:
+    """0.63 (0.61, 0.65) → "37 % less time (35 to 39 %, 12 rounds) than a plain loop".
+
+    ValueError for a ratio without a verdict.
+    """
+    if found.value is None or found.low is None or found.high is None:
+        raise ValueError("a ratio without an interval cannot be put into words")
+    ends = sorted(abs(1 - end) * 100 for end in (found.low, found.high))
+    middle = abs(1 - found.value) * 100
+    inside = ", ".join(filter(None, (f"{digits(ends[0])} to {digits(ends[1])} %", evidence)))
+    direction = "less" if found.value < 1 else "more"
+    words = f"{digits(middle)} % {direction} time ({inside})"
+    return f"{words} than {than}" if than else words
+
+
+def outcome(found: Ratio, ours: str, evidence: str) -> str:
+    """What a comparison says, such as ours + " takes 37 % less time (35 to 39 %, 12 rounds)"."""
+    if found.verdict == NO_DIFFERENCE:
+        return f"no difference was resolved ({unresolved(found)}, {evidence})"
+    return f"{ours} takes {less_time(found, evidence=evidence)}"
+
+
+def too_few_rounds(rounds: int) -> str:
+    """Why there is no verdict."""
+    return f"{rounds} complete rounds are fewer than the {MINIMUM_ROUNDS} that a verdict needs"
+
+
+def digits(value: float) -> str:
+    """12.3 → "12", 1.23 → "1.2": the digits that a percentage deserves."""
+    return f"{value:.0f}" if value >= 9.95 else f"{value:.1f}"
+
+
+def unresolved(found: Ratio) -> str:
+    """How small a difference could hide: the interval in per cent. ValueError without one."""
+    if found.low is None or found.high is None:
+        raise ValueError("a ratio without an interval cannot be put into words")
+    between = f"between {signed(found.low)} and {signed(found.high)} time"
+    if wide(found):
+        return f"{between}: too wide to say much, so measure again on a quieter machine"
+    return between
+
+
+def wide(found: Ratio) -> bool:
+    """True where an interval is so wide that it says little."""
+    return found.low is not None and found.high is not None and found.high / found.low > _WIDE
+
+
+def signed(end: float) -> str:
+    """0.9 → "10 % less", 1.1 → "10 % more"."""
+    return f"{digits(abs(1 - end) * 100)} % {'less' if end < 1 else 'more'}"
+
+
+def frequency_policy(record: Mapping[str, Any]) -> str:
+    """Driver, governor, preference, turbo and profile, as far as the machine shows them; else nothing."""
+    preference = record.get("energy_performance_preference")
+    turbo, profile = record.get("turbo"), record.get("platform_profile")
+    words = [
+        record.get("frequency_driver"),
+        record.get("governor"),
+        preference and f"preference {preference}",
+        None if turbo is None else f"turbo {'on' if turbo else 'off'}",
+        profile and f"profile {profile}",
+    ]
+    return ", ".join(str(word) for word in words if word)

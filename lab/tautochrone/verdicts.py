@@ -19,7 +19,9 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, Self
+
+import msgspec
 
 Verdict = Literal["faster", "slower", "no difference resolved", "not measured"]
 
@@ -64,6 +66,33 @@ class Comparison:
         return max(self.high / self.ratio, self.ratio / self.low) - 1.0
 
 
+class Ratio(msgspec.Struct, frozen=True, kw_only=True):
+    """Our time divided by another's: below 1 we are faster. ``low``/``high`` bound the paired median.
+
+    ``value``, ``low`` and ``high`` are None exactly when the verdict is "not measured" for want of rounds
+    or of a partner; ``confidence`` is what the sign-test interval really covers (0.95 … ), not the wish.
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    confidence: float | None
+    rounds: int
+    verdict: Verdict
+
+    def inverse(self) -> Self:
+        """The other's time divided by ours, which is a speed-up: its ends and its verdict change places."""
+        turned: dict[Verdict, Verdict] = {"faster": "slower", "slower": "faster"}
+        return type(self)(
+            value=None if self.value is None else 1.0 / self.value,
+            low=None if self.high is None else 1.0 / self.high,
+            high=None if self.low is None else 1.0 / self.low,
+            confidence=self.confidence,
+            rounds=self.rounds,
+            verdict=turned.get(self.verdict, self.verdict),
+        )
+
+
 @dataclass(frozen=True)
 class Interval:
     """Median of some values with an interval, in their unit; no bounds (None) for too few values."""
@@ -73,6 +102,19 @@ class Interval:
     high: float | None
     confidence: float
     count: int
+
+
+def as_ratio(comparison: Comparison) -> Ratio:
+    """A comparison in the report's terms: without a verdict there is no figure either."""
+    measured = comparison.verdict != NOT_MEASURED
+    return Ratio(
+        value=comparison.ratio if measured else None,
+        low=comparison.low,
+        high=comparison.high,
+        confidence=comparison.coverage,
+        rounds=comparison.rounds,
+        verdict=comparison.verdict,
+    )
 
 
 def compare(

@@ -2,67 +2,93 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
 
 import msgspec
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from tautochrone import text
 from tautochrone.errors import TautoError
 from tautochrone.inspection.commands import behind
 from tautochrone.inspection.findings import Findings, inspect
 from tautochrone.inspection.watching import watch
-from tautochrone.machine import read_machine
-from tautochrone.report import text
+from tautochrone.machine.probe import read_machine
+from tautochrone.options import Option, Words, format_cpus
 
 _WORDS = {True: "yes", False: "no", None: "cannot be told from its files"}
 
 
-def run_inspect_command(
-    command: Sequence[str], run: bool, time_limit_seconds: float, json: bool, console: Console
-) -> int:
-    """Inspect, with `run` also while it runs once; print; 0. TautoError where it cannot be found or fails."""
+@dataclass(frozen=True)
+class InspectRequest:
+    """Say what a program links and loads, whether its loops ask for their schedule, and what it may use.
+
+    \b
+    Examples:
+      tauto inspect -- ./solver case.in
+      tauto inspect -- mpirun -n 4 ./solver case.in
+      tauto inspect --run -- python3 script.py
+    """  # noqa: D301
+
+    command: Annotated[tuple[str, ...], Words("What to look at.")] = ()
+    once: Annotated[bool, Option("Also run it once, to see what it loads: for scripts.", flag="--run")] = (
+        False
+    )
+    time_limit: Annotated[float, Option("The time limit of that run.", "SECONDS")] = 60.0
+    json: Annotated[bool, Option("Print the findings as JSON.")] = False
+
+    def run(self) -> int:
+        """Inspect and print; 0."""
+        return run_inspect_command(self, Console())
+
+
+def run_inspect_command(request: InspectRequest, console: Console) -> int:
+    """Inspect, run it once if asked, print; 0. TautoError where it is not found or cannot start."""
+    command = request.command
     if not command:
         raise TautoError("no command was given", "Write it behind two dashes: tauto inspect -- ./solver case")
-    behind(command)  # what cannot be found is said before anything runs
+    behind(command)  # refuses a command that cannot be found before anything runs
     machine = read_machine("none")
-    watched = watch(command, time_limit_seconds) if run else None
-    found = inspect(command, machine, watched)
-    if json:
-        console.file.write(msgspec.json.format(msgspec.json.encode(found), indent=1).decode() + "\n")
+    watched = watch(command, request.time_limit) if request.once else None
+    findings = inspect(command, machine, watched)
+    if request.json:
+        console.file.write(msgspec.json.format(msgspec.json.encode(findings), indent=1).decode() + "\n")
     else:
-        render(found, console)
+        render(findings, console)
     return 0
 
 
-def render(found: Findings, console: Console) -> None:
+def render(findings: Findings, console: Console) -> None:
     """The findings for people."""
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(overflow="fold")
-    through = f" (through {', '.join(found.through)})" if found.through else ""
-    grid.add_row("program", escape(", ".join(found.programs) + through))
-    grid.add_row("linked", "statically" if found.linked_statically else "dynamically")
-    if found.mpi_launcher:
-        grid.add_row("started by", found.mpi_launcher)
-    for one in found.runtimes:
-        grid.add_row(one.name, escape(f"{one.title}, {one.how}: {one.file}; reads {one.sets}"))
-    if not found.runtimes:
-        grid.add_row("runtimes", "none that is known")
-    schedules = found.schedules
+    through = f" (through {', '.join(findings.through)})" if findings.through else ""
+    grid.add_row("program", escape(", ".join(findings.programs) + through))
+    grid.add_row("linked", "statically" if findings.linked_statically else "dynamically")
+    if findings.mpi_launcher:
+        grid.add_row("started by", findings.mpi_launcher)
+    for runtime in findings.runtimes:
+        grid.add_row(
+            runtime.name, escape(f"{runtime.title}, {runtime.how}: {runtime.file}; reads {runtime.sets}")
+        )
+    if not findings.runtimes:
+        grid.add_row("runtimes", "none of the known ones")
+    schedules = findings.schedules
     grid.add_row(
         "loops ask for their schedule", f"{_WORDS[schedules.asks_environment]}: {schedules.evidence}"
     )
     grid.add_row("static OpenMP loops", _WORDS[schedules.has_static_loops])
-    if found.most_threads is not None:
-        grid.add_row("threads seen", str(found.most_threads))
-    if found.peak_memory_bytes:
-        grid.add_row("memory seen", text.binary_bytes(found.peak_memory_bytes))
-    kinds = ", ".join(f"{kind}: CPU {text.cpu_list(cpus)}" for kind, cpus in found.kinds)
-    grid.add_row("cores", f"{found.cores} ({kinds})")
-    quota = f", a quota of {found.quota_cpus:g} CPUs" if found.quota_cpus is not None else ""
-    grid.add_row("may be used", f"CPU {text.cpu_list(found.cpus)}{quota}")
+    if findings.most_threads is not None:
+        grid.add_row("threads seen", str(findings.most_threads))
+    if findings.peak_memory_bytes:
+        grid.add_row("memory seen", text.binary_bytes(findings.peak_memory_bytes))
+    kinds = ", ".join(f"{kind}: CPU {format_cpus(cpus)}" for kind, cpus in findings.kinds)
+    grid.add_row("cores", f"{findings.cores} ({kinds})")
+    quota = f", a quota of {findings.quota_cpus:g} CPUs" if findings.quota_cpus is not None else ""
+    grid.add_row("may be used", f"CPU {format_cpus(findings.cpus)}{quota}")
     console.print(grid)
-    for note in found.notes:
+    for note in findings.notes:
         console.print(f"Note: {note}.", markup=False, highlight=False)

@@ -15,7 +15,7 @@ from tautochrone.errors import TautoError
 
 CLUSTER_LAUNCHERS = ("srun", "aprun")  # of a cluster manager, which chooses the nodes
 MPI_LAUNCHERS = ("mpirun", "mpiexec", "orterun", "prterun", *CLUSTER_LAUNCHERS)
-# Commands that start another one, with those of their options that take a word of their own.
+# Commands that start another one, with their options that take a separate value.
 _WRAPPERS: Mapping[str, tuple[str, ...]] = {
     "env": ("-u", "--unset", "-C", "--chdir"),
     "nice": ("-n", "--adjustment"),
@@ -29,8 +29,8 @@ _WRAPPERS: Mapping[str, tuple[str, ...]] = {
     "nohup": (),
     "chrt": ("-T", "-P", "-D"),
 }
-_OPERANDS = {"taskset": 1, "timeout": 1, "chrt": 1}  # words of their own before the command
-# Options of launchers that take a word of their own: of Open MPI's and hydra's mpirun, and of the cluster's.
+_OPERANDS = {"taskset": 1, "timeout": 1, "chrt": 1}  # arguments before the command
+# Options of launchers that take a separate value: of Open MPI's and hydra's mpirun, and of cluster managers.
 _MPIRUN_WITH_VALUE = re.compile(
     r"^-{1,2}(n|np|c|N|host|hosts|H|hostfile|machinefile|f|bind-to|map-by|rank-by|ppn|wd|wdir|path|prefix|x|am|"
     r"tune|cpu-set|cpu-list|output-filename|timeout|iface|launcher|bootstrap|rmk|genvlist|envlist|app|configfile)$"
@@ -63,8 +63,8 @@ _MOST_SCRIPT_BYTES = 1 << 20
 class MpiLaunch:
     """An MPI launcher among the words of a command: ``words[launcher]``, its options, ``words[program]``.
 
-    ``parts``: of each program that it starts, where the options for it begin and where it stands itself;
-    more than one where colons stand between them (MPMD). ``from_file``: a file names the programs.
+    ``parts``: for each program that it starts, the index of its first option and its own; several if they are
+    separated by colons (MPMD). ``from_file``: a file names the programs.
     """
 
     name: str
@@ -74,7 +74,7 @@ class MpiLaunch:
 
     @property
     def program(self) -> int:
-        """Where the first program stands."""
+        """The index of the first program."""
         return self.parts[0][1]
 
     @property
@@ -96,9 +96,9 @@ class Behind:
 
 def find_program(word: str) -> Path:
     """The file that a command's first word names. TautoError where the shell would not find it either."""
-    found = shutil.which(word)
-    if found is not None:
-        return Path(found)
+    file = shutil.which(word)
+    if file is not None:
+        return Path(file)
     path = Path(word)
     if "/" in word and path.is_file():
         raise TautoError(f"{word} cannot be started: it is not executable", f"Type: chmod +x {word}")
@@ -110,31 +110,31 @@ def find_program(word: str) -> Path:
 
 
 def behind(command: Sequence[str]) -> Behind:
-    """The programs of a command. TautoError where its first word cannot be found."""
-    found = find_program(command[0])
-    name = found.name
+    """The programs behind a command. TautoError where its first word cannot be found."""
+    file = find_program(command[0])
+    name = file.name
     rest = list(command[1:])
     if name in _WRAPPERS:
         environment, inner = _without_options(name, rest)
         if inner:
             return _joined(behind(inner), name, environment)
     if _launcher_name(name) in MPI_LAUNCHERS:
-        started = [_joined(behind(inner), name, {}) for inner in _started(_launcher_name(name), rest)]
-        if started:
+        commands = [_joined(behind(inner), name, {}) for inner in _started(_launcher_name(name), rest)]
+        if commands:
             return Behind(
-                tuple(dict.fromkeys(path for one in started for path in one.programs)),
-                tuple(dict.fromkeys(word for one in started for word in one.through)),
-                {key: value for one in started for key, value in one.environment.items()},
-                any(one.is_script for one in started),
+                tuple(dict.fromkeys(path for started in commands for path in started.programs)),
+                tuple(dict.fromkeys(word for started in commands for word in started.through)),
+                {key: value for started in commands for key, value in started.environment.items()},
+                any(started.is_script for started in commands),
                 name,
             )
     if name in _SHELLS:
-        return _of_shell(found, rest)
-    return _of_file(found)
+        return _of_shell(file, rest)
+    return _of_file(file)
 
 
 def mpi_launch(words: Sequence[str]) -> MpiLaunch | None:
-    """The MPI launcher in a command's own words, behind ``env`` and the like; None where a script has it."""
+    """The MPI launcher in a command's words, after ``env`` and the like; None where a script starts it."""
     inner = list(words)
     while inner:
         name, rest = PurePath(inner[0]).name, inner[1:]
@@ -172,7 +172,7 @@ def _launcher_name(name: str) -> str:
 
 
 def _started(launcher: str, words: list[str]) -> list[list[str]]:
-    """The commands that an MPI launcher starts, each from its program on."""
+    """The commands that an MPI launcher starts, without its own options."""
     file = _file_of_programs(launcher, words)
     if file is None:
         parts = [
@@ -184,7 +184,7 @@ def _started(launcher: str, words: list[str]) -> list[list[str]]:
     except (OSError, ValueError) as error:
         raise TautoError(
             f"the programs that {launcher} starts cannot be read from {file}: {error}",
-            "Put the file right, or write the programs into the command: mpirun -n 2 ./a : -n 2 ./b",
+            "Correct the file, or write the programs into the command: mpirun -n 2 ./a : -n 2 ./b",
         ) from error
     if launcher in CLUSTER_LAUNCHERS:  # "0-3 ./program words": the ranks come first
         return [line[1:] for line in lines if line[1:]]
@@ -195,7 +195,7 @@ def _started(launcher: str, words: list[str]) -> list[list[str]]:
 def _between_colons(launcher: str, words: Sequence[str]) -> list[tuple[int, int]]:
     """Where each part of a launcher's words begins and ends: ``-n 2 ./a : -n 2 ./b`` has two."""
     colons = [index for index, word in enumerate(words) if word == ":" and launcher != "srun"]
-    return list(zip([0, *(one + 1 for one in colons)], [*colons, len(words)], strict=True))
+    return list(zip([0, *(colon + 1 for colon in colons)], [*colons, len(words)], strict=True))
 
 
 def _file_of_programs(launcher: str, words: list[str]) -> str | None:
@@ -203,12 +203,12 @@ def _file_of_programs(launcher: str, words: list[str]) -> str | None:
     options = _PROGRAMS_IN_FILE.get(launcher, _MPIRUN_PROGRAMS_IN_FILE)
     after = _after_mpi_options(launcher, words)
     own = words[: len(words) - len(after)]
-    found = next((index for index, word in enumerate(own) if word in options), None)
-    if found is None:
+    place = next((index for index, word in enumerate(own) if word in options), None)
+    if place is None:
         return None
     if launcher in CLUSTER_LAUNCHERS:
         return after[0] if after else None
-    return own[found + 1] if found + 1 < len(own) else None
+    return own[place + 1] if place + 1 < len(own) else None
 
 
 def _joined(inner: Behind, name: str, environment: Mapping[str, str]) -> Behind:
@@ -217,7 +217,7 @@ def _joined(inner: Behind, name: str, environment: Mapping[str, str]) -> Behind:
 
 
 def _without_options(name: str, words: list[str]) -> tuple[dict[str, str], list[str]]:
-    """What a wrapper sets, and the command that it starts."""
+    """The variables that a wrapper sets, and the command that it starts."""
     environment: dict[str, str] = {}
     operands = _OPERANDS.get(name, 0)
     while words:
@@ -248,16 +248,16 @@ def _after_mpi_options(launcher: str, words: list[str]) -> list[str]:
 
 
 def _of_shell(shell: Path, words: list[str]) -> Behind:
-    """What -c tells a shell, also among other letters (``bash -lc``), else its script."""
-    told = False
+    """The programs of a shell's ``-c``, also among other letters (``bash -lc``), else of its script."""
+    has_command = False
     while words and words[0][:1] in ("-", "+"):
         option, words = words[0], words[1:]
         if option in ("-", "--"):
             break
-        told = told or (re.fullmatch(r"-[A-Za-z]*c[A-Za-z]*", option) is not None)
+        has_command = has_command or (re.fullmatch(r"-[A-Za-z]*c[A-Za-z]*", option) is not None)
         if re.fullmatch(r"[-+][A-Za-z]*[oO]|--rcfile|--init-file", option):
             words = words[1:]
-    if told and words:
+    if has_command and words:
         return _of_lines(words[0], shell.name)
     script = Path(words[0]) if words else None
     return _of_file(script) if script is not None and script.is_file() else Behind((shell,))
@@ -275,8 +275,8 @@ def _of_file(path: Path) -> Behind:
         if interpreter is None:
             return Behind((path,), is_script=True)
         if interpreter.name in _SHELLS:
-            found = _of_lines(lines, path.name)
-            return Behind(found.programs or (interpreter,), (path.name,), {}, True, found.mpi_launcher)
+            inner = _of_lines(lines, path.name)
+            return Behind(inner.programs or (interpreter,), (path.name,), {}, True, inner.mpi_launcher)
         return Behind((interpreter,), (path.name,), is_script=True)
     return Behind((path,))
 
@@ -284,12 +284,12 @@ def _of_file(path: Path) -> Behind:
 def _interpreter(words: list[str]) -> Path | None:
     if words and Path(words[0]).name == "env":
         words = [word for word in words[1:] if not word.startswith("-") and "=" not in word]
-    found = shutil.which(words[0]) if words else None
-    return Path(found) if found else None
+    path = shutil.which(words[0]) if words else None
+    return Path(path) if path else None
 
 
 def _of_lines(text: str, name: str) -> Behind:
-    """The commands that stand in the lines of a shell script, where they are programs that can be found."""
+    """The programs of a shell script's lines, as far as they can be found."""
     programs: dict[Path, None] = {}
     launcher = None
     for line in re.split(r"[\n;|&]+", text.replace("\\\n", " ")):

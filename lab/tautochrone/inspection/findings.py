@@ -1,4 +1,4 @@
-"""What was found of a command: its runtimes, who decides its loops' schedules, and the machine under it."""
+"""The findings about a command: its runtimes, what decides its schedules, the CPUs that it may use."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ from pathlib import Path
 import msgspec
 
 from tautochrone.inspection.commands import Behind, behind
-from tautochrone.inspection.elf import Elf, read_elf
-from tautochrone.inspection.libraries import closure
+from tautochrone.inspection.elf import Elf, closure, read_elf
 from tautochrone.inspection.watching import Watched
-from tautochrone.machine_record import Machine
+from tautochrone.machine.record import Machine
 
 SCHEMA = "tautochrone.inspection/1"
 
@@ -40,7 +39,7 @@ class RuntimeFound(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Schedules(msgspec.Struct, frozen=True, kw_only=True):
-    """Who decides how loops are shared. None: reading the files cannot tell."""
+    """What decides how loops are shared. None: the files do not show it."""
 
     asks_environment: bool | None
     has_static_loops: bool | None
@@ -48,7 +47,7 @@ class Schedules(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Findings(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that ``tauto inspect`` says of a program (schema tautochrone.inspection/1)."""
+    """Everything that ``tauto inspect`` finds of a program (schema tautochrone.inspection/1)."""
 
     schema: str = SCHEMA
     command: tuple[str, ...]
@@ -71,7 +70,7 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
 
     def has(self, *names: str) -> bool:
         """Whether the program has any of these runtimes."""
-        return any(one.name in names for one in self.runtimes)
+        return any(runtime.name in names for runtime in self.runtimes)
 
     @property
     def has_openmp(self) -> bool:
@@ -80,8 +79,8 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def counts_cpus(self) -> str:
-        """The finding that the program starts a thread for each CPU that it may use; empty: none says so."""
-        names = [one.name for one in known_runtimes() if one.counts_cpus and self.has(one.name)]
+        """The finding that the program starts a thread for each CPU that it may use; empty without one."""
+        names = [known.name for known in known_runtimes() if known.counts_cpus and self.has(known.name)]
         return f"{self.why(*names)} and starts a thread for each CPU that it may use" if names else ""
 
     @property
@@ -91,10 +90,10 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
         return self.has_openmp and of_its_own
 
     def why(self, *names: str) -> str:
-        """The finding that speaks for any of these runtimes: "libgomp.so.1 is linked"."""
-        for one in self.runtimes:
-            if one.name in names:
-                return f"{one.title}: {Path(one.file).name} is {one.how}"
+        """The finding that proves any of these runtimes: "libgomp.so.1 is linked"."""
+        for runtime in self.runtimes:
+            if runtime.name in names:
+                return f"{runtime.title}: {Path(runtime.file).name} is {runtime.how}"
         return ""
 
 
@@ -117,13 +116,13 @@ def known_runtimes() -> tuple[Known, ...]:
     return tuple(
         Known(
             name,
-            one["title"],
-            re.compile(one["library"]),
-            tuple(one["mark"]),
-            one["sets"],
-            one.get("pool") == "cpus",
+            line["title"],
+            re.compile(line["library"]),
+            tuple(line["mark"]),
+            line["sets"],
+            line.get("pool") == "cpus",
         )
-        for name, one in tomllib.loads(text).items()
+        for name, line in tomllib.loads(text).items()
     )
 
 
@@ -131,20 +130,20 @@ def inspect(command: Sequence[str], machine: Machine, watched: Watched | None = 
     """Read the program's files, and what a run of it loaded. TautoError where there is no such command."""
     what = behind(command)
     programs = [elf for path in what.programs if (elf := read_elf(path)) is not None]
-    found: dict[str, RuntimeFound] = {}
+    runtimes: dict[str, RuntimeFound] = {}
     reached: list[Elf] = []
     environment = {**os.environ, **what.environment}
     for program in programs:
         libraries = list(closure(program, environment))
-        _add(found, (one.path for one in libraries), LINKED)
+        _add(runtimes, (library.path for library in libraries), LINKED)
         reached += [program, *libraries]
-        _add_inside(found, program)
+        _add_inside(runtimes, program)
     if watched is not None:
-        loaded = _loaded(watched, {str(one.path.resolve()) for one in reached})
+        loaded = _loaded(watched, {str(elf.path.resolve()) for elf in reached})
         for elf in loaded:
             if elf.is_program and elf.interpreter is not None and not elf.path.name.startswith("lib"):
-                _add_inside(found, elf)
-        _add(found, (one.path for one in loaded), LOADED)
+                _add_inside(runtimes, elf)
+        _add(runtimes, (elf.path for elf in loaded), LOADED)
         reached += loaded
     return Findings(
         command=tuple(command),
@@ -152,8 +151,8 @@ def inspect(command: Sequence[str], machine: Machine, watched: Watched | None = 
         through=what.through,
         is_script=what.is_script,
         mpi_launcher=what.mpi_launcher,
-        linked_statically=any(one.linked_statically for one in programs),
-        runtimes=tuple(_one_mpi(found)),
+        linked_statically=any(program.linked_statically for program in programs),
+        runtimes=tuple(_one_mpi(runtimes)),
         schedules=_schedules(reached),
         was_run=watched is not None,
         most_threads=watched.most_threads if watched is not None else None,
@@ -167,47 +166,47 @@ def inspect(command: Sequence[str], machine: Machine, watched: Watched | None = 
     )
 
 
-def _add(found: dict[str, RuntimeFound], paths: Iterable[Path], how: str) -> None:
+def _add(runtimes: dict[str, RuntimeFound], paths: Iterable[Path], how: str) -> None:
     for path in paths:
-        for one in known_runtimes():
-            if one.name not in found and one.library.search(path.name):
-                found[one.name] = RuntimeFound(
-                    name=one.name, title=one.title, how=how, file=str(path), sets=one.sets
+        for known in known_runtimes():
+            if known.name not in runtimes and known.library.search(path.name):
+                runtimes[known.name] = RuntimeFound(
+                    name=known.name, title=known.title, how=how, file=str(path), sets=known.sets
                 )
 
 
-def _add_inside(found: dict[str, RuntimeFound], program: Elf) -> None:
-    """Runtimes inside the executable, by marks that a program may also have for reasons of its own."""
+def _add_inside(runtimes: dict[str, RuntimeFound], program: Elf) -> None:
+    """Runtimes inside the executable, by strings that a program may also have for other reasons."""
     if program.path.name.startswith("python"):
         return
-    for one in known_runtimes():
-        if one.name not in found and one.mark and program.marks(one.mark) == set(one.mark):
-            if one.name in _OPENMP and (not program.openmp_names or _OPENMP & found.keys()):
+    for known in known_runtimes():
+        if known.name not in runtimes and known.mark and program.marks(known.mark) == set(known.mark):
+            if known.name in _OPENMP and (not program.openmp_names or _OPENMP & runtimes.keys()):
                 continue
-            found[one.name] = RuntimeFound(
-                name=one.name, title=one.title, how=INSIDE, file=str(program.path), sets=one.sets
+            runtimes[known.name] = RuntimeFound(
+                name=known.name, title=known.title, how=INSIDE, file=str(program.path), sets=known.sets
             )
 
 
 def _loaded(watched: Watched, already: set[str]) -> list[Elf]:
-    fresh = sorted(one for one in watched.files if one not in already and "/dev/" not in one)
-    return [elf for one in fresh if (elf := read_elf(Path(one))) is not None]
+    fresh = sorted(path for path in watched.files if path not in already and "/dev/" not in path)
+    return [elf for path in fresh if (elf := read_elf(Path(path))) is not None]
 
 
-def _one_mpi(found: Mapping[str, RuntimeFound]) -> list[RuntimeFound]:
-    """libmpi.so.12 is Open MPI's old name and Intel MPI's: who brings open-pal is Open MPI."""
-    names = dict(found)
+def _one_mpi(runtimes: Mapping[str, RuntimeFound]) -> list[RuntimeFound]:
+    """libmpi.so.12 is an old name of Open MPI and also of Intel MPI: only Open MPI has open-pal."""
+    names = dict(runtimes)
     if "openmpi" in names and "mpich" in names:
         both = names["openmpi"].file == names["mpich"].file
         del names["openmpi" if both and names["openmpi"].file.endswith(".so.12") else "mpich"]
-    order = {one.name: index for index, one in enumerate(known_runtimes())}
-    return sorted(names.values(), key=lambda one: order[one.name])
+    order = {known.name: index for index, known in enumerate(known_runtimes())}
+    return sorted(names.values(), key=lambda known: order[known.name])
 
 
 def _schedules(files: Sequence[Elf]) -> Schedules:
     """Judged over the program and its own libraries; the OpenMP runtimes export all of these names."""
-    own = [one for one in files if one.openmp_names and not _is_runtime(one)]
-    names = frozenset(name for one in own for name in one.openmp_names)
+    own = [file for file in files if file.openmp_names and not _is_runtime(file)]
+    names = frozenset(name for file in own for name in file.openmp_names)
     if not names:
         return Schedules(
             asks_environment=False, has_static_loops=False, evidence="no call of OpenMP in its files"
@@ -216,15 +215,17 @@ def _schedules(files: Sequence[Elf]) -> Schedules:
     if asking:
         static = names >= _GCC_STATIC or any(name.startswith("__kmpc_for_static") for name in names)
         return Schedules(asks_environment=True, has_static_loops=static, evidence=f"it calls {asking[0]}")
-    dispatch = [one for one in own if any(n.startswith("__kmpc_dispatch_init") for n in one.openmp_names)]
+    dispatch = [
+        file for file in own if any(name.startswith("__kmpc_dispatch_init") for name in file.openmp_names)
+    ]
     if dispatch:
-        answers = [one.passes_runtime_schedule for one in dispatch]
+        answers = [file.passes_runtime_schedule for file in dispatch]
         asks = True if True in answers else None if None in answers else False
-        said = {True: "passes the schedule `runtime`", False: "passes fixed schedules", None: "passes one"}
+        words = {True: "passes the schedule `runtime`", False: "passes fixed schedules", None: "passes one"}
         return Schedules(
             asks_environment=asks,
             has_static_loops=any(name.startswith("__kmpc_for_static") for name in names),
-            evidence=f"{dispatch[0].path.name} calls __kmpc_dispatch_init and {said[asks]}",
+            evidence=f"{dispatch[0].path.name} calls __kmpc_dispatch_init and {words[asks]}",
         )
     if any(name.startswith("__kmpc_for_static") for name in names):
         return Schedules(
@@ -243,19 +244,19 @@ def _schedules(files: Sequence[Elf]) -> Schedules:
     )
 
 
-def _is_runtime(one: Elf) -> bool:
-    return any(runtime.library.search(one.path.name) for runtime in known_runtimes())
+def _is_runtime(file: Elf) -> bool:
+    return any(runtime.library.search(file.path.name) for runtime in known_runtimes())
 
 
 def _notes(what: Behind, programs: Sequence[Elf], watched: Watched | None) -> Iterable[str]:
-    if watched is None and (what.is_script or any(_interprets(one) for one in programs)):
-        yield "what a script or an interpreter loads is seen only when it runs: add --run"
+    if watched is None and (what.is_script or any(_interprets(program) for program in programs)):
+        yield "what a script or an interpreter loads is known only when it runs: add --run"
     if watched is not None and watched.stopped:
         yield f"it was stopped after {watched.seconds:.3g} s: what it would have loaded later was not seen"
-    for one in programs:
-        if one.linked_statically:
-            yield f"{one.path.name} is linked statically: LD_PRELOAD has no effect on it"
+    for program in programs:
+        if program.linked_statically:
+            yield f"{program.path.name} is linked statically: LD_PRELOAD has no effect on it"
 
 
-def _interprets(one: Elf) -> bool:
-    return re.match(r"(python|perl|ruby|node|julia|R$|lua|java$)", one.path.name) is not None
+def _interprets(program: Elf) -> bool:
+    return re.match(r"(python|perl|ruby|node|julia|R$|lua|java$)", program.path.name) is not None

@@ -1,4 +1,4 @@
-"""Run a command once and see what reading files cannot tell: what it loads, how it ends, what it leaves."""
+"""Run a command once and see what its files do not show: what it loads, how it ends, what it leaves."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from tautochrone.configuration import Configuration
 from tautochrone.errors import TautoError
-from tautochrone.subprocess_executor import SubprocessExecutor
+from tautochrone.measuring.configuration import Configuration
+from tautochrone.measuring.subprocess_executor import ProgramExecutor
 
 
 @dataclass(frozen=True)
 class Watched:
-    """One run. `left_running` names what was still there after the command had ended (and was ended then)."""
+    """One run. `left_running` names the processes that outlived the command (and were ended then)."""
 
     exit_code: int
     seconds: float
@@ -26,8 +26,8 @@ class Watched:
     files: frozenset[str]  # mapped into the command or its children
     most_threads: int
     left_running: tuple[str, ...] = ()
-    peak_bytes: int = 0  # of all its processes at a time, as far as it was looked at
-    beside_seconds: float = 0.0  # what copying its folder and checking its output took, for who does that
+    peak_bytes: int = 0  # of all its processes at a time, as far as it was sampled
+    beside_seconds: float = 0.0  # to copy its folder and check its output
 
 
 def watch(
@@ -40,31 +40,31 @@ def watch(
     through: Sequence[str] = (),
     runs_here: bool = True,
 ) -> Watched:
-    """Run with no terminal and no input, and look at it now and then. TautoError where it cannot start.
+    """Run without terminal and input, and sample it. TautoError where it cannot start.
 
-    All that it prints goes to `output_file`, if there is one; `Watched` has the end of it. `through` and
-    `runs_here`: see `SubprocessExecutor`.
+    All output goes to `output_file`, if there is one; `Watched` has the end of it. `through` and
+    `runs_here`: see `ProgramExecutor`.
     """
-    with closing(
-        SubprocessExecutor(reads="elapsed", runs_here=runs_here, through=through, observe="files")
-    ) as executor:
+    with closing(ProgramExecutor(runs_here=runs_here, through=through, observe="files")) as executor:
         asked = Configuration("watched", list(command), environment or {})
         answer = executor.answer(asked, time_limit_seconds, folder, output_file)
-    if "start_error" in answer:
-        where = "Write the command as the shell would find it"
-        if answer["start_error"] == errno.ENOEXEC:
-            where = "Let its first line name what reads it, as #!/bin/sh does, or start it with that: sh FILE"
+    if answer.start_error is not None:
+        remedy = "Write the command as the shell would find it"
+        if answer.start_error == errno.ENOEXEC:
+            remedy = (
+                "Let its first line name what reads it, as #!/bin/sh does, or start it with that: sh FILE"
+            )
         if not runs_here:
-            where = "Nodes need the same files: put the program where all of them see it"
-        raise TautoError(f"{command[0]} cannot be started: {os.strerror(answer['start_error'])}", where)
-    seen = answer["observed"]
-    stopped = answer["stopped_for"] is not None
+            remedy = "Nodes need the same files: put the program where all of them see it"
+        raise TautoError(f"{command[0]} cannot be started: {os.strerror(answer.start_error)}", remedy)
+    seen = answer.observed or {}
+    stopped = answer.stopped_for is not None
     return Watched(
-        exit_code=answer["exit_code"],
-        seconds=answer["elapsed_seconds"],
+        exit_code=answer.exit_code,
+        seconds=answer.elapsed_seconds,
         stopped=stopped,
-        output=answer["stdout"],
-        errors=answer["stderr"],
+        output=answer.stdout,
+        errors=answer.stderr,
         files=frozenset(seen["files"]),
         most_threads=seen["most_threads"],
         left_running=() if stopped else tuple(seen["left_running"]),

@@ -9,19 +9,18 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Annotated, Any, TextIO
 
-from tautochrone import counters
-from tautochrone.energy.find import Found, find_meter
-from tautochrone.energy.objective import check_objective
+from tautochrone.energy.find import Found, check_objective, find_meter
 from tautochrone.energy.recorder import EnergyRecorder
 from tautochrone.errors import TautoError
-from tautochrone.foreground import NOT_FOUND, Foreground
-from tautochrone.sampler import CpuSampler
+from tautochrone.measuring.foreground import NOT_FOUND, Foreground
+from tautochrone.measuring.inside import counters
+from tautochrone.measuring.sampler import CpuSampler
+from tautochrone.options import Option, Words
+from tautochrone.results.journal import write_whole
 from tautochrone.trace import findings, page, perfetto
-from tautochrone.trace.threads import HERTZ, ThreadSampler
-from tautochrone.trace.traced import Traced
-from tautochrone.whole_file import write_whole
+from tautochrone.trace.threads import HERTZ, ThreadSampler, Traced
 
 TRACE_SCHEMA = "tautochrone.trace/1"
 LOAD_INTERVAL_SECONDS = 0.2
@@ -30,18 +29,40 @@ _SLOWEST_HERTZ, _FASTEST_HERTZ = 1.0, 50.0
 
 @dataclass(frozen=True)
 class TraceRequest:
-    """What the user asked for."""
+    """Run a command and draw what its threads did: who worked, who waited, on which CPU.
 
-    command: tuple[str, ...]
-    output: Path = Path("tauto-trace.html")
-    perfetto: Path = Path("tauto-trace.json")
-    hertz: float = HERTZ
-    json: bool = False
+    Samples /proc 20 times a second. Says how uneven the threads' work is (the busiest over the mean), how
+    often they moved between CPUs, and names the thread that the others wait for.
+
+    \b
+    Examples:
+      tauto trace -- ./solver case.in
+      tauto trace --output night.html --json -- make -j4 test
+    """  # noqa: D301
+
+    command: Annotated[tuple[str, ...], Words("What to run.")]
+    output: Annotated[Path, Option("The timeline, a page that opens offline.", "FILE")] = Path(
+        "tauto-trace.html"
+    )
+    perfetto: Annotated[
+        Path | None, Option("The timeline for ui.perfetto.dev. Default: beside the page, .json.", "FILE")
+    ] = None
+    hertz: Annotated[float, Option("Samples a second, 1 to 50.")] = HERTZ
+    json: Annotated[bool, Option("Print the figures as JSON on standard output.")] = False
+
+    @property
+    def timeline(self) -> Path:
+        """Where the Perfetto file goes."""
+        return self.perfetto or self.output.with_suffix(".json")
+
+    def run(self) -> int:
+        """Run the command; its exit status."""
+        return run_trace_command(self)
 
 
 @dataclass(frozen=True)
 class TraceServices:
-    """What the command needs from outside; tests put in others."""
+    """What the command needs from outside; tests replace it."""
 
     find: Callable[[], Found] = find_meter
     output: TextIO = field(default_factory=lambda: sys.stdout)
@@ -49,16 +70,15 @@ class TraceServices:
 
 
 def run_trace_command(request: TraceRequest, services: TraceServices | None = None) -> int:
-    """Run, write page and Perfetto file, say what was found; returns the command's exit status.
+    """Run, write page and Perfetto file, print the advice; returns the command's exit status.
 
-    It is 127 for a command that was not found.
-
-    Raises TautoError for what cannot be done.
+    It is 127 for a command that was not found. TautoError for a wrong request, and for files that cannot be
+    written.
     """
     services = services or TraceServices()
     _check(request)
     found = services.find()
-    check_objective("time", found, lambda said: print(f"tauto: warning: {said}", file=services.messages))
+    check_objective("time", found, lambda notice: print(f"tauto: warning: {notice}", file=services.messages))
     child = Foreground(list(request.command))
     try:
         traced = _trace(request, child, found)
@@ -75,7 +95,7 @@ def run_trace_command(request: TraceRequest, services: TraceServices | None = No
     watts = traced.energy.watts() if traced.energy is not None else []
     timeline = perfetto.events(traced.threads.tracks, traced.load.samples, watts)
     _write(request.output, page.render(traced, judged))
-    _write(request.perfetto, json.dumps(timeline))
+    _write(request.timeline, json.dumps(timeline))
     record = as_record(traced, judged)
     if request.json:
         print(json.dumps(record, indent=1), file=services.output, flush=True)
@@ -86,16 +106,16 @@ def run_trace_command(request: TraceRequest, services: TraceServices | None = No
 def _check(request: TraceRequest) -> None:
     if not _SLOWEST_HERTZ <= request.hertz <= _FASTEST_HERTZ:
         raise TautoError(
-            f"--hertz {request.hertz:g} is not from {_SLOWEST_HERTZ:g} to {_FASTEST_HERTZ:g}",
+            f"--hertz {request.hertz:g} is not between {_SLOWEST_HERTZ:g} and {_FASTEST_HERTZ:g}",
             f"Leave it out for {HERTZ:g}: more samples would disturb what they show",
         )
-    if request.output == request.perfetto:
+    if request.output == request.timeline:
         raise TautoError(
             f"the page and the Perfetto file would both be {request.output}", "Give them two names"
         )
-    for path in (request.output, request.perfetto):
+    for path in (request.output, request.timeline):
         if not path.parent.is_dir():
-            raise TautoError(f"{path} cannot be written: there is no folder {path.parent}", "Make it first")
+            raise TautoError(f"{path} cannot be written: there is no folder {path.parent}", "Create it first")
 
 
 def _trace(request: TraceRequest, child: Foreground, found: Found) -> Traced:
@@ -116,7 +136,7 @@ def _trace(request: TraceRequest, child: Foreground, found: Found) -> Traced:
 
 
 def as_record(traced: Traced, judged: findings.Findings) -> dict[str, Any]:
-    """The figures as JSON has them."""
+    """The figures as ``--json`` prints them."""
     why = traced.no_joules
     return {
         "schema": TRACE_SCHEMA,
@@ -157,7 +177,7 @@ def _say(traced: Traced, judged: findings.Findings, request: TraceRequest, servi
         if error is not None:
             print(f"tauto: warning: {error}", file=services.messages)
     print(judged.advice, file=services.messages)
-    for what, path in (("Timeline", request.output), ("Perfetto", request.perfetto)):
+    for what, path in (("Timeline", request.output), ("Perfetto", request.timeline)):
         print(f"{what + ':':9} {path}", file=services.messages)
 
 

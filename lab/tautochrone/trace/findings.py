@@ -1,4 +1,4 @@
-"""What the tracks of a program's threads say: imbalance, migrations, and one sentence of advice."""
+"""What the tracks of a program's threads show: imbalance, migrations, and one sentence of advice."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from tautochrone.report import text
+from tautochrone import text
 from tautochrone.trace.threads import ThreadTrack
 
 LEAST_SHARE = 0.02
-"""Threads with less than this part of the busiest one's time do no work that could be shared."""
+"""Threads with less than this share of the busiest one's time do no work that could be shared."""
 
 UNBALANCED = 1.1
 ALWAYS_BUSY = 0.9  # the share of the program's time that a thread runs
@@ -32,7 +32,7 @@ class Findings:
 def find(tracks: Sequence[ThreadTrack], seconds: float, migrations: int | None, cpus: int) -> Findings:
     """Judge the tracks of a program that ran for `seconds` on `cpus` CPUs.
 
-    `migrations` is the kernel's count; None: what the samples saw, which is less.
+    `migrations` is the kernel's count; None: the samples are counted, which miss some.
     """
     most = max((track.run_seconds for track in tracks), default=0.0)
     workers = tuple(track for track in tracks if most > 0.0 and track.run_seconds >= LEAST_SHARE * most)

@@ -9,10 +9,9 @@ from importlib import resources
 import jinja2
 import msgspec
 
-from tautochrone.report import text
+from tautochrone import text
 from tautochrone.trace.findings import Findings
-from tautochrone.trace.threads import Slice, ThreadTrack, moves_over_time
-from tautochrone.trace.traced import Traced
+from tautochrone.trace.threads import Slice, ThreadTrack, Traced, moves_over_time
 
 _WIDTH, _HEIGHT = 1000.0, 20.0
 _MOST_PIECES = 12_000  # in all tracks together: 40 bytes each
@@ -124,25 +123,26 @@ def _cpu_track(
     bars: list[Bar] = []
     total = 0.0
     for track in tracks:
-        here = [piece for piece in track.slices if piece.cpu == cpu and piece.run_seconds > 0]
-        if not here:
+        slices = [piece for piece in track.slices if piece.cpu == cpu and piece.run_seconds > 0]
+        if not slices:
             continue
-        total += sum(piece.run_seconds for piece in here)
-        shares = _binned(here, seconds, columns, lambda piece: piece.run_seconds)
+        total += sum(piece.run_seconds for piece in slices)
+        shares = _binned(slices, seconds, columns, lambda piece: piece.run_seconds)
         shares = [min(share, 1.0 - low) for share, low in zip(shares, below, strict=True)]
         bars += _bars(shares, below, f"c{colors[track.tid]}")
         below = [low + share for low, share in zip(below, shares, strict=True)]
     return Track(f"CPU {cpu}", f"{text.percent(min(1.0, total / seconds))} of the time", bars)
 
 
-def _binned(slices: Sequence[Slice], seconds: float, columns: int, amount: object) -> list[float]:
+def _binned(
+    slices: Sequence[Slice], seconds: float, columns: int, amount: Callable[[Slice], float]
+) -> list[float]:
     """The share of each column of the timeline, from 0 to 1, in levels that make neighbours equal."""
-    assert callable(amount)
     width = seconds / columns
     sums = [0.0] * columns
     for piece in slices:
         span = piece.end - piece.begin
-        value = float(amount(piece))
+        value = amount(piece)
         if span <= 0.0 or value <= 0.0:
             continue
         first, last = int(piece.begin / width), min(int(piece.end / width), columns - 1)
@@ -150,11 +150,11 @@ def _binned(slices: Sequence[Slice], seconds: float, columns: int, amount: objec
             begin, end = max(piece.begin, column * width), min(piece.end, (column + 1) * width)
             if end > begin:
                 sums[column] += value * (end - begin) / span
-    return [min(1.0, round(_LEVELS * one / width) / _LEVELS) for one in sums]
+    return [min(1.0, round(_LEVELS * share / width) / _LEVELS) for share in sums]
 
 
 def _bars(shares: Sequence[float], below: Sequence[float], kind: str) -> list[Bar]:
-    """Rectangles on top of what lies below; equal neighbours become one."""
+    """Rectangles on top of those below; equal neighbours become one."""
     bars: list[Bar] = []
     width = _WIDTH / len(shares)
     start = 0
@@ -178,19 +178,19 @@ def _bars(shares: Sequence[float], below: Sequence[float], kind: str) -> list[Ba
 
 def _curves(traced: Traced, seconds: float) -> list[Track]:
     """Load and clock of each CPU, power of the machine, migrations, as far as there are any."""
-    found: list[Track] = []
+    tracks: list[Track] = []
     for cpu in traced.cpus:
-        here = [one for one in traced.load.samples if one.cpu == cpu]
-        load = [(one.seconds, one.busy) for one in here]
-        clock = [(one.seconds, one.hertz) for one in here if one.hertz is not None]
-        found += _curve(f"CPU {cpu} load", load, text.percent, seconds, top=1.0)
-        found += _curve(f"CPU {cpu} clock", clock, lambda value: text.quantity(value, "Hz"), seconds)
+        samples = [sample for sample in traced.load.samples if sample.cpu == cpu]
+        load = [(sample.seconds, sample.busy) for sample in samples]
+        clock = [(sample.seconds, sample.hertz) for sample in samples if sample.hertz is not None]
+        tracks += _curve(f"CPU {cpu} load", load, text.percent, seconds, top=1.0)
+        tracks += _curve(f"CPU {cpu} clock", clock, lambda value: text.quantity(value, "Hz"), seconds)
     watts = traced.energy.watts() if traced.energy is not None else []
-    found += _curve("power", watts, lambda value: text.quantity(value, "W"), seconds)
+    tracks += _curve("power", watts, lambda value: text.quantity(value, "W"), seconds)
     moves = moves_over_time(traced.threads.tracks)
     if any(count for _, count in moves):
-        found += _curve("migrations", moves, lambda value: f"{value:g}", seconds, each="a sample")
-    return found
+        tracks += _curve("migrations", moves, lambda value: f"{value:g}", seconds, each="a sample")
+    return tracks
 
 
 def _curve(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tautochrone.sampler import LoadSample
+from tautochrone.measuring.sampler import LoadSample
 from tautochrone.trace.threads import ThreadTrack, moves_over_time
 
 _CPUS, _THREADS, _MACHINE = 1, 2, 3
@@ -20,27 +20,29 @@ def events(
     watts: Iterable[tuple[float, float]] = (),
 ) -> dict[str, Any]:
     """A track for each CPU and each thread, counters for load, clock, watts, migrations; in microseconds."""
-    found: list[Event] = [
+    listed: list[Event] = [
         _named(_CPUS, "process_name", "CPUs"),
         _named(_THREADS, "process_name", "threads"),
         _named(_MACHINE, "process_name", "machine"),
     ]
     cpus = sorted({piece.cpu for track in tracks for piece in track.slices})
-    found += [_named(_CPUS, "thread_name", f"CPU {cpu}", cpu) for cpu in cpus]
+    listed += [_named(_CPUS, "thread_name", f"CPU {cpu}", cpu) for cpu in cpus]
     for track in tracks:
-        found.append(_named(_THREADS, "thread_name", f"{track.name} {track.tid}", track.tid))
-        found += _slices(track)
+        listed.append(_named(_THREADS, "thread_name", f"{track.name} {track.tid}", track.tid))
+        listed += _slices(track)
     for sample in load:
-        found.append(_counter(f"load of CPU {sample.cpu}", sample.seconds, "percent", 100 * sample.busy))
+        listed.append(_counter(f"load of CPU {sample.cpu}", sample.seconds, "percent", 100 * sample.busy))
         if sample.hertz is not None:
-            found.append(_counter(f"clock of CPU {sample.cpu}", sample.seconds, "hertz", sample.hertz))
-    found += [_counter("power", seconds, "watts", value) for seconds, value in watts]
-    found += [_counter("migrations", seconds, "threads", count) for seconds, count in moves_over_time(tracks)]
-    return {"displayTimeUnit": "ms", "traceEvents": found}
+            listed.append(_counter(f"clock of CPU {sample.cpu}", sample.seconds, "hertz", sample.hertz))
+    listed += [_counter("power", seconds, "watts", value) for seconds, value in watts]
+    listed += [
+        _counter("migrations", seconds, "threads", count) for seconds, count in moves_over_time(tracks)
+    ]
+    return {"displayTimeUnit": "ms", "traceEvents": listed}
 
 
 def _slices(track: ThreadTrack) -> list[Event]:
-    found: list[Event] = []
+    listed: list[Event] = []
     for piece in track.slices:
         span = piece.end - piece.begin
         if span <= 0.0 or piece.run_seconds < _LEAST_SHARE * span:
@@ -50,7 +52,7 @@ def _slices(track: ThreadTrack) -> list[Event]:
         common = {"ph": "X", "ts": 1e6 * piece.begin}
         about = {"tid": track.tid, "run": share, "wait_seconds": waited, "cpu": piece.cpu}
         # On a CPU's track pieces lie one over the other: each is as long as it ran.
-        found.append(
+        listed.append(
             {
                 **common,
                 "pid": _CPUS,
@@ -60,7 +62,7 @@ def _slices(track: ThreadTrack) -> list[Event]:
                 "args": about,
             }
         )
-        found.append(
+        listed.append(
             {
                 **common,
                 "pid": _THREADS,
@@ -70,7 +72,7 @@ def _slices(track: ThreadTrack) -> list[Event]:
                 "args": about,
             }
         )
-    return found
+    return listed
 
 
 def _named(pid: int, what: str, name: str, tid: int = 0) -> Event:

@@ -1,8 +1,8 @@
 """Samples every thread of a process and of its children from /proc.
 
-A thread tells the nanoseconds that it ran and that it waited for a CPU (``schedstat``), and its last CPU
-(``stat``). Both files stay open, so that a sample costs two reads a thread. What the last sample before a
-thread's end did not see is lost: at most one interval.
+A thread's ``schedstat`` has the nanoseconds that it ran and that it waited for a CPU, its ``stat`` its last
+CPU. Both files stay open, so that a sample costs two reads a thread. The time between the last sample and a
+thread's end is lost: at most one interval.
 """
 
 from __future__ import annotations
@@ -15,11 +15,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tautochrone.quiet_cpu import leave_cpus_of
+from tautochrone.energy.meter import Unavailable
+from tautochrone.energy.recorder import Recording
+from tautochrone.measuring.foreground import Ended
+from tautochrone.measuring.sampler import SampledLoad, leave_cpus_of
 
 HERTZ = 20.0
 MOST_THREADS = 400
-"""More are not looked at: each takes two open files."""
+"""More are not sampled: each takes two open files."""
 
 LARGEST_OWN_SHARE = 0.006
 """Sampling slows down rather than take more than this share of one CPU."""
@@ -56,14 +59,14 @@ class ThreadTrack:
 
     @property
     def moves(self) -> int:
-        """How often two samples in a row saw it on different CPUs: at least so often it migrated."""
+        """How often two consecutive samples saw it on different CPUs: a lower bound of its migrations."""
         return sum(
             before.cpu != after.cpu for before, after in zip(self.slices, self.slices[1:], strict=False)
         )
 
 
 def moves_over_time(tracks: Sequence[ThreadTrack]) -> list[tuple[float, int]]:
-    """(seconds since the start, how many threads were seen on another CPU than before) of each sample."""
+    """(seconds since the start, number of threads that were on another CPU than before) of each sample."""
     counted = {piece.end: 0 for track in tracks for piece in track.slices}
     for track in tracks:
         for before, after in zip(track.slices, track.slices[1:], strict=False):
@@ -73,7 +76,7 @@ def moves_over_time(tracks: Sequence[ThreadTrack]) -> list[tuple[float, int]]:
 
 @dataclass
 class SampledThreads:
-    """All threads that were seen, and what it cost to look."""
+    """All threads that were seen, and the CPU time of the sampler."""
 
     tracks: list[ThreadTrack] = field(default_factory=list)
     samples: int = 0
@@ -203,8 +206,8 @@ class ThreadSampler:
             if files.schedstat is None:
                 run_seconds = (int(words[_USER_TICKS]) + int(words[_USER_TICKS + 1])) / _TICKS
             else:
-                ran, waited, _ = os.pread(files.schedstat, 128, 0).split(None, 2)
-                run_seconds, wait_seconds = int(ran) / 1e9, int(waited) / 1e9
+                ran_ns, waited_ns, _ = os.pread(files.schedstat, 128, 0).split(None, 2)
+                run_seconds, wait_seconds = int(ran_ns) / 1e9, int(waited_ns) / 1e9
             if not track.name or self._sampled.samples % _NEW_PROCESSES_EVERY == 0:
                 track.name = _name(stat)
         except (ProcessLookupError, IndexError, ValueError):  # it has ended
@@ -212,13 +215,38 @@ class ThreadSampler:
             del self._open[tid]
             return
         span = end - begin
-        # A thread in its first sample ran before we looked; of that no more than the interval is drawn.
-        ran_here = min(run_seconds - track.run_seconds, span)
-        waited_here = None if wait_seconds is None else min(wait_seconds - (track.wait_seconds or 0.0), span)
-        track.slices.append(Slice(begin, end, ran_here, waited_here, cpu))
+        # Of what a thread ran before its first sample, no more than the interval is drawn.
+        ran = min(run_seconds - track.run_seconds, span)
+        waited = None if wait_seconds is None else min(wait_seconds - (track.wait_seconds or 0.0), span)
+        track.slices.append(Slice(begin, end, ran, waited, cpu))
         track.run_seconds, track.wait_seconds = run_seconds, wait_seconds
 
 
 def _name(stat: bytes) -> str:
     """The name in ``/proc/PID/task/TID/stat``, which may hold anything, brackets too."""
     return stat.rpartition(b")")[0].partition(b"(")[2].decode(errors="replace")
+
+
+@dataclass(frozen=True)
+class Traced:
+    """A run with everything that was sampled during it."""
+
+    command: tuple[str, ...]
+    ended: Ended
+    threads: SampledThreads
+    load: SampledLoad
+    energy: Recording | None
+    migrations: int | None  # as the kernel counted them
+    cpus: tuple[int, ...]
+    meterless: Unavailable | None = None  # why no meter was read at all
+
+    @property
+    def no_joules(self) -> Unavailable | None:
+        """Why there are no joules; None where there are."""
+        return self.meterless if self.energy is None else self.energy.unavailable
+
+    @property
+    def sampler_cpu_seconds(self) -> float:
+        """The CPU time of all samplers together."""
+        metering = self.energy.sampler_cpu_seconds if self.energy is not None else 0.0
+        return self.threads.sampler_cpu_seconds + self.load.sampler_cpu_seconds + metering

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 import statistics as plain
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
+import numpy as np
 
-from tautochrone import statistics
-from tautochrone.report.analysis_types import Command
-from tautochrone.report.spent import longest, spent_of
-from tautochrone.report.tune.analysis_types import CandidateResult, Role, TuneAnalysis
-from tautochrone.row import MEASURED, Row
-from tautochrone.session import disturbed
-from tautochrone.studies.contenders import as_ratio
+from tautochrone import verdicts
+from tautochrone.measuring.session import disturbed
+from tautochrone.results.context import Command
+from tautochrone.results.row import MEASURED, Row, seconds_of
+from tautochrone.results.spent import longest, spent_of
+from tautochrone.tune.answer import CandidateResult, Effect, Role, TuneAnalysis
+from tautochrone.tune.applying import run_line, settings_to_paste
 from tautochrone.tune.context import TuneContext
-from tautochrone.tune.effects import main_effects
+from tautochrone.tune.judging import Objective, parse_objective
 from tautochrone.tune.knobs import in_words
-from tautochrone.tune.objective import Objective, parse_objective
-from tautochrone.tune.paste import run_line, settings_to_paste
+from tautochrone.tune.search import claims, verdict
 from tautochrone.tune.sentences import sentences
 from tautochrone.tune.space import DEFAULT
-from tautochrone.tune.verdict import claims, verdict
+from tautochrone.verdicts import as_ratio
 
 _UNITS = {
     "time": "time",
@@ -38,13 +39,16 @@ def analyse(rows: Sequence[Row], machine: Mapping[str, Any], context: TuneContex
     """The answer. Everything in it can be computed again from the folder."""
     objective = parse_objective(context.objective)
     results = _results(rows, objective, context)
-    default = next((one for one in results if one.role == "default"), None)
-    winner = next((one for one in results if one.role == "winner"), default)
+    default = next((result for result in results if result.role == "default"), None)
+    winner = next((result for result in results if result.role == "winner"), default)
     settings = dict(winner.settings) if winner is not None and winner is not default else {}
-    final = [row for row in rows if row.get("source", MEASURED) == MEASURED]
-    finalists = [one for one in results if one.rounds]
+    final = [row for row in rows if row.source == MEASURED]
     effects = main_effects(
-        [(_changed(one.settings, context), one.figure) for one in results if one.figure is not None]
+        [
+            (_changed(result.settings, context), result.figure)
+            for result in results
+            if result.figure is not None
+        ]
     )
     outline = TuneAnalysis(
         verdict_sentences=(),
@@ -60,7 +64,7 @@ def analyse(rows: Sequence[Row], machine: Mapping[str, Any], context: TuneContex
         tried=context.tried,
         left_out=context.left_out,
         looks=context.looks,
-        rounds=max((one.rounds for one in finalists), default=0),
+        rounds=max((result.rounds for result in results), default=0),
         runs=len(rows),
         ended=context.ended,
         notices=(*context.notices, *_disturbances(final, machine)),
@@ -80,11 +84,11 @@ def _results(rows: Sequence[Row], objective: Objective, context: TuneContext) ->
     """Each candidate once, best first; those of the final by the final's rounds alone."""
     by_id: dict[str, list[Row]] = {}
     for row in rows:
-        by_id.setdefault(row["config_id"], []).append(row)
-    final = [row for row in rows if row.get("source", MEASURED) == MEASURED]
-    in_final = list(dict.fromkeys(row["config_id"] for row in final))
-    default_id = next((row["config_id"] for row in rows if row["name"] == DEFAULT), None)
-    found = (
+        by_id.setdefault(row.config_id, []).append(row)
+    final = [row for row in rows if row.source == MEASURED]
+    in_final = list(dict.fromkeys(row.config_id for row in final))
+    default_id = next((row.config_id for row in rows if row.name == DEFAULT), None)
+    decided = (
         verdict(final, in_final, default_id, objective.figure, claims(len(in_final), len(context.looks)))
         if default_id is not None
         else None
@@ -95,62 +99,60 @@ def _results(rows: Sequence[Row], objective: Objective, context: TuneContext) ->
         role: Role = "screened"
         if config_id == default_id:
             role = "default"
-        elif found is not None and config_id == found.winner:
+        elif decided is not None and config_id == decided.winner:
             role = "winner"
         elif config_id in in_final:
             role = "finalist"
-        ratio = found.comparisons.get(config_id) if found is not None else None
+        ratio = decided.comparisons.get(config_id) if decided is not None else None
         result = _result(own, role, config_id in in_final, ratio, objective, context)
-        spent = spent_of([row for row in own if row["error"] is None], longest_seconds)
+        spent = spent_of([row for row in own if row.error is None], longest_seconds)
         results.append(msgspec.structs.replace(result, spent=spent))
-    results.sort(key=lambda one: (one.figure is None, not one.rounds, one.figure or 0.0))
-    return [_as_printed(one) for one in results] if objective.largest else results
+    results.sort(key=lambda result: (result.figure is None, not result.rounds, result.figure or 0.0))
+    return [_as_printed(result) for result in results] if objective.largest else results
 
 
-def _as_printed(one: CandidateResult) -> CandidateResult:
-    """A candidate whose figures are one by what the program printed, with the printed ones."""
-    figure, low, high = (None if value is None else 1.0 / value for value in (one.figure, one.high, one.low))
-    ratio = one.ratio
+def _as_printed(result: CandidateResult) -> CandidateResult:
+    """A candidate with the numbers that the program printed in place of their reciprocals."""
+    figure, low, high = (
+        None if value is None else 1.0 / value for value in (result.figure, result.high, result.low)
+    )
+    ratio = result.ratio
     if ratio is not None:
         ratio = msgspec.structs.replace(ratio.inverse(), verdict=ratio.verdict)
-    return msgspec.structs.replace(one, figure=figure, low=low, high=high, ratio=ratio)
+    return msgspec.structs.replace(result, figure=figure, low=low, high=high, ratio=ratio)
 
 
 def _seconds(rows: Sequence[Row]) -> list[float]:
-    return [float(row["seconds"]) for row in rows if row["error"] is None]
+    return [seconds_of(row) for row in rows if row.error is None]
 
 
 def _figures(rows: Sequence[Row], objective: Objective, final: bool) -> list[float]:
-    return [
-        objective.figure(row)
-        for row in rows
-        if row["error"] is None and (row.get("source", MEASURED) == MEASURED) == final
-    ]
+    return [objective.figure(row) for row in rows if row.error is None and (row.source == MEASURED) == final]
 
 
 def _result(
     own: Sequence[Row],
     role: Role,
     in_final: bool,
-    compared: statistics.Comparison | None,
+    compared: verdicts.Comparison | None,
     objective: Objective,
     context: TuneContext,
 ) -> CandidateResult:
     figures = _figures(own, objective, in_final)
-    interval = statistics.median_interval(figures) if figures else None
-    settings = {name: str(value) for name, value in own[0]["config"].items()}
+    interval = verdicts.median_interval(figures) if figures else None
+    settings = {name: str(value) for name, value in own[0].config.items()}
     changed = _changed(settings, context)
-    errors = [row["error"] for row in own if row["error"] is not None]
-    remark = context.eliminated.get(own[0]["config_id"], "")
-    stopped = not figures and all(row["error"]["kind"] == "timeout" for row in own)
-    if errors and not figures and (errors[-1]["kind"] != "timeout" or not objective.caps_time):
-        remark = errors[-1]["message"]
+    errors = [row.error for row in own if row.error is not None]
+    remark = context.eliminated.get(own[0].config_id, "")
+    stopped = not figures and all(row.error is not None and row.error.kind == "timeout" for row in own)
+    if errors and not figures and (errors[-1].kind != "timeout" or not objective.caps_time):
+        remark = errors[-1].message
     return CandidateResult(
-        name=own[0]["name"],
+        name=own[0].name,
         words=in_words(changed) if changed else "as it is",
         settings=settings,
         role=role,
-        is_expert=own[0]["name"] == context.expert,
+        is_expert=own[0].name == context.expert,
         figure=interval.median if interval else None,
         written=objective.written(interval.median) if interval else "",
         low=interval.low if interval and in_final else None,
@@ -168,7 +170,7 @@ def _changed(settings: Mapping[str, str], context: TuneContext) -> dict[str, str
 
 
 def _disturbances(rows: Sequence[Row], machine: Mapping[str, Any]) -> list[str]:
-    """Runs of the final beside which others worked."""
+    """A notice of the final's runs beside which others used CPU time."""
     cpus = len(machine.get("cpus") or ()) or 1
     emulated = bool(machine.get("emulated"))
     count = sum(disturbed(row, cpus, emulated) for row in rows)
@@ -178,3 +180,50 @@ def _disturbances(rows: Sequence[Row], machine: Mapping[str, Any]) -> list[str]:
         f"beside {count} of the final's {len(rows)} runs other programs or the hypervisor took CPU time; "
         "close them for narrower intervals"
     ]
+
+
+_RESOLVED = 2.0  # in standard errors
+_IDENTIFIED = 1 - 1e-6  # share of its own coefficient in a fitted one: below 1 others have a part in it
+
+
+def main_effects(candidates: Sequence[tuple[Mapping[str, str], float]]) -> tuple[Effect, ...]:
+    """The factor of each value of each knob against leaving it as it is; largest first.
+
+    `candidates` are (what they change, median figure). By least squares on the logarithms of the figures. The
+    factors describe the whole space, not any one candidate: of knobs that work together they show the mean
+    effect. Empty for too few candidates. Effects that the candidates cannot identify are left out, such as
+    the effect of a knob that all of them set.
+    """
+    levels = list(
+        dict.fromkeys((knob, value) for settings, _ in candidates for knob, value in settings.items())
+    )
+    if len(candidates) <= len(levels) + 1 or not levels:
+        return ()
+    columns = np.array(
+        [
+            [1.0, *(1.0 if settings.get(knob) == value else 0.0 for knob, value in levels)]
+            for settings, _ in candidates
+        ]
+    )
+    logs = np.log([figure for _, figure in candidates])
+    solution, _, rank, _ = np.linalg.lstsq(columns, logs, rcond=None)
+    residual = logs - columns @ solution
+    freedom = len(candidates) - int(rank)
+    if freedom < 1:
+        return ()
+    variance = float(residual @ residual) / freedom
+    inverse = np.linalg.pinv(columns)
+    identified = np.diag(inverse @ columns) > _IDENTIFIED
+    spread = np.sqrt(np.sum(inverse**2, axis=1) * variance)
+    effects = [
+        Effect(
+            knob=knob,
+            value=value,
+            factor=math.exp(float(solution[index + 1])),
+            error=float(spread[index + 1]),
+            resolved=abs(float(solution[index + 1])) > _RESOLVED * float(spread[index + 1]),
+        )
+        for index, (knob, value) in enumerate(levels)
+        if identified[index + 1]
+    ]
+    return tuple(sorted(effects, key=lambda effect: -abs(math.log(effect.factor))))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import ClassVar, Literal
 
 import msgspec
 
-from tautochrone.report.analysis_types import Analysis, Ratio, Spent
+from tautochrone.report.analysis import Analysis
+from tautochrone.results.spent import Spent
+from tautochrone.verdicts import Ratio
 
 Role = Literal["default", "winner", "finalist", "screened"]
 
@@ -36,7 +38,7 @@ class CandidateResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Effect(msgspec.Struct, frozen=True, kw_only=True):
-    """What one value of a knob does to the figure, all else alike: a factor, from a fit over all candidates.
+    """What one value of a knob does to the figure, all else equal: a factor, from a fit over all candidates.
 
     ``error`` is the standard error of the factor's logarithm; ``resolved`` where it is beyond two of them.
     """
@@ -58,6 +60,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 class TuneAnalysis(Analysis, frozen=True, kw_only=True):
     """The answer of a search. ``settings`` of the winner; empty: leave it as it is."""
+
+    PAGE: ClassVar[str] = "tautochrone.tune.page"
 
     program: str
     objective: str

@@ -1,21 +1,30 @@
-"""Settings made concrete: the command, the environment and the start of a process."""
+"""Settings made concrete: for one process, as lines to paste, and as a profile for tauto run."""
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import shlex
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
-from tautochrone.configuration import Configuration
 from tautochrone.errors import TautoError
 from tautochrone.inspection.commands import MpiLaunch, mpi_launch
-from tautochrone.studies.options import parse_cpus
+from tautochrone.measuring.configuration import Configuration
+from tautochrone.options import parse_cpus
+from tautochrone.report.analysis import Settings as Lines
+from tautochrone.results.journal import write_whole
+from tautochrone.tune.context import TuneContext
 from tautochrone.tune.knobs import Settings, knobs
 from tautochrone.tune.options import placeholders
 from tautochrone.tune.space import Candidate, weighted_variables
 
 REPEAT = 'n=$1; shift; while [ "$n" -gt 0 ]; do "$@" || exit; n=$((n - 1)); done'
+PROFILE_FILE = "profile.json"
+PROFILE_SCHEMA = "tautochrone.profile/1"
 _MPI_WORDS = {"mpi_map": "--map-by", "mpi_bind": "--bind-to"}
 # What says the number of ranks. To srun and aprun, -c is the number of CPUs of a rank, and -N that of nodes.
 _MPIRUN_RANK_OPTIONS = ("-n", "--n", "-np", "--np", "-c")
@@ -24,17 +33,27 @@ _RANK_OPTIONS = {"srun": ("-n", "--ntasks"), "aprun": ("-n", "--pes")}
 
 @dataclass(frozen=True)
 class Applied:
-    """A command with settings: words to start, variables to set, and ``cpus`` and ``nice`` of the process."""
+    """A command with settings: the words to start, the variables to set, and the process's CPUs and priority.
+
+    No ``cpus`` and no ``nice``: as the process that starts it.
+    """
 
     command: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
-    start: Mapping[str, object] = field(default_factory=dict)
+    cpus: tuple[int, ...] = ()
+    nice: int | None = None
+
+    @property
+    def start(self) -> dict[str, object]:
+        """CPUs and priority as a configuration has them."""
+        given = {"cpus": list(self.cpus) or None, "nice": self.nice}
+        return {name: value for name, value in given.items() if value is not None}
 
 
 def applied(
     command: Sequence[str], arguments: Sequence[Sequence[str]], settings: Settings, has_openmp: bool = True
 ) -> Applied:
-    """The command as it runs under these settings; what stands in braces is filled in."""
+    """The command as it runs under these settings, with the names in braces filled in."""
     words = list(command)
     for template in arguments:
         if all(name in settings for name in placeholders(template)):
@@ -42,19 +61,20 @@ def applied(
     used = placeholders(words)
     words = [_filled(word, settings) for word in words]
     environment: dict[str, str] = {}
-    start: dict[str, object] = {}
+    cpus: tuple[int, ...] = ()
+    nice: int | None = None
     for name, value in settings.items():
-        one = knobs().get(name)
-        if name in used and one is None:
+        knob = knobs().get(name)
+        if name in used and knob is None:
             continue
-        if one is None or one.kind == "environment":
+        if knob is None or knob.kind == "environment":
             environment[name] = value
-        elif one.kind == "places":
+        elif knob.kind == "places":
             environment |= weighted_variables(value)
         elif name == "cpus":
-            start["cpus"] = list(parse_cpus(value))
+            cpus = tuple(parse_cpus(value))
         elif name == "nice":
-            start["nice"] = int(value)
+            nice = int(value)
         elif name == "mpi_ranks":
             count, _, threads = value.partition("x")
             words = _with_ranks(words, count)
@@ -62,7 +82,7 @@ def applied(
                 environment["OMP_NUM_THREADS"] = threads
         else:
             words = _behind_launcher(words, name, [_MPI_WORDS[name], value])
-    return Applied(tuple(words), environment, start)
+    return Applied(tuple(words), environment, cpus, nice)
 
 
 def configuration(
@@ -83,17 +103,17 @@ def configuration(
 
 
 def _filled(word: str, settings: Settings) -> str:
-    return re.sub(r"\{([a-z_]+)\}", lambda found: settings.get(found[1], found[0]), word)
+    return re.sub(r"\{([a-z_]+)\}", lambda match: settings.get(match[1], match[0]), word)
 
 
 def _launch(words: Sequence[str], name: str) -> MpiLaunch:
-    found = mpi_launch(words)
-    if found is None:
+    launch = mpi_launch(words)
+    if launch is None:
         raise TautoError(
-            f"{name} is an option of an MPI launcher, and none stands in the command {shlex.join(words)!r}",
+            f"{name} is an option of an MPI launcher, and there is none in the command {shlex.join(words)!r}",
             "Write the launcher into the command itself: tauto tune -- mpirun -n 4 ./solver",
         )
-    return found
+    return launch
 
 
 def ranks_of(words: Sequence[str]) -> str | None:
@@ -101,32 +121,32 @@ def ranks_of(words: Sequence[str]) -> str | None:
     launch = mpi_launch(words)
     if launch is None or launch.from_file:
         return None
-    found = [_rank_word(words, launch.name, *part) for part in launch.parts]
-    counts = [words[one[0]].removeprefix(one[1]) for one in found if one is not None]
-    if len(counts) == 1 == len(found):
+    places = [_rank_word(words, launch.name, *part) for part in launch.parts]
+    counts = [words[place[0]].removeprefix(place[1]) for place in places if place is not None]
+    if len(counts) == 1 == len(places):
         return counts[0]
-    if len(counts) < len(found) or not all(one.isdecimal() for one in counts):
+    if len(counts) < len(places) or not all(count.isdecimal() for count in counts):
         return None
     return str(sum(map(int, counts)))
 
 
 def _with_ranks(words: list[str], count: str) -> list[str]:
-    """The launcher's own number of ranks, if it has one, in place; the words of the program stay."""
+    """The words with that number of ranks among the launcher's options; the program's words stay."""
     launch = _launch(words, "mpi_ranks")
     if launch.several:
         raise TautoError(
             f"mpi_ranks is one number, and {launch.name} starts several programs here",
             "Name the numbers in the command: mpirun -n {a} ./one : -n {b} ./two, with --value a=2,4",
         )
-    found = _rank_word(words, launch.name, *launch.parts[0])
-    if found is None:
+    place = _rank_word(words, launch.name, *launch.parts[0])
+    if place is None:
         return _behind_launcher(words, "mpi_ranks", ["-n", count])
-    index, before = found
+    index, before = place
     return [*words[:index], f"{before}{count}", *words[index + 1 :]]
 
 
 def _rank_word(words: Sequence[str], launcher: str, begin: int, program: int) -> tuple[int, str] | None:
-    """The word with a program's number of ranks among its options, and what stands before the number."""
+    """The index of the word with a program's number of ranks, and the text before the number in that word."""
     options = _RANK_OPTIONS.get(launcher, _MPIRUN_RANK_OPTIONS)
     for index in range(begin, program):
         option, equals, _ = words[index].partition("=")
@@ -142,3 +162,133 @@ def _rank_word(words: Sequence[str], launcher: str, begin: int, program: int) ->
 def _behind_launcher(words: list[str], name: str, new: list[str]) -> list[str]:
     at = _launch(words, name).launcher
     return [*words[: at + 1], *new, *words[at + 1 :]]
+
+
+# -- lines to paste --
+
+
+def settings_to_paste(context: TuneContext, settings: Mapping[str, str]) -> tuple[Lines, ...]:
+    """The settings for each place where a program may be started; empty without settings."""
+    if not settings:
+        return ()
+    made = applied(context.program, context.arguments, settings, context.has_openmp)
+    command = shlex.join(made.command)
+    return (
+        Lines(
+            label="tauto run",
+            language="shell",
+            text=run_line(context),
+            why="Applies the profile, warns where the kernel gave something else, and becomes the program.",
+        ),
+        Lines(label="Shell", language="shell", text=_shell(made, command)),
+        Lines(label="systemd unit", language="ini", text=_systemd(made, context.working_folder)),
+        Lines(label="Slurm script", language="shell", text=_slurm(made, command, context.mpi_launcher)),
+        Lines(label="Dockerfile", language="dockerfile", text=_docker(made)),
+    )
+
+
+def run_line(context: TuneContext) -> str:
+    """The line that applies the profile."""
+    profile = shlex.quote(f"{context.folder}/{PROFILE_FILE}")
+    return f"tauto run {profile} -- {shlex.join(context.program)}"
+
+
+def _nice(made: Applied) -> list[str]:
+    return ["nice", "-n", str(made.nice)] if made.nice else []
+
+
+def _prefix(made: Applied) -> str:
+    cpus = f"taskset -c {_comma_list(made.cpus)} " if made.cpus else ""
+    return cpus + "".join(f"{word} " for word in _nice(made))
+
+
+def _comma_list(cpus: Sequence[int]) -> str:
+    return ",".join(map(str, cpus))
+
+
+def _shell(made: Applied, command: str) -> str:
+    exports = [f"export {name}={shlex.quote(value)}" for name, value in made.environment.items()]
+    return "\n".join([*exports, f"{_prefix(made)}{command}"])
+
+
+def _systemd(made: Applied, working_folder: str) -> str:
+    lines = ["[Service]"]
+    if working_folder:
+        lines.append(f"WorkingDirectory={working_folder.replace('%', '%%')}")
+    lines += [f"Environment={_in_unit(f'{name}={value}', True)}" for name, value in made.environment.items()]
+    if made.cpus:
+        lines.append(f"CPUAffinity={' '.join(map(str, made.cpus))}")
+    if made.nice:
+        lines.append(f"Nice={made.nice}")
+    words = [_absolute(made.command[0], working_folder), *made.command[1:]]
+    return "\n".join([*lines, f"ExecStart={' '.join(_in_unit(word.replace('$', '$$')) for word in words)}"])
+
+
+def _absolute(program: str, working_folder: str) -> str:
+    """A program's absolute path, as far as it is known: systemd searches few folders."""
+    if "/" not in program:
+        return shutil.which(program) or program
+    return os.path.normpath(Path(working_folder) / program) if working_folder else program
+
+
+def _in_unit(word: str, always_quoted: bool = False) -> str:
+    """A word as a systemd unit writes it."""
+    word = word.replace("%", "%%")
+    if not always_quoted and re.fullmatch(r"[^\s\"'\\;]+", word):
+        return word
+    escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
+
+
+def _slurm(made: Applied, command: str, launcher: str | None) -> str:
+    threads = made.environment.get("OMP_NUM_THREADS")
+    numbered = made.cpus or "{" in made.environment.get("OMP_PLACES", "")
+    tasks = ranks_of(made.command) if launcher else "1"
+    head = ["#!/bin/sh", "#SBATCH --nodes=1", "#SBATCH --exclusive", "#SBATCH --hint=multithread"]
+    exports = [f"export {name}={shlex.quote(value)}" for name, value in made.environment.items()]
+    if tasks is not None:
+        head.append(f"#SBATCH --ntasks={tasks}")
+    if threads and not numbered:  # numbered CPUs need the whole node
+        head.append(f"#SBATCH --cpus-per-task={threads}")
+        exports.append(f"export SRUN_CPUS_PER_TASK={threads}")
+    bind = " --cpu-bind=none" if threads or made.cpus else ""
+    start = "" if launcher else f"srun{bind} "
+    return "\n".join([*head, *exports, f"{start}{_prefix(made)}{command}"])
+
+
+def _docker(made: Applied) -> str:
+    lines = [f'ENV {name}="{_in_dockerfile(value)}"' for name, value in made.environment.items()]
+    if made.cpus:
+        lines.append(f"# docker run --cpuset-cpus={_comma_list(made.cpus)} IMAGE")
+    words = ", ".join(json.dumps(word) for word in [*_nice(made), *made.command])
+    return "\n".join([*lines, f"CMD [{words}]"])
+
+
+def _in_dockerfile(value: str) -> str:
+    """A value between the quotes of an ENV line, where a dollar sign would name a variable."""
+    return re.sub(r'[\\"$]', lambda match: f"\\{match[0]}", value)
+
+
+def write_profile(folder: Path, context: TuneContext, settings: Mapping[str, str], verdict: str) -> Path:
+    """Write the profile that tauto run applies. TautoError where it cannot be written."""
+    settings = settings or context.base  # names in braces always have a value
+    made = applied(context.program, context.arguments, settings, context.has_openmp)
+    profile = {
+        "schema": PROFILE_SCHEMA,
+        "program": Path(context.program[0]).name,
+        "verdict": verdict,
+        "settings": dict(settings),
+        "environment": dict(made.environment),
+        "cpus": list(made.cpus) or None,
+        "nice": made.nice,
+        "command": list(made.command),
+        "tuned_command": list(context.program),
+    }
+    path = folder / PROFILE_FILE
+    try:
+        write_whole(path, json.dumps(profile, indent=1) + "\n")
+    except OSError as error:
+        raise TautoError(
+            f"the profile {path} cannot be written: {error.strerror or error}", "Make room there"
+        ) from error
+    return path

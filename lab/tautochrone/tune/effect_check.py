@@ -1,6 +1,6 @@
-"""Whether the winner's settings took effect: it is run once more and looked at while it runs.
+"""Whether the winner's settings took effect: it is run once more and observed.
 
-The kernel says where its threads may run, with which priority, and how many of them worked; OpenMP's runtimes
+The kernel shows where its threads may run, with which priority, and how many of them worked. OpenMP runtimes
 list their variables with OMP_DISPLAY_ENV, and OpenBLAS names its kernels with OPENBLAS_VERBOSE.
 """
 
@@ -14,11 +14,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tautochrone.configuration import Configuration
-from tautochrone.executor import Executor, RunError
-from tautochrone.report.text import count
-from tautochrone.studies.options import format_cpus, parse_cpus
-from tautochrone.subprocess_executor import Printed
+import msgspec
+
+from tautochrone.measuring.configuration import Configuration
+from tautochrone.measuring.executor import Executor, RunError
+from tautochrone.measuring.subprocess_executor import Printed
+from tautochrone.options import format_cpus, parse_cpus
+from tautochrone.text import count
 from tautochrone.tune.knobs import knobs
 
 _DISPLAYED, _PROCESSES = "displayed", "processes"
@@ -32,19 +34,35 @@ _LINE = re.compile(
 _OPENBLAS = re.compile(r"^Core: (?P<value>\w+)", re.MULTILINE)
 _COUNTS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
 _MOST_NICE = 19
-_LEAST_COUNTED_SECONDS = 0.05  # in less, threads that work may not be seen working
+_LEAST_COUNTED_SECONDS = 0.05  # in less time, working threads may be missed
+
+
+class SeenProcess(msgspec.Struct, frozen=True):
+    """A process of the program that worked, as it was observed."""
+
+    command: str
+    cpu_seconds: float
+    threads: int
+    cpus: tuple[str, ...]
+    nice: tuple[int, ...]
+    environment: Mapping[str, str]
+
+    @property
+    def allowed(self) -> set[int]:
+        """The CPUs on which its threads may run."""
+        return {cpu for cpus in self.cpus if cpus for cpu in parse_cpus(cpus)}
 
 
 @dataclass(frozen=True)
 class Effect:
-    """``seen``: what a run with the settings looked like; ``otherwise``: where that is not what was set."""
+    """``seen``: what a run with the settings looked like; ``otherwise``: where it differs from them."""
 
     seen: tuple[str, ...] = ()
     otherwise: tuple[str, ...] = ()
 
 
 def took_effect(winner: Configuration, executor: Executor, time_limit_seconds: float) -> Effect:
-    """Run once more and look; nothing is `otherwise` where all is as it was set.
+    """Run once more and observe; `otherwise` is empty if all settings took effect.
 
     `executor` judges by `read_displayed`, and starts programs as it did in the search.
     """
@@ -57,13 +75,13 @@ def took_effect(winner: Configuration, executor: Executor, time_limit_seconds: f
         environment={**winner.environment, **asked},
     )
     result = executor.run(asking, time_limit_seconds)
-    processes = result.record.get(_PROCESSES, ())
+    processes = msgspec.convert(result.record.get(_PROCESSES, ()), tuple[SeenProcess, ...])
     shown = result.record.get(_DISPLAYED) or {}
     otherwise = [*_displayed_otherwise(wanted, shown), *_given_otherwise(winner, processes)]
     if result.error is not None or (wanted and not shown):
-        said = "failed" if result.error is not None else "said nothing"
-        how = f"the run with {' and '.join(asked)}" if asked else "the run that was to show its settings"
-        otherwise.insert(0, f"{how} {said}: that the runtime took the settings was not seen")
+        ended = "failed" if result.error is not None else "printed nothing"
+        how = f"the run with {' and '.join(asked)}" if asked else "the run that checks the settings"
+        otherwise.insert(0, f"{how} {ended}: whether the runtime took the settings is not known")
     return Effect(tuple(_in_words(processes)), tuple(otherwise))
 
 
@@ -73,38 +91,40 @@ def _displayed_otherwise(wanted: Mapping[str, str], shown: Mapping[str, str]) ->
             yield f"{name} is {shown[name]!r} for the runtime where {value!r} was set"
 
 
-def _given_otherwise(winner: Configuration, processes: Sequence[Mapping[str, Any]]) -> Iterable[str]:
-    """What the kernel gave to the processes that worked, where it is not what was asked for."""
+def _given_otherwise(winner: Configuration, processes: Sequence[SeenProcess]) -> Iterable[str]:
+    """What the kernel gave to the processes that worked, where it differs from the settings."""
     cpus = winner.start.get("cpus")
     step = winner.start.get("nice")
-    for one in processes:
-        name = one["command"]
-        if isinstance(cpus, Sequence) and (given := _cpus(one["cpus"])) - set(cpus):
-            yield f"{name} may run on CPU {format_cpus(given)} where {format_cpus(cpus)} was asked for"
+    for process in processes:
+        name = process.command
+        if isinstance(cpus, Sequence) and process.allowed - set(cpus):
+            given = format_cpus(process.allowed)
+            yield f"{name} may run on CPU {given} where {format_cpus(cpus)} was set"
         if isinstance(step, int) and step:
             asked = min(os.getpriority(os.PRIO_PROCESS, 0) + step, _MOST_NICE)
-            if one["nice"] != [asked]:
-                yield f"{name} has the priority {_listed(one['nice'])} where {asked} was asked for"
+            if process.nice != (asked,):
+                yield f"{name} has the priority {_listed(process.nice)} where {asked} was set"
         for variable, value in winner.environment.items():
-            if (found := one["environment"].get(variable)) != value:
-                what = f"{variable}={found}" if found is not None else f"no {variable}"
+            given_value = process.environment.get(variable)
+            if given_value != value:
+                what = f"{variable}={given_value}" if given_value is not None else f"no {variable}"
                 yield f"{name} was started with {what} where {value!r} was set"
-    if processes and processes[0]["cpu_seconds"] >= _LEAST_COUNTED_SECONDS:
+    if processes and processes[0].cpu_seconds >= _LEAST_COUNTED_SECONDS:
         busiest = processes[0]
         for variable in _COUNTS:
             value = winner.environment.get(variable, "")
-            if value.isdecimal() and int(value) != busiest["threads"]:
+            if value.isdecimal() and int(value) != busiest.threads:
                 yield (
-                    f"{count(busiest['threads'], 'thread')} of {busiest['command']} did the work "
+                    f"{count(busiest.threads, 'thread')} of {busiest.command} did the work "
                     f"where {variable}={value} was set"
                 )
 
 
-def _in_words(processes: Sequence[Mapping[str, Any]]) -> Iterable[str]:
-    """The processes that worked, those that look alike together."""
+def _in_words(processes: Sequence[SeenProcess]) -> Iterable[str]:
+    """The processes that worked, in groups that look the same."""
     alike = Counter(
-        (one["command"], one["threads"], format_cpus(_cpus(one["cpus"])), _listed(one["nice"]))
-        for one in processes
+        (process.command, process.threads, format_cpus(process.allowed), _listed(process.nice))
+        for process in processes
     )
     for (name, threads, cpus, nice), times in alike.items():
         many = f"{times} processes of {name}" if times > 1 else name
@@ -112,16 +132,12 @@ def _in_words(processes: Sequence[Mapping[str, Any]]) -> Iterable[str]:
         yield f"{many}: {count(threads, 'thread')} worked{each}, on CPU {cpus}, with nice {nice}"
 
 
-def _cpus(lists: Iterable[str]) -> set[int]:
-    return {cpu for one in lists if one for cpu in parse_cpus(one)}
-
-
 def _listed(values: Iterable[int]) -> str:
-    return ", ".join(str(one) for one in values)
+    return ", ".join(map(str, values))
 
 
 def _is_displayed(name: str) -> bool:
-    """Whether a runtime can be asked for a variable, and tells it in the words in which it was set."""
+    """Whether a runtime can list a variable, in the words in which it was set."""
     if name in knobs():
         return knobs()[name].check == "display_env"
     return name.startswith(("OMP_", "GOMP_", "KMP_")) or name == _CORE
@@ -135,10 +151,10 @@ def read_displayed(printed: Printed, folder: Path | None) -> tuple[Mapping[str, 
 
 def displayed(text: str) -> dict[str, str]:
     """The variables that a runtime listed."""
-    found = {one["name"]: one["value"] for one in _LINE.finditer(text)}
+    variables = {line["name"]: line["value"] for line in _LINE.finditer(text)}
     if core := _OPENBLAS.search(text):
-        found[_CORE] = core["value"]
-    return found
+        variables[_CORE] = core["value"]
+    return variables
 
 
 def same(wanted: str, shown: str) -> bool:

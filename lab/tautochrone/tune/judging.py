@@ -1,29 +1,173 @@
-"""Whether a run's answer counts: the objective's number, the user's check, the default's output."""
+"""What a run is worth: the figure that a search minimises, and whether the run's answer counts."""
 
 from __future__ import annotations
 
 import hashlib
+import math
+import re
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from tautochrone.executor import RunError
-from tautochrone.measure import equal_answers
-from tautochrone.row import Row
-from tautochrone.session import CheckRows
-from tautochrone.subprocess_executor import Printed
-from tautochrone.tune.objective import MATCHED, MEMORY, Objective
+from tautochrone import text
+from tautochrone.energy.find import OBJECTIVES
+from tautochrone.errors import TautoError
+from tautochrone.measuring.executor import RunError
+from tautochrone.measuring.measure import equal_answers
+from tautochrone.measuring.session import CheckRows
+from tautochrone.measuring.subprocess_executor import Printed
+from tautochrone.results.row import Row, seconds_of
+from tautochrone.results.spent import measured_joules
 from tautochrone.tune.space import DEFAULT
 
+MATCHED = "objective"
+"""The field of a row's ``detail`` that holds the number that the regular expression matched."""
+
+MEMORY = "processes_bytes"
+"""The field of a row's ``detail`` that holds the peak memory of all processes of the command together."""
+
 OUTPUT = "output_sha256"
+"""The field of a row's ``check`` that holds the hash of what the run printed."""
+
+Kind = Literal["time", "energy", "edp", "ed2p", "memory", "regex"]
+KINDS: tuple[Kind, ...] = (*OBJECTIVES, "memory")
+_POWERS_OF_TIME: Mapping[Kind, int] = {"energy": 0, "edp": 1, "ed2p": 2}
+"""The objectives that need joules: energy times this power of the time."""
+
+_UNITS: Mapping[Kind, str] = {"energy": "J", "edp": "Js", "ed2p": "Js²"}
+_NOUNS: Mapping[Kind, str] = {
+    "energy": "energy",
+    "edp": "energy times time",
+    "ed2p": "energy times time squared",
+    "memory": "memory",
+}
 _CHECK_LIMIT_SECONDS = 600.0
 
 
 @dataclass(frozen=True)
+class Objective:
+    """What a search minimises. `figure` of a good row is positive."""
+
+    kind: Kind
+
+    @property
+    def largest(self) -> bool:
+        """Whether people want the number large; `figure` is then its reciprocal."""
+        return False
+
+    @property
+    def needs_meter(self) -> bool:
+        """Whether it needs joules."""
+        return self.kind in _POWERS_OF_TIME
+
+    @property
+    def caps_time(self) -> bool:
+        """Whether a run may be stopped once it has taken longer than the best."""
+        return self.kind == "time"
+
+    def figure(self, row: Row) -> float:
+        """The figure of a good row. KeyError or ValueError where the row has none."""
+        if self.kind == "time":
+            return seconds_of(row)
+        if self.kind == "memory":
+            # The kernel's peak is of the largest process alone, but no sampling interval hides it.
+            return float(max(row.max_rss_bytes or 0, row.detail.get(MEMORY) or 0))
+        joules = measured_joules(row)
+        if joules is None:
+            raise ValueError("a run has no joules")
+        return joules * row.elapsed_seconds ** _POWERS_OF_TIME[self.kind]
+
+    def written(self, figure: float) -> str:
+        """A figure for people, as the program or the meter would write it."""
+        if self.kind == "time":
+            return text.seconds(figure)
+        if self.kind == "memory":
+            return text.binary_bytes(figure)
+        return text.quantity(figure, _UNITS[self.kind])
+
+    @property
+    def less(self) -> tuple[str, str]:
+        """The words for a ratio below and above 1: ("faster", "slower")."""
+        if self.kind == "time":
+            return "faster", "slower"
+        return f"less {_NOUNS[self.kind]}", f"more {_NOUNS[self.kind]}"
+
+
+@dataclass(frozen=True)
+class PrintedNumber(Objective):
+    """A number that the program prints, found by a regular expression."""
+
+    pattern: re.Pattern[str]
+    as_large_as_possible: bool = False
+
+    @property
+    def largest(self) -> bool:
+        """See `Objective.largest`."""
+        return self.as_large_as_possible
+
+    def figure(self, row: Row) -> float:
+        """The number, or its reciprocal where it shall be large."""
+        value = float(row.detail[MATCHED])
+        return 1.0 / value if self.largest else value
+
+    def written(self, figure: float) -> str:
+        """The number as the program printed it, with four digits."""
+        return text.significant(1.0 / figure if self.largest else figure, 4)
+
+    @property
+    def less(self) -> tuple[str, str]:
+        """The words for a ratio of figures below and above 1."""
+        return ("higher", "lower") if self.largest else ("lower", "higher")
+
+    def matched(self, output: str, errors: str = "") -> float | None:
+        """The last number that the pattern matches in `output`, else in `errors`; None without a match."""
+        matches = list(self.pattern.finditer(output)) or list(self.pattern.finditer(errors))
+        if not matches:
+            return None
+        word = matches[-1].group(1) if self.pattern.groups else matches[-1].group(0)
+        try:
+            return float(word.replace(",", ""))
+        except (ValueError, AttributeError):
+            return None
+
+    def refusal(self, value: float | None) -> str:
+        """Why a matched number is no figure; empty for one that is."""
+        if value is None:
+            what = "nothing that matches"
+        elif value <= 0:
+            what = f"{value:g}, which is not positive, for"
+        elif not math.isfinite(value):
+            what = f"{value:g}, which is not finite, for"
+        else:
+            return ""
+        return f"it printed {what} {self.pattern.pattern!r}, on standard output or standard error"
+
+
+def parse_objective(words: str) -> Objective:
+    """Read "time", "energy", "edp", "ed2p", "memory", "regex:…" or "regex-max:…". TautoError for the rest."""
+    for kind in KINDS:
+        if words == kind:
+            return Objective(kind)
+    name, _, pattern = words.partition(":")
+    if name in ("regex", "regex-min", "regex-max") and pattern:
+        try:
+            return PrintedNumber("regex", re.compile(pattern, re.MULTILINE), name == "regex-max")
+        except re.error as error:
+            raise TautoError(
+                f"--objective {words!r} is not a regular expression: {error}",
+                "Put the number in brackets: (…)",
+            ) from error
+    raise TautoError(
+        f"there is no objective {words!r}",
+        f"Use {', '.join(KINDS)}, 'regex:PATTERN' (minimised) or 'regex-max:PATTERN' (maximised)",
+    )
+
+
+@dataclass(frozen=True)
 class Judging:
-    """How a run's output is looked at; see `SubprocessExecutor`."""
+    """Judges the output of a run; see `ProgramExecutor`."""
 
     objective: Objective
     check: str | None = None
@@ -39,43 +183,33 @@ class Judging:
         record: dict[str, Any] = {}
         if self.objective.kind == "memory" and printed.observed is not None:
             record[MEMORY] = printed.observed["memory_bytes"]
-        if self.objective.kind == "regex":
+        if isinstance(self.objective, PrintedNumber):
             value = self.objective.matched(printed.output, printed.errors)
-            if value is None or not 0 < value < float("inf"):
-                no_figure = "" if value is None else "not positive" if value <= 0 else "no figure"
-                what = f"{value:g}, which is {no_figure}, for" if no_figure else "nothing that matches"
-                assert self.objective.pattern is not None
-                pattern = self.objective.pattern.pattern
-                return record, RunError(
-                    "failed", f"it printed {what} {pattern!r}, on standard output or standard error"
-                )
+            if why := self.objective.refusal(value):
+                return record, RunError("failed", why)
             record[MATCHED] = value
+        if printed.whole is None:  # nothing needs it
+            return record, None
         if self.same_output:
-            assert printed.whole is not None
             with printed.whole.open("rb") as file:
-                record["check"] = {
-                    "passed": True,
-                    OUTPUT: hashlib.file_digest(file, "sha256").hexdigest()[:16],
-                }
-        if self.check is not None:
-            assert printed.whole is not None
-            said = _checked(self.check, printed.whole, folder)
-            if said:
-                return record, RunError("wrong_answer", said)
+                digest = hashlib.file_digest(file, "sha256").hexdigest()[:16]
+            record["check"] = {"passed": True, OUTPUT: digest}
+        if self.check is not None and (why := _checked(self.check, printed.whole, folder)):
+            return record, RunError("wrong_answer", why)
         return record, None
 
     @property
     def check_rows(self) -> CheckRows | None:
-        """The comparison of outputs with those of the default, where it was asked for."""
+        """The comparison of outputs with the default's, where it was asked for."""
         return equal_answers(_is_default, field_name=OUTPUT) if self.same_output else None
 
 
 def _is_default(row: Row) -> bool:
-    return bool(row["name"] == DEFAULT)
+    return row.name == DEFAULT
 
 
 def _checked(check: str, output: Path, folder: Path | None) -> str:
-    """What the user's command says against an output; empty where it is content."""
+    """Why the user's command refuses an output; empty where it accepts it."""
     try:
         with output.open("rb") as file:
             done = subprocess.run(
@@ -90,5 +224,5 @@ def _checked(check: str, output: Path, folder: Path | None) -> str:
         return f"the check did not end within {_CHECK_LIMIT_SECONDS:g} s"
     if done.returncode == 0:
         return ""
-    said = (done.stderr or done.stdout).decode(errors="replace").strip().splitlines()
-    return f"the check ended with exit code {done.returncode}{': ' + said[-1] if said else ''}"
+    printed = (done.stderr or done.stdout).decode(errors="replace").strip().splitlines()
+    return f"the check ended with exit code {done.returncode}{': ' + printed[-1] if printed else ''}"

@@ -16,7 +16,7 @@ import msgspec
 from tautochrone.errors import TautoError
 from tautochrone.inspection.commands import CLUSTER_LAUNCHERS, mpi_launch
 from tautochrone.inspection.findings import Findings
-from tautochrone.report.text import binary_bytes
+from tautochrone.text import binary_bytes
 
 Kind = Literal["environment", "start", "mpi", "places", "argument"]
 Check = Literal["display_env", "affinity", "nice", "environment", "threads", "launcher", "none"]
@@ -25,19 +25,19 @@ NO_RUNTIME = "the program has no "
 LARGE_BYTES = 64 << 20
 _WHEN_TRIED: Mapping[Tried, str] = {
     "always": "Tried by default.",
-    "memory": "Tried with --objective memory where the program has several threads, else with --try {} only.",
-    "large": "Tried where the program holds 64 MiB or more and the kernel gives huge pages to those who ask, "
-    "else with --try {} only.",
-    "asked": "Tried with --try {} only.",
+    "memory": "Tried with --objective memory if the program has several threads, else only with --try {}.",
+    "large": "Tried if the program holds 64 MiB or more and the kernel gives huge pages on request, "
+    "else only with --try {}.",
+    "asked": "Tried only with --try {}.",
 }
 _HOW_TO_CHECK: Mapping[Check, str] = {
-    "display_env": "OMP_DISPLAY_ENV=verbose lists what the runtime took; a search asks it for its winner.",
+    "display_env": "OMP_DISPLAY_ENV=verbose lists the runtime's values; a search checks those of its winner.",
     "affinity": "taskset -cp PID, or Cpus_allowed_list in /proc/PID/status; ls /proc/PID/task counts "
-    "threads. A search looks at those of its winner.",
-    "nice": "ps -o ni -p PID. A search looks at its winner's.",
-    "environment": "tr '\\0' '\\n' < /proc/PID/environ shows that it arrived; a search looks there.",
-    "threads": "ps -L -o lwp,psr,time -p PID shows how many threads work; a search counts its winner's.",
-    "launcher": "sh -c 'taskset -cp $$' in place of the program says for each rank where it may run.",
+    "threads. A search checks them for its winner.",
+    "nice": "ps -o ni -p PID. A search checks it for its winner.",
+    "environment": "tr '\\0' '\\n' < /proc/PID/environ shows that it arrived. A search looks there.",
+    "threads": "ps -L -o lwp,psr,time -p PID shows how many threads work. A search counts its winner's.",
+    "launcher": "sh -c 'taskset -cp $$' in place of the program prints for each rank where it may run.",
 }
 
 _HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
@@ -72,7 +72,7 @@ class Knob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 def knobs() -> Mapping[str, Knob]:
     """All knobs by name, in the table's order."""
     text = (resources.files("tautochrone.tune") / "knobs.toml").read_text(encoding="utf-8")
-    return {name: msgspec.convert({**one, "name": name}, Knob) for name, one in tomllib.loads(text).items()}
+    return {name: msgspec.convert({**line, "name": name}, Knob) for name, line in tomllib.loads(text).items()}
 
 
 def knob(name: str) -> Knob:
@@ -87,61 +87,61 @@ def knob(name: str) -> Knob:
 
 def in_words(settings: Settings) -> str:
     """Settings as a person says them: "4 OpenMP threads, passive waiting"."""
-    said = []
+    parts = []
     for name, value in settings.items():
         words = knobs()[name].words if name in knobs() else ""
         if value == "1":
             words = re.sub(r"\b(thread|arena)s\b", r"\1", words)
-        said.append(words.replace("{}", value) if words else f"{name}={value}")
-    return " and ".join([", ".join(said[:-1]), said[-1]] if len(said) > 1 else said)
+        parts.append(words.replace("{}", value) if words else f"{name}={value}")
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
-def missing(one: Knob, found: Findings, machine_facts: Mapping[str, bool]) -> str:
+def missing(knob: Knob, findings: Findings, machine_facts: Mapping[str, bool]) -> str:
     """Why a knob cannot matter here; empty where it can."""
-    if one.needs and not found.has(*one.needs):
-        return f"{NO_RUNTIME}{' or '.join(one.needs)}"
-    launch = mpi_launch(found.command)
+    if knob.needs and not findings.has(*knob.needs):
+        return f"{NO_RUNTIME}{' or '.join(knob.needs)}"
+    launch = mpi_launch(findings.command)
     is_mpirun = launch is not None and launch.name not in CLUSTER_LAUNCHERS
     without_launcher = "the command starts no MPI launcher"
-    if found.mpi_launcher is not None:
-        without_launcher = f"{found.mpi_launcher} is started by a script, whose words stay as they are"
+    if findings.mpi_launcher is not None:
+        without_launcher = f"{findings.mpi_launcher} is started by a script, which is not changed"
     facts = {
         "asks_schedule": (
-            found.schedules.asks_environment is not False,
+            findings.schedules.asks_environment is not False,
             "its loops do not ask the environment for a schedule",
         ),
         "static_loops": (
-            found.schedules.has_static_loops is not False,
+            findings.schedules.has_static_loops is not False,
             "it has no static OpenMP loops",
         ),
         "unequal": (machine_facts.get("unequal", False), "the cores here are equally fast"),
-        "several_cpus": (len(found.cpus) > 1, "there is one CPU"),
+        "several_cpus": (len(findings.cpus) > 1, "there is one CPU"),
         "mpi_launcher": (launch is not None, without_launcher),
         "one_program": (
             launch is None or not launch.several,
-            "the launcher starts several programs, and their numbers of ranks belong together: "
-            "write {a} for one and try it with --value a=2,4",
+            "the launcher starts several programs, whose numbers of ranks depend on each other: "
+            "write {a} for a number and try it with --value a=2,4",
         ),
         "mpirun": (is_mpirun, "only mpirun has this option"),
-        "no_mpi": (found.mpi_launcher is None, "an MPI launcher places its ranks itself"),
+        "no_mpi": (findings.mpi_launcher is None, "an MPI launcher places its ranks itself"),
     }
-    return next((why for name in one.requires for holds, why in (facts[name],) if not holds), "")
+    return next((why for name in knob.requires for holds, why in (facts[name],) if not holds), "")
 
 
-def not_asked_for(one: Knob, objective: str, found: Findings) -> str:
+def not_asked_for(knob: Knob, objective: str, findings: Findings) -> str:
     """Why a knob is not tried unless it is asked for; empty where it is."""
     why = ""
-    if one.tried == "asked":
+    if knob.tried == "asked":
         why = "tried"
-    elif one.tried == "memory" and objective != "memory":
+    elif knob.tried == "memory" and objective != "memory":
         why = "tried with --objective memory, otherwise"
-    elif one.tried == "memory" and found.most_threads == 1:
+    elif knob.tried == "memory" and findings.most_threads == 1:
         why = "it has one thread: tried"
-    elif one.tried == "large" and (found.peak_memory_bytes or 0) < LARGE_BYTES:
+    elif knob.tried == "large" and (findings.peak_memory_bytes or 0) < LARGE_BYTES:
         why = f"it holds less than {binary_bytes(LARGE_BYTES)}: tried"
-    elif one.tried == "large" and "[madvise]" not in _huge_pages():
+    elif knob.tried == "large" and "[madvise]" not in _huge_pages():
         why = f"the kernel does not leave huge pages to the program ({_huge_pages() or 'it has none'}): tried"
-    return f"{why} only with --try {one.name}" if why else ""
+    return f"{why} only with --try {knob.name}" if why else ""
 
 
 def _huge_pages() -> str:
@@ -154,14 +154,20 @@ def _huge_pages() -> str:
 
 def explain(name: str) -> str:
     """What ``tauto tune --explain KNOB`` prints."""
-    one = knob(name)
-    values = one.values if isinstance(one.values, str) else ", ".join(one.values)
-    made = "made from the machine" if isinstance(one.values, str) else values
-    lines = [f"{one.name}: {one.title}", "", textwrap.fill(one.paragraph, 100), "", f"Values: {made}."]
-    if one.needs:
-        lines.append(f"For programs with {' or '.join(one.needs)}.")
-    if one.conflicts:
-        lines.append(f"Not together with {', '.join(one.conflicts)}.")
-    lines.append(f"To see that it took effect: {_HOW_TO_CHECK[one.check]}")
-    lines.append(_WHEN_TRIED[one.tried].format(one.name))
+    known = knob(name)
+    values = known.values if isinstance(known.values, str) else ", ".join(known.values)
+    written = "made from the machine" if isinstance(known.values, str) else values
+    lines = [
+        f"{known.name}: {known.title}",
+        "",
+        textwrap.fill(known.paragraph, 100),
+        "",
+        f"Values: {written}.",
+    ]
+    if known.needs:
+        lines.append(f"For programs with {' or '.join(known.needs)}.")
+    if known.conflicts:
+        lines.append(f"Not together with {', '.join(known.conflicts)}.")
+    lines.append(f"To see that it took effect: {_HOW_TO_CHECK[known.check]}")
+    lines.append(_WHEN_TRIED[known.tried].format(known.name))
     return "\n".join(lines)

@@ -7,9 +7,10 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated
 
 from tautochrone.errors import TautoError
-from tautochrone.studies.options import parse_names
+from tautochrone.options import Option, Words, parse_names
 
 _UNITS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "": 1.0}
 _MOST_VALUES = 64
@@ -17,77 +18,17 @@ DEFAULT_BUDGET_SECONDS = 300.0
 MOST_CANDIDATES = 48
 
 
-@dataclass(frozen=True, kw_only=True)
-class TuneRequest:
-    """Everything that was asked for, parsed. ``output`` None: a folder named after the program."""
-
-    command: tuple[str, ...]
-    objective: str = "time"
-    budget_seconds: float = DEFAULT_BUDGET_SECONDS
-    environment: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    arguments: tuple[tuple[str, ...], ...] = ()
-    values: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    fixed: Mapping[str, str] = field(default_factory=dict)
-    excluded: tuple[str, ...] = ()
-    also: tuple[str, ...] = ()
-    most_candidates: int = MOST_CANDIDATES
-    check: str | None = None
-    same_output: bool = False
-    scratch: bool = False
-    repeat: int = 1
-    launcher: tuple[str, ...] = ()
-    nodes: int = 1
-    time_limit_seconds: float | None = None
-    output: Path | None = None
-    seed: int = 1
-    fresh: bool = False
-    report: bool = True
-    json: bool = False
-    record: Path | None = None
-    record_rounds: int = 12
-
-    @property
-    def folder(self) -> Path:
-        """Where rows, report and profile go."""
-        return self.output or Path("tautochrone-results") / f"tune-{Path(self.command[0]).name}"
-
-    @property
-    def judged(self) -> tuple[str, ...]:
-        """The options that decide what a row means and whether it counts; none of them by default."""
-        objective = () if self.objective == "time" else (f"--objective={self.objective}",)
-        check = () if self.check is None else (f"--check={self.check}",)
-        launcher = (f"--launcher={shlex.join(self.launcher)}",) if self.launcher else ()
-        flags = (("--same-output", self.same_output), ("--scratch", self.scratch))
-        return (*objective, *check, *launcher, *(name for name, given in flags if given))
-
-
-def check_numbers(request: TuneRequest) -> None:
-    """TautoError for numbers with which nothing could be run or compared."""
-    least = (
-        ("--candidates", request.most_candidates, 2, "the program as it is and one other"),
-        ("--repeat", request.repeat, 1, "one run of the command"),
-        ("--record-rounds", request.record_rounds, 1, "one round"),
-    )
-    for option, given, wanted, what in least:
-        if given < wanted:
-            raise TautoError(f"{option} {given} is less than {what}", f"Ask for {wanted} or more")
-    if request.time_limit_seconds is not None and not 0 < request.time_limit_seconds < float("inf"):
-        raise TautoError(
-            f"--time-limit {request.time_limit_seconds:g} leaves no time to run", "Name seconds above 0"
-        )
-
-
 def parse_budget(text: str) -> float:
     """Read "90", "90s", "5m" or "1h" as seconds. TautoError for anything else and for nothing."""
-    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*(s|m|min|h|)", text.strip())
-    if found is None or float(found[1]) <= 0:
-        raise TautoError(f"--budget {text!r} is no length of time", "Write it like 90s, 5m or 1h")
-    return float(found[1]) * _UNITS[found[2]]
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*(s|m|min|h|)", text.strip())
+    if match is None or float(match[1]) <= 0:
+        raise TautoError(f"--budget {text!r} is not a time", "Write it like 90s, 5m or 1h")
+    return float(match[1]) * _UNITS[match[2]]
 
 
 def parse_environment(texts: Sequence[str], option: str = "--env") -> dict[str, tuple[str, ...]]:
-    """["X=a,b"] → {"X": ("a", "b")}. A value with commas stands alone behind ``X=:``: ``X=:{0},{1}``."""
-    found: dict[str, tuple[str, ...]] = {}
+    """["X=a,b"] → {"X": ("a", "b")}. ``X=:`` begins one value that may contain commas: ``X=:{0},{1}``."""
+    variables: dict[str, tuple[str, ...]] = {}
     for text in texts:
         name, equals, words = text.partition("=")
         if not equals or not re.fullmatch(r"[A-Za-z_]\w*", name):
@@ -95,33 +36,33 @@ def parse_environment(texts: Sequence[str], option: str = "--env") -> dict[str, 
                 f"{option} {text!r} is not NAME=VALUE,VALUE", "Write it like --env OMP_DYNAMIC=true"
             )
         new = (words[1:],) if words.startswith(":") else parse_range(words, f"{option} {name}")
-        found[name] = (*found.get(name, ()), *new)
-    return found
+        variables[name] = (*variables.get(name, ()), *new)
+    return variables
 
 
 def parse_range(text: str, option: str) -> tuple[str, ...]:
-    """Read "1..4" as ("1", "2", "3", "4"), "1,2,8" as its items. TautoError for an empty or endless one."""
-    found = re.fullmatch(r"([0-9]+)\.\.([0-9]+)", text.strip())
-    if found is None:
+    """Read "1..4" as ("1", "2", "3", "4"), "1,2,8" as its items. TautoError for an empty or too long one."""
+    match = re.fullmatch(r"([0-9]+)\.\.([0-9]+)", text.strip())
+    if match is None:
         return parse_names(text, option)
-    first, last = int(found[1]), int(found[2])
+    first, last = int(match[1]), int(match[2])
     if last < first or last - first >= _MOST_VALUES:
         raise TautoError(
             f"{option} {text} has {max(0, last - first + 1)} values; 1 to {_MOST_VALUES} can be tried",
-            "Write the first and the last one, as in 1..16, or name some: 1,2,4,8",
+            "Write the first and the last value, as in 1..16, or list some: 1,2,4,8",
         )
     return tuple(str(number) for number in range(first, last + 1))
 
 
 def parse_fixed(texts: Sequence[str]) -> dict[str, str]:
     """["OMP_PROC_BIND=close"] → {"OMP_PROC_BIND": "close"}."""
-    found: dict[str, str] = {}
+    fixed: dict[str, str] = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name:
             raise TautoError(f"--fix {text!r} is not NAME=VALUE", "Write it like --fix OMP_PROC_BIND=close")
-        found[name] = value
-    return found
+        fixed[name] = value
+    return fixed
 
 
 def parse_arguments(texts: Sequence[str]) -> tuple[tuple[str, ...], ...]:
@@ -145,6 +86,137 @@ def _words(text: str, option: str) -> tuple[str, ...]:
         return tuple(shlex.split(text))
     except ValueError as error:
         raise TautoError(
-            f"{option} {text!r} cannot be taken apart into words: {str(error).lower()}",
-            "Close each quote, or put a backslash before one that is meant",
+            f"{option} {text!r} cannot be split into words: {str(error).lower()}",
+            "Close each quote, or put a backslash before a literal one",
         ) from error
+
+
+def parse_threads(text: str) -> tuple[str, ...]:
+    """As :func:`parse_range`, of ``--threads``."""
+    return parse_range(text, "--threads")
+
+
+def parse_values(texts: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """As :func:`parse_environment`, of ``--value``."""
+    return parse_environment(texts, "--value")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TuneRequest:
+    """The options of ``tauto tune``. None means "choose for me"."""
+
+    command: Annotated[tuple[str, ...], Words("What to tune.")] = ()
+    objective: Annotated[
+        str,
+        Option(
+            "time, energy, edp, ed2p, memory, 'regex:PATTERN' (small) or 'regex-max:PATTERN' (large): a "
+            "number that it prints on standard output or, if not there, on standard error."
+        ),
+    ] = "time"
+    budget_seconds: Annotated[
+        float, Option("How long to search: 90s, 5m, 1h. Default: 5m.", "TIME", parse_budget, "--budget")
+    ] = DEFAULT_BUDGET_SECONDS
+    environment: Annotated[
+        Mapping[str, tuple[str, ...]],
+        Option("Try these values of a variable too.", "NAME=A,B", parse_environment, "--env", many=True),
+    ] = field(default_factory=dict)
+    arguments: Annotated[
+        tuple[tuple[str, ...], ...],
+        Option(
+            "Words to add at the end of the command, such as '-t {threads}'.",
+            "WORDS",
+            parse_arguments,
+            "--arg",
+            many=True,
+        ),
+    ] = ()
+    threads: Annotated[
+        tuple[str, ...],
+        Option("Thread counts, also for {threads}: 1..16 or 1,2,4.", "RANGE", parse_threads),
+    ] = ()
+    values: Annotated[
+        Mapping[str, tuple[str, ...]],
+        Option(
+            "The values of {NAME} in the command; the first is what you use now.",
+            "NAME=A,B",
+            parse_values,
+            "--value",
+            many=True,
+        ),
+    ] = field(default_factory=dict)
+    fixed: Annotated[
+        Mapping[str, str],
+        Option(
+            "Set this in every candidate except the default.", "NAME=VALUE", parse_fixed, "--fix", many=True
+        ),
+    ] = field(default_factory=dict)
+    excluded: Annotated[
+        tuple[str, ...], Option("Do not try this.", "KNOB[=VALUE]", flag="--exclude", many=True)
+    ] = ()
+    also: Annotated[
+        tuple[str, ...], Option("Try this too: nice, MALLOC_ARENA_MAX …", "KNOB", flag="--try", many=True)
+    ] = ()
+    most_candidates: Annotated[int, Option("The largest number of candidates.", flag="--candidates")] = (
+        MOST_CANDIDATES
+    )
+    check: Annotated[
+        str | None, Option("A command that reads the output; if it fails, the answer is wrong.", "COMMAND")
+    ] = None
+    same_output: Annotated[
+        bool, Option("Treat an output that differs from the default's as a wrong answer.")
+    ] = False
+    scratch: Annotated[bool, Option("Start each run in its own copy of this folder.")] = False
+    repeat: Annotated[int, Option("How often each run starts the command.")] = 1
+    launcher: Annotated[
+        tuple[str, ...],
+        Option("Words to put in front of each run: 'srun -N1 --exclusive'.", "WORDS", parse_launcher),
+    ] = ()
+    nodes: Annotated[int, Option("With --launcher: the number of equal nodes to use at a time.")] = 1
+    time_limit_seconds: Annotated[
+        float | None,
+        Option(
+            "The time limit of each run. Default: ten times the present time.", "SECONDS", flag="--time-limit"
+        ),
+    ] = None
+    output: Annotated[
+        Path | None,
+        Option("Where rows, report and profile go. Default: tautochrone-results/tune-PROGRAM.", "FOLDER"),
+    ] = None
+    seed: Annotated[int, Option("The seed for the order of the runs.")] = 1
+    fresh: Annotated[bool, Option("Start anew instead of going on.")] = False
+    report: Annotated[bool, Option("Write report.html at the end.")] = True
+    json: Annotated[bool, Option("Print the answer as JSON.")] = False
+    explain: Annotated[str | None, Option("Explain a knob, and run nothing.", "KNOB")] = None
+
+    def __post_init__(self) -> None:
+        if self.threads:
+            object.__setattr__(self, "values", {**self.values, "threads": self.threads})
+
+    @property
+    def folder(self) -> Path:
+        """Where rows, report and profile go."""
+        return self.output or Path("tautochrone-results") / f"tune-{Path(self.command[0]).name}"
+
+    @property
+    def judged(self) -> tuple[str, ...]:
+        """The options that decide what a row means and whether it counts; empty by default."""
+        objective = () if self.objective == "time" else (f"--objective={self.objective}",)
+        check = () if self.check is None else (f"--check={self.check}",)
+        launcher = (f"--launcher={shlex.join(self.launcher)}",) if self.launcher else ()
+        flags = (("--same-output", self.same_output), ("--scratch", self.scratch))
+        return (*objective, *check, *launcher, *(name for name, given in flags if given))
+
+
+def check_numbers(request: TuneRequest) -> None:
+    """TautoError for numbers that leave nothing to run or to compare."""
+    least = (
+        ("--candidates", request.most_candidates, 2, "the program as it is and one other"),
+        ("--repeat", request.repeat, 1, "one run of the command"),
+    )
+    for option, given, wanted, what in least:
+        if given < wanted:
+            raise TautoError(f"{option} {given} is less than {what}", f"Ask for {wanted} or more")
+    if request.time_limit_seconds is not None and not 0 < request.time_limit_seconds < float("inf"):
+        raise TautoError(
+            f"--time-limit {request.time_limit_seconds:g} leaves no time to run", "Name seconds above 0"
+        )

@@ -1,4 +1,7 @@
-"""The first run of a command, before anything is tuned: whether it can be tuned at all, and what it loads."""
+"""All that comes before a search: the request is checked, the command runs once, the space is built.
+
+This first run decides whether the command can be tuned at all, and shows what it loads.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +13,27 @@ import stat
 import termios
 import time
 from contextlib import ExitStack, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import msgspec
+
+from tautochrone.energy.find import Found, check_objective
 from tautochrone.errors import TautoError
+from tautochrone.inspection.commands import behind
+from tautochrone.inspection.findings import Findings, inspect
 from tautochrone.inspection.watching import Watched, watch
-from tautochrone.subprocess_executor import Printed, output_file
-from tautochrone.tune.applying import Applied
-from tautochrone.tune.judging import Judging
-from tautochrone.tune.options import TuneRequest
+from tautochrone.machine.record import Machine
+from tautochrone.measuring.subprocess_executor import Printed, output_file
+from tautochrone.results.store import ROWS_FILE, Store
+from tautochrone.tune.applying import Applied, applied
+from tautochrone.tune.judging import Judging, Objective, parse_objective
+from tautochrone.tune.options import TuneRequest, check_numbers
 from tautochrone.tune.search import round_seconds_at_first
-from tautochrone.tune.spreading import runs_elsewhere, scratch_of
+from tautochrone.tune.services import Services
+from tautochrone.tune.space import Space, build_space, check_names, default_settings
+from tautochrone.tune.spreading import alike, check_spreading, runs_elsewhere, scratch_of
+from tautochrone.tune.values import place_of
 
 SHORTEST_SECONDS = 0.005
 _WINDOW_SECONDS = 0.1
@@ -34,8 +47,100 @@ _TERMINAL = re.compile(
 )
 
 
-def try_out(made: Applied, request: TuneRequest, judging: Judging) -> Watched:
-    """Run the default once and watch it. TautoError for a program that cannot be tuned, and how it could."""
+@dataclass(frozen=True, kw_only=True)
+class Prepared:
+    """A request that was checked against program and machine."""
+
+    request: TuneRequest
+    judging: Judging
+    machine: Machine
+    findings: Findings
+    space: Space
+    watched: Watched
+    meter: Found | None
+
+    @property
+    def longest_seconds(self) -> float:
+        """How long a run of the default takes, with all its repetitions."""
+        return self.watched.seconds * self.request.repeat
+
+    @property
+    def summary(self) -> str:
+        """What the first run showed, in a sentence."""
+        watched = self.watched
+        threads = f", with up to {watched.most_threads} threads" if watched.most_threads > 1 else ""
+        return f"{shlex.join(self.request.command)} takes {watched.seconds:.3g} s as it is{threads}"
+
+
+def prepare(request: TuneRequest, services: Services) -> Prepared:
+    """Everything before the first measured run. TautoError for the first thing that stands in the way."""
+    if not request.command:
+        raise TautoError("no command was given", "Write it behind two dashes: tauto tune -- ./solver case")
+    check_numbers(request)
+    objective = parse_objective(request.objective)
+    check_spreading(request, objective)
+    judging = Judging(objective, request.check, request.same_output)
+    behind(request.command)  # refuses a command that cannot be found before anything runs
+    check_names(request)
+    if input_is_lost():
+        services.say(
+            "tauto: warning: runs have no standard input: what is given here is not read. "
+            "Let the command open it: tauto tune -- sh -c './solver < case.in'"
+        )
+    meter = meter_for(request, objective, services)
+    machine = _read_machine(request, "none", services)
+    default = applied(request.command, request.arguments, default_settings(request))
+    watched = try_out(default, request, judging)
+    findings = inspect(default.command, machine, watched)
+    machine = _machine(request, findings, machine, services)
+    space = build_space(request, findings, place_of(machine))
+    check_budget(request, watched, len(space.candidates))
+    return Prepared(
+        request=request,
+        judging=judging,
+        machine=machine,
+        findings=findings,
+        space=space,
+        watched=watched,
+        meter=meter,
+    )
+
+
+def meter_for(request: TuneRequest, objective: Objective, services: Services) -> Found | None:
+    """This machine's meter, or why there is none, which is an error where joules are the objective.
+
+    None where the runs take place on other machines.
+    """
+    if runs_elsewhere(request):
+        return None
+    found = services.meter()
+    kind = objective.kind if objective.needs_meter else "time"
+    check_objective(kind, found, lambda sentence: services.say(f"tauto: warning: {sentence}"))
+    return found
+
+
+def _machine(request: TuneRequest, findings: Findings, machine: Machine, services: Services) -> Machine:
+    """With measured speeds where weights may be made of them; a continued search keeps its first ones."""
+    if not request.fresh and (request.folder / ROWS_FILE).exists():
+        with Store.read(request.folder) as store:
+            before = msgspec.convert(store.machine, Machine)
+            if before.machine == machine.machine or (runs_elsewhere(request) and alike(before, machine)):
+                return before
+    if findings.has_openmp and findings.schedules.has_static_loops is not False:
+        return _read_machine(request, "quick", services)
+    return machine
+
+
+def _read_machine(request: TuneRequest, measure: str, services: Services) -> Machine:
+    """The machine on which the runs take place."""
+    return services.nodes(request, measure) if runs_elsewhere(request) else services.machine(measure)
+
+
+# -- the first run --
+
+
+def try_out(default: Applied, request: TuneRequest, judging: Judging) -> Watched:
+    """Run the default once and watch it. TautoError for a program that cannot be tuned, with the remedy."""
     limit = request.time_limit_seconds or max(request.budget_seconds, 1.0)
     before = _files_here(request)
     with ExitStack() as stack:
@@ -46,9 +151,9 @@ def try_out(made: Applied, request: TuneRequest, judging: Judging) -> Watched:
         results = request.folder if elsewhere else None
         whole = stack.enter_context(output_file(results)) if judging.needs_whole_output else None
         watched = watch(
-            made.command,
+            default.command,
             limit,
-            made.environment,
+            default.environment,
             folder,
             whole,
             through=request.launcher,
@@ -64,7 +169,7 @@ def try_out(made: Applied, request: TuneRequest, judging: Judging) -> Watched:
         times = max(2, round(_WINDOW_SECONDS / max(watched.seconds, 1e-4)))
         raise TautoError(
             f"{words} ends after {1000 * watched.seconds:.2g} ms: "
-            f"below {1000 * SHORTEST_SECONDS:.0f} ms the start of the process is most of what is measured",
+            f"below {1000 * SHORTEST_SECONDS:.0f} ms mostly the start of the process is measured",
             f"Give it more work, or let it run {times} times in one window: --repeat {times}",
         )
     if not request.scratch:
@@ -73,14 +178,14 @@ def try_out(made: Applied, request: TuneRequest, judging: Judging) -> Watched:
 
 
 def input_is_lost(descriptor: int = 0) -> bool:
-    """Whether somebody gives us a file or what another program prints, which no run will read."""
+    """Whether standard input is a file or has output of another program, which no run will read."""
     try:
         mode = os.fstat(descriptor).st_mode
     except OSError:
         return False
     if not stat.S_ISFIFO(mode):
         return stat.S_ISREG(mode)
-    waiting = bytearray(4)  # how many bytes
+    waiting = bytearray(4)  # the number of bytes
     fcntl.ioctl(descriptor, termios.FIONREAD, waiting)
     return any(waiting)
 
@@ -94,7 +199,7 @@ def check_budget(request: TuneRequest, watched: Watched, candidates: int) -> Non
         fewer = f", or try fewer: --candidates {most}" if most >= 2 else ", or give the program less work"
         raise TautoError(
             f"a budget of {request.budget_seconds:g} s is too small for {_LEAST_ROUNDS} rounds of "
-            f"{candidates} candidates, of which one round takes about {one_round:.3g} s",
+            f"{candidates} candidates: one round takes about {one_round:.3g} s",
             f"Add --budget {_budget(4 * one_round)}{fewer}",
         )
 
@@ -104,8 +209,8 @@ def _budget(seconds: float) -> str:
 
 
 def _refuse_failure(watched: Watched, words: str, limit: float) -> None:
-    said = [line.strip() for line in watched.errors.splitlines() if line.strip()]
-    end = f": {'; '.join(said[-2:])}" if said else ""
+    lines = [line.strip() for line in watched.errors.splitlines() if line.strip()]
+    end = f": {'; '.join(lines[-2:])}" if lines else ""
     if watched.stopped:
         raise TautoError(
             f"{words} did not end within {limit:g} s{end}",
@@ -120,7 +225,7 @@ def _refuse_failure(watched: Watched, words: str, limit: float) -> None:
         )
     how = f"exit code {watched.exit_code}" if watched.exit_code > 0 else f"signal {-watched.exit_code}"
     raise TautoError(
-        f"{words} fails as it is, with {how}{end}", "Put that right first: only what works can be tuned"
+        f"{words} fails as it is, with {how}{end}", "Fix that first: only a program that works can be tuned"
     )
 
 
@@ -128,8 +233,8 @@ def _refuse_daemon(watched: Watched, words: str) -> None:
     if watched.left_running:
         names = ", ".join(dict.fromkeys(watched.left_running))
         raise TautoError(
-            f"{words} goes on in the background after its command has ended (left: {names}), "
-            "so its time cannot be taken",
+            f"{words} goes on in the background after its command has ended (still running: {names}), "
+            "so its time cannot be measured",
             "Use its option to stay in the foreground",
         )
 
@@ -144,40 +249,37 @@ def _refuse_answer(watched: Watched, judging: Judging, whole: Path | None, folde
             "Look at what it prints on standard output and standard error, and put the number in brackets: "
             "'regex:time: ([0-9.]+)'",
         )
-    raise TautoError(f"the default run does not pass --check: {error.message}", "Put the check right first")
+    raise TautoError(f"the default run does not pass --check: {error.message}", "Correct the check first")
 
 
 def _files_here(request: TuneRequest) -> dict[str, tuple[int, int]]:
-    """The files in this folder and those below it, but our own; the nearest `_MOST_FILES` of them."""
-    found: dict[str, tuple[int, int]] = {}
+    """The files in this folder and those below it, but our own; the nearest `_MOST_FILES` of them.
+
+    By path: time of the last change in nanoseconds, and size.
+    """
+    files: dict[str, tuple[int, int]] = {}
     ours = {os.path.abspath("tautochrone-results"), os.path.abspath(request.folder)}  # noqa: PTH100
-    waiting = ["."]
-    while waiting and len(found) < _MOST_FILES:
-        with suppress(OSError), os.scandir(waiting.pop(0)) as entries:
-            for one in entries:
-                if one.is_dir(follow_symlinks=False):
-                    if os.path.abspath(one.path) not in ours:  # noqa: PTH100
-                        waiting.append(one.path)
-                elif one.is_file():
-                    status = one.stat()
-                    found[one.path.removeprefix("./")] = (status.st_mtime_ns, status.st_size)
-    return found
+    folders = ["."]
+    while folders and len(files) < _MOST_FILES:
+        with suppress(OSError), os.scandir(folders.pop(0)) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    if os.path.abspath(entry.path) not in ours:  # noqa: PTH100
+                        folders.append(entry.path)
+                elif entry.is_file():
+                    status = entry.stat()
+                    files[entry.path.removeprefix("./")] = (status.st_mtime_ns, status.st_size)
+    return files
 
 
 def _refuse_same_file(request: TuneRequest, before: dict[str, tuple[int, int]], words: str) -> None:
-    """Runs that write to one file read what the run before has left there."""
+    """Runs that write to one file would read what the run before has left there."""
     after = _files_here(request)
-    written = sorted(one for one, state in after.items() if state != before.get(one))
-    if len(before) >= _MOST_FILES:  # of so many, others may have been looked at
-        written = [one for one in written if one in before or "/" not in one]
+    written = sorted(path for path, status in after.items() if status != before.get(path))
+    if len(before) >= _MOST_FILES:  # not all were looked at: a new one below may have been there before
+        written = [path for path in written if path in before or "/" not in path]
     if written:
         raise TautoError(
             f"{words} writes {', '.join(written[:3])} in this folder, the same in each run",
             "Add --scratch: each run then has a folder of its own; or let it write to /dev/null",
         )
-
-
-def summary(watched: Watched, request: TuneRequest) -> str:
-    """What the trial said, in a sentence."""
-    threads = f", with up to {watched.most_threads} threads" if watched.most_threads > 1 else ""
-    return f"{shlex.join(request.command)} takes {watched.seconds:.3g} s as it is{threads}"

@@ -1,8 +1,8 @@
-"""A folder for each run (``--scratch``): a private copy of what is here, and of no other run's files.
+"""A folder for each run (``--scratch``): a private copy of the current folder.
 
 Copies and not links: a program that opens an existing file for writing would write through a link into the
-user's own. Where the file system can, a copy shares its blocks with the original until one of them is
-written to (FICLONE), and costs next to nothing.
+user's file. Where the file system supports it, a copy shares its blocks with the original until one of them
+is written (FICLONE), and costs next to nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 
 from tautochrone.errors import TautoError
-from tautochrone.report.text import binary_bytes
+from tautochrone.text import binary_bytes
 
 MOST_COPIED_BYTES = 4 << 30
 _FICLONE = 0x40049409
@@ -30,10 +30,10 @@ _HOST = os.uname().nodename
 
 @dataclass(frozen=True)
 class Scratch:
-    """Makes the folders. ``results``: what the lab itself writes, which no run is given.
+    """Makes the folders. ``results``: the lab's own folder, which is not copied.
 
-    ``beside_results``: the folders are made there and not where temporary files go, so that other nodes with
-    the same file system see them too.
+    ``beside_results``: the folders are made in it and not where temporary files go, so that other nodes with
+    the same file system see them.
     """
 
     results: Path | None = None
@@ -67,7 +67,7 @@ class Scratch:
 
 @cache
 def clear_left_over(parent: Path) -> None:
-    """Remove, once in a process, what searches of this machine have left there that were killed."""
+    """Remove, once in a process, the folders of searches on this machine that were killed."""
     for folder in parent.glob(f"{_PREFIX}{_HOST}-*-*"):
         process = folder.name.removeprefix(f"{_PREFIX}{_HOST}-").partition("-")[0]
         if process.isdecimal() and not Path("/proc", process).exists():
@@ -76,7 +76,7 @@ def clear_left_over(parent: Path) -> None:
 
 @dataclass
 class _Copy:
-    """One copy of the folder ``here``. ``largest`` names what to move away where it is too much."""
+    """One copy of the folder ``here``. ``largest``: the size and name of its largest file."""
 
     here: Path
     folder: Path
@@ -91,22 +91,21 @@ class _Copy:
     def _folder(self, source: Path, target: Path, inside: tuple[Path, ...]) -> None:
         """`inside`: the folders above, which a link may lead back to."""
         with os.scandir(source) as entries:
-            for one in entries:
-                path = Path(one.path)
+            for entry in entries:
+                path = Path(entry.path)
                 if path in self.left_out:
                     continue
-                with suppress(
-                    FileNotFoundError, PermissionError
-                ):  # gone since, a link to nothing, or not ours to read
-                    if one.is_symlink() and self._link(path, target / one.name):
+                # It may be gone, a link to nothing, or not readable.
+                with suppress(FileNotFoundError, PermissionError):
+                    if entry.is_symlink() and self._link(path, target / entry.name):
                         continue
-                    if one.is_dir():
+                    if entry.is_dir():
                         real = path.resolve()
                         if real not in inside:
-                            (target / one.name).mkdir()
-                            self._folder(path, target / one.name, (*inside, real))
-                    elif stat.S_ISREG(one.stat().st_mode):
-                        self._file(path, target / one.name, one.stat().st_size)
+                            (target / entry.name).mkdir()
+                            self._folder(path, target / entry.name, (*inside, real))
+                    elif stat.S_ISREG(entry.stat().st_mode):
+                        self._file(path, target / entry.name, entry.stat().st_size)
 
     def _link(self, path: Path, target: Path) -> bool:
         """A link that stays inside the folder stays a link, to the copy; False for one that leads out."""
@@ -133,7 +132,7 @@ class _Copy:
 
 
 def _cloned(path: Path, target: Path) -> bool:
-    """A copy that shares its blocks; False where the file system has none."""
+    """Make a copy that shares its blocks; False where the file system cannot."""
     with path.open("rb") as source, target.open("wb") as new:
         try:
             fcntl.ioctl(new, _FICLONE, source.fileno())

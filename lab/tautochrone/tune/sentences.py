@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from tautochrone import statistics
-from tautochrone.report.analysis_types import Ratio
-from tautochrone.report.text import count
-from tautochrone.report.tune.analysis_types import CandidateResult, TuneAnalysis
-from tautochrone.studies.wording import percent, signed
-from tautochrone.tune.objective import Objective
-from tautochrone.tune.verdict import claims
+from tautochrone import verdicts
+from tautochrone.text import count, digits, signed
+from tautochrone.tune.answer import CandidateResult, Role, TuneAnalysis
+from tautochrone.tune.judging import Objective
+from tautochrone.tune.search import claims
+from tautochrone.verdicts import Ratio
 
 _ENDED = {
     "lead": "the lead was known",
@@ -19,90 +18,105 @@ _ENDED = {
 
 
 def sentences(analysis: TuneAnalysis, objective: Objective) -> tuple[str, ...]:
-    """The verdict first; then what else was in the final, which knobs matter, what disturbed."""
-    default = next((one for one in analysis.candidates if one.role == "default"), None)
-    winner = next((one for one in analysis.candidates if one.role == "winner"), None)
+    """The verdict first; then the rest of the final, which knobs matter, and what disturbed the runs."""
+    default = _of_role(analysis, "default")
+    winner = _of_role(analysis, "winner")
     if default is None or default.figure is None:
         why = f": {default.remark}" if default is not None and default.remark else ""
         return (f"Nothing can be said: the program as it is gave no result{why}.",)
-    first = _use(winner, analysis, objective) if winner is not None else _leave(default, analysis, objective)
-    said = [first, _race(analysis), _matters(analysis)]
+    verdict = _use(winner, analysis, objective) if winner is not None else _leave(analysis, objective)
+    parts = [verdict, _race(analysis), _matters(analysis)]
     if analysis.seen:
-        said.append(f"Seen in one more run with it: {'; '.join(analysis.seen)}.")
-    failed = [one for one in analysis.candidates if one.figure is None and not one.stopped]
+        parts.append(f"Seen in one more run with it: {'; '.join(analysis.seen)}.")
+    failed = [candidate for candidate in analysis.candidates if _failed(candidate)]
     if failed:
-        said.append(
+        parts.append(
             f"{count(len(failed), 'candidate')} failed and cannot win: {failed[0].name} ({failed[0].remark})."
         )
-    return tuple(one for one in [*said, *(f"{one[:1].upper()}{one[1:]}." for one in analysis.notices)] if one)
+    parts += [f"{notice[:1].upper()}{notice[1:]}." for notice in analysis.notices]
+    return tuple(part for part in parts if part)
+
+
+def _of_role(analysis: TuneAnalysis, role: Role) -> CandidateResult | None:
+    return next((candidate for candidate in analysis.candidates if candidate.role == role), None)
+
+
+def _failed(candidate: CandidateResult) -> bool:
+    return candidate.figure is None and not candidate.stopped
 
 
 def _use(winner: CandidateResult, analysis: TuneAnalysis, objective: Objective) -> str:
-    assert winner.ratio is not None
-    change = amount(winner.ratio, objective)
     expert = " (the expert rule)" if winner.is_expert else ""
+    change = amount(winner.ratio, objective)
     return f"Use {winner.words}{expert}: {change}, {count(analysis.runs, 'run')}."
 
 
-def amount(ratio: Ratio, objective: Objective) -> str:
-    """Ratio 0.77 (0.73 to 0.81) → "23 % less time than now (19 to 27 %)"."""
-    assert ratio.value is not None
-    assert ratio.low is not None
-    assert ratio.high is not None
+def _interval(ratio: Ratio | None) -> tuple[float, float, float] | None:
+    """Low end, value, high end; None without any of them."""
+    if ratio is None or ratio.low is None or ratio.value is None or ratio.high is None:
+        return None
+    return ratio.low, ratio.value, ratio.high
+
+
+def amount(ratio: Ratio | None, objective: Objective) -> str:
+    """Ratio 0.77 (0.73 to 0.81) → "23 % less time than now (19 to 27 %)". ValueError without an interval."""
+    interval = _interval(ratio)
+    if interval is None:
+        raise ValueError("a ratio without an interval cannot be put into words")
     if objective.largest:
-        low, middle, high = (percent(100 * (one - 1)) for one in (ratio.low, ratio.value, ratio.high))
+        low, middle, high = (digits(100 * (end - 1)) for end in interval)
         return f"{middle} % higher than now ({low} to {high} %)"
     what = "less time" if objective.kind == "time" else objective.less[0]
-    low, middle, high = (percent(100 * (1 - one)) for one in (ratio.high, ratio.value, ratio.low))
+    high, middle, low = (digits(100 * (1 - end)) for end in interval)
     return f"{middle} % {what} than now ({low} to {high} %)"
 
 
-def _leave(default: CandidateResult, analysis: TuneAnalysis, objective: Objective) -> str:
-    rivals = [one for one in analysis.candidates if one.ratio is not None and one.ratio.low is not None]
+def _leave(analysis: TuneAnalysis, objective: Objective) -> str:
+    rivals = [
+        (interval, candidate)
+        for candidate in analysis.candidates
+        if (interval := _interval(candidate.ratio)) is not None
+    ]
     runs = count(analysis.runs, "run")
     if not rivals:
         return f"Leave it as it is: {_unresolved(analysis)}, {runs}."
-    by_ratio = sorted(rivals, key=lambda one: one.ratio.value or 1.0 if one.ratio is not None else 1.0)
-    nearest = by_ratio[-1 if analysis.largest else 0]
-    assert nearest.ratio is not None
-    assert nearest.ratio.low is not None
-    assert nearest.ratio.high is not None
+    rivals.sort(key=lambda rival: rival[0][1])
+    (low, _, high), nearest = rivals[-1 if analysis.largest else 0]
     noun = "time" if objective.kind == "time" else "of it"
     return (
         f"Leave it as it is: no other setting is better as far as {runs} can resolve; "
-        f"the nearest, {nearest.words}, takes between {signed(nearest.ratio.low)} and "
-        f"{signed(nearest.ratio.high)} {noun}."
+        f"the nearest, {nearest.words}, takes between {signed(low)} and {signed(high)} {noun}."
     )
 
 
 def _unresolved(analysis: TuneAnalysis) -> str:
     """Why there is no verdict on any other candidate."""
-    others = [one for one in analysis.candidates if one.role != "default"]
-    final = [one for one in others if one.ratio is not None]
-    if not final and not analysis.ended:
+    others = [candidate for candidate in analysis.candidates if candidate.role != "default"]
+    ratios = [candidate.ratio for candidate in others if candidate.ratio is not None]
+    if not ratios and not analysis.ended:
         return "the search was stopped before its final"
-    if not any(one.rounds for one in final):
-        failed = sum(1 for one in others if one.figure is None and not one.stopped)
-        if failed == len(others) or final:
-            return "all others failed" + (" in the final" if final else "")
+    if not any(candidate.rounds for candidate in others if candidate.ratio is not None):
+        failed = sum(map(_failed, others))
+        if failed == len(others) or ratios:
+            return "all others failed" + (" in the final" if ratios else "")
         return "all others were slower in the screening" + (" or failed" if failed else "")
-    needed = statistics.rounds_needed(comparisons=claims(len(final) + 1, len(analysis.looks)))
+    needed = verdicts.rounds_needed(comparisons=claims(len(ratios) + 1, len(analysis.looks)))
     if analysis.rounds >= needed:
-        both = max(one.ratio.rounds for one in final if one.ratio is not None)
-        return f"no other has more than {count(both, 'good round')} beside it, and a verdict needs {needed}"
+        most = max(ratio.rounds for ratio in ratios)
+        return f"no other has more than {count(most, 'good round')} beside it, and a verdict needs {needed}"
     what = "the budget ended" if analysis.ended == "budget" else "the search was stopped"
     return f"{what} after {count(analysis.rounds, 'round')} of the final, and a verdict needs {needed}"
 
 
 def _race(analysis: TuneAnalysis) -> str:
-    finalists = sum(1 for one in analysis.candidates if one.rounds)
+    finalists = sum(1 for candidate in analysis.candidates if candidate.rounds)
     if finalists < 2:
         return ""
-    expert = next((one for one in analysis.candidates if one.is_expert), None)
+    expert = next((candidate for candidate in analysis.candidates if candidate.is_expert), None)
     rule = ""
     if expert is not None and not expert.rounds and expert.figure is not None:
         rule = f" The expert rule ({expert.words}) did not reach the final: {expert.remark}."
-    stopped = sum(1 for one in analysis.candidates if one.stopped)
+    stopped = sum(1 for candidate in analysis.candidates if candidate.stopped)
     slow = f" ({stopped} were stopped at 1.3 times the best time)" if stopped else ""
     return (
         f"{count(len(analysis.candidates), 'candidate')} were in the race{slow} and {finalists} in the final "
@@ -113,27 +127,23 @@ def _race(analysis: TuneAnalysis) -> str:
 
 
 def _matters(analysis: TuneAnalysis) -> str:
-    knobs = list(dict.fromkeys(one.knob for one in analysis.effects))
-    strong = list(
-        dict.fromkeys(one.knob for one in analysis.effects if one.resolved and abs(one.factor - 1) > 0.01)
-    )
-    resolved = {one.knob for one in analysis.effects if one.resolved}
-    rest = [knob for knob in knobs if knob not in resolved]
-    # Knobs of which each does the same as the other have no effect in a sum, and yet the answer sets them.
-    if not knobs or (analysis.settings and not strong):
+    """The knobs with an effect of more than 1 %, and those without any that can be resolved."""
+    resolved = [effect for effect in analysis.effects if effect.resolved]
+    strong = list(dict.fromkeys(effect.knob for effect in resolved if abs(effect.factor - 1) > 0.01))
+    # Two knobs that each do what the other does have no effect of their own, and yet the answer sets them.
+    if not analysis.effects or (analysis.settings and not strong):
         return ""
+    runs = count(analysis.runs, "run")
     if not strong:
-        more = "of more than 1 %" if resolved else f"that {count(analysis.runs, 'run')} can resolve"
+        more = "of more than 1 %" if resolved else f"that {runs} can resolve"
         return f"No knob by itself makes a difference {more}."
-    tail = (
-        f"; {', '.join(rest)} {'makes' if len(rest) == 1 else 'make'} no difference that "
-        f"{count(analysis.runs, 'run')} can resolve"
-        if rest
-        else ""
-    )
     parts = []
     for knob in strong[:3]:
-        own = [one for one in analysis.effects if one.knob == knob and one.resolved]
-        far = max(own, key=lambda one: abs(one.factor - 1))
+        own = [effect for effect in resolved if effect.knob == knob]
+        far = max(own, key=lambda effect: abs(effect.factor - 1))
         parts.append(f"{knob} ({far.value}: {signed(far.factor)})")
+    known = {effect.knob for effect in resolved}
+    rest = list(dict.fromkeys(effect.knob for effect in analysis.effects if effect.knob not in known))
+    make = "makes" if len(rest) == 1 else "make"
+    tail = f"; {', '.join(rest)} {make} no difference that {runs} can resolve" if rest else ""
     return f"What matters: {', '.join(parts)}{tail}."

@@ -1,4 +1,4 @@
-"""What a search needs from outside: the machine, processes, the meter. Tests put in others."""
+"""What a search needs from outside: the machine, processes, the meter. Tests replace them."""
 
 from __future__ import annotations
 
@@ -8,27 +8,25 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import TextIO
 
-from tautochrone.clock import Clock, SystemClock
 from tautochrone.energy.find import Found, find_meter
-from tautochrone.energy.metered_executor import ClosingExecutor, MeteredExecutor
-from tautochrone.machine import read_machine
-from tautochrone.machine_record import Machine
-from tautochrone.progress import Progress, progress_for
-from tautochrone.subprocess_executor import Judge, Observes, SubprocessExecutor
+from tautochrone.energy.recorder import ClosingExecutor, MeteredExecutor
+from tautochrone.machine.probe import read_machine
+from tautochrone.machine.record import Machine
+from tautochrone.measuring.clock import Clock, SystemClock
+from tautochrone.measuring.progress import Progress, progress_for
+from tautochrone.measuring.subprocess_executor import Judge, Observes, ProgramExecutor
 from tautochrone.tune.effect_check import read_displayed
 from tautochrone.tune.judging import Judging
-from tautochrone.tune.nodes import machine_of_nodes
 from tautochrone.tune.options import TuneRequest
-from tautochrone.tune.spreading import SpreadExecutor, runs_elsewhere, scratch_of
+from tautochrone.tune.spreading import SpreadExecutor, machine_of_nodes, runs_elsewhere, scratch_of
 
 
 def _executor(request: TuneRequest, judge: Judge, meter: Found | None) -> ClosingExecutor:
     here = not runs_elsewhere(request)
 
-    def one() -> SubprocessExecutor:
+    def make() -> ProgramExecutor:
         whole = isinstance(judge, Judging) and judge.needs_whole_output
-        return SubprocessExecutor(
-            reads="elapsed",
+        return ProgramExecutor(
             seed=request.seed,
             judge=judge,
             whole_output=whole,
@@ -40,12 +38,12 @@ def _executor(request: TuneRequest, judge: Judge, meter: Found | None) -> Closin
         )
 
     if request.nodes > 1:
-        return SpreadExecutor(one, request.nodes)
-    return MeteredExecutor(one(), meter) if meter is not None else one()
+        return SpreadExecutor(make, request.nodes)
+    return MeteredExecutor(make(), meter) if meter is not None else make()
 
 
 def _observed(judge: Judge) -> Observes | None:
-    """What of a running program this judge wants to know."""
+    """What of a running program this judge needs to know."""
     if judge is read_displayed:
         return "threads"
     return "memory" if isinstance(judge, Judging) and judge.objective.kind == "memory" else None
@@ -65,5 +63,5 @@ class Services:
     messages: TextIO = field(default_factory=lambda: sys.stderr)
 
     def say(self, sentence: str) -> None:
-        """A line for the user that is no result."""
+        """Print a line for the user that is not part of the result."""
         print(sentence, file=self.messages, flush=True)

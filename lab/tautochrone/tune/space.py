@@ -1,4 +1,4 @@
-"""The candidates of a search: what is tried, on which finding each rests, and what is never started."""
+"""The candidates of a search: what is tried, on which finding it rests, and what is never started."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from types import MappingProxyType
 
 from tautochrone.errors import TautoError
 from tautochrone.inspection.findings import Findings
-from tautochrone.studies.options import format_cpus, parse_cpus
-from tautochrone.tune.expert import THREADS, expert_settings
+from tautochrone.options import format_cpus, parse_cpus
+from tautochrone.text import count
 from tautochrone.tune.knobs import Knob, Settings, knobs, missing, not_asked_for
 from tautochrone.tune.options import TuneRequest, placeholders
 from tautochrone.tune.values import (
+    THREADS,
     Place,
+    expert_settings,
     first_cpus,
     processor_count,
     processor_counts,
@@ -30,17 +32,17 @@ _CPUS = "cpus"
 _JVM_PROCESSORS = "jvm_processors"
 _SIZED_BY_MASK = ("tbb", "qt")  # no variable sets their number of threads: the CPUs that they may use do
 _SLOTS = "slot:PE="
-_WRITTEN = {  # what the values of knobs that are no variables look like, and one for example
+_WRITTEN = {  # knobs that are not variables: the pattern of their values, and an example
     "nice": (r"-?[0-9]+", "5"),
     "weighted_places": (r"[0-9]+:[1-9][0-9]*(,[0-9]+:[1-9][0-9]*)*", "0:4,1:1"),
     "mpi_ranks": (r"[1-9][0-9]*x[1-9][0-9]*", "4x2"),
 }
-_MOST_COMBINATIONS = 1_000_000  # looked at; a random part of more
+_MOST_COMBINATIONS = 1_000_000  # of more, a random part is looked at
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """Settings in the race. The default is the command as it is: no settings at all."""
+    """Settings to be measured. The default is the command as it is: no settings at all."""
 
     name: str
     settings: Settings
@@ -57,7 +59,7 @@ class Tried:
 
 @dataclass(frozen=True)
 class Space:
-    """What is in the race and what is not. ``expert`` is None where the rule leaves everything as it is."""
+    """What is tried and what is not. ``expert`` is None where the rule leaves everything as it is."""
 
     candidates: tuple[Candidate, ...]
     tried: tuple[Tried, ...]
@@ -71,10 +73,10 @@ class Space:
         return self.candidates[0]
 
 
-def build_space(request: TuneRequest, found: Findings, place: Place) -> Space:
+def build_space(request: TuneRequest, findings: Findings, place: Place) -> Space:
     """All candidates of a request whose names were checked. TautoError where there is nothing to try."""
-    tried, left_out = _tried(request, found, place)
-    _refuse_unused_threads(request, found, tried, left_out)
+    tried, left_out = _tried(request, findings, place)
+    _refuse_unused_threads(request, findings, tried, left_out)
     base = default_settings(request)
     combined: list[dict[str, str]] = []
     for settings in _combinations(tried, request.seed):
@@ -83,8 +85,10 @@ def build_space(request: TuneRequest, found: Findings, place: Place) -> Space:
             continue
         if "mpi_map" in request.fixed or not _other_slots(together, place):
             combined.append(together)
-    unique = list({tuple(sorted(one.items())): one for one in combined}.values())
-    expert = _expert({one.knob.name: one.values for one in tried}, request, found, place, base)
+    unique = list({tuple(sorted(settings.items())): settings for settings in combined}.values())
+    expert = _expert(
+        {open_knob.knob.name: open_knob.values for open_knob in tried}, request, findings, place, base
+    )
     chosen = _chosen(unique, expert, request)
     if not chosen:
         reasons = "; ".join(f"{name}: {why}" for name, why in left_out[:3])
@@ -92,7 +96,10 @@ def build_space(request: TuneRequest, found: Findings, place: Place) -> Space:
             f"there is nothing to try for this program ({reasons})" if reasons else "there is nothing to try",
             "Name settings of its own: --env NAME=a,b or --arg '-t {threads}' --threads 1..4",
         )
-    candidates = (Candidate(DEFAULT, base), *(Candidate(name_of(one, base), one) for one in chosen))
+    candidates = (
+        Candidate(DEFAULT, base),
+        *(Candidate(name_of(settings, base), settings) for settings in chosen),
+    )
     return Space(
         candidates=candidates,
         tried=tuple(tried),
@@ -103,7 +110,7 @@ def build_space(request: TuneRequest, found: Findings, place: Place) -> Space:
 
 
 def name_of(settings: Settings, base: Settings) -> str:
-    """Settings in one line, without what the default has too."""
+    """Settings in one line, without those that the default has too."""
     words = [f"{name}={value}" for name, value in settings.items() if base.get(name) != value]
     return " ".join(words) or DEFAULT
 
@@ -111,29 +118,29 @@ def name_of(settings: Settings, base: Settings) -> str:
 def invalid(settings: Settings, fixed: Settings = MappingProxyType({})) -> str:
     """Why a combination is never started; empty for one that may be.
 
-    What is fixed may stand beside weighted places that set the same.
+    A fixed setting may be combined with weighted places that set the same.
     """
     table = knobs()
     for name in settings:
-        one = table.get(name)
-        if one is None:
+        knob = table.get(name)
+        if knob is None:
             continue
-        for other in one.conflicts:
+        for other in knob.conflicts:
             if other in settings and not _same(name, other, settings, fixed):
-                return f"{name} and {other} say different things of the same"
-        for rule in one.never:
+                return f"{name} and {other} set the same thing differently"
+        for rule in knob.never:
             if why := _never(name, rule, settings):
                 return why
     threads = settings.get("OMP_NUM_THREADS")
     if threads is not None and threads.isdecimal():
         room = _room(settings)
         if room is not None and int(threads) > room:
-            return f"{threads} threads have {room} places"
+            return f"{threads} threads, but {count(room, 'place')}"
     return _crowded_cpus(settings) or _misplaced_ranks(settings)
 
 
 def _crowded_cpus(settings: Settings) -> str:
-    """Why a pool would have more threads than the CPUs that it may use."""
+    """Why a pool would have more threads than CPUs; empty where it has not."""
     if _CPUS not in settings:
         return ""
     room = len(parse_cpus(settings[_CPUS]))
@@ -146,18 +153,18 @@ def _crowded_cpus(settings: Settings) -> str:
 
 
 def _misplaced_ranks(settings: Settings) -> str:
-    """Why ranks with several threads would be without room for them, or have room in two ways."""
+    """Why a rank would have no room for its threads, or two rules for it; empty for neither."""
     bound, slots = settings.get("mpi_bind"), settings.get("mpi_map", "").startswith(_SLOTS)
     if slots and bound == "none":
         return f"mpi_map={settings['mpi_map']} binds ranks and mpi_bind=none does not"
     count = threads_a_rank(settings.get("mpi_ranks", f"1x{settings.get('OMP_NUM_THREADS')}"))
     if bound == "core" and count > 1 and not slots:
-        return f"mpi_bind=core leaves the {count} threads of a rank one core"
+        return f"mpi_bind=core leaves one core for the {count} threads of a rank"
     return ""
 
 
 def _other_slots(settings: Settings, place: Place) -> bool:
-    """Whether ranks would have other numbers of cores than their threads fill."""
+    """Whether a rank would have another number of cores than its threads fill."""
     slots = settings.get("mpi_map", "")
     if not slots.startswith(_SLOTS):
         return False
@@ -183,7 +190,7 @@ def _never(name: str, rule: str, settings: Settings) -> str:
 
 
 def _room(settings: Settings) -> int | None:
-    """How many OpenMP threads the places of these settings are made for; None where they name none."""
+    """For how many OpenMP threads these settings list places; None where they list none."""
     listed = settings.get("OMP_PLACES", "")
     if listed.startswith("{"):
         return listed.count("{")
@@ -191,7 +198,7 @@ def _room(settings: Settings) -> int | None:
 
 
 def check_names(request: TuneRequest) -> None:
-    """TautoError for options that name no knob, and for words in braces without values."""
+    """TautoError for options that name no knob, and for names in braces without values."""
     names = {*knobs(), *request.environment, *request.values}
     for text in (*request.excluded, *request.also):
         if text.partition("=")[0] not in names:
@@ -208,7 +215,7 @@ def check_names(request: TuneRequest) -> None:
     for name in in_command:
         if name in knobs():
             raise TautoError(
-                f"{{{name}}} cannot stand in the command: {name} is a knob, which would be set too",
+                f"{{{name}}} cannot be used in the command: {name} is a knob, which would be set too",
                 f"Give it another name, such as {{own_{name}}}",
             )
         if name not in request.values:
@@ -220,17 +227,17 @@ def check_names(request: TuneRequest) -> None:
     for name in request.values:
         if name not in in_command and name != THREADS:
             raise TautoError(
-                f"--value {name} changes nothing: {{{name}}} stands nowhere in the command",
+                f"--value {name} changes nothing: {{{name}}} is not in the command",
                 f"Write {{{name}}} into the command, or add --arg '{{{name}}}'",
             )
 
 
 def _check_value(option: str, name: str, value: str) -> None:
-    """TautoError for a value that a knob cannot have, of those that tauto itself has to read."""
+    """TautoError for a wrong value of a knob that tauto itself has to read."""
     if name in _WRITTEN:
         pattern, like = _WRITTEN[name]
         if not re.fullmatch(pattern, value):
-            raise TautoError(f"{option} is no value of {name}", f"Write it like {name}={like}")
+            raise TautoError(f"{option} is not a value of {name}", f"Write it like {name}={like}")
     elif name == _CPUS:
         parse_cpus(value)
 
@@ -241,15 +248,15 @@ def _in_command(request: TuneRequest) -> tuple[str, ...]:
 
 
 def _refuse_unused_threads(
-    request: TuneRequest, found: Findings, tried: Sequence[Tried], left_out: Sequence[tuple[str, str]]
+    request: TuneRequest, findings: Findings, tried: Sequence[Tried], left_out: Sequence[tuple[str, str]]
 ) -> None:
-    """TautoError for numbers of threads that nothing would take."""
-    takers = [one.name for one in knobs().values() if one.values in (THREADS, _JVM_PROCESSORS)]
-    if found.has(*_SIZED_BY_MASK):
+    """TautoError for numbers of threads that nothing would use."""
+    takers = [knob.name for knob in knobs().values() if knob.values in (THREADS, _JVM_PROCESSORS)]
+    if findings.has(*_SIZED_BY_MASK):
         takers.append(_CPUS)
     if THREADS not in request.values or THREADS in _in_command(request):
         return
-    if any(one.knob.name in takers for one in tried):
+    if any(open_knob.knob.name in takers for open_knob in tried):
         return
     why = dict.fromkeys(f"{name}: {why}" for name, why in left_out if name in takers)
     settled = [f"--fix settles {name}" for name in request.fixed if name in takers]
@@ -260,51 +267,53 @@ def _refuse_unused_threads(
     )
 
 
-def _tried(request: TuneRequest, found: Findings, place: Place) -> tuple[list[Tried], list[tuple[str, str]]]:
+def _tried(
+    request: TuneRequest, findings: Findings, place: Place
+) -> tuple[list[Tried], list[tuple[str, str]]]:
     """The knobs with more than the default to try, and the others with the reason."""
     tried: list[Tried] = []
     left_out: list[tuple[str, str]] = []
     for name in _in_command(request):
         own = Knob(name=name, title=f"{{{name}}} in the command", kind="argument", values=(), explain="")
         tried.append(Tried(own, request.values[name], "you named it"))
-    for one in knobs().values():
-        if one.name in request.environment or one.name in request.fixed:
+    for knob in knobs().values():
+        if knob.name in request.environment or knob.name in request.fixed:
             continue
-        why = _why_not(one, request, found, place)
+        why = _why_not(knob, request, findings, place)
         if not why:
-            values = _values(one, request, found, place)
-            because = _because(one, found, place)
-            emptied = not values and any(text.startswith(f"{one.name}=") for text in request.excluded)
-            why, values = _beside_fixed(one, values, request.fixed)
+            values = _values(knob, request, findings, place)
+            because = _because(knob, findings, place)
+            emptied = not values and any(text.startswith(f"{knob.name}=") for text in request.excluded)
+            why, values = _beside_fixed(knob, values, request.fixed)
             why = "you excluded all that is left of its values" if emptied else why
             if values:
-                tried.append(Tried(one, values, because))
+                tried.append(Tried(knob, values, because))
                 continue
-        left_out.append((one.name, why))
+        left_out.append((knob.name, why))
     for name, values in request.environment.items():
         known = knobs().get(name)
-        one = known or Knob(name=name, title=name, kind="environment", values=(), explain="")
-        tried.append(Tried(one, values, "you named it"))
+        knob = known or Knob(name=name, title=name, kind="environment", values=(), explain="")
+        tried.append(Tried(knob, values, "you named it"))
     return tried, left_out
 
 
-def _because(one: Knob, found: Findings, place: Place) -> str:
-    """All findings that speak for a knob: runtime, calls, cores, launcher."""
+def _because(knob: Knob, findings: Findings, place: Place) -> str:
+    """All findings on which a knob rests: runtime, calls, cores, launcher."""
     facts = {
-        "asks_schedule": found.schedules.evidence,
-        "static_loops": found.schedules.evidence,
+        "asks_schedule": findings.schedules.evidence,
+        "static_loops": findings.schedules.evidence,
         "unequal": _speeds_in_words(place),
-        "mpi_launcher": f"{found.mpi_launcher} stands in the command",
+        "mpi_launcher": f"{findings.mpi_launcher} is in the command",
     }
-    runtime = [found.why(*one.needs)] if one.needs else []
-    if one.name == _CPUS and found.counts_cpus:
-        runtime = [found.counts_cpus]
-    said = [*runtime, *(facts[name] for name in one.requires if name in facts)]
-    return "; ".join(dict.fromkeys(said)) or "every program has it"
+    runtime = [findings.why(*knob.needs)] if knob.needs else []
+    if knob.name == _CPUS and findings.counts_cpus:
+        runtime = [findings.counts_cpus]
+    reasons = [*runtime, *(facts[name] for name in knob.requires if name in facts)]
+    return "; ".join(dict.fromkeys(reasons)) or "every program has it"
 
 
 def _speeds_in_words(place: Place) -> str:
-    """Which CPUs are slower than which, and by how much where that was measured."""
+    """The fast and the slow CPUs, and how much slower these are where that was measured."""
     slow = [cpu for cpu in place.numbers if cpu not in place.fast]
     fast = f"CPU {format_cpus(place.fast)} at full speed, CPU {format_cpus(slow)}"
     known = [speed for cpu, speed in (place.speeds or {}).items() if cpu in slow]
@@ -314,50 +323,50 @@ def _speeds_in_words(place: Place) -> str:
     return f"{fast} measured at {low if low == high else f'{low} to {high}'} of it"
 
 
-def _why_not(one: Knob, request: TuneRequest, found: Findings, place: Place) -> str:
-    if one.name in request.excluded:
+def _why_not(knob: Knob, request: TuneRequest, findings: Findings, place: Place) -> str:
+    if knob.name in request.excluded:
         return "you excluded it"
-    if why := missing(one, found, place.facts):
+    if why := missing(knob, findings, place.facts):
         return why
-    return "" if one.name in request.also else not_asked_for(one, request.objective, found)
+    return "" if knob.name in request.also else not_asked_for(knob, request.objective, findings)
 
 
-def _values(one: Knob, request: TuneRequest, found: Findings, place: Place) -> tuple[str, ...]:
-    values = values_of(one.values, place)
-    gone = {text.partition("=")[2] for text in request.excluded if text.startswith(f"{one.name}=")}
-    if one.values == THREADS and THREADS in request.values:
+def _values(knob: Knob, request: TuneRequest, findings: Findings, place: Place) -> tuple[str, ...]:
+    values = values_of(knob.values, place)
+    gone = {text.partition("=")[2] for text in request.excluded if text.startswith(f"{knob.name}=")}
+    if knob.values == THREADS and THREADS in request.values:
         values = request.values[THREADS]
-    elif one.values == _JVM_PROCESSORS and THREADS in request.values:
+    elif knob.values == _JVM_PROCESSORS and THREADS in request.values:
         values = processor_counts(request.values[THREADS])
-    elif one.name == _CPUS and THREADS in request.values and found.has(*_SIZED_BY_MASK):
+    elif knob.name == _CPUS and THREADS in request.values and findings.has(*_SIZED_BY_MASK):
         values = first_cpus(request.values[THREADS], place)
-    elif one.values == THREADS and place.usable == len(place.numbers):
-        gone.add(str(place.usable))  # what every runtime takes by itself
+    elif knob.values == THREADS and place.usable == len(place.numbers):
+        gone.add(str(place.usable))  # the default of every runtime
     return tuple(value for value in values if value not in gone)
 
 
-def _beside_fixed(one: Knob, values: tuple[str, ...], fixed: Settings) -> tuple[str, tuple[str, ...]]:
-    """The values that may stand beside what is fixed, and why there are none where there are none."""
+def _beside_fixed(knob: Knob, values: tuple[str, ...], fixed: Settings) -> tuple[str, tuple[str, ...]]:
+    """Why no value can be combined with the fixed settings, and the values that can."""
     why = "the machine leaves nothing to choose"
     kept = []
     for value in values:
-        against = invalid({one.name: value, **fixed}, fixed)
-        if against and not invalid({one.name: value}):
-            why = f"{against}, and --fix settles that"
+        conflict = invalid({knob.name: value, **fixed}, fixed)
+        if conflict and not invalid({knob.name: value}):
+            why = f"{conflict}, and --fix settles that"
         else:
             kept.append(value)
     return why, tuple(kept)
 
 
 def default_settings(request: TuneRequest) -> dict[str, str]:
-    """Those of the default: what stands in braces in the command itself has the first of its values."""
+    """The default's settings: each name in braces in the command has the first of its values."""
     return {name: request.values[name][0] for name in placeholders(request.command)}
 
 
 def _combinations(tried: Sequence[Tried], seed: int) -> Iterator[dict[str, str]]:
-    """Every choice of at most one value a knob; of too many a random part, with all single ones."""
-    choices: list[list[str | None]] = [[None, *one.values] for one in tried]
-    names = [one.knob.name for one in tried]
+    """Every choice of at most one value for each knob; of too many, all single values and a random part."""
+    choices: list[list[str | None]] = [[None, *open_knob.values] for open_knob in tried]
+    names = [open_knob.knob.name for open_knob in tried]
     count = 1
     for values in choices:
         count *= len(values)
@@ -381,24 +390,24 @@ def _excluded(settings: Settings, excluded: Sequence[str]) -> bool:
 def _chosen(
     unique: list[dict[str, str]], expert: dict[str, str] | None, request: TuneRequest
 ) -> list[dict[str, str]]:
-    """All, or of too many the expert's, those that change one knob, and a random part of the others."""
+    """All; of too many, the expert's, those that change one knob, and a random part of the others."""
     places = request.most_candidates - 1
     first = [expert] if expert else []
-    rest = [one for one in unique if one != expert]
+    rest = [settings for settings in unique if settings != expert]
     if len(first) + len(rest) <= places:
         return [*first, *rest]
-    fewest = min(len(one) for one in rest)
-    single = [one for one in rest if len(one) <= fewest]
-    others = [one for one in rest if len(one) > fewest]
+    fewest = min(len(settings) for settings in rest)
+    single = [settings for settings in rest if len(settings) <= fewest]
+    others = [settings for settings in rest if len(settings) > fewest]
     random.Random(f"{request.seed} candidates").shuffle(others)
     return [*first, *single, *others][:places]
 
 
 def _expert(
-    tried: Mapping[str, Sequence[str]], request: TuneRequest, found: Findings, place: Place, base: Settings
+    tried: Mapping[str, Sequence[str]], request: TuneRequest, findings: Findings, place: Place, base: Settings
 ) -> dict[str, str] | None:
-    """The expert's settings, as far as they may be tried; None where they leave everything as it is."""
-    wanted = expert_settings(tried, found, place)
+    """The expert's settings, as far as they may be tried; None where they change nothing."""
+    wanted = expert_settings(tried, findings, place)
     known = {name: value for name, value in wanted.items() if value in tried.get(name, ())}
     settings = {**base, **known, **request.fixed}
     if settings == dict(base) or invalid(settings, request.fixed) or _excluded(settings, request.excluded):
@@ -407,7 +416,7 @@ def _expert(
 
 
 def openmp_variables(weights: Mapping[int, int]) -> dict[str, str]:
-    """What weighted places set: each CPU as often as it has shares, one thread each, and no spinning."""
+    """The variables of weighted places: each CPU listed once for each of its shares, and no spinning."""
     listed = [cpu for cpu, shares in weights.items() for _ in range(shares)]
     return {
         "OMP_NUM_THREADS": str(len(listed)),

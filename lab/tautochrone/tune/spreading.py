@@ -1,39 +1,49 @@
-"""Candidates on several equal nodes at a time, through the launcher of a cluster manager."""
+"""Runs on the nodes of a cluster, through its launcher: several at a time, on equal nodes."""
 
 from __future__ import annotations
 
+import os
 import shlex
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
 from typing import Protocol
 
-from tautochrone.configuration import Configuration
-from tautochrone.energy.metered_executor import ClosingExecutor
+import msgspec
+
+from tautochrone.energy.recorder import ClosingExecutor
 from tautochrone.errors import TautoError
-from tautochrone.executor import RunResult
 from tautochrone.inspection.commands import only_wraps
-from tautochrone.tune.objective import Objective
+from tautochrone.machine.record import Machine
+from tautochrone.machine.runners import RUNNERS_VARIABLE
+from tautochrone.measuring.configuration import Configuration
+from tautochrone.measuring.executor import RunResult
+from tautochrone.measuring.subprocess_executor import ProgramExecutor
+from tautochrone.options import format_cpus
+from tautochrone.tune.judging import Objective
 from tautochrone.tune.options import TuneRequest
 from tautochrone.tune.scratch import Scratch
 
 
 class NodeExecutor(ClosingExecutor, Protocol):
-    """An executor whose runs take place on a node that may have to be waited for."""
+    """An executor whose runs take place on a node, which may not be free at once."""
 
     def start(self) -> None:
         """Ask for the node."""
 
     def node(self) -> str:
-        """Its name, as soon as it is there."""
+        """Wait for the node; its name."""
 
 
 class SpreadExecutor:
-    """Begins what is expected next on up to `nodes` nodes; each has an executor of its own from `make`.
+    """Begins the expected runs on up to `nodes` nodes; each node has an executor of its own from `make`.
 
-    Which node an executor gets is the cluster manager's business; it keeps it until it is closed. A run is
-    given to an executor that has its node: with fewer nodes than `nodes` the search goes on with those.
+    The cluster manager chooses an executor's node, which it keeps until it is closed. A run is given to an
+    executor that has its node: if fewer nodes are free, the search continues on those.
     """
 
     def __init__(self, make: Callable[[], NodeExecutor], nodes: int) -> None:
@@ -58,12 +68,12 @@ class SpreadExecutor:
         return (begun or self._submit(configuration, time_limit)).result()
 
     def close(self) -> None:
-        """End what runs, and all executors, side by side."""
+        """End all runs and executors, in parallel."""
         self._refuse(TautoError("the search is over", "Start the same command again"))
         self._pool.shutdown(wait=False, cancel_futures=True)
         if self._executors:
             with ThreadPoolExecutor(len(self._executors)) as closing:
-                list(closing.map(lambda one: one.close(), self._executors))
+                list(closing.map(lambda executor: executor.close(), self._executors))
 
     def _submit(self, configuration: Configuration, time_limit: float) -> Future[RunResult]:
         future: Future[RunResult] = Future()
@@ -76,7 +86,7 @@ class SpreadExecutor:
         return future
 
     def _refuse(self, error: BaseException) -> None:
-        """Nothing more is run; who waits for a run is told why."""
+        """Cancel pending runs and tell each waiter why."""
         with self._lock:
             self._refused = self._refused or error
             waiting = list(self._waiting)
@@ -85,7 +95,7 @@ class SpreadExecutor:
             future.set_exception(error)
 
     def _serve(self) -> None:
-        """Run what waits, on this thread's node."""
+        """Run the waiting configurations on this thread's node."""
         if not self._waiting:
             return
         try:
@@ -104,7 +114,7 @@ class SpreadExecutor:
                 future.set_exception(error)
 
     def _executor(self) -> NodeExecutor | None:
-        """This thread's executor once it has a node; None where the search is over meanwhile."""
+        """This thread's executor once it has a node; None where the search has ended."""
         executor: NodeExecutor | None = getattr(self._own, "executor", None)
         if executor is not None:
             return executor
@@ -128,17 +138,17 @@ class SpreadExecutor:
 
 
 def runs_elsewhere(request: TuneRequest) -> bool:
-    """Whether runs take place on other nodes, of which this machine's meter knows nothing."""
+    """Whether runs take place on other nodes, which this machine's meter does not cover."""
     return request.nodes > 1 or not only_wraps(request.launcher)
 
 
 def scratch_of(request: TuneRequest) -> Scratch:
-    """The scratch folders of a request: where all nodes see them, if its runs take place on others."""
+    """The scratch folders of a request, where all nodes see them."""
     return Scratch(request.folder, beside_results=runs_elsewhere(request))
 
 
 def check_spreading(request: TuneRequest, objective: Objective) -> None:
-    """TautoError for runs side by side on one machine, and for joules of a machine that runs nothing."""
+    """TautoError for several runs at a time on one machine, and for joules of a machine that runs nothing."""
     nodes, launcher = request.nodes, request.launcher
     if nodes < 1:
         raise TautoError(f"--nodes {nodes} leaves nothing to run on", "Ask for 1 or more")
@@ -153,7 +163,62 @@ def check_spreading(request: TuneRequest, objective: Objective) -> None:
         asked = f"--nodes {nodes}" if nodes > 1 else f"--launcher {shlex.join(launcher)!r}"
         raise TautoError(
             f"--objective {objective.kind} cannot be had with {asked}: "
-            "runs take place on other nodes, and the meter that can be read is this machine's",
+            "the runs take place on other nodes, and the only meter that can be read is this machine's",
             "Start tauto on the node to be measured: "
             f"srun -N1 --exclusive tauto tune --objective {objective.kind} -- {shlex.join(request.command)}",
         )
+
+
+_MACHINE_LIMIT_SECONDS = 600.0  # the launcher may wait for a node
+_PACKAGE_FOLDER = Path(__file__).resolve().parents[2]
+
+
+def machine_of_nodes(request: TuneRequest, measure: str) -> Machine:
+    """The hardware of the nodes, read on as many as run at a time. TautoError where they differ."""
+    executors = [ProgramExecutor(runs_here=False, through=request.launcher) for _ in range(request.nodes)]
+    with ThreadPoolExecutor(request.nodes) as pool:
+        try:
+            machines = list(pool.map(lambda node: _machine_of_node(request, measure, node), executors))
+        except BaseException:  # also Ctrl-C: give up the pending nodes
+            for executor in executors:
+                executor.close()
+            raise
+    for other in machines[1:]:
+        if not alike(other, machines[0]):
+            raise TautoError(
+                f"the nodes are not equal: {_in_words(machines[0])}, and {_in_words(other)}",
+                "Let the launcher choose among equal ones, as srun does with --constraint or --nodelist",
+            )
+    return machines[0]
+
+
+def alike(machine: Machine, other: Machine) -> bool:
+    """Whether two nodes have the same CPUs to use."""
+    return _hardware(machine) == _hardware(other)
+
+
+def _hardware(machine: Machine) -> Sequence[object]:
+    kinds = [(kind.kind, kind.cpus) for kind in machine.kinds]
+    return (machine.cpu_model, machine.allowed_cpus, machine.usable_members, kinds)
+
+
+def _in_words(machine: Machine) -> str:
+    return f"{machine.cpu_model} with CPU {format_cpus(machine.allowed_cpus)}"
+
+
+def _machine_of_node(request: TuneRequest, measure: str, executor: ProgramExecutor) -> Machine:
+    words = [sys.executable, "-m", "tautochrone", "machine", "--json", "--measure", measure]
+    runners = {RUNNERS_VARIABLE: os.environ[RUNNERS_VARIABLE]} if RUNNERS_VARIABLE in os.environ else {}
+    asking = Configuration("machine", words, {"PYTHONPATH": str(_PACKAGE_FOLDER), **runners})
+    with closing(executor):
+        answer = executor.answer(asking, _MACHINE_LIMIT_SECONDS)
+    try:
+        if answer.exit_code == 0:
+            return msgspec.json.decode(answer.stdout, type=Machine)
+        why = answer.stderr.strip().splitlines()[-1:] or [f"exit code {answer.exit_code}"]
+    except msgspec.DecodeError as error:
+        why = [str(error)]
+    raise TautoError(
+        f"the machine could not be read on the node that {request.launcher[0]} gave: {why[0]}",
+        "Nodes need the same files: install tautochrone where all of them see it",
+    )

@@ -1,89 +1,58 @@
-"""``tauto tune`` from the request to the answer, one step after the other."""
+"""``tauto tune`` from the request to the printed answer, one step after the other."""
 
 from __future__ import annotations
 
 import shlex
 import sys
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import msgspec
+from rich.console import Console
+from rich.table import Table
 
-from tautochrone.clock import iso
-from tautochrone.configuration import Configuration
-from tautochrone.energy.find import Found
-from tautochrone.energy.objective import check_objective
-from tautochrone.errors import TautoError
-from tautochrone.inspection.commands import behind
-from tautochrone.inspection.findings import Findings, inspect
-from tautochrone.inspection.watching import Watched
-from tautochrone.machine_record import Machine
-from tautochrone.measure import run_plan
-from tautochrone.plan import Plan
-from tautochrone.report.tune.analysis_types import Finding, TuneAnalysis
-from tautochrone.store import ROWS_FILE, Store
-from tautochrone.studies import context as contexts
-from tautochrone.studies.preparing import machine_advice
+from tautochrone import report
+from tautochrone.machine.advice import machine_advice
+from tautochrone.measuring.configuration import Configuration
+from tautochrone.measuring.plan import Plan
+from tautochrone.results import context as contexts
+from tautochrone.results.store import Store
 from tautochrone.tune.analysis import analyse
-from tautochrone.tune.applying import applied, configuration
+from tautochrone.tune.answer import Finding, TuneAnalysis
+from tautochrone.tune.applying import configuration, write_profile
 from tautochrone.tune.context import TuneContext
 from tautochrone.tune.effect_check import Effect, read_displayed, took_effect
-from tautochrone.tune.judging import Judging
-from tautochrone.tune.nodes import alike
-from tautochrone.tune.objective import Objective, parse_objective
-from tautochrone.tune.options import TuneRequest, check_numbers
-from tautochrone.tune.paste import write_profile
-from tautochrone.tune.recorded import MOST_RECORD_FACTOR, space_of, undisturbed, write_space
-from tautochrone.tune.search import FinalPlan, Limits, search
+from tautochrone.tune.knobs import NO_RUNTIME
+from tautochrone.tune.options import TuneRequest
+from tautochrone.tune.preparing import Prepared, prepare
+from tautochrone.tune.search import FinalPlan, Limits, Setup, search
 from tautochrone.tune.services import Services
-from tautochrone.tune.showing import announce, show
-from tautochrone.tune.space import DEFAULT, Space, build_space, check_names, default_settings
-from tautochrone.tune.spreading import check_spreading, runs_elsewhere
-from tautochrone.tune.trial import check_budget, input_is_lost, summary, try_out
-from tautochrone.tune.values import place_of
+from tautochrone.tune.space import DEFAULT, Space
 
 STUDY = "tune"
 _LEAST_TIME_LIMIT_SECONDS = 10.0
 _TIME_LIMIT_FACTOR = 10.0
+_SHOWN_EFFECTS = 8
+_SHOWN_VALUES = 6
 
 
-@dataclass(frozen=True, kw_only=True)
-class Prepared:
-    """A request that was checked against program and machine."""
-
-    request: TuneRequest
-    objective: Objective
-    judging: Judging
-    machine: Machine
-    found: Findings
-    space: Space
-    watched: Watched
-    meter: Found | None
-
-
-def run_tune(request: TuneRequest, services: Services | None = None) -> TuneAnalysis | None:
-    """Look, try out, search, answer. None where a space was only recorded.
+def run_tune(request: TuneRequest, services: Services | None = None) -> TuneAnalysis:
+    """Prepare, search, answer.
 
     Raises TautoError for everything that cannot be tuned, before the search; KeyboardInterrupt where it was
-    interrupted: the same command goes on.
+    interrupted: the same command continues it.
     """
     services = services or Services()
     prepared = prepare(request, services)
+    objective = prepared.judging.objective
+    plan = plan_of(prepared)
     with ExitStack() as stack:
         executor = stack.enter_context(closing(services.executor(request, prepared.judging, prepared.meter)))
-        plan = plan_of(prepared)
-        record = prepared.machine.to_dict()
         store = stack.enter_context(
-            Store.open(request.folder, STUDY, plan.plan_id, record, request.fresh, services.clock)
+            Store.open(request.folder, STUDY, plan.plan_id, plan.machine, request.fresh, services.clock.now())
         )
-        announce(prepared.space, summary(prepared.watched, request), services)
-        if request.record is not None:
-            _record(prepared, plan, store, executor, services)
-            return None
+        announce(prepared.space, prepared.summary, services)
         context = _context(prepared, store)
         contexts.save(context, request.folder)
 
@@ -92,132 +61,56 @@ def run_tune(request: TuneRequest, services: Services | None = None) -> TuneAnal
             context.eliminated = dict(planned.eliminated)
             contexts.save(context, request.folder)
 
-        decision = search(
-            plan,
-            store,
-            executor,
-            services.clock,
-            services.progress("tuning"),
-            Limits(
+        setup = Setup(
+            plan=plan,
+            store=store,
+            executor=executor,
+            clock=services.clock,
+            progress=services.progress("tuning"),
+            limits=Limits(
                 request.budget_seconds,
-                first_seconds=prepared.watched.seconds * request.repeat,
+                first_seconds=prepared.longest_seconds,
                 at_once=request.nodes,
                 beside_seconds=prepared.watched.beside_seconds,
             ),
-            figure=prepared.objective.figure,
-            cap_runs=prepared.objective.caps_time,
+            figure=objective.figure,
+            cap_runs=objective.caps_time,
             check_rows=prepared.judging.check_rows,
-            planned=_planned(context),
-            on_planned=keep,
         )
+        decision = search(setup, _planned(context), keep)
         context.ended = decision.ended
         context.notices = tuple(store.notices)
-        executor.close()  # its nodes may be all that there are
+        executor.close()  # the run below may need one of its nodes
         if decision.winner.name != DEFAULT:
-            effect = _effect(decision.winner, prepared, plan.time_limit_seconds, services)
+            effect = _effect(decision.winner, request, plan.time_limit_seconds, services)
             context.seen = effect.seen
             context.notices = (*context.notices, *effect.otherwise)
         contexts.save(context, request.folder)
-        analysis = analyse(store.rows(None), record, context)
+        analysis = analyse(store.rows(None), plan.machine, context)
         profile = write_profile(request.folder, context, analysis.settings, analysis.verdict_sentences[0])
-        show(analysis, store, record, profile, request, services)
+        _show(analysis, store, profile, request, services)
     return analysis
-
-
-def _effect(
-    winner: Configuration, prepared: Prepared, time_limit_seconds: float, services: Services
-) -> Effect:
-    """What the kernel and the runtimes made of the settings, by a run like all others, but not metered."""
-    with closing(services.executor(prepared.request, read_displayed, None)) as executor:
-        return took_effect(winner, executor, time_limit_seconds)
-
-
-def prepare(request: TuneRequest, services: Services) -> Prepared:
-    """Everything before the first measured run. TautoError for the first thing that stands in the way."""
-    if not request.command:
-        raise TautoError("no command was given", "Write it behind two dashes: tauto tune -- ./solver case")
-    check_numbers(request)
-    objective = parse_objective(request.objective)
-    check_spreading(request, objective)
-    judging = Judging(objective, request.check, request.same_output)
-    behind(request.command)  # what cannot be found is said before anything runs
-    check_names(request)
-    if input_is_lost():
-        services.say(
-            "tauto: warning: runs have no standard input, and what is given here is read by none. "
-            "Let the command open it: tauto tune -- sh -c './solver < case.in'"
-        )
-    meter = _meter(request, objective, services)
-    machine = _read_machine(request, "none", services)
-    made = applied(request.command, request.arguments, default_settings(request))
-    watched = try_out(made, request, judging)
-    found = inspect(made.command, machine, watched)
-    machine = _machine(request, found, machine, services)
-    space = build_space(request, found, place_of(machine))
-    if request.record is None:
-        check_budget(request, watched, len(space.candidates))
-    return Prepared(
-        request=request,
-        objective=objective,
-        judging=judging,
-        machine=machine,
-        found=found,
-        space=space,
-        watched=watched,
-        meter=meter,
-    )
-
-
-def _meter(request: TuneRequest, objective: Objective, services: Services) -> Found | None:
-    """This machine's meter, or why there is none, which is an error where joules are the objective.
-
-    None where the runs take place on other machines.
-    """
-    if runs_elsewhere(request):
-        return None
-    found = services.meter()
-    kind = objective.kind if objective.needs_meter else "time"
-    check_objective(kind, found, lambda sentence: services.say(f"tauto: warning: {sentence}"))
-    return found
-
-
-def _machine(request: TuneRequest, found: Findings, machine: Machine, services: Services) -> Machine:
-    """With measured speeds where weights may be made of them; a search that goes on keeps the first ones."""
-    if not request.fresh and (request.folder / ROWS_FILE).exists():
-        with Store.read(request.folder) as store:
-            before = msgspec.convert(store.machine, Machine)
-            if before.machine == machine.machine or (runs_elsewhere(request) and alike(before, machine)):
-                return before
-    if found.has_openmp and found.schedules.has_static_loops is not False:
-        return _read_machine(request, "quick", services)
-    return machine
-
-
-def _read_machine(request: TuneRequest, measure: str, services: Services) -> Machine:
-    """The machine on which the runs take place."""
-    return services.nodes(request, measure) if runs_elsewhere(request) else services.machine(measure)
 
 
 def plan_of(prepared: Prepared) -> Plan:
     """All candidates as a plan; it gives the search its identity."""
     request = prepared.request
-    longest = prepared.watched.seconds * request.repeat
-    limit = request.time_limit_seconds or max(_LEAST_TIME_LIMIT_SECONDS, _TIME_LIMIT_FACTOR * longest)
+    usual = max(_LEAST_TIME_LIMIT_SECONDS, _TIME_LIMIT_FACTOR * prepared.longest_seconds)
     return Plan(
         STUDY,
         [
             configuration(
-                one,
+                candidate,
                 request.command,
                 request.arguments,
-                has_openmp=prepared.found.has_openmp,
+                has_openmp=prepared.findings.has_openmp,
                 repeat=request.repeat,
             )
-            for one in prepared.space.candidates
+            for candidate in prepared.space.candidates
         ],
         rounds=1,
         seed=request.seed,
-        time_limit_seconds=limit,
+        time_limit_seconds=request.time_limit_seconds or usual,
         machine=prepared.machine.to_dict(),
         judged=request.judged,
     )
@@ -226,22 +119,21 @@ def plan_of(prepared: Prepared) -> Plan:
 def _context(prepared: Prepared, store: Store) -> TuneContext:
     request, space = prepared.request, prepared.space
     before = contexts.load(TuneContext(), store.folder) if store.rows(None) else TuneContext()
-    machine: Mapping[str, Any] = prepared.machine.to_dict()
     words = ["tauto", *sys.argv[1:]] if sys.argv[1:2] == [STUDY] else ["tauto", STUDY, "--", *request.command]
     return TuneContext(
         command=shlex.join(words),
         folder=str(request.folder),
-        machine_advice=machine_advice(machine),
+        machine_advice=machine_advice(prepared.machine.to_dict()),
         program=request.command,
         arguments=request.arguments,
-        has_openmp=prepared.found.has_openmp,
+        has_openmp=prepared.findings.has_openmp,
         working_folder=str(Path.cwd()),
-        mpi_launcher=prepared.found.mpi_launcher,
+        mpi_launcher=prepared.findings.mpi_launcher,
         objective=request.objective,
         expert=space.expert,
         base=dict(space.default.settings),
         tried=tuple(
-            Finding(knob=one.knob.name, values=one.values, because=one.because) for one in space.tried
+            Finding(knob=tried.knob.name, values=tried.values, because=tried.because) for tried in space.tried
         ),
         left_out=tuple(Finding(knob=name, values=(), because=why) for name, why in space.left_out),
         finalists=before.finalists,
@@ -251,44 +143,124 @@ def _context(prepared: Prepared, store: Store) -> TuneContext:
 
 
 def _planned(context: TuneContext) -> FinalPlan | None:
-    """The final of a search that goes on; None where it is still to be planned."""
+    """The final of a search that is continued; None where it is still to be planned."""
     if not context.finalists:
         return None
     return FinalPlan(context.finalists, context.looks, context.eliminated)
 
 
-def _record(prepared: Prepared, plan: Plan, store: Store, executor: Any, services: Services) -> None:
-    """Run every candidate in every round, again what was disturbed, and write the space."""
-    request = prepared.request
-    assert request.record is not None
-    lacking = list(plan.configurations)
-    rounds = request.record_rounds
-    while lacking and rounds <= MOST_RECORD_FACTOR * request.record_rounds:
-        outcome = run_plan(
-            replace(plan, configurations=lacking, rounds=rounds),
-            store,
-            executor,
-            services.clock,
-            services.progress("recording"),
-            check_rows=prepared.judging.check_rows,
-        )
-        if outcome.interrupted:
-            raise KeyboardInterrupt
-        counts = Counter(row["config_id"] for row in undisturbed(store.rows()))
-        lacking = [
-            one
-            for one in lacking
-            if counts[one.config_id] < request.record_rounds and one.config_id not in outcome.dropped
-        ]
-        rounds += 1
-    words = shlex.join([Path(request.command[0]).name, *request.command[1:]])
-    when = iso(services.clock.now())[:10]
-    space = space_of(words, plan.machine, when, undisturbed(store.rows()), request.record_rounds)
-    write_space(space, request.record)
-    services.say(f"{len(space.candidates)} candidates, {space.runs} runs: {request.record}")
+def _effect(
+    winner: Configuration, request: TuneRequest, time_limit_seconds: float, services: Services
+) -> Effect:
+    """What the kernel and the runtimes made of the settings, by a run like all others, but not metered."""
+    with closing(services.executor(request, read_displayed, None)) as executor:
+        return took_effect(winner, executor, time_limit_seconds)
+
+
+def report_again(folder: Path, path: Path | None = None) -> Path:
+    """Write the report of a search's rows, by default into its folder; returns its path."""
+    with Store.read(folder) as store:
+        return report.write_of(store, stored_analysis(store), path)
 
 
 def stored_analysis(store: Store) -> TuneAnalysis:
     """The answer of a folder's rows, as the search that measured them gave it."""
     context = contexts.load(TuneContext(folder=str(store.folder)), store.folder)
     return analyse(store.rows(None), store.machine, context)
+
+
+# -- what is printed --
+
+
+def announce(space: Space, summary: str, services: Services) -> None:
+    """What will be tried and why, before the first measured run."""
+    services.say(f"{summary}.")
+    for tried in space.tried:
+        values = ", ".join(tried.values[:_SHOWN_VALUES])
+        more = " …" if len(tried.values) > _SHOWN_VALUES else ""
+        services.say(f"  {tried.knob.name}: {values}{more}  ({tried.because})")
+    for line in _not_tried(space.left_out):
+        services.say(f"  not tried: {line}")
+    if space.expert is None:
+        services.say("  the expert rule leaves this program as it is")
+    part = f" of {space.combinations + 1}" if space.combinations + 1 > len(space.candidates) else ""
+    services.say(f"{len(space.candidates)}{part} candidates, the program as it is among them.")
+
+
+def _not_tried(left_out: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """The knobs that are not tried, by reason; all that lack their runtime in one line."""
+    by_reason: dict[str, list[str]] = {}
+    for name, why in left_out:
+        by_reason.setdefault(why, []).append(name)
+    lacking = {why: names for why, names in by_reason.items() if why.startswith(NO_RUNTIME)}
+    if lacking:
+        parts = (f"{', '.join(names)} (no {why.removeprefix(NO_RUNTIME)})" for why, names in lacking.items())
+        yield "; ".join(parts)
+    for why, names in by_reason.items():
+        if why not in lacking:
+            yield f"{', '.join(names)}  ({why})"
+
+
+def _show(
+    analysis: TuneAnalysis, store: Store, profile: Path, request: TuneRequest, services: Services
+) -> None:
+    """The answer: sentences, tables, lines to paste, and where the files are."""
+    page = None
+    if request.report:
+        page = report.write_of(store, analysis, request.folder / "report.html")
+    if request.json:
+        print(msgspec.json.encode(analysis).decode(), file=services.output, flush=True)
+        return
+    console = Console(file=services.output)
+    for sentence in analysis.verdict_sentences:
+        console.print(sentence, markup=False, highlight=False, soft_wrap=True)
+    console.print()
+    console.print(_candidates(analysis))
+    if analysis.effects:
+        console.print()
+        console.print(_effects(analysis))
+    for setting in analysis.settings_to_paste:
+        console.print(f"\n{setting.label}:", highlight=False)
+        console.print(setting.text, markup=False, highlight=False, soft_wrap=True)
+    console.print(f"\nRows:    {store.path}", highlight=False, soft_wrap=True)
+    console.print(f"Profile: {profile}", highlight=False, soft_wrap=True)
+    if page is not None:
+        console.print(f"Report:  {page}", highlight=False, soft_wrap=True)
+
+
+def _candidates(analysis: TuneAnalysis) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("in the final", overflow="fold")
+    for heading in (analysis.unit, "by now", "interval", "rounds"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("it is")
+    better, worse = analysis.better, "worse" if analysis.better != "faster" else "slower"
+    words = {"faster": better, "slower": worse}
+    for candidate in analysis.candidates:
+        if not candidate.rounds and candidate.role != "default":
+            continue
+        ratio = candidate.ratio
+        mark = " *" if candidate.role == "winner" else ""
+        table.add_row(
+            f"{candidate.name}{mark}",
+            candidate.written,
+            "" if ratio is None or ratio.value is None else f"{ratio.value:.3f}",
+            "" if ratio is None or ratio.low is None else f"{ratio.low:.3f} … {ratio.high:.3f}",
+            str(candidate.rounds),
+            "" if ratio is None else words.get(ratio.verdict, ratio.verdict),
+        )
+    return table
+
+
+def _effects(analysis: TuneAnalysis) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("knob", overflow="fold")
+    table.add_column("value", overflow="fold")
+    table.add_column(f"× {analysis.unit}", justify="right")
+    table.add_column("±", justify="right")
+    table.add_column("")
+    for effect in analysis.effects[:_SHOWN_EFFECTS]:
+        known = "" if effect.resolved else "not resolved"
+        error = f"{100 * effect.error:.1f} %"
+        table.add_row(effect.knob, effect.value, f"{effect.factor:.3f}", error, known)
+    return table

@@ -1,13 +1,14 @@
-"""Values of knobs that depend on the machine: thread counts, places, sets of CPUs, weights from speeds."""
+"""Values of knobs that depend on the machine, and which of them an expert would choose."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tautochrone.machine_record import Machine
-from tautochrone.studies.options import format_cpus
-from tautochrone.studies.placements import Cpu, Layout, cpus_of, layout
+from tautochrone.inspection.findings import Findings
+from tautochrone.machine.placements import Cpu, Layout, cpus_of, layout
+from tautochrone.machine.record import Machine
+from tautochrone.options import format_cpus
 
 UNEQUAL_FACTOR = 1.15
 """CPUs are unequal if the fastest is faster than the slowest by this factor: below it noise decides."""
@@ -21,9 +22,9 @@ _CHUNKS = (1, 4, 16, 64)
 
 @dataclass(frozen=True)
 class Place:
-    """The machine as values are made for it. ``speeds``: relative, the fastest CPU 1; None: not measured.
+    """The machine for which values are made. ``speeds``: relative, the fastest CPU 1; None: not measured.
 
-    ``usable``: how many CPUs a quota pays for, of all those that may be used.
+    ``usable``: how many of the CPUs a quota allows at a time.
     """
 
     layout: Layout
@@ -39,14 +40,14 @@ class Place:
     def numbers(self) -> tuple[int, ...]:
         """Their numbers, fastest first."""
         speeds = self.speeds or {}
-        return tuple(sorted((one.number for one in self.cpus), key=lambda cpu: -speeds.get(cpu, 1.0)))
+        return tuple(sorted((cpu.number for cpu in self.cpus), key=lambda cpu: -speeds.get(cpu, 1.0)))
 
     @property
     def one_a_core(self) -> tuple[int, ...]:
         """One hardware thread of each core."""
         seen: dict[tuple[int, int], int] = {}
-        for one in self.cpus:
-            seen.setdefault(one.core, one.number)
+        for cpu in self.cpus:
+            seen.setdefault(cpu.core, cpu.number)
         return tuple(seen.values())
 
     @property
@@ -56,7 +57,7 @@ class Place:
 
     @property
     def in_turn(self) -> tuple[int, ...]:
-        """All CPUs, those first that are worth most: a thread of each core, fast cores before slow ones."""
+        """All CPUs, the most useful first: one of each core, fast cores before slow ones, then the others."""
         cores = sorted(self.one_a_core, key=self.numbers.index)
         return (*cores, *(cpu for cpu in self.numbers if cpu not in cores))
 
@@ -67,10 +68,10 @@ class Place:
 
     @property
     def fast(self) -> tuple[int, ...]:
-        """The CPUs that are about as fast as the fastest one: by measurement, else by kind."""
+        """The CPUs that are about as fast as the fastest: by measurement, else by kind."""
         if self.speeds:
             return tuple(cpu for cpu in self.numbers if self.speeds.get(cpu, 1.0) * UNEQUAL_FACTOR >= 1.0)
-        return tuple(one.number for one in self.layout.fast)
+        return tuple(cpu.number for cpu in self.layout.fast)
 
     @property
     def unequal(self) -> bool:
@@ -87,19 +88,18 @@ def place_of(machine: Machine) -> Place:
     """The machine's CPUs that may be used, with their measured speeds where there are any."""
     record = machine.to_dict()
     cpus, _ = cpus_of(record)
-    slowed = {one.cpu: one.factor for one in machine.emulated or ()}
-    found = layout(cpus, slowed)
-    return Place(found, machine.usable_members, _speeds(machine))
+    slowed = {cpu.cpu: cpu.factor for cpu in machine.emulated or ()}
+    return Place(layout(cpus, slowed), machine.usable_members, _speeds(machine))
 
 
 def _speeds(machine: Machine) -> Mapping[int, float] | None:
     if machine.measured is None:
         return None
-    found = {
-        one.cpu: one.compute_per_second for one in machine.measured.cpus if one.compute_per_second is not None
+    speeds = {
+        cpu.cpu: cpu.compute_per_second for cpu in machine.measured.cpus if cpu.compute_per_second is not None
     }
-    fastest = max(found.values(), default=0.0)
-    return {cpu: speed / fastest for cpu, speed in found.items()} if fastest > 0 else None
+    fastest = max(speeds.values(), default=0.0)
+    return {cpu: speed / fastest for cpu, speed in speeds.items()} if fastest > 0 else None
 
 
 def values_of(maker: str | Sequence[str], place: Place) -> tuple[str, ...]:
@@ -108,7 +108,7 @@ def values_of(maker: str | Sequence[str], place: Place) -> tuple[str, ...]:
 
 
 def threads(place: Place) -> tuple[str, ...]:
-    """1, powers of two, the fast CPUs, the fast cores, one a core, all that a quota pays for."""
+    """1, powers of two, the fast CPUs, the fast cores, all cores, and what a quota allows."""
     most = place.usable
     counts = {1, len(place.fast), len(place.fast_cores), len(place.one_a_core), most}
     counts |= {1 << power for power in range(most.bit_length()) if (1 << power) <= most}
@@ -117,12 +117,12 @@ def threads(place: Place) -> tuple[str, ...]:
 
 def places(place: Place) -> tuple[str, ...]:
     """Cores, hardware threads where they differ, the fast CPUs where there are slow ones."""
-    found = ["cores"]
+    values = ["cores"]
     if place.layout.has_smt:
-        found.append("threads")
+        values.append("threads")
     if place.unequal:
-        found.append(",".join(f"{{{cpu}}}" for cpu in sorted(place.fast)))
-    return tuple(found)
+        values.append(",".join(f"{{{cpu}}}" for cpu in sorted(place.fast)))
+    return tuple(values)
 
 
 def schedules(place: Place) -> tuple[str, ...]:
@@ -132,37 +132,43 @@ def schedules(place: Place) -> tuple[str, ...]:
 
 
 def cpu_sets(place: Place) -> tuple[str, ...]:
-    """By kind, one a core, as many as a quota pays for, half of the cores, one; never all: the default."""
+    """One kind of core, one CPU of each core, what a quota allows, half of the cores, one CPU."""
     slow = tuple(cpu for cpu in place.numbers if cpu not in place.fast)
     counts = (place.usable, len(place.one_a_core) // 2, 1)
-    sets = [place.fast, place.fast_cores, place.one_a_core, slow, *(place.in_turn[:one] for one in counts)]
+    sets = [
+        place.fast,
+        place.fast_cores,
+        place.one_a_core,
+        slow,
+        *(place.in_turn[:count] for count in counts),
+    ]
     return _as_texts(sets, place)
 
 
 def first_cpus(counts: Sequence[str], place: Place) -> tuple[str, ...]:
-    """Sets of so many CPUs each, a thread of each core first; without all, which is the default."""
-    return _as_texts([place.in_turn[: int(one)] for one in counts if one.isdecimal()], place)
+    """A set of each of these sizes, one CPU of each core first; not all CPUs, which is the default."""
+    return _as_texts([place.in_turn[: int(count)] for count in counts if count.isdecimal()], place)
 
 
 def _as_texts(sets: Sequence[Sequence[int]], place: Place) -> tuple[str, ...]:
-    texts = [format_cpus(one) for one in sets if 0 < len(one) < len(place.numbers)]
+    texts = [format_cpus(cpus) for cpus in sets if 0 < len(cpus) < len(place.numbers)]
     return tuple(dict.fromkeys(texts))
 
 
 def hw_subset(place: Place) -> tuple[str, ...]:
-    """Libomp's words for one hardware thread a core, and for the fast kind."""
-    found = []
+    """Libomp's words for one hardware thread of each core, and for the fast kind."""
+    values = []
     if place.layout.has_smt:
-        found.append("1t")
-    kinds = {one.kind for one in place.cpus}
+        values.append("1t")
+    kinds = {cpu.kind for cpu in place.cpus}
     if "P" in kinds and len(kinds) > 1:
-        cores = len({one.core for one in place.cpus if one.kind == "P"})
-        found.append(f"{cores}c:intel_core")
-    return tuple(found)
+        cores = len({cpu.core for cpu in place.cpus if cpu.kind == "P"})
+        values.append(f"{cores}c:intel_core")
+    return tuple(values)
 
 
 def jvm_processors(place: Place) -> tuple[str, ...]:
-    """-XX:ActiveProcessorCount for each thread count."""
+    """As `processor_counts`, of the machine's thread counts."""
     return processor_counts(threads(place))
 
 
@@ -184,13 +190,13 @@ def ranks(place: Place) -> tuple[str, ...]:
 
 
 def threads_a_rank(value: str) -> int:
-    """Of ranks times threads, "4x2": 2; where there are ranks alone, 1."""
+    """4x2 (ranks times threads) → 2; 1 for ranks alone."""
     threads = value.partition("x")[2]
     return int(threads) if threads.isdecimal() else 1
 
 
 def maps(place: Place) -> tuple[str, ...]:
-    """Ranks by core or socket, and as many cores for each as its threads need."""
+    """Ranks by core or socket, or with as many cores each as their threads need."""
     counts = sorted({threads_a_rank(value) for value in ranks(place)} - {1})
     cores = [count // place.threads_a_core for count in counts if count % place.threads_a_core == 0]
     return ("core", "socket", *(f"slot:PE={count}" for count in cores))
@@ -199,10 +205,10 @@ def maps(place: Place) -> tuple[str, ...]:
 def multiplicities(place: Place) -> tuple[str, ...]:
     """Weighted places: "0:4,1:1", made from the measured speeds, and their neighbours.
 
-    Equal shares of n threads take max(m_i / s_i) / n of the whole, which is never below 1 / sum(s). The first
-    is the one with the fewest threads within 2 % of the best. The others are whole ratios of fast to slow
-    CPUs up to twice the measured one: a probe may be disturbed, and a loop that waits for memory has a ratio
-    of its own.
+    With m_i of n equal shares on a CPU of speed s_i, a loop takes max(m_i / s_i) / n, never less than
+    1 / sum(s). The first value has the fewest threads within 2 % of the best. The others are whole ratios of
+    fast to slow CPUs, up to twice the measured ratio: a probe may be disturbed, and a loop that waits for
+    memory has a ratio of its own.
     """
     if not place.speeds or not place.unequal:
         return ()
@@ -212,24 +218,24 @@ def multiplicities(place: Place) -> tuple[str, ...]:
         return ()
     ratio = max(speeds.values()) / min(speeds.values())
     most = max(_MOST_THREADS_A_CPU * len(speeds), round(ratio) + len(speeds))
-    found: dict[tuple[int, ...], float] = {}
+    times: dict[tuple[int, ...], float] = {}
     for count in range(len(speeds) + 1, most + 1):
         shares = _dealt(list(speeds.values()), count)
         if 0 < min(shares) < max(shares):
-            found.setdefault(shares, _share_time(shares, list(speeds.values())))
+            times.setdefault(shares, _share_time(shares, list(speeds.values())))
     chosen: list[tuple[int, ...]] = []
-    if found:
-        best = min(found.values())
-        chosen = [min((one for one in found if found[one] <= best * (1 + _CLOSE_TO_BEST)), key=sum)]
+    if times:
+        best = min(times.values())
+        chosen = [min((shares for shares in times if times[shares] <= best * (1 + _CLOSE_TO_BEST)), key=sum)]
     fast = set(place.fast)
     for step in _LADDER:
         if step <= max(2.0, _WIDEST_LADDER * ratio):
             chosen.append(tuple(step if cpu in fast else 1 for cpu in speeds))
-    return tuple(dict.fromkeys(_text(list(speeds), one) for one in chosen))
+    return tuple(dict.fromkeys(_text(list(speeds), shares) for shares in chosen))
 
 
 def _dealt(speeds: Sequence[float], count: int) -> tuple[int, ...]:
-    """`count` equal shares over CPUs: each next one to the CPU that would finish it first."""
+    """`count` equal shares over CPUs, each to the CPU that would finish it first."""
     dealt = [0] * len(speeds)
     for _ in range(count):
         soonest = min(range(len(speeds)), key=lambda index: (dealt[index] + 1) / speeds[index])
@@ -247,7 +253,7 @@ def _text(cpus: Sequence[int], dealt: Sequence[int]) -> str:
 
 def weights_of(text: str) -> dict[int, int]:
     """Read "0:4,1:1" as {0: 4, 1: 1}."""
-    pairs = (one.split(":") for one in text.split(","))
+    pairs = (pair.split(":") for pair in text.split(","))
     return {int(cpu): int(shares) for cpu, shares in pairs}
 
 
@@ -262,3 +268,63 @@ MAKERS: Mapping[str, Callable[[Place], tuple[str, ...]]] = {
     "maps": maps,
     "multiplicities": multiplicities,
 }
+
+
+THREADS = "threads"
+_BLAS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
+_POOLS = ("RAYON_NUM_THREADS", "GOMAXPROCS")
+
+
+def expert_settings(tried: Mapping[str, Sequence[str]], findings: Findings, place: Place) -> dict[str, str]:
+    """What the rule would set, by knob; `tried`: those that are open, with their values."""
+    wanted = _openmp_or_ranks(tried, findings, place)
+    if any(name in tried for name in _BLAS):
+        wanted |= _blas(tried, findings, place)
+    elif findings.counts_cpus and not wanted:
+        wanted |= _pool(tried, place)
+    cores = str(len(place.one_a_core))
+    if cores in tried.get(THREADS, ()):
+        wanted[THREADS] = cores
+    return wanted
+
+
+def _openmp_or_ranks(tried: Mapping[str, Sequence[str]], findings: Findings, place: Place) -> dict[str, str]:
+    """Unequal shares for static loops on unequal cores; else threads bound to cores, or a rank a core."""
+    if "weighted_places" in tried and not findings.schedules.asks_environment:
+        return {"weighted_places": tried["weighted_places"][0]}
+    if "OMP_NUM_THREADS" in tried or "OMP_PLACES" in tried:
+        wanted = {"OMP_PLACES": "cores", "OMP_PROC_BIND": "close"}
+        if place.layout.has_smt:
+            wanted["OMP_NUM_THREADS"] = str(min(place.usable, len(place.one_a_core)))
+        if findings.schedules.asks_environment and place.unequal:
+            wanted["OMP_SCHEDULE"] = "dynamic,4"
+        return wanted
+    if "mpi_ranks" in tried:
+        return {"mpi_ranks": f"{place.usable}x1"}
+    return {}
+
+
+def _blas(tried: Mapping[str, Sequence[str]], findings: Findings, place: Place) -> dict[str, str]:
+    """One thread inside a program that has its own; else one a core, and the fast ones where they differ.
+
+    BLAS gives each thread an equal part of a product, and two threads of a core share its arithmetic.
+    """
+    if findings.has_own_openmp:
+        return {name: "1" for name in _BLAS if name in tried}
+    if findings.has_openmp:  # a BLAS whose threads are OpenMP's
+        return {}
+    cores = place.fast_cores[: place.usable]
+    if len(cores) == len(place.numbers):
+        return {}
+    return {name: str(len(cores)) for name in _BLAS if name in tried} | {"cpus": format_cpus(cores)}
+
+
+def _pool(tried: Mapping[str, Sequence[str]], place: Place) -> dict[str, str]:
+    """A thread a core, and no more than a quota pays for: tasks that are stolen make up for slow cores."""
+    count = min(place.usable, len(place.one_a_core))
+    if count == len(place.numbers):
+        return {}
+    wanted = {name: str(count) for name in _POOLS if name in tried}
+    if "JAVA_TOOL_OPTIONS" in tried:
+        wanted["JAVA_TOOL_OPTIONS"] = processor_counts((str(count),))[0]
+    return wanted or {"cpus": format_cpus(place.in_turn[:count])}

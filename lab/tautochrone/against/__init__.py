@@ -1,1 +1,0 @@
-"""A measured study beside the simulation of the machine that it was measured on."""

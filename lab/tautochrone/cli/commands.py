@@ -1,0 +1,119 @@
+"""Commands made from requests: each field's Option, type and default become an option of the command."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import types
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Literal, Protocol, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import click
+
+from tautochrone.options import Argument, Option, Words
+
+HELP: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
+How = Option | Argument | Words
+Asked = TypeVar("Asked")
+
+
+class Request(Protocol):
+    """A dataclass that can be run. Its docstring is the help, and what it returns is the exit code."""
+
+    def run(self) -> int:
+        """Do what was asked for. Raises TautoError for what cannot be done."""
+        ...
+
+
+class Group(click.Group):
+    """Commands that are imported only when they are asked for: ``places`` maps a name to module:request."""
+
+    def __init__(self, name: str, help: str, places: dict[str, str]) -> None:
+        super().__init__(name, help=help, context_settings=HELP)
+        self._places = places
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        """The names, in the order of the help."""
+        return [*self._places, *super().list_commands(context)]
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        """The command of that name; None where there is none."""
+        if name not in self._places:
+            return super().get_command(context, name)
+        module, _, request = self._places[name].partition(":")
+        return command(name, getattr(import_module(module), request))
+
+
+def command(name: str, request: type[Request]) -> click.Command:
+    """``tauto NAME``, from a request whose docstring is its help."""
+    return made(name, request, inspect.getdoc(request) or "", lambda asked: asked.run())
+
+
+def made(name: str, request: type[Asked], help: str, run: Callable[[Asked], int]) -> click.Command:
+    """A command that makes a `request` of what is typed, and runs it."""
+    given = list(_given(request))
+
+    def callback(**typed: Any) -> int:
+        values = {field.name: _value(how, typed[field.name]) for field, _, how in given}
+        return run(request(**{name: value for name, value in values.items() if value is not None}))
+
+    others = {"ignore_unknown_options": any(isinstance(how, Words) for _, _, how in given)}
+    parameters = [_parameter(*one) for one in given]
+    return click.Command(name, {**HELP, **others}, callback, parameters, help=help)
+
+
+def _given(request: type) -> Iterator[tuple[dataclasses.Field[Any], Any, How]]:
+    """The fields that are given on the command line, those of the class itself before inherited ones."""
+    hints = get_type_hints(request, include_extras=True)
+    own = inspect.get_annotations(request)
+    for field in sorted(dataclasses.fields(request), key=lambda field: field.name not in own):
+        kind, *extras = get_args(hints[field.name]) or (hints[field.name],)
+        for how in extras:
+            if isinstance(how, How):
+                yield field, kind, how
+
+
+def _parameter(field: dataclasses.Field[Any], kind: Any, how: How) -> click.Parameter:
+    needed = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+    if isinstance(how, Words):
+        return click.Argument([field.name], nargs=-1, required=needed, metavar="-- COMMAND…")
+    if isinstance(how, Argument):
+        return click.Argument([field.name], type=_type_of(kind), required=needed, metavar=how.metavar)
+    flag = how.flag or f"--{field.name.replace('_', '-')}"
+    if kind is bool:
+        both = f"{flag}/--no-{flag.removeprefix('--')}" if field.default else flag
+        return click.Option([both, field.name], is_flag=True, default=field.default, help=how.help)
+    plain = how.parse is None and not how.many
+    default: dict[str, Any] = {} if needed else {"default": field.default if plain else None}
+    return click.Option(
+        [flag, field.name],
+        type=_type_of(kind, how.least) if plain else str,
+        multiple=how.many,
+        required=needed,
+        show_default=default.get("default") is not None,
+        help=how.help,
+        metavar=how.metavar,
+        **default,
+    )
+
+
+def _type_of(kind: Any, least: int | None = None) -> Any:
+    """What click makes of a word for a field of that type."""
+    if get_origin(kind) in (Union, types.UnionType):
+        kind = next(one for one in get_args(kind) if one is not types.NoneType)
+    if get_origin(kind) is Literal:
+        return click.Choice(get_args(kind))
+    if kind is int and least is not None:
+        return click.IntRange(min=least)
+    return click.Path(path_type=Path) if kind is Path else kind
+
+
+def _value(how: How, typed: Any) -> Any:
+    """The field's value; None leaves the default."""
+    if typed is None or typed == ():
+        return None
+    if isinstance(how, Option) and how.parse is not None:
+        return how.parse(typed)
+    return typed

@@ -1,0 +1,56 @@
+"""``tauto run``: the executable ``tauto`` applies profiles; this finds it for users of the Python package."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, NoReturn
+
+from tautochrone.errors import TautoError
+from tautochrone.machine.runners import COMMAND, find
+from tautochrone.options import Argument, Words
+
+
+def become_run(words: Sequence[str]) -> NoReturn:
+    """Become ``tauto run`` with these words behind it. Raises TautoError where that is not here."""
+    command = find(COMMAND)
+    try:
+        os.execv(command, [COMMAND, "run", *words])
+    except OSError as error:
+        raise TautoError(
+            f"{command} could not be started: {error.strerror}", "Build it again (make)"
+        ) from error
+
+
+def run(words: Sequence[str]) -> int:
+    """As :func:`become_run`; where that cannot be done it says why and returns the exit code 2."""
+    try:
+        become_run(words)
+    except TautoError as error:
+        print(f"tauto: error: {error}", file=sys.stderr)
+        return 2
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """Run a command with the settings of a profile, and say where the kernel gave something else.
+
+    The command takes the place of tauto: nothing of it is left while it runs, and the exit status is the
+    command's.
+
+    \b
+    Examples:
+      tauto run tautochrone-results/tune-solver -- ./solver case.in
+      tauto run profile.json -- ./solver case.in
+    """  # noqa: D301
+
+    profile: Annotated[str, Argument("PROFILE", "A profile.json, or the folder of one.")]
+    command: Annotated[tuple[str, ...], Words("What to run.")] = ()
+
+    def run(self) -> int:
+        """Become the command."""
+        # A first word that begins like an option would be taken for one by the executable.
+        name = f"./{self.profile}" if self.profile.startswith("-") else self.profile
+        become_run([name, "--", *self.command])
