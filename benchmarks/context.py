@@ -1,32 +1,21 @@
-"""What a benchmark is given: machine, peers, clock, executor, a budget, and a place for its rows."""
+"""What is around a benchmark: the machine, its peers, clock, executor, and the time that there is."""
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.entry import Entry, Results
-from benchmarks.table import interval
-from tautochrone import measure, runners
-from tautochrone.clock import Clock
-from tautochrone.configuration import Configuration
+from benchmarks.rows import Results
 from tautochrone.errors import TautoError
-from tautochrone.executor import Executor
-from tautochrone.plan import Plan
-from tautochrone.progress import Progress, SilentProgress
-from tautochrone.row import SCREENING, Row
-from tautochrone.runners import PEERS, PEERS_OF_STUDY, Peer, PeerState, peer_state
-from tautochrone.session import CheckRows
-from tautochrone.store import Store
-
-RUN_LIMIT_SECONDS = 30.0
-
-
-class Interrupted(Exception):
-    """Ctrl-C: the rows so far are written, nothing more is measured."""
+from tautochrone.machine import runners
+from tautochrone.machine.runners import Peer, PeerState, peer_state
+from tautochrone.measuring.clock import Clock
+from tautochrone.measuring.executor import Executor
+from tautochrone.measuring.progress import Progress, SilentProgress
+from tautochrone.studies import study_named
+from tautochrone.studies.loop.configurations import PEERS
 
 
 class Budget:
@@ -48,7 +37,7 @@ class Budget:
 
 @dataclass
 class Context:
-    """Everything around a benchmark. `peers` finds the states of the peers once, when they are asked for."""
+    """Everything around a benchmark. `peer` finds the state of a peer once, when it is asked for."""
 
     clock: Clock
     executor: Executor
@@ -67,41 +56,38 @@ class Context:
 
     def peer(self, name: str, study: str = "loop") -> PeerState:
         """The state of a peer of a study by its name: present, or absent with the reason."""
-        peer = next(one for one in PEERS_OF_STUDY[study] if one.name == name)
+        peer = next(peer for peer in study_named(study).PEERS if peer.name == name)
         if peer not in self._states:
             self._states[peer] = self.find_peer(peer)
         return self._states[peer]
 
-    def peers(self) -> list[PeerState]:
-        """Serial, all peers and ours, as far as they are here."""
-        states = [self.peer(peer.name) for peer in PEERS]
-        return [state for state in states if state.present]
+    def runner(self, name: str, study: str) -> tuple[str, Mapping[str, str]]:
+        """The path of a peer's runner, and its environment. Raises TautoError where the peer is missing."""
+        state = self.peer(name, study)
+        if state.path is None:
+            raise TautoError(state.reason, state.remedy)
+        return str(state.path), state.environment
 
-    def absent(self) -> list[str]:
-        """A sentence for each peer that is not here."""
+    def present(self, names: Sequence[str], study: str = "loop") -> list[PeerState]:
+        """Of these peers those that are here."""
+        return [state for state in (self.peer(name, study) for name in names) if state.present]
+
+    def peers(self) -> list[PeerState]:
+        """Of the loop study: the serial loop, all peers and ours, as far as they are here."""
+        return self.present([peer.name for peer in PEERS])
+
+    def absent(self) -> str:
+        """Which peers of the loop study are not here, and why."""
         states = [self.peer(peer.name) for peer in PEERS]
-        return [f"{state.peer.name} is not here: {state.reason}" for state in states if not state.present]
+        return "; ".join(
+            f"{state.peer.name} is not here: {state.reason}" for state in states if not state.present
+        )
 
     def without(self, names: Sequence[str], study: str = "loop") -> str:
         """``without qt and libomp, which are not here``; empty where all of them are."""
         missing = [name for name in names if not self.peer(name, study).present]
         verb = "are" if len(missing) > 1 else "is"
         return f"without {' and '.join(missing)}, which {verb} not here" if missing else ""
-
-    def budget(self) -> Budget:
-        """The budget of a benchmark that begins now."""
-        return Budget(self.clock, self.seconds_per_id)
-
-    def add(self, entry: Entry) -> Entry:
-        """Store a row with the machine and the time in it; returns it so."""
-        complete = replace(
-            entry,
-            machine=str(self.machine.get("machine", "")),
-            when=self.clock.now().isoformat("T", "seconds"),
-        )
-        self.results.add(complete)
-        self.say(f"  {complete.id}: {interval(asdict(complete))} {complete.note}")
-        return complete
 
     def program(self, name: str) -> str:
         """The path of one of the suite's programs. Raises TautoError that says how to build them."""
@@ -112,108 +98,7 @@ class Context:
                 missing.message, "Build it with cmake -DTAUTO_BUILD_BENCHMARKS=ON (make bench does)"
             ) from None
 
-    def bench(self, name: str) -> Bench:
-        """A place for the rows of a benchmark, emptied of what an earlier run left there."""
-        return Bench(self, name)
-
-
-class Bench:
-    """Rounds of configurations, stored in a folder of their own, under ``<output folder>/bench/<name>``.
-
-    A context manager. Screening rows and measured rows are kept apart by their source, as in every study.
-    """
-
-    def __init__(self, context: Context, name: str) -> None:
-        self._context = context
-        self._name = name
-        folder = context.folder / name.replace("/", "-")
-        shutil.rmtree(folder, ignore_errors=True)
-        self.store = Store.open(folder, "benchmarks", name, context.machine, clock=context.clock)
-
-    def __enter__(self) -> Bench:
-        return self
-
-    def __exit__(self, *ended: object) -> None:
-        self.store.close()
-
-    def screen(self, configurations: Sequence[Configuration], rounds: int, max_seconds: float) -> None:
-        """Run rounds that only choose; rounds that a configuration has behind it are not run again."""
-        self._run(configurations, rounds, max_seconds, SCREENING, "shuffled", None, "choosing")
-
-    def run(
-        self,
-        configurations: Sequence[Configuration],
-        rounds: int,
-        max_seconds: float,
-        check_rows: CheckRows | None = None,
-        on_row: Callable[[Row], None] | None = None,
-    ) -> list[Row]:
-        """The good rows of fresh, reported rounds."""
-        self._run(configurations, rounds, max_seconds, "measured", "latin", check_rows, "measuring", on_row)
-        return [row for row in self.store.rows() if row["error"] is None]
-
-    def screened_seconds(self, one: Configuration) -> float | None:
-        """The median of a configuration's screening rows; None where it has none."""
-        found = [
-            float(row["seconds"])
-            for row in self.store.rows(SCREENING)
-            if row["config_id"] == one.config_id and row["error"] is None
-        ]
-        return sorted(found)[len(found) // 2] if found else None
-
-    def elapsed_seconds(self, one: Configuration) -> float:
-        """How long the last run of a configuration took, from start to end; 0 before any."""
-        found = [row for row in self.store.rows(None) if row["config_id"] == one.config_id]
-        return float(found[-1]["elapsed_seconds"]) if found else 0.0
-
-    def ranked(self, configurations: Sequence[Configuration]) -> list[Configuration]:
-        """Those that were screened, fastest first."""
-        timed = [(self.screened_seconds(one), one) for one in configurations]
-        known = [(seconds, one) for seconds, one in timed if seconds is not None]
-        return [one for _, one in sorted(known, key=lambda pair: pair[0])]
-
-    def pairs(self, ours: Configuration, peer: Configuration) -> list[tuple[float, float]]:
-        """(our seconds, the peer's seconds) of each reported round."""
-        return measure.pair_rows(self.store.rows(), ours.config_id, peer.config_id)
-
-    def errors(self) -> list[str]:
-        """What failed, a sentence each, without repeats."""
-        found = (row for row in self.store.rows(None) if row["error"] is not None)
-        return list(dict.fromkeys(f"{row['name']}: {row['error']['message']}" for row in found))
-
-    def _run(
-        self,
-        configurations: Sequence[Configuration],
-        rounds: int,
-        max_seconds: float,
-        source: str,
-        order: Any,
-        check_rows: CheckRows | None,
-        doing: str,
-        on_row: Callable[[Row], None] | None = None,
-    ) -> None:
-        if not configurations:
-            return
-        context = self._context
-        plan = Plan(
-            "benchmarks",
-            configurations,
-            rounds,
-            seed=context.seed,
-            time_limit_seconds=RUN_LIMIT_SECONDS,
-            machine=context.machine,
-            order=order,
-            source=source,
-        )
-        outcome = measure.run_plan(
-            plan,
-            self.store,
-            context.executor,
-            context.clock,
-            context.progress(f"{self._name}: {doing}"),
-            on_row,
-            check_rows=check_rows,
-            max_seconds=max_seconds,
-        )
-        if outcome.interrupted:
-            raise Interrupted
+    @property
+    def cpus_text(self) -> str:
+        """``0,1``, as the programs read them."""
+        return ",".join(map(str, self.cpus))

@@ -1,18 +1,22 @@
-"""One row of the table and of ``bench.json``: what was held against which target, and what came out."""
+"""Rows of the table and of ``bench.json``: what they hold, where they are kept, how they are shown."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from tautochrone.statistics import Comparison, Interval
-from tautochrone.whole_file import write_whole
+from rich.table import Table
+
+from tautochrone.results.journal import write_whole
+from tautochrone.verdicts import Comparison, Interval
 
 RATIO = "ratio"
+SCHEMA = "tautochrone.benchmarks/1"
+_WORDS = {True: "yes", False: "NO", None: "not judged"}
 
 
 @dataclass(frozen=True)
@@ -53,84 +57,54 @@ def benchmark_of(identifier: object) -> str:
     return str(identifier).partition("/")[0]
 
 
-def of_comparison(
-    identifier: str, what: str, peer: str, found: Comparison, target: float, **more: Any
-) -> Entry:
-    """The row of a comparison of paired rounds."""
-    judged = found.ratio is not None and found.low is not None
-    return Entry(
-        id=identifier,
-        what=what,
-        peer=peer,
-        ratio=found.ratio,
-        low=found.low,
-        high=found.high,
-        target=target,
-        met=found.ratio <= target if judged and found.ratio is not None else None,
-        confidence=found.confidence,
-        rounds=found.rounds,
-        **more,
+def filled(row: Entry, measured: Comparison | Interval) -> Entry:
+    """The row with its figure: of paired rounds, or of one value a round."""
+    if isinstance(measured, Comparison):
+        ratio, rounds = measured.ratio, measured.rounds
+    else:
+        ratio, rounds = measured.median, measured.count
+    judged = ratio is not None and measured.low is not None
+    return replace(
+        row,
+        ratio=ratio,
+        low=measured.low,
+        high=measured.high,
+        met=ratio <= row.target if judged and ratio is not None else None,
+        confidence=measured.confidence,
+        rounds=rounds,
     )
 
 
-def of_interval(
-    identifier: str, what: str, peer: str, found: Interval, target: float, unit: str, **more: Any
-) -> Entry:
-    """The row of a figure that is no ratio, one value a round."""
-    return Entry(
-        id=identifier,
-        what=what,
-        peer=peer,
-        ratio=found.median,
-        low=found.low,
-        high=found.high,
-        target=target,
-        met=found.median <= target if found.low is not None else None,
-        unit=unit,
-        confidence=found.confidence,
-        rounds=found.count,
-        **more,
-    )
+def all_met(verdicts: Iterable[bool | None]) -> bool | None:
+    """False where one target is missed; None where one is not judged."""
+    found = set(verdicts)
+    return False if False in found else None if None in found else True
 
 
-def not_measured(identifier: str, what: str, peer: str, target: float, why: str, **more: Any) -> Entry:
-    """The row of what could not be measured, with the reason."""
-    return Entry(identifier, what, peer, None, None, None, target, None, note=why, **more)
-
-
-def worst(identifier: str, what: str, cells: list[Entry], target: float) -> Entry:
-    """The row of a target that holds in every cell: the cell with the largest figure, or one without any."""
-    unknown = [cell for cell in cells if cell.met is None]
+def worst_of(own: Entry, cells: Sequence[Entry], missing: str = "") -> Entry:
+    """The row `own` with the figure of the cell that is farthest above its target, judged by all of them."""
     known = [cell for cell in cells if cell.ratio is not None]
     if not known:
-        return not_measured(identifier, what, "", target, "no cell was measured")
-    largest = max(known, key=lambda cell: cell.ratio or 0.0)
-    missed = [cell.cell or "" for cell in cells if cell.met is False]
-    note = f"worst of {len(cells)}: {largest.cell}"
-    note += f"; missed at {', '.join(missed)}" if missed else ""
-    note += f"; not judged: {', '.join(cell.cell or '' for cell in unknown)}" if unknown else ""
-    return replace(
-        largest,
-        id=identifier,
-        what=what,
-        target=target,
-        met=False if missed else None if unknown else True,
-        note=note,
+        why = list(dict.fromkeys(cell.note for cell in cells)) or ["no cell was measured"]
+        return replace(own, note=joined(*why, missing))
+    worst = max(known, key=lambda cell: (cell.ratio or 0.0) / cell.target)
+    missed = ", ".join(cell.cell or "" for cell in cells if cell.met is False)
+    unknown = ", ".join(cell.cell or "" for cell in cells if cell.met is None)
+    note = joined(
+        f"worst of {len(cells)}: {worst.cell}",
+        f"missed at {missed}" if missed else "",
+        f"not judged: {unknown}" if unknown else "",
+        missing,
     )
-
-
-def farthest(identifier: str, what: str, cells: Sequence[Entry], missing: str = "") -> Entry:
-    """The cell that is farthest above its own target, as the row of all of them."""
-    known = [one for one in cells if one.ratio is not None]
-    if not known:
-        notes = dict.fromkeys(one.note for one in cells)
-        return not_measured(identifier, what, "", 1.0, joined(*notes, missing))
-    far = max(known, key=lambda one: (one.ratio or 0.0) / one.target)
-    verdicts = [one.met for one in cells]
-    met = False if False in verdicts else None if None in verdicts else True
-    missed = ", ".join(str(one.cell) for one in cells if one.met is False)
-    note = joined(f"farthest from its target: {far.cell}", f"missed: {missed}" if missed else "", missing)
-    return replace(far, id=identifier, what=what, met=met, note=note, cell="")
+    one_target = len({cell.target for cell in cells}) == 1
+    return replace(
+        worst,
+        id=own.id,
+        what=own.what,
+        met=all_met(cell.met for cell in cells),
+        note=note,
+        cell=worst.cell if one_target else "",
+    )
 
 
 def joined(*notes: str) -> str:
@@ -160,12 +134,12 @@ class Results:
 
     def replace(self, benchmark: str, entries: list[Entry]) -> None:
         """The final rows of a benchmark in place of those that it added."""
-        self.entries = [one for one in self.entries if one.benchmark != benchmark] + entries
+        self.entries = [row for row in self.entries if row.benchmark != benchmark] + entries
         self.write()
 
     def rows(self) -> list[dict[str, Any]]:
         """All rows as JSON has them, by id; a benchmark's own row stands before its cells."""
-        rows = [*self._kept, *(asdict(one) for one in self.entries)]
+        rows = [*self._kept, *(asdict(row) for row in self.entries)]
         return sorted(rows, key=lambda row: benchmark_of(row["id"]))
 
     def write(self) -> None:
@@ -179,15 +153,72 @@ class Results:
         """Write the rows with the machine's record as ``<folder>/YYYY-MM-DD-<machine>.json``."""
         path = folder / f"{when:%Y-%m-%d}-{machine.get('machine', 'unknown')}.json"
         folder.mkdir(parents=True, exist_ok=True)
-        copied = {"schema": "tautochrone.benchmarks/1", "machine": machine, "rows": self.rows()}
-        path.write_text(json.dumps(copied, indent=1) + "\n")
+        path.write_text(dated(machine, self.rows()))
         return path
+
+
+def dated(machine: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> str:
+    """The JSON of a dated copy: the machine in one line, and each row in one."""
+    lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+    return (
+        f'{{"schema": {json.dumps(SCHEMA)},\n"machine": {json.dumps(machine, ensure_ascii=False)},\n'
+        f'"rows": [\n{lines}\n]}}\n'
+    )
 
 
 def _read(path: Path) -> list[dict[str, Any]]:
     """The rows of an earlier run; none where the file is not what we write."""
     try:
-        found = json.loads(path.read_text())
+        rows = json.loads(path.read_text())
     except (OSError, ValueError):
         return []
-    return [row for row in found if isinstance(row, dict) and "id" in row] if isinstance(found, list) else []
+    return [row for row in rows if isinstance(row, dict) and "id" in row] if isinstance(rows, list) else []
+
+
+# -- the table --
+
+
+def figure(value: float | None, unit: str) -> str:
+    """``0.42``, ``18 ns``, ``12 loops``; a dash for what is not known."""
+    if value is None:
+        return "–"
+    if unit == RATIO:
+        return f"{value:.3f}"
+    return f"{value:.3g} {unit}" if unit else f"{value:.3g}"
+
+
+def interval(row: Mapping[str, Any]) -> str:
+    """``0.42 [0.40, 0.45]``; without bounds the figure alone."""
+    unit = str(row.get("unit", RATIO))
+    centre = figure(row["ratio"], unit)
+    if row["low"] is None or row["high"] is None:
+        return centre
+    bounds = ", ".join(figure(row[side], RATIO if unit == RATIO else "") for side in ("low", "high"))
+    return f"{centre} [{bounds}]"
+
+
+def target_text(target: float, unit: str) -> str:
+    """``≤ 0.45``, ``≤ 40 ns``."""
+    text = figure(target, unit)
+    return f"≤ {text.rstrip('0').rstrip('.') if unit == RATIO else text}"
+
+
+def render(rows: Iterable[Mapping[str, Any]], *, cells: bool = False) -> Table:
+    """The rows as a table: of each benchmark its own row, and with `cells` those of its cells too."""
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    table.add_column("id", no_wrap=True)
+    table.add_column("what")
+    table.add_column("peer")
+    table.add_column("ratio [interval]", no_wrap=True)
+    table.add_column("target", no_wrap=True)
+    table.add_column("met", no_wrap=True)
+    for row in rows:
+        if not cells and "/" in str(row["id"]):
+            continue
+        what = str(row["what"]) + (f". {row['note']}" if row.get("note") else "")
+        target = target_text(row["target"], str(row.get("unit", RATIO)))
+        style = "red" if row["met"] is False else "yellow" if row["met"] is None else None
+        table.add_row(
+            str(row["id"]), what, str(row["peer"]), interval(row), target, _WORDS[row["met"]], style=style
+        )
+    return table

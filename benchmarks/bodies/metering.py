@@ -9,27 +9,24 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 
-from benchmarks.context import Context
-from benchmarks.entry import Entry, not_measured, of_comparison, of_interval, worst
-from tautochrone.configuration import Configuration
+from benchmarks.measurement import Measurement
+from benchmarks.rows import joined
+from tautochrone.energy.command import EnergyRequest, EnergyServices, run_energy_command
 from tautochrone.energy.find import Found, find_meter
-from tautochrone.energy.meter import Chosen
+from tautochrone.energy.meter import Chosen, Tree, Unavailable
 from tautochrone.energy.powercap import open_powercap
 from tautochrone.energy.recorder import EnergyRecorder
-from tautochrone.energy.surroundings import Surroundings
-from tautochrone.energy.tree import Tree
 from tautochrone.errors import TautoError
-from tautochrone.sampler import CpuSampler
-from tautochrone.statistics import VERDICT_CONFIDENCE, compare, median_interval
+from tautochrone.measuring.configuration import Configuration
+from tautochrone.measuring.sampler import CpuSampler
 from tautochrone.trace.command import LOAD_INTERVAL_SECONDS
 from tautochrone.trace.threads import HERTZ, ThreadSampler
+from tautochrone.verdicts import compare
 
-SAMPLER_TARGET = 1.0  # per cent of one core
-RUN_TARGET = 1.01
 ROUNDS = 8
 LONGEST_RUN_SECONDS = 10.0
 _THREADS = 8
@@ -55,8 +52,8 @@ def work():
     for _ in range(int(sys.argv[1])): zlib.crc32(data)
 threads = [threading.Thread(target=work) for _ in range(2)]
 begin = time.perf_counter()
-for one in threads: one.start()
-for one in threads: one.join()
+for thread in threads: thread.start()
+for thread in threads: thread.join()
 print(json.dumps({"seconds": time.perf_counter() - begin, "check": {"passed": True}}))
 """
 
@@ -75,58 +72,27 @@ def stand_in(folder: Path) -> Found:
             path.mkdir(parents=True, exist_ok=True)
             for file, content in (("name", name), ("energy_uj", 1), ("max_energy_range_uj", 262143328850)):
                 (path / file).write_text(f"{content}\n")
-    meter = open_powercap(Tree(folder), Surroundings())
-    if meter is None or not hasattr(meter, "read"):
+    meter = open_powercap(Tree(folder))
+    if meter is None or isinstance(meter, Unavailable):
         raise TautoError(f"the stand-in for a meter in {folder} cannot be read", "Look whether /tmp is full")
-    return Found(Chosen(meter, [one.name for one in meter.domains]), None, found.tried)
+    return Found(Chosen(meter, [domain.name for domain in meter.domains]), None, found.tried)
 
 
-def _meter_note(found: Found) -> str:
-    assert found.meter is not None
-    return _STAND_IN if found.tried and found.meter.source == "powercap" else found.meter.source
-
-
-def sampling(context: Context) -> list[Entry]:
+def sampling(m: Measurement) -> None:
     """B24."""
-    budget = context.budget()
-    seconds = max(0.2, min(5.0, budget.left / (2 * ROUNDS) - 0.5))
-    found = stand_in(context.folder / "B24-meter")
+    seconds = max(0.2, min(5.0, m.budget.left / (2 * ROUNDS) - 0.5))
+    folder = m.context.folder / "B24-meter"
+    found = stand_in(folder)
+    assert found.meter is not None
+    source = _STAND_IN if folder.exists() else found.meter.source
     rates: list[float] = []  # the sampler of threads slows down where it would cost too much
-    what = f"{HERTZ:g} samples of {_THREADS} threads a second, 5 of the CPUs"
-    meter = _cost(
-        context, "energy", "five readings of the meter a second", seconds, lambda: _meter(found, seconds)
-    )
-    threads = _cost(
-        context, "trace", what, seconds, lambda: _threads(context, seconds, rates), lambda: _rate_note(rates)
-    )
-    cells = [meter, threads]
-    note = f"{_meter_note(found)}; {_rate_note(rates)}"
-    if found.meter is not None:
-        found.meter.close()
-    own = worst(
-        "B24",
-        "CPU time of the samplers at their default rates, in per cent of one core",
-        cells,
-        SAMPLER_TARGET,
-    )
-    own = Entry(**{**own.__dict__, "note": f"{own.note}; {note}"})
-    return [context.add(own), *cells]
-
-
-def _cost(
-    context: Context,
-    cell: str,
-    what: str,
-    seconds: float,
-    share: Callable[[], float],
-    more: Callable[[], str] = str,
-) -> Entry:
-    shares = [100.0 * share() for _ in range(ROUNDS)]
-    interval = median_interval(shares, confidence=VERDICT_CONFIDENCE)
-    note = "; ".join(filter(None, (f"{seconds:.1f} s a round", more())))
-    return context.add(
-        of_interval(f"B24/{cell}", what, "nothing", interval, SAMPLER_TARGET, "%", cell=cell, note=note)
-    )
+    length = f"{seconds:.1f} s a round"
+    shares = [100.0 * _meter(found, seconds) for _ in range(ROUNDS)]
+    m.values("energy", shares, "nothing", length)
+    shares = [100.0 * _threads(m.context.cpus, seconds, rates) for _ in range(ROUNDS)]
+    m.values("trace", shares, "nothing", joined(length, _rate_note(rates)), hertz=HERTZ, threads=_THREADS)
+    m.missing = joined(source, _rate_note(rates))
+    found.meter.close()
 
 
 def _rate_note(rates: list[float]) -> str:
@@ -140,11 +106,11 @@ def _meter(found: Found, seconds: float) -> float:
     return recording.sampler_cpu_seconds / seconds
 
 
-def _threads(context: Context, seconds: float, rates: list[float]) -> float:
+def _threads(cpus: Sequence[int], seconds: float, rates: list[float]) -> float:
     program = subprocess.Popen([sys.executable, "-S", "-c", _RESTLESS])
     try:
         time.sleep(0.2)
-        with CpuSampler(context.cpus, LOAD_INTERVAL_SECONDS) as load, ThreadSampler(program.pid) as sampled:
+        with CpuSampler(cpus, LOAD_INTERVAL_SECONDS) as load, ThreadSampler(program.pid) as sampled:
             time.sleep(seconds)
     finally:
         program.kill()
@@ -158,34 +124,50 @@ def _threads(context: Context, seconds: float, rates: list[float]) -> float:
     return (sampled.sampler_cpu_seconds + load.sampler_cpu_seconds) / seconds
 
 
-def around_a_run(context: Context) -> list[Entry]:
+def around_a_run(m: Measurement) -> None:
     """B25."""
-    what = "a run of two busy threads under `tauto energy`, by its own clock"
-    budget = context.budget()
     # Two runs a round, a second of starting and ending for each.
-    seconds = max(0.3, min(LONGEST_RUN_SECONDS, budget.left / (2 * ROUNDS + 1) - 1.0))
-    passes = str(max(1, round(seconds / seconds_of_one_pass())))
-    plain = [sys.executable, "-S", "-c", WORK, passes]
-    wrapper = Path(__file__).with_name("metered_run.py")
-    folder = context.folder / "B25-meter"
-    metered = [sys.executable, str(wrapper), str(folder), *plain]
-    ours = Configuration("under tauto energy", metered, {}, {"label": "metered", "passes": passes}, "run")
-    peer = Configuration("alone", plain, {}, {"label": "plain", "passes": passes}, "run")
-    with context.bench("B25") as bench:
-        rows = bench.run([ours, peer], ROUNDS, budget.left)
+    seconds = max(0.3, min(LONGEST_RUN_SECONDS, m.budget.left / (2 * ROUNDS + 1) - 1.0))
+    plain = busy_command(seconds)
+    folder = m.context.folder / "B25-meter"
+    metered = [sys.executable, "-c", _METERED, str(folder), *plain]
+    ours = Configuration("under tauto energy", metered, {}, {"label": "metered", "passes": plain[-1]})
+    peer = Configuration("alone", plain, {}, {"label": "plain", "passes": plain[-1]})
+    with m.bench() as bench:
+        rows = bench.run([ours, peer], ROUNDS, m.budget.left)
         pairs = bench.pairs(ours, peer)
         if not pairs:
-            return [context.add(not_measured("B25", what, peer.name, RUN_TARGET, "; ".join(bench.errors())))]
-        walls = {
-            one.config_id: median(row["elapsed_seconds"] for row in rows if row["config_id"] == one.config_id)
-            for one in (ours, peer)
-        }
-        added = walls[ours.config_id] - walls[peer.config_id]
-        note = (
-            f"a run of {median(second for _, second in pairs):.1f} s; starting Python, opening the meter and "
-            f"the table add {added:.2f} s before and after it"
-        )
-        return [context.add(of_comparison("B25", what, peer.name, compare(pairs), RUN_TARGET, note=note))]
+            m.row("", None, peer.name, note=bench.errors())
+            return
+    walls = [
+        median(row.elapsed_seconds for row in rows if row.config_id == made.config_id)
+        for made in (ours, peer)
+    ]
+    note = (
+        f"a run of {median(second for _, second in pairs):.1f} s; starting Python, opening the meter and "
+        f"the table add {walls[0] - walls[1]:.2f} s before and after it"
+    )
+    m.row("", compare(pairs), peer.name, note=note)
+
+
+def metered(folder: str, *command: str) -> int:
+    """`tauto energy`, on a stand-in in a folder where there is no meter."""
+    services = EnergyServices(find=lambda: stand_in(Path(folder)))
+    return run_energy_command(EnergyRequest(command=command, idle_seconds=0.0), services)
+
+
+_METERED = f"""
+import sys
+sys.path.insert(0, {str(Path(__file__).resolve().parents[2])!r})
+from benchmarks.bodies.metering import metered
+sys.exit(metered(*sys.argv[1:]))
+"""
+
+
+def busy_command(seconds: float) -> list[str]:
+    """Two busy threads for about so long; the result is by the program's own clock."""
+    passes = max(1, round(seconds / seconds_of_one_pass()))
+    return [sys.executable, "-S", "-c", WORK, str(passes)]
 
 
 def seconds_of_one_pass() -> float:

@@ -1,13 +1,13 @@
-"""B27: a static OpenMP loop that GCC built, on unequal cores, with what `tauto tune` finds by itself.
+"""B26, B27: what `tauto run` adds to a command, and what `tauto tune` finds for a static OpenMP loop.
 
-The search runs in a process of its own under `tauto-emulate`. Then the program as it is, the program with the
-answer, and the program alone on each of the two CPUs run in fresh rounds; W/Σs of a round is
+B27: the search runs in a process of its own under `tauto-emulate`. Then the program with no settings, the
+program with the answer, and the program alone on each of the two CPUs run in fresh rounds; W/Σs of a round is
 1 / (1/t_fast + 1/t_slow).
 
 A loop takes 6 ms on the fast CPU. In loops of 12 ms and more the fast CPU's thread gives up spinning and
 sleeps (libgomp spins for about 5 ms), and Linux then moves the other thread off the emulated CPU, where it
-waits for the thief. The program as it is would not be the static loop that waits for a slow core: on a core
-that is slow by itself the thread runs, and stays.
+waits for the thread that makes that CPU slow. On a core that is slow by itself a thread stays and runs; the
+program would no longer be a static loop that waits for a slow core.
 """
 
 from __future__ import annotations
@@ -21,24 +21,72 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from benchmarks.bodies.metering import ROUNDS, busy_command
 from benchmarks.context import Context
-from benchmarks.entry import Entry, farthest, joined, not_measured, of_comparison
-from benchmarks.loops import bound_pairs
-from tautochrone.configuration import Configuration
-from tautochrone.emulate import available, emulated, wrap
+from benchmarks.measurement import Measurement
+from benchmarks.rounds import bound_pairs, work_over_speeds
+from benchmarks.rows import joined
 from tautochrone.errors import TautoError
-from tautochrone.statistics import compare
-from tautochrone.subprocess_executor import SubprocessExecutor
-from tautochrone.tune.applying import Applied, applied
+from tautochrone.machine.emulate import available, emulated, wrap
+from tautochrone.machine.runners import COMMAND, find
+from tautochrone.measuring.configuration import Configuration
+from tautochrone.measuring.subprocess_executor import ProgramExecutor
+from tautochrone.tune.applying import PROFILE_SCHEMA, Applied, applied
+from tautochrone.verdicts import compare
 
-BOUND_TARGET = 1 / 0.9
-DEFAULT_TARGET = 1 / 1.8
-FACTOR = 4.0
+_START_ROUNDS = 40
+_LONGEST_RUN_SECONDS = 3.0
 _ROUNDS = 32
 _RUN_SECONDS = 0.125
 _LOOPS = 20
-_SOURCE = Path(__file__).resolve().parents[1] / "tests" / "python" / "programs" / "static_loop.c"
-_WHAT = "a static OpenMP loop on libgomp, core 1 slowed by 4, with what tune finds"
+_SOURCE = Path(__file__).resolve().parents[2] / "tests" / "python" / "programs" / "static_loop.c"
+
+
+# -- B26 --
+
+
+def profile(m: Measurement) -> None:
+    """B26."""
+    under = [str(find(COMMAND)), "run", str(_profile(m.context)), "--"]
+    alone, added = [], []
+    for _ in range(_START_ROUNDS):
+        alone.append(seconds_of(["/bin/true"]))
+        added.append(1000.0 * (seconds_of([*under, "/bin/true"]) - alone[-1]))
+    m.values("start", added, "true", f"true alone takes {1000.0 * min(alone):.1f} ms")
+    plain = busy_command(max(0.3, min(_LONGEST_RUN_SECONDS, m.budget.left / (2 * ROUNDS + 1) - 0.5)))
+    ours = Configuration("under tauto run", [*under, *plain], {}, {"label": "applied"})
+    peer = Configuration("alone", plain, {}, {"label": "plain"})
+    with m.bench() as bench:
+        bench.run([ours, peer], ROUNDS, m.budget.left)
+        pairs = bench.pairs(ours, peer)
+        m.row("run", compare(pairs), peer.name, note="" if pairs else bench.errors())
+
+
+def _profile(context: Context) -> Path:
+    """A profile that sets everything that can be set: variables, CPUs, priority."""
+    folder = context.folder / "B26-profile"
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "profile.json"
+    profile = {
+        "schema": PROFILE_SCHEMA,
+        "environment": {"OMP_NUM_THREADS": str(len(context.cpus)), "OMP_WAIT_POLICY": "passive"},
+        "cpus": list(context.cpus),
+        "nice": None,
+        "command": [],
+        "tuned_command": [],
+    }
+    path.write_text(json.dumps(profile))
+    return path
+
+
+def seconds_of(command: Sequence[str]) -> float:
+    """The wall time of a command."""
+    begun = time.perf_counter()
+    subprocess.run(list(command), check=True)
+    return time.perf_counter() - begun
+
+
+# -- B27 --
 
 
 @dataclass(frozen=True)
@@ -49,35 +97,30 @@ class Answer:
     sentence: str
 
 
-def unequal_cores(context: Context) -> list[Entry]:
+def unequal_cores(m: Measurement, factor: float) -> None:
     """B27."""
-    budget = context.budget()
+    context = m.context
     possible, why = available()
     compiler = shutil.which("gcc")
     if not possible or compiler is None:
-        return [context.add(not_measured("B27", _WHAT, "W/Σs", BOUND_TARGET, why or "gcc is not here"))]
+        m.row("", None, "W/Σs", note=why or "gcc is not here")
+        return
     folder = context.folder / "B27-search"
     folder.mkdir(parents=True, exist_ok=True)
     command = built(compiler, folder)
-    slow = {context.cpus[1]: FACTOR}
-    answer = searched(command, slow, context.cpus, folder, 0.4 * budget.left)
+    slow = {context.cpus[1]: factor}
+    answer = searched(command, slow, context.cpus, folder, 0.4 * m.budget.left)
     default, tuned, *alone = _configurations(command, answer, context.cpus, slow)
     with (
         emulated(slow),
-        SubprocessExecutor(reads="elapsed", seed=context.seed) as executor,
-        replace(context, executor=executor).bench("B27") as bench,
+        ProgramExecutor(seed=context.seed) as executor,
+        m.bench(executor=executor) as bench,
     ):
-        rows = bench.run([default, tuned, *alone], _ROUNDS, budget.left)
-        bound = compare(bound_pairs(rows, tuned, alone))
-        by_default = compare(bench.pairs(tuned, default))
-        note = joined(f"{answer.sentence} ({dict(answer.settings)})", *bench.errors())
-    cells = [
-        of_comparison("B27/bound", _WHAT, "W/Σs", bound, BOUND_TARGET, cell="bound", note=note),
-        of_comparison(
-            "B27/default", _WHAT, "as it is", by_default, DEFAULT_TARGET, cell="default", note=note
-        ),
-    ]
-    return [context.add(one) for one in (farthest("B27", _WHAT, cells), *cells)]
+        rows = bench.run([default, tuned, *alone], _ROUNDS, m.budget.left)
+        bound = bound_pairs(rows, tuned, alone, work_over_speeds)
+        note = joined(f"{answer.sentence} ({dict(answer.settings)})", bench.errors())
+        m.row("bound", compare(bound), "W/Σs", note=note)
+        m.row("default", compare(bench.pairs(tuned, default)), "as it is", note=note)
 
 
 def built(compiler: str, folder: Path) -> list[str]:
@@ -98,7 +141,7 @@ def searched(
     """What `tauto tune` finds on these CPUs while some are slow. TautoError where it finds nothing out."""
     tauto = (
         f"import os; os.sched_setaffinity(0, {list(cpus)!r}); "
-        "from tautochrone.start import main; raise SystemExit(main())"
+        "from tautochrone.__main__ import main; raise SystemExit(main())"
     )
     words = [sys.executable, "-c", tauto, "tune", "--fresh", "--json", "--no-report"]
     words += ["--budget", f"{max(10, round(seconds))}s", "--output", str(folder / "tune"), "--", *command]
@@ -116,15 +159,15 @@ def _configurations(
     """As it is and tuned, both on all of these CPUs; then one thread on each CPU."""
     emulated_as = {str(cpu): factor for cpu, factor in slow.items()}
 
-    def made(name: str, one: Applied) -> Configuration:
+    def made(name: str, how: Applied) -> Configuration:
         settings = {"name": name, "emulated": emulated_as}
-        return Configuration(name, one.command, one.environment, settings, "B27", start=one.start)
+        return Configuration(name, how.command, how.environment, settings, start=how.start)
 
     words = tuple(command)
-    everywhere = {"cpus": list(cpus)}
+    everywhere = tuple(cpus)
     tuned = applied(words, (), answer.settings)
     return [
         made("default", Applied(words, {}, everywhere)),
-        made("tuned", replace(tuned, start={**everywhere, **tuned.start})),
-        *(made(f"CPU {cpu}", Applied(words, {"OMP_NUM_THREADS": "1"}, {"cpus": [cpu]})) for cpu in cpus),
+        made("tuned", replace(tuned, cpus=tuned.cpus or everywhere)),
+        *(made(f"CPU {cpu}", Applied(words, {"OMP_NUM_THREADS": "1"}, (cpu,))) for cpu in cpus),
     ]

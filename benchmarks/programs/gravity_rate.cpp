@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "benchmarks/program.hpp"
+#include "benchmarks/programs/program.hpp"
 #include "kernels/nbody/hermite.hpp"
 
 namespace {

@@ -1,4 +1,4 @@
-#include "benchmarks/program.hpp"
+#include "benchmarks/programs/program.hpp"
 
 #include <CLI/CLI.hpp>
 #include <exception>
@@ -16,6 +16,9 @@ CLI::Option* add_number(CLI::App& app, const char* name, T& value, const char* h
 
 }  // namespace
 
+void arguments::work(std::string& value, std::vector<std::string> known) {
+    app_.add_option("work", value, "What to time")->required()->check(CLI::IsMember(std::move(known)));
+}
 void arguments::flag(const char* name, bool& value, const char* help) {
     app_.add_flag(name, value, help);
 }
@@ -31,13 +34,6 @@ void arguments::number(const char* name, std::size_t& value, const char* help) {
 }
 void arguments::number(const char* name, double& value, const char* help) {
     add_number(app_, name, value, help, 0.0, std::numeric_limits<double>::max());
-}
-void arguments::numbers(const char* name, std::vector<std::int64_t>& values, const char* help,
-                        std::int64_t least, std::int64_t most) {
-    app_.add_option(name, values, help)
-        ->delimiter(',')
-        ->check(CLI::Range(least, most))
-        ->capture_default_str();
 }
 void arguments::word(const char* name, std::string& value, const char* help,
                      std::vector<std::string> allowed) {

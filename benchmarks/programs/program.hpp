@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "runners/common/cpus.hpp"
-#include "runners/common/error.hpp"
-#include "runners/common/timing.hpp"
+#include "runners/shared/cpus.hpp"
+#include "runners/shared/error.hpp"
+#include "runners/shared/timing.hpp"
 
 namespace CLI {
 class App;
@@ -72,14 +72,14 @@ json timed(const std::vector<double>& batches);
 class arguments {
   public:
     explicit arguments(CLI::App& app) : app_(app) {}
+    /// The first word of the command line, which must be there.
+    void work(std::string& value, std::vector<std::string> known);
     void flag(const char* name, bool& value, const char* help);
     void number(const char* name, int& value, const char* help, int least = 1, int most = 1'000'000'000);
     void number(const char* name, std::int64_t& value, const char* help, std::int64_t least = 1,
                 std::int64_t most = 100'000'000);
     void number(const char* name, std::size_t& value, const char* help);
     void number(const char* name, double& value, const char* help);
-    void numbers(const char* name, std::vector<std::int64_t>& values, const char* help, std::int64_t least,
-                 std::int64_t most);
     void word(const char* name, std::string& value, const char* help, std::vector<std::string> allowed = {});
 
   private:

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <thread>
 
-#include "benchmarks/program.hpp"
+#include "benchmarks/programs/program.hpp"
 
 #if defined(__x86_64__)
 #include <immintrin.h>

@@ -1,23 +1,26 @@
-// B11, a peer: oneTBB's parallel_reduce, each part summed so that the compiler may vectorise it.
+// oneTBB, a peer: a pinned team, entered once.
 
 #include <tbb/blocked_range.h>
+#include <tbb/parallel_for.h>
 #include <tbb/parallel_reduce.h>
 
 #include <functional>
 
-#include "benchmarks/sum.hpp"
-#include "benchmarks/tbb_program.hpp"
+#include "benchmarks/programs/works.hpp"
+#include "runners/shared/tbb_team.hpp"
 
 namespace {
 
 using namespace tauto::bench;
 
 struct ways {
-    sum_options wanted;
+    std::string work;
+    amounts wanted;
     std::string partitioner = "auto";
     std::size_t grain = 1;
 };
 
+// Written so that the compiler may vectorise it.
 double part(const tbb::blocked_range<const double*>& values, double sum) {
 #pragma omp simd reduction(+ : sum)
     for (const double* value = values.begin(); value < values.end(); ++value) sum += *value;
@@ -31,15 +34,34 @@ double sum_of(const std::vector<double>& values, std::size_t grain, const Partit
         std::plus<>{}, partitioner);
 }
 
-json run(const options& asked, const ways& way) {
-    json row = on_tbb_team(asked, "oneTBB", [&] {
-        return timed_sum(asked, way.wanted, [&](const std::vector<double>& values) {
-            if (way.partitioner == "static") return sum_of(values, way.grain, tbb::static_partitioner{});
-            if (way.partitioner == "simple") return sum_of(values, way.grain, tbb::simple_partitioner{});
-            return sum_of(values, way.grain, tbb::auto_partitioner{});
-        });
+json sum(const options& asked, const ways& way) {
+    json row = timed_sum(asked, way.wanted, [&](const std::vector<double>& values) {
+        if (way.partitioner == "static") return sum_of(values, way.grain, tbb::static_partitioner{});
+        if (way.partitioner == "simple") return sum_of(values, way.grain, tbb::simple_partitioner{});
+        return sum_of(values, way.grain, tbb::auto_partitioner{});
     });
     row["partitioner"] = way.partitioner;
+    return row;
+}
+
+json gaps(const options& asked, const ways& way) {
+    return timed_gaps(asked, way.wanted, [](std::vector<float>& values) {
+        // Parts below a thousand floats would measure the cutting.
+        tbb::parallel_for(tbb::blocked_range<float*>(values.data(), values.data() + values.size(), 1000),
+                          [](const tbb::blocked_range<float*>& part) {
+                              for (float& value : part) value *= 1.0000001F;
+                          });
+    });
+}
+
+json run(const options& asked, const ways& way) {
+    tauto::runner::options of_team;
+    of_team.cpus = asked.cpus;
+    of_team.threads = static_cast<int>(asked.cpus.size());
+    tauto::runner::tbb_team team{of_team};
+    json row;
+    team.run([&] { row = way.work == "sum" ? sum(asked, way) : gaps(asked, way); });
+    row["library"] = "oneTBB";
     return row;
 }
 
@@ -48,9 +70,10 @@ json run(const options& asked, const ways& way) {
 int main(int argc, char** argv) {
     ways way;
     return run_program(
-        argc, argv, "tauto-bench-sum-tbb", "Time of a sum of doubles through tbb::parallel_reduce.",
+        argc, argv, "tauto-bench-tbb", "oneTBB at one of the suite's works.",
         [&](arguments& app) {
-            add_sum_options(app, way.wanted);
+            app.work(way.work, {"sum", "gaps"});
+            add_amounts(app, way.wanted);
             app.word("--partitioner", way.partitioner, "How the range is cut", {"auto", "simple", "static"});
             app.number("--grain", way.grain, "Doubles of the smallest part");
         },

@@ -1,0 +1,109 @@
+// The OpenMP peers. GCC builds this program against libgomp; with LLVM's libomp preloaded the same binary
+// runs on that one. Each is pinned in its own way; runners/shared/openmp_library.hpp tells what goes wrong
+// otherwise.
+
+#include <omp.h>
+#include <sched.h>
+
+#include "benchmarks/programs/works.hpp"
+#include "runners/shared/environment.hpp"
+#include "runners/shared/openmp_library.hpp"
+
+namespace {
+
+using namespace tauto::bench;
+namespace runner = tauto::runner;
+
+void require_threads(const options& asked, const std::vector<int>& ran_on) {
+    require_every_cpu(asked, ran_on, "; the library sees " + std::to_string(omp_get_num_procs()) + " CPUs");
+}
+
+json launch(const options& asked) {
+    std::vector<int> ran_on(asked.cpus.size(), -1);
+#pragma omp parallel
+    ran_on[static_cast<std::size_t>(omp_get_thread_num())] = sched_getcpu();
+    require_threads(asked, ran_on);
+    return timed_launches(asked, ran_on, [] {
+#pragma omp parallel
+        asm volatile("" ::: "memory");
+    });
+}
+
+// A thread of the region, with what barrier_seconds calls.
+struct openmp_member {
+    double* shared;
+
+    static void barrier() {
+#pragma omp barrier
+    }
+    void broadcast(std::span<double> value) const {
+        if (omp_get_thread_num() == 0) *shared = value[0];
+#pragma omp barrier
+        value[0] = *shared;
+#pragma omp barrier
+    }
+};
+
+json barrier(const options& asked) {
+    std::vector<int> ran_on(asked.cpus.size(), -1);
+    std::vector<double> batches;
+    double shared = 0;
+#pragma omp parallel
+    {
+        const int rank = omp_get_thread_num();
+        ran_on[static_cast<std::size_t>(rank)] = sched_getcpu();
+        openmp_member me{&shared};
+        std::vector<double> mine = barrier_seconds(me, asked);
+        if (rank == 0) batches = std::move(mine);
+    }
+    require_threads(asked, ran_on);
+    json row = timed(batches);
+    row["wait"] = asked.wait;
+    row["cpus"] = ran_on;
+    return row;
+}
+
+json sum(const options& asked, const amounts& wanted) {
+    return timed_sum(asked, wanted, [](const std::vector<double>& values) {
+        const double* const data = values.data();
+        const auto n = static_cast<std::ptrdiff_t>(values.size());
+        double sum = 0;
+#pragma omp parallel for simd reduction(+ : sum) schedule(static)
+        for (std::ptrdiff_t i = 0; i < n; ++i) sum += data[i];
+        return sum;
+    });
+}
+
+json gaps(const options& asked, const amounts& wanted) {
+    return timed_gaps(asked, wanted, [](std::vector<float>& values) {
+        float* const data = values.data();
+        const auto n = static_cast<std::ptrdiff_t>(values.size());
+#pragma omp parallel for simd schedule(static)
+        for (std::ptrdiff_t i = 0; i < n; ++i) data[i] *= 1.0000001F;
+    });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    std::string work;
+    amounts wanted;
+    return run_program(
+        argc, argv, "tauto-bench-openmp", "An OpenMP library at one of the suite's works.",
+        [&](arguments& app) {
+            app.work(work, {"launch", "barrier", "sum", "gaps"});
+            add_amounts(app, wanted);
+        },
+        [&](const options& asked) {
+            // The library reads its settings when it is loaded, so the program begins anew with them.
+            if (!runner::restarted())
+                runner::restart_with(runner::openmp_environment(asked.cpus, asked.wait), asked.cpus, argv);
+            runner::use_openmp_threads(static_cast<int>(asked.cpus.size()));
+            json row = work == "launch"    ? launch(asked)
+                       : work == "barrier" ? barrier(asked)
+                       : work == "sum"     ? sum(asked, wanted)
+                                           : gaps(asked, wanted);
+            row["library"] = runner::openmp_description().library;
+            return row;
+        });
+}
