@@ -1,4 +1,4 @@
-/* How the members of a run meet (include/tauto/collectives.hpp, runtime/collectives.cpp, runtime/run.cpp), under
+/* How the members of a run meet (include/tauto/collectives.hpp, runtime/collectives.cpp, runtime/body_runner.cpp), under
  * sequential consistency: rows and tournament, data in alternating buffers, data read where they lie, the barrier in
  * two phases, sleeping, and members that throw or return too soon.
  *

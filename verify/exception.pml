@@ -1,4 +1,4 @@
-/* Bodies that throw (runtime/launch.cpp: run_member, fork_and_join): `failed` says that one has, whoever
+/* Bodies that throw (runtime/launcher.cpp: run_member, fork_and_join): `failed` says that one has, whoever
  * turned it writes `failure`, and the caller rethrows it after the last join and leaves the team as new.
  *
  * MEMBERS members, the caller among them, run CHUNKS chunks each in LOOPS loops; any chunk may throw. How

@@ -1,4 +1,4 @@
-/* Launch and join with parking on both sides (include/tauto/team.hpp, runtime/launch.cpp), under sequential
+/* Launch and join with parking on both sides (include/tauto/team.hpp, runtime/launcher.cpp), under sequential
  * consistency; store_buffers.pml repeats the Dekker pair where stores are delayed.
  *
  * The caller runs LOOPS loops, each over any set of workers in any order, then ends the team. Every
