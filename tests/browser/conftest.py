@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from pages import Page
+
 _SWITCHES = (
     "--headless=new",
     "--no-sandbox",
@@ -80,3 +82,16 @@ def show(driver: Any) -> Callable[..., Any]:
         return driver
 
     return opened
+
+
+@pytest.fixture(scope="session")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Page], Path]:
+    """Writes a page when the first test asks for it, and keeps it for the others."""
+    files: dict[str, Path] = {}
+
+    def file_of(page: Page) -> Path:
+        if page.name not in files:
+            files[page.name] = page.write(tmp_path_factory.mktemp("report"))
+        return files[page.name]
+
+    return file_of

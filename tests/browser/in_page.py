@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from selenium.common.exceptions import TimeoutException
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
@@ -29,15 +31,18 @@ SIZE_LIMIT_BYTES = 1_500_000
 
 def assert_stands_alone(driver: Any, path: Path) -> None:
     """No error in the console, no request but for the file itself, and a file that can be sent by mail."""
-    assert [entry for entry in driver.get_log("browser") if entry["level"] == "SEVERE"] == []
+    assert severe_errors(driver) == []
     assert requests_beside(driver, path) == []
     assert path.stat().st_size < SIZE_LIMIT_BYTES
 
 
 def assert_readable_on_a_telephone(driver: Any) -> None:
-    """Of a window 390 pixels wide: nothing to scroll sideways, no text below 14 pixels."""
+    """Of a window 390 pixels wide: nothing to scroll sideways, no text below 14 pixels, no chart cut off."""
     assert driver.execute_script("return document.documentElement.scrollWidth") <= 390
     assert small_texts(driver) == []
+    wide = """return [...document.querySelectorAll(".chart svg")]
+        .filter((svg) => svg.getBoundingClientRect().right > 390.5).length"""
+    assert driver.execute_script(wide) == 0
 
 
 def chart_marks(driver: Any) -> dict[str, list[int]]:
@@ -70,7 +75,7 @@ def hover_over_a_mark(driver: Any, chart: str) -> Any:
     tooltip = driver.find_element(By.ID, "tooltip")
     assert not tooltip.is_displayed()
     ActionChains(driver).move_to_element(mark).perform()
-    WebDriverWait(driver, 5).until(lambda _: tooltip.is_displayed())
+    assert holds_soon(driver, tooltip.is_displayed)
     return tooltip
 
 
@@ -93,10 +98,38 @@ def small_texts(driver: Any) -> list[Any]:
     )
 
 
-def marks_by_choice(driver: Any, chart: str) -> tuple[str, str]:
-    """The marks of a chart as drawn at first, and after the last button of its choice was pressed."""
-    places = f"return document.querySelector('[data-chart={chart}] .mark-symbol').innerHTML"
-    before = driver.execute_script(places)
-    driver.execute_script(f"document.querySelector('#chart-{chart} .choice button:last-child').click()")
-    driver.execute_async_script("setTimeout(arguments[0], 400)")
-    return before, driver.execute_script(places)
+def chart_changes(driver: Any, chart: str, press: str) -> bool:
+    """Whether a press on the element that the selector `press` names draws other marks within ten seconds."""
+    marks = f"return document.querySelector('[data-chart={chart}] .mark-symbol').innerHTML"
+    before = driver.execute_script(marks)
+    driver.execute_script("document.querySelector(arguments[0]).click()", press)
+    return holds_soon(driver, lambda: driver.execute_script(marks) != before)
+
+
+def holds_soon(driver: Any, condition: Callable[[], bool]) -> bool:
+    """Whether the condition holds within ten seconds: a page redraws in one of its next frames."""
+    try:
+        WebDriverWait(driver, 10, poll_frequency=0.02).until(lambda _: condition())
+    except TimeoutException:
+        return False
+    return True
+
+
+def severe_errors(driver: Any) -> list[Any]:
+    """The errors in the page's console since it was opened."""
+    return [entry for entry in driver.get_log("browser") if entry["level"] == "SEVERE"]
+
+
+def rows_shown(driver: Any) -> int:
+    """How many rows the page's table shows."""
+    return int(driver.execute_script("return document.querySelectorAll('#table tbody tr').length"))
+
+
+def filter_by(driver: Any, filter_id: str, value: str) -> None:
+    """Set one of the filters above the table."""
+    driver.execute_script(
+        "const filter = document.getElementById(arguments[0]); filter.value = arguments[1];"
+        "filter.dispatchEvent(new Event('input'))",
+        filter_id,
+        value,
+    )

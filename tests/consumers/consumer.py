@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import tautochrone
-from tautochrone import runners
+from tautochrone.machine import runners
 
 tauto = Path(sys.executable).with_name("tauto")
 said = subprocess.run([tauto, "--version"], capture_output=True, text=True, check=True).stdout

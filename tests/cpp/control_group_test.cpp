@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "refusals.hpp"
-#include "runners/common/error.hpp"
-#include "runners/control_group.hpp"
+#include "runners/power/control_group.hpp"
+#include "runners/shared/error.hpp"
 
 namespace {
 

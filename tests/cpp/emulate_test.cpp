@@ -6,10 +6,10 @@
 #include <system_error>
 #include <tauto/error.hpp>
 
-#include "emulate_calibration.hpp"
-#include "emulate_request.hpp"
-#include "emulate_thief.hpp"
-#include "emulate_watch.hpp"
+#include "emulator/calibration.hpp"
+#include "emulator/request.hpp"
+#include "emulator/thief.hpp"
+#include "emulator/watch.hpp"
 
 using namespace tauto::emulate;
 
@@ -165,21 +165,20 @@ TEST_CASE("thief_works_only_between_start_and_stop_and_says_when") {
     try {
         thief worker(cpu);
         worker.configure({50'000, 2.0, 10'000.0});
-        // A host that takes the CPU away in the last turn leaves a turn whose gap is still to come.
-        int exact = 0;
-        for (int round = 0; round < 30 && exact < 3; ++round) {
+        for (const std::int64_t turns : {1024, 1024, 20 * 1024}) {
             const nanoseconds before = monotonic_now();
             worker.start();
-            while (worker.tally().turns < 1024) sched_yield();  // the first entry in the books
+            while (worker.tally().turns < turns) sched_yield();
             worker.stop();
             const thief_tally tally = worker.tally();
-            CHECK(tally.turns >= 1024);
             CHECK(tally.started >= before);
             CHECK(tally.stopped > tally.started);
             CHECK(tally.stopped <= monotonic_now());
-            exact += tally.factor(10'000.0) == doctest::Approx(2.0).epsilon(0.05);
+            // The last turn has its time in the books, but not yet the gap that it earned: a host that takes
+            // the CPU away then makes the factor larger, by nothing worth naming after a second.
+            CHECK(tally.factor(10'000.0) > 1.9);
+            if (turns > 1024) CHECK(tally.factor(10'000.0) < 2.1);
         }
-        CHECK(exact == 3);
     } catch (const std::system_error& refused) {
         CHECK(refused.code().value() == EPERM);
         MESSAGE("SCHED_FIFO is not permitted here: only the refusal was tested");

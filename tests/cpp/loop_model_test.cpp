@@ -10,6 +10,7 @@
 #include <tauto/loop_model.hpp>
 
 using tauto::index;
+using tauto::detail::adaptive_loop;
 using tauto::detail::loop_model;
 using tauto::detail::loop_model_options;
 
@@ -256,4 +257,81 @@ TEST_CASE("a slow member that ends late more often than its part of the work lea
 
 TEST_CASE("members of about the same speed never leave early, however late one is") {
     CHECK(margin_after(1.0, 0.7, 100 * microsecond, 500) == 0);
+}
+
+namespace {
+
+// A model of two members that has seen `calls` loops of n iterations, a tick each for the caller alone.
+struct learned_model {
+    loop_model model{widths({1, 2}, 500)};
+
+    learned_model(index n, double speed, int calls) {
+        const double time = static_cast<double>(n) / (1 + speed);
+        for (int call = 0; call < calls; ++call) {
+            model.record_member(0, static_cast<index>(time), static_cast<std::int64_t>(time));
+            model.record_member(1, static_cast<index>(time * speed), static_cast<std::int64_t>(time));
+            model.record(n, static_cast<std::int64_t>(time));
+        }
+    }
+};
+
+}  // namespace
+
+TEST_CASE("a plan cuts the loop by speed, into chunks no smaller than what a steal costs") {
+    constexpr index n = 1'000'000;
+    const learned_model learned(n, 0.25, 40);
+    adaptive_loop loop;
+    loop.make(learned.model, n);
+    REQUIRE(loop.plan().members == 2);
+    CHECK(loop.bounds()[0] == 0);
+    CHECK(loop.bounds()[2] == n);
+    CHECK(static_cast<double>(loop.bounds()[1]) == doctest::Approx(0.8 * n).epsilon(0.02));
+    CHECK(loop.plan().divisor == 2);  // the speeds are known
+    CHECK(static_cast<double>(loop.plan().grain) == doctest::Approx(500).epsilon(0.05));
+    CHECK(loop.rights(0).steal);
+    CHECK(loop.rights(1).steal);
+    // The caller is the fastest: nobody could take its rest sooner.
+    CHECK(!loop.rights(0).leave);
+    CHECK(loop.rights(1).leave);
+}
+
+TEST_CASE("before a loop was ever timed its chunks are small parts of the shares, which are equal") {
+    const loop_model model(widths({1, 2, 4}, 500));
+    adaptive_loop loop;
+    loop.make(model, 64'000);
+    CHECK(loop.plan().divisor == 4);
+    CHECK(loop.plan().grain == 250);
+    CHECK(loop.bounds()[1] == 16'000);
+    CHECK(loop.rights(3).steal);
+    CHECK(!loop.rights(3).leave);
+}
+
+TEST_CASE("in a loop of a few microseconds only the caller looks for more, and nobody leaves early") {
+    constexpr index n = 10'000;
+    const learned_model learned(n, 0.25, 1);
+    adaptive_loop loop;
+    loop.make(learned.model, n);
+    REQUIRE(loop.plan().members == 2);
+    CHECK(loop.plan().divisor == 1);  // a share is taken whole
+    CHECK(loop.rights(0).steal);
+    CHECK(!loop.rights(1).steal);
+    CHECK(!loop.rights(1).leave);
+}
+
+TEST_CASE("a member's margin is a time in ticks for the model and in iterations of the caller for the plan") {
+    constexpr index n = 1'000'000;
+    loop_model model(widths({1, 2}, 500));
+    const double time = static_cast<double>(n) / 1.125;
+    for (int call = 0; call < 20; ++call) {
+        model.record_member(0, static_cast<index>(time), static_cast<std::int64_t>(time));
+        model.record_member(1, static_cast<index>(time / 8), static_cast<std::int64_t>(1.1 * time));
+        model.record(n, static_cast<std::int64_t>(1.1 * time));
+    }
+    adaptive_loop loop;
+    loop.make(model, n);
+    REQUIRE(loop.plan().members == 2);
+    REQUIRE(model.margin_ticks()[1] > 0);
+    const double ticks_of_one = model.ticks_per_iteration() * loop.speeds()[0];
+    CHECK(loop.plan().margins[1] * ticks_of_one == doctest::Approx(model.margin_ticks()[1]));
+    CHECK(loop.plan().margins[0] == 0);
 }

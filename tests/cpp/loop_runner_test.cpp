@@ -7,9 +7,10 @@
 #include <string>
 
 #include "kernels/matvec.hpp"
-#include "runners/common/check.hpp"
-#include "runners/common/loop_request.hpp"
+#include "runners/loop/check.hpp"
+#include "runners/loop/request.hpp"
 #include "tests/cpp/runner_testing.hpp"
+#include "tests/cpp/solved.hpp"
 
 namespace {
 
@@ -39,13 +40,16 @@ TEST_CASE("right_and_wrong_answers_are_told_apart") {
         tauto::matvec_rows(system.a, x, y, 0, 199);
     };
     loop_request asked = asking_for(200);
-    CHECK(check_answer(asked, system, cg_solve(system.b, product, limits_of(asked))).passed);
-    CHECK_FALSE(check_answer(asked, system, cg_solve(system.b, wrong_product, limits_of(asked))).passed);
+    CHECK(check_answer(asked, system, tauto::testing::solved(system.b, product, limits_of(asked))).passed);
+    CHECK_FALSE(check_answer(asked, system, tauto::testing::solved(system.b, wrong_product, limits_of(asked)))
+                    .passed);
     asked.solution_iterations = 3;
-    const auto early = check_answer(asked, system, cg_solve(system.b, product, limits_of(asked)));
+    const auto early =
+        check_answer(asked, system, tauto::testing::solved(system.b, product, limits_of(asked)));
     CHECK(early.iterations == 3);
     CHECK(early.passed);
-    CHECK_FALSE(check_answer(asked, system, cg_solve(system.b, wrong_product, limits_of(asked))).passed);
+    CHECK_FALSE(check_answer(asked, system, tauto::testing::solved(system.b, wrong_product, limits_of(asked)))
+                    .passed);
 }
 
 TEST_CASE("an_answer_that_is_not_a_number_does_not_pass") {
@@ -54,5 +58,6 @@ TEST_CASE("an_answer_that_is_not_a_number_does_not_pass") {
         for (float& value : y.values()) value = std::numeric_limits<float>::quiet_NaN();
     };
     const loop_request asked = asking_for(50);
-    CHECK_FALSE(check_answer(asked, system, cg_solve(system.b, product, limits_of(asked))).passed);
+    CHECK_FALSE(
+        check_answer(asked, system, tauto::testing::solved(system.b, product, limits_of(asked))).passed);
 }

@@ -16,9 +16,9 @@
 #include <tauto/tauto.hpp>
 
 #include "kernels/nbody/invariants.hpp"
-#include "runners/common/nbody_request.hpp"
-#include "runners/common/nbody_row.hpp"
-#include "runners/nbody_member.hpp"
+#include "runners/nbody/member.hpp"
+#include "runners/nbody/request.hpp"
+#include "runners/nbody/row.hpp"
 #include "tests/cpp/runner_testing.hpp"
 
 namespace {

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <filesystem>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -15,21 +14,24 @@
 
 #include <tauto/machine.hpp>
 
-#include "probe_fork_join.hpp"
-#include "probe_json.hpp"
-#include "probe_latency.hpp"
-#include "probe_measured.hpp"
-#include "probe_noise.hpp"
-#include "probe_speeds.hpp"
-#include "probe_threads.hpp"
+#include "fake_tree.hpp"
+#include "probe/fork_join.hpp"
+#include "probe/json.hpp"
+#include "probe/latency.hpp"
+#include "probe/measured.hpp"
+#include "probe/noise.hpp"
+#include "probe/speeds.hpp"
+#include "probe/threads.hpp"
 
 using namespace tauto;
 using namespace tauto::probe;
+using tauto::test::fake;
 
 namespace {
 
-machine_record fake(const std::string& name) {
-    return read_machine({.root = std::filesystem::path(TAUTO_FAKE_TREES) / name});
+nlohmann::ordered_json described(const std::string& name, const std::optional<measurements>& measured) {
+    const machine_record machine = fake(name);
+    return to_json(machine, read_host(machine, test::fake_root(name)), measured);
 }
 
 }  // namespace
@@ -145,7 +147,7 @@ TEST_SUITE("pinned threads") {
 
 TEST_SUITE("json") {
     TEST_CASE("what is absent is null and never 0") {
-        const auto json = to_json(fake("virtual_machine"), std::nullopt);
+        const auto json = described("virtual_machine", std::nullopt);
         CHECK(json["schema"] == "tautochrone.machine/1");
         for (const char* key : {"quota_cpus", "quota_source", "governor", "turbo", "measured", "emulated",
                                 "memory_limit_bytes", "kind_source"}) {
@@ -163,7 +165,7 @@ TEST_SUITE("json") {
         measured.triad.push_back({2, 1e10});
         measured.latency_seconds = {{std::nullopt, 1e-7}, {1e-7, std::nullopt}};
         measured.futex_wake = futex_measurement{};
-        const auto json = to_json(fake("virtual_machine"), measured)["measured"];
+        const auto json = described("virtual_machine", measured)["measured"];
         CHECK(json["cpus"][0]["compute_per_second"].is_null());
         CHECK(json["cpus"][0]["steal_fraction"].is_null());
         CHECK(json["latency_seconds"][0][0].is_null());

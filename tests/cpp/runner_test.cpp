@@ -11,10 +11,10 @@
 #include <thread>
 #include <vector>
 
-#include "runners/common/cpus.hpp"
-#include "runners/common/missing_workers.hpp"
-#include "runners/common/timing.hpp"
-#include "runners/common/work_account.hpp"
+#include "runners/shared/cpus.hpp"
+#include "runners/shared/missing_workers.hpp"
+#include "runners/shared/timing.hpp"
+#include "runners/shared/work_account.hpp"
 #include "tests/cpp/runner_testing.hpp"
 
 namespace {

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "runners/common/error.hpp"
-#include "runners/common/options.hpp"
+#include "runners/shared/error.hpp"
+#include "runners/shared/options.hpp"
 #include "tests/cpp/refusals.hpp"
 
 namespace tauto::runner {

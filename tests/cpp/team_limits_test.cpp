@@ -21,6 +21,8 @@
 
 #include <tauto/tauto.hpp>
 
+#include "asleep.hpp"
+
 using namespace tauto;
 
 namespace {
@@ -89,9 +91,7 @@ TEST_CASE("more members than CPUs: nobody spins and every loop is right") {
 TEST_CASE("an idle team uses no CPU") {
     team members{team_options{.size = 4}};
     for (int round = 0; round < 100; ++round) REQUIRE(sums_right(members, 1000, {}));
-    // Far beyond the longest budget, so that a slow machine does not matter; then 100 ms must cost nearly
-    // none.
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    REQUIRE(testing::others_fall_asleep());
     const double before = cpu_seconds();
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     CHECK(cpu_seconds() - before < 0.05);
@@ -169,16 +169,18 @@ TEST_CASE("fork inside a body: the child's loop ends with an error instead of ha
     int child_status = -1;
     bool in_the_child = false;
     bool refused = false;
+    std::atomic<bool> forked{false};
     const pid_t parent = getpid();
     try {
         parallel_for(members, 2,
                      [&](range, int rank) {
                          if (rank != 0) {
-                             // Outlasts the fork, so that the child surely lacks this member's part.
-                             std::this_thread::sleep_for(std::chrono::milliseconds(100));
+                             // Until the fork is over, so that the child surely lacks this member's part.
+                             while (!forked) std::this_thread::yield();
                              return;
                          }
                          const pid_t child = fork();
+                         forked = true;
                          if (child == 0) {
                              alarm(20);
                              in_the_child = true;

@@ -6,7 +6,7 @@ import errno
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from tautochrone.energy.tree import Tree
+from tautochrone.energy.meter import Tree
 
 UNIT_61_RANGE = 262143328850  # microjoules: 2^32 - 1 units of 61.035 µJ, as Intel's zones say
 UNIT_15_RANGE = 65532610987  # of 15.258 µJ: AMD, and memory of some servers

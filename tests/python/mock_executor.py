@@ -21,9 +21,9 @@ import random
 import re
 from collections import Counter
 
-from tautochrone.clock import VirtualClock
-from tautochrone.configuration import Configuration
-from tautochrone.executor import RunError, RunResult
+from tautochrone.measuring.clock import VirtualClock
+from tautochrone.measuring.configuration import Configuration
+from tautochrone.measuring.executor import RunError, RunResult
 
 _CLAUSE = re.compile(
     r"(?P<word>seconds|noise|elapsed|answer) (?P<value>\S+)"

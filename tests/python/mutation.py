@@ -39,7 +39,7 @@ class Mutant:
 
     def source(self) -> str:
         """The module's text with the bug in it."""
-        text = (PACKAGE / f"{self.module}.py").read_text()
+        text = (PACKAGE / f"{self.module.replace('.', '/')}.py").read_text()
         if text.count(self.before) != 1:
             raise ValueError(
                 f"{self.before!r} stands {text.count(self.before)} times in {self.module}.py, not once"
@@ -49,9 +49,11 @@ class Mutant:
 
 def _mutants() -> Iterator[Mutant]:
     for before, *afters in STATISTICS:
-        yield from (Mutant("statistics", before, after) for after in afters)
+        yield from (Mutant("verdicts", before, after) for after in afters)
     for before, *afters in PAIRING:
-        yield from (Mutant("measure", before, after) for after in afters)
+        yield from (Mutant("results.row", before, after) for after in afters)
+    for before, *afters in ANSWERS:
+        yield from (Mutant("measuring.measure", before, after) for after in afters)
 
 
 STATISTICS: tuple[tuple[str, ...], ...] = (
@@ -146,14 +148,14 @@ STATISTICS: tuple[tuple[str, ...], ...] = (
 )
 PAIRING: tuple[tuple[str, ...], ...] = (
     (
-        'if row["error"] is None and row["config_id"] in seconds',
-        'if row["config_id"] in seconds',
-        'if row["error"] is None',
+        "if row.error is None and row.config_id in seconds",
+        "if row.config_id in seconds",
+        "if row.error is None",
     ),
     (
-        '[row["round"]] = figure(row)',
-        '[row["position"]] = figure(row)',
-        '.setdefault(row["round"], row["seconds"])',
+        "[row.round] = figure(row)",
+        "[row.position] = figure(row)",
+        ".setdefault(row.round, row.seconds)",
     ),
     (
         "seconds[candidate].keys() & seconds[reference].keys()",
@@ -166,16 +168,13 @@ PAIRING: tuple[tuple[str, ...], ...] = (
         "(seconds[candidate][shared[0]], seconds[reference][number])",
     ),
     ("seconds[reference].keys())", "seconds[reference].keys(), reverse=True)"),
-    (
-        "compare(pair_rows(rows, candidate, reference), comparisons=comparisons)",
-        "compare(pair_rows(rows, reference, candidate), comparisons=comparisons)",
-        "compare(pair_rows(rows, candidate, reference))",
-    ),
+)
+ANSWERS: tuple[tuple[str, ...], ...] = (
     ("is not None and not exempt(row)]", "is not None]", "is not None and exempt(row)]"),
     ("for row in judged if is_reference(row)}", "for row in judged}"),
     ("if len(expected) > 1:", "if len(expected) > 2:"),
     ("if answer(row) != right", "if answer(row) == right"),
-    ("for row in judged} if len(found) > 1 else {}", "for row in judged}"),
+    ("for row in judged} if len(answers) > 1 else {}", "for row in judged}"),
 )
 
 MUTANTS: tuple[Mutant, ...] = tuple(_mutants())

@@ -8,10 +8,15 @@ import os
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from processes import family_of, name_of, run_to_end
+from tautochrone.studies import study_named
 
 FOLDER = os.environ.get("TAUTO_RUNNERS")
 needs_runners = pytest.mark.skipif(FOLDER is None, reason="TAUTO_RUNNERS names no folder of runners")
@@ -39,12 +44,18 @@ class Finished:
         return sorted(worker["cpu"] for worker in self.row["workers"])
 
 
+def finished(words: Sequence[object], **options: Any) -> Finished:
+    done = run_to_end(words, **options)
+    return Finished(done.returncode, done.stdout, done.stderr)
+
+
 @dataclass(frozen=True)
 class Runners:
-    """The runners of a study; those of `always_built` need no peer's library."""
+    """The runners of a study; those of `always_built` need no peer's library. `small`: a small work."""
 
     study: str
     always_built: tuple[str, ...]
+    small: tuple[object, ...] = ()
 
     def path(self, runtime: str) -> Path:
         path = Path(FOLDER or "") / f"tauto-{self.study}-{runtime}"
@@ -61,21 +72,37 @@ class Runners:
         """Runs one with nothing of OpenMP's in its environment but what is given."""
         openmp = ("OMP_", "GOMP_", "KMP_")
         clean = {name: value for name, value in os.environ.items() if not name.startswith(openmp)}
-        done = subprocess.run(
-            [self.path(runtime), *map(str, arguments)],
-            env={**clean, **(environment or {})},
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-        return Finished(done.returncode, done.stdout, done.stderr)
+        return finished([self.path(runtime), *arguments], env={**clean, **(environment or {})})
 
     def quick(
         self, runtime: str, *arguments: object, environment: Mapping[str, str] | None = None
     ) -> Finished:
-        times = ("--warmup-seconds", 0.01, "--min-seconds", 0.01)
-        return self.start(runtime, *times, *arguments, environment=environment)
+        """A small work for a short time, unless the arguments say otherwise."""
+        usual = ("--warmup-seconds", 0.01, "--min-seconds", 0.01, *self.small)
+        pairs = [pair for pair in zip(usual[::2], usual[1::2], strict=True) if pair[0] not in arguments]
+        return self.start(runtime, *chain(*pairs), *arguments, environment=environment)
+
+
+FAMILIES = {
+    family.study: family
+    for family in (
+        Runners("loop", ("serial", "openmp", "tautochrone"), ("--size", 300)),
+        # Tasks of about half a millisecond: no other program keeps a thread from every task of the ten
+        # repetitions that are accounted for.
+        Runners("mapreduce", ("serial", "async", "tautochrone"), ("--tasks", 20, "--bytes", 400_000)),
+        Runners("power", ("physics", "together")),
+        Runners("collective", ("threads",)),
+        Runners("nbody", ("serial", "tautochrone")),
+    )
+}
+# Of each runner, as its study's fake has them.
+SCHEDULES: dict[tuple[str, str], tuple[str, ...]] = {
+    (study, peer.runner.removeprefix(f"tauto-{study}-")): tuple(
+        import_module(f"study_{study}_fakes").SCHEDULES[peer.name]
+    )
+    for study in FAMILIES
+    for peer in study_named(study).PEERS
+}
 
 
 def preloading(library: str) -> dict[str, str]:
@@ -90,15 +117,6 @@ def cpu_list(cpus: Sequence[int]) -> str:
     return ",".join(map(str, cpus))
 
 
-def children_of(pid: int) -> set[int]:
-    """All descendants of a process."""
-    found: set[int] = set()
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = path.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        if int(fields[1]) == pid:
-            child = int(path.parent.name)
-            found |= {child} | children_of(child)
-    return found
+def ranks_of(launcher: subprocess.Popen[Any], runner: Path) -> list[int]:
+    """The processes below a launcher that run this executable."""
+    return [pid for pid in family_of(launcher.pid) if name_of(pid) == runner.name]

@@ -9,23 +9,14 @@ from __future__ import annotations
 import hashlib
 import math
 import random
-import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tautochrone.report.analysis_types import Claim, Command, NotMeasured, Peer, PeerRatio, Ratio, Settings
-from tautochrone.report.loop.analysis_types import (
-    BandwidthPoint,
-    Cell,
-    ChunkPoint,
-    ConfigurationTime,
-    CoresUsed,
-    CpuLoad,
-    CpuSample,
-    LoopAnalysis,
-)
+from tautochrone.results.context import NotMeasured, Peer
+from tautochrone.results.row import Row, read_row, refused
+from tautochrone.studies.loop.analysis import analyse
+from tautochrone.studies.loop.findings import CpuLoad, CpuSample, LoopAnalysis, LoopContext
 
-Row = dict[str, Any]
 CHUNKS = (1, 2, 4, 8, 16, 32, 64)
 QUICK_SIZES = (500, 1000, 2000, 4000)
 FULL_SIZES = (500, 1000, 1500, 2000, 3000, 4000, 6000, 8000)
@@ -193,16 +184,17 @@ def _configurations(quick: bool) -> list[dict[str, Any]]:
         )
 
     add("serial", "serial", "serial", None, "fast")
-    for placement in ("all", "fast", "slow"):
-        for library in ("libgomp", "libomp"):
-            add("openmp", library, "pragma", None, placement)
+    for library in ("libgomp", "libomp"):
+        add("openmp", library, "pragma", None, "all")
+        for placement in ("fast", "slow"):
+            add("openmp", library, "static", None, placement)
     for library in ("libgomp", "libomp"):
         for chunk in CHUNKS if not quick else (1, 2, 8, 32):
-            add("openmp", library, "dynamic", chunk, "all", "active")
+            add("openmp", library, "dynamic", chunk, "all")
             if not quick:
-                add("openmp", library, "guided", chunk, "all", "active")
+                add("openmp", library, "guided", chunk, "all")
     for schedule in ("auto", "static"):
-        add("tbb", "tbb", schedule, 16, "all")
+        add("tbb", "tbb", schedule, None, "all")
     add("stdpar", "stdpar", "par", None, "all")
     add("openblas", "openblas", "sgemv", None, "all")
     for schedule in ("adaptive", "static", "dynamic"):
@@ -233,13 +225,8 @@ def loop_rows(
                 for position, one in enumerate(plan):
                     rows.append(_row(kind, model, one, size, factor, round_number, position, drift, chance))
                     if errors and one["runtime"] == "stdpar" and size == 2000 and factor == 2:
-                        rows[-1] |= {
-                            "seconds": None,
-                            "error": {
-                                "kind": "missing_worker",
-                                "message": "2 workers asked, 1 did work: <CPU 0>",
-                            },
-                        }
+                        message = "2 workers asked, 1 did work: <CPU 0>"
+                        rows[-1] = refused(rows[-1], "missing_worker", message)
     return rows
 
 
@@ -269,11 +256,12 @@ def _row(
     config = dict(one) | {
         "threads": threads,
         "cores": cores,
+        "cpus": cpus,
         "size": size,
         "emulated": {} if factor == 1 else {"1": float(factor)},
     }
     identity = hashlib.sha256(repr(sorted(config.items())).encode()).hexdigest()[:12]
-    return {
+    record = {
         "schema": "tautochrone.row/1",
         "run": f"{identity}-{round_number}",
         "study": "loop",
@@ -298,119 +286,31 @@ def _row(
         "counters_reason": COUNTERS_REASON,
         "check": {"passed": True, "relative_residual": 4e-6, "relative_error": 0.0, "tolerance": 1e-4},
         "workers": [{"cpu": cpu, "rows": size // threads} for cpu in cpus],
-        "detail": {"library_version": _LIBRARY_VERSION.get(runtime, "0.1.0"), "iterations": 400},
+        "detail": {
+            "library_version": _LIBRARY_VERSION.get(runtime, "0.1.0"),
+            "iterations": 400,
+            "bytes_per_iteration": 4.0 * size * size,
+        },
         "machine": machine(kind)["machine"],
         "error": None,
     }
-
-
-def label(config: Mapping[str, Any]) -> str:
-    """A configuration's name for people."""
-    chunk = f", chunk {config['chunk']}" if config["chunk"] else ""
-    where = "all cores" if config["placement"] == "all" else f"{config['placement']} cores"
-    return f"{config['library']} {config['schedule']}{chunk}, {where}"
+    return read_row(record)
 
 
 def loop_analysis(rows: Sequence[Row], kind: str = "two_cpus", *, quick: bool = True) -> LoopAnalysis:
-    """An analysis with every section filled, made from the rows in the simplest way that is not wrong."""
-    groups: dict[tuple[float, int], list[Row]] = {}
-    for row in rows:
-        emulated = row["config"]["emulated"]
-        groups.setdefault((emulated.get("1", 1.0), row["config"]["size"]), []).append(row)
-    cells = [_cell(size, group) for (_, size), group in sorted(groups.items())]
-    first_rows = {label(row["config"]): row for row in rows if row["round"] == 0 and not row["error"]}
-    best = min(cells, key=lambda cell: cell.ratio.value or math.inf)
-    return LoopAnalysis(
-        verdict_sentences=(
-            "On this machine, use tautochrone's adaptive schedule on all cores: with no settings it is as "
-            "fast as the best hand-tuned peer where the cores are equal, and faster where they are not.",
-            f"The largest gain over the best peer is at n = {best.size}: {best.best_peer} takes "
-            f"{1 / (best.ratio.value or 1):.2f} times as long.",
-            "If you must stay with OpenMP, use schedule(dynamic, 8) where one core is slower than another.",
-        ),
-        cells=tuple(cells),
-        chunk_series=tuple(
-            ChunkPoint(
-                runtime=one.runtime,
-                schedule=one.schedule,
-                chunk=one.chunk,
-                size=cell.size,
-                emulated=cell.emulated,
-                seconds=one.seconds,
-                low=one.low,
-                high=one.high,
-            )
-            for cell in cells
-            for one in cell.configurations
-            if one.chunk and one.seconds and one.runtime in ("libgomp", "libomp")
-        ),
-        bandwidth=tuple(
-            BandwidthPoint(
-                configuration=one.label,
-                runtime=one.runtime,
-                size=cell.size,
-                emulated=cell.emulated,
-                members=one.threads,
-                bytes_per_second=4 * cell.size**2 / one.seconds,
-                triad_share=4 * cell.size**2 / one.seconds / _triad(kind, one.threads),
-            )
-            for cell in cells
-            for one in cell.configurations
-            if one.seconds and one.placement == "all"
-        ),
-        cpu_load=tuple(_loads(cells[-1], 24 if kind == "hybrid" else 2)),
-        cores_used=tuple(
-            CoresUsed(
-                configuration=name,
-                runtime=row["config"]["library"],
-                asked=row["config"]["cores"],
-                asked_cpus=tuple(worker["cpu"] for worker in row["workers"]),
-                ran_on_cpus=tuple(worker["cpu"] for worker in row["workers"]),
-                rows_share={str(w["cpu"]): w["rows"] / row["config"]["size"] for w in row["workers"]},
-            )
-            for name, row in sorted(first_rows.items())
-            if row["config"]["chunk"] in (None, 2)
-        ),
-        miss_ratios=None,
-        miss_ratios_reason=COUNTERS_REASON,
-        miss_ratios_remedy=COUNTERS_REMEDY,
-        settings_to_paste=(
-            Settings(
-                label="C++, tautochrone",
-                language="cpp",
-                text="#include <tauto/tauto.hpp>\n\ntauto::team team;\n"
-                "tauto::parallel_for(team, n, [&](tauto::range r) { /* rows r.begin to r.end */ });",
-                why="Nothing to set: the schedule learns the speed of each core.",
-            ),
-            Settings(
-                label="OpenMP program that you can recompile",
-                language="cpp",
-                text="#pragma omp parallel for schedule(dynamic, 8)",
-                why="The best peer wherever one core is slower.",
-            ),
-            Settings(
-                label="OpenMP program with schedule(runtime)",
-                language="shell",
-                text='export OMP_SCHEDULE="dynamic,8"\nexport OMP_PLACES="{0},{1}"\n'
-                "export OMP_PROC_BIND=close",
-                why="Without recompiling.",
-            ),
-        ),
+    """The study's own analysis of the rows, with what it knows beside them."""
+    peers = (
+        ("libgomp", "OpenMP, GCC's libgomp"),
+        ("libomp", "OpenMP, LLVM's libomp"),
+        ("tbb", "oneTBB"),
+        ("stdpar", "std::execution::par"),
+        ("openblas", "OpenBLAS sgemv"),
+    )
+    context = LoopContext(
+        quick=quick,
         peers=tuple(
-            Peer(
-                runtime=key,
-                name=name,
-                version=_LIBRARY_VERSION[key],
-                wait_policies=("default", "active"),
-                settings="one pinned thread a CPU, hot",
-            )
-            for key, name in (
-                ("libgomp", "OpenMP, GCC's libgomp"),
-                ("libomp", "OpenMP, LLVM's libomp"),
-                ("tbb", "oneTBB"),
-                ("stdpar", "std::execution::par"),
-                ("openblas", "OpenBLAS sgemv"),
-            )
+            Peer(runtime=key, name=name, version=_LIBRARY_VERSION[key], wait_policies=("default", "active"))
+            for key, name in peers
         ),
         not_measured=(
             NotMeasured(what="cache misses", why=COUNTERS_REASON, remedy=COUNTERS_REMEDY),
@@ -418,140 +318,13 @@ def loop_analysis(rows: Sequence[Row], kind: str = "two_cpus", *, quick: bool = 
                 what="energy", why="there is no meter that answers", remedy="Run on the bare machine."
             ),
         ),
-        claims=(
-            Claim(
-                id="H5",
-                published="Chunk 2 instead of 1 is clearly faster; larger chunks add almost nothing.",
-                ours="Chunk 2 takes 0.93 of the time of chunk 1 at n = 500.",
-                holds=True,
-            ),
-            Claim(
-                id="H10",
-                published="One P-core is worth about four E-cores.",
-                ours="There is one kind of core here.",
-                holds=None,
-                note="needs a hybrid machine",
-            ),
-            Claim(
-                id="H2",
-                published="Up to about n = 2000 static on the fast cores is fastest.",
-                ours="Here dynamic wins from n = 1000 on.",
-                holds=False,
-            ),
-        ),
-        commands=(
-            Command(label="The study again", text="tauto study loop --quick --emulate 1:4"),
-            Command(label="This report again", text="tauto report tautochrone-results/loop"),
-        ),
-        advice=(
-            "CPU 1 was interrupted for up to 0.22 ms at a time: close other programs and measure again.",
-        ),
-        quick=quick,
+        machine_advice=("CPU 1 was interrupted for up to 0.22 ms at a time: close other programs.",),
+        cpu_load=tuple(_loads(rows, 24 if kind == "hybrid" else 2)),
     )
+    return analyse(rows, machine(kind), context)
 
 
-def _cell(size: int, rows: Sequence[Row]) -> Cell:
-    by_config: dict[str, list[Row]] = {}
-    for row in rows:
-        by_config.setdefault(row["config_id"], []).append(row)
-    times = [_configuration(group) for group in by_config.values()]
-    measured = [one for one in times if one.seconds is not None]
-
-    def fastest(**wanted: str) -> ConfigurationTime | None:
-        found = [
-            one for one in measured if all(getattr(one, name) == value for name, value in wanted.items())
-        ]
-        return min(found, key=lambda one: one.seconds or math.inf, default=None)
-
-    ours = next((one for one in measured if one.runtime == "tautochrone" and one.is_default), None)
-    peers = [one for one in measured if one.runtime not in ("tautochrone", "serial")]
-    best = min(peers, key=lambda one: one.seconds or math.inf, default=None)
-    serial, fast, slow = fastest(runtime="serial"), fastest(placement="fast"), fastest(placement="slow")
-    t_seq, t_fast, t_slow = (one.seconds if one else None for one in (serial, fast, slow))
-    bound = t_fast * t_slow / (t_fast + t_slow) if t_fast and t_slow else None
-    peer_ratios: list[PeerRatio] = []
-    for runtime in sorted({one.runtime for one in peers}):
-        theirs = [one for one in peers if one.runtime == runtime]
-        defaults = [one for one in theirs if one.is_default]
-        if ours:
-            winner = min(theirs, key=lambda one: one.seconds or math.inf)
-            peer_ratios.append(
-                PeerRatio(
-                    runtime=runtime, configuration=winner.label, role="best", ratio=_ratio(ours, winner)
-                )
-            )
-            if defaults:
-                peer_ratios.append(
-                    PeerRatio(
-                        runtime=runtime,
-                        configuration=defaults[0].label,
-                        role="default",
-                        ratio=_ratio(ours, defaults[0]),
-                    )
-                )
-    return Cell(
-        size=size,
-        emulated=rows[0]["config"]["emulated"],
-        best_peer=best.label if best else None,
-        best_peer_seconds=best.seconds if best else None,
-        tautochrone_seconds=ours.seconds if ours else None,
-        ratio=_ratio(ours, best),
-        bound_seconds=bound,
-        bound_speedup=t_seq / bound if t_seq and bound else None,
-        sequential_seconds=t_seq,
-        fast_seconds=t_fast,
-        slow_seconds=t_slow,
-        configurations=tuple(times),
-        peer_ratios=tuple(peer_ratios),
-    )
-
-
-def _configuration(rows: Sequence[Row]) -> ConfigurationTime:
-    config = rows[0]["config"]
-    points = [
-        row["seconds"] for row in sorted(rows, key=lambda row: row["round"]) if row["seconds"] is not None
-    ]
-    ordered = sorted(points)
-    enough = len(ordered) >= 8
-    return ConfigurationTime(
-        label=label(config),
-        runtime=config["library"],
-        library=config["library"],
-        schedule=config["schedule"],
-        chunk=config["chunk"],
-        placement=config["placement"],
-        wait=config["wait"],
-        threads=config["threads"],
-        cores=config["cores"],
-        seconds=statistics.median(points) if points else None,
-        low=ordered[1] if enough else None,
-        high=ordered[-2] if enough else None,
-        points=tuple(points),
-        rounds=len(points),
-        is_default=config["placement"] == "all"
-        and config["schedule"] in ("pragma", "auto", "par", "sgemv", "adaptive", "serial"),
-        error=None if points else rows[0]["error"]["message"],
-    )
-
-
-def _ratio(ours: ConfigurationTime | None, theirs: ConfigurationTime | None) -> Ratio:
-    pairs = sorted(a / b for a, b in zip(ours.points, theirs.points, strict=False)) if ours and theirs else []
-    if len(pairs) < 8:
-        return Ratio(
-            value=None, low=None, high=None, confidence=None, rounds=len(pairs), verdict="not measured"
-        )
-    low, high = pairs[1], pairs[-2]
-    return Ratio(
-        value=statistics.median(pairs),
-        low=low,
-        high=high,
-        confidence=1 - 2 * (1 + len(pairs)) / 2 ** len(pairs),
-        rounds=len(pairs),
-        verdict="faster" if high < 1 else "slower" if low > 1 else "no difference resolved",
-    )
-
-
-def _loads(cell: Cell, cpus: int) -> list[CpuLoad]:
+def _loads(rows: Sequence[Row], cpus: int) -> list[CpuLoad]:
     chance = random.Random(7)
     loads: list[CpuLoad] = []
     for runtime, name in (
@@ -572,8 +345,8 @@ def _loads(cell: Cell, cpus: int) -> list[CpuLoad]:
             CpuLoad(
                 configuration=name,
                 runtime=runtime,
-                size=cell.size,
-                emulated=cell.emulated,
+                size=rows[-1].config["size"],
+                emulated=rows[-1].config["emulated"],
                 samples=tuple(samples),
             )
         )

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import math
-import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from study_fakes import Laboratory, of_laboratory
-from tautochrone.clock import VirtualClock
-from tautochrone.configuration import Configuration
-from tautochrone.executor import RunError, RunResult
-from tautochrone.studies.collective.request import CollectiveRequest
+from study_fakes import FakeExecutor, laboratories
+from tautochrone.studies.collective.study import CollectiveRequest
 
 SCHEDULES: Mapping[str, tuple[str, ...]] = {
     "openmpi": ("native", "member"),
@@ -53,41 +49,20 @@ MODELS: Mapping[str, Model] = {
 
 
 @dataclass
-class ModelExecutor:
+class ModelExecutor(FakeExecutor):
     """Points of a launch from a model, with noise of the launch and of each point.
 
-    ``interrupt_at``: Ctrl-C instead of that run. ``errors``: text in a name → error kind.
-    ``faster``: variant → factor of its times.
+    ``faster``: variant → factor of its times. ``noise``: the standard deviation of a point's logarithm.
     """
 
-    clock: VirtualClock
-    interrupt_at: int | None = None
-    errors: Mapping[str, str] = field(default_factory=dict)
+    answer: ClassVar[str] = ""
+    launch_seconds: ClassVar[float] = 0.5
     models: Mapping[str, Model] = field(default_factory=lambda: MODELS)
     faster: Mapping[str, float] = field(default_factory=dict)
-    noise: float = 0.02  # standard deviation of a point's logarithm
-    others: float = 0.0  # share of the CPU time that other programs take, of two CPUs
-    ran: list[str] = field(default_factory=list)
-    commands: list[Sequence[str]] = field(default_factory=list)
-    environments: list[Mapping[str, str]] = field(default_factory=list)
-    on: set[str] = field(default_factory=set)
-    chance: random.Random = field(default_factory=lambda: random.Random(11))
+    noise: float = 0.02
 
-    def run(self, configuration: Configuration, time_limit: float) -> RunResult:
-        """Answer as a runner does."""
-        if self.interrupt_at is not None and len(self.ran) == self.interrupt_at:
-            raise KeyboardInterrupt
-        self.ran.append(configuration.name)
-        self.commands.append(list(configuration.command))
-        self.environments.append(dict(configuration.environment))
-        self.clock.advance(0.5)
-        for text, kind in self.errors.items():
-            if text in configuration.name:
-                return RunResult(None, 0.5, error=RunError(kind, f"it was told to end with {kind}"))
-        record = self._record(configuration.settings)
-        return RunResult(record["seconds"], 0.5, record=record, others_cpu_seconds=1.0 * self.others)
-
-    def _record(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+    def record(self, settings: dict[str, Any]) -> dict[str, Any]:
+        """A row of the runner."""
         library, ranks = settings["library"], settings["threads"]
         launch = math.exp(self.noise * self.chance.gauss(0, 1))
         points = []
@@ -103,7 +78,6 @@ class ModelExecutor:
                 points.append({"operation": operation, "words": words, "seconds": seconds, "late": 1})
         logs = [math.log(point["seconds"]) for point in points]
         return {
-            "schema": "tautochrone.runner/1",
             "runtime": settings["runtime"],
             "library": library,
             "library_version": "4.0",
@@ -115,10 +89,7 @@ class ModelExecutor:
         }
 
 
-def laboratory(**changes: Any) -> Laboratory:
-    """A laboratory on a virtual clock; `changes` go to it where it has such a field, else to the executor."""
-    own = {"absent": ("intelmpi",)} | of_laboratory(changes)
-    return Laboratory(ModelExecutor(VirtualClock(), **changes), "collective", SCHEDULES, **own)
+laboratory = laboratories(ModelExecutor, "collective", SCHEDULES, absent=("intelmpi",))
 
 
 def request(folder: Path, **changes: Any) -> CollectiveRequest:

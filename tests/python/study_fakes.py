@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import io
 import json
+import random
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
-from tautochrone import runners
-from tautochrone.cli import main
+from tautochrone.cli.main import main
 from tautochrone.errors import TautoError
-from tautochrone.progress import SilentProgress
-from tautochrone.runners import PEERS_OF_STUDY, Description, Peer, PeerState
+from tautochrone.machine import runners
+from tautochrone.machine.runners import Description, Peer, PeerState
+from tautochrone.measuring.clock import VirtualClock
+from tautochrone.measuring.configuration import Configuration
+from tautochrone.measuring.executor import RunError, RunResult
+from tautochrone.measuring.progress import SilentProgress
+from tautochrone.studies import STUDIES
 from tautochrone.studies.services import Services
 
 
@@ -61,16 +66,14 @@ def machine(cpus: int = 2, kinds: Sequence[str] | None = None, **changes: object
     return record | changes
 
 
-def peers(study: str, schedules: Mapping[str, Sequence[str]], absent: Sequence[str] = ()) -> Any:
-    """What `runners.peer_states` does for a study, with every peer here but the absent ones."""
+def peers(schedules: Mapping[str, Sequence[str]], absent: Sequence[str] = ()) -> Any:
+    """What `runners.peer_states` does, with every peer here but the absent ones."""
 
-    def states(names: list[str] | None, asked: str = study) -> list[PeerState]:
-        assert asked == study
-        known = [peer.name for peer in PEERS_OF_STUDY[study]]
+    def states(known: Sequence[Peer], names: Collection[str] | None) -> list[PeerState]:
         for name in names or ():
-            if name not in known:
-                raise TautoError(f"there is no peer called {name!r}", f"Choose from: {', '.join(known)}")
-        wanted = [peer for peer in PEERS_OF_STUDY[study] if names is None or peer.name in names]
+            if name not in [peer.name for peer in known]:
+                raise TautoError(f"there is no peer called {name!r}", "Choose another")
+        wanted = [peer for peer in known if names is None or peer.name in names]
         return [_state(peer, schedules[peer.name], absent) for peer in wanted]
 
     return states
@@ -89,6 +92,82 @@ def _state(peer: Peer, schedules: Sequence[str], absent: Sequence[str]) -> PeerS
         wait_policies=("default", "active") if peer.runtime == "openmp" else ("default",),
     )
     return PeerState(peer, description, Path("/runners") / peer.runner)
+
+
+@dataclass
+class FakeExecutor:
+    """Processes that cost no time. A study's fake says in `record` what its runner prints.
+
+    ``errors``: text in a name → error kind; ``wrong``: → the answer it gives. ``interrupt_at``: Ctrl-C
+    instead of that run (counted from 0, without probes). ``noise``: by what part of the time runs differ.
+    ``others``: the share of the time of two CPUs that other programs take.
+    """
+
+    clock: VirtualClock
+    errors: Mapping[str, str] = field(default_factory=dict)
+    wrong: Mapping[str, str] = field(default_factory=dict)
+    interrupt_at: int | None = None
+    noise: float = 0.002
+    others: float = 0.0
+    probes: int = 0
+    configurations: list[Configuration] = field(default_factory=list)  # that ran, without probes
+    on: set[str] = field(default_factory=set)  # what the fake slowdowns have switched on
+    chance: random.Random = field(default_factory=lambda: random.Random(7))
+    answer: ClassVar[str] = "answer"  # the field that all must agree in; empty where the runner itself checks
+    launch_seconds: ClassVar[float] = 0.1
+
+    @property
+    def ran(self) -> list[str]:
+        """Their names."""
+        return [configuration.name for configuration in self.configurations]
+
+    @property
+    def commands(self) -> list[list[str]]:
+        """Their commands."""
+        return [list(configuration.command) for configuration in self.configurations]
+
+    def record(self, settings: dict[str, Any]) -> dict[str, Any]:
+        """What the runner prints, without its answer."""
+        raise NotImplementedError
+
+    def probed(self, settings: dict[str, Any]) -> dict[str, Any]:
+        """What the runner prints when the study asks how fast this machine is."""
+        raise NotImplementedError
+
+    def right(self, settings: dict[str, Any]) -> str:
+        """The right answer."""
+        return "a" * 16
+
+    def beside(self, record: dict[str, Any]) -> dict[str, Any]:
+        """What is seen of the run from outside, as fields of its result."""
+        return {}
+
+    def run(self, configuration: Configuration, time_limit: float) -> RunResult:
+        """Answer."""
+        settings = dict(configuration.settings)
+        if settings.get("probe"):
+            self.probes += 1
+            probed = self.probed(settings)
+            return RunResult(1.0, self.launch_seconds, record=probed, **self.beside(probed))
+        if self.interrupt_at is not None and len(self.configurations) == self.interrupt_at:
+            raise KeyboardInterrupt
+        self.configurations.append(configuration)
+        self.clock.advance(self.launch_seconds)
+        for text, kind in self.errors.items():
+            if text in configuration.name:
+                error = RunError(kind, f"it was told to end with {kind}")
+                return RunResult(None, self.launch_seconds, error=error)
+        record = {"check": {"passed": True}} | self.record(settings)
+        if self.answer:
+            wrong = (answer for text, answer in self.wrong.items() if text in configuration.name)
+            record["check"] |= {self.answer: next(wrong, self.right(settings))}
+        return RunResult(
+            record["seconds"],
+            self.launch_seconds,
+            record=record,
+            others_cpu_seconds=2 * self.launch_seconds * self.others,
+            **self.beside(record),
+        )
 
 
 @dataclass
@@ -140,7 +219,7 @@ class Laboratory:
         return Services(
             machine=lambda: self.machine,
             machine_again=self._machine_again,
-            peers=peers(self.study, self.schedules, self.absent),
+            peers=peers(self.schedules, self.absent),
             executor=lambda seed: nullcontext(self.executor),
             slowdown=self._slowdown,
             progress=lambda title: self.progress,
@@ -188,10 +267,20 @@ def need_executables(*names: str) -> None:
         pytest.skip(error.message)
 
 
-def of_laboratory(changes: dict[str, Any]) -> dict[str, Any]:
-    """Take out of `changes` what is a laboratory's own; the rest is its executor's."""
-    names = ("machine", "absent", "slowdown_error", "probe_error", "illustrations")
-    return {name: changes.pop(name) for name in names if name in changes}
+def laboratories(
+    executor: type[FakeExecutor], study: str, schedules: Mapping[str, Sequence[str]], **usual: Any
+) -> Callable[..., Laboratory]:
+    """Makes laboratories on a virtual clock; what is given goes to them where they have such a field.
+
+    The rest goes to the executor.
+    """
+
+    def laboratory(**changes: Any) -> Laboratory:
+        names = ("machine", "absent", "slowdown_error", "probe_error", "illustrations")
+        own = {name: changes.pop(name) for name in names if name in changes}
+        return Laboratory(executor(VirtualClock(), **changes), study, schedules, **(usual | own))
+
+    return laboratory
 
 
 RUNNER = r"""#!{python}
@@ -247,7 +336,7 @@ def write_runners(folder: Path, record: Mapping[str, Any] | None = None) -> Path
     names = [
         "tauto-probe",
         "tauto-emulate",
-        *(f"tauto-{study}-{one}" for study in PEERS_OF_STUDY for one in ("serial", "openmp", "tautochrone")),
+        *(f"tauto-{study}-{one}" for study in STUDIES for one in ("serial", "openmp", "tautochrone")),
     ]
     for name in names:
         (folder / name).write_text(RUNNER.format(python=sys.executable))

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from study_fakes import Laboratory, of_laboratory
-from tautochrone.clock import VirtualClock
-from tautochrone.configuration import Configuration
-from tautochrone.executor import RunError, RunResult
-from tautochrone.studies.loop.request import LoopRequest
+from study_fakes import FakeExecutor, laboratories
+from tautochrone.measuring.configuration import Configuration
+from tautochrone.measuring.executor import RunResult
+from tautochrone.studies.loop.study import LoopRequest
 
 SCHEDULES: Mapping[str, tuple[str, ...]] = {
     "serial": ("serial",),
@@ -29,53 +27,34 @@ SECONDS_AN_ELEMENT = 1e-10
 
 
 @dataclass
-class ModelExecutor:
-    """Seconds of a run from the speeds of its CPUs; answers like a runner.
+class ModelExecutor(FakeExecutor):
+    """Seconds of a run from the speeds of its CPUs. ``states``: of each run, the asked and the real one."""
 
-    ``interrupt_at``: Ctrl-C instead of that run (counted from 0). ``errors``: text in a name → error kind.
-    ``wrong``: text in a name → the answer it gives.
-    """
-
-    clock: VirtualClock
-    interrupt_at: int | None = None
-    errors: Mapping[str, str] = field(default_factory=dict)
-    wrong: Mapping[str, str] = field(default_factory=dict)
-    ran: list[str] = field(default_factory=list)
-    on: set[str] = field(default_factory=set)  # what the fake slowdowns have switched on
+    answer: ClassVar[str] = "solution_fnv1a"
     states: list[tuple[str, frozenset[str]]] = field(default_factory=list)
-    chance: random.Random = field(default_factory=lambda: random.Random(7))
 
     def run(self, configuration: Configuration, time_limit: float) -> RunResult:
         """Note what runs in which state, and answer."""
-        if self.interrupt_at is not None and len(self.ran) == self.interrupt_at:
-            raise KeyboardInterrupt
-        self.ran.append(configuration.name)
+        result = super().run(configuration, time_limit)
         self.states.append((configuration.group, frozenset(self.on)))
-        self.clock.advance(0.1)
-        for text, kind in self.errors.items():
-            if text in configuration.name:
-                return RunResult(None, 0.1, error=RunError(kind, f"it was told to end with {kind}"))
-        settings = configuration.settings
-        seconds = model_seconds(settings) * (1 + 0.002 * self.chance.random())
-        cpus = settings["cpus"]
-        assert isinstance(cpus, list)
-        answer = next((wrong for text, wrong in self.wrong.items() if text in configuration.name), "a" * 16)
-        if settings["runtime"] == "openblas":
-            answer = "b" * 16
-        size = settings["size"]
-        assert isinstance(size, int)
-        record = {
-            "schema": "tautochrone.runner/1",
+        return result
+
+    def right(self, settings: dict[str, Any]) -> str:
+        """OpenBLAS adds in an order of its own."""
+        return ("b" if settings["runtime"] == "openblas" else "a") * 16
+
+    def record(self, settings: dict[str, Any]) -> dict[str, Any]:
+        """A row of the runner."""
+        cpus, size = settings["cpus"], settings["size"]
+        return {
             "library": settings["library"],
             "library_version": "1.0",
-            "seconds": seconds,
+            "seconds": model_seconds(settings) * (1 + self.noise * self.chance.random()),
             "bytes_per_iteration": 4 * size * size,
             "width": len(cpus),
             "dropped": False,
             "workers": [{"cpu": cpu, "rows": size} for cpu in cpus],
-            "check": {"passed": True, "solution_fnv1a": answer},
         }
-        return RunResult(seconds, 0.1, record=record, counters_reason="no counters in a model")
 
 
 def model_seconds(settings: Mapping[str, Any]) -> float:
@@ -94,10 +73,7 @@ def model_seconds(settings: Mapping[str, Any]) -> float:
     return work / len(speeds) / min(speeds) + fork
 
 
-def laboratory(**changes: Any) -> Laboratory:
-    """A laboratory on a virtual clock; `changes` go to it where it has such a field, else to the executor."""
-    own = of_laboratory(changes)
-    return Laboratory(ModelExecutor(VirtualClock(), **changes), "loop", SCHEDULES, **own)
+laboratory = laboratories(ModelExecutor, "loop", SCHEDULES)
 
 
 def request(folder: Path, **changes: Any) -> LoopRequest:

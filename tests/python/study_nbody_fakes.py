@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import math
-import random
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from study_fakes import Laboratory, of_laboratory
-from tautochrone.clock import VirtualClock
-from tautochrone.configuration import Configuration
-from tautochrone.executor import RunError, RunResult
+from study_fakes import FakeExecutor, laboratories
 from tautochrone.studies.nbody.model import ALONE, Model, Scheme, from_record
-from tautochrone.studies.nbody.request import NbodyRequest
+from tautochrone.studies.nbody.study import NbodyRequest
 
 MEMBER = ("auto", "serial", "i", "j", "grid")
 OPENMP = ("loops-i", "loops-j", "region-i", "region-j")
@@ -33,7 +29,7 @@ FORKS = 3  # of an ordinary parallel loop, a latency each
 
 
 def model_record(latency: float, members: int = 2) -> dict[str, Any]:
-    """The field ``model`` of a runner's row: 1 ns a pair, a gather that is dearer a word than a reduction."""
+    """The field ``model`` of a runner's row: 1 ns a pair, a gather costs more a word than a reduction."""
     return {
         "members": members,
         "pair_seconds": 1e-9,
@@ -56,46 +52,21 @@ def model_of(library: str, particles: int) -> Model:
 
 
 @dataclass
-class BlockExecutor:
-    """Rows of blocks from the model, with noise of the run and of each class.
+class BlockExecutor(FakeExecutor):
+    """Rows of blocks from the model. ``noise``: the standard deviation of a class' logarithm."""
 
-    ``interrupt_at``: Ctrl-C instead of that run. ``errors``: text in a name → error kind. ``bits``: text in a
-    name → the hash that its runs end with.
-    """
+    answer: ClassVar[str] = "state_fnv1a"
+    launch_seconds: ClassVar[float] = 0.5
+    noise: float = 0.01
 
-    clock: VirtualClock
-    interrupt_at: int | None = None
-    errors: Mapping[str, str] = field(default_factory=dict)
-    bits: Mapping[str, str] = field(default_factory=dict)
-    noise: float = 0.01  # standard deviation of a class' logarithm
-    others: float = 0.0  # share of the CPU time that other programs take, of two CPUs
-    ran: list[str] = field(default_factory=list)
-    commands: list[Sequence[str]] = field(default_factory=list)
-    on: set[str] = field(default_factory=set)
-    chance: random.Random = field(default_factory=lambda: random.Random(5))
-
-    def run(self, configuration: Configuration, time_limit: float) -> RunResult:
-        """Answer as a runner does."""
-        if self.interrupt_at is not None and len(self.ran) == self.interrupt_at:
-            raise KeyboardInterrupt
-        self.ran.append(configuration.name)
-        self.commands.append(list(configuration.command))
-        self.clock.advance(0.5)
-        for text, kind in self.errors.items():
-            if text in configuration.name:
-                return RunResult(None, 0.5, error=RunError(kind, f"it was told to end with {kind}"))
-        record = self._record(configuration)
-        return RunResult(record["seconds"], 0.5, record=record, others_cpu_seconds=1.0 * self.others)
-
-    def _record(self, configuration: Configuration) -> dict[str, Any]:
-        settings: Mapping[str, Any] = configuration.settings
+    def record(self, settings: dict[str, Any]) -> dict[str, Any]:
+        """A row of the runner."""
         classes = [self._class(settings, low) for low in _lows(int(settings["particles"]))]
-        total = sum(one["total_seconds"] for one in classes)
-        blocks = sum(one["blocks"] for one in classes)
+        total = sum(blocks_of["total_seconds"] for blocks_of in classes)
+        blocks = sum(blocks_of["blocks"] for blocks_of in classes)
         library = settings["library"]
         predicts = library not in ("libgomp", "libomp")
         return {
-            "schema": "tautochrone.runner/1",
             "runtime": settings["runtime"],
             "library": library,
             "library_version": "4.0",
@@ -106,20 +77,14 @@ class BlockExecutor:
             "classes": classes,
             "model": model_record(LATENCY.get(library, 2e-7), settings["threads"]) if predicts else None,
             "workers": [{"thread": rank, "cpu": rank} for rank in range(settings["threads"])],
-            "check": {
-                "passed": True,
-                "energy_error": 3e-9 if settings["order"] == 4 else 4e-10,
-                "state_fnv1a": self._bits(configuration),
-            },
+            "check": {"passed": True, "energy_error": 3e-9 if settings["order"] == 4 else 4e-10},
         }
 
-    def _bits(self, configuration: Configuration) -> str:
-        for text, bits in self.bits.items():
-            if text in configuration.name:
-                return bits
-        scheme = str(configuration.settings["schedule"])
+    def right(self, settings: dict[str, Any]) -> str:
+        """Ways to share that add in other orders end with other bits."""
+        scheme = settings["schedule"]
         kind = "b" if scheme.endswith("j") else "c" if scheme in ("auto", "grid") else "a"
-        return kind * 15 + str(configuration.settings["order"])
+        return kind * 15 + str(settings["order"])
 
     def _class(self, settings: Mapping[str, Any], low: int) -> dict[str, Any]:
         seconds, shared = _seconds(settings, 1.4 * low)
@@ -157,10 +122,7 @@ def _seconds(settings: Mapping[str, Any], active: float) -> tuple[float, float]:
     return seconds, (LATENCY[library] + extra) / seconds
 
 
-def laboratory(**changes: Any) -> Laboratory:
-    """A laboratory on a virtual clock; `changes` go to it where it has such a field, else to the executor."""
-    own = {"absent": ("intelmpi",)} | of_laboratory(changes)
-    return Laboratory(BlockExecutor(VirtualClock(), **changes), "nbody", SCHEDULES, **own)
+laboratory = laboratories(BlockExecutor, "nbody", SCHEDULES, absent=("intelmpi",))
 
 
 def request(folder: Path, **changes: Any) -> NbodyRequest:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from study_fakes import Laboratory, of_laboratory
-from tautochrone.clock import VirtualClock
-from tautochrone.configuration import Configuration
-from tautochrone.executor import RunError, RunResult
-from tautochrone.studies.power.request import PowerRequest
+from study_fakes import FakeExecutor, laboratories
+from tautochrone.studies.power.study import PowerRequest
 
 SCHEDULES: Mapping[str, tuple[str, ...]] = {
     "encryption": ("serial", "blocks", "files"),
@@ -29,69 +25,36 @@ IDLE_WATTS, BUSY_WATTS = 5.0, 10.0  # of the machine, and of each busy CPU besid
 
 
 @dataclass
-class ModelExecutor:
-    """Answers like the runners. ``errors``: text in a name → error kind; ``wrong``: → its answer.
+class ModelExecutor(FakeExecutor):
+    """Answers like the runners.
 
     ``pinning``: a set-up's time by that with no affinity. ``joules``: a meter is there. ``stretch``: how much
-    longer the dear function takes in a thread that may move. ``awake_watts``: what the machine draws
-    beside the busy CPUs while any is busy. ``noise``: the part of the time by which runs differ.
-    ``others``: the share of the CPU time that other programs take.
+    longer the expensive function takes in a thread that may move. ``awake_watts``: what the machine draws
+    beside the busy CPUs while any is busy.
     """
 
-    clock: VirtualClock
-    errors: Mapping[str, str] = field(default_factory=dict)
-    wrong: Mapping[str, str] = field(default_factory=dict)
     pinning: Mapping[str, float] = field(default_factory=dict)
-    interrupt_at: int | None = None
     joules: bool = False
     stretch: float = 1.0
     awake_watts: float = 0.0
-    noise: float = 0.002
-    others: float = 0.0
-    probes: int = 0
-    ran: list[str] = field(default_factory=list)
-    commands: list[list[str]] = field(default_factory=list)
-    on: set[str] = field(default_factory=set)
-    chance: random.Random = field(default_factory=lambda: random.Random(7))
 
-    def run(self, configuration: Configuration, time_limit: float) -> RunResult:
-        """Answer."""
-        settings = configuration.settings
-        if settings.get("probe"):
-            self.probes += 1
-            functions = {"collide_seconds": COLLIDE_SECONDS, "draw_seconds": DRAW_SECONDS}
-            probed = {"seconds": JOB_SECONDS.get(str(settings["job"]), sum(functions.values())), **functions}
-            energy = {"status": "measured", "joules": 1.0} if self.joules else METERLESS
-            return RunResult(probed["seconds"], 0.1, record=probed, energy=energy)
-        if self.interrupt_at is not None and len(self.ran) == self.interrupt_at:
-            raise KeyboardInterrupt
-        self.ran.append(configuration.name)
-        self.commands.append(list(configuration.command))
-        self.clock.advance(0.1)
-        for text, kind in self.errors.items():
-            if text in configuration.name:
-                return RunResult(None, 0.1, error=RunError(kind, f"it was told to end with {kind}"))
-        record = self._record(settings)
-        answer = next((wrong for text, wrong in self.wrong.items() if text in configuration.name), "a" * 16)
-        record["check"] = {"passed": True, "answer": answer}
+    def probed(self, settings: dict[str, Any]) -> dict[str, Any]:
+        """Of one thread."""
+        functions = {"collide_seconds": COLLIDE_SECONDS, "draw_seconds": DRAW_SECONDS}
+        return {"seconds": JOB_SECONDS.get(settings["job"], sum(functions.values())), **functions}
+
+    def beside(self, record: dict[str, Any]) -> dict[str, Any]:
+        """Migrations, CPU time and energy."""
         energy = dict(METERLESS)
         if self.joules:
-            busy = sum(one["busy_seconds"] for one in record.get("workers", ())) or record["seconds"]
+            busy = sum(worker["busy_seconds"] for worker in record.get("workers", ())) or record["seconds"]
             watts = IDLE_WATTS + self.awake_watts + BUSY_WATTS * busy / record["seconds"]
             energy = {"status": "measured", "joules": watts, "reason": None, "mean_watts": watts}
             energy |= {"idle_watts": IDLE_WATTS, "idle_spread_watts": 0.1, "seconds": 1.0}
-        return RunResult(
-            record["seconds"],
-            0.1,
-            record=record,
-            migrations=3,
-            user_seconds=0.1,
-            system_seconds=0.0,
-            others_cpu_seconds=0.2 * self.others,
-            energy=energy,
-        )
+        return {"migrations": 3, "user_seconds": 0.1, "system_seconds": 0.0, "energy": energy}
 
-    def _record(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+    def record(self, settings: dict[str, Any]) -> dict[str, Any]:
+        """A row of the runner."""
         noisy = 1 + self.noise * self.chance.random()
         if settings["job"] == "together":
             seconds = TOGETHER_SECONDS * self.pinning.get(settings["runtime"], 1.0) * noisy
@@ -138,10 +101,7 @@ def _shared(busy: list[tuple[str, float]], seconds: float, cpus: int) -> dict[st
     }
 
 
-def laboratory(**changes: Any) -> Laboratory:
-    """A laboratory on a virtual clock; `changes` go to it where it has such a field, else to the executor."""
-    own = of_laboratory(changes)
-    return Laboratory(ModelExecutor(VirtualClock(), **changes), "power", SCHEDULES, **own)
+laboratory = laboratories(ModelExecutor, "power", SCHEDULES)
 
 
 def request(folder: Path, **changes: Any) -> PowerRequest:

@@ -10,19 +10,11 @@ from typing import Any
 import pytest
 
 import study_fakes
-from tautochrone import cli
-from tautochrone.against import matching
+from tautochrone.cli import main
 from tautochrone.errors import TautoError
-from tautochrone.row import STORE_SCHEMA
-from tautochrone.simulator import engine
-from tautochrone.simulator.machines import Machine
-from tautochrone.simulator.measured_machine import (
-    measured_machine,
-    placement_of,
-    typical_record,
-    with_slow_cores,
-)
-from tautochrone.simulator.reading import (
+from tautochrone.results.row import STORE_SCHEMA
+from tautochrone.simulator import engine, machines
+from tautochrone.simulator.caches import (
     Core,
     Level,
     Reads,
@@ -32,7 +24,14 @@ from tautochrone.simulator.reading import (
     share,
     shared_level,
 )
-from tautochrone.simulator.resolving import resolved
+from tautochrone.simulator.machines import Machine, machine_of
+from tautochrone.simulator.measured_machine import (
+    measured_machine,
+    placement_of,
+    typical_record,
+    with_slow_cores,
+)
+from tautochrone.studies import against_matching
 from test_simulator import needs_simulator
 
 L2, LAST_LEVEL = 2 * 2**20, 64 * 2**20
@@ -152,34 +151,39 @@ def test_paused_reads_and_single_rows_of_each_level_are_exported() -> None:
         one | {"bytes": 4 * L2, "bytes_per_second": 2e10},
         one | {"rows_at_once": 64, "bytes": LAST_LEVEL // 2, "pause_seconds": 1e-3, "bytes_per_second": 2e10},
     ]
-    (kind,) = measured_machine(found)["kind"]
+    machine = measured_machine(found)
+    (kind,) = machine.written["kind"]
     assert kind["single_row_last_level_bytes_per_second"] == 2e10
     assert kind["single_row_memory_bytes_per_second"] == 7e9
     assert (kind["pause_set_bytes"], kind["pause_seconds"]) == (LAST_LEVEL // 2, [1e-3])
-    assert kind["read_bytes_per_second"] == measured_machine(record())["kind"][0]["read_bytes_per_second"]
-    out = resolved(measured_machine(found))
-    assert out["foreign_bytes_per_second"] > 0
-    assert out["kinds"][0]["single_row_memory_bytes_per_second"] == 7e9
-    assert resolved(measured_machine(record()))["foreign_bytes_per_second"] == 0
+    assert (
+        kind["read_bytes_per_second"]
+        == measured_machine(record()).written["kind"][0]["read_bytes_per_second"]
+    )
+    assert machine.memory.foreign_bytes_per_second > 0
+    assert machine.kind[0].single_row_memory_bytes_per_second == 7e9
+    assert measured_machine(record()).memory.foreign_bytes_per_second == 0
     # What a person says of the machine counts, an idle host too; half of what a probe writes says nothing.
-    machine = measured_machine(found)
-    machine["memory"]["foreign_bytes_per_second"] = 0.0
-    assert resolved(machine)["foreign_bytes_per_second"] == 0
-    machine = measured_machine(found)
-    del machine["kind"][0]["pause_seconds"], machine["kind"][0]["pause_read_bytes_per_second"]
-    assert resolved(machine)["foreign_bytes_per_second"] == 0
+    said = machines.change(machine, ["memory.foreign_bytes_per_second=0.0"])
+    assert said.memory.foreign_bytes_per_second == 0
+    half = {
+        key: value
+        for key, value in kind.items()
+        if key not in ("pause_seconds", "pause_read_bytes_per_second")
+    }
+    assert machine_of({**machine.written, "kind": [half]}).memory.foreign_bytes_per_second == 0
 
 
 def test_machine_of_a_record_has_what_was_measured() -> None:
-    machine = resolved(measured_machine(record()))
-    (kind,) = machine["kinds"]
-    assert 1 / kind["stream_cycles_per_byte"] == pytest.approx(FROM_L2 / kind["turbo_hertz"][0])
-    assert kind["core_last_level_bytes_per_second"] == pytest.approx(FROM_LAST_LEVEL)
-    assert kind["core_memory_bytes_per_second"] == pytest.approx(FROM_MEMORY, rel=0.05)
-    assert kind["hash_cycles_per_byte"] == pytest.approx(kind["turbo_hertz"][0] / 8e8)
-    assert machine["last_level_bytes_per_second"] == pytest.approx(2 * FROM_LAST_LEVEL)
-    assert machine["memory_bytes_per_second"] == pytest.approx(2 * FROM_MEMORY, rel=0.02)
-    assert machine["dequeue_libomp_seconds"] == 7e-7
+    machine = measured_machine(record())
+    (kind,) = machine.kind
+    assert 1 / kind.stream_cycles_per_byte == pytest.approx(FROM_L2 / kind.turbo_hertz[0])
+    assert kind.core_last_level_bytes_per_second == pytest.approx(FROM_LAST_LEVEL)
+    assert kind.core_memory_bytes_per_second == pytest.approx(FROM_MEMORY, rel=0.05)
+    assert kind.hash_cycles_per_byte == pytest.approx(kind.turbo_hertz[0] / 8e8)
+    assert machine.memory.last_level_bytes_per_second == pytest.approx(2 * FROM_LAST_LEVEL)
+    assert machine.memory.memory_bytes_per_second == pytest.approx(2 * FROM_MEMORY, rel=0.02)
+    assert machine.costs.dequeue_libomp_seconds == 7e-7
 
 
 def test_record_without_measurements_is_refused_with_a_remedy() -> None:
@@ -190,14 +194,14 @@ def test_record_without_measurements_is_refused_with_a_remedy() -> None:
 def test_slowed_cpu_becomes_a_kind_of_its_own() -> None:
     machine = measured_machine(record())
     slow = with_slow_cores(machine, {"1": 4.0})
-    assert [(kind["kind"], kind["cores"], kind["cpus"]) for kind in slow["kind"]] == [
-        ("core", 1, [0]),
-        ("slow", 1, [1]),
+    assert [(kind.kind, kind.cores, kind.cpus) for kind in slow.kind] == [
+        ("core", 1, (0,)),
+        ("slow", 1, (1,)),
     ]
-    assert slow["kind"][1]["stolen_share"] == 0.75
+    assert slow.kind[1].stolen_share == 0.75
     turned = with_slow_cores(machine, {"1": 8.0}, {"1": 1e-4})
-    assert [one["kind"][1]["stolen_turn_seconds"] for one in (slow, turned)] == [5e-5, 1e-4]
-    assert len(machine["kind"]) == 1
+    assert [changed.kind[1].stolen_turn_seconds for changed in (slow, turned)] == [5e-5, 1e-4]
+    assert len(machine.kind) == 1
     assert placement_of(slow, [0, 1]) == "cores"
     assert placement_of(slow, [1]) == "slow:1"
     assert placement_of(machine, [1]) == "core:1"
@@ -229,9 +233,9 @@ def prediction(
     simulated: float,
     cell: str = "2000",
     halves: tuple[float, float] | None = None,
-) -> matching.Predicted:
+) -> against_matching.Predicted:
     """One configuration in a cell."""
-    return matching.Predicted(
+    return against_matching.Predicted(
         cell=cell,
         x=2000,
         emulated={},
@@ -247,10 +251,10 @@ def prediction(
 
 def test_errors_and_whether_the_best_was_named() -> None:
     good = [prediction("a", 1.0, 1.1), prediction("b", 1.04, 1.05), prediction("c", 2.0, 1.9)]
-    assert matching.names_the_best(good)  # b is named, within 5 % of a
+    assert against_matching.names_the_best(good)  # b is named, within 5 % of a
     bad = [prediction("a", 1.0, 1.1, "4000"), prediction("b", 1.06, 1.05, "4000")]
-    assert not matching.names_the_best(bad)
-    found = matching.summary("loop", "test", [*good, *bad], {"qt ordered": 2})
+    assert not against_matching.names_the_best(bad)
+    found = against_matching.summary("loop", "test", [*good, *bad], {"qt ordered": 2})
     assert (found.near_best, found.cells) == (1, 2)
     assert found.together.median == pytest.approx(0.05)
     assert found.together.bias == pytest.approx(0.05 / 5.3, rel=0.5)
@@ -262,12 +266,12 @@ def test_a_study_is_held_against_itself_as_a_prediction_is_held_against_it() -> 
     # The odd rounds say a, the even ones b: who measures again finds something 20 % slower best.
     torn = [prediction("a", 1.1, 1.0, "2000", (1.0, 1.3)), prediction("b", 1.1, 1.0, "2000", (1.2, 1.2))]
     alone = [prediction("a", 1.0, 1.0, "4000")]
-    found = matching.summary("loop", "test", [*steady, *torn, *alone], {}).repeated
+    found = against_matching.summary("loop", "test", [*steady, *torn, *alone], {}).repeated
     assert found is not None
     assert (found.count, found.cells, found.near_best) == (4, 2, 1)
     assert found.median == pytest.approx(0.01)
     assert found.p90 == pytest.approx(0.216)
-    assert matching.summary("loop", "test", alone, {}).repeated is None
+    assert against_matching.summary("loop", "test", alone, {}).repeated is None
 
 
 WAYS: tuple[tuple[str, str, str, int | None], ...] = (
@@ -291,7 +295,7 @@ def loop_rows(machine: Machine, off: float) -> Iterable[dict[str, Any]]:
                 config = {"runtime": runtime, "library": library, "schedule": schedule, "chunk": chunk}
                 config |= {"placement": "all", "cpus": cpus, "cores": {}, "threads": len(cpus)}
                 config |= {"emulated": emulated, "size": size, "wait": "default"}
-                request = matching.loop_request(config, there)
+                request = against_matching.loop_request(config, there)
                 assert request is not None
                 seconds = engine.simulate(there, [request])[0]["seconds"] / off
                 name = f"{library} {schedule} {size} {emulated}"
@@ -301,6 +305,7 @@ def loop_rows(machine: Machine, off: float) -> Iterable[dict[str, Any]]:
                         "source": "measured",
                         "error": None,
                         "run": f"{name} {number}",
+                        "study": "loop",
                         "schema": "tautochrone.row/1",
                     }
 
@@ -313,12 +318,13 @@ def stored(folder: Path, rows: Iterable[Mapping[str, Any]], study: str = "loop")
     return folder
 
 
+@pytest.mark.timed
 @needs_simulator
 def test_study_is_held_against_the_simulation_of_its_own_machine(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = stored(tmp_path, loop_rows(measured_machine(record()), off=1.25))
-    assert cli.main(["simulate", "loop", "--against", str(folder), "--json"]) == 0
+    assert main.main(["simulate", "loop", "--against", str(folder), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     # Two states, two sizes from 1000 on, seven ways; each off by a quarter.
     assert found["together"]["count"] == 28
@@ -326,7 +332,7 @@ def test_study_is_held_against_the_simulation_of_its_own_machine(
     assert found["together"]["bias"] == pytest.approx(0.25)
     assert (found["near_best"], found["cells"]) == (4, 4)
     assert found["left_out"] == {}
-    assert cli.main(["simulate", "loop", "--against", str(folder)]) == 0
+    assert main.main(["simulate", "loop", "--against", str(folder)]) == 0
     shown = capsys.readouterr().out
     assert "median error 25 %, 90th percentile 25 %" in shown
     assert "in 4 of 4 cells" in shown
@@ -348,12 +354,13 @@ def test_what_cannot_be_compared_exits_2_in_one_line(
         ["simulate", "loop", "--against", str(folder), "--machine", "i9-14900k"],
         ["simulate", "loop"],
     ):
-        assert cli.main(words) == 2
+        assert main.main(words) == 2
         said = capsys.readouterr().err.strip()
         assert said.startswith("tauto: error: ")
         assert "\n" not in said
 
 
+@pytest.mark.timed
 @needs_simulator
 def test_short_tasks_are_compared_as_well(tmp_path: Path) -> None:
     def config(runtime: str, schedule: str, threads: int) -> dict[str, Any]:
@@ -363,12 +370,12 @@ def test_short_tasks_are_compared_as_well(tmp_path: Path) -> None:
         }
 
     machine = with_slow_cores(measured_machine(record()), {"1": 2.0})
-    alone = matching.mapreduce_request(config("serial", "serial", 1), machine)
+    alone = against_matching.mapreduce_request(config("serial", "serial", 1), machine)
     assert alone is not None
-    both = matching.mapreduce_request(config("openmp", "static", 2), machine)
+    both = against_matching.mapreduce_request(config("openmp", "static", 2), machine)
     assert both is not None
     one, static = (row["seconds"] for row in engine.simulate(machine, [alone, both]))
     assert one == pytest.approx(50 * 8000 / 8e8, rel=0.02)
     assert static == pytest.approx(one, rel=0.05)  # half of the tasks on a core that is half as fast
-    assert matching.mapreduce_request(config("qt", "ordered", 2), machine) is None
-    assert matching.mapreduce_request(config("qt", "unordered", 3), machine) is None
+    assert against_matching.mapreduce_request(config("qt", "ordered", 2), machine) is None
+    assert against_matching.mapreduce_request(config("qt", "unordered", 3), machine) is None

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from study_nbody_fakes import laboratory, request
-from tautochrone import cli
-from tautochrone.claims.measured import beside, measured_claims, measured_here
-from tautochrone.claims.verdict import Verdict
+from tautochrone.cli import main
 from tautochrone.errors import TautoError
-from tautochrone.studies.nbody.study import run_study
+from tautochrone.studies.claims import Verdict
+from tautochrone.studies.claims_measured import beside, measured_claims, measured_here
+from tautochrone.studies.nbody.study import Nbody
 
 
 def simulated(id: str, holds: bool | None) -> Verdict:
@@ -31,7 +31,7 @@ def simulated(id: str, holds: bool | None) -> Verdict:
 @pytest.fixture
 def study(tmp_path: Path) -> Path:
     folder = tmp_path / "nbody"
-    run_study(request(folder, particles=(256,)), laboratory().services)
+    Nbody.measure(request(folder, particles=(256,)), laboratory().services)
     return folder
 
 
@@ -70,5 +70,5 @@ def test_the_usual_folders_are_read_and_one_that_cannot_be_is_said(
 def test_a_folder_that_is_named_must_hold_a_study(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(TautoError, match="no results can be read"):
         measured_claims([tmp_path])
-    assert cli.main(["claims", "--only", "N2", "--measured", str(tmp_path)]) == 2
+    assert main.main(["claims", "--only", "N2", "--measured", str(tmp_path)]) == 2
     assert capsys.readouterr().err.count("\n") == 1

@@ -8,16 +8,9 @@ from collections.abc import Callable
 
 import pytest
 
-from tautochrone.studies.collective.curves import Curve
-from tautochrone.studies.collective.findings import (
-    dearer_than,
-    fitted_segments,
-    gaps,
-    larger_is_cheaper,
-    steps,
-)
-from tautochrone.studies.collective.lengths import Gap, base_lengths, refined
-from tautochrone.studies.collective.segments import Line, fit, segmented
+from tautochrone.studies.collective.configurations import Gap, base_lengths, refined
+from tautochrone.studies.collective.curves import Curve, Line, fit, segmented
+from tautochrone.studies.collective.gaps import costlier_than, fitted_segments, gaps, larger_is_cheaper, steps
 
 WORDS = base_lengths()
 CURVES = 100  # of a simulation: enough to tell 1 % from 10 %
@@ -88,11 +81,11 @@ def test_a_bend_is_two_segments_and_no_step() -> None:
 
 
 @pytest.mark.parametrize(("noise", "launches"), [(0.01, 8), (0.03, 12), (0.08, 12), (0.08, 20)])
-def test_a_curve_without_steps_is_hardly_ever_said_to_have_one(noise: float, launches: int) -> None:
+def test_false_steps_are_rare(noise: float, launches: int) -> None:
     chance = random.Random(f"{noise} {launches}")
     curves = [noisy(straight, noise, launches, chance) for _ in range(CURVES)]
     assert sum(bool(steps(curve)) for curve in curves) <= 0.03 * CURVES
-    assert sum(bool(larger_is_cheaper(curve)) for curve in curves) <= 0.03 * CURVES
+    assert sum(bool(tuple(larger_is_cheaper(curve))) for curve in curves) <= 0.03 * CURVES
 
 
 @pytest.mark.parametrize(("factor", "noise"), [(1.3, 0.02), (1.7, 0.05), (0.75, 0.02)])
@@ -106,27 +99,27 @@ def test_a_step_is_found_in_noise_at_its_place_and_of_its_size(factor: float, no
     assert found >= 24
 
 
-def test_equal_curves_hardly_ever_break_a_guideline() -> None:
+def test_equal_curves_rarely_break_a_guideline() -> None:
     chance = random.Random(3)
     broken = 0
     for _ in range(CURVES):
         one, other = (noisy(straight, 0.04, 12, chance) for _ in range(2))
-        broken += bool(dearer_than(one, other, "dearer than itself"))
+        broken += bool(tuple(costlier_than(one, other, "dearer than itself")))
     assert broken <= 0.03 * CURVES
 
 
-def test_a_peak_and_a_dearer_operation_are_found_with_their_size() -> None:
+def test_a_peak_and_a_costlier_operation_are_found_with_their_size() -> None:
     def peaked(words: int) -> float:
         return straight(words) * (2.5 if 1000 <= words < 1100 else 1.0)
 
     chance = random.Random(4)
     curve, plain = noisy(peaked, 0.02, 12, chance), noisy(straight, 0.02, 12, chance)
-    peaks = larger_is_cheaper(curve)
+    peaks = tuple(larger_is_cheaper(curve))
     assert {one.words for one in peaks} == {1023, 1024, 1025}
     assert all(one.other_words > one.words and one.factor > 1.5 for one in peaks)
-    dearer = dearer_than(curve, plain, "dearer than reduce and broadcast")
-    assert {one.words for one in dearer} == {1023, 1024, 1025}
-    assert dearer[0].factor == pytest.approx(2.5, rel=0.05)
+    costlier = tuple(costlier_than(curve, plain, "dearer than reduce and broadcast"))
+    assert {one.words for one in costlier} == {1023, 1024, 1025}
+    assert costlier[0].factor == pytest.approx(2.5, rel=0.05)
 
 
 def test_segments_tell_latency_and_bandwidth_with_intervals() -> None:
@@ -166,5 +159,5 @@ def test_lengths_are_powers_and_the_neighbours_of_switches() -> None:
     assert set(base_lengths(quick=True)) < set(WORDS)
 
 
-def test_line_says_what_it_takes() -> None:
+def test_line_predicts_seconds() -> None:
     assert Line(1e-6, 1e-9).at(1000) == pytest.approx(2e-6)

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import subprocess
-import time
-from pathlib import Path
 
 import pytest
 
-from runner_processes import CPUS, Runners, children_of, cpu_list, needs_runners, two_cpus
+from processes import cpu_seconds, family_of, is_running, wait_until
+from runner_processes import CPUS, FAMILIES, cpu_list, needs_runners, ranks_of, two_cpus
 
-pytestmark = needs_runners
+pytestmark = [needs_runners, pytest.mark.timed, pytest.mark.machine]
 
-RUNNERS = Runners("collective", always_built=("threads",))
+RUNNERS = FAMILIES["collective"]
 MPI = ["openmpi", "mpich"]
 ALL = [("threads", "member"), *((mpi, engine) for mpi in MPI for engine in ("native", "member"))]
 OPERATIONS = [
@@ -76,42 +73,6 @@ def test_more_ranks_than_cpus_share_them(runtime: str, engine: str) -> None:
     }
 
 
-@pytest.mark.parametrize("runtime", ["threads", *MPI])
-def test_describe_tells_library_and_engines(runtime: str) -> None:
-    done = RUNNERS.start(runtime, "--describe")
-    assert (done.code, done.err) == (0, "")
-    assert done.row["runtime"] == runtime
-    assert done.row["library"] == ("tautochrone" if runtime == "threads" else runtime)
-    assert done.row["version"]
-    assert done.row["schedules"] == (["member"] if runtime == "threads" else ["native", "member"])
-
-
-@pytest.mark.parametrize("runtime", ["threads", *MPI])
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--lengths", "0"], "'0' is not a number of 8-byte words from 1 to 67108864"),
-        (["--lengths", "1,,2"], "--lengths '1,,2' has an empty item"),
-        (["--lengths", "many"], "'many' is not a number of 8-byte words"),
-        (["--operations", "all_sum"], "there is no operation 'all_sum'; there are barrier, broadcast"),
-        (["--engine", "magic"], "has no schedule 'magic'"),
-        (["--sweeps", "0"], "--sweeps is 0; it must be 1 or more"),
-        (["--cpus", "8000"], "CPU 8000 does not exist or is not allowed"),
-        (["--threads", "0"], "--threads is 0"),
-        (["--min-seconds", "0"], "--min-seconds must be a number above 0"),
-        (["--colour", "red"], "--colour"),
-    ],
-)
-def test_bad_input_is_refused_before_anything_is_launched(
-    runtime: str, arguments: list[str], message: str
-) -> None:
-    done = RUNNERS.start(runtime, *arguments)
-    assert (done.code, done.out) == (2, "")
-    assert done.err.startswith(f"tauto-collective-{runtime}: error: ")
-    assert message in done.err
-    assert done.err.count("\n") == 1
-
-
 @pytest.mark.parametrize("mpi", MPI)
 def test_fold_over_messages_has_no_pairs(mpi: str) -> None:
     done = RUNNERS.start(mpi, "--engine", "member", "--operations", "reduce_broadcast")
@@ -130,36 +91,28 @@ def test_missing_launcher_is_named_with_a_remedy(mpi: str) -> None:
 @two_cpus
 @pytest.mark.parametrize("mpi", MPI)
 def test_killed_launcher_leaves_no_rank_behind(mpi: str) -> None:
-    command = [RUNNERS.path(mpi), "--lengths", "65536", "--min-seconds", "60", "--sweeps", "1000"]
-    process = subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    runner = RUNNERS.path(mpi)
+    words = ["--threads", "2", "--lengths", "65536", "--min-seconds", "60", "--sweeps", "1000"]
+    process = subprocess.Popen([runner, *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def both_work() -> bool:
+        ranks = ranks_of(process, runner)
+        # More CPU time than starting MPI takes.
+        return len(ranks) == 2 and all(cpu_seconds(rank) > 0.5 for rank in ranks)
+
     try:
-        deadline = time.monotonic() + 20
-        while len(children_of(process.pid)) < 2:
-            assert time.monotonic() < deadline, "no rank was started"
-            time.sleep(0.05)
-        time.sleep(1.0)  # until they have started MPI: there is nothing outside to see it by
-        ranks = children_of(process.pid)
-        process.send_signal(signal.SIGKILL)
+        wait_until(both_work, "two ranks at work")
+        family = family_of(process.pid)
+        process.kill()
         process.wait()
-        deadline = time.monotonic() + 10
-        while any(alive(rank) for rank in ranks):
-            assert time.monotonic() < deadline, "ranks go on without their launcher"
-            time.sleep(0.05)
+        wait_until(lambda: not any(map(is_running, family)), "the end of ranks without their launcher")
     finally:
         process.kill()
         process.wait()
 
 
-def alive(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state != "Z" and os.path.exists(f"/proc/{pid}")  # noqa: PTH110
-
-
 @two_cpus
-def test_order_is_that_of_the_seed() -> None:
+def test_seed_decides_the_order() -> None:
     words = ("--lengths", "1,8,64", "--seed", 5, "--min-seconds", 0.001)
     assert RUNNERS.start("threads", *words).row["seed"] == 5
     assert json.loads(RUNNERS.start("threads", "--lengths", "1", "--max-iterations", 3).out)["seed"] >= 0

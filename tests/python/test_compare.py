@@ -12,12 +12,13 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from measuring import MACHINE, row
-from tautochrone.cli_study import show_policies
-from tautochrone.compare import compare_results, run_compare_command
+from measuring import MACHINE, changed, row
 from tautochrone.errors import TautoError
-from tautochrone.row import Row
-from tautochrone.store import Store
+from tautochrone.results.compare import CompareRequest, compare_results
+from tautochrone.results.row import Row
+from tautochrone.results.store import Store
+from tautochrone.studies.services import Services
+from tautochrone.studies.study import compare_policies
 
 
 def stored(folder: Path, rows: list[Row], machine: str = str(MACHINE["machine"])) -> str:
@@ -25,7 +26,7 @@ def stored(folder: Path, rows: list[Row], machine: str = str(MACHINE["machine"])
         folder, "loop", "plan", {**MACHINE, "machine": machine, "name": f"box {machine}"}
     ) as store:
         for one in rows:
-            store.append({**one, "machine": machine})
+            store.append(changed(one, machine=machine))
     return str(folder)
 
 
@@ -51,7 +52,7 @@ def times(
 def said(a: str, b: str, *, as_json: bool = False, across_machines: bool = False) -> str:
     output = StringIO()
     console = Console(file=output, width=200)
-    assert run_compare_command(a, b, as_json, across_machines, console) == 0
+    assert CompareRequest(a, b, as_json, across_machines).run(console) == 0
     return output.getvalue()
 
 
@@ -80,7 +81,7 @@ def test_two_configurations_of_one_store_are_compared_by_round(one_store: str) -
 
 def test_drift_that_both_share_cancels_in_pairs(tmp_path: Path) -> None:
     rows = [
-        {**one, "seconds": one["seconds"] * (1 + one["round"])}
+        changed(one, seconds=one.seconds * (1 + one.round))
         for runtime, seconds in (("a", 1.0), ("b", 1.01))
         for one in times(runtime, seconds, noise=0.0)
     ]
@@ -148,7 +149,7 @@ def test_too_few_rounds_are_not_measured_and_the_reason_is_given(tmp_path: Path)
 
 def test_a_side_that_failed_is_not_measured_and_its_words_are_given(tmp_path: Path) -> None:
     failed = [
-        {**one, "seconds": None, "error": {"kind": "failed", "message": "no memory"}}
+        changed(one, seconds=None, error={"kind": "failed", "message": "no memory"})
         for one in times("openmp", 1.0)
     ]
     a, b = stored(tmp_path / "a", times("openmp", 1.0)), stored(tmp_path / "b", failed)
@@ -228,7 +229,7 @@ def test_many_verdicts_come_with_a_warning(tmp_path: Path) -> None:
 def test_the_table_fits_a_narrow_terminal(one_store: str) -> None:
     output = StringIO()
     a, b = f"{one_store}@runtime=openmp", f"{one_store}@runtime=tautochrone"
-    run_compare_command(a, b, False, False, Console(file=output, width=80))
+    CompareRequest(a, b).run(Console(file=output, width=80))
     row_of_table = next(line for line in output.getvalue().splitlines() if "0.500" in line)
     assert re.search(r"0\.\d{3} … 0\.\d{3} +8 +0\.\d %", row_of_table)
 
@@ -249,7 +250,8 @@ def test_times_are_told_in_a_unit_that_reads_well(tmp_path: Path) -> None:
 def test_policies_are_each_held_against_the_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name, seconds in (("as-it-is", 2.0), ("governor-performance", 1.0), ("turbo-off", 3.0)):
         stored(tmp_path / name, times("serial", seconds))
-    show_policies([tmp_path / name for name in ("as-it-is", "governor-performance", "turbo-off")])
+    names = ("as-it-is", "governor-performance", "turbo-off")
+    compare_policies([tmp_path / name for name in names], Services())
     said_of = capsys.readouterr().err.split("Policy ")[1:]
     assert [one.split()[0] for one in said_of] == ["governor-performance", "turbo-off"]
     assert "faster" in said_of[0]

@@ -19,28 +19,32 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tautochrone import runners
-from tautochrone.emulate import (
+from processes import family_of, is_running, run_to_end, wait_until
+from tautochrone.errors import TautoError
+from tautochrone.machine import runners
+from tautochrone.machine.emulate import (
     LARGEST_FACTOR,
+    EmulateRequest,
     Emulation,
     available,
     emulated,
     parse_slow,
-    run_emulate_command,
     slow_text,
     wrap,
 )
-from tautochrone.errors import TautoError
 
+pytestmark = [pytest.mark.timed, pytest.mark.machine]
 SCHED_FIFO = 1
 CAP_SYS_NICE = 23
 PR_CAPBSET_DROP = 24
 CPU = max(os.sched_getaffinity(0))
-MOST_ROUNDS = 20  # of one speed each; a busy machine needs more of them
-# Pinned by itself, so that it stands for any program on that CPU; the median shrugs off a busy machine.
+ROUNDS = 5  # of one speed each
+# Pinned by itself, so that it stands for any program on that CPU. Above all of these and below the thief: no
+# other program takes part of what the thief leaves. The median shrugs off a host that takes the CPU away.
 PROBE = """
 import os, statistics, sys, time
 os.sched_setaffinity(0, {int(sys.argv[1])})
+os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
 rates = []
 for _ in range(5):
     blocks, began = 0, time.perf_counter()
@@ -72,23 +76,25 @@ def emulator() -> Path:
 def run(
     emulator: Path, *arguments: str, preexec_fn: Callable[[], None] | None = None, **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
+    return run_to_end(
         [str(emulator), *arguments],
-        capture_output=True,
-        text=True,
-        timeout=60,
         env={**os.environ, **environment},
         preexec_fn=preexec_fn,
-        check=False,
     )
 
 
+def may_be_above_others() -> None:
+    """The executable's file may have the right to SCHED_FIFO where the tests have not."""
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+    except PermissionError:
+        pytest.skip("only the executable has the right to SCHED_FIFO here")
+    os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+
+
 def speed(cpu: int) -> float:
-    finished = subprocess.run(
+    finished = run_to_end(
         [sys.executable, "-I", "-S", "-c", PROBE, str(cpu)],
-        capture_output=True,
-        text=True,
-        timeout=60,
         check=True,
     )
     return float(finished.stdout)
@@ -105,20 +111,6 @@ def thieves() -> set[tuple[int, int]]:
         if name.startswith("tauto-emulate") and int(fields.split()[38]) == SCHED_FIFO:
             found.add((int(path.parts[2]), int(path.parts[4])))
     return found
-
-
-def wait_until(condition: Callable[[], bool], what: str, limit_seconds: float = 20.0) -> None:
-    deadline = time.monotonic() + limit_seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"{what} did not come about within {limit_seconds} s"
-        time.sleep(0.02)
-
-
-def running(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
 
 
 # ---- what is asked ----
@@ -247,13 +239,9 @@ def test_wrap_puts_the_emulator_in_front_and_nothing_for_no_cpu(emulator: Path) 
 
 def test_command_keeps_its_input_output_affinity_status_and_learns_of_the_emulation(emulator: Path) -> None:
     program = "cat; echo $TAUTO_EMULATED; grep Cpus_allowed_list /proc/self/status; exit 5"
-    finished = subprocess.run(
+    finished = run_to_end(
         [str(emulator), "--slow", f"{CPU}:4", "--", "sh", "-c", program],
         input="typed\n",
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
     )
     own = next(
         line for line in Path("/proc/self/status").read_text().splitlines() if "Cpus_allowed_list" in line
@@ -267,7 +255,7 @@ def test_command_ended_by_a_signal_gives_128_and_the_signal(emulator: Path) -> N
 
 
 def test_lab_runs_a_command_and_gives_its_status(emulator: Path) -> None:
-    assert run_emulate_command(f"{CPU}:2", ["sh", "-c", "exit 7"]) == 7
+    assert EmulateRequest(slow=f"{CPU}:2", command=("sh", "-c", "exit 7")).run() == 7
 
 
 def test_slowing_a_slow_cpu_again_is_refused(emulator: Path) -> None:
@@ -283,6 +271,7 @@ def test_factor_that_cannot_be_met_names_what_was_reached(emulator: Path) -> Non
 
 
 def test_report_has_what_was_asked_calibrated_and_given(emulator: Path, tmp_path: Path) -> None:
+    may_be_above_others()
     report_path = tmp_path / "report.json"
     finished = run(
         emulator,
@@ -308,17 +297,19 @@ def test_report_has_what_was_asked_calibrated_and_given(emulator: Path, tmp_path
 
 
 def test_windows_are_slow_only_in_their_time(emulator: Path) -> None:
-    program = ["sleep", "1.2"]
+    program = ["sleep", "3"]
     finished = run(emulator, "--json", "--slow", f"{CPU}:4@0.3-0.6@0.8-0.9", "--", *program)
     assert finished.returncode == 0, finished.stderr
     report = json.loads(finished.stderr.splitlines()[-1])
     started = report["command_started_monotonic_seconds"]
     windows = report["slow"][0]["windows"]
     assert [window["on_seconds"] for window in windows] == [0.3, 0.8]
-    for window in windows:
-        # On a busy machine the switch may come late, and it says so; it never comes early.
-        assert 0.0 <= window["on_monotonic_seconds"] - started - window["on_seconds"] < 0.1
-        assert -0.001 <= window["off_monotonic_seconds"] - started - window["off_seconds"] < 0.1
+    on = [window["on_monotonic_seconds"] - started - window["on_seconds"] for window in windows]
+    off = [window["off_monotonic_seconds"] - started - window["off_seconds"] for window in windows]
+    # On a busy machine the switch may come late, and it says so; it never comes early.
+    assert min(on) >= 0.0
+    assert min(off) >= -0.001
+    assert max(on + off) < 1.5
 
 
 def test_emulator_keeps_off_the_slow_cpu_and_uses_no_time_while_it_waits(emulator: Path) -> None:
@@ -347,7 +338,7 @@ class Running:
         self.pid = 0
         self.parent = subprocess.Popen([*(under or []), *command], stdout=subprocess.PIPE, text=True)
         wait_until(self.at_work, "a thief beside the command")
-        self.descendants = self.family()
+        self.descendants = family_of(self.pid)
 
     def at_work(self) -> bool:
         """True once the emulator (not its calibration, a process of its own) has thieves and a command."""
@@ -361,22 +352,9 @@ class Running:
     def new_thieves(self) -> set[tuple[int, int]]:
         return thieves() - self.before
 
-    def family(self) -> set[int]:
-        """The command and what it started."""
-        parents = {}
-        for path in Path("/proc").glob("[0-9]*/stat"):
-            try:
-                parents[int(path.parts[2])] = int(path.read_text().rpartition(")")[2].split()[1])
-            except OSError:
-                continue
-        found = {self.pid}
-        while more := {child for child, parent in parents.items() if parent in found} - found:
-            found |= more
-        return found - {self.pid}
-
     def names(self) -> set[str]:
         found = set()
-        for pid in self.family():
+        for pid in family_of(self.pid):
             try:
                 found.add(Path(f"/proc/{pid}/comm").read_text().strip())
             except OSError:
@@ -384,18 +362,20 @@ class Running:
         return found
 
     def assert_gone(self) -> None:
-        wait_until(lambda: not running(self.pid), "the emulator's end")
+        wait_until(lambda: not is_running(self.pid), "the emulator's end")
         wait_until(lambda: not self.new_thieves(), "the thieves' end")
-        wait_until(lambda: not any(map(running, self.descendants)), "the end of the command and its children")
+        wait_until(
+            lambda: not any(map(is_running, self.descendants)), "the end of the command and its children"
+        )
 
     def __enter__(self) -> Running:
         return self
 
     def __exit__(self, *_: object) -> None:
         for pid in (self.parent.pid, self.pid):
-            if running(pid):
+            if is_running(pid):
                 os.kill(pid, signal.SIGKILL)
-        self.parent.wait(timeout=20)
+        self.parent.wait(timeout=60)
         assert self.parent.stdout is not None
         self.parent.stdout.close()
 
@@ -411,7 +391,7 @@ def at_work(emulator: Path) -> Iterator[Running]:
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_signal_reaches_the_command_and_frees_the_cpu(at_work: Running, sent: signal.Signals) -> None:
     os.kill(at_work.pid, sent)
-    assert at_work.parent.wait(timeout=20) == 128 + sent
+    assert at_work.parent.wait(timeout=60) == 128 + sent
     at_work.assert_gone()
 
 
@@ -422,9 +402,9 @@ def test_kill_9_of_the_emulator_frees_the_cpu_and_takes_the_command_along(at_wor
 
 def test_end_of_the_command_frees_the_cpu(at_work: Running) -> None:
     for pid in at_work.descendants:
-        if running(pid) and Path(f"/proc/{pid}/comm").read_text().strip() == "sleep":
+        if is_running(pid) and Path(f"/proc/{pid}/comm").read_text().strip() == "sleep":
             os.kill(pid, signal.SIGTERM)
-    assert at_work.parent.wait(timeout=20) == 0
+    assert at_work.parent.wait(timeout=60) == 0
     at_work.assert_gone()
 
 
@@ -443,7 +423,7 @@ def test_signal_while_calibrating_leaves_nothing(emulator: Path) -> None:
     process = subprocess.Popen([str(emulator), "--slow", f"{CPU}:4", "--", "sleep", "60"])
     wait_until(lambda: bool(thieves() - before), "a thief")
     process.send_signal(signal.SIGINT)
-    assert process.wait(timeout=20) == 128 + signal.SIGINT
+    assert process.wait(timeout=60) == 128 + signal.SIGINT
     wait_until(lambda: not thieves() - before, "the thieves' end")
 
 
@@ -451,25 +431,22 @@ def test_signal_while_calibrating_leaves_nothing(emulator: Path) -> None:
 
 
 def test_held_cpu_is_slower_by_the_factor_and_free_while_paused(emulator: Path) -> None:
+    may_be_above_others()
     slowed, free = [], []
     with emulated({CPU: 4.0}) as slow:
-        for _ in range(MOST_ROUNDS):
+        for _ in range(ROUNDS):
             slowed.append(speed(CPU))
             slow.pause()
             free.append(speed(CPU))
             slow.resume()
-            # A virtual machine's CPU changes its own speed within seconds: the median of the pairs counts.
-            factor = statistics.median(fast / slower for fast, slower in zip(free, slowed, strict=True))
-            if len(free) >= 3 and factor == pytest.approx(4.0, rel=0.2):
-                break
         report = slow.report()
         assert slow.factors[CPU] == pytest.approx(4.0, rel=0.05)
         assert slow.environment == {"TAUTO_EMULATED": f"{CPU}:4"}
-        slow.pause()
-        free.append(speed(CPU))
+    # A virtual machine's CPU changes its own speed within seconds: the median of the pairs counts.
+    factor = statistics.median(fast / slower for fast, slower in zip(free, slowed, strict=True))
     assert factor == pytest.approx(4.0, rel=0.2)
-    assert len(report["slow"][0]["windows"]) == len(free)
-    assert speed(CPU) > 0.5 * max(free)
+    assert len(report["slow"][0]["windows"]) == ROUNDS + 1
+    assert speed(CPU) > 0.5 * statistics.median(free)
 
 
 def test_two_may_be_held_for_one_cpu_while_one_is_paused(emulator: Path) -> None:
@@ -486,10 +463,10 @@ def test_two_may_be_held_for_one_cpu_while_one_is_paused(emulator: Path) -> None
 def test_held_emulation_ends_when_its_holder_is_killed(emulator: Path) -> None:
     before = thieves()
     program = (
-        "import time; from tautochrone.emulate import emulated\n"
+        "import time; from tautochrone.machine.emulate import emulated\n"
         f"with emulated('{CPU}:4'): print('held', flush=True); time.sleep(60)"
     )
-    path = os.pathsep.join([str(Path(runners.__file__).parent.parent), os.environ.get("PYTHONPATH", "")])
+    path = os.pathsep.join([str(Path(runners.__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
     holder = subprocess.Popen(
         [sys.executable, "-c", program],
         stdout=subprocess.PIPE,
@@ -515,7 +492,6 @@ def test_emulation_outlives_the_thread_that_opened_it(emulator: Path) -> None:
         emulation.resume()
     finally:
         emulation.close()
-    assert emulation.last_report["state"] == "ended"
     with pytest.raises(TautoError, match="has ended"):
         emulation.resume()
 
@@ -525,7 +501,7 @@ def test_killed_emulator_is_an_error_for_its_holder(emulator: Path) -> None:
     with emulated({CPU: 2.0}) as slow:
         ((pid, _),) = thieves() - before
         os.kill(pid, signal.SIGKILL)
-        wait_until(lambda: not running(pid), "the emulator's end")
+        wait_until(lambda: not is_running(pid), "the emulator's end")
         with pytest.raises(TautoError, match="tauto-emulate ended with status -9"):
             slow.pause()
 

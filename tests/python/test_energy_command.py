@@ -14,23 +14,25 @@ import pytest
 from energy_trees import UNIT_61_RANGE, Clock, energy, machine, steps, write, zone
 from measuring import configuration, open_store, plan, row
 from study_fakes import FakeSlowdown
-from tautochrone import cli
-from tautochrone.clock import VirtualClock
-from tautochrone.compare import as_json, compare_results
-from tautochrone.configuration import Configuration
-from tautochrone.energy import estimate, record
+from tautochrone.cli import main
+from tautochrone.energy import estimate
 from tautochrone.energy.command import EnergyRequest, EnergyServices, run_energy_command
 from tautochrone.energy.find import Found, find_meter
-from tautochrone.energy.idle import IdleLog
-from tautochrone.energy.meter import Unavailable
-from tautochrone.energy.metered_executor import IDLE_AGAIN_SECONDS, MeteredExecutor
-from tautochrone.energy.tree import Tree
+from tautochrone.energy.meter import Tree, Unavailable
+from tautochrone.energy.recorder import IDLE_AGAIN_SECONDS, IdleLog, MeteredExecutor
 from tautochrone.errors import TautoError
-from tautochrone.executor import RunResult
-from tautochrone.measure import run_plan
-from tautochrone.session import _cores_held
-from tautochrone.studies.slowdowns import StateExecutor
-from tautochrone.subprocess_executor import SubprocessExecutor
+from tautochrone.measuring.clock import VirtualClock
+from tautochrone.measuring.configuration import Configuration
+from tautochrone.measuring.executor import RunResult
+from tautochrone.measuring.measure import run_plan
+from tautochrone.measuring.session import _cores_held
+from tautochrone.measuring.subprocess_executor import ProgramExecutor
+from tautochrone.results.compare import as_json, compare_results
+from tautochrone.results.row import Failure, Row
+from tautochrone.results.spent import figures_of_row, for_row, measured_joules
+from tautochrone.studies.states import StateExecutor
+
+pytestmark = pytest.mark.timed
 
 NO_METER = Found(None, Unavailable("the system lists no energy meter", "Load the driver: sudo modprobe x"))
 QUICK = (sys.executable, "-S", "-c", "pass")
@@ -195,11 +197,6 @@ def test_options_that_cannot_be_meant(tmp_path: Path) -> None:
             run(Laboratory(tmp_path), NO_METER, **options)
 
 
-def test_the_command_line_says_why_there_is_nothing_to_run(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["energy"]) == 2
-    assert "tauto energy was given no command" in capsys.readouterr().err
-
-
 # -- estimates --
 
 
@@ -228,7 +225,7 @@ def test_an_estimate_is_labelled_and_never_called_joules(tmp_path: Path) -> None
     assert (found["status"], found["joules"]) == ("estimated", None)
     assert found["estimated_joules"] > 0
     assert found["model"] == "fitted on the lab's server with perf"
-    assert record.measured_joules({"error": None, "energy": found}) is None
+    assert measured_joules(Row(energy=found)) is None
 
 
 def test_there_is_no_estimate_unless_asked_for(tmp_path: Path) -> None:
@@ -267,7 +264,7 @@ class WorkingExecutor:
         self.closed = True
 
 
-def rows_of(tmp_path: Path, found: Found, laboratory: Laboratory) -> list[dict[str, Any]]:
+def rows_of(tmp_path: Path, found: Found, laboratory: Laboratory) -> list[Row]:
     clock = VirtualClock()
     executor = MeteredExecutor(WorkingExecutor(laboratory, clock), found)
     one = plan(configuration("A", threads=4), rounds=1)
@@ -278,11 +275,11 @@ def rows_of(tmp_path: Path, found: Found, laboratory: Laboratory) -> list[dict[s
 
 def test_a_row_without_a_meter_has_the_reason_cpu_seconds_and_core_seconds(tmp_path: Path) -> None:
     (one,) = rows_of(tmp_path, NO_METER, Laboratory(tmp_path / "tree"))
-    assert one["energy"]["status"] == "unavailable"
-    assert one["energy"]["joules"] is None
-    assert one["energy"]["reason"] == "the system lists no energy meter"
-    assert one["energy"]["cpu_seconds"] == 3.25
-    assert one["energy"]["core_seconds"] == 8.0
+    assert one.energy["status"] == "unavailable"
+    assert one.energy["joules"] is None
+    assert one.energy["reason"] == "the system lists no energy meter"
+    assert one.energy["cpu_seconds"] == 3.25
+    assert one.energy["core_seconds"] == 8.0
 
 
 @pytest.mark.parametrize(
@@ -309,15 +306,15 @@ def test_the_executor_tells_how_many_cpus_a_program_may_use() -> None:
     allowed = sorted(os.sched_getaffinity(0))
     free = Configuration("a", ["true"])
     bound = Configuration("b", ["true"], start={"cpus": allowed[:1]})
-    with SubprocessExecutor(reads="elapsed") as executor:
+    with ProgramExecutor() as executor:
         assert executor.run(free, 10.0).cpus == len(allowed)
         assert executor.run(bound, 10.0).cpus == 1
-    with SubprocessExecutor(reads="elapsed", runs_here=False) as executor:
+    with ProgramExecutor(runs_here=False) as executor:
         assert executor.run(free, 10.0).cpus is None
 
 
 def test_a_row_has_the_joules_of_its_process_and_of_its_result(tmp_path: Path) -> None:
-    energy_of_row = record.for_row(
+    energy_of_row = for_row(
         {
             "status": "measured",
             "joules": 20.0,
@@ -331,24 +328,24 @@ def test_a_row_has_the_joules_of_its_process_and_of_its_result(tmp_path: Path) -
     assert energy_of_row["work_joules"] == 5.0
     assert energy_of_row["net_joules"] == 3.0
     assert energy_of_row["edp_joule_seconds"] == 2.5
-    found = record.figures_of_row({"seconds": 0.5, "error": None, "energy": energy_of_row}, 2.0)
+    found = figures_of_row(Row(seconds=0.5, energy=energy_of_row), 2.0)
     assert found is not None
     assert (found.run_joules, found.net_joules, found.common_joules) == (5.0, 3.0, 11.0)
-    failed = {"seconds": None, "error": {"kind": "failed"}, "energy": energy_of_row}
-    assert record.figures_of_row(failed) is None
+    failed = Row(error=Failure("failed", ""), energy=energy_of_row)
+    assert figures_of_row(failed) is None
 
 
 def test_a_metered_run_stores_what_the_meter_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     laboratory = Laboratory(tmp_path / "tree")
     monkeypatch.setattr(
-        "tautochrone.energy.metered_executor.IdleLog",
+        "tautochrone.energy.recorder.IdleLog",
         lambda meter: IdleLog(meter, sleep=lambda seconds: laboratory.work(0.0)),
     )
     monkeypatch.setattr("tautochrone.energy.recorder._SHORTEST_JUDGED_SECONDS", 1e9)
     (one,) = rows_of(tmp_path, laboratory.found(), laboratory)
-    assert one["energy"]["status"] == "measured"
-    assert one["energy"]["joules"] == pytest.approx(20.0)
-    assert one["energy"]["source"] == "powercap"
+    assert one.energy["status"] == "measured"
+    assert one.energy["joules"] == pytest.approx(20.0)
+    assert one.energy["source"] == "powercap"
 
 
 def test_idle_power_is_measured_after_the_last_run_too(
@@ -435,7 +432,7 @@ def test_compare_shows_joules_in_a_table_of_their_own(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store_of(tmp_path / "s", {"a": 10.0, "b": 8.0})
-    assert cli.main(["compare", f"{tmp_path}/s@runtime=a", f"{tmp_path}/s@runtime=b"]) == 0
+    assert main.main(["compare", f"{tmp_path}/s@runtime=a", f"{tmp_path}/s@runtime=b"]) == 0
     shown = capsys.readouterr().out
     assert "energy of" in shown
     assert "10.0 J" in shown

@@ -19,10 +19,8 @@ from energy_trees import (
     write,
     zone,
 )
-from tautochrone.energy.counter import Overflowing
 from tautochrone.energy.find import Found, find_meter
-from tautochrone.energy.meter import Domain, MeterError, counted, total_joules, total_name
-from tautochrone.energy.tree import Tree, parse_cpu_list
+from tautochrone.energy.meter import Domain, MeterError, Overflowing, Tree, counted, total_joules, total_name
 
 SUPPLY = "sys/class/power_supply"
 
@@ -364,22 +362,23 @@ def test_a_meter_that_stands_still(tmp_path: Path) -> None:
     assert "stands still through 0.3 s of work" in reason(found_on(root, Clock()))[0]
 
 
-def test_a_unit_of_one_joule(tmp_path: Path) -> None:
-    root = perf_unit(machine(tmp_path), "energy-pkg")
-    events = RecordedEvents({("energy-pkg", 0): [10.0, 10.0, 25.0]})
-    assert "steps of 1 J" in reason(found_on(root, Clock(), opener=events))[0]
+@pytest.mark.parametrize(
+    ("event", "joules", "why"),
+    [
+        ("energy-pkg", [10.0, 10.0, 25.0], "steps of 1 J"),
+        ("energy-pkg", [10.0, 10.0, 8.5], "went back by 1.5 J"),
+        ("energy-cores", [0.0, 0.0, 2.5], "counts only parts of the machine (core-0)"),
+    ],
+)
+def test_counts_that_cannot_be_a_total(tmp_path: Path, event: str, joules: list[float], why: str) -> None:
+    events = RecordedEvents({(event, 0): joules})
+    assert why in reason(found_on(perf_unit(machine(tmp_path), event), Clock(), opener=events))[0]
 
 
 def test_more_than_three_times_the_tdp(tmp_path: Path) -> None:
     root = zone(machine(tmp_path), "intel-rapl:0", "package-0", 0, tdp_uw=15_000_000)
     found = found_on(root, Clock(), lambda: energy(root, "intel-rapl:0", 14_000_061))
     assert reason(found)[0] == "powercap package-0 shows 47 W, more than the 45 W that can be"
-
-
-def test_a_negative_energy(tmp_path: Path) -> None:
-    root = perf_unit(machine(tmp_path), "energy-pkg")
-    events = RecordedEvents({("energy-pkg", 0): [10.0, 10.0, 8.5]})
-    assert "went back by 1.5 J" in reason(found_on(root, Clock(), opener=events))[0]
 
 
 def test_one_bad_domain_does_not_spoil_the_others(tmp_path: Path) -> None:
@@ -395,12 +394,6 @@ def test_one_bad_domain_does_not_spoil_the_others(tmp_path: Path) -> None:
     assert found.meter is not None
     assert [one.name for one in found.meter.domains] == ["package-0"]
     assert total(found) == 5.5
-
-
-def test_parts_alone_are_no_total(tmp_path: Path) -> None:
-    root = perf_unit(machine(tmp_path), "energy-cores")
-    events = RecordedEvents({("energy-cores", 0): [0.0, 0.0, 2.5]})
-    assert "counts parts of the machine alone (core-0)" in reason(found_on(root, Clock(), opener=events))[0]
 
 
 def test_sgx_filtering_is_named_and_does_not_forbid(tmp_path: Path) -> None:
@@ -466,7 +459,7 @@ def test_a_sensor_that_only_the_administrator_may_read(tmp_path: Path, file: str
 def test_graphics_alone_are_no_meter_of_the_machine(tmp_path: Path) -> None:
     card = "sys/class/hwmon/hwmon1"
     root = write(machine(tmp_path), {f"{card}/name": "amdgpu", f"{card}/power1_average": 20_000_000})
-    assert "parts of the machine alone" in reason(found_on(root, Clock()))[0]
+    assert "only parts of the machine" in reason(found_on(root, Clock()))[0]
 
 
 # -- battery --
@@ -544,8 +537,3 @@ def test_totals_never_mix_what_contains_each_other() -> None:
     assert counted([core, psys, node]) == (psys,)
     assert counted([node, core]) == (node,)
     assert total_joules([core], {"core-0": 1.0}) is None
-
-
-def test_lists_of_cpus_as_the_kernel_writes_them() -> None:
-    assert parse_cpu_list("0-2,8\n") == [0, 1, 2, 8]
-    assert parse_cpu_list("") == []

@@ -12,13 +12,11 @@ from pathlib import Path
 import pytest
 
 from energy_trees import UNIT_15_RANGE, UNIT_61_RANGE, Clock, energy, machine, steps, zone
-from tautochrone.energy.figures import figures, idle_power
 from tautochrone.energy.find import Found, find_meter
-from tautochrone.energy.idle import IdleLog
-from tautochrone.energy.meter import Chosen
-from tautochrone.energy.recorder import EnergyRecorder
-from tautochrone.energy.tree import Tree
-from tautochrone.quiet_cpu import leave_cpus_of, quiet_cpu
+from tautochrone.energy.meter import Chosen, Tree
+from tautochrone.energy.recorder import EnergyRecorder, IdleLog
+from tautochrone.measuring.sampler import leave_cpus_of, quiet_cpu
+from tautochrone.results.spent import figures, idle_power
 
 
 def package(root: Path, clock: Clock, start: int, range_uj: int, tdp_uw: int = 100_000_000) -> Chosen:
@@ -128,6 +126,7 @@ def test_reading_happens_where_nothing_is_measured_if_there_is_such_a_cpu() -> N
         assert quiet_cpu(allowed[:-1]) == allowed[-1]
 
 
+@pytest.mark.timed
 def test_the_thread_that_reads_leaves_the_cpus_of_a_pinned_program() -> None:
     allowed = sorted(os.sched_getaffinity(0))
     program = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])

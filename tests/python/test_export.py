@@ -1,10 +1,8 @@
-"""Tables of the rows: flattened names, nulls that stay nulls, an index that notices when it is old."""
+"""Tables of the rows: flattened names, nulls that stay nulls."""
 
 from __future__ import annotations
 
 import json
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +10,11 @@ import pytest
 from pyarrow import parquet
 
 from measuring import MACHINE, row
-from tautochrone import export, index
 from tautochrone.errors import TautoError
-from tautochrone.row import Row
-from tautochrone.store import ROWS_FILE, Store
-from tautochrone.table import columns, flatten
+from tautochrone.results import export
+from tautochrone.results.export import columns, flatten
+from tautochrone.results.row import Row
+from tautochrone.results.store import Store
 
 
 def rich_row(number: int, **fields: Any) -> Row:
@@ -98,12 +96,11 @@ def test_rows_that_only_chose_finalists_are_not_exported(store: Store) -> None:
     assert {one["config_id"] for one in rows} == {"a", "b"}
 
 
-def test_the_command_says_how_many_rows_went_where(store: Store, tmp_path: Path) -> None:
-    said = export.command(store.folder, "csv", tmp_path / "t.csv")
-    assert said == f"3 rows: {tmp_path}/t.csv"
-    with pytest.raises(TautoError, match="no export format 'xls'") as caught:
-        export.command(store.folder, "xls", None)
-    assert "parquet or csv" in caught.value.remedy
+def test_the_command_says_how_many_rows_went_where(
+    store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert export.ExportRequest(store.folder, "csv", tmp_path / "t.csv").run() == 0
+    assert capsys.readouterr().out == f"3 rows: {tmp_path}/t.csv\n"
 
 
 def test_a_table_that_cannot_be_written_is_told_and_leaves_nothing(store: Store, tmp_path: Path) -> None:
@@ -120,49 +117,3 @@ def test_no_rows_are_nothing_to_export(tmp_path: Path) -> None:
     Store.open(tmp_path, "loop", "plan", MACHINE).close()
     with pytest.raises(TautoError, match="no measured rows"):
         export.export(Store.read(tmp_path), "csv")
-
-
-def ask(store: Store, question: str) -> list[tuple[Any, ...]]:
-    with closing(index.open_index(store)) as connection:
-        return connection.execute(question).fetchall()
-
-
-def test_the_index_answers_questions_about_the_rows(store: Store) -> None:
-    question = (
-        "SELECT config_id, round, seconds FROM rows WHERE source = 'measured' ORDER BY config_id, round"
-    )
-    assert ask(store, question) == [("a", 0, 1.5), ("a", 1, 1.5), ("b", 0, None)]
-    assert ask(store, "SELECT count(*) FROM rows WHERE migrations IS NULL") == [(4,)]
-    ((record,),) = ask(store, "SELECT record FROM rows WHERE config_id = 'b'")
-    assert json.loads(record) == store.rows()[2]
-
-
-def test_the_index_is_rebuilt_when_rows_were_added(store: Store) -> None:
-    assert ask(store, "SELECT count(*) FROM rows") == [(4,)]
-    with Store.open(store.folder, "loop", "plan", MACHINE) as writer:
-        writer.append(row("d", 0))
-    assert ask(Store.read(store.folder), "SELECT count(*) FROM rows") == [(5,)]
-
-
-def test_an_index_that_is_current_is_not_rebuilt(store: Store) -> None:
-    ask(store, "SELECT 1")
-    before = (store.folder / index.INDEX_FILE).stat().st_ino
-    ask(store, "SELECT 1")
-    assert (store.folder / index.INDEX_FILE).stat().st_ino == before
-
-
-@pytest.mark.parametrize("damage", ["garbage", "empty", "schema"])
-def test_an_index_that_is_damaged_or_of_another_schema_is_rebuilt(store: Store, damage: str) -> None:
-    path = index.rebuild(store)
-    if damage == "schema":
-        with closing(sqlite3.connect(path)) as connection, connection:
-            connection.execute("UPDATE metadata SET value = 'tautochrone.index/0' WHERE name = 'schema'")
-    else:
-        path.write_bytes(b"no database at all" * 100 if damage == "garbage" else b"")
-    assert ask(store, "SELECT count(*) FROM rows") == [(4,)]
-
-
-def test_the_rows_alone_suffice_to_make_the_index_again(store: Store) -> None:
-    index.rebuild(store).unlink()
-    assert sorted(path.name for path in store.folder.iterdir()) == [ROWS_FILE]
-    assert ask(store, "SELECT count(*) FROM rows") == [(4,)]

@@ -5,17 +5,18 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import sys
 from pathlib import Path
 
 import pytest
 
-from tautochrone.cli import main
+from tautochrone.cli.main import main
 from tautochrone.errors import TautoError
 from tautochrone.inspection.commands import behind, mpi_launch
 from tautochrone.inspection.findings import INSIDE, LINKED, LOADED, inspect, known_runtimes
 from tautochrone.inspection.watching import watch
-from tune_fakes import compiled, here
+from tune_fakes import DAEMON, compiled, here, holding
+
+pytestmark = pytest.mark.timed
 
 
 @pytest.mark.parametrize(
@@ -231,14 +232,13 @@ def test_what_a_script_loads_is_seen_when_it_runs(tmp_path: Path) -> None:
 
 
 def test_a_daemon_is_noticed_and_ended() -> None:
-    seen = watch(["sh", "-c", "setsid sleep 30 & sleep 0.05"], 60)
+    seen = watch(["sh", "-c", DAEMON], 60)
     assert seen.left_running == ("sleep",)
-    assert seen.seconds < 20
+    assert seen.seconds < 30
 
 
-def test_the_memory_and_threads_of_all_processes_are_seen() -> None:
-    hold = "x = bytearray(b'1') * (20 << 20); import time; time.sleep(0.4)"
-    one = f'{sys.executable} -c "{hold}"'
+def test_the_memory_and_threads_of_all_processes_are_seen(tmp_path: Path) -> None:
+    one = holding(20, tmp_path, 2)
     seen = watch(["sh", "-c", f"{one} & {one} & wait"], 60)
     assert seen.peak_bytes > 40 << 20
     assert seen.most_threads == 3  # the shell's too

@@ -10,17 +10,19 @@ import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import msgspec
 import pytest
 from rich.console import Console
 
-from tautochrone import machine as machines
-from tautochrone import runners
-from tautochrone.advice import Advice, advise
+from processes import run_to_end
 from tautochrone.errors import TautoError
-from tautochrone.machine_file import export_toml
-from tautochrone.machine_record import (
+from tautochrone.machine import probe as machines
+from tautochrone.machine import runners
+from tautochrone.machine.advice import Advice, advise
+from tautochrone.machine.file import export_toml
+from tautochrone.machine.record import (
     Availability,
     FutexWake,
     Machine,
@@ -28,9 +30,15 @@ from tautochrone.machine_record import (
     MeasuredCpu,
     SlowedCpu,
     TriadPoint,
-    frequency_policy,
 )
 from tautochrone.report import machine_view
+from tautochrone.text import frequency_policy
+
+pytestmark = pytest.mark.timed
+
+Trees = Callable[[str], Path]
+Reader = Callable[[str], Machine]
+Cpus = list[MeasuredCpu]
 
 
 def _builder() -> ModuleType:
@@ -45,7 +53,7 @@ def _builder() -> ModuleType:
 
 
 @pytest.fixture(scope="session")
-def tree(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Trees:
     """The root of a fake machine, by name."""
     builder = _builder()
     folder = tmp_path_factory.mktemp("trees")
@@ -68,7 +76,7 @@ def _probe_is_built() -> None:
 
 
 @pytest.fixture
-def fake(tree: Callable[[str], Path]) -> Callable[[str], Machine]:
+def fake(tree: Trees) -> Reader:
     return lambda name: machines.read_machine(root=tree(name))
 
 
@@ -116,7 +124,7 @@ def the_advice(topic: str, machine: Machine) -> Advice:
 
 
 class TestReading:
-    def test_a_hybrid_machine_is_read_with_its_kinds(self, fake: Callable[[str], Machine]) -> None:
+    def test_a_hybrid_machine_is_read_with_its_kinds(self, fake: Reader) -> None:
         machine = fake("i9_14900k")
         assert [kind.kind for kind in machine.kinds] == ["P", "E"]
         assert [machine.cores(kind) for kind in machine.kinds] == [8, 16]
@@ -126,23 +134,23 @@ class TestReading:
         with pytest.raises(KeyError):
             machine.cpu(32)
 
-    def test_a_quota_limits_the_members(self, fake: Callable[[str], Machine]) -> None:
+    def test_a_quota_limits_the_members(self, fake: Reader) -> None:
         for name in ("container_v1", "container_v2"):
             machine = fake(name)
             assert machine.quota_cpus == 1.5
             assert machine.usable_members == 2
             assert machine.container
 
-    def test_the_record_survives_a_store(self, fake: Callable[[str], Machine]) -> None:
-        machine = with_measurements(fake("virtual_machine"), [measured_cpu(0), measured_cpu(1)])
+    def test_the_record_survives_a_store(self, fake: Reader) -> None:
+        machine = with_measurements(fake("virtual_machine"), EQUAL_CPUS)
         record = json.loads(json.dumps(machine.to_dict()))
         assert record["schema"] == "tautochrone.machine/1"
         assert record["governor"] is None
         assert msgspec.convert(record, Machine) == machine
 
-    def test_the_record_has_every_field_that_the_probe_prints(self, tree: Callable[[str], Path]) -> None:
+    def test_the_record_has_every_field_that_the_probe_prints(self, tree: Trees) -> None:
         command = [str(runners.find("tauto-probe")), "--json", "--root", str(tree("i9_14900k"))]
-        printed = json.loads(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
+        printed = json.loads(run_to_end(command, check=True).stdout)
         assert machines.read_machine(root=tree("i9_14900k")).to_dict() == printed
 
     def test_an_unknown_measure_is_refused(self) -> None:
@@ -155,9 +163,7 @@ class TestReading:
         assert str(tmp_path) in refused.value.message
         assert refused.value.remedy == "Name the folder that holds sys and proc"
 
-    def test_an_emulation_is_part_of_the_record(
-        self, tree: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_an_emulation_is_part_of_the_record(self, tree: Trees, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("TAUTO_EMULATED", "1:4")
         machine = machines.read_machine(root=tree("virtual_machine"))
         assert machine.emulated == (SlowedCpu(cpu=1, factor=4.0),)
@@ -167,7 +173,7 @@ class TestReading:
 class TestProbeCommand:
     def run(self, *options: str) -> subprocess.CompletedProcess[str]:
         command = [str(runners.find("tauto-probe")), *options]
-        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        return run_to_end(command)
 
     @pytest.mark.parametrize(
         ("selection", "expected"),
@@ -178,9 +184,7 @@ class TestProbeCommand:
             ("cores", [*range(0, 16, 2), *range(16, 32)]),
         ],
     )
-    def test_selections_are_printed(
-        self, tree: Callable[[str], Path], selection: str, expected: list[int]
-    ) -> None:
+    def test_selections_are_printed(self, tree: Trees, selection: str, expected: list[int]) -> None:
         done = self.run("--root", str(tree("i9_14900k")), "--select", selection)
         assert json.loads(done.stdout) == expected
 
@@ -189,7 +193,7 @@ class TestProbeCommand:
         [
             (["--measure", "x"], "--measure"),
             (["--bogus"], "--bogus"),
-            (["--measure", "quick", "--root", "/tmp"], "only the machine that runs can be measured"),
+            (["--measure", "quick", "--root", "/tmp"], "only the running machine can be measured"),
             (["--root", "/nonexistent"], "no machine is described below /nonexistent"),
             (["--select", "4096"], "CPU 4096 does not exist"),
             (["--select", ""], "it is empty"),
@@ -204,7 +208,7 @@ class TestProbeCommand:
         assert sentence in done.stderr
 
     @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-    def test_a_full_disk_is_an_error(self, tree: Callable[[str], Path]) -> None:
+    def test_a_full_disk_is_an_error(self, tree: Trees) -> None:
         command = [str(runners.find("tauto-probe")), "--root", str(tree("virtual_machine"))]
         with Path("/dev/full").open("w") as full:
             done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
@@ -246,18 +250,22 @@ class TestProbeThatMisbehaves:
         with pytest.raises(TautoError, match="did not end within 0 seconds and was stopped"):
             machines.read_machine()
 
-    def test_one_that_dies_is_an_error(self, probe: Callable[[str], None]) -> None:
-        probe("kill -9 $$")
-        with pytest.raises(TautoError, match="ended with code -9 and said nothing"):
-            machines.read_machine()
-
-    def test_one_that_prints_rubbish_is_an_error(self, probe: Callable[[str], None]) -> None:
-        probe("echo 'not json'")
-        with pytest.raises(TautoError, match="did not print what the lab understands"):
+    @pytest.mark.parametrize(
+        ("script", "why"),
+        [
+            ("kill -9 $$", "ended with code -9 and no message"),
+            ("echo 'not json'", "the output of tauto-probe cannot be read"),
+        ],
+    )
+    def test_one_that_dies_or_prints_rubbish_is_an_error(
+        self, probe: Callable[[str], None], script: str, why: str
+    ) -> None:
+        probe(script)
+        with pytest.raises(TautoError, match=why):
             machines.read_machine()
 
     def test_one_of_another_version_is_an_error(
-        self, probe: Callable[[str], None], tree: Callable[[str], Path], tmp_path: Path
+        self, probe: Callable[[str], None], tree: Trees, tmp_path: Path
     ) -> None:
         record = machines.read_machine(root=tree("virtual_machine")).to_dict()
         record["schema"] = "tautochrone.machine/9"
@@ -275,129 +283,116 @@ class TestProbeThatMisbehaves:
         assert (refused.value.message, refused.value.remedy) == ("asked this", "Do that")
 
 
-class TestAdvice:
-    def test_powersave_of_a_dynamic_driver_is_not_called_slow(self, fake: Callable[[str], Machine]) -> None:
-        advice = the_advice("governor", fake("i9_14900k"))
-        assert "dynamic default" in advice.finding
-        assert "not a slow mode" in advice.finding
-        assert advice.remedy == ""
+def slowed(machine: Machine) -> Machine:
+    return msgspec.structs.replace(machine, emulated=(SlowedCpu(cpu=1, factor=4.0),))
 
-    def test_powersave_of_another_driver_holds_the_lowest_clock(self, fake: Callable[[str], Machine]) -> None:
+
+HYBRID_CPUS = [measured_cpu(cpu, compute=4e9 if cpu < 16 else 2e9) for cpu in range(32)]
+EQUAL_CPUS = [measured_cpu(0), measured_cpu(1)]
+SLOW_CPU = [measured_cpu(0), measured_cpu(1, compute=1e9)]
+NOISY_CPU = [*(measured_cpu(cpu) for cpu in range(7)), measured_cpu(7, p99=3e-4, largest=4.5e-3)]
+ALL_NOISY = [measured_cpu(0, p99=3e-4), measured_cpu(1, largest=9e-3)]
+STOLEN = [measured_cpu(0), measured_cpu(1, steal=0.125)]
+HARDLY_STOLEN = [measured_cpu(0), measured_cpu(1, steal=0.009)]
+
+
+class TestAdvice:
+    @pytest.mark.parametrize(
+        ("name", "cpus", "topic", "finding", "remedy"),
+        [
+            ("i9_14900k", [], "governor", ["dynamic default", "not a slow mode"], []),
+            (
+                "container_v2",
+                [],
+                "quota",
+                ["4 CPUs are allowed but the quota pays for 1.5"],
+                ["use 2 threads"],
+            ),
+            ("container_v2", [], "quota", ["cpu.max of /app"], []),
+            ("container_v2", [], "affinity", ["cpuset"], []),
+            ("restricted", [], "affinity", ["affinity mask"], []),
+            ("big_little", NOISY_CPU, "noise", ["CPU 7 is noisy", "4.50 ms", "300 µs"], ["TAUTO_CPUS=0-6"]),
+            ("virtual_machine", ALL_NOISY, "noise", ["Every CPU is noisy"], []),
+            ("virtual_machine", STOLEN, "steal", ["CPU 1 12 %"], []),
+            ("i9_14900k", [], "kinds", ["was not measured"], []),
+            ("i9_14900k", HYBRID_CPUS, "kinds", ["8 P + 16 E"], []),
+            ("i9_14900k", HYBRID_CPUS, "kinds", ["E core computes at 0.50 of the speed of a P core"], []),
+            ("virtual_machine", SLOW_CPU, "speed", ["CPU 1 at 0.25"], []),
+            ("i9_14900k", [], "smt", ["Each P core has 2 hardware threads"], []),
+            ("container_v1", [], "smt", [], ["TAUTO_CPUS=cores"]),
+            ("virtual_machine", [], "counters", ["virtual machine (kvm)"], ["pmu=on"]),
+            ("container_v2", [], "counters", [], ["sudo sysctl kernel.perf_event_paranoid=2"]),
+            ("virtual_machine", [], "energy", ["in a virtual machine (kvm) it may read 0 J"], ["host"]),
+            ("virtual_machine", [], "energy", ["An energy meter is listed, but it is not probed"], []),
+            ("two_sockets", [], "numa", ["2 nodes"], []),
+        ],
+    )
+    def test_what_is_seen_is_told_with_what_to_do(
+        self,
+        fake: Reader,
+        name: str,
+        cpus: list[MeasuredCpu],
+        topic: str,
+        finding: list[str],
+        remedy: list[str],
+    ) -> None:
+        advice = the_advice(topic, with_measurements(fake(name), cpus) if cpus else fake(name))
+        assert all(words in advice.finding for words in finding)
+        assert all(words in advice.remedy for words in remedy)
+
+    @pytest.mark.parametrize(
+        ("name", "cpus", "topics"),
+        [
+            ("two_sockets", [], ["governor", "kinds", "smt", "turbo"]),
+            ("big_little", [], ["governor"]),
+            ("virtual_machine", [], ["governor"]),
+            (
+                "i9_14900k",
+                [],
+                ["quota", "affinity", "counters", "energy"],
+            ),  # a meter is listed, not yet proven
+            ("virtual_machine", HARDLY_STOLEN, ["noise", "steal", "speed"]),
+        ],
+    )
+    def test_what_is_as_it_should_be_needs_no_word(
+        self, fake: Reader, name: str, cpus: Cpus, topics: list[str]
+    ) -> None:
+        machine = with_measurements(fake(name), cpus) if cpus else fake(name)
+        assert {advice.topic for advice in advise(machine)}.isdisjoint(topics)
+
+    def test_no_remedy_is_offered_where_nothing_would_help(self, fake: Reader) -> None:
+        assert the_advice("governor", fake("i9_14900k")).remedy == ""
+        all_noisy = with_measurements(fake("virtual_machine"), ALL_NOISY)
+        assert "TAUTO_CPUS" not in the_advice("noise", all_noisy).remedy
+
+    def test_stolen_time_is_told_of_its_cpu_alone(self, fake: Reader) -> None:
+        assert "CPU 0" not in the_advice("steal", with_measurements(fake("virtual_machine"), STOLEN)).finding
+
+    def test_powersave_of_another_driver_holds_the_lowest_clock(self, fake: Reader) -> None:
         machine = msgspec.structs.replace(fake("two_sockets"), governor="powersave")
         advice = the_advice("governor", machine)
         assert "lowest clock" in advice.finding
         assert "schedutil" in advice.remedy
 
-    def test_performance_and_schedutil_need_no_word(self, fake: Callable[[str], Machine]) -> None:
-        assert about("governor", fake("two_sockets")) == []
-        assert about("governor", fake("big_little")) == []
-        assert about("governor", fake("virtual_machine")) == []
+    def test_a_slow_cpu_is_not_named_where_it_is_emulated(self, fake: Reader) -> None:
+        assert about("speed", slowed(with_measurements(fake("virtual_machine"), SLOW_CPU))) == []
 
-    def test_a_quota_smaller_than_the_cpus_is_explained(self, fake: Callable[[str], Machine]) -> None:
-        advice = the_advice("quota", fake("container_v2"))
-        assert "4 CPUs are allowed but the quota pays for 1.5" in advice.finding
-        assert "cpu.max of /app" in advice.finding
-        assert "use 2 threads" in advice.remedy
-        assert about("quota", fake("i9_14900k")) == []
-
-    def test_cpus_left_out_are_explained(self, fake: Callable[[str], Machine]) -> None:
-        assert "cpuset" in the_advice("affinity", fake("container_v2")).finding
-        assert "affinity mask" in the_advice("affinity", fake("restricted")).finding
-        assert about("affinity", fake("i9_14900k")) == []
-
-    def test_a_noisy_core_is_named_with_how_noisy_it_is(self, fake: Callable[[str], Machine]) -> None:
-        machine = with_measurements(
-            fake("big_little"),
-            [measured_cpu(cpu) for cpu in range(7)] + [measured_cpu(7, p99=3e-4, largest=4.5e-3)],
-        )
-        advice = the_advice("noise", machine)
-        assert "CPU 7 is noisy" in advice.finding
-        assert "4.50 ms" in advice.finding
-        assert "300 µs" in advice.finding
-        assert "TAUTO_CPUS=0-6" in advice.remedy
-
-    def test_when_all_are_noisy_none_is_recommended(self, fake: Callable[[str], Machine]) -> None:
-        cpus = [measured_cpu(0, p99=3e-4), measured_cpu(1, largest=9e-3)]
-        advice = the_advice("noise", with_measurements(fake("virtual_machine"), cpus))
-        assert "Every CPU is noisy" in advice.finding
-        assert "TAUTO_CPUS" not in advice.remedy
-
-    def test_quiet_cores_and_no_steal_need_no_word(self, fake: Callable[[str], Machine]) -> None:
-        machine = with_measurements(fake("virtual_machine"), [measured_cpu(0), measured_cpu(1, steal=0.009)])
-        assert about("noise", machine) == []
-        assert about("steal", machine) == []
-        assert about("speed", machine) == []
-
-    def test_stolen_time_is_told_by_cpu(self, fake: Callable[[str], Machine]) -> None:
-        machine = with_measurements(fake("virtual_machine"), [measured_cpu(0), measured_cpu(1, steal=0.125)])
-        finding = the_advice("steal", machine).finding
-        assert "CPU 1 12 %" in finding
-        assert "CPU 0" not in finding
-
-    def test_unequal_kinds_are_told_with_their_measured_speed(self, fake: Callable[[str], Machine]) -> None:
-        assert "was not measured" in the_advice("kinds", fake("i9_14900k")).finding
-        cpus = [measured_cpu(cpu, compute=4e9 if cpu < 16 else 2e9) for cpu in range(32)]
-        finding = the_advice("kinds", with_measurements(fake("i9_14900k"), cpus)).finding
-        assert "8 P + 16 E" in finding
-        assert "an E core computes at 0.50 of the speed of a P core" in finding
-        assert about("kinds", fake("two_sockets")) == []
-
-    def test_a_slow_cpu_among_equals_is_named_unless_it_is_emulated(
-        self, fake: Callable[[str], Machine]
-    ) -> None:
-        machine = with_measurements(fake("virtual_machine"), [measured_cpu(0), measured_cpu(1, compute=1e9)])
-        assert "CPU 1 at 0.25" in the_advice("speed", machine).finding
-        emulated = msgspec.structs.replace(machine, emulated=(SlowedCpu(cpu=1, factor=4.0),))
-        assert about("speed", emulated) == []
-
-    def test_smt_is_mentioned_where_it_is_on(self, fake: Callable[[str], Machine]) -> None:
-        assert "Each P core has 2 hardware threads" in the_advice("smt", fake("i9_14900k")).finding
-        assert "TAUTO_CPUS=cores" in the_advice("smt", fake("container_v1")).remedy
-        assert about("smt", fake("two_sockets")) == []
-
-    def test_missing_counters_and_meters_come_with_the_way_to_get_them(
-        self, fake: Callable[[str], Machine]
-    ) -> None:
-        machine = fake("virtual_machine")
-        assert "virtual machine (kvm)" in the_advice("counters", machine).finding
-        assert "pmu=on" in the_advice("counters", machine).remedy
-        finding = (
-            "An energy meter is listed, but it is not probed; in a virtual machine (kvm) it may read 0 J"
-        )
-        assert the_advice("energy", machine).finding == finding
-        assert "host" in the_advice("energy", machine).remedy
-        assert the_advice("counters", fake("container_v2")).remedy.startswith(
-            "sudo sysctl kernel.perf_event_paranoid=2"
-        )
-        assert about("counters", fake("i9_14900k")) == []
-        assert about("energy", fake("i9_14900k")) == []  # listed, though not yet proven
-
-    def test_memory_nodes_and_turbo(self, fake: Callable[[str], Machine]) -> None:
-        assert "2 nodes" in the_advice("numa", fake("two_sockets")).finding
-        assert about("turbo", fake("two_sockets")) == []
+    def test_turbo_that_is_off_says_how_to_switch_it_on(self, fake: Reader) -> None:
         off = msgspec.structs.replace(fake("i9_14900k"), turbo=False)
         assert "no_turbo" in the_advice("turbo", off).remedy
 
-    def test_every_finding_is_a_sentence_without_its_full_stop(self, fake: Callable[[str], Machine]) -> None:
-        for name in (
-            "i9_14900k",
-            "big_little",
-            "two_sockets",
-            "container_v1",
-            "container_v2",
-            "virtual_machine",
-        ):
-            for advice in advise(fake(name)):
-                assert not advice.finding[0].islower()
-                assert not advice.finding.endswith(".")
-                assert not advice.remedy.endswith(".")
+    def test_every_finding_is_a_sentence_without_its_full_stop(self, fake: Reader) -> None:
+        names = ("i9_14900k", "big_little", "two_sockets", "container_v1", "container_v2", "virtual_machine")
+        for advice in (advice for name in names for advice in advise(fake(name))):
+            assert not advice.finding[0].islower()
+            assert not advice.finding.endswith(".")
+            assert not advice.remedy.endswith(".")
 
 
 class TestMachineFile:
     @pytest.fixture
-    def hybrid(self, fake: Callable[[str], Machine]) -> Machine:
-        cpus = [measured_cpu(cpu, compute=4e9 if cpu < 16 else 2e9) for cpu in range(32)]
-        return with_measurements(fake("i9_14900k"), cpus)
+    def hybrid(self, fake: Reader) -> Machine:
+        return with_measurements(fake("i9_14900k"), HYBRID_CPUS)
 
     def test_it_gives_each_kind_with_its_relative_speed(self, hybrid: Machine) -> None:
         file = tomllib.loads(export_toml(hybrid))
@@ -435,10 +430,8 @@ class TestMachineFile:
         assert len(lines) > 40
         assert all("  # " in line for line in lines)
 
-    def test_a_slowed_cpu_shows_in_the_speeds_of_its_kind(self, fake: Callable[[str], Machine]) -> None:
-        machine = with_measurements(fake("virtual_machine"), [measured_cpu(0), measured_cpu(1, compute=1e9)])
-        machine = msgspec.structs.replace(machine, emulated=(SlowedCpu(cpu=1, factor=4.0),))
-        written = export_toml(machine)
+    def test_a_slowed_cpu_shows_in_the_speeds_of_its_kind(self, fake: Reader) -> None:
+        written = export_toml(slowed(with_measurements(fake("virtual_machine"), SLOW_CPU)))
         assert tomllib.loads(written)["kind"][0]["cpu_relative_speed"] == [1.0, 0.25]
         assert "CPU 1 was made 4 times slower" in written
 
@@ -446,7 +439,7 @@ class TestMachineFile:
         odd = msgspec.structs.replace(hybrid, name='A "quoted" \\ name')
         assert tomllib.loads(export_toml(odd))["name"] == 'A "quoted" \\ name'
 
-    def test_nothing_measured_is_refused(self, fake: Callable[[str], Machine]) -> None:
+    def test_nothing_measured_is_refused(self, fake: Reader) -> None:
         with pytest.raises(TautoError) as refused:
             export_toml(fake("i9_14900k"))
         assert "nothing was measured" in refused.value.message
@@ -462,65 +455,67 @@ class TestCommand:
         assert isinstance(screen.file, io.StringIO)
         return screen.file.getvalue()
 
-    def test_the_table_shows_what_matters(self, tree: Callable[[str], Path], screen: Console) -> None:
-        assert machines.run_machine_command(False, None, "quick", tree("i9_14900k"), screen) == 0
+    def command(self, screen: Console, **options: object) -> int:
+        usual: dict[str, Any] = {"json": False, "export": None, "measure": "quick", "root": None}
+        return machines.run_machine_command(machines.MachineRequest(**(usual | options)), screen)
+
+    @pytest.fixture
+    def measured(self, fake: Reader, monkeypatch: pytest.MonkeyPatch) -> Machine:
+        """What a measurement finds."""
+        machine = with_measurements(fake("virtual_machine"), EQUAL_CPUS)
+        monkeypatch.setattr(machines, "read_machine", lambda measure, root: machine)
+        return machine
+
+    def test_the_table_shows_what_matters(self, tree: Trees, screen: Console) -> None:
+        assert self.command(screen, root=tree("i9_14900k")) == 0
         shown = self.shown(screen)
         for part in ("Intel Core i9-14900K", "8 P + 16 E", "6.00 GHz", "16-31", "Nothing was measured", "• "):
             assert part in shown
         assert "…" not in shown
 
     def test_the_table_shows_measurements_by_cpu_on_a_small_machine(
-        self, fake: Callable[[str], Machine], screen: Console
+        self, measured: Machine, screen: Console
     ) -> None:
-        machine = with_measurements(fake("virtual_machine"), [measured_cpu(0), measured_cpu(1)])
-        machines.render_table(machine, screen)
+        machines.render_table(measured, screen)
         shown = self.shown(screen)
         for part in ("4.00 Gflop/s", "10.0 GB/s", "30.0 GB/s on 2", "200 ns", "9.00 µs until it runs"):
             assert part in shown
         assert "…" not in shown
 
-    def test_a_narrow_terminal_loses_no_figure(self, fake: Callable[[str], Machine]) -> None:
+    def test_a_narrow_terminal_loses_no_figure(self, measured: Machine) -> None:
         screen = Console(file=io.StringIO(), width=60)
-        machines.render_table(
-            with_measurements(fake("virtual_machine"), [measured_cpu(0), measured_cpu(1)]), screen
-        )
+        machines.render_table(measured, screen)
         assert "…" not in self.shown(screen)
 
-    def test_json_is_the_record(self, tree: Callable[[str], Path], screen: Console) -> None:
-        machines.run_machine_command(True, None, "none", tree("big_little"), screen)
+    def test_json_is_the_record(self, tree: Trees, screen: Console) -> None:
+        self.command(screen, json=True, measure="none", root=tree("big_little"))
         assert json.loads(self.shown(screen))["kinds"][0]["cpus"] == [4, 5, 6, 7]
 
     def test_an_export_without_measuring_is_refused_before_anything_is_done(
-        self, tree: Callable[[str], Path], tmp_path: Path, screen: Console
+        self, tree: Trees, tmp_path: Path, screen: Console
     ) -> None:
         target = tmp_path / "machine.toml"
         for measure, root in (("none", None), ("quick", tree("i9_14900k"))):
             with pytest.raises(TautoError, match="nothing would be measured"):
-                machines.run_machine_command(False, target, measure, root, screen)
+                self.command(screen, export=target, measure=measure, root=root)
         assert list(tmp_path.iterdir()) == []
 
-    def test_an_export_writes_a_file_that_parses(
-        self, fake: Callable[[str], Machine], tmp_path: Path, screen: Console, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        machine = with_measurements(fake("virtual_machine"), [measured_cpu(0), measured_cpu(1)])
-        monkeypatch.setattr(machines, "read_machine", lambda measure, root: machine)
+    @pytest.mark.usefixtures("measured")
+    def test_an_export_writes_a_file_that_parses(self, tmp_path: Path, screen: Console) -> None:
         target = tmp_path / "machine.toml"
-        machines.run_machine_command(False, target, "quick", None, screen)
+        self.command(screen, export=target)
         assert tomllib.loads(target.read_text())["name"] == "Intel Xeon (VM)"
         assert [path.name for path in tmp_path.iterdir()] == ["machine.toml"]
         assert str(target) in self.shown(screen).replace("\n", "")
 
-    def test_a_place_that_cannot_be_written_is_an_error(
-        self, fake: Callable[[str], Machine], tmp_path: Path, screen: Console, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        machine = with_measurements(fake("virtual_machine"), [measured_cpu(0), measured_cpu(1)])
-        monkeypatch.setattr(machines, "read_machine", lambda measure, root: machine)
+    @pytest.mark.usefixtures("measured")
+    def test_a_place_that_cannot_be_written_is_an_error(self, tmp_path: Path, screen: Console) -> None:
         with pytest.raises(TautoError, match="cannot be written: No such file or directory"):
-            machines.run_machine_command(False, tmp_path / "missing" / "m.toml", "quick", None, screen)
+            self.command(screen, export=tmp_path / "missing" / "m.toml")
 
 
 def test_the_frequency_policy_is_recorded_and_shown_as_far_as_it_is_there(
-    fake: Callable[[str], Machine],
+    fake: Reader,
 ) -> None:
     machine = fake("i9_14900k")
     assert machine.platform_profile == "balanced"
@@ -536,14 +531,14 @@ def test_the_frequency_policy_is_recorded_and_shown_as_far_as_it_is_there(
     assert frequency_policy(slow.to_dict()) == "turbo off"
 
 
-def test_unproven_meters_are_not_called_missing(fake: Callable[[str], Machine]) -> None:
+def test_unproven_meters_are_not_called_missing(fake: Reader) -> None:
     machine = fake("i9_14900k")
     assert machine.energy.status == "unproven"
     gone = msgspec.structs.replace(machine, energy=Availability(status="unavailable", reason="no meter"))
     assert the_advice("energy", gone).finding == "Energy cannot be measured: no meter"
 
 
-def test_the_page_leaves_a_listed_meter_to_the_probe(fake: Callable[[str], Machine]) -> None:
+def test_the_page_leaves_a_listed_meter_to_the_probe(fake: Reader) -> None:
     for name in ("i9_14900k", "virtual_machine"):
         facts = dict(machine_view.build(fake(name).to_dict(), []).facts)
         assert facts["Energy meter"] == "listed, but not probed"
@@ -556,10 +551,8 @@ def test_the_probe_reports_an_affinity_mask_of_its_own() -> None:
     if len(allowed) < 2:
         pytest.skip("needs two CPUs")
     command = [str(runners.find("tauto-probe"))]
-    done = subprocess.run(
+    done = run_to_end(
         command,
-        capture_output=True,
-        text=True,
         check=True,
         preexec_fn=lambda: os.sched_setaffinity(0, allowed[-1:]),
     )

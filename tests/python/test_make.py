@@ -2,38 +2,41 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 import tautochrone
+from processes import run_to_end
+
+pytestmark = pytest.mark.timed
 
 ROOT = Path(__file__).resolve().parents[2]
 # What the scripts use of a system; anything else must come from a stand-in.
 PLAIN_TOOLS = (
-    "sh",
-    "dirname",
-    "grep",
-    "tr",
-    "sed",
-    "cat",
-    "env",
-    "find",
-    "cksum",
-    "sort",
-    "mkdir",
-    "rm",
-    "nproc",
-    "cp",
+    *(
+        "sh",
+        "bash",
+        "dirname",
+        "grep",
+        "tr",
+        "sed",
+        "cat",
+        "env",
+        "find",
+        "cksum",
+        "sort",
+        "mkdir",
+        "rm",
+        "cp",
+    ),
+    *("chmod", "nproc", "make"),
 )
-PLAIN_TOOLS += ("chmod", "bash", "make")
 
 LIST = """
 # mark package probe purpose
@@ -92,13 +95,10 @@ class System:
         return self.diary.read_text().splitlines()
 
     def packages(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
+        return run_to_end(
             ["sh", str(ROOT / "tools" / "packages.sh"), *arguments],
             env={"PATH": str(self.bin), "TAUTO_PACKAGES": str(self.folder / "list"), **environment},
             stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
         )
 
 
@@ -276,13 +276,10 @@ class Tree:
     def venv(self) -> subprocess.CompletedProcess[str]:
         self.diary.write_text("")
         environment = {"PATH": os.environ["PATH"], "PYTHON": str(self.python), "DIARY": str(self.diary)}
-        return subprocess.run(
+        return run_to_end(
             ["sh", "tools/venv.sh"],
             cwd=self.root,
             env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
         )
 
     def calls(self) -> list[str]:
@@ -340,153 +337,84 @@ def test_a_tree_that_was_moved_gets_a_new_venv(tree: Tree) -> None:
     assert tree.calls() == ["venv", "pip"]
 
 
-# tools/test.py
+# tools/stage.sh and tools/summary.py
+
+
+class Stages:
+    """A small tree in which stages run; `results` are the JUnit files of pytest or ctest, by stage."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root = folder
+        (folder / "tools").mkdir()
+        for script in ("stage.sh", "summary.py", "compiler_cache.sh"):
+            shutil.copy(ROOT / "tools" / script, folder / "tools")
+        self.logs = folder / "build" / "test"
+
+    def run(self, *command: str | Path) -> subprocess.CompletedProcess[str]:
+        return run_to_end(command, cwd=self.root)
+
+    def stage(self, name: str, command: str, *, results: str = "", limit: str = "60s") -> int:
+        self.logs.mkdir(parents=True, exist_ok=True)
+        if results:
+            (self.logs / f"{name}.xml").write_text(
+                f"<testsuites><testsuite>{results}</testsuite></testsuites>"
+            )
+        done = self.run("sh", "tools/stage.sh", name, limit, "sh", "-c", command)
+        self.output = done.stdout
+        return done.returncode
+
+    def summary(self, *names: str) -> tuple[int, str]:
+        done = self.run(sys.executable, "tools/summary.py", *names)
+        self.output = done.stdout
+        return done.returncode, done.stdout.splitlines()[-1]
+
+
+PASSED = '<testcase classname="a" name="good"/>'
+FAILED = '<testcase classname="a" name="bad"><failure/></testcase>'
+SKIPPED = '<testcase classname="a" name="left"><skipped/></testcase>'
 
 
 @pytest.fixture
-def suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    specification = importlib.util.spec_from_file_location("suite", ROOT / "tools" / "test.py")
-    assert specification
-    assert specification.loader
-    module = importlib.util.module_from_spec(specification)
-    monkeypatch.setitem(sys.modules, "suite", module)
-    specification.loader.exec_module(module)
-    monkeypatch.setattr(module, "LOGS", tmp_path / "logs")
-    monkeypatch.setattr(module, "ROOT", tmp_path)
-    monkeypatch.setattr(sys, "argv", ["test.py"])
-    return module
+def stages(tmp_path: Path) -> Stages:
+    return Stages(tmp_path)
 
 
-def stage(suite: ModuleType, name: str, *commands: str) -> object:
-    def body(running: object) -> None:
-        for command in commands:
-            running.count.add(running.command("sh", "-c", command))  # type: ignore[attr-defined]
+def test_one_failure_among_the_stages_decides_and_is_named(stages: Stages) -> None:
+    assert stages.stage("one", "echo sorrow; exit 1", results=PASSED + FAILED) == 1
+    assert "sorrow" in stages.output
+    assert stages.stage("two", "true", results=PASSED) == 0
+    assert stages.summary("one", "two") == (1, "2 passed, 1 failed")
+    assert "failed in one: a bad" in stages.output
 
-    return suite.Stage(name, "a test", 1, body)
+
+def test_success_ends_with_status_0(stages: Stages) -> None:
+    stages.stage("one", "true", results=PASSED + SKIPPED)
+    assert stages.summary("one") == (0, "1 passed, 0 failed")
 
 
-def test_all_stages_run_and_one_failure_decides(
-    suite: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("command", "results", "reason"),
+    [
+        ("true", "", "no test ran"),
+        ("true", SKIPPED, "no test ran"),
+        ("exit 3", PASSED, "ended with exit status 3"),
+        ("sleep 600 & wait", PASSED, "ended with exit status 124"),
+    ],
+)
+def test_stage_that_names_no_failed_test_can_have_failed(
+    stages: Stages, command: str, results: str, reason: str
 ) -> None:
-    stages = (stage(suite, "one", "true", "echo sorrow; false"), stage(suite, "two", "true"))
-    monkeypatch.setattr(suite, "STAGES", stages)
-    assert suite.main() == 1
-    output = capsys.readouterr().out
-    assert output.splitlines()[-1] == "2 passed, 1 failed"
-    assert "sorrow" in output
+    stages.stage("one", command, results=results, limit="1s" if "sleep" in command else "60s")
+    status, last_line = stages.summary("one")
+    assert (status, last_line.endswith("1 failed")) == (1, True)
+    assert f"failed in one: {reason}" in stages.output
 
 
-def test_a_stage_in_which_no_test_ran_has_failed(
-    suite: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(suite, "STAGES", (stage(suite, "one", "true"), stage(suite, "empty")))
-    assert suite.main() == 1
-    assert capsys.readouterr().out.splitlines()[-1] == "1 passed, 1 failed"
+def test_stage_that_did_not_run_has_failed(stages: Stages) -> None:
+    assert stages.summary("one") == (1, "0 passed, 1 failed")
 
 
-def test_success_ends_with_status_0(
-    suite: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(suite, "STAGES", (stage(suite, "one", "true"),))
-    assert suite.main() == 0
-    assert capsys.readouterr().out.splitlines()[-1] == "1 passed, 0 failed"
-
-
-def test_a_stage_that_hangs_is_killed_with_its_children(
-    suite: ModuleType, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    hanging = stage(suite, "hanging", "sleep 600 & wait")
-    hanging.limit_seconds = 0  # type: ignore[attr-defined]
-    monkeypatch.setattr(suite, "STAGES", (hanging,))
-    assert suite.main() == 1
-
-
-def with_a_build(tmp_path: Path, status: int) -> Path:
-    """A tools/cmake.sh that writes down for what it was called; its diary."""
-    diary = tmp_path / "builds"
-    (tmp_path / "tools").mkdir()
-    (tmp_path / "tools" / "cmake.sh").write_text(f'echo "$*" >>"{diary}"\nexit {status}\n')
-    return diary
-
-
-def test_stages_that_need_the_cpp_build_make_it_once_between_them(
-    suite: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    diary = with_a_build(tmp_path, 0)
-
-    def body(running: object) -> None:
-        running.count.add(running.build("default"))  # type: ignore[attr-defined]
-
-    monkeypatch.setattr(suite, "STAGES", [suite.Stage(name, "a test", 1, body) for name in ("one", "two")])
-    assert suite.main() == 0
-    assert diary.read_text().splitlines() == ["default"]
-
-
-@pytest.mark.parametrize(("status", "builds"), [(0, 1), (1, 2)])
-def test_what_was_built_ahead_is_not_built_again_unless_that_failed(
-    suite: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, status: int, builds: int
-) -> None:
-    diary = with_a_build(tmp_path, status)
-
-    def body(running: object) -> None:
-        running.count.add(running.build("tsan"))  # type: ignore[attr-defined]
-
-    monkeypatch.setattr(suite, "STAGES", [suite.Stage("tsan", "a test", 1, body)])
-    assert suite.main() == status
-    assert diary.read_text().splitlines() == ["tsan"] * builds
-
-
-@pytest.mark.parametrize("status", [0, 1])
-def test_models_that_were_searched_ahead_are_counted_and_not_searched_again(
-    suite: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, status: int
-) -> None:
-    diary = tmp_path / "searches"
-    (tmp_path / "verify").mkdir()
-    (tmp_path / "verify" / "run.sh").write_text(
-        f'echo searched >>"{diary}"\necho "3 passed, {status} failed"\nexit {status}\n'
-    )
-    stage = suite.Stage("verify", "a test", 1, suite.verify)
-    monkeypatch.setattr(suite, "STAGES", [stage])
-    assert suite.main() == status
-    assert diary.read_text().splitlines() == ["searched"]
-    assert (stage.count.passed, stage.count.failed) == (3, status)
-
-
-def test_without_a_build_a_stage_says_what_to_run_instead_of_failing_in_every_test(
-    suite: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with_a_build(tmp_path, 1)
-    stages = [
-        suite.Stage(name, "a test", 1, suite.pytest(f"tests/{name}", needs_build=True))
-        for name in ("python", "docs")
-    ]
-    monkeypatch.setattr(suite, "STAGES", stages)
-    assert suite.main() == 1
-    printed = capsys.readouterr().out
-    assert printed.splitlines()[-1] == "0 passed, 2 failed"
-    assert printed.count("the C++ build failed: sh tools/cmake.sh default shows why") == 4  # and the summary
-
-
-def test_the_stages_whose_tests_start_the_executables_need_the_build(
-    suite: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    diary = with_a_build(tmp_path, 1)
-    for one in suite.STAGES:
-        if one.name in ("python", "docs"):
-            monkeypatch.setattr(one, "log", tmp_path / f"{one.name}.log")
-            suite.BUILDS.clear()
-            one.run()
-    assert diary.read_text().splitlines() == ["default", "default"]
-
-
-def test_an_unknown_stage_is_refused(suite: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as stopped:
-        suite.chosen("cpp,bowser", "")
-    assert stopped.value.code == 2
-    assert "'bowser'" in capsys.readouterr().err
-
-
-CTEST = """<testsuite>
+CTEST = """
 <testcase name="a" status="run"><system-out>
 [doctest] test cases:  5 |  5 passed | 0 failed | 0 skipped</system-out>
 </testcase>
@@ -495,73 +423,12 @@ CTEST = """<testsuite>
 </testcase>
 <testcase name="crashed" status="fail"><system-out>Segmentation fault</system-out></testcase>
 <testcase name="plain" status="run"><system-out>fine</system-out></testcase>
-<testcase name="left out" status="notrun"/>
-</testsuite>"""
+<testcase name="left out" status="notrun"/>"""
 
 
-def test_ctest_is_counted_by_doctest_cases_and_a_crash_is_one_failure(
-    suite: ModuleType, tmp_path: Path
-) -> None:
-    (tmp_path / "ctest.xml").write_text(CTEST)
-    count = suite.Count()
-    suite.count_ctest(tmp_path / "ctest.xml", count)
-    assert (count.passed, count.failed, count.skipped) == (7, 3, 1)
-
-
-def test_pytest_errors_count_as_failures(suite: ModuleType, tmp_path: Path) -> None:
-    xml = '<testsuites><testsuite tests="10" failures="2" errors="1" skipped="3"/></testsuites>'
-    (tmp_path / "pytest.xml").write_text(xml)
-    count = suite.Count()
-    suite.count_pytest(tmp_path / "pytest.xml", count)
-    assert (count.passed, count.failed, count.skipped) == (4, 3, 3)
-
-
-TWICE = """<testsuites><testsuite tests="3" failures="1" errors="0" skipped="0">
-<testcase classname="a" name="late"/><testcase classname="a" name="late"/>
-<testcase classname="a" name="bad"/><testcase classname="a" name="bad"><failure/></testcase>
-<testcase classname="b" name="late"/>
-</testsuite></testsuites>"""
-
-
-def test_a_python_test_that_passes_in_its_second_run_is_named(suite: ModuleType, tmp_path: Path) -> None:
-    (tmp_path / "pytest.xml").write_text(TWICE)
-    count = suite.Count()
-    suite.count_pytest(tmp_path / "pytest.xml", count)
-    assert suite.describe(count) == "2 passed, 1 failed; only in a second run: a::late"
-
-
-def failing_ctest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, says: str) -> None:
-    """A ctest in which `name` fails in the first run and passes in the second."""
-    case = f'<testcase name="{name}" status="%s"><system-out>%s</system-out></testcase>'
-    fails, passes = case % ("fail", says), case % ("run", "fine")
-    fine = '<testcase name="fine" status="run"/>'
-    (tmp_path / "bin").mkdir()
-    fake = tmp_path / "bin" / "ctest"
-    fake.write_text(
-        '#!/bin/sh\nfor out; do :; done\ncase "$*" in\n'
-        f"*-R*) echo '<testsuite>{passes}</testsuite>' >$out;;\n"
-        f"*) echo '<testsuite>{fails}{fine}</testsuite>' >$out; exit 8;;\nesac\n"
-    )
-    fake.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
-
-
-@pytest.mark.parametrize(
-    ("name", "says", "result"),
-    [
-        ("emulate_test", "late", "2 passed, 0 failed; only in a second run: emulate_test"),
-        ("emulate_test", "WARNING: ThreadSanitizer: data race", "1 passed, 1 failed"),
-        ("team_test", "late", "1 passed, 1 failed"),
-    ],
-)
-def test_only_what_is_timed_runs_again_and_nothing_that_a_sanitizer_has_reported(
-    suite: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str, says: str, result: str
-) -> None:
-    with_a_build(tmp_path, 0)
-    failing_ctest(tmp_path, monkeypatch, name, says)
-    stage = suite.Stage("tsan", "a test", 1, suite.cpp("tsan"))
-    stage.run()
-    assert suite.describe(stage.count) == result
+def test_ctest_counts_by_doctest_cases_and_an_executable_that_failed_once(stages: Stages) -> None:
+    stages.stage("cpp", "exit 8", results=CTEST)
+    assert stages.summary("cpp") == (1, "6 passed, 2 failed")
 
 
 # Makefile and version
@@ -572,15 +439,26 @@ def make(*arguments: str) -> str:
     ours = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "ONLY", "SKIP", "PEERS", "OUTPUT", "STUDY")
     environment = {name: value for name, value in os.environ.items() if name not in ours}
     command = ["make", "-C", str(ROOT), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
+    return run_to_end(command, check=True, env=environment).stdout
 
 
 def test_make_alone_prints_help_that_names_every_target() -> None:
     targets = set(re.findall(r"^([a-z-]+): *##", (ROOT / "Makefile").read_text(), re.MULTILINE))
-    assert {"help", "study", "test", "bench", "build", "format", "clean", "install-packages"} <= targets
+    wanted = "help study test bench build format clean install-packages test-repeat"
+    assert set(wanted.split()) <= targets
     printed = make()
     for target in targets - {"help"}:
         assert re.search(rf"^make {target} ", printed, re.MULTILINE), target
+
+
+def test_make_test_runs_the_stages_that_were_asked_for_and_refuses_others() -> None:
+    assert "test-style test-cpp test-python " in make("-n", "test")
+    python_alone = make("-n", "test", "ONLY=cpp,python", "SKIP=cpp")
+    assert "--jobs=1 build-default test-python no-stage ||" in python_alone
+    with pytest.raises(subprocess.CalledProcessError) as refused:
+        make("-n", "test", "ONLY=bowser")
+    assert refused.value.returncode == 2
+    assert "no stage bowser" in refused.value.stderr
 
 
 def test_make_bench_passes_only_on() -> None:

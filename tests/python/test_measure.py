@@ -13,16 +13,16 @@ from pathlib import Path
 import pytest
 
 from measuring import MACHINE, configuration, open_store, plan
-from tautochrone.clock import VirtualClock
-from tautochrone.configuration import Configuration
-from tautochrone.executor import RunResult
-from tautochrone.interrupt import Interrupt
-from tautochrone.measure import Outcome, Plan, equal_answers, run_plan
-from tautochrone.mock_executor import MockExecutor
-from tautochrone.plan import williams_square
-from tautochrone.progress import SilentProgress
-from tautochrone.row import REQUIRED, Row
-from tautochrone.store import Store
+from mock_executor import MockExecutor
+from tautochrone.measuring.clock import VirtualClock
+from tautochrone.measuring.configuration import Configuration
+from tautochrone.measuring.executor import RunResult
+from tautochrone.measuring.measure import Outcome, Plan, equal_answers, run_plan
+from tautochrone.measuring.plan import williams_square
+from tautochrone.measuring.progress import SilentProgress
+from tautochrone.measuring.session import Interrupt
+from tautochrone.results.row import REQUIRED, Row, as_record
+from tautochrone.results.store import Store
 
 
 class Bench:
@@ -113,14 +113,14 @@ def test_a_row_has_the_fields_of_the_schema(bench: Bench) -> None:
     bench.clock.advance(3600)
     bench.measure(plan(configuration("a", "seconds 2", threads=4), rounds=1))
     (one,) = bench.rows()
-    assert set(REQUIRED) <= one.keys()
-    assert one["config"] == {"name": "a", "group": "cell", "threads": 4}
-    assert (one["study"], one["source"], one["round"], one["position"]) == ("loop", "measured", 0, 0)
-    assert (one["seconds"], one["elapsed_seconds"], one["error"]) == (2.0, 2.0, None)
-    assert one["started"] == "2026-01-01T01:00:00.000Z"
-    assert one["machine"] == MACHINE["machine"]
-    assert one["energy"]["joules"] is None
-    assert one["migrations"] is None
+    assert set(REQUIRED) <= as_record(one).keys()
+    assert one.config == {"name": "a", "group": "cell", "threads": 4}
+    assert (one.study, one.source, one.round, one.position) == ("loop", "measured", 0, 0)
+    assert (one.seconds, one.elapsed_seconds, one.error) == (2.0, 2.0, None)
+    assert one.started == "2026-01-01T01:00:00.000Z"
+    assert one.machine == MACHINE["machine"]
+    assert one.energy["joules"] is None
+    assert one.migrations is None
 
 
 def test_what_is_in_the_store_is_not_run_again(bench: Bench) -> None:
@@ -134,7 +134,7 @@ def test_what_is_in_the_store_is_not_run_again(bench: Bench) -> None:
     second = bench.measure(what)
     assert before + bench.ran == [one.name for one in whole]
     assert (second.finished, second.measured, second.rounds) == (True, 26, 10)
-    keys = [(one["config_id"], one["round"]) for one in bench.rows()]
+    keys = [(one.config_id, one.round) for one in bench.rows()]
     assert len(keys) == len(set(keys)) == 40
     third = bench.measure(what)
     assert (bench.ran, third.finished, third.rounds) == ([], True, 10)
@@ -158,7 +158,7 @@ def test_an_interrupted_run_leaves_no_row(bench: Bench) -> None:
     outcome = bench.measure(plan(configuration("a"), configuration("b", "interrupt"), rounds=3, seed=1))
     assert outcome.interrupted
     assert not outcome.finished
-    assert {one["name"] for one in bench.rows()} <= {"a"}
+    assert {one.name for one in bench.rows()} <= {"a"}
 
 
 def test_a_failing_configuration_is_dropped_after_two_failures_and_the_others_go_on(bench: Bench) -> None:
@@ -167,8 +167,8 @@ def test_a_failing_configuration_is_dropped_after_two_failures_and_the_others_go
     assert (outcome.finished, outcome.rounds, outcome.failed) == (True, 10, 2)
     assert list(outcome.dropped.values()) == ["it was told to fail"]
     assert bench.progress.sentences == ["bad failed 2 times and is left out: it was told to fail"]
-    errors = [one for one in bench.rows() if one["error"]]
-    assert [(one["seconds"], one["error"]["kind"]) for one in errors] == [(None, "failed")] * 2
+    errors = [one for one in bench.rows() if one.error]
+    assert [(one.seconds, one.error.kind) for one in errors] == [(None, "failed")] * 2
 
 
 def test_a_configuration_that_fails_once_stays_in(bench: Bench) -> None:
@@ -199,8 +199,8 @@ def test_what_failed_is_tried_again_in_the_next_sitting(bench: Bench) -> None:
 def test_a_hanging_run_is_a_timeout_row(bench: Bench) -> None:
     bench.measure(plan(configuration("a", "hang"), rounds=1, time_limit_seconds=30.0))
     (one,) = bench.rows()
-    assert (one["error"]["kind"], one["seconds"], one["elapsed_seconds"]) == ("timeout", None, 30.0)
-    assert "limit of 30 s" in one["error"]["message"]
+    assert (one.error.kind, one.seconds, one.elapsed_seconds) == ("timeout", None, 30.0)
+    assert "limit of 30 s" in one.error.message
 
 
 @pytest.mark.parametrize(
@@ -208,30 +208,30 @@ def test_a_hanging_run_is_a_timeout_row(bench: Bench) -> None:
 )
 def test_each_failure_has_its_kind(bench: Bench, word: str, kind: str) -> None:
     bench.measure(plan(configuration("a", word), rounds=1))
-    assert [one["error"]["kind"] for one in bench.rows()] == [kind]
+    assert [one.error.kind for one in bench.rows()] == [kind]
 
 
 def test_an_answer_that_differs_from_the_references_becomes_an_error(bench: Bench) -> None:
-    check = equal_answers(lambda one: one["name"] == "serial")
+    check = equal_answers(lambda one: one.name == "serial")
     cells = [configuration("serial"), configuration("good"), configuration("bad", "seconds 1 answer other")]
     seen: list[Row] = []
     outcome = bench.measure(plan(*cells, rounds=8), check_rows=check, on_row=seen.append)
     rows = bench.rows()
-    assert {one["name"] for one in rows if one["error"]} == {"bad"}
-    assert [one["error"]["kind"] for one in rows if one["name"] == "bad"] == ["wrong_answer"] * 2
+    assert {one.name for one in rows if one.error} == {"bad"}
+    assert [one.error.kind for one in rows if one.name == "bad"] == ["wrong_answer"] * 2
     assert Counter(bench.ran) == {"serial": 8, "good": 8, "bad": 2}
     assert (outcome.measured, outcome.failed) == (16, 2)
     # Stored when it ran, and once more as refused.
-    assert [one["error"] is None for one in seen if one["name"] == "bad"] == [True, False, True, False]
+    assert [one.error is None for one in seen if one.name == "bad"] == [True, False, True, False]
 
 
 def test_a_group_is_checked_even_if_a_break_came_before_its_check(bench: Bench) -> None:
     what = plan(configuration("serial"), configuration("bad", "seconds 1 answer other"), rounds=2)
     bench.measure(what)
-    assert not any(one["error"] for one in bench.rows())
-    outcome = bench.measure(what, check_rows=equal_answers(lambda one: one["name"] == "serial"))
+    assert not any(one.error for one in bench.rows())
+    outcome = bench.measure(what, check_rows=equal_answers(lambda one: one.name == "serial"))
     assert bench.ran == []
-    assert [one["name"] for one in bench.rows() if one["error"]] == ["bad", "bad"]
+    assert [one.name for one in bench.rows() if one.error] == ["bad", "bad"]
     assert (outcome.measured, outcome.failed) == (0, 2)
 
 

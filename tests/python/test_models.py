@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tautochrone import models
+from tautochrone.studies import models
 
 speeds = st.lists(st.floats(0.01, 100.0), min_size=1, max_size=12)
 
@@ -21,36 +21,20 @@ def test_fast_and_slow_groups_add_their_rates() -> None:
 
 def test_bound_of_the_published_machine() -> None:
     # One fast core needs 8 s; eight of them 1 s; sixteen slow ones (four to one fast) 2 s.
-    assert models.bound_speedup(8.0, 1.0, 2.0) == pytest.approx(12.0)
+    assert 8.0 / models.bound_seconds(1.0, 2.0) == pytest.approx(12.0)
 
 
 def test_bound_equals_the_sum_of_speeds_when_groups_are_single_cores() -> None:
-    assert models.bound_seconds(1.0, 4.0) == pytest.approx(models.ideal_seconds(1.0, [1.0, 0.25]))
+    assert models.bound_seconds(1.0, 4.0) == pytest.approx(models.ideal_seconds_from_times_alone([1.0, 4.0]))
 
 
-def test_times_alone_give_the_same_ideal_as_their_speeds() -> None:
+def test_no_core_waits_in_the_ideal() -> None:
     assert models.ideal_seconds_from_times_alone([2.0, 2.0, 4.0]) == pytest.approx(0.8)
-
-
-def test_equal_ranges_wait_for_the_slowest_core() -> None:
-    # 12 units over 3 cores: 4 units on the core that does half a unit a second.
-    assert models.equal_static_seconds(12.0, [2.0, 1.0, 0.5]) == pytest.approx(8.0)
-
-
-def test_fast_cores_alone_take_all_the_work() -> None:
-    assert models.fast_only_seconds(12.0, 2.0, 3) == pytest.approx(2.0)
-
-
-def test_headroom_of_one_fast_and_one_four_times_slower_core() -> None:
-    # (1 + 1/4) / (2 · 1/4)
-    assert models.headroom_over_equal_static([1.0, 0.25]) == pytest.approx(2.5)
 
 
 @pytest.mark.parametrize(("fast", "slow", "ratio"), [(8, 16, 3.0), (6, 8, 7 / 3), (8, 8, 2.0)])
 def test_ratio_above_which_equal_ranges_lose(fast: int, slow: int, ratio: float) -> None:
     assert models.equal_split_threshold(fast, slow) == pytest.approx(ratio)
-    assert models.equal_split_loses(ratio * 1.01, 1.0, fast, slow)
-    assert not models.equal_split_loses(ratio * 0.99, 1.0, fast, slow)
 
 
 @given(st.floats(0.1, 20.0), st.floats(0.1, 20.0), st.integers(1, 16), st.integers(1, 16))
@@ -59,15 +43,10 @@ def test_the_inequality_says_the_same_as_the_two_predicted_times(
 ) -> None:
     if slow_speed > fast_speed:
         return
-    equal = models.equal_static_seconds(1.0, [fast_speed] * fast + [slow_speed] * slow)
-    alone = models.fast_only_seconds(1.0, fast_speed, fast)
+    equal, alone = 1.0 / (fast + slow) / slow_speed, 1.0 / (fast * fast_speed)
     if not math.isclose(equal, alone, rel_tol=1e-9):
-        assert models.equal_split_loses(fast_speed, slow_speed, fast, slow) == (equal > alone)
-
-
-@given(speeds)
-def test_no_static_split_beats_the_ideal(found: list[float]) -> None:
-    assert models.equal_static_seconds(1.0, found) >= models.ideal_seconds(1.0, found) * (1 - 1e-12)
+        loses = fast_speed / slow_speed > models.equal_split_threshold(fast, slow)
+        assert loses == (equal > alone)
 
 
 def test_slow_cores_that_one_fast_core_is_worth() -> None:
@@ -78,7 +57,6 @@ def test_slow_cores_that_one_fast_core_is_worth() -> None:
 def test_share_of_the_triad() -> None:
     # 16 MB in 2 ms are 8 GB/s, of 10 GB/s.
     assert models.triad_share(16e6, 2e-3, 10e9) == pytest.approx(0.8)
-    assert models.memory_floor_seconds(16e6, 10e9) == pytest.approx(1.6e-3)
 
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, math.inf])
@@ -86,10 +64,7 @@ def test_share_of_the_triad() -> None:
     "call",
     [
         lambda x: models.bound_seconds(x, 1.0),
-        lambda x: models.bound_speedup(x, 1.0, 1.0),
-        lambda x: models.ideal_seconds(1.0, [1.0, x]),
         lambda x: models.ideal_seconds_from_times_alone([x]),
-        lambda x: models.equal_static_seconds(x, [1.0]),
         lambda x: models.triad_share(1.0, 1.0, x),
     ],
 )
@@ -100,7 +75,7 @@ def test_a_missing_measurement_is_refused(call: Callable[[float], float], bad: f
 
 def test_no_cores_are_refused() -> None:
     with pytest.raises(ValueError, match="at least one core"):
-        models.ideal_seconds(1.0, [])
+        models.ideal_seconds_from_times_alone([])
 
 
 @pytest.mark.parametrize(("threads", "share"), [(1, 50), (16, 4), (17, 3), (24, 3), (25, 2), (50, 1)])
@@ -118,7 +93,8 @@ def test_whole_tasks_go_to_the_core_that_ends_first() -> None:
 @given(st.integers(1, 200), speeds)
 def test_whole_tasks_never_beat_divided_ones(tasks: int, each: list[float]) -> None:
     alone = [1.0 / speed for speed in each]
-    assert models.whole_tasks_seconds(tasks, alone) >= models.ideal_seconds(tasks, each) * (1 - 1e-9)
+    divided = tasks * models.ideal_seconds_from_times_alone(alone)
+    assert models.whole_tasks_seconds(tasks, alone) >= divided * (1 - 1e-9)
 
 
 @pytest.mark.parametrize(("tasks", "alone"), [(0, [1.0]), (1, []), (1, [0.0])])

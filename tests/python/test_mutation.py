@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 import mutation
+
+pytestmark = pytest.mark.timed
 
 
 def test_the_statistics_tests_pass_without_a_bug() -> None:
@@ -17,7 +21,7 @@ def test_every_bug_that_is_put_into_the_statistics_is_noticed() -> None:
 
 def test_a_change_that_is_no_bug_is_not_called_one() -> None:
     for module, harmless in (
-        ("statistics", "import math"),
-        ("measure", "from __future__ import annotations"),
+        ("verdicts", "import math"),
+        ("measuring.measure", "from __future__ import annotations"),
     ):
         assert mutation.survives(mutation.Mutant(module, f"{harmless}\n", f"{harmless}\n\n"))

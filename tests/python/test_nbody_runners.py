@@ -8,18 +8,27 @@ import re
 import shutil
 import signal
 import subprocess
-import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
-from runner_processes import CPUS, Finished, Runners, children_of, cpu_list, needs_runners, two_cpus
+from processes import wait_until
+from runner_processes import (
+    CPUS,
+    FAMILIES,
+    Finished,
+    cpu_list,
+    finished,
+    needs_runners,
+    ranks_of,
+    two_cpus,
+)
 
-pytestmark = needs_runners
+pytestmark = [needs_runners, pytest.mark.timed, pytest.mark.machine]
 
-RUNNERS = Runners("nbody", always_built=("serial", "tautochrone"))
+RUNNERS = FAMILIES["nbody"]
 MPI = ["openmpi", "mpich"]
 LAUNCHER = {
     "openmpi": ["mpirun.openmpi", "--quiet", "--oversubscribe", "--bind-to", "none", "--allow-run-as-root"],
@@ -44,8 +53,7 @@ def launched(mpi: str, *words: object, ranks: int = 2) -> Finished:
     """The front end under an MPI's launcher."""
     front = RUNNERS.path(mpi).with_name("tauto-nbody")
     command = [*LAUNCHER[mpi], "-n", str(ranks), front, *words]
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=60, check=False)
-    return Finished(done.returncode, done.stdout, done.stderr)
+    return finished(command)
 
 
 def refusal(done: Finished, executable: str) -> str:
@@ -81,7 +89,7 @@ def test_members_that_share_the_sources_end_with_the_same_bits_on_every_engine()
 
 @two_cpus
 @pytest.mark.parametrize("mpi", MPI)
-def test_threads_inside_processes_go_the_same_way(mpi: str) -> None:
+def test_threads_inside_processes_compute_the_same_bits(mpi: str) -> None:
     hybrid = ("--threads-per-rank", 2)
     # One process has the order of summation of its team.
     assert bits(mpi, "j", 2, *hybrid) == bits("tautochrone", "j", 2)
@@ -99,7 +107,7 @@ def test_rectangle_of_processes_has_the_bits_of_as_many_slices_of_a_team(mpi: st
 @two_cpus
 @pytest.mark.parametrize("mpi", MPI)
 @pytest.mark.parametrize(("members", "threads_per_rank", "slices"), [(4, 2, 2), (6, 3, 3), (6, 2, 3)])
-def test_rectangle_of_threads_inside_processes_does_not_care_where_they_are(
+def test_rectangle_of_threads_gives_the_same_bits_in_any_process(
     mpi: str, members: int, threads_per_rank: int, slices: int
 ) -> None:
     hybrid = ("--threads-per-rank", threads_per_rank)
@@ -130,7 +138,7 @@ def test_other_orders_of_summation_differ_by_rounding_only(mpi: str) -> None:
 
 @two_cpus
 @pytest.mark.parametrize("runtime", ["tautochrone", *MPI])
-def test_log_of_auto_says_who_shared_each_block_and_what_was_predicted(runtime: str, tmp_path: Path) -> None:
+def test_log_of_auto_has_the_members_and_the_prediction_of_each_block(runtime: str, tmp_path: Path) -> None:
     log = tmp_path / "blocks.csv"
     done = RUNNERS.start(runtime, *SHORT, *workers(2), "--scheme", "auto", "--log", log)
     assert done.code == 0, done.err
@@ -183,10 +191,7 @@ def test_front_end_takes_the_engine_that_is_asked_for() -> None:
     words = [front, *SHORT, "--threads", 1]
 
     def start(*more: str) -> Finished:
-        done = subprocess.run(
-            [*map(str, words), *more], capture_output=True, text=True, timeout=60, check=False
-        )
-        return Finished(done.returncode, done.stdout, done.stderr)
+        return finished([*words, *more])
 
     assert start().row["runtime"] == "tautochrone"
     assert start("--engine", "serial").row["runtime"] == "serial"
@@ -245,28 +250,24 @@ def test_ranks_of_different_builds_are_refused(mpi: str, tmp_path: Path) -> None
     with other.open("ab") as file:
         file.write(b"another build")
     words = ["-n", "1", str(here), *map(str, SHORT), ":", "-n", "1", str(other), *map(str, SHORT)]
-    done = subprocess.run([*LAUNCHER[mpi], *words], capture_output=True, text=True, timeout=60, check=False)
-    finished = Finished(done.returncode, done.stdout, done.stderr)
-    assert f"rank 1 runs another build of {here.name} than rank 0" in refusal(finished, here.name)
+    done = finished([*LAUNCHER[mpi], *words])
+    assert f"rank 1 runs another build of {here.name} than rank 0" in refusal(done, here.name)
 
 
 @two_cpus
 @pytest.mark.parametrize("mpi", MPI)
-def test_killed_rank_ends_the_others_and_leaves_whole_lines(mpi: str, tmp_path: Path) -> None:
+def test_killed_rank_ends_the_others_and_leaves_complete_lines(mpi: str, tmp_path: Path) -> None:
     log = tmp_path / "blocks.csv"
     words: Sequence[object] = ("--particles", 300, "--end-time", 1000, "--log", log, *workers(2))
     process = subprocess.Popen(
         [RUNNERS.path(mpi), *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     try:
-        deadline = time.monotonic() + 30
-        while not log.exists() or log.stat().st_size < 1000:
-            assert time.monotonic() < deadline, "no block was logged"
-            time.sleep(0.05)
-        ranks = [child for child in children_of(process.pid) if is_runner(child, RUNNERS.path(mpi).name)]
+        wait_until(lambda: log.exists() and log.stat().st_size >= 1000, "a log of blocks")
+        ranks = ranks_of(process, RUNNERS.path(mpi))
         assert len(ranks) == 2
         os.kill(max(ranks), signal.SIGKILL)
-        out, err = process.communicate(timeout=10)
+        out, err = process.communicate(timeout=60)
     finally:
         process.kill()
         process.wait()
@@ -283,7 +284,7 @@ def test_killed_rank_ends_the_others_and_leaves_whole_lines(mpi: str, tmp_path: 
 
 @two_cpus
 @pytest.mark.parametrize("mpi", MPI)
-def test_killed_under_a_launcher_of_ones_own_the_log_has_whole_lines(mpi: str, tmp_path: Path) -> None:
+def test_log_has_complete_lines_after_a_kill_under_a_users_launcher(mpi: str, tmp_path: Path) -> None:
     front = RUNNERS.path(mpi).with_name("tauto-nbody")
     log = tmp_path / "blocks.csv"
     words = ["--particles", "64", "--end-time", "10000", "--log", str(log)]
@@ -291,15 +292,12 @@ def test_killed_under_a_launcher_of_ones_own_the_log_has_whole_lines(mpi: str, t
         [*LAUNCHER[mpi], "-n", "2", front, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     try:
-        deadline = time.monotonic() + 30
-        while not log.exists() or log.stat().st_size < 20_000:
-            assert time.monotonic() < deadline, "no block was logged"
-            time.sleep(0.01)
-        ranks = [child for child in children_of(process.pid) if is_runner(child, RUNNERS.path(mpi).name)]
+        wait_until(lambda: log.exists() and log.stat().st_size >= 20_000, "a log of blocks")
+        ranks = ranks_of(process, RUNNERS.path(mpi))
         assert len(ranks) == 2
         (writer,) = (child for child in ranks if rank_of(child) == 0)
         os.kill(writer, signal.SIGKILL)
-        process.communicate(timeout=20)
+        process.communicate(timeout=60)
     finally:
         process.kill()
         process.wait()
@@ -318,30 +316,21 @@ def rank_of(pid: int) -> int:
     return int(named.get("OMPI_COMM_WORLD_RANK") or named["PMI_RANK"])
 
 
-def is_runner(pid: int, name: str) -> bool:
-    try:
-        return Path(f"/proc/{pid}/exe").resolve().name == name
-    except OSError:
-        return False
-
-
 # -- several machines --
 
 
 @two_cpus
-def test_two_hosts_with_a_wire_between_them_go_the_same_way() -> None:
+def test_two_hosts_with_a_wire_between_them_compute_the_same_bits() -> None:
     script = Path(__file__).resolve().parents[2] / "tools" / "two_hosts.sh"
     front = RUNNERS.path("openmpi").with_name("tauto-nbody")
     words = [*map(str, SHORT), "--scheme", "i"]
-    done = subprocess.run(
-        ["sh", script, front, *words], capture_output=True, text=True, timeout=60, check=False
-    )
-    if done.returncode == 77:
-        pytest.skip(done.stderr.strip())
-    assert done.returncode == 0, done.stderr
-    row = Finished(done.returncode, done.stdout, done.stderr).row
+    done = finished(["sh", script, front, *words])
+    if done.code == 77:
+        pytest.skip(done.err.strip())
+    assert done.code == 0, done.err
+    row = done.row
     assert row["ranks"] == 2
     assert row["check"]["state_fnv1a"] == bits("serial", "serial", 1)
-    wire = re.search(r"(\d+) bytes went from the first host to the second", done.stderr)
+    wire = re.search(r"(\d+) bytes went from the first host to the second", done.err)
     assert wire is not None
     assert int(wire.group(1)) > 40 * 13 * 8  # at least a particle's new state in each block

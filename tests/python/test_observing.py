@@ -11,22 +11,30 @@ from typing import Any
 
 import pytest
 
-from tautochrone.configuration import Configuration
-from tautochrone.executor import RunError
-from tautochrone.subprocess_executor import Observes, Printed, SubprocessExecutor
+from tautochrone.measuring.configuration import Configuration
+from tautochrone.measuring.executor import RunError
+from tautochrone.measuring.subprocess_executor import Observes, Printed, ProgramExecutor
 from tautochrone.tune.effect_check import Effect, read_displayed, took_effect
 from tautochrone.tune.options import TuneRequest
 from tautochrone.tune.services import Services
-from tune_fakes import compiled
+from tune_fakes import compiled, holding
 
-BUSY = "import sys, threading, time, zlib\ndata = bytes(1 << 22)\nend = time.monotonic() + 0.4\n"
-# Compressing lets other threads of Python run at the same time.
-THREADS = BUSY + (
-    "def work():\n while time.monotonic() < end: zlib.compress(data)\n"
-    "idle = [threading.Thread(target=time.sleep, args=(0.4,)) for _ in range(3)]\n"
-    "busy = [threading.Thread(target=work) for _ in range(int(sys.argv[1]))]\n"
-    "[one.start() for one in idle + busy]\n[one.join() for one in idle + busy]\n"
-)
+pytestmark = [pytest.mark.timed, pytest.mark.machine]
+
+# Threads that work for 0.3 s of CPU time each, beside others that wait for their end. Compressing lets other
+# threads of Python run at the same time.
+THREADS = """
+import sys, threading, time, zlib
+data = bytes(1 << 22)
+def work():
+    while time.thread_time() < 0.3: zlib.compress(data)
+done = threading.Event()
+idle = [threading.Thread(target=done.wait) for _ in range(3)]
+busy = [threading.Thread(target=work) for _ in range(int(sys.argv[1]))]
+[one.start() for one in idle + busy]
+[one.join() for one in busy]
+done.set()
+"""
 
 
 def observed(command: list[str], observe: Observes, **fields: Any) -> tuple[Mapping[str, Any], Any]:
@@ -37,7 +45,7 @@ def observed(command: list[str], observe: Observes, **fields: Any) -> tuple[Mapp
         found.append(printed.observed)
         return {}, None
 
-    with closing(SubprocessExecutor(reads="elapsed", judge=judge, observe=observe)) as executor:
+    with closing(ProgramExecutor(judge=judge, observe=observe)) as executor:
         result = executor.run(Configuration("x", command, **fields), 60.0)
     assert result.error is None, result.error
     return found[0], result
@@ -60,9 +68,8 @@ def test_cpus_priority_and_environment_are_those_of_the_running_program() -> Non
     assert found["environment"] == {"X": "1"}
 
 
-def test_the_memory_of_processes_that_run_together_is_added() -> None:
-    hold = "import time; x = bytearray(b'x') * (40 << 20); time.sleep(0.6)"
-    one = f"{sys.executable} -c {hold!r}".replace("'", '"').replace('b"x"', "b'x'")
+def test_the_memory_of_processes_that_run_together_is_added(tmp_path: Path) -> None:
+    one = holding(40, tmp_path, 2)
     together, result = observed(["sh", "-c", f"{one} & {one} & wait"], "memory")
     assert together["memory_bytes"] > 80 << 20
     assert result.max_rss_bytes < 80 << 20  # the kernel's own account: the largest process
@@ -77,7 +84,7 @@ def test_nobody_looks_unless_asked() -> None:
         found.append(printed)
         return {}, None
 
-    with closing(SubprocessExecutor(reads="elapsed", judge=judge)) as executor:
+    with closing(ProgramExecutor(judge=judge)) as executor:
         executor.run(Configuration("x", ["true"]), 60.0)
     assert found[0].observed is None
 
@@ -106,10 +113,10 @@ def test_what_a_program_or_its_script_undoes_is_noticed() -> None:
     found = effect(Configuration("x", ["sh", "-c", script], {"X": "1"}, start={"cpus": [first], "nice": 1}))
     usual = os.nice(0)
     assert [one.partition(" ")[2] for one in found.otherwise] == [
-        f"may run on CPU {first}-{last} where {first} was asked for"
+        f"may run on CPU {first}-{last} where {first} was set"
         if last == first + 1
-        else f"may run on CPU {first},{last} where {first} was asked for",
-        f"has the priority {usual + 2} where {usual + 1} was asked for",
+        else f"may run on CPU {first},{last} where {first} was set",
+        f"has the priority {usual + 2} where {usual + 1} was set",
         "was started with X=2 where '1' was set",
     ]
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import pytest
 
 from measuring import row
-from tautochrone.measure import compare_rows, equal_answers, pair_rows
-from tautochrone.row import Row
+from tautochrone.measuring.measure import equal_answers
+from tautochrone.results.row import Row, pair_rows
+from tautochrone.verdicts import compare
 
 
 def answering(config_id: str, answer: str | None, number: int = 0) -> Row:
     return row(config_id, number, check={"passed": True, "solution_fnv1a": answer} if answer else None)
 
 
-is_serial = equal_answers(lambda one: one["config_id"] == "serial")
+is_serial = equal_answers(lambda one: one.config_id == "serial")
 
 
 def test_pairs_are_candidate_first_and_in_the_order_of_rounds() -> None:
@@ -48,10 +49,10 @@ def test_a_run_that_was_tried_again_counts_with_its_last_result() -> None:
 
 def test_rows_of_equal_rounds_are_judged() -> None:
     rows = [one for number in range(8) for one in (row("a", number, 1.0), row("b", number, 2.0))]
-    found = compare_rows(rows, "a", "b")
+    found = compare(pair_rows(rows, "a", "b"))
     assert (found.verdict, found.ratio, found.rounds) == ("faster", pytest.approx(0.5), 8)
-    assert compare_rows(rows, "b", "a").verdict == "slower"
-    assert compare_rows(rows, "a", "b", comparisons=2).verdict == "not measured"
+    assert compare(pair_rows(rows, "b", "a")).verdict == "slower"
+    assert compare(pair_rows(rows, "a", "b"), comparisons=2).verdict == "not measured"
 
 
 def test_an_answer_that_is_not_the_references_is_wrong() -> None:
@@ -65,7 +66,7 @@ def test_a_row_that_says_nothing_of_its_answer_is_left_alone() -> None:
 
 def test_exempt_rows_may_differ() -> None:
     check = equal_answers(
-        lambda one: one["config_id"] == "serial", exempt=lambda one: one["config_id"] == "openblas"
+        lambda one: one.config_id == "serial", exempt=lambda one: one.config_id == "openblas"
     )
     assert check([answering("serial", "aa"), answering("openblas", "bb")]) == {}
 

@@ -6,23 +6,27 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import typer
 
 from energy_trees import write
-from tautochrone import cli, cli_study
-from tautochrone.energy.tree import Tree
+from processes import is_running, wait_until
+from tautochrone.cli import main
+from tautochrone.energy.meter import Tree
 from tautochrone.errors import TautoError
-from tautochrone.policy.held import held, require_policies
-from tautochrone.policy.knobs import Knobs, Policy
-from tautochrone.policy.studies import under_each_policy
-from tautochrone.studies.options import StudyRequest
+from tautochrone.machine.policy.held import held, require_policies
+from tautochrone.machine.policy.knobs import Knobs, Policy
+from tautochrone.machine.policy.studies import under_each_policy
+from tautochrone.report.analysis import Analysis
+from tautochrone.results.context import StudyContext
+from tautochrone.studies.request import StudyRequest
+from tautochrone.studies.services import Services
+from tautochrone.studies.study import Study, run
 
+pytestmark = pytest.mark.timed
 CPUS = "sys/devices/system/cpu"
 _PREFERENCES = "default performance balance_performance power"
 LAB = Path(__file__).resolve().parents[2] / "lab"
@@ -49,15 +53,6 @@ def content(root: Path) -> dict[str, str]:
     return {
         str(path.relative_to(root)): path.read_text().strip() for path in root.rglob("*") if path.is_file()
     }
-
-
-def until(condition: Callable[[], bool], seconds: float = 10.0) -> bool:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if condition():
-            return True
-        time.sleep(0.02)
-    return condition()
 
 
 def test_reads_what_is_set_and_what_could_be(tmp_path: Path) -> None:
@@ -135,9 +130,9 @@ def test_whatever_ends_a_study_the_policy_is_put_back(tmp_path: Path, error: typ
 HOLDER = """
 import sys, time
 from pathlib import Path
-from tautochrone.energy.tree import Tree
-from tautochrone.policy.held import held
-from tautochrone.policy.knobs import Knobs
+from tautochrone.energy.meter import Tree
+from tautochrone.machine.policy.held import held
+from tautochrone.machine.policy.knobs import Knobs
 knobs = Knobs(Tree(Path(sys.argv[1])))
 policies = knobs.policies()
 with held(knobs, policies) as holding:
@@ -174,27 +169,20 @@ def test_a_killed_process_leaves_nothing_changed(tmp_path: Path, policy: str, nu
     process, _ = holder(tmp_path, policy)
     assert content(tmp_path) != before
     os.killpg(process.pid, number)  # with all of its group, as a terminal would
-    process.wait(10)
+    process.wait(60)
     assert process.stdout is not None
     process.stdout.close()
-    assert until(lambda: content(tmp_path) == before)
+    wait_until(lambda: content(tmp_path) == before, "the old policy")
 
 
 def test_the_watcher_leaves_when_its_work_is_done(tmp_path: Path) -> None:
     laptop(tmp_path)
     process, watcher = holder(tmp_path, "turbo-off")
     process.kill()
-    process.wait(10)
+    process.wait(60)
     assert process.stdout is not None
     process.stdout.close()
-    assert until(lambda: not Path(f"/proc/{watcher}").exists() or _is_zombie(watcher))
-
-
-def _is_zombie(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except OSError:
-        return True
+    wait_until(lambda: not is_running(watcher), "the watcher's end")
 
 
 def test_a_watcher_that_was_killed_is_noticed_and_everything_put_back(tmp_path: Path) -> None:
@@ -205,7 +193,7 @@ def test_a_watcher_that_was_killed_is_noticed_and_everything_put_back(tmp_path: 
         holding.enter(policies[1])
         assert holding.watcher_pid is not None
         os.kill(holding.watcher_pid, signal.SIGKILL)
-        assert until(lambda: holding._watcher is not None and holding._watcher.poll() is not None)
+        wait_until(lambda: holding._watcher is not None and holding._watcher.poll() is not None, "its end")
         with pytest.raises(TautoError, match="has died"):
             holding.enter(policies[2])
     assert content(tmp_path) == before
@@ -255,11 +243,11 @@ def test_what_cannot_be_put_back_is_named_with_a_line_for_each_value(
                     knobs.tree.path(path).write_text(value)
             assert holding.watcher_pid is not None
             os.kill(holding.watcher_pid, signal.SIGKILL)
-            monkeypatch.setattr("tautochrone.policy.watcher.restore", lambda originals: [])
+            monkeypatch.setattr("tautochrone.machine.policy.watcher.restore", lambda originals: [])
 
     with pytest.raises(TautoError) as said:
         end_with_two_files_changed()
-    assert "not put back in /sys/firmware/acpi/platform_profile, /sys/devices" in said.value.message
+    assert "not restored in /sys/firmware/acpi/platform_profile, /sys/devices" in said.value.message
     assert said.value.remedy == (
         "Type: echo balanced | sudo tee /sys/firmware/acpi/platform_profile; "
         f"echo 0 | sudo tee /{CPUS}/intel_pstate/no_turbo"
@@ -275,8 +263,8 @@ def test_a_policy_does_not_begin_on_top_of_one_that_stays(
     with held(knobs, policies) as holding:
         holding.enter(policies[1])
         with monkeypatch.context() as stuck:
-            stuck.setattr("tautochrone.policy.watcher.restore", lambda originals: ["refused"])
-            with pytest.raises(TautoError, match="was not put back in"):
+            stuck.setattr("tautochrone.machine.policy.watcher.restore", lambda originals: ["refused"])
+            with pytest.raises(TautoError, match="was not restored in"):
                 holding.enter(policies[2])
     assert content(tmp_path) == before
 
@@ -285,7 +273,7 @@ def test_a_watcher_that_does_not_start_is_an_error_with_a_remedy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = content(laptop(tmp_path))
-    monkeypatch.setattr("tautochrone.policy.watcher.COMMAND", ("false",))
+    monkeypatch.setattr("tautochrone.machine.policy.watcher.COMMAND", ("false",))
     knobs = Knobs(Tree(tmp_path))
     with pytest.raises(TautoError, match="could not be started"), held(knobs, knobs.policies()):
         pass
@@ -293,7 +281,7 @@ def test_a_watcher_that_does_not_start_is_an_error_with_a_remedy(
 
 
 def test_a_machine_without_policies_says_so(tmp_path: Path) -> None:
-    with pytest.raises(TautoError, match="shows no frequency policy to choose from"):
+    with pytest.raises(TautoError, match="needs a frequency policy that can be changed"):
         require_policies(Knobs(Tree(tmp_path)))
 
 
@@ -301,14 +289,24 @@ def test_under_each_policy_the_work_is_that_of_the_first_and_all_are_concluded_t
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = laptop(tmp_path / "root")
-    monkeypatch.setattr("tautochrone.policy.studies.Knobs", lambda: Knobs(Tree(root)))
-    monkeypatch.setattr("tautochrone.cli_study.show_policies", lambda folders: None)
+    monkeypatch.setattr("tautochrone.machine.policy.studies.Knobs", lambda: Knobs(Tree(root)))
+    monkeypatch.setattr("tautochrone.studies.study.compare_policies", lambda folders, services: None)
     asked: list[StudyRequest] = []
     concluded: list[Sequence[Path]] = []
-    context = typer.Context(typer.main.get_command(cli_study.study_app))
-    context.params = {"policies": True}
-    request = StudyRequest(output=tmp_path / "out")
-    cli_study._run(context, asked.append, request, lambda folders, of: concluded.append(folders))
+
+    class Fake(Study[StudyRequest, StudyContext, Analysis]):
+        @classmethod
+        def measure(cls, request: StudyRequest, services: Services | None = None) -> Analysis:
+            asked.append(request)
+            return Analysis(verdict_sentences=())
+
+        @classmethod
+        def conclude_policies(
+            cls, folders: Sequence[Path], request: StudyRequest, services: Services | None = None
+        ) -> None:
+            concluded.append(folders)
+
+    assert run(Fake, StudyRequest(output=tmp_path / "out", policies=True)) == 0
     assert {one.like for one in asked} == {tmp_path / "out/as-it-is"}
     assert asked[0].probed_in == (tmp_path / "out/as-it-is",)
     assert asked[1].probed_in == (tmp_path / "out/governor-performance", tmp_path / "out/as-it-is")
@@ -320,6 +318,6 @@ def test_under_each_policy_the_work_is_that_of_the_first_and_all_are_concluded_t
 def test_the_command_line_refuses_policies_where_there_are_none(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("tautochrone.policy.studies.Knobs", lambda: Knobs(Tree(tmp_path)))
-    assert cli.main(["study", "loop", "--quick", "--policies"]) == 2
-    assert "--policies was asked for" in capsys.readouterr().err
+    monkeypatch.setattr("tautochrone.machine.policy.studies.Knobs", lambda: Knobs(Tree(tmp_path)))
+    assert main.main(["study", "loop", "--quick", "--policies"]) == 2
+    assert "--policies needs a frequency policy" in capsys.readouterr().err

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from runner_processes import CPUS, Runners, cpu_list, needs_runners, two_cpus
+from runner_processes import CPUS, FAMILIES, cpu_list, needs_runners, two_cpus
 
-pytestmark = [needs_runners, two_cpus]
+pytestmark = [needs_runners, two_cpus, pytest.mark.timed, pytest.mark.machine]
 
-RUNNERS = Runners("power", always_built=("physics", "together"))
+RUNNERS = FAMILIES["power"]
 SMALL: dict[str, tuple[object, ...]] = {
     "encryption": ("--bytes", 2_000_000, "--files", 4),
     "compression": ("--bytes", 3_000_000),
@@ -64,6 +64,12 @@ def test_a_program_that_cannot_start_is_one_error() -> None:
     assert done.code == 2
     assert "there is no job 'baking' here; use " in done.err
     assert done.out == ""
+
+
+def test_two_programs_need_two_cpus() -> None:
+    done = RUNNERS.start("together", "--cpus", CPUS[0])
+    assert done.code == 2
+    assert "two programs at once need two CPUs to be pinned apart, and 1 may be used" in done.err
 
 
 def test_frames_are_written_as_an_animation(tmp_path: Path) -> None:

@@ -7,9 +7,10 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from tautochrone.clock import VirtualClock, iso
 from tautochrone.errors import TautoError
-from tautochrone.progress import LineProgress, TerminalProgress, progress_for, time_left
+from tautochrone.measuring.clock import VirtualClock
+from tautochrone.measuring.progress import LineProgress, TerminalProgress, progress_for, time_left
+from tautochrone.results.row import iso
 
 
 @pytest.mark.parametrize(

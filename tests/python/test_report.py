@@ -12,20 +12,25 @@ import msgspec
 import pytest
 
 import sample_rows
+from measuring import changed
 from page_content import embedded, visible
-from tautochrone import report
+from tautochrone import report, text
 from tautochrone.errors import TautoError
-from tautochrone.report import figure, palette, tables, text
-from tautochrone.report.analysis_types import Ratio
-from tautochrone.report.loop import charts, datasets
-from tautochrone.report.loop.analysis_types import CpuLoad, CpuSample, LoopAnalysis
+from tautochrone.options import format_cpus
+from tautochrone.report import charts as page_charts
+from tautochrone.report import palette
+from tautochrone.results.states import states_of
+from tautochrone.studies.loop import page as loop_page
+from tautochrone.studies.loop.analysis import analyse
+from tautochrone.studies.loop.findings import CpuLoad, CpuSample, LoopAnalysis, LoopContext
+from tautochrone.verdicts import Ratio
 
 ROWS = tuple(sample_rows.loop_rows())
 ANALYSIS = sample_rows.loop_analysis(ROWS)
 
 
-def written(tmp_path: Path, rows: Any = ROWS, analysis: LoopAnalysis | None = ANALYSIS, **kind: str) -> str:
-    path = report.write(rows, sample_rows.machine(**kind), tmp_path / "report.html", extra=analysis)
+def written(tmp_path: Path, rows: Any = ROWS, analysis: LoopAnalysis = ANALYSIS, **kind: str) -> str:
+    path = report.write(rows, sample_rows.machine(**kind), tmp_path / "report.html", analysis, study="loop")
     return path.read_text(encoding="utf-8")
 
 
@@ -68,12 +73,12 @@ def test_every_ratio_has_its_interval_beside_it(tmp_path: Path) -> None:
 
 def test_hostile_names_stay_text(tmp_path: Path) -> None:
     hostile = "</script><script>alert(1)</script>"
-    rows = [row | {"config": row["config"] | {"library": hostile, "runtime": hostile}} for row in ROWS[:200]]
+    rows = [changed(row, config=row.config | {"library": hostile, "runtime": hostile}) for row in ROWS[:200]]
     analysis = msgspec.structs.replace(
         sample_rows.loop_analysis(rows), verdict_sentences=(hostile,), miss_ratios_reason=hostile
     )
     path = report.write(
-        rows, sample_rows.machine() | {"name": hostile}, tmp_path / "r.html", study=hostile, extra=analysis
+        rows, sample_rows.machine() | {"name": hostile}, tmp_path / "r.html", analysis, study=hostile
     )
     html = path.read_text(encoding="utf-8")
     assert hostile not in html
@@ -83,7 +88,7 @@ def test_hostile_names_stay_text(tmp_path: Path) -> None:
 
 def test_no_rows_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(TautoError, match="there are no rows") as caught:
-        report.write([], sample_rows.machine(), tmp_path / "r.html")
+        report.write([], sample_rows.machine(), tmp_path / "r.html", ANALYSIS, study="loop")
     assert "tauto study loop" in caught.value.remedy
     assert list(tmp_path.iterdir()) == []
 
@@ -91,7 +96,7 @@ def test_no_rows_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_written_is_an_error_by_name(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(TautoError, match="cannot be written"):
-        report.write(ROWS[:30], sample_rows.machine(), tmp_path / "file" / "r.html")
+        report.write(ROWS[:30], sample_rows.machine(), tmp_path / "file" / "r.html", ANALYSIS, study="loop")
 
 
 def test_an_old_report_survives_when_the_new_one_cannot_be_written(
@@ -105,19 +110,19 @@ def test_an_old_report_survives_when_the_new_one_cannot_be_written(
 
     monkeypatch.setattr(Path, "replace", disk_full)
     with pytest.raises(TautoError, match="No space left"):
-        report.write(ROWS[:30], sample_rows.machine(), path)
+        report.write(ROWS[:30], sample_rows.machine(), path, ANALYSIS, study="loop")
     assert path.read_text() == "old"
     assert [one.name for one in tmp_path.iterdir()] == ["report.html"]
 
 
 def test_rows_that_all_failed_give_the_reasons_and_no_charts(tmp_path: Path) -> None:
     failed = {"seconds": None, "error": {"kind": "not_installed", "message": "libomp.so is not installed"}}
-    rows = [row | failed for row in ROWS[:44]]
-    html = written(tmp_path, rows, None)
-    assert "Nothing could be measured: all 44 runs failed" in visible(html)
+    rows = [changed(row, **failed) for row in ROWS[:44]]
+    html = written(tmp_path, rows, analyse(rows, sample_rows.machine(), LoopContext()))
+    assert "nothing can be recommended" in visible(html)
+    assert "44 of 44 runs failed" in visible(html)
     assert "libomp.so is not installed" in visible(html)
     assert "<figure" not in html
-    assert "faster" not in visible(html)
 
 
 def test_error_rows_never_win(tmp_path: Path) -> None:
@@ -129,36 +134,10 @@ def test_error_rows_never_win(tmp_path: Path) -> None:
         if one.runtime == "stdpar"
     ]
     assert [one.seconds for one in stdpar] == [None]
-    drawn = datasets.build(ANALYSIS).tables["times"]
-    slowed = tables.situations_of(ANALYSIS.cells).index({"1": 2.0})
+    drawn = loop_page.parts(ANALYSIS).tables["times"]
+    slowed = states_of(ANALYSIS.cells).index({"1": 2.0})
     assert not [r for r in drawn if (r["situation"], r["size"], r["runtime"]) == (slowed, 2000, "stdpar")]
     assert "10 of 2640 runs failed; they never win" in visible(written(tmp_path))
-
-
-def test_rows_without_an_analysis_give_medians_and_no_verdict(tmp_path: Path) -> None:
-    html = written(tmp_path, analysis=None)
-    words = visible(html)
-    assert "without an analysis or a verdict" in words
-    assert "At a glance" not in words
-    assert len(embedded(html)["configurations"]["rows"]) == len({row["config_id"] for row in ROWS})
-
-
-def test_rows_of_another_study_are_shown_too(tmp_path: Path) -> None:
-    rows = [
-        {"config_id": name, "round": i, "seconds": 0.1, "error": None, "config": {"runtime": name}}
-        for name in ("qt", "tbb")
-        for i in range(3)
-    ]
-    path = report.write(rows, {}, tmp_path / "r.html", study="mapreduce")
-    assert "study mapreduce" in visible(path.read_text(encoding="utf-8"))
-
-
-def test_screening_rows_are_not_in_the_medians(tmp_path: Path) -> None:
-    rows = [row | {"source": "screening"} for row in ROWS[:22]] + list(ROWS[22:44])
-    html = written(tmp_path, rows, None)
-    records = embedded(html)["configurations"]
-    rounds = [row[records["names"].index("rounds")] for row in records["rows"]]
-    assert set(rounds) == {1}
 
 
 def test_too_few_rounds_are_not_measured_and_show_no_ratio(tmp_path: Path) -> None:
@@ -249,14 +228,16 @@ def test_openmp_takes_the_colour_of_its_library() -> None:
 
 def test_peers_are_drawn_at_their_best_and_ours_with_no_settings() -> None:
     cell = next(cell for cell in ANALYSIS.cells if cell.size == 4000)
-    chosen = datasets.best_of_runtime(cell)
+    chosen = loop_page.best_of_runtime(cell)
     libgomp = [one.seconds for one in cell.configurations if one.runtime == "libgomp" and one.seconds]
     assert chosen["libgomp"].seconds == min(libgomp)
     assert chosen["tautochrone"].schedule == "adaptive"
 
 
 def test_columns_keep_numbers_words_and_nothing_apart() -> None:
-    stored = tables.columns([{"a": 1, "b": "x", "c": None}, {"a": 0.123456789, "b": "x", "c": float("nan")}])
+    stored = page_charts.columns(
+        [{"a": 1, "b": "x", "c": None}, {"a": 0.123456789, "b": "x", "c": float("nan")}]
+    )
     assert stored == {
         "names": ["a", "b", "c"],
         "words": ["x"],
@@ -272,7 +253,7 @@ def test_load_of_many_runs_on_many_cpus_does_not_fill_the_page() -> None:
         return CpuLoad(configuration="x", runtime="tbb", size=1, emulated={}, samples=tuple(samples))
 
     many = msgspec.structs.replace(ANALYSIS, cpu_load=tuple(run() for _ in range(9)))
-    records = datasets.build(many).tables["load"]
+    records = loop_page.parts(many).tables["load"]
     assert {record["run"] for record in records} == set(range(9))
     assert 64 * 9 * 8 <= len(records) <= 8100
 
@@ -281,7 +262,7 @@ def test_load_is_averaged_to_a_bounded_number_of_intervals() -> None:
     samples = tuple(CpuSample(cpu=0, seconds=0.01 * step, busy=step % 2) for step in range(1, 10001))
     run = CpuLoad(configuration="x", runtime="tbb", size=1, emulated={}, samples=samples)
     analysis = msgspec.structs.replace(ANALYSIS, cpu_load=(run,))
-    records = datasets.build(analysis).tables["load"]
+    records = loop_page.parts(analysis).tables["load"]
     assert len(records) <= 80
     assert records[-1]["end"] == pytest.approx(100)
     assert all(record["busy"] == pytest.approx(0.5, abs=0.02) for record in records)
@@ -335,23 +316,23 @@ def test_verdicts_are_counted_and_losses_are_not_hidden() -> None:
         return msgspec.structs.replace(ANALYSIS.cells[0], ratio=msgspec.convert(ratio, Ratio))
 
     cells = [cell("slower"), cell("faster"), cell("slower"), cell("no difference resolved")]
-    assert figure.verdict_counts(cell.ratio for cell in cells).split("; ") == [
+    assert page_charts.verdict_counts(cell.ratio for cell in cells).split("; ") == [
         "faster than the best peer in 1 of 4 cases",
         "slower than the best peer in 2",
         "no difference resolved in 1",
     ]
-    assert figure.verdict_counts([cell("not measured").ratio]) == ""
+    assert page_charts.verdict_counts([cell("not measured").ratio]) == ""
 
 
 def test_cpu_lists_and_core_counts_read_as_people_write_them() -> None:
-    assert text.cpu_list([3, 1, 2, 8]) == "1-3, 8"
+    assert format_cpus([3, 1, 2, 8]) == "1-3,8"
     assert text.cores({"P": 8, "E": 16}) == "8 P + 16 E"
     assert text.cores({"core": 1}) == "1 core"
     assert text.cores({"P": 8, "E": 0}) == "8 P"
 
 
 def test_charts_hold_no_data_of_their_own_beside_the_shared_tables() -> None:
-    specifications = charts.build(datasets.build(ANALYSIS))
+    specifications = loop_page.parts(ANALYSIS).charts
     assert set(specifications) == {"time", "speedup", "ratio", "chunk", "bandwidth", "load"}
     assert all(len(json.dumps(specification)) < 8000 for specification in specifications.values())
 
@@ -368,7 +349,7 @@ def test_every_axis_of_a_number_has_a_title_with_what_it_shows() -> None:
             for value in node:
                 yield from axes(value)
 
-    for name, specification in charts.build(datasets.build(ANALYSIS)).items():
+    for name, specification in loop_page.parts(ANALYSIS).charts.items():
         titles = list(axes(specification))
         assert titles, name
         assert all(titles), name

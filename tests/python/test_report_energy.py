@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from measuring import MACHINE, row
+from measuring import MACHINE, changed, row
 from tautochrone.report import energy, page, spent
-from tautochrone.report.analysis_types import Joules, Spent
-from tautochrone.report.minimal import medians
+from tautochrone.results.row import Row
+from tautochrone.results.spent import Joules, Spent, spent_of
+from tautochrone.studies.loop.analysis import analyse
+from tautochrone.studies.loop.findings import LoopContext
 
 
 def metered(
     name: str, seconds: float, joules: float, number: int = 0, group: str = "cell", **more: Any
-) -> dict[str, Any]:
+) -> Row:
     found = {"status": "measured", "joules": 99.0, "work_joules": joules}
     return row(name, number, seconds, group=group, energy=found, **more)
 
 
-def front(rows: list[dict[str, Any]]) -> set[str]:
+def front(rows: list[Row]) -> set[str]:
     return {one.label for one in energy.points(rows) if one.front}
 
 
@@ -77,9 +79,11 @@ def test_the_heading_says_whether_the_fastest_is_the_thriftiest() -> None:
 
 
 def test_the_part_stands_in_a_studys_page() -> None:
-    config = {"runtime": "openmp", "library": "libgomp", "size": 100, "emulated": {}}
+    config = {"runtime": "openmp", "library": "libgomp", "size": 100, "emulated": {}, "schedule": "pragma"}
+    config |= {"placement": "all", "threads": 2, "cpus": [0, 1]}
     rows = [metered("a", 1.0, 5.0, config=config), metered("b", 2.0, 4.0, config=config)]
-    html = page.render(rows, {**MACHINE, "cpus": [], "kinds": []}, medians(rows), "loop")
+    machine = {**MACHINE, "cpus": [], "kinds": []}
+    html = page.render(rows, machine, analyse(rows, machine, LoopContext()), "loop")
     assert 'data-chart="energy"' in html
     assert "Pareto front" in html
     assert "Energy was not measured" not in html
@@ -90,8 +94,8 @@ def test_energy_columns_are_there_where_a_row_was_metered() -> None:
     rows = [
         metered("a", seconds, joules, number) for number, (seconds, joules) in enumerate([(2.0, 9.0)] * 3)
     ]
-    rows = [one | {"energy": {**one["energy"], **idle}} for one in rows]
-    found = spent.spent_of(rows, 5.0)
+    rows = [changed(one, energy={**one.energy, **idle}) for one in rows]
+    found = spent_of(rows, 5.0)
     assert found.joules == Joules(run=9.0, mean_watts=4.5, net=5.0, common=15.0, edp=18.0, ed2p=36.0)
     assert (found.cpu_seconds, found.core_seconds) == (3.0, 8.0)
     records = [spent.record(found), spent.record(None)]
@@ -103,17 +107,17 @@ def test_energy_columns_are_there_where_a_row_was_metered() -> None:
 
 def test_one_row_without_joules_leaves_cpu_and_core_time_alone() -> None:
     rows = [metered("a", 2.0, 9.0), row("a", 1, 2.0, energy={"status": "unavailable", "cpu_seconds": 3.0})]
-    found = spent.spent_of(rows, 5.0)
+    found = spent_of(rows, 5.0)
     assert (found.joules, found.cpu_seconds, found.core_seconds) == (None, 3.0, None)
     assert [name for name, _, _ in spent.columns([spent.record(found)])] == ["cpu_seconds"]
     assert spent.columns([spent.record(Spent())]) == ()
 
 
 def test_screening_counts_where_nothing_else_was_measured() -> None:
-    screened = metered("a", 2.0, 30.0) | {"source": "screening"}
-    assert spent.spent_of([screened], None).joules == Joules(
+    screened = changed(metered("a", 2.0, 30.0), source="screening")
+    assert spent_of([screened], None).joules == Joules(
         run=30.0, mean_watts=15.0, net=None, common=None, edp=60.0, ed2p=120.0
     )
-    both = spent.spent_of([screened, metered("a", 2.0, 9.0, 1)], None)
+    both = spent_of([screened, metered("a", 2.0, 9.0, 1)], None)
     assert both.joules is not None
     assert both.joules.run == 9.0

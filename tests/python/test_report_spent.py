@@ -17,15 +17,16 @@ import study_mapreduce_fakes as mapreduce
 import study_nbody_fakes as nbody
 from measuring import configuration, open_store, plan, row
 from page_content import embedded
-from tautochrone import cli, report
-from tautochrone.clock import VirtualClock
-from tautochrone.compare import as_json, compare_results
-from tautochrone.configuration import Configuration
-from tautochrone.executor import RunResult
-from tautochrone.studies.collective.study import run_study as run_collective
-from tautochrone.studies.loop.study import run_study as run_loop
-from tautochrone.studies.mapreduce.study import run_study as run_mapreduce
-from tautochrone.studies.nbody.study import run_study as run_nbody
+from tautochrone import report
+from tautochrone.cli import main
+from tautochrone.measuring.clock import VirtualClock
+from tautochrone.measuring.configuration import Configuration
+from tautochrone.measuring.executor import RunResult
+from tautochrone.results.compare import as_json, compare_results
+from tautochrone.studies.collective.study import Collective
+from tautochrone.studies.loop.study import Loop
+from tautochrone.studies.mapreduce.study import MapReduce
+from tautochrone.studies.nbody.study import Nbody
 from tautochrone.tune.analysis import analyse
 from tautochrone.tune.space import DEFAULT
 from tune_answers import context, rows_of
@@ -78,10 +79,10 @@ def records(html: str) -> tuple[set[str], list[dict[str, Any]]]:
 
 
 STUDIES = [
-    pytest.param(run_loop, loop, {"sizes": (400,)}, "size", id="loop"),
-    pytest.param(run_mapreduce, mapreduce, {}, "work", id="mapreduce"),
-    pytest.param(run_nbody, nbody, {"particles": (256,)}, "order", id="nbody"),
-    pytest.param(run_collective, collective, {}, "words", id="collective"),
+    pytest.param(Loop.measure, loop, {"sizes": (400,)}, "size", id="loop"),
+    pytest.param(MapReduce.measure, mapreduce, {}, "work", id="mapreduce"),
+    pytest.param(Nbody.measure, nbody, {"particles": (256,)}, "order", id="nbody"),
+    pytest.param(Collective.measure, collective, {}, "words", id="collective"),
 ]
 
 
@@ -123,7 +124,7 @@ def test_idle_power_of_a_study_that_goes_on_is_that_of_all_its_sessions(tmp_path
 
     def run(**options: Any) -> None:
         executor = Metered(lab.executor, **options)
-        run_mapreduce(request, replace(lab.services, executor=lambda seed: nullcontext(executor)))
+        MapReduce.measure(request, replace(lab.services, executor=lambda seed: nullcontext(executor)))
 
     with pytest.raises(KeyboardInterrupt):
         run(interrupted_at=30)
@@ -140,7 +141,7 @@ def test_idle_power_of_a_study_that_goes_on_is_that_of_all_its_sessions(tmp_path
 
 def test_without_a_meter_core_time_stands_in(tmp_path: Path) -> None:
     lab = loop.laboratory()
-    run_loop(loop.request(tmp_path, report=True, sizes=(400,)), lab.services)
+    Loop.measure(loop.request(tmp_path, report=True, sizes=(400,)), lab.services)
     shown, found = records((tmp_path / "report.html").read_text())
     assert not shown & ENERGY
     assert "core_seconds" in shown
@@ -151,7 +152,7 @@ def test_candidates_of_tune_have_them_too(tmp_path: Path) -> None:
     def page(energy: dict[str, Any]) -> tuple[set[str], list[dict[str, Any]]]:
         rows = [*rows_of(DEFAULT, {}, 2.0, energy=energy), *rows_of("b", {"X": "1"}, 1.0, energy=energy)]
         found = analyse(rows, {}, context())
-        path = report.write(rows, machine().to_dict(), tmp_path / "r.html", study="tune", extra=found)
+        path = report.write(rows, machine().to_dict(), tmp_path / "r.html", found, study="tune")
         return records(path.read_text())
 
     shown, found = page(METERED | {"work_joules": 20.0})
@@ -181,7 +182,7 @@ def test_compare_brings_both_sides_to_the_longer_time(
     assert line["a_spent"]["joules"]["common"] == 40.0
     assert line["b_spent"]["joules"]["common"] == 38.0
     assert line["b_spent"]["joules"]["ed2p"] == 120.0
-    assert cli.main(["compare", a, b]) == 0
+    assert main.main(["compare", a, b]) == 0
     shown = capsys.readouterr().out
     for words in ("E common", "38.0 J", "15.0 W", "60.0 Js", "120 Js²"):
         assert words in shown
@@ -192,7 +193,7 @@ def test_compare_without_joules_shows_cpu_and_core_time(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     spent = {"status": "unavailable", "joules": None, "cpu_seconds": 3.5, "core_seconds": 8.0}
-    assert cli.main(["compare", *compared(tmp_path / "s", {"a": spent, "b": spent})]) == 0
+    assert main.main(["compare", *compared(tmp_path / "s", {"a": spent, "b": spent})]) == 0
     shown = capsys.readouterr().out
     assert "CPU time of a run" in shown
     assert "3.5 s" in shown

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tautochrone.sampler import CpuSampler, busy_shares, parse_cpu_times, read_hertz
+from tautochrone.measuring.sampler import CpuSampler, busy_shares, parse_cpu_times, read_hertz
 
 STAT = "cpu  0 0 0 0\ncpu0 {busy0} 0 0 {idle0} 0 0 0 0 0 0\ncpu1 {busy1} 0 0 {idle1} 0 0 0 0 0 0\nintr 1\n"
 

@@ -9,21 +9,26 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tautochrone import cli, runners
-from tautochrone.claims import command as claims
+from processes import run_to_end, wait_until
+from tautochrone.cli import main
 from tautochrone.errors import TautoError
-from tautochrone.simulator import machines, places
-from tautochrone.simulator.machines import Machine
-from tautochrone.simulator.smpi import collectives, nbody, platform, running, sweeping
+from tautochrone.machine import runners
+from tautochrone.simulator import machines
+from tautochrone.simulator.machines import Machine, machine_of
+from tautochrone.simulator.smpi import platform, running, sweeping
 from tautochrone.simulator.smpi.running import Simulated, SimulatedOperation
+from tautochrone.studies import claims_command as claims
+from tautochrone.studies.collective import places
+from tautochrone.studies.collective import smpi as collectives
+from tautochrone.studies.nbody import smpi as nbody
+
+pytestmark = pytest.mark.timed
 
 MACHINE = "2x-e5-2650v2"
 
@@ -48,8 +53,9 @@ def machine() -> Machine:
 @pytest.fixture
 def hybrid(machine: Machine) -> Machine:
     """One package, a second kind of half the speed."""
-    slow = {**machine["kind"][0], "kind": "slow", "cores": 3, "pair_cycles": 9.2}
-    return {**machine, "packages": 1, "kind": [{**machine["kind"][0], "cores": 2}, slow]}
+    (kind,) = machine.written["kind"]
+    slow = {**kind, "kind": "slow", "cores": 3, "pair_cycles": 9.2}
+    return machine_of({**machine.written, "packages": 1, "kind": [{**kind, "cores": 2}, slow]})
 
 
 def _described(machine: Machine, nodes: int) -> ElementTree.Element:
@@ -135,52 +141,27 @@ def test_a_rank_that_waits_is_charged_as_spinning_and_no_core_is_free(machine: M
     assert running.waiting_share(row) == pytest.approx(1.5 / 4)
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ("nbody --smpi lam", "--smpi lam is no library whose collectives SMPI has. Choose from ompi, mpich"),
-        ("nbody --smpi ompi --ranks 1", "--ranks 1 cannot be simulated. Give numbers from 2 to 4096"),
-        ("nbody --smpi ompi --ranks 16,x", "--ranks x cannot be simulated"),
-        ("nbody --smpi ompi --particles 8", "--particles 8 cannot be simulated on 16 ranks"),
-        ("nbody --ranks 16", "--ranks, --particles and --words belong to --smpi"),
-        ("collective --words 16", "--ranks, --particles and --words belong to --smpi"),
-        ("nbody --smpi ompi --sweep cores.core.count=2..4", "--smpi takes neither --sweep"),
-        ("nbody --smpi ompi --words 8", "--words belongs to tauto simulate collective --smpi"),
-        ("collective --smpi ompi --particles 64", "--particles belongs to tauto simulate nbody --smpi"),
-        ("collective --smpi ompi --words 8,,9", "--words '8,,9' has an empty item"),
-        ("collective --smpi ompi --words many", "'many' is not a number of 8-byte words"),
-        ("collective --smpi ompi --words 2000000", "--words 2000000 takes too long to simulate"),
-        ("loop --smpi all", "--smpi runs the runners of nbody and collective, and not of loop"),
-    ],
-)
-def test_bad_input_is_refused_in_one_line(words: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["simulate", *words.split(), "--machine", MACHINE]) == 2
-    error = capsys.readouterr().err
-    assert error.startswith("tauto: error: ")
-    assert said in error.replace("\n", " ")
-
-
 @pytest.mark.parametrize("study", ["nbody", "collective"])
 def test_machine_without_messages_is_refused(study: str) -> None:
     words = ["simulate", study, "--machine", "i9-14900k", "--smpi", "all"]
-    with pytest.raises(TautoError, match="does not say message_latency_seconds"):
-        cli.app(words, standalone_mode=False)
+    with pytest.raises(TautoError, match="has no message_latency_seconds"):
+        main.app(words, standalone_mode=False)
 
 
 def test_more_ranks_than_cores_need_a_network(machine: Machine) -> None:
-    del machine["network"]
-    with pytest.raises(TautoError, match="does not say latency_seconds in"):
-        sweeping.check_ranks(machine, "16,32")
-    assert sweeping.check_ranks(machine, None) == (16,)
+    alone = machine_of({**machine.written, "network": {}})
+    with pytest.raises(TautoError, match="has no latency_seconds in"):
+        sweeping.check_ranks(alone, "16,32")
+    assert sweeping.check_ranks(alone, None) == (16,)
 
 
 @pytest.mark.parametrize(
     "module",
-    ["simulator.smpi.nbody", "simulator.smpi.collectives", "claims.command", "studies.nbody.study"],
+    ["studies.nbody.smpi", "studies.collective.smpi", "studies.claims_command", "studies.nbody.study"],
 )
 def test_each_command_can_import_its_module_first(module: str) -> None:
     # A circle of imports shows only where no other module was imported before.
-    here = str(Path(cli.__file__).resolve().parents[1])
+    here = str(Path(main.__file__).resolve().parents[2])
     words = [sys.executable, "-c", f"import tautochrone.{module}"]
     subprocess.run(words, env={**os.environ, "PYTHONPATH": here}, check=True)
 
@@ -217,10 +198,8 @@ def _run(machine: Machine, scheme: str, ranks: int, selector: str = "ompi") -> d
 
 @needs_smpi
 def test_simulated_ranks_end_with_the_bits_of_a_real_core(machine: Machine) -> None:
-    here = subprocess.run(
+    here = run_to_end(
         [str(runners.find("tauto-nbody-serial")), "--particles", "256", "--blocks", "12"],
-        capture_output=True,
-        text=True,
         check=True,
     )
     real = json.loads(here.stdout)["check"]["state_fnv1a"]
@@ -267,10 +246,12 @@ def test_slow_cores_take_their_time(hybrid: Machine) -> None:
 
 
 @needs_smpi
-def test_auto_leaves_slow_cores_out_of_a_block_and_ends_with_the_bits_of_the_others(hybrid: Machine) -> None:
-    hybrid["kind"][1]["pair_cycles"] *= 10
+def test_auto_leaves_slow_cores_out_of_a_block_and_ends_with_the_bits_of_the_others(
+    machine: Machine, hybrid: Machine
+) -> None:
+    slower = machines.change(hybrid, ["cores.slow.pair_cycles=92"])
     costs = {"pair_seconds": 1e-6}
-    row = running.run(running.ready(hybrid, costs), Simulated("ompi", "auto", 5, particles=80, blocks=10))
+    row = running.run(running.ready(slower, costs), Simulated("ompi", "auto", 5, particles=80, blocks=10))
     # The two fast ones share every block.
     widths = [set(one["widths"]) for one in row["classes"]]
     assert widths == [{"2"}] * len(widths)
@@ -280,7 +261,9 @@ def test_auto_leaves_slow_cores_out_of_a_block_and_ends_with_the_bits_of_the_oth
     assert paces[2] == pytest.approx(0.1 * 0.5 * 3.3 / 3.4, rel=0.01)
     assert paces[4] == paces[5] == 1
     # Whoever is as fast as the others is not left out.
-    equal = {**hybrid, "kind": [{**hybrid["kind"][0], "cores": 5}]}
+    equal = machine_of(
+        {**machine.written, "packages": 1, "kind": [{**machine.written["kind"][0], "cores": 5}]}
+    )
     row = running.run(running.ready(equal, costs), Simulated("ompi", "auto", 5, particles=80, blocks=10))
     for one in row["classes"]:
         if one["active_from"] >= 8:
@@ -302,8 +285,8 @@ def test_additions_of_a_reduction_take_their_time(machine: Machine) -> None:
 @needs_smpi
 def test_several_nodes_are_slower_to_agree_than_one(machine: Machine) -> None:
     near = running.run(running.ready(machine), Simulated("mpich", "j", 16, particles=256, blocks=12))
-    machine["network"]["latency_seconds"] = 1e-4
-    far = running.run(running.ready(machine), Simulated("mpich", "j", 17, particles=256, blocks=12))
+    slow = machines.change(machine, ["network.latency_seconds=1e-4"])
+    far = running.run(running.ready(slow), Simulated("mpich", "j", 17, particles=256, blocks=12))
     assert (near["nodes"], far["nodes"]) == (1, 2)
     assert far["shared_share"] > near["shared_share"]
     assert far["mean_seconds"] > near["mean_seconds"] + 1e-4
@@ -340,7 +323,7 @@ def _simulated(
     asked: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> tuple[str, list[dict[str, Any]], str]:
     """What tauto simulate says, the rows that it stores and its report."""
-    assert cli.main(["simulate", *asked.split(), "--machine", MACHINE, "--output", str(folder)]) == 0
+    assert main.main(["simulate", *asked.split(), "--machine", MACHINE, "--output", str(folder)]) == 0
     said = capsys.readouterr().out
     assert "This was simulated, not measured." in said
     rows = [json.loads(line) for line in (folder / "simulated.jsonl").read_text().splitlines()]
@@ -375,7 +358,7 @@ def test_without_one_core_there_is_nothing_to_compare_with(
 
     monkeypatch.setattr(running, "run", run)
     words = ["simulate", "nbody", "--smpi", "ompi", "--machine", MACHINE, "--ranks", "4", "--particles", "64"]
-    assert cli.main([*words, "--json"]) == 2
+    assert main.main([*words, "--json"]) == 2
     error = capsys.readouterr().err.replace("\n", " ")
     assert "one core, to compare with, was not simulated: the serial run was told to fail. Let it" in error
 
@@ -506,22 +489,15 @@ def _ranks_at_work(word: str) -> list[str]:
 def test_ranks_end_with_a_killed_tauto(tmp_path: Path) -> None:
     command = ["simulate", "nbody", "--smpi", "ompi", "--machine", MACHINE, "--ranks", "256"]
     words = [sys.executable, "-m", "tautochrone", *command, "--particles", "4099", "--json"]
-    here = str(Path(cli.__file__).resolve().parents[1])
+    here = str(Path(main.__file__).resolve().parents[2])
     environment = {**os.environ, "PYTHONPATH": here, "TMPDIR": str(tmp_path)}
     tauto = subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL)
     try:
-        _until(lambda: bool(_ranks_at_work("4099")))
+        wait_until(lambda: bool(_ranks_at_work("4099")), "ranks at work")
     finally:
         tauto.kill()
         tauto.wait()
-    _until(lambda: not _ranks_at_work("4099"))
-
-
-def _until(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + 60.0
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.05)
+    wait_until(lambda: not _ranks_at_work("4099"), "the ranks' end")
 
 
 @needs_smpi

@@ -9,7 +9,7 @@ from itertools import product
 
 import pytest
 
-from tautochrone.statistics import (
+from tautochrone.verdicts import (
     FASTER,
     MINIMUM_ROUNDS,
     NO_DIFFERENCE,

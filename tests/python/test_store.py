@@ -12,19 +12,20 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from measuring import MACHINE, row
-from tautochrone import journal
-from tautochrone.clock import VirtualClock
+from measuring import MACHINE, changed, row
 from tautochrone.errors import TautoError
-from tautochrone.row import MACHINE_SCHEMA, Row, refused
-from tautochrone.store import ROWS_FILE, Store
+from tautochrone.measuring.clock import VirtualClock
+from tautochrone.results import journal
+from tautochrone.results.row import MACHINE_SCHEMA, Row, as_record, refused
+from tautochrone.results.store import ROWS_FILE, Store
 
 
 def opened(folder: Path, study: str = "loop", plan_id: str = "plan", fresh: bool = False) -> Store:
-    return Store.open(folder, study, plan_id, MACHINE, fresh=fresh, clock=VirtualClock())
+    return Store.open(folder, study, plan_id, MACHINE, fresh=fresh, now=VirtualClock().now())
 
 
 def filled(folder: Path, count: int = 3) -> Path:
@@ -35,7 +36,7 @@ def filled(folder: Path, count: int = 3) -> Path:
 
 
 def numbers(rows: list[Row]) -> list[int]:
-    return [one["round"] for one in rows]
+    return [one.round for one in rows]
 
 
 def test_a_store_begins_with_what_it_is_and_on_which_machine(tmp_path: Path) -> None:
@@ -77,7 +78,7 @@ def test_a_later_line_of_the_same_run_takes_its_place(tmp_path: Path) -> None:
         for number in range(2):
             store.append(row("a", number))
         store.append(refused(row("a", 0), "wrong_answer", "it differs"))
-        assert [one["error"] is None for one in store.rows()] == [False, True]
+        assert [one.error is None for one in store.rows()] == [False, True]
         assert store.completed() == {("a", 1)}
 
 
@@ -220,18 +221,15 @@ def test_a_fresh_start_does_not_take_the_file_from_a_writer(tmp_path: Path) -> N
 
 
 def test_a_row_that_breaks_the_schema_is_not_stored(tmp_path: Path) -> None:
-    incomplete = row("a", 0)
-    del incomplete["config_id"]
     with opened(tmp_path) as store:
         size = store.path.stat().st_size
         for bad in (
-            incomplete,
-            {**row("a", 0), "schema": "other/1"},
-            {**row("a", 0), "seconds": None},
-            {**row("a", 0), "seconds": 0.0},
-            {**row("a", 0, None), "seconds": 1.0},
-            {**row("a", 0, None), "error": {"kind": "bored", "message": ""}},
-            {**row("a", 0), "detail": float("nan")},
+            changed(row("a", 0), schema="other/1"),
+            changed(row("a", 0), seconds=None),
+            changed(row("a", 0), seconds=0.0),
+            changed(row("a", 0, None), seconds=1.0),
+            changed(row("a", 0, None), error={"kind": "bored", "message": ""}),
+            changed(row("a", 0), detail={"x": float("nan")}),
         ):
             with pytest.raises(ValueError):
                 store.append(bad)
@@ -274,6 +272,7 @@ def read_only_folder(tmp_path: Path) -> Iterator[Path]:
         tmp_path.chmod(0o700)
 
 
+@pytest.mark.timed
 def test_a_read_only_folder_is_refused_with_a_way_out(read_only_folder: Path) -> None:
     for folder in (read_only_folder, read_only_folder / "new" / "folder"):
         with pytest.raises(TautoError, match=r"cannot be written to .*: (Read-only|Permission)") as caught:
@@ -306,7 +305,8 @@ def append_until_it_fails(to: Store | journal.Journal, first: int) -> tuple[int,
     """How many rows were stored, and the error that ended it."""
     for number in range(first, 1000):
         try:
-            to.append(row("a", number, detail="x" * 1000))
+            one = row("a", number, detail={"x": "x" * 1000})
+            to.append(one if isinstance(to, Store) else as_record(one))
         except TautoError as error:
             return number - first, error
     raise AssertionError("a disk of that size cannot hold 1000 rows")
@@ -339,7 +339,7 @@ def test_other_reasons_for_a_failed_write_are_told_too(
     with journal.Journal.open(filled(tmp_path)) as writer:
         monkeypatch.setattr(writer, "_write", FullDisk(10, code).write)
         with pytest.raises(TautoError, match=word):
-            writer.append(row("a", 3))
+            writer.append(as_record(row("a", 3)))
 
 
 @pytest.fixture
@@ -350,6 +350,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", str(tmp_path)], check=True)
 
 
+@pytest.mark.timed
 def test_a_disk_that_is_really_full_leaves_whole_lines(small_disk: Path) -> None:
     folder = small_disk / "results"
     with opened(folder) as store:
@@ -358,7 +359,29 @@ def test_a_disk_that_is_really_full_leaves_whole_lines(small_disk: Path) -> None
     assert stored > 10
     assert numbers(Store.read(folder).rows()) == list(range(stored))
     (folder / ROWS_FILE).rename(small_disk / "kept")
-    assert numbers(journal.read(small_disk / "kept")[2:]) == list(range(stored))
+    assert numbers(Store.read(small_disk / "kept").rows()) == list(range(stored))
+
+
+@pytest.mark.parametrize(
+    ("damage", "told"),
+    [
+        ({"config_id": None}, "lacks config_id"),
+        ({"seconds": "fast"}, "Expected `float | null`, got `str`"),
+        ({"round": 1.5}, "Expected `int`, got `float`"),
+        ({"error": "bad"}, "Expected `object | null`, got `str`"),
+    ],
+)
+def test_a_stored_line_that_is_not_a_row_is_named_with_its_number(
+    tmp_path: Path, damage: dict[str, Any], told: str
+) -> None:
+    record = as_record(row("a", 0)) | damage
+    with journal.Journal.open(filled(tmp_path)) as writer:
+        writer.append(
+            {name: value for name, value in record.items() if value is not None or name != "config_id"}
+        )
+    with pytest.raises(TautoError, match=r"line \d+ of .* is not a row") as caught:
+        Store.read(tmp_path)
+    assert told in caught.value.message
 
 
 def test_the_machine_may_be_measured_again_but_stays_the_same(tmp_path: Path) -> None:
@@ -376,20 +399,21 @@ def test_the_machine_may_be_measured_again_but_stays_the_same(tmp_path: Path) ->
 
 WRITER = """
     import sys
-    from tautochrone.store import Store
+    from tautochrone.results.store import Store
     from measuring import MACHINE, row
     store = Store.open(sys.argv[1], "loop", "plan", MACHINE)
     number = len(store.rows())
     while True:
-        store.append(row("a", number, detail="x" * 20000))
+        store.append(row("a", number, detail={"x": "x" * 20000}))
         print(number, flush=True)
         number += 1
 """
 
 
+@pytest.mark.timed
 def test_a_kill_at_any_moment_loses_at_most_the_line_in_flight(tmp_path: Path) -> None:
     chance = random.Random(3)
-    folders = [str(Path(journal.__file__).parents[1]), str(Path(__file__).parent)]
+    folders = [str(Path(journal.__file__).parents[2]), str(Path(__file__).parent)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(folders)}
     code = textwrap.dedent(WRITER)
     told = -1

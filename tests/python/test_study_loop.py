@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-import msgspec
 import pytest
 
-from study_fakes import machine, peers
-from study_loop_fakes import SCHEDULES, laboratory, request
+from study_fakes import machine
+from study_loop_fakes import laboratory, request
+from tautochrone import text
 from tautochrone.errors import TautoError
-from tautochrone.report.analysis_types import Ratio
-from tautochrone.report.loop.analysis_types import Cell, LoopAnalysis
-from tautochrone.row import SCREENING
-from tautochrone.runners import PEERS
-from tautochrone.store import Store
-from tautochrone.studies import context as contexts
-from tautochrone.studies import wording
-from tautochrone.studies.concluding import report_again
+from tautochrone.results.row import SCREENING
+from tautochrone.results.store import Store
 from tautochrone.studies.loop import sentences
 from tautochrone.studies.loop.cells import CellRuns, Contender
-from tautochrone.studies.loop.context import LoopContext
-from tautochrone.studies.loop.study import run_study
+from tautochrone.studies.loop.findings import Cell, LoopAnalysis
+from tautochrone.studies.loop.study import Loop
+from tautochrone.verdicts import Ratio
 
 EMULATED = ({1: 2.0}, {1: 4.0})
 
@@ -34,7 +28,7 @@ def cell(analysis: LoopAnalysis, size: int, emulated: dict[str, float]) -> Cell:
 
 def test_unequal_cores_get_all_cores_and_the_adaptive_schedule(tmp_path: Path) -> None:
     lab = laboratory()
-    analysis = run_study(request(tmp_path, emulations=EMULATED), lab.services)
+    analysis = Loop.measure(request(tmp_path, emulate=EMULATED), lab.services)
     advice = next(one for one in analysis.verdict_sentences if "four times slower, use" in one)
     assert "use all cores with tautochrone's adaptive schedule" in advice
     # model: 0.5·4 against 1/1.25 of the work, so 60 % less at the large size, less at the small one
@@ -45,8 +39,8 @@ def test_unequal_cores_get_all_cores_and_the_adaptive_schedule(tmp_path: Path) -
     assert analysis.verdict_sentences[0] in lab.text.getvalue()
 
 
-def test_bound_is_made_of_the_fast_and_the_slow_core_alone(tmp_path: Path) -> None:
-    analysis = run_study(request(tmp_path, emulations=({1: 4.0},)), laboratory().services)
+def test_bound_comes_from_runs_on_the_fast_and_on_the_slow_core_alone(tmp_path: Path) -> None:
+    analysis = Loop.measure(request(tmp_path, emulate=({1: 4.0},)), laboratory().services)
     found = cell(analysis, 2000, {"1": 4.0})
     # 4e-4 s alone on the fast, 16e-4 s on the slow core: T* = 3.2e-4 s, S = 1.25
     assert found.fast_seconds == pytest.approx(4e-4, rel=0.01)
@@ -56,7 +50,7 @@ def test_bound_is_made_of_the_fast_and_the_slow_core_alone(tmp_path: Path) -> No
 
 
 def test_bound_of_equal_cores_comes_from_the_serial_loop_on_each(tmp_path: Path) -> None:
-    analysis = run_study(request(tmp_path), laboratory().services)
+    analysis = Loop.measure(request(tmp_path), laboratory().services)
     found = cell(analysis, 2000, {})
     assert found.bound_speedup == pytest.approx(2.0, rel=0.01)
     assert found.fast_seconds is None
@@ -64,26 +58,26 @@ def test_bound_of_equal_cores_comes_from_the_serial_loop_on_each(tmp_path: Path)
 
 
 def test_small_loop_beside_a_slow_core_stays_on_the_fast_one(tmp_path: Path) -> None:
-    analysis = run_study(request(tmp_path, sizes=(50, 2000), emulations=({1: 4.0},)), laboratory().services)
+    analysis = Loop.measure(request(tmp_path, sizes=(50, 2000), emulate=({1: 4.0},)), laboratory().services)
     by_size = next(one for one in analysis.verdict_sentences if "four times slower, by size" in one)
-    assert "n = 50: serial, fast cores only" in by_size or "n = 50: tautochrone adaptive" in by_size
+    assert "n = 50: serial, fast cores only (nothing is clearly faster); n = 2000: tautochrone" in by_size
     best = cell(analysis, 50, {"1": 4.0}).best_peer
     assert best is not None
     assert "fast cores only" in best
 
 
 def test_every_peer_is_there_at_its_default_and_at_its_best(tmp_path: Path) -> None:
-    analysis = run_study(request(tmp_path, emulations=({1: 4.0},)), laboratory().services)
+    analysis = Loop.measure(request(tmp_path, emulate=({1: 4.0},)), laboratory().services)
     roles = {(one.runtime, one.role) for one in cell(analysis, 2000, {"1": 4.0}).peer_ratios}
     wanted = {"libgomp", "libomp", "tbb", "stdpar", "openblas"}
     assert roles == {(peer, role) for peer in wanted for role in ("best", "default")}
 
 
-def test_screening_only_chooses(tmp_path: Path) -> None:
-    analysis = run_study(request(tmp_path), laboratory().services)
+def test_screening_rows_are_never_reported(tmp_path: Path) -> None:
+    analysis = Loop.measure(request(tmp_path), laboratory().services)
     with Store.read(tmp_path) as store:
-        screened = {row["config_id"] for row in store.rows(SCREENING)}
-        measured = {row["config_id"] for row in store.rows()}
+        screened = {row.config_id for row in store.rows(SCREENING)}
+        measured = {row.config_id for row in store.rows()}
     assert len(screened) > len(measured & screened) > 0
     dropped = [one for one in analysis.cells[0].configurations if not one.is_finalist]
     assert dropped
@@ -91,17 +85,17 @@ def test_screening_only_chooses(tmp_path: Path) -> None:
 
 
 def test_all_settings_are_measured_in_every_round_without_a_screening(tmp_path: Path) -> None:
-    analysis = run_study(request(tmp_path, all_settings=True, rounds=8), laboratory().services)
+    analysis = Loop.measure(request(tmp_path, all_settings=True, rounds=8), laboratory().services)
     with Store.read(tmp_path) as store:
         assert not store.rows(SCREENING)
-        measured = {row["config_id"] for row in store.rows()}
+        measured = {row.config_id for row in store.rows()}
     tried = [one for found in analysis.cells for one in found.configurations]
     assert len(tried) == len(measured) > 60
     assert {len(one.points) for one in tried} == {8}
 
 
 def test_chunk_chart_holds_every_chunk_that_was_tried(tmp_path: Path) -> None:
-    analysis = run_study(request(tmp_path), laboratory().services)
+    analysis = Loop.measure(request(tmp_path), laboratory().services)
     chunks = {
         one.chunk for one in analysis.chunk_series if (one.runtime, one.schedule) == ("libgomp", "dynamic")
     }
@@ -110,19 +104,19 @@ def test_chunk_chart_holds_every_chunk_that_was_tried(tmp_path: Path) -> None:
 
 def test_each_cell_runs_in_its_own_state_of_the_machine(tmp_path: Path) -> None:
     lab = laboratory()
-    run_study(request(tmp_path, emulations=EMULATED), lab.services)
+    Loop.measure(request(tmp_path, emulate=EMULATED), lab.services)
     for group, on in lab.executor.states:
         state = group.partition("emulated=")[2]
         assert on == (frozenset() if state == "none" else {state})
     assert len({group for group, _ in lab.executor.states}) == 6
-    known = contexts.load(LoopContext(), tmp_path)
+    known = Loop.known_of(tmp_path)
     assert known.measured_turns == {"1:2": {"1": 5e-5}, "1:4": {"1": 5e-5}}
     assert lab.executor.on == set()
 
 
 def test_the_machine_is_measured_again_between_rounds_with_nothing_slowed(tmp_path: Path) -> None:
     lab = laboratory()
-    run_study(request(tmp_path, emulations=EMULATED), lab.services)
+    Loop.measure(request(tmp_path, emulate=EMULATED), lab.services)
     store = Store.read(tmp_path)
     assert len(store.machines) == 1 + len(lab.probes) > 3
     assert set(map(frozenset, lab.probes)) == {frozenset()}
@@ -131,118 +125,65 @@ def test_the_machine_is_measured_again_between_rounds_with_nothing_slowed(tmp_pa
     assert len(lab.probes) <= len(lab.executor.ran) / 300
 
 
-def test_a_probe_that_fails_between_rounds_is_one_record_less(tmp_path: Path) -> None:
+def test_a_probe_that_fails_between_rounds_leaves_no_record(tmp_path: Path) -> None:
     lab = laboratory(probe_error=TautoError("the probe hangs"))
-    run_study(request(tmp_path, emulations=EMULATED), lab.services)
+    Loop.measure(request(tmp_path, emulate=EMULATED), lab.services)
     assert lab.probes
     assert len(Store.read(tmp_path).machines) == 1
 
 
 def test_rounds_of_the_cells_are_interleaved(tmp_path: Path) -> None:
     lab = laboratory()
-    run_study(request(tmp_path, emulations=({1: 4.0},)), lab.services)
+    Loop.measure(request(tmp_path, emulate=({1: 4.0},)), lab.services)
     groups = [group for group, _ in lab.executor.states]
     turns = [group for place, group in enumerate(groups) if place == 0 or groups[place - 1] != group]
     assert len(turns) > 4 * 8 / 2  # 4 cells, each with a turn in every round; two turns may meet
 
 
-def test_the_same_command_goes_on_and_measures_nothing_twice(tmp_path: Path) -> None:
-    whole = laboratory()
-    run_study(request(tmp_path / "whole"), whole.services)
-    broken = laboratory(interrupt_at=len(whole.executor.ran) // 2)
-    with pytest.raises(KeyboardInterrupt):
-        run_study(request(tmp_path / "broken"), broken.services)
-    assert "Rows:" in broken.text.getvalue()
-    rest = laboratory()
-    run_study(request(tmp_path / "broken"), rest.services)
-    assert sorted(broken.executor.ran + rest.executor.ran) == sorted(whole.executor.ran)
-    again = laboratory()
-    analysis = run_study(request(tmp_path / "broken"), again.services)
-    assert again.executor.ran == []
-    assert (
-        "% less time" in " ".join(analysis.verdict_sentences)
-        or "no difference" in analysis.verdict_sentences[0]
-    )
-
-
 def configurations_of_a_round(folder: Path) -> int:
     """How many runs a reported round has."""
-    return sum(1 for row in Store.read(folder).rows() if row["round"] == 0)
+    return sum(1 for row in Store.read(folder).rows() if row.round == 0)
 
 
 def test_interrupted_before_eight_rounds_gives_no_verdict(tmp_path: Path) -> None:
     counted = laboratory()
-    run_study(request(tmp_path / "whole"), counted.services)
+    Loop.measure(request(tmp_path / "whole"), counted.services)
     # The last five of the twelve rounds are missing.
     lab = laboratory(
         interrupt_at=len(counted.executor.ran) - 5 * configurations_of_a_round(tmp_path / "whole")
     )
     with pytest.raises(KeyboardInterrupt):
-        run_study(request(tmp_path / "part"), lab.services)
+        Loop.measure(request(tmp_path / "part"), lab.services)
     assert "nothing can be recommended" in lab.text.getvalue()
     assert "fewer than the 8" in lab.text.getvalue()
     assert "by size" not in lab.text.getvalue()
 
 
-def test_fresh_measures_all_again_and_keeps_the_old_rows(tmp_path: Path) -> None:
-    first, second = laboratory(), laboratory()
-    run_study(request(tmp_path), first.services)
-    run_study(request(tmp_path, fresh=True), second.services)
-    assert len(second.executor.ran) == len(first.executor.ran)
-    assert len(list(tmp_path.glob("rows.*.jsonl"))) == 1
-
-
-def test_a_wrong_answer_is_an_error_and_never_wins(tmp_path: Path) -> None:
+def test_a_wrong_answer_never_wins(tmp_path: Path) -> None:
     lab = laboratory(wrong={"tbb static": "c" * 16})
-    analysis = run_study(request(tmp_path), lab.services)
-    for one in analysis.cells:
-        assert one.best_peer is not None
-        assert "tbb static" not in one.best_peer
-    with Store.read(tmp_path) as store:
-        wrong = [row for row in store.rows(None) if "tbb static" in row["name"]]
-    assert {row["error"]["kind"] for row in wrong} == {"wrong_answer"}
+    analysis = Loop.measure(request(tmp_path), lab.services)
+    for measured in analysis.cells:
+        assert measured.best_peer is not None
+        assert "tbb static" not in measured.best_peer
 
 
 def test_openblas_may_differ_in_its_bits(tmp_path: Path) -> None:
-    analysis = run_study(request(tmp_path), laboratory().services)
+    analysis = Loop.measure(request(tmp_path), laboratory().services)
     times = [one.seconds for one in analysis.cells[0].configurations if one.runtime == "openblas"]
     assert times
     assert None not in times
 
 
-@pytest.mark.parametrize("kind", ["failed", "timeout", "missing_worker"])
-def test_a_configuration_that_fails_is_named_and_the_others_go_on(tmp_path: Path, kind: str) -> None:
-    analysis = run_study(request(tmp_path), laboratory(errors={"stdpar": kind}).services)
-    failed = [one for one in analysis.cells[0].configurations if one.runtime == "stdpar"]
-    assert [one.seconds for one in failed] == [None]
-    assert failed[0].error == f"it was told to end with {kind}"
-    assert analysis.cells[0].ratio.verdict != "not measured"
-
-
 def test_ours_failing_gives_no_recommendation(tmp_path: Path) -> None:
-    analysis = run_study(request(tmp_path), laboratory(errors={"adaptive": "failed"}).services)
+    analysis = Loop.measure(request(tmp_path), laboratory(errors={"adaptive": "failed"}).services)
     assert (
         "nothing can be recommended: tautochrone's own runs are missing or failed"
         in analysis.verdict_sentences[0]
     )
 
 
-def test_absent_peers_are_not_measured_and_say_what_to_install(tmp_path: Path) -> None:
-    analysis = run_study(request(tmp_path), laboratory(absent=("libomp", "openblas")).services)
-    assert {(one.what, one.remedy) for one in analysis.not_measured} == {
-        ("OpenMP on LLVM's libomp", "apt install libomp5"),
-        ("OpenBLAS sgemv", "apt install libopenblas-pthread-dev"),
-    }
-
-
-def test_a_peer_that_was_asked_for_has_to_be_there(tmp_path: Path) -> None:
-    with pytest.raises(TautoError, match="oneTBB cannot be measured") as caught:
-        run_study(request(tmp_path, peers=("tbb",)), laboratory(absent=("tbb",)).services)
-    assert caught.value.remedy == "apt install libtbb-dev"
-
-
 def test_only_the_peers_asked_for_are_measured(tmp_path: Path) -> None:
-    analysis = run_study(request(tmp_path, peers=("tbb",)), laboratory().services)
+    analysis = Loop.measure(request(tmp_path, peers=("tbb",)), laboratory().services)
     runtimes = {one.runtime for one in analysis.cells[0].configurations}
     assert runtimes == {"serial", "tbb", "tautochrone"}
 
@@ -250,20 +191,20 @@ def test_only_the_peers_asked_for_are_measured(tmp_path: Path) -> None:
 def test_emulation_that_is_refused_stops_the_study_before_any_run(tmp_path: Path) -> None:
     lab = laboratory(slowdown_error=TautoError("no right to SCHED_FIFO", "Start as root"))
     with pytest.raises(TautoError, match="SCHED_FIFO"):
-        run_study(request(tmp_path, emulations=EMULATED), lab.services)
+        Loop.measure(request(tmp_path, emulate=EMULATED), lab.services)
     assert lab.executor.ran == []
 
 
-def test_emulation_if_possible_measures_equal_cores_and_says_why(tmp_path: Path) -> None:
+def test_emulation_that_is_only_wanted_leaves_equal_cores_and_says_why(tmp_path: Path) -> None:
     lab = laboratory(slowdown_error=TautoError("no right to SCHED_FIFO", "Start as root"))
-    analysis = run_study(request(tmp_path, emulations=EMULATED, emulate_if_possible=True), lab.services)
+    analysis = Loop.measure(request(tmp_path, emulate_if_possible=EMULATED), lab.services)
     assert all(dict(one.emulated) == {} for one in analysis.cells)
     assert "warning: measured without 1:2: no right to SCHED_FIFO. Start as root" in lab.messages.getvalue()
     assert any("1:4" in one.what and one.remedy == "Start as root" for one in analysis.not_measured)
 
 
 def test_claims_are_judged_or_say_why_not(tmp_path: Path) -> None:
-    analysis = run_study(request(tmp_path, emulations=({1: 4.0},)), laboratory().services)
+    analysis = Loop.measure(request(tmp_path, emulate=({1: 4.0},)), laboratory().services)
     found = {claim.id: claim for claim in analysis.claims}
     assert list(found) == [f"H{number}" for number in range(1, 13)]
     assert found["H1"].holds is True
@@ -274,15 +215,15 @@ def test_claims_are_judged_or_say_why_not(tmp_path: Path) -> None:
 
 
 def test_equal_cores_leave_the_unequal_claims_open(tmp_path: Path) -> None:
-    analysis = run_study(request(tmp_path), laboratory().services)
+    analysis = Loop.measure(request(tmp_path), laboratory().services)
     found = {claim.id: claim for claim in analysis.claims}
     assert found["H4"].holds is None
     assert "--emulate 1:4" in found["H4"].note
 
 
-def test_hybrid_machine_needs_no_emulation(tmp_path: Path) -> None:
+def test_a_hybrid_machine_needs_no_emulation(tmp_path: Path) -> None:
     hybrid = machine(6, ["P", "P", "E", "E", "E", "E"])
-    analysis = run_study(request(tmp_path), laboratory(machine=hybrid).services)
+    analysis = Loop.measure(request(tmp_path), laboratory(machine=hybrid).services)
     found = cell(analysis, 2000, {})
     assert {one.placement for one in found.configurations} >= {"all", "fast", "slow"}
     everywhere = next(one for one in found.configurations if one.runtime == "tautochrone" and one.is_default)
@@ -291,7 +232,7 @@ def test_hybrid_machine_needs_no_emulation(tmp_path: Path) -> None:
 
 
 def test_cores_that_ran_are_in_the_analysis(tmp_path: Path) -> None:
-    analysis = run_study(request(tmp_path, emulations=({1: 4.0},)), laboratory().services)
+    analysis = Loop.measure(request(tmp_path, emulate=({1: 4.0},)), laboratory().services)
     ours = next(
         one
         for one in analysis.cores_used
@@ -303,7 +244,7 @@ def test_cores_that_ran_are_in_the_analysis(tmp_path: Path) -> None:
 
 
 def test_bandwidth_is_compared_with_the_triad_of_as_many_members(tmp_path: Path) -> None:
-    analysis = run_study(request(tmp_path), laboratory().services)
+    analysis = Loop.measure(request(tmp_path), laboratory().services)
     point = next(one for one in analysis.bandwidth if one.runtime == "tautochrone" and one.size == 2000)
     # 16 MB in about 2.02e-4 s are 79 GB/s, of 20 GB/s
     assert point.members == 2
@@ -311,7 +252,7 @@ def test_bandwidth_is_compared_with_the_triad_of_as_many_members(tmp_path: Path)
 
 
 def test_settings_name_the_schedule_that_was_best(tmp_path: Path) -> None:
-    analysis = run_study(request(tmp_path, emulations=({1: 4.0},)), laboratory().services)
+    analysis = Loop.measure(request(tmp_path, emulate=({1: 4.0},)), laboratory().services)
     shell = [
         one.text
         for one in analysis.settings_to_paste
@@ -323,55 +264,27 @@ def test_settings_name_the_schedule_that_was_best(tmp_path: Path) -> None:
     assert any("tauto::parallel_for" in one.text for one in analysis.settings_to_paste)
 
 
-def test_json_is_the_analysis(tmp_path: Path) -> None:
-    lab = laboratory()
-    analysis = run_study(request(tmp_path, json=True), lab.services)
-    assert msgspec.convert(json.loads(lab.text.getvalue()), LoopAnalysis) == analysis
-
-
 def test_stored_machine_says_what_was_slowed(tmp_path: Path) -> None:
-    run_study(request(tmp_path, emulations=EMULATED), laboratory().services)
+    Loop.measure(request(tmp_path, emulate=EMULATED), laboratory().services)
     with Store.read(tmp_path) as store:
         assert store.machine["emulated"] == [{"cpu": 1, "factor": 2.0}, {"cpu": 1, "factor": 4.0}]
 
 
-def test_study_under_an_emulation_from_outside_is_refused(tmp_path: Path) -> None:
-    slowed = machine(emulated=[{"cpu": 1, "factor": 4.0}])
-    with pytest.raises(TautoError, match="started under tauto emulate") as caught:
-        run_study(request(tmp_path), laboratory(machine=slowed).services)
-    assert "--emulate 1:4" in caught.value.remedy
-
-
-def test_announcement_says_what_and_how_long(tmp_path: Path) -> None:
+def test_announcement_names_sizes_and_slowed_cpus(tmp_path: Path) -> None:
     lab = laboratory()
-    run_study(request(tmp_path, emulations=({1: 4.0},)), lab.services)
-    said = lab.messages.getvalue()
-    assert "sizes 400, 2000" in said
-    assert "CPU:FACTOR 1:4" in said
-    assert "about " in said
-    assert str(tmp_path) in said
+    Loop.measure(request(tmp_path, emulate=({1: 4.0},)), lab.services)
+    printed = lab.messages.getvalue()
+    assert "sizes 400, 2000" in printed
+    assert "CPU:FACTOR 1:4" in printed
 
 
 def test_sizes_that_do_not_fit_are_left_out_with_a_sentence(tmp_path: Path) -> None:
     small = machine(available_memory_bytes=30_000_000)
-    analysis = run_study(request(tmp_path, sizes=None), laboratory(machine=small).services)
+    analysis = Loop.measure(request(tmp_path, sizes=None), laboratory(machine=small).services)
     assert sorted({one.size for one in analysis.cells}) == [500, 1000, 2000]
     assert [one.why for one in analysis.not_measured] == [
         "size 4000 was left out: it needs 64.3 MB, and 24.0 MB may be used here"
     ]
-
-
-def test_report_is_written_and_can_be_written_again(tmp_path: Path) -> None:
-    run_study(request(tmp_path, emulations=({1: 4.0},), report=True), laboratory().services)
-    path = tmp_path / "report.html"
-    assert "adaptive schedule" in path.read_text()
-    path.unlink()
-    assert report_again(tmp_path) == path
-    assert "adaptive schedule" in path.read_text()
-
-
-def test_the_fake_peers_are_the_real_ones() -> None:
-    assert [state.peer.name for state in peers("loop", SCHEDULES)(None)] == [peer.name for peer in PEERS]
 
 
 def comparison(low: float, high: float) -> Ratio:
@@ -383,16 +296,16 @@ def comparison(low: float, high: float) -> Ratio:
 
 
 @pytest.mark.parametrize(("low", "high", "quiet"), [(0.97, 1.02, True), (0.7, 1.4, False)])
-def test_an_interval_that_is_too_wide_says_so(low: float, high: float, quiet: bool) -> None:
-    said = wording.unresolved(comparison(low, high))
-    assert ("quieter machine" not in said) == quiet
+def test_an_interval_that_is_too_wide_asks_to_measure_again(low: float, high: float, quiet: bool) -> None:
+    printed = text.unresolved(comparison(low, high))
+    assert ("quieter machine" not in printed) == quiet
 
 
-def test_percentages_are_of_the_other_ones_time() -> None:
+def test_percentages_are_of_the_time_of_the_other() -> None:
     found = Ratio(value=0.63, low=0.61, high=0.65, confidence=0.992, rounds=12, verdict="faster")
-    assert wording.less_time(found) == "37 % less time (35 to 39 %"
+    assert text.less_time(found, "that") == "37 % less time (35 to 39 %) than that"
     slower = Ratio(value=1.021, low=1.012, high=1.034, confidence=0.992, rounds=12, verdict="slower")
-    assert wording.less_time(slower) == "2.1 % more time (1.2 to 3.4 %"
+    assert text.less_time(slower, evidence="8 rounds") == "2.1 % more time (1.2 to 3.4 %, 8 rounds)"
 
 
 def contender(library: str, schedule: str, *seconds: float) -> Contender:
@@ -401,7 +314,7 @@ def contender(library: str, schedule: str, *seconds: float) -> Contender:
     return Contender(config, dict(enumerate(seconds)))
 
 
-def test_noise_that_hides_a_difference_is_no_reason_to_prefer_what_is_simpler() -> None:
+def test_a_difference_hidden_by_noise_does_not_favour_the_simpler_way() -> None:
     fast = contender("libomp", "guided", 1.0, 1.0, 1.0, 1.0, 4.0, 1.0, 1.0, 1.0)
     serial = contender("serial", "serial", *[1.2 + 0.01 * round_ for round_ in range(8)])
     cell = CellRuns(4000, {1: 4.0}, [fast, serial])

@@ -9,10 +9,11 @@ import pytest
 from study_fakes import machine, peers
 from study_loop_fakes import SCHEDULES
 from tautochrone.errors import TautoError
-from tautochrone.studies.loop.configurations import Candidate, candidates
-from tautochrone.studies.loop.request import parse_sizes
-from tautochrone.studies.options import format_bytes, format_cpus, parse_cpus, parse_emulations
-from tautochrone.studies.placements import Cpu, Layout, cpus_of, layout
+from tautochrone.machine.placements import Cpu, Layout, cpus_of, layout
+from tautochrone.options import format_cpus, parse_cpus, parse_states
+from tautochrone.studies.loop.configurations import PEERS, Candidate, candidates
+from tautochrone.studies.loop.study import parse_sizes
+from tautochrone.text import format_bytes
 
 
 def hybrid() -> list[Cpu]:
@@ -89,7 +90,7 @@ def test_cpus_that_are_not_allowed_are_never_used() -> None:
 
 def found(seen: Layout, quick: bool = False) -> list[Candidate]:
     """All candidates of a cell with every peer there."""
-    return candidates(peers("loop", SCHEDULES)(None), seen, (1, 2, 16), quick=quick)
+    return candidates(peers(SCHEDULES)(PEERS, None), seen, (1, 2, 16), quick=quick)
 
 
 def test_every_chunk_and_both_wait_policies_are_tried_in_a_full_study() -> None:
@@ -128,8 +129,8 @@ def test_quick_tries_less() -> None:
 
 def test_text_of_the_options() -> None:
     assert parse_sizes("2000,500") == (500, 2000)
-    assert parse_emulations("1:2,1:4,1:2+3:1.5") == ({1: 2.0}, {1: 4.0}, {1: 2.0, 3: 1.5})
-    assert parse_emulations("1:1,1:4") == ({}, {1: 4.0})
+    assert parse_states("1:2,1:4,1:2+3:1.5") == ({1: 2.0}, {1: 4.0}, {1: 2.0, 3: 1.5})
+    assert parse_states("1:1,1:4") == ({}, {1: 4.0})
     assert parse_cpus("0-3,8,2") == (0, 1, 2, 3, 8)
     assert format_cpus([8, 0, 1, 2, 3]) == "0-3,8"
     assert [format_bytes(count) for count in (999, 1500, 64e6, 4e18)] == [

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from study_fakes import need_executables
-from tautochrone.progress import SilentProgress
-from tautochrone.store import Store
-from tautochrone.studies.loop.request import LoopRequest
-from tautochrone.studies.loop.study import run_study
+from tautochrone.measuring.progress import SilentProgress
+from tautochrone.results.store import Store
+from tautochrone.studies.loop.study import Loop, LoopRequest
 from tautochrone.studies.services import Services
+
+pytestmark = [pytest.mark.timed, pytest.mark.machine]
 
 
 @pytest.mark.slow
@@ -21,10 +22,10 @@ def test_small_study_with_the_real_runners(tmp_path: Path) -> None:
     said = io.StringIO()
     asked = LoopRequest(output=tmp_path, quick=True, rounds=8, sizes=(200, 300), peers=("libgomp",))
     services = Services(progress=lambda title: SilentProgress(), output=said, messages=said)
-    analysis = run_study(asked, services)
+    analysis = Loop.measure(asked, services)
     with Store.read(tmp_path) as store:
-        good = [row for row in store.rows() if row["error"] is None]
-        answers = {(row["config"]["size"], row["check"]["solution_fnv1a"]) for row in good}
+        good = [row for row in store.rows() if row.error is None]
+        answers = {(row.config["size"], row.check["solution_fnv1a"]) for row in good}
     assert len(answers) == 2  # one for each size, whoever computed it
     for cell in analysis.cells:
         assert cell.ratio.verdict != "not measured"

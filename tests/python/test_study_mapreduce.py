@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
 from html import unescape
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from page_content import embedded, visible
-from study_fakes import machine, peers
+from study_fakes import machine
 from study_mapreduce_fakes import (
     HANDING_SECONDS,
     SCHEDULES,
@@ -20,18 +18,14 @@ from study_mapreduce_fakes import (
     laboratory,
     request,
 )
-from tautochrone.compare import compare_results
+from tautochrone.cli.report import report_again
 from tautochrone.errors import TautoError
-from tautochrone.export import export
-from tautochrone.report.mapreduce.analysis_types import MapReduceAnalysis, Payoff, Pays, TaskCell
-from tautochrone.runners import MAPREDUCE_PEERS
-from tautochrone.store import Store
-from tautochrone.studies.concluding import report_again
-from tautochrone.studies.mapreduce import payoff as payoff_module
-from tautochrone.studies.mapreduce.measuring import QUICK, estimated_run_seconds
-from tautochrone.studies.mapreduce.request import MapReduceRequest
-from tautochrone.studies.mapreduce.study import run_study
-from tautochrone.studies.mapreduce.workloads import Workload, sized
+from tautochrone.results.compare import compare_results
+from tautochrone.results.store import Store
+from tautochrone.studies.mapreduce.cells import first_that_pays
+from tautochrone.studies.mapreduce.configurations import Workload, sized
+from tautochrone.studies.mapreduce.findings import MapReduceAnalysis, Payoff, Pays, TaskCell
+from tautochrone.studies.mapreduce.study import MapReduce, MapReduceRequest, estimated_run_seconds
 
 PUBLISHED_BYTES = (400_000, 1_000_000, 3_000_000)
 
@@ -49,7 +43,7 @@ def payoff(analysis: MapReduceAnalysis, runtime: str) -> Payoff:
 
 def test_verdict_says_from_which_length_on_each_library_pays(tmp_path: Path) -> None:
     lab = laboratory()
-    analysis = run_study(request(tmp_path), lab.services)
+    analysis = MapReduce.measure(request(tmp_path), lab.services)
     first = analysis.verdict_sentences[0]
     assert first.startswith("On this machine, with 50 tasks on 2 CPUs: tautochrone")
     # model: 50 tasks of 102 µs on two CPUs take 2.55 ms, Qt adds 20 µs and 4 µs for each of 25 tasks
@@ -62,34 +56,28 @@ def test_verdict_says_from_which_length_on_each_library_pays(tmp_path: Path) -> 
     assert first in lab.text.getvalue()
 
 
-def test_what_pays_nowhere_is_said_to(tmp_path: Path) -> None:
+def test_a_library_that_pays_at_no_length_is_named(tmp_path: Path) -> None:
     works = (Workload(50, seconds=1e-6),)
-    analysis = run_study(request(tmp_path, workloads=works), laboratory().services)
+    analysis = MapReduce.measure(request(tmp_path, workloads=works), laboratory().services)
     assert "pay at no length that was tried" in analysis.verdict_sentences[0]
     assert "QtConcurrent" in analysis.verdict_sentences[0]
 
 
-def test_noise_that_hides_the_answer_is_not_called_a_no(tmp_path: Path) -> None:
-    analysis = run_study(request(tmp_path), laboratory(noise=2.0).services)
+def test_an_answer_hidden_by_noise_is_not_a_no(tmp_path: Path) -> None:
+    analysis = MapReduce.measure(request(tmp_path), laboratory(noise=2.0).services)
     assert "could be shown to pay" in analysis.verdict_sentences[0]
     assert {one.because for one in analysis.payoffs} >= {"not resolved"}
 
 
-def test_other_programs_put_the_verdict_into_question(tmp_path: Path) -> None:
-    analysis = run_study(request(tmp_path), laboratory(others=0.6).services)
-    assert analysis.verdict_sentences[1].startswith("Other programs took 60 % of the CPU time")
-    assert "--fresh" in analysis.verdict_sentences[1]
-
-
 def test_more_tasks_that_pay_alike_are_one_short_sentence(tmp_path: Path) -> None:
     works = (Workload(50, seconds=1e-4), Workload(500, seconds=1e-4))
-    analysis = run_study(request(tmp_path, workloads=works), laboratory().services)
+    analysis = MapReduce.measure(request(tmp_path, workloads=works), laboratory().services)
     assert analysis.verdict_sentences[1] == "On the machine as it is, the same holds for 500 tasks."
 
 
 def test_peers_are_listed_with_what_was_tried_of_them(tmp_path: Path) -> None:
-    quick = run_study(request(tmp_path / "quick"), laboratory().services)
-    full = run_study(request(tmp_path / "full", quick=False), laboratory().services)
+    quick = MapReduce.measure(request(tmp_path / "quick"), laboratory().services)
+    full = MapReduce.measure(request(tmp_path / "full", quick=False), laboratory().services)
     tried = [
         next((one.schedules, one.wait_policies) for one in analysis.peers if one.runtime == "libgomp")
         for analysis in (quick, full)
@@ -109,17 +97,17 @@ def test_peers_are_listed_with_what_was_tried_of_them(tmp_path: Path) -> None:
         ([], 0),
     ],
 )
-def test_pays_from_the_shortest_length_with_no_no_behind_it(answers: list[Pays], start: int) -> None:
-    assert payoff_module._start([(float(place), one) for place, one in enumerate(answers)]) == start
+def test_sharing_pays_from_the_shortest_length_without_a_no_above_it(answers: list[Pays], start: int) -> None:
+    assert first_that_pays(answers) == start
 
 
 def test_one_cpu_pays_nowhere(tmp_path: Path) -> None:
-    analysis = run_study(request(tmp_path), laboratory(machine=machine(1)).services)
+    analysis = MapReduce.measure(request(tmp_path), laboratory(machine=machine(1)).services)
     assert "on 1 CPU, no library pays" in analysis.verdict_sentences[0]
 
 
 def test_two_cores_do_not_judge_the_collapse(tmp_path: Path) -> None:
-    analysis = run_study(request(tmp_path), laboratory().services)
+    analysis = MapReduce.measure(request(tmp_path), laboratory().services)
     assert "neither shows nor refutes" in analysis.verdict_sentences[-1]
     found = {claim.id: claim for claim in analysis.claims}
     assert list(found) == ["M1", "M2", "M3", "M4", "M5", "M6"]
@@ -137,7 +125,7 @@ def claim_row(page: str, id: str) -> str:
 
 def test_the_report_shows_each_claim_beside_what_was_measured_here(tmp_path: Path) -> None:
     works = (Workload(50, seconds=1e-6), *(Workload(50, bytes=size) for size in PUBLISHED_BYTES))
-    analysis = run_study(request(tmp_path, workloads=works, report=True), laboratory().services)
+    analysis = MapReduce.measure(request(tmp_path, workloads=works, report=True), laboratory().services)
     page = unescape((tmp_path / "report.html").read_text())
     for claim in analysis.claims:
         row = claim_row(page, claim.id)
@@ -156,33 +144,33 @@ def test_the_report_shows_each_claim_beside_what_was_measured_here(tmp_path: Pat
 def test_few_cores_refute_no_claim(tmp_path: Path, changes: dict[str, Any], cpus: int) -> None:
     works = (Workload(50, seconds=1e-6), *(Workload(50, bytes=size) for size in PUBLISHED_BYTES))
     asked = request(tmp_path, workloads=works, peers=("qt", "tbb"), threads=tuple(sorted({1, cpus})))
-    analysis = run_study(asked, laboratory(machine=machine(cpus), **changes).services)
+    analysis = MapReduce.measure(asked, laboratory(machine=machine(cpus), **changes).services)
     assert not [claim.id for claim in analysis.claims if claim.holds is False]
 
 
-def test_an_effect_that_two_cores_do_not_show_is_not_refuted(
+def test_two_cores_do_not_refute_an_effect_that_they_do_not_show(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(HANDING_SECONDS, "qt", 1e-9)
     monkeypatch.setitem(START_SECONDS, "qt", 1e-9)
-    analysis = run_study(request(tmp_path), laboratory().services)
+    analysis = MapReduce.measure(request(tmp_path), laboratory().services)
     found = {claim.id: claim for claim in analysis.claims}
     assert found["M6"].holds is None
     assert "not seen on 2 CPUs, which refutes nothing" in found["M6"].note
 
 
-def test_thread_counts_that_would_decide_a_claim_and_were_left_out_refute_none(tmp_path: Path) -> None:
+def test_a_claim_stays_open_without_the_thread_counts_that_decide_it(tmp_path: Path) -> None:
     works = tuple(Workload(50, bytes=size) for size in PUBLISHED_BYTES)
     lab = laboratory(machine=machine(32), collapse=True)
     asked = request(tmp_path, workloads=works, peers=("qt", "tbb"), threads=(2, 32))
-    found = {claim.id: claim for claim in run_study(asked, lab.services).claims}
+    found = {claim.id: claim for claim in MapReduce.measure(asked, lab.services).claims}
     assert [found[id].holds for id in ("M1", "M2", "M4")] == [None] * 3
 
 
 def test_thirty_two_cores_show_the_steps_and_the_collapse(tmp_path: Path) -> None:
     works = tuple(Workload(50, bytes=size) for size in PUBLISHED_BYTES)
     lab = laboratory(machine=machine(32), collapse=True)
-    analysis = run_study(request(tmp_path, workloads=works, peers=("qt", "tbb")), lab.services)
+    analysis = MapReduce.measure(request(tmp_path, workloads=works, peers=("qt", "tbb")), lab.services)
     found = {claim.id: claim for claim in analysis.claims}
     assert found["M1"].holds is True
     assert found["M4"].holds is True  # the model: 20 ms / threads and a lock of 0.2 ms × threads
@@ -190,17 +178,17 @@ def test_thirty_two_cores_show_the_steps_and_the_collapse(tmp_path: Path) -> Non
     assert not any("neither shows nor refutes" in sentence for sentence in analysis.verdict_sentences)
 
 
-def test_law_is_that_of_whole_tasks(tmp_path: Path) -> None:
+def test_the_law_counts_whole_tasks(tmp_path: Path) -> None:
     lab = laboratory(machine=machine(4))
-    analysis = run_study(request(tmp_path, peers=("tbb",)), lab.services)
+    analysis = MapReduce.measure(request(tmp_path, peers=("tbb",)), lab.services)
     law = {point.threads: point.speedup for point in cell(analysis, "400 kB").law}
     assert law[3] == pytest.approx(50 / 17)
     assert law[4] == pytest.approx(50 / 13)
     assert law[8] == law[4]  # more threads than CPUs gain nothing
 
 
-def test_slow_cpu_lowers_the_ideal(tmp_path: Path) -> None:
-    analysis = run_study(request(tmp_path, emulations=({1: 4.0},)), laboratory().services)
+def test_a_slow_cpu_lowers_the_ideal(tmp_path: Path) -> None:
+    analysis = MapReduce.measure(request(tmp_path, emulate=({1: 4.0},)), laboratory().services)
     slowed = cell(analysis, "400 kB", {"1": 4.0})
     # 40 tasks on the fast CPU take as long as 10 on the slow one
     assert slowed.law[1].speedup == pytest.approx(50 / 40)
@@ -213,12 +201,12 @@ def test_kinds_of_cores_have_their_own_speed(tmp_path: Path) -> None:
     record = machine(2, ["P", "E"])
     speeds = [{"cpu": 0, "compute_per_second": 4e9}, {"cpu": 1, "compute_per_second": 1e9}]
     record["measured"]["cpus"] = speeds
-    analysis = run_study(request(tmp_path, peers=("tbb",)), laboratory(machine=record).services)
+    analysis = MapReduce.measure(request(tmp_path, peers=("tbb",)), laboratory(machine=record).services)
     assert cell(analysis, "400 kB").law[1].speedup == pytest.approx(50 / 40)
 
 
 def test_threads_go_from_one_to_twice_the_cpus(tmp_path: Path) -> None:
-    analysis = run_study(request(tmp_path), laboratory().services)
+    analysis = MapReduce.measure(request(tmp_path), laboratory().services)
     found = {one.threads for one in cell(analysis, "400 kB").configurations if one.runtime == "qt"}
     assert found == {1, 2, 4}
     serial = [one for one in cell(analysis, "400 kB").configurations if one.runtime == "serial"]
@@ -228,7 +216,7 @@ def test_threads_go_from_one_to_twice_the_cpus(tmp_path: Path) -> None:
 def test_full_study_tries_every_schedule_with_all_cpus(tmp_path: Path) -> None:
     lab = laboratory()
     works = (Workload(50, seconds=1e-5),)
-    analysis = run_study(request(tmp_path, quick=False, workloads=works), lab.services)
+    analysis = MapReduce.measure(request(tmp_path, quick=False, workloads=works), lab.services)
     for peer, schedules in SCHEDULES.items():
         of_peer = [one for one in analysis.cells[0].configurations if one.runtime == peer]
         assert {one.schedule for one in of_peer} == set(schedules)
@@ -238,9 +226,9 @@ def test_full_study_tries_every_schedule_with_all_cpus(tmp_path: Path) -> None:
     assert roles == {(peer, role) for peer in wanted for role in ("best", "default")}
 
 
-def test_runner_is_told_what_the_contract_says(tmp_path: Path) -> None:
+def test_the_runner_gets_exactly_the_options_of_its_contract(tmp_path: Path) -> None:
     lab = laboratory()
-    run_study(request(tmp_path, peers=("qt",)), lab.services)
+    MapReduce.measure(request(tmp_path, peers=("qt",)), lab.services)
     command = next(
         list(one) for one in lab.executor.commands if "tauto-mapreduce-qt" in one[0] and "4" in one
     )
@@ -256,98 +244,76 @@ def test_runner_is_told_what_the_contract_says(tmp_path: Path) -> None:
 
 def test_bytes_of_short_tasks_come_from_the_probe(tmp_path: Path) -> None:
     quick, slow = laboratory(seconds_per_byte=1e-9), laboratory(seconds_per_byte=2.5e-9)
-    one = run_study(request(tmp_path / "one"), quick.services)
-    other = run_study(request(tmp_path / "other"), slow.services)
+    one = MapReduce.measure(request(tmp_path / "one"), quick.services)
+    other = MapReduce.measure(request(tmp_path / "other"), slow.services)
     assert [cell(one, length).bytes for length in ("1 µs", "100 µs", "400 kB")] == [1000, 100_000, 400_000]
     assert [cell(other, length).bytes for length in ("1 µs", "100 µs", "400 kB")] == [400, 40_000, 400_000]
 
 
-def test_probe_that_differs_a_little_gives_the_same_tasks(tmp_path: Path) -> None:
+def test_probes_that_differ_a_little_give_the_same_tasks(tmp_path: Path) -> None:
     """Or two sessions could not be compared."""
     for name, speed in (("a", 1.00e-9), ("b", 1.03e-9)):
-        run_study(request(tmp_path / name), laboratory(seconds_per_byte=speed).services)
+        MapReduce.measure(request(tmp_path / name), laboratory(seconds_per_byte=speed).services)
     report = compare_results(str(tmp_path / "a"), str(tmp_path / "b"))
     with Store.read(tmp_path / "a") as store:
-        assert len(report.lines) == len({row["config_id"] for row in store.rows()})
+        assert len(report.lines) == len({row.config_id for row in store.rows()})
 
 
 def test_probe_that_fails_stops_the_study(tmp_path: Path) -> None:
     lab = laboratory(seconds_per_byte=0.0)
     with pytest.raises(TautoError, match=r"a task takes 0\.0 s"):
-        run_study(request(tmp_path), lab.services)
+        MapReduce.measure(request(tmp_path), lab.services)
     assert lab.executor.ran == []
 
 
 def test_the_same_command_goes_on_and_measures_nothing_twice(tmp_path: Path) -> None:
     whole = laboratory()
-    run_study(request(tmp_path / "whole"), whole.services)
+    MapReduce.measure(request(tmp_path / "whole"), whole.services)
     broken = laboratory(interrupt_at=len(whole.executor.ran) // 2)
     with pytest.raises(KeyboardInterrupt):
-        run_study(request(tmp_path / "broken"), broken.services)
+        MapReduce.measure(request(tmp_path / "broken"), broken.services)
     assert "nothing can be said yet" in broken.text.getvalue()
     assert "fewer than the 8" in broken.text.getvalue()
     rest = laboratory(seconds_per_byte=1.5e-9)  # a noisy moment: no reason to measure other tasks
-    run_study(request(tmp_path / "broken"), rest.services)
+    MapReduce.measure(request(tmp_path / "broken"), rest.services)
     assert rest.executor.probes == 0
     assert sorted(broken.executor.ran + rest.executor.ran) == sorted(whole.executor.ran)
 
 
-def test_fresh_probes_and_measures_again(tmp_path: Path) -> None:
-    run_study(request(tmp_path), laboratory().services)
-    second = laboratory()
-    run_study(request(tmp_path, fresh=True), second.services)
-    assert second.executor.probes > 0
-    assert second.executor.ran
-    assert len(list(tmp_path.glob("rows.*.jsonl"))) == 1
-
-
-def test_a_wrong_sum_is_an_error_and_pays_nowhere(tmp_path: Path) -> None:
-    analysis = run_study(request(tmp_path), laboratory(wrong={"qt": "b" * 16}).services)
+def test_a_library_with_a_wrong_sum_pays_nowhere(tmp_path: Path) -> None:
+    analysis = MapReduce.measure(request(tmp_path), laboratory(wrong={"qt": "b" * 16}).services)
     assert not [one for one in analysis.payoffs if one.runtime == "qt"]
     failed = [one for one in cell(analysis, "400 kB").configurations if one.runtime == "qt"]
     assert all(one.seconds is None and "the reference gives" in (one.error or "") for one in failed)
 
 
-def test_absent_peers_say_what_to_install(tmp_path: Path) -> None:
-    analysis = run_study(request(tmp_path), laboratory(absent=("qt",)).services)
-    assert [(one.what, one.remedy) for one in analysis.not_measured] == [
-        ("QtConcurrent", "apt install qt6-base-dev")
-    ]
+def test_an_absent_library_is_in_no_sentence(tmp_path: Path) -> None:
+    analysis = MapReduce.measure(request(tmp_path), laboratory(absent=("qt",)).services)
     assert not any("Qt" in sentence for sentence in analysis.verdict_sentences)
 
 
 def test_each_runtime_leaves_a_timeline(tmp_path: Path) -> None:
-    analysis = run_study(request(tmp_path, report=True), laboratory().services)
+    analysis = MapReduce.measure(request(tmp_path, report=True), laboratory().services)
     assert {one.runtime for one in analysis.traces} == set(SCHEDULES) - {"serial"}
     assert all((tmp_path / one.file).is_file() for one in analysis.traces)
     assert 'href="traces/qt.json"' in (tmp_path / "report.html").read_text()
 
 
-def test_timeline_that_fails_is_named_and_harms_nothing(tmp_path: Path) -> None:
+def test_a_timeline_that_fails_is_named_and_changes_no_result(tmp_path: Path) -> None:
     lab = laboratory(errors={"stdpar": "failed"})
-    analysis = run_study(request(tmp_path), lab.services)
+    analysis = MapReduce.measure(request(tmp_path), lab.services)
     assert "stdpar" not in {one.runtime for one in analysis.traces}
     assert any("timeline of stdpar" in one.what for one in analysis.not_measured)
 
 
 def test_report_elsewhere_still_finds_the_timelines(tmp_path: Path) -> None:
-    run_study(request(tmp_path / "results"), laboratory().services)
+    MapReduce.measure(request(tmp_path / "results"), laboratory().services)
     path = report_again(tmp_path / "results", tmp_path / "pages" / "mine.html")
     assert 'href="../results/traces/tbb.json"' in path.read_text()
 
 
-def test_report_can_be_written_again(tmp_path: Path) -> None:
-    analysis = run_study(request(tmp_path, report=True), laboratory().services)
-    path = tmp_path / "report.html"
-    first = path.read_text()
-    path.unlink()
-    assert report_again(tmp_path) == path
-    assert path.read_text() == first
-    assert analysis.verdict_sentences[0].split(":")[0] in first
-
-
 def test_report_has_its_parts_in_order(tmp_path: Path) -> None:
-    run_study(request(tmp_path, report=True, emulations=({1: 4.0},)), laboratory().services)
+    MapReduce.measure(request(tmp_path, report=True, emulate=({1: 4.0},)), laboratory().services)
     html = (tmp_path / "report.html").read_text()
     ids = re.findall(r'<(?:section|figure|h2) id="([a-z-]+)"', html)
     charts = [f"chart-{name}" for name in ("pays", "speedup", "ratio", "waiting", "busy", "switches")]
@@ -369,7 +335,7 @@ def test_report_has_its_parts_in_order(tmp_path: Path) -> None:
 
 
 def test_chart_of_speedups_has_a_panel_for_each_kind_of_tasks(tmp_path: Path) -> None:
-    run_study(request(tmp_path, report=True), laboratory().services)
+    MapReduce.measure(request(tmp_path, report=True), laboratory().services)
     html = (tmp_path / "report.html").read_text()
     for name in ("50 × 1 µs", "50 × 100 µs", "50 × 400 kB"):
         assert f"<h3>{name}</h3>" in html
@@ -378,28 +344,8 @@ def test_chart_of_speedups_has_a_panel_for_each_kind_of_tasks(tmp_path: Path) ->
     assert len(data["tables"]["laws"]["rows"]) == 3 * 4
 
 
-def test_json_is_the_analysis(tmp_path: Path) -> None:
-    lab = laboratory()
-    analysis = run_study(request(tmp_path, json=True), lab.services)
-    assert msgspec.convert(json.loads(lab.text.getvalue()), MapReduceAnalysis) == analysis
-
-
-def test_rows_are_exported_with_what_the_runner_said(tmp_path: Path) -> None:
-    run_study(request(tmp_path), laboratory().services)
-    with Store.read(tmp_path) as store:
-        head = export(store, "csv").read_text().partition("\n")[0]
-    for column in (
-        "config_tasks",
-        "config_bytes",
-        "config_threads",
-        "detail_waiting_share",
-        "detail_cpu_load",
-    ):
-        assert column in head
-
-
 def test_two_runtimes_of_one_study_are_compared_in_pairs(tmp_path: Path) -> None:
-    run_study(request(tmp_path), laboratory().services)
+    MapReduce.measure(request(tmp_path), laboratory().services)
     sides = [f"{tmp_path}@library={name},threads=2" for name in ("qt", "tautochrone")]
     report = compare_results(*sides)
     assert report.paired
@@ -408,18 +354,12 @@ def test_two_runtimes_of_one_study_are_compared_in_pairs(tmp_path: Path) -> None
     assert report.overall.verdict == "faster"
 
 
-def test_announcement_says_what_and_how_long(tmp_path: Path) -> None:
+def test_announcement_names_tasks_and_slowed_cpus(tmp_path: Path) -> None:
     lab = laboratory()
-    run_study(request(tmp_path, emulations=({1: 4.0},)), lab.services)
-    said = lab.messages.getvalue()
-    assert "tasks 50 × 1 µs, 50 × 100 µs, 50 × 400 kB; threads 1, 2, 4" in said
-    assert "CPU:FACTOR 1:4" in said
-    assert "about " in said
-
-
-def test_the_fake_peers_are_the_real_ones() -> None:
-    states = peers("mapreduce", SCHEDULES)(None)
-    assert [state.peer.name for state in states] == [peer.name for peer in MAPREDUCE_PEERS]
+    MapReduce.measure(request(tmp_path, emulate=({1: 4.0},)), lab.services)
+    printed = lab.messages.getvalue()
+    assert "tasks 50 × 1 µs, 50 × 100 µs, 50 × 400 kB; threads 1, 2, 4" in printed
+    assert "CPU:FACTOR 1:4" in printed
 
 
 # Bytes of a task (50 of them) → the median seconds of a quick run from start to end: two virtual cores, which
@@ -430,13 +370,13 @@ RUNS_TOOK = {800: 0.200, 8_000: 0.202, 80_000: 0.235, 400_000: 0.380}
 @pytest.mark.parametrize("size", RUNS_TOOK)
 def test_the_time_that_is_announced_is_what_runs_took(size: int) -> None:
     work = sized(Workload(50, bytes=size), 1.27e-9)
-    assert estimated_run_seconds(work, QUICK) == pytest.approx(RUNS_TOOK[size], rel=0.1)
+    assert estimated_run_seconds(work, MapReduce.QUICK) == pytest.approx(RUNS_TOOK[size], rel=0.1)
 
 
 def test_a_quick_study_of_all_peers_is_announced_with_five_minutes_at_most(tmp_path: Path) -> None:
     lab = laboratory()
-    run_study(MapReduceRequest(output=tmp_path, quick=True, report=False), lab.services)
+    MapReduce.measure(MapReduceRequest(output=tmp_path, quick=True, report=False), lab.services)
     minutes = re.search(r"about (\d+) min", lab.messages.getvalue())
     assert minutes
     assert int(minutes.group(1)) <= 5
-    assert QUICK.rounds >= 12  # a verdict at 99 % does not need all of them to agree
+    assert MapReduce.QUICK.rounds >= 12  # a verdict at 99 % does not need all of them to agree

@@ -11,13 +11,22 @@ from hypothesis import strategies as st
 
 from study_fakes import machine, peers, refused
 from study_mapreduce_fakes import SCHEDULES
-from tautochrone.cli import main
+from tautochrone.cli.main import main
 from tautochrone.errors import TautoError
-from tautochrone.store import Store
-from tautochrone.studies.mapreduce.configurations import Candidate, candidates, cpus_in_order
-from tautochrone.studies.mapreduce.request import parse_threads, thread_counts
-from tautochrone.studies.mapreduce.workloads import Workload, parse_workloads, preferred, sized, sized_all
-from tautochrone.studies.placements import Cpu, Layout, cpus_of, layout
+from tautochrone.machine.placements import Cpu, Layout, cpus_of, layout
+from tautochrone.results.store import Store
+from tautochrone.studies.mapreduce.configurations import (
+    PEERS,
+    Candidate,
+    Workload,
+    candidates,
+    cpus_in_order,
+    parse_workloads,
+    preferred,
+    sized,
+    sized_all,
+)
+from tautochrone.studies.mapreduce.study import parse_threads, thread_counts
 
 
 def test_workloads_are_read_as_they_are_written() -> None:
@@ -47,7 +56,7 @@ def test_workloads_are_named_as_people_write_them(workload: Workload, name: str)
 @pytest.mark.parametrize(
     "text", ["", "50", "50x", "x400kB", "50x400", "50x400KB", "0x1us", "50x0us", "50x9000MB"]
 )
-def test_what_is_no_workload_is_refused(text: str) -> None:
+def test_a_bad_workload_is_refused(text: str) -> None:
     with pytest.raises(TautoError):
         parse_workloads(text)
 
@@ -57,7 +66,7 @@ def test_preferred_numbers_are_near(value: float) -> None:
     assert abs(math.log(preferred(value) / value)) < math.log(1.3) / 2
 
 
-def test_lengths_that_round_to_one_are_measured_once() -> None:
+def test_lengths_that_round_to_the_same_bytes_are_measured_once() -> None:
     works = (Workload(50, bytes=1000), Workload(50, seconds=1e-6), Workload(5, seconds=1e-6))
     assert [(one.tasks, one.bytes) for one in sized_all(works, 1e-9)] == [(5, 1000), (50, 1000)]
     assert sized(Workload(50, bytes=7), 1e-9).bytes == 7  # bytes that were asked for are never rounded
@@ -77,7 +86,7 @@ def test_many_cpus_keep_the_counts_at_which_the_law_steps() -> None:
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "2.5", "two", "1,,2"])
-def test_what_is_no_number_of_threads_is_refused(text: str) -> None:
+def test_a_bad_number_of_threads_is_refused(text: str) -> None:
     with pytest.raises(TautoError):
         parse_threads(text)
 
@@ -95,10 +104,10 @@ def test_cores_come_before_their_second_hardware_threads() -> None:
 def found(quick: bool) -> list[Candidate]:
     """All candidates on two equal CPUs."""
     cpus, _ = cpus_of(machine(2))
-    return candidates(peers("mapreduce", SCHEDULES)(None), layout(cpus, {}), (1, 2, 4), quick=quick)
+    return candidates(peers(SCHEDULES)(PEERS, None), layout(cpus, {}), (1, 2, 4), quick=quick)
 
 
-def test_each_configuration_is_there_once() -> None:
+def test_each_configuration_occurs_once() -> None:
     for quick in (True, False):
         labels = [one.label for one in found(quick)]
         assert len(labels) == len(set(labels))
@@ -121,24 +130,6 @@ def study(*words: str) -> tuple[str, ...]:
 
 
 @pytest.mark.usefixtures("runners")
-def test_bad_options_name_the_limit_and_the_remedy(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "is not NxLENGTH. Write 50x400kB" in refused(capsys, "study", "mapreduce", "--tasks", "400kB")
-    assert "more than 8 on each of the 2 CPUs" in refused(capsys, *study("--threads", "1,17"))
-    assert "Ask for 16 or fewer" in refused(capsys, *study("--threads", "17"))
-    assert "no peer called 'openblas' in study mapreduce" in refused(capsys, *study("--peers", "openblas"))
-    assert "fewer than 8 rounds" in refused(capsys, *study("--rounds", "7"))
-    assert "--emulate names CPU 7" in refused(capsys, *study("--emulate", "7:4"))
-    assert "Give one of them" in refused(capsys, *study("--emulate", "1:2", "--emulate-if-possible", "1:4"))
-
-
-@pytest.mark.usefixtures("runners")
-def test_peer_that_is_not_built_names_its_package(capsys: pytest.CaptureFixture[str]) -> None:
-    said = refused(capsys, *study("--peers", "qt"))
-    assert "QtConcurrent cannot be measured: the runner tauto-mapreduce-qt was not found" in said
-    assert "Install qt6-base-dev" in said
-
-
-@pytest.mark.usefixtures("runners")
 def test_whole_study_with_processes_and_its_report(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -148,8 +139,8 @@ def test_whole_study_with_processes_and_its_report(
     results = tmp_path / "tautochrone-results/mapreduce"
     assert (results / "traces/libgomp.json").is_file()
     with Store.read(results) as store:
-        assert {row["config"]["threads"] for row in store.rows()} == {1, 2, 4}
-        assert all(row["error"] is None for row in store.rows())
+        assert {row.config["threads"] for row in store.rows()} == {1, 2, 4}
+        assert all(row.error is None for row in store.rows())
     assert main(["report", str(results)]) == 0
     assert main(["export", str(results), "--format", "csv"]) == 0
 
@@ -161,15 +152,3 @@ def test_folder_of_another_study_is_not_mixed(capsys: pytest.CaptureFixture[str]
     said = refused(capsys, *study("--output", "results"))
     assert "holds the study 'loop', not 'mapreduce'" in said
     assert "--fresh" in said
-
-
-@pytest.mark.usefixtures("runners")
-def test_runner_that_answers_wrongly_is_an_error_row(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("FAKE_OPENMP", "wrong")
-    assert main(study("--no-report")) == 0
-    with Store.read("tautochrone-results/mapreduce") as store:
-        kinds = {row["error"]["kind"] for row in store.rows() if row["config"]["runtime"] == "openmp"}
-    assert kinds == {"wrong_answer"}
-    assert "libgomp" not in capsys.readouterr().out.splitlines()[0]

@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 from study_fakes import need_executables
-from tautochrone.progress import SilentProgress
-from tautochrone.store import Store
-from tautochrone.studies.mapreduce.request import MapReduceRequest
-from tautochrone.studies.mapreduce.study import run_study
-from tautochrone.studies.mapreduce.workloads import Workload
+from tautochrone.measuring.progress import SilentProgress
+from tautochrone.results.store import Store
+from tautochrone.studies.mapreduce.configurations import Workload
+from tautochrone.studies.mapreduce.study import MapReduce, MapReduceRequest
 from tautochrone.studies.services import Services
+
+pytestmark = [pytest.mark.timed, pytest.mark.machine]
 
 
 @pytest.mark.slow
@@ -26,11 +27,11 @@ def test_small_study_with_the_real_runners(tmp_path: Path) -> None:
         output=tmp_path, quick=True, rounds=8, workloads=works, peers=("libgomp", "async")
     )
     services = Services(progress=lambda title: SilentProgress(), output=said, messages=said)
-    analysis = run_study(asked, services)
+    analysis = MapReduce.measure(asked, services)
     with Store.read(tmp_path) as store:
         rows = store.rows()
-    assert [row["error"] for row in rows if row["error"] is not None] == []
-    assert len({row["check"]["sum"] for row in rows}) == 1  # whoever computed it
+    assert [row.error for row in rows if row.error is not None] == []
+    assert len({row.check["sum"] for row in rows}) == 1  # whoever computed it
     for cell in analysis.cells:
         assert cell.task_seconds is not None
         assert cell.task_seconds < 1e-3

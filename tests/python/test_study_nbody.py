@@ -11,23 +11,20 @@ from pathlib import Path
 import pytest
 
 from page_content import embedded, visible
-from study_fakes import machine, refused
+from study_fakes import machine
 from study_nbody_fakes import laboratory, model_of, model_record, request
+from tautochrone.cli.report import report_again
 from tautochrone.errors import TautoError
-from tautochrone.report.nbody import datasets
-from tautochrone.report.nbody.analysis_types import NbodyAnalysis
-from tautochrone.store import Store
-from tautochrone.studies.concluding import report_again
-from tautochrone.studies.nbody import animation
-from tautochrone.studies.nbody.crossings import crossing_of_round
-from tautochrone.studies.nbody.measuring import end_time
+from tautochrone.results.context import NotMeasured
+from tautochrone.studies.nbody import animation, page
+from tautochrone.studies.nbody.configurations import end_time
 from tautochrone.studies.nbody.model import ALONE, Scheme, at, from_record, schemes_of
-from tautochrone.studies.nbody.request import check_threads, parse_particles
-from tautochrone.studies.nbody.study import prepare, run_study
+from tautochrone.studies.nbody.runs import crossing_of_round
+from tautochrone.studies.nbody.study import Nbody, check_threads, parse_particles
 
 
 def test_verdict_comes_first_with_the_speed_up_and_the_best_other_engine(tmp_path: Path) -> None:
-    analysis = run_study(request(tmp_path), laboratory().services)
+    analysis = Nbody.measure(request(tmp_path), laboratory().services)
     first, *others = analysis.verdict_sentences
     assert re.match(
         r"On this machine, 2 members move 1,024 particles \(.* a block, energy error 3\.0e-09\) "
@@ -43,7 +40,7 @@ def test_verdict_comes_first_with_the_speed_up_and_the_best_other_engine(tmp_pat
 
 def test_every_engine_and_scheme_is_measured_once_a_round(tmp_path: Path) -> None:
     lab = laboratory()
-    run_study(request(tmp_path, particles=(256,)), lab.services)
+    Nbody.measure(request(tmp_path, particles=(256,)), lab.services)
     wanted = {
         "serial", "serial, order 6", "tautochrone auto", "tautochrone auto, order 6", "tautochrone i",
         "tautochrone j", "libgomp loops-i", "libgomp loops-j", "libgomp region-i", "libgomp region-j",
@@ -59,9 +56,14 @@ def test_every_engine_and_scheme_is_measured_once_a_round(tmp_path: Path) -> Non
     assert command[command.index("--cpus") + 1] == "0,1"
 
 
+def refused_ways(prepared: Nbody) -> list[NotMeasured]:
+    """The ways to share a block that the members do not have, without peers that are not installed."""
+    return [one for one in prepared.left_out if one.what.endswith(")")]
+
+
 def test_four_members_try_the_rectangle(tmp_path: Path) -> None:
     lab = laboratory(machine=machine(4))
-    prepared = prepare(request(tmp_path, particles=(256,)), lab.services)
+    prepared = Nbody(request(tmp_path, particles=(256,)), lab.services)
     assert {one.schedule for one in prepared.candidates if one.peer == "tautochrone"} == {
         "auto",
         "i",
@@ -69,12 +71,12 @@ def test_four_members_try_the_rectangle(tmp_path: Path) -> None:
         "grid",
     }
     assert {len(one.placement.cpus) for one in prepared.candidates} == {1, 4}
-    assert prepared.refused == ()
+    assert refused_ways(prepared) == []
 
 
 def test_four_members_are_two_processes_of_two_threads_as_well(tmp_path: Path) -> None:
     lab = laboratory(machine=machine(4))
-    analysis = run_study(request(tmp_path, particles=(256,), report=True), lab.services)
+    analysis = Nbody.measure(request(tmp_path, particles=(256,), report=True), lab.services)
     command = next(one for one in lab.executor.commands if "--threads-per-rank" in one)
     assert command[command.index("--threads-per-rank") + 1] == "2"
     assert command[command.index("--threads") + 1] == "4"
@@ -86,45 +88,47 @@ def test_four_members_are_two_processes_of_two_threads_as_well(tmp_path: Path) -
     assert schemes == {"i", "j", "grid", "auto"}
     assert {one.runtime for one in analysis.crossings} >= {"openmpi", "openmpi-hybrid", "mpich-hybrid"}
     assert not any("grid" in one.what or "hybrid" in one.what for one in analysis.not_measured)
-    page = (tmp_path / "report.html").read_text()
-    views = {(one["runtime"], one["view"]) for one in datasets.build(analysis).tables["blocks"]}
+    written = (tmp_path / "report.html").read_text()
+    views = {(one["runtime"], one["view"]) for one in page.parts(analysis).tables["blocks"]}
     assert {("openmpi-hybrid", "both"), ("openmpi-hybrid", "chosen"), ("mpich", "both")} <= views
-    assert "Open MPI and threads" in visible(page)
+    assert "Open MPI and threads" in visible(written)
 
 
 @pytest.mark.parametrize(("members", "missing"), [(2, 2), (3, 2), (4, 0), (5, 2), (6, 0), (7, 2), (9, 1)])
-def test_ways_that_so_many_members_do_not_have_are_said(tmp_path: Path, members: int, missing: int) -> None:
+def test_schemes_that_a_number_of_members_rules_out_are_reported(
+    tmp_path: Path, members: int, missing: int
+) -> None:
     lab = laboratory(machine=machine(members))
-    prepared = prepare(request(tmp_path, particles=(256,)), lab.services)
-    assert len(prepared.refused) == missing
+    prepared = Nbody(request(tmp_path, particles=(256,)), lab.services)
+    assert len(refused_ways(prepared)) == missing
     schemes = {one.schedule for one in prepared.candidates}
-    assert ("grid" in schemes) is not any("(grid)" in one.what for one in prepared.refused)
+    assert ("grid" in schemes) is not any("(grid)" in one.what for one in refused_ways(prepared))
     hybrids = {one.peer for one in prepared.candidates if one.threads_per_rank > 1}
-    assert bool(hybrids) is not any("(hybrid)" in one.what for one in prepared.refused)
+    assert bool(hybrids) is not any("(hybrid)" in one.what for one in refused_ways(prepared))
 
 
 def test_two_members_have_no_rectangle_and_the_report_says_why(tmp_path: Path) -> None:
-    run_study(request(tmp_path, particles=(256,), report=True), laboratory().services)
+    Nbody.measure(request(tmp_path, particles=(256,), report=True), laboratory().services)
     words = visible((tmp_path / "report.html").read_text())
     assert "1 by 2 is sharing the sources, 2 by 1 sharing the targets" in words
-    assert "2 members are no 2 processes with equally many threads" in words
+    assert "2 members cannot be 2 processes with the same number of threads" in words
 
 
 def test_every_engine_and_scheme_is_drawn_with_what_the_model_expected(tmp_path: Path) -> None:
     lab = laboratory(machine=machine(4))
-    analysis = run_study(request(tmp_path, particles=(1024,)), lab.services)
-    blocks = datasets.build(analysis).tables["blocks"]
+    analysis = Nbody.measure(request(tmp_path, particles=(1024,)), lab.services)
+    blocks = page.parts(analysis).tables["blocks"]
     drawn = {one["configuration"] for one in blocks}
     usual = {one.label for one in analysis.curves if (one.order, one.wait) == (4, "default")}
-    assert drawn == usual == {one["configuration"] for one in datasets.build(analysis).tables["models"]}
+    assert drawn == usual == {one["configuration"] for one in page.parts(analysis).tables["models"]}
     # One line a colour in a view.
     for view in {one["view"] for one in blocks}:
         here = {(one["runtime"], one["configuration"]) for one in blocks if one["view"] == view}
         assert len({runtime for runtime, _ in here}) == len(here)
 
 
-def test_model_of_openmp_is_that_of_threads_that_share_the_particles(tmp_path: Path) -> None:
-    analysis = run_study(request(tmp_path, particles=(1024,)), laboratory().services)
+def test_openmp_is_modelled_as_threads_that_share_the_particles(tmp_path: Path) -> None:
+    analysis = Nbody.measure(request(tmp_path, particles=(1024,)), laboratory().services)
     (loops,) = (one for one in analysis.curves if one.label == "libgomp loops-i")
     few, many = loops.points[0], loops.points[-1]
     assert few.predicted is not None
@@ -141,18 +145,18 @@ def test_model_of_openmp_is_that_of_threads_that_share_the_particles(tmp_path: P
 
 
 def test_every_speed_has_its_energy_error(tmp_path: Path) -> None:
-    analysis = run_study(request(tmp_path), laboratory().services)
+    analysis = Nbody.measure(request(tmp_path), laboratory().services)
     for sentence in analysis.verdict_sentences:
         if " times" in sentence or "less time" in sentence:
             assert "energy error" in sentence
             assert "e-09" in sentence or "e-10" in sentence
     assert all(one.energy_error for one in (*analysis.curves, *analysis.forecasts))
     for name in ("blocks", "speeds", "forecasts", "measured"):
-        assert all("e-" in str(one["energy"]) for one in datasets.build(analysis).tables[name])
+        assert all("e-" in str(one["energy"]) for one in page.parts(analysis).tables[name])
 
 
 def test_crossing_lies_where_the_model_puts_it(tmp_path: Path) -> None:
-    analysis = run_study(request(tmp_path, particles=(1024,)), laboratory().services)
+    analysis = Nbody.measure(request(tmp_path, particles=(1024,)), laboratory().services)
     (ours,) = (one for one in analysis.crossings if one.runtime == "tautochrone")
     expected = model_of("tautochrone", 1024).crossing(2)
     assert expected is not None
@@ -166,12 +170,13 @@ def test_crossing_lies_where_the_model_puts_it(tmp_path: Path) -> None:
 needs_smpi = pytest.mark.skipif(shutil.which("smpirun") is None, reason="SimGrid is not here")
 
 
+@pytest.mark.timed
 @needs_smpi
-def test_sixteen_ranks_are_simulated_with_what_one_core_and_two_ranks_were_measured_to_need(
+def test_sixteen_ranks_are_simulated_with_the_measured_costs_of_one_core_and_two_ranks(
     tmp_path: Path,
 ) -> None:
     lab = laboratory(illustrations=True)
-    analysis = run_study(request(tmp_path, particles=(256,), report=True), lab.services)
+    analysis = Nbody.measure(request(tmp_path, particles=(256,), report=True), lab.services)
     assert [one.library for one in analysis.simulated] == ["ompi", "mpich", "mvapich2"]
     for one in analysis.simulated:
         assert (one.particles, one.ranks) == (256, 16)
@@ -190,7 +195,7 @@ def test_sixteen_ranks_are_simulated_with_what_one_core_and_two_ranks_were_measu
 
 def test_without_an_mpi_there_is_nothing_to_simulate_and_the_report_says_so(tmp_path: Path) -> None:
     lab = laboratory(illustrations=True, absent=("openmpi", "mpich", "intelmpi"))
-    analysis = run_study(request(tmp_path, particles=(256,)), lab.services)
+    analysis = Nbody.measure(request(tmp_path, particles=(256,)), lab.services)
     assert analysis.simulated == ()
     (missing,) = (one for one in analysis.not_measured if "SMPI" in one.what)
     assert "no MPI was measured" in missing.why
@@ -201,7 +206,7 @@ def test_without_simgrid_the_report_says_what_is_missing(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     lab = laboratory(illustrations=True)
-    analysis = run_study(request(tmp_path / "out", particles=(256,)), lab.services)
+    analysis = Nbody.measure(request(tmp_path / "out", particles=(256,)), lab.services)
     assert analysis.simulated == ()
     (missing,) = (one for one in analysis.not_measured if "SMPI" in one.what)
     assert "smpirun was not found" in missing.why
@@ -209,7 +214,7 @@ def test_without_simgrid_the_report_says_what_is_missing(
 
 
 def test_forecast_is_the_models_and_grows_with_the_cores(tmp_path: Path) -> None:
-    analysis = run_study(request(tmp_path, particles=(1024,)), laboratory().services)
+    analysis = Nbody.measure(request(tmp_path, particles=(1024,)), laboratory().services)
     found = {one.members: one for one in analysis.forecasts}
     assert list(found) == [2, 4, 8, 16, 32]
     speeds = [one.speed_up_of_many for one in found.values()]
@@ -221,28 +226,28 @@ def test_forecast_is_the_models_and_grows_with_the_cores(tmp_path: Path) -> None
 
 
 def test_claims_are_measured_or_modelled_and_never_invented(tmp_path: Path) -> None:
-    analysis = run_study(request(tmp_path), laboratory().services)
+    analysis = Nbody.measure(request(tmp_path), laboratory().services)
     found = {one.id: one for one in analysis.claims}
     assert list(found) == ["N1", "N2", "N3", "N5", "N6", "N9"]
     assert found["N1"].holds is True
     assert found["N2"].holds is True
     assert found["N3"].holds is True
     assert found["N5"].holds is None
-    alone = run_study(request(tmp_path / "alone", peers=("none",)), laboratory().services)
+    alone = Nbody.measure(request(tmp_path / "alone", peers=("none",)), laboratory().services)
     assert [one.id for one in alone.claims] == ["N3", "N5", "N6", "N9"]
 
 
-def test_forks_are_told_of_whichever_openmp_is_here(tmp_path: Path) -> None:
+def test_forks_are_reported_for_any_installed_openmp(tmp_path: Path) -> None:
     for absent, named in (("libomp", "OpenMP, libgomp"), ("libgomp", "OpenMP, libomp")):
         lab = laboratory(absent=("intelmpi", absent))
-        analysis = run_study(request(tmp_path / absent, particles=(256,)), lab.services)
+        analysis = Nbody.measure(request(tmp_path / absent, particles=(256,)), lab.services)
         (forks,) = (one for one in analysis.verdict_sentences if one.startswith("Ordinary OpenMP loops"))
         assert named in forks
 
 
 def test_run_that_ends_with_other_bits_is_an_error_and_its_claim_fails(tmp_path: Path) -> None:
-    lab = laboratory(bits={"libgomp region-i, 256": "f" * 16, "mpich j, 256": "e" * 16})
-    analysis = run_study(request(tmp_path, particles=(256,), report=True), lab.services)
+    lab = laboratory(wrong={"libgomp region-i, 256": "f" * 16, "mpich j, 256": "e" * 16})
+    analysis = Nbody.measure(request(tmp_path, particles=(256,), report=True), lab.services)
     assert not any(one.label in ("libgomp region-i", "mpich j") and one.points for one in analysis.curves)
     assert any("ended with other bits than one core" in one for one in analysis.failed)
     found = {one.id: one for one in analysis.claims}
@@ -253,8 +258,8 @@ def test_run_that_ends_with_other_bits_is_an_error_and_its_claim_fails(tmp_path:
 
 
 def test_rectangle_that_ends_with_other_bits_than_other_engines_is_an_error(tmp_path: Path) -> None:
-    lab = laboratory(machine=machine(4), bits={"mpich grid, 256": "f" * 16, "mpich-hybrid j, 256": "e" * 16})
-    analysis = run_study(request(tmp_path, particles=(256,)), lab.services)
+    lab = laboratory(machine=machine(4), wrong={"mpich grid, 256": "f" * 16, "mpich-hybrid j, 256": "e" * 16})
+    analysis = Nbody.measure(request(tmp_path, particles=(256,)), lab.services)
     wrong = [one for one in analysis.failed if "ended with other bits than the others" in one]
     # The hybrid's threads add up first: its bits are its own, and there it is held against the other hybrid.
     assert len(wrong) == 2
@@ -262,34 +267,9 @@ def test_rectangle_that_ends_with_other_bits_than_other_engines_is_an_error(tmp_
     assert any("hybrid j" in one for one in wrong)
 
 
-def test_engine_that_fails_is_named_and_the_others_are_judged(tmp_path: Path) -> None:
-    analysis = run_study(request(tmp_path), laboratory(errors={"openmpi": "failed"}).services)
-    assert any("openmpi i" in one and "it was told to end" in one for one in analysis.failed)
-    assert not any(one.runtime == "openmpi" for one in analysis.curves)
-
-
-def test_restless_machine_is_said_before_anything_is_believed(tmp_path: Path) -> None:
-    analysis = run_study(request(tmp_path), laboratory(others=0.4).services)
-    assert "Other programs took" in analysis.verdict_sentences[1]
-
-
-def test_interrupted_study_goes_on(tmp_path: Path) -> None:
-    lab = laboratory(interrupt_at=30)
-    with pytest.raises(KeyboardInterrupt):
-        run_study(request(tmp_path, particles=(256,)), lab.services)
-    again = laboratory()
-    analysis = run_study(request(tmp_path, particles=(256,)), again.services)
-    with Store.read(tmp_path) as store:
-        runs = [(row["config_id"], row["round"]) for row in store.rows(None)]
-    assert len(runs) == len(set(runs)) == 30 + len(again.executor.ran)
-    assert len(runs) == 8 * len({configuration for configuration, _ in runs})
-    assert "8 good rounds" not in analysis.verdict_sentences[0]
-
-
-def test_report_has_every_figure_and_is_the_same_from_the_rows(tmp_path: Path) -> None:
-    analysis = run_study(request(tmp_path, report=True), laboratory().services)
+def test_report_has_every_figure(tmp_path: Path) -> None:
+    analysis = Nbody.measure(request(tmp_path, report=True), laboratory().services)
     page = (tmp_path / "report.html").read_text()
-    assert len(page) < 1_500_000
     data = embedded(page)
     assert set(data["charts"]) >= {
         "blocks", "sharing", "schemes", "speedup", "forecast", "counts", "accuracy",
@@ -302,22 +282,12 @@ def test_report_has_every_figure_and_is_the_same_from_the_rows(tmp_path: Path) -
     assert all(f"{one.low:.0f} to {one.high:.0f}" in words for one in crossings)
     (bars,) = (one["encoding"] for one in data["charts"]["schemes"]["layer"] if "x2" in one["encoding"])
     assert (bars["x"]["field"], bars["x2"]["field"]) == ("low", "high")
-    report_again(tmp_path, tmp_path / "again.html")
-    assert (tmp_path / "again.html").read_text() == page
-
-
-def test_json_is_the_analysis(tmp_path: Path) -> None:
-    lab = laboratory()
-    run_study(request(tmp_path, json=True, particles=(256,)), lab.services)
-    import msgspec
-
-    assert msgspec.json.decode(lab.text.getvalue(), type=NbodyAnalysis).members == 2
 
 
 # -- the model --
 
 
-def test_model_is_that_of_the_runners() -> None:
+def test_model_agrees_with_the_runners() -> None:
     model = from_record(model_record(1e-6), 1000)
     seconds = 2e-7 + 1000 * 1e-9 + 10 * 8e-9 + 1000 * 3e-9 + 10 * (2e-8 + 1000 * 1e-9) + 10 * 3e-8
     assert model.seconds(10, ALONE) == pytest.approx(seconds)
@@ -334,7 +304,7 @@ def test_collectives_on_more_members_have_more_levels_and_fetch_more() -> None:
     assert model.collective(model.gather, 20_000, 16) == pytest.approx(4e-6 + transfer * (15 / 16) / (1 / 2))
 
 
-def test_fewer_members_than_all_share_where_each_part_is_dear() -> None:
+def test_fewer_members_than_all_share_where_each_part_is_expensive() -> None:
     record = model_record(1e-6, members=16)
     record["gather"] = [[2, 16e-6], [20_000, 16e-6]]
     record["reduce"] = [[2, 1.0], [20_000, 1.0]]
@@ -388,7 +358,7 @@ def test_crossing_is_the_last_one(points: list[tuple[float, float]], expected: f
     assert crossing_of_round(points) == (None if expected is None else pytest.approx(expected))
 
 
-def test_larger_clusters_are_followed_for_shorter_but_never_too_short() -> None:
+def test_larger_clusters_are_followed_for_less_time_but_never_too_little() -> None:
     times = [end_time(count, quick=False) for count in (256, 1024, 4096, 16384)]
     assert times == sorted(times, reverse=True)
     assert times[0] == 0.5
@@ -398,7 +368,7 @@ def test_larger_clusters_are_followed_for_shorter_but_never_too_short() -> None:
 # -- bad input --
 
 
-def test_particles_are_parsed_and_refused_in_words() -> None:
+def test_particles_are_parsed_or_refused_with_a_reason() -> None:
     assert parse_particles("1024,256") == (256, 1024)
     for text in ("0", "many", "10", "1000000", "256,,512"):
         with pytest.raises(TautoError):
@@ -414,17 +384,10 @@ def test_more_members_than_cpus_are_refused() -> None:
         check_threads(None, 1)
 
 
-def test_command_refuses_what_it_cannot_do(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    said = refused(capsys, "study", "nbody", "--particles", "7", "--output", str(tmp_path))
-    assert "'7' is not a number of particles" in said
-    said = refused(capsys, "study", "nbody", "--peers", "tbb", "--output", str(tmp_path))
-    assert "there is no peer called 'tbb' in study nbody" in said
-
-
 def test_picture_that_cannot_be_written_is_refused_before_the_first_run(tmp_path: Path) -> None:
     lab = laboratory()
     with pytest.raises(TautoError, match="no folder that can be written to"):
-        run_study(request(tmp_path, animation=tmp_path / "nowhere" / "cluster.html"), lab.services)
+        Nbody.measure(request(tmp_path, animation=tmp_path / "nowhere" / "cluster.html"), lab.services)
     assert lab.executor.ran == []
 
 
@@ -436,8 +399,8 @@ def test_picture_holds_every_frame_and_nothing_from_elsewhere(tmp_path: Path) ->
         {"time": 0.0, "x": [0.0, 1.0], "y": [0.0, -9.0], "steps": [0, 0]},
         {"time": 0.5, "x": [0.1, 0.9], "y": [0.0, 0.0], "steps": [300, 1]},
     ]
-    page = animation.render({"particles": 2, "blocks": 1234, "frames": frames})
-    assert "1,234 blocks" in page
-    assert "://" not in page
-    assert json.loads(re.findall(r"times = (\[.*?\])", page)[0]) == [0.0, 0.5]
-    assert len(page) < 10_000
+    drawn = animation.render({"particles": 2, "blocks": 1234, "frames": frames})
+    assert "1,234 blocks" in drawn
+    assert "://" not in drawn
+    assert json.loads(re.findall(r"times = (\[.*?\])", drawn)[0]) == [0.0, 0.5]
+    assert len(drawn) < 10_000

@@ -13,17 +13,25 @@ from typing import Any
 
 import pytest
 
-from tautochrone import cli
+from tautochrone.cli import main
 from tautochrone.energy.find import Found
 from tautochrone.energy.meter import Unavailable
 from tautochrone.energy.recorder import Recording
 from tautochrone.errors import TautoError
-from tautochrone.foreground import Ended
-from tautochrone.sampler import LoadSample, SampledLoad
+from tautochrone.measuring.foreground import Ended
+from tautochrone.measuring.sampler import LoadSample, SampledLoad
 from tautochrone.trace import findings, page, perfetto
 from tautochrone.trace.command import TraceRequest, TraceServices, as_record, run_trace_command
-from tautochrone.trace.threads import SampledThreads, Slice, ThreadSampler, ThreadTrack, moves_over_time
-from tautochrone.trace.traced import Traced
+from tautochrone.trace.threads import (
+    SampledThreads,
+    Slice,
+    ThreadSampler,
+    ThreadTrack,
+    Traced,
+    moves_over_time,
+)
+
+pytestmark = pytest.mark.timed
 
 NO_METER = Found(None, Unavailable("no meter is listed", "Load the driver"))
 
@@ -320,13 +328,13 @@ def test_what_cannot_be_meant_is_refused_before_the_command_starts(tmp_path: Pat
 def test_the_command_line_writes_beside_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("tautochrone.trace.command.find_meter", lambda: NO_METER)
-    assert cli.main(["trace", "--output", "night.html", "--", sys.executable, "-c", "pass"]) == 0
+    assert main.main(["trace", "--output", "night.html", "--", sys.executable, "-c", "pass"]) == 0
     assert {path.name for path in tmp_path.iterdir()} == {"night.html", "night.json"}
 
 
 def test_ctrl_c_is_the_commands_business(tmp_path: Path) -> None:
     code = (
-        "import sys; from tautochrone.cli import main; "
+        "import sys; from tautochrone.cli.main import main; "
         "sys.exit(main(['trace', '--', sys.executable, '-c', "
         "'import signal, os, time; signal.signal(signal.SIGINT, lambda *a: os._exit(9)); "
         "os.kill(os.getppid(), signal.SIGINT); time.sleep(0.3); "

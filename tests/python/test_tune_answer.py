@@ -11,17 +11,17 @@ from pathlib import Path
 
 import pytest
 
+from measuring import changed
 from page_content import embedded, visible
 from tautochrone import report
-from tautochrone.configuration import Configuration
-from tautochrone.energy.metered_executor import ClosingExecutor
-from tautochrone.row import Row
-from tautochrone.tune.analysis import analyse
+from tautochrone.energy.recorder import ClosingExecutor
+from tautochrone.measuring.configuration import Configuration
+from tautochrone.results.row import Row
+from tautochrone.tune.analysis import analyse, main_effects
+from tautochrone.tune.applying import settings_to_paste, write_profile
 from tautochrone.tune.effect_check import displayed, read_displayed, same, took_effect
-from tautochrone.tune.effects import main_effects
-from tautochrone.tune.objective import parse_objective
+from tautochrone.tune.judging import parse_objective
 from tautochrone.tune.options import TuneRequest
-from tautochrone.tune.paste import settings_to_paste, write_profile
 from tautochrone.tune.services import Services
 from tautochrone.tune.space import DEFAULT
 from tune_answers import FASTER, answer, context, rows_of
@@ -46,7 +46,7 @@ def test_a_result_that_is_not_resolved_is_left_alone() -> None:
 
 def _wavering(name: str, settings: dict[str, str]) -> list[Row]:
     return [
-        one | {"seconds": 1.05 if number % 2 else 0.95}
+        changed(one, seconds=1.05 if number % 2 else 0.95)
         for number, one in enumerate(rows_of(name, settings, 1.0))
     ]
 
@@ -80,7 +80,7 @@ def test_failures_are_not_called_slowness_or_want_of_time() -> None:
     def failing(name: str, rounds: int, source: str = "measured") -> list[Row]:
         error = {"kind": "failed", "message": "it was killed by SIGSEGV"}
         rows = rows_of(name, {"X": name}, 0.5, rounds, source)
-        return [one | {"seconds": None, "error": error} for one in rows]
+        return [changed(one, seconds=None, error=error) for one in rows]
 
     def said(*rows: Row) -> str:
         default = [*rows_of(DEFAULT, {}, 1.0, 1, "screening"), *rows_of(DEFAULT, {}, 1.0)]
@@ -110,7 +110,7 @@ def test_what_makes_cpus_slow_on_purpose_disturbs_no_run() -> None:
 
 
 def test_what_failed_never_wins_and_is_named() -> None:
-    bad = [one | {"seconds": None, "error": {"kind": "failed", "message": "it was killed by SIGSEGV"}}
+    bad = [changed(one, seconds=None, error={"kind": "failed", "message": "it was killed by SIGSEGV"})
            for one in rows_of("bad", {"X": "1"}, 0.1, 2, "screening")]  # fmt: skip
     found = analyse([*rows_of(DEFAULT, {}, 1.0), *rows_of("other", FASTER, 1.2), *bad], {}, context())
     assert found.winner == DEFAULT
@@ -140,8 +140,8 @@ def test_larger_can_be_better() -> None:
     objective = parse_objective("regex-max:([0-9.,]+) ns/day")
     assert objective.matched("1.5 ns/day\nthen 3,000.5 ns/day") == 3000.5
     rows = [
-        *(one | {"detail": {"objective": 10.0}} for one in rows_of(DEFAULT, {}, 1.0)),
-        *(one | {"detail": {"objective": 12.5}} for one in rows_of("winner", FASTER, 1.0)),
+        *(changed(one, detail={"objective": 10.0}) for one in rows_of(DEFAULT, {}, 1.0)),
+        *(changed(one, detail={"objective": 12.5}) for one in rows_of("winner", FASTER, 1.0)),
     ]
     found = analyse(rows, {}, context(objective="regex-max:([0-9.]+) ns/day"))
     assert "25 % higher than now (25 to 25 %)" in found.verdict_sentences[0]
@@ -155,7 +155,7 @@ def test_larger_can_be_better() -> None:
 def test_what_makes_a_larger_number_larger_is_called_more() -> None:
     rates = {"": 10.0, "2": 20.0, "3": 30.0}
     rows = [
-        one | {"detail": {"objective": rate * (1.1 if y else 1)}}
+        changed(one, detail={"objective": rate * (1.1 if y else 1)})
         for x, rate in rates.items()
         for y in ("", "a", "b")
         for one in rows_of(
@@ -177,9 +177,9 @@ def test_a_number_on_standard_error_counts_where_standard_output_has_none() -> N
 def test_memory_and_energy_have_their_own_figures() -> None:
     memory = rows_of(DEFAULT, {}, 1.0, max_rss_bytes=1 << 20)
     assert parse_objective("memory").figure(memory[0]) == 1 << 20
-    ranks = memory[0] | {"detail": {"processes_bytes": 4 << 20}}
+    ranks = changed(memory[0], detail={"processes_bytes": 4 << 20})
     assert parse_objective("memory").figure(ranks) == 4 << 20
-    assert parse_objective("memory").figure(memory[0] | {"detail": {"processes_bytes": None}}) == 1 << 20
+    assert parse_objective("memory").figure(changed(memory[0], detail={"processes_bytes": None})) == 1 << 20
     metered = rows_of(DEFAULT, {}, 2.0, energy={"status": "measured", "joules": 30.0})
     assert parse_objective("energy").figure(metered[0]) == 30.0
     assert parse_objective("edp").figure(metered[0]) == 60.0
@@ -336,7 +336,7 @@ def test_the_profile_holds_what_tauto_run_applies(tmp_path: Path) -> None:
 def test_the_report_shows_words_charts_and_lines_to_paste(tmp_path: Path) -> None:
     found = answer()
     rows = rows_of(DEFAULT, {}, 1.0)
-    path = report.write(rows, machine().to_dict(), tmp_path / "report.html", study="tune", extra=found)
+    path = report.write(rows, machine().to_dict(), tmp_path / "report.html", found, study="tune")
     text = path.read_text()
     assert found.verdict_sentences[0] in visible(text)
     assert set(embedded(text)["charts"]) == {"final", "candidates", "effects"}
@@ -351,7 +351,7 @@ def test_the_report_does_not_say_that_runs_are_stopped_where_time_is_not_the_obj
     rows = rows_of(DEFAULT, {}, 1.0, max_rss_bytes=1 << 20)
     other = rows_of("winner", FASTER, 1.0, max_rss_bytes=1 << 19)
     found = analyse([*rows, *other], {}, context(objective="memory"))
-    path = report.write(rows, machine().to_dict(), tmp_path / "report.html", study="tune", extra=found)
+    path = report.write(rows, machine().to_dict(), tmp_path / "report.html", found, study="tune")
     assert "1.3 times" not in visible(path.read_text())
 
 
@@ -368,6 +368,7 @@ def winner(script: str, nice: int = 0, **variables: str) -> Configuration:
     return Configuration("winner", ["sh", "-c", script], variables, variables, start={"nice": nice})
 
 
+@pytest.mark.timed
 def test_the_effect_is_checked_by_a_run_like_those_of_the_search(
     tmp_path: Path, effect_executor: ClosingExecutor
 ) -> None:
@@ -379,6 +380,7 @@ def test_the_effect_is_checked_by_a_run_like_those_of_the_search(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.timed
 def test_what_looks_at_the_program_is_none_of_its_processes(
     tmp_path: Path, effect_executor: ClosingExecutor
 ) -> None:
@@ -387,15 +389,17 @@ def test_what_looks_at_the_program_is_none_of_its_processes(
     assert (tmp_path / "parent").read_text().startswith("python")
 
 
+@pytest.mark.timed
 def test_an_effect_that_cannot_be_seen_is_no_effect_that_failed(effect_executor: ClosingExecutor) -> None:
     failed = took_effect(winner("sleep 30", OMP_DYNAMIC="true"), effect_executor, 0.2)
     assert "OMP_DISPLAY_ENV failed" in failed.otherwise[0]
     silent = took_effect(winner("true", OMP_DYNAMIC="true"), effect_executor, 10.0)
-    assert "OMP_DISPLAY_ENV said nothing" in silent.otherwise[0]
+    assert "OMP_DISPLAY_ENV printed nothing" in silent.otherwise[0]
     other = took_effect(winner("exit 1", OTHER="1"), effect_executor, 10.0)
-    assert other.otherwise[0].startswith("the run that was to show its settings failed")
+    assert other.otherwise[0].startswith("the run that checks the settings failed")
 
 
+@pytest.mark.timed
 def test_what_libomp_displays_in_other_words_is_not_compared(effect_executor: ClosingExecutor) -> None:
     script = "echo \" [host] KMP_HW_SUBSET='1core'\" >&2"
     found = took_effect(winner(script, KMP_HW_SUBSET="1c"), effect_executor, 10.0)

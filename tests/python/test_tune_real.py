@@ -10,24 +10,21 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tautochrone.emulate import available, emulated
-from tautochrone.energy.find import Found
-from tautochrone.energy.meter import Unavailable
+from tautochrone.cli.report import report_again
 from tautochrone.errors import TautoError
-from tautochrone.report.tune.analysis_types import TuneAnalysis
-from tautochrone.store import Store
-from tautochrone.studies.concluding import report_again
+from tautochrone.machine.emulate import available, emulated
+from tautochrone.results.store import Store
+from tautochrone.tune.answer import TuneAnalysis
 from tautochrone.tune.options import TuneRequest, parse_environment
-from tautochrone.tune.services import Services
-from tautochrone.tune.tuning import run_tune
-from tune_fakes import compiled, here, machine
+from tune_fakes import compiled, here, machine, real_services, tune_by_runs
+
+pytestmark = [pytest.mark.timed, pytest.mark.machine]
 
 
 @pytest.fixture(autouse=True)
@@ -35,31 +32,17 @@ def in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def no_meter() -> Found:
-    """Idle power would take longer than these budgets."""
-    return Found(None, Unavailable("a test"))
-
-
 def need(program: str) -> None:
     if shutil.which(program) is None:
         pytest.skip(f"{program} is not here")
 
 
-def tune(command: Sequence[object], budget: float = 4.0, **options: Any) -> tuple[TuneAnalysis, str]:
-    """The answer and what was printed; with more time where the machine is too busy for the budget."""
+def tune(command: Sequence[object], runs: int = 40, **options: Any) -> tuple[TuneAnalysis, str]:
+    """The answer after so many runs, and what was printed."""
     said = io.StringIO()
-    request = TuneRequest(
-        command=tuple(map(str, command)),
-        **{"budget_seconds": budget, "output": Path("out"), "report": False, "most_candidates": 8, **options},
-    )
-    services = Services(machine=lambda measure: here(), output=said, messages=io.StringIO(), meter=no_meter)
-    try:
-        found = run_tune(request, services)
-    except TautoError as error:
-        if "too small" not in error.message:
-            raise
-        found = run_tune(replace(request, budget_seconds=8 * budget), services)
-    assert found is not None
+    usual = {"output": Path("out"), "report": False, "most_candidates": 8}
+    request = TuneRequest(command=tuple(map(str, command)), **{**usual, **options})
+    found = tune_by_runs(request, real_services(output=said), runs)
     assert found.verdict_sentences[0].startswith(("Use ", "Leave it as it is"))
     return found, said.getvalue()
 
@@ -76,7 +59,7 @@ def test_sort_and_its_answer_in_every_form(tmp_path: Path) -> None:
     path = tmp_path / "numbers"
     path.write_text("\n".join(str(number * 7919 % 65537) for number in range(30000)))
     command = ["sort", "--parallel={threads}", "-o", "/dev/null", path]
-    found, said = tune(command, values={"threads": ("2", "1")}, report=True)
+    found, said = tune(command, runs=20, values={"threads": ("2", "1")}, report=True)
     assert [one.role for one in found.candidates].count("default") == 1
     assert len(found.candidates) > 1
     assert "Profile:" in said
@@ -85,13 +68,13 @@ def test_sort_and_its_answer_in_every_form(tmp_path: Path) -> None:
     assert profile["command"][1] in ("--parallel=1", "--parallel=2")
     assert report_again(tmp_path / "out", tmp_path / "again.html").exists()
     with Store.read(tmp_path / "out") as store:
-        assert {row["study"] for row in store.rows(None)} == {"tune"}
+        assert {row.study for row in store.rows(None)} == {"tune"}
 
 
 def test_xz(tmp_path: Path) -> None:
     need("xz")
     command = ["xz", "-0", "-k", "-c", "-T{threads}", data(tmp_path)]
-    found, _ = tune(command, values={"threads": ("1", "2")}, check="xz -t")
+    found, _ = tune(command, runs=20, values={"threads": ("1", "2")}, check="xz -t")
     assert all(one.figure is not None or one.stopped for one in found.candidates)
 
 
@@ -99,6 +82,7 @@ def test_zstd(tmp_path: Path) -> None:
     need("zstd")
     found, _ = tune(
         ["zstd", "-q", "-k", "-c", "-T{threads}", data(tmp_path)],
+        runs=20,
         values={"threads": ("1", "2")},
         objective="memory",
     )
@@ -111,7 +95,7 @@ def test_openblas_through_numpy_is_found_when_it_runs() -> None:
     if importlib.util.find_spec("numpy") is None:
         pytest.skip("NumPy is not here")
     code = "import numpy; a = numpy.ones((300, 300)); [a @ a for _ in range(5)]"
-    found, _ = tune([sys.executable, "-c", code], budget=12.0, most_candidates=2)
+    found, _ = tune([sys.executable, "-c", code], runs=4, most_candidates=2)
     tried = {one.knob: one.because for one in found.tried}
     if "OPENBLAS_NUM_THREADS" not in tried:
         pytest.skip("this NumPy has no OpenBLAS")
@@ -123,7 +107,7 @@ def test_x264(tmp_path: Path) -> None:
     video = tmp_path / "video.yuv"
     video.write_bytes(os.urandom(160 * 96 * 3 // 2) * 10)
     command = ["x264", "--quiet", "--input-res", "160x96", "--threads", "{threads}", "-o", "/dev/null", video]
-    tune(command, values={"threads": ("2", "1")})
+    tune(command, runs=8, values={"threads": ("2", "1")})
 
 
 def test_gromacs_is_seen_with_its_runtimes() -> None:
@@ -157,7 +141,7 @@ def water(boxes: int = 1) -> str:
 def test_the_figure_of_gromacs_is_found_where_it_prints_it() -> None:
     found, _ = tune(
         ["gmx", "mdrun", "-ntmpi", "1", "-ntomp", "{omp}", "-s", water()],
-        budget=8.0,
+        runs=4,
         values={"omp": ("2", "1")},
         objective="regex-max:Performance: +([0-9.]+)",
         scratch=True,
@@ -184,12 +168,13 @@ def test_gromacs_under_an_mpi_is_tried_with_other_ranks(monkeypatch: pytest.Monk
         monkeypatch.setenv(name, "1")
     found, _ = tune(
         ["mpirun", "--oversubscribe", "-n", "2", "gmx_mpi", "mdrun", "-ntomp", "1", "-s", water(3)],
-        budget=20.0,
+        runs=8,
         scratch=True,
         excluded=_BUT_RANKS,
         most_candidates=4,
     )
-    ranks = {one.settings.get("mpi_ranks") for one in found.candidates if one.figure is not None}
+    ranked = [one for one in found.candidates if one.figure is not None or one.stopped]
+    ranks = {one.settings.get("mpi_ranks") for one in ranked}
     assert len(ranks) >= 2
     assert {one.knob for one in found.tried} >= {"mpi_ranks"}
 
@@ -219,12 +204,12 @@ def test_an_objective_that_the_program_prints(tmp_path: Path) -> None:
 def test_a_search_that_judges_otherwise_does_not_go_on_with_the_rows(other: dict[str, Any]) -> None:
     command = ["sh", "-c", "i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done; echo 8"]
     options: dict[str, Any] = {"environment": parse_environment(["X=1"]), "excluded": ("cpus",)}
-    tune(command, budget=0.5, **options)
+    tune(command, runs=10, **options)
     with Store.read(Path("out")) as store:
         rows = len(store.rows(None))
     with pytest.raises(TautoError, match=r"measured with other settings.*--fresh"):
-        tune(command, budget=0.5, **options, **other)
-    tune(command, budget=0.5, **options)
+        tune(command, runs=10, **options, **other)
+    tune(command, runs=10, **options)
     with Store.read(Path("out")) as store:
         assert len(store.rows(None)) >= rows
 
@@ -246,6 +231,7 @@ def test_several_nodes_run_candidates_side_by_side(tmp_path_factory: pytest.Temp
     log = tmp_path_factory.mktemp("nodes") / "log"
     found, _ = tune(
         ["sh", "-c", f"echo begin >> {log}; sleep 0.2; echo end >> {log}"],
+        runs=24,
         environment=parse_environment(["X=1,2,3,4,5,6"]),
         excluded=("cpus",),
         launcher=("sh", "-c", 'SLURMD_NODENAME=node$$ exec "$@"', "node"),
@@ -254,24 +240,6 @@ def test_several_nodes_run_candidates_side_by_side(tmp_path_factory: pytest.Temp
     assert found.winner == "default"
     running = list(accumulate(1 if line == "begin" else -1 for line in log.read_text().split()))
     assert max(running) in (2, 3, 4)
-
-
-def test_a_space_is_recorded(tmp_path: Path) -> None:
-    request = TuneRequest(
-        command=("sleep", "0.01"),
-        environment=parse_environment(["X=1,2"]),
-        excluded=("cpus",),
-        record=tmp_path / "space.json",
-        record_rounds=2,
-        output=tmp_path / "out",
-    )
-    services = Services(
-        machine=lambda measure: here(), output=io.StringIO(), messages=io.StringIO(), meter=no_meter
-    )
-    assert run_tune(request, services) is None
-    space = json.loads((tmp_path / "space.json").read_text())
-    assert sorted(one["name"] for one in space["candidates"]) == ["X=1", "X=2", "default"]
-    assert all(len(one["seconds"]) == 2 for one in space["candidates"])
 
 
 @pytest.mark.slow
@@ -284,21 +252,13 @@ def test_weighted_places_balance_a_static_loop_on_unequal_cores(tmp_path: Path) 
     with emulated({slow: 4.0}) as state:
         factor = state.factors[slow]
         speeds = [1.0] * slow + [1.0 / factor]
-        services = Services(
-            machine=lambda measure: machine(speeds),
-            output=io.StringIO(),
-            messages=io.StringIO(),
-            meter=no_meter,
-        )
         request = TuneRequest(
             command=(str(program), "20", "300"),
-            budget_seconds=10.0,
             output=tmp_path / "out",
             report=False,
             most_candidates=5,
         )
-        found = run_tune(request, services)
-    assert found is not None
+        found = tune_by_runs(request, real_services(machine=lambda measure: machine(speeds)), 20)
     weighted = [one for one in found.candidates if "weighted_places" in one.settings]
     assert weighted
     # No verdict on times here: a test must not depend on the load. benchmarks/README.md has the figures.

@@ -1,6 +1,6 @@
 """The search on recorded spaces of real programs, and on programs that do not differ: does it keep its word?
 
-Each file in recorded_spaces/ is an exhaustive measurement (tauto tune --record). A replay draws the recorded
+Each file in recorded_spaces/ is an exhaustive measurement (see its README). A replay draws the recorded
 rounds in another order for each seed, so 200 searches with different luck take some seconds.
 """
 
@@ -12,18 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from measuring import row
-from tautochrone.clock import VirtualClock
-from tautochrone.configuration import Configuration
-from tautochrone.executor import RunResult
-from tautochrone.tune.recorded import (
-    RecordedCandidate,
-    RecordedSpace,
-    ReplayExecutor,
-    read_space,
-    undisturbed,
-    write_space,
-)
+from recorded_space import RecordedCandidate, RecordedSpace, ReplayExecutor, read_space
+from tautochrone.measuring.clock import VirtualClock
+from tautochrone.measuring.configuration import Configuration
+from tautochrone.measuring.executor import RunResult
 from tautochrone.tune.search import Limits
 from tautochrone.tune.space import DEFAULT
 from tune_fakes import searched
@@ -104,19 +96,3 @@ def test_an_identical_program_under_drift_is_hardly_ever_called_faster() -> None
         found = searched(space, Drifting(clock, seed), clock, seed, Limits(None, 150))
         claimed += found.winner.name != DEFAULT
     assert claimed <= 5
-
-
-def test_runs_that_were_kept_waiting_are_not_recorded() -> None:
-    rows = [
-        row("c", number, seconds, user_seconds=0.2, system_seconds=0.0, elapsed_seconds=seconds)
-        for number, seconds in enumerate((0.1, 0.1, 0.101, 0.15, 0.1))
-    ]
-    assert [one["round"] for one in undisturbed(rows)] == [0, 1, 2, 4]
-    failed = row("d", 0, None)
-    assert undisturbed([failed]) == [failed]
-
-
-def test_a_space_comes_back_as_it_was_written(tmp_path: Path) -> None:
-    space = identical(3)
-    write_space(space, tmp_path / "space.json")
-    assert read_space(tmp_path / "space.json") == space

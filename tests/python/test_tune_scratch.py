@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from tautochrone.configuration import Configuration
 from tautochrone.errors import TautoError
-from tautochrone.tune.judging import Judging
-from tautochrone.tune.objective import parse_objective
+from tautochrone.measuring.configuration import Configuration
+from tautochrone.tune.judging import Judging, parse_objective
 from tautochrone.tune.options import TuneRequest
 from tautochrone.tune.scratch import Scratch
 from tautochrone.tune.services import Services
+
+pytestmark = pytest.mark.timed
 
 
 @pytest.fixture(autouse=True)

@@ -11,14 +11,14 @@ import pytest
 
 from measuring import configuration, open_store
 from measuring import row as made_row
-from tautochrone.clock import VirtualClock
-from tautochrone.configuration import Configuration
-from tautochrone.executor import RunResult
-from tautochrone.measure import Plan, seconds_of
-from tautochrone.mock_executor import MockExecutor
-from tautochrone.progress import SilentProgress
-from tautochrone.row import SCREENING, Row
-from tautochrone.store import Store
+from mock_executor import MockExecutor
+from tautochrone.measuring.clock import VirtualClock
+from tautochrone.measuring.configuration import Configuration
+from tautochrone.measuring.executor import RunResult
+from tautochrone.measuring.measure import Plan
+from tautochrone.measuring.progress import SilentProgress
+from tautochrone.results.row import SCREENING, Row, seconds_of
+from tautochrone.results.store import Store
 from tautochrone.tune.analysis import analyse
 from tautochrone.tune.context import TuneContext
 from tautochrone.tune.search import (
@@ -28,13 +28,14 @@ from tautochrone.tune.search import (
     Decision,
     FinalPlan,
     Limits,
+    Setup,
     known,
     places_in_the_final,
     planned_looks,
     search,
     seconds_of_a_round,
+    verdict,
 )
-from tautochrone.tune.verdict import verdict
 from tune_fakes import memory_store
 
 
@@ -51,18 +52,16 @@ class Race:
         """As often as it is called: a search that goes on."""
         plan = Plan("tune", cells, 1, machine={"machine": "m"}, time_limit_seconds=100)
         with open_store(self.folder, plan, self.clock) as store:
-            return search(
-                plan,
-                store,
-                self.executor,
-                self.clock,
-                SilentProgress(),
-                limits or Limits(None),
-                figure=seconds_of,
+            setup = Setup(
+                plan=plan,
+                store=store,
+                executor=self.executor,
+                clock=self.clock,
+                progress=SilentProgress(),
+                limits=limits or Limits(None),
                 cap_runs=cap,
-                planned=self.planned,
-                on_planned=self._keep,
             )
+            return search(setup, self.planned, self._keep)
 
     def _keep(self, planned: FinalPlan) -> None:
         self.planned = planned
@@ -113,17 +112,27 @@ def test_a_noisy_final_goes_on_to_its_last_planned_look(race: Race) -> None:
     assert found.rounds == found.looks[-1] <= 50
 
 
+@pytest.mark.parametrize("limits", [Limits(None, runs=160), Limits(90.0)], ids=["runs", "seconds"])
+def test_screening_leaves_about_half_of_the_runs_and_of_the_time_to_the_final(
+    race: Race, limits: Limits
+) -> None:
+    race.run(*field(*(1.0 + 0.001 * number for number in range(24)), noise="noise 10%"), limits=limits)
+    rows = Store.read(race.folder).rows(SCREENING)
+    seconds = sum(row.elapsed_seconds for row in rows)
+    assert 70 <= len(rows) <= 80 if limits.runs else 45.0 <= seconds <= 60.0
+
+
 def test_a_slow_candidate_is_stopped_at_the_kill_factor_times_the_best_so_far(race: Race) -> None:
     race.run(*field(0.5, 0.51, 0.52, 0.53, 0.54, 9.0, 9.0, default=0.6))
     stopped: Counter[str] = Counter()
     good: dict[str, list[float]] = {}
     for row in Store.read(race.folder).rows(SCREENING):
-        if row["error"] is None:
-            good.setdefault(row["name"], []).append(row["elapsed_seconds"])
+        if row.error is None:
+            good.setdefault(row.name, []).append(row.elapsed_seconds)
         else:
-            stopped[row["name"]] += 1
+            stopped[row.name] += 1
             best = min(median(seconds) for seconds in good.values())
-            assert row["elapsed_seconds"] == pytest.approx(KILL_FACTOR * best)
+            assert row.elapsed_seconds == pytest.approx(KILL_FACTOR * best)
     # Stopped once, it may have been kept waiting by others: it has one more run.
     assert stopped == {"c5": 2, "c6": 2}
 
@@ -158,9 +167,8 @@ def test_a_default_that_fails_leaves_the_default_in_charge(race: Race) -> None:
 
 def test_a_budget_of_runs_is_kept(race: Race) -> None:
     cells = field(*(1 + 0.01 * number for number in range(39)), noise="noise 2%")
-    found = race.run(*cells, limits=Limits(None, runs=150))
-    assert found.runs <= 150
-    assert len(race.executor.ran) == found.runs
+    race.run(*cells, limits=Limits(None, runs=150))
+    assert len(race.executor.ran) <= 150
 
 
 def test_a_budget_of_time_is_kept_within_a_round(race: Race) -> None:
@@ -194,7 +202,7 @@ def test_fewer_reach_the_final_where_less_is_left(race: Race) -> None:
     found = race.run(*cells, limits=Limits(None, runs=45))
     assert len(found.finalists) < 4
     assert found.winner.name == "c0"
-    assert found.runs <= 45
+    assert len(race.executor.ran) <= 45
 
 
 def test_who_is_dropped_for_lack_of_time_is_chosen_by_runs(race: Race) -> None:
@@ -217,7 +225,8 @@ def test_runs_at_a_time_on_several_nodes_are_counted_once() -> None:
 
 def test_a_search_that_was_killed_goes_on_and_decides_the_same(race: Race, tmp_path: Path) -> None:
     cells = field(0.8, *(0.9 + 0.02 * number for number in range(8)))
-    whole = Race(tmp_path / "whole").run(*cells)
+    other = Race(tmp_path / "whole")
+    whole = other.run(*cells)
 
     class Killed(MockExecutor):
         """Ctrl-C at the thirtieth run."""
@@ -235,7 +244,7 @@ def test_a_search_that_was_killed_goes_on_and_decides_the_same(race: Race, tmp_p
     found = race.run(*cells)
     assert before == 30
     assert found.winner.name == whole.winner.name == "c0"
-    assert found.runs + before == whole.runs
+    assert len(race.executor.ran) + before == len(other.executor.ran)
 
 
 @pytest.mark.parametrize("seed", range(1, 9))
@@ -248,8 +257,9 @@ def test_a_search_that_is_over_runs_nothing_more_and_says_the_same(
     race.executor = MockExecutor(race.clock, seed=seed)
     cells = field(*(0.9 + 0.01 * number for number in range(12)), noise=noise)
     first = race.run(*cells, limits=limits)
+    ran = len(race.executor.ran)
     again = race.run(*cells, limits=limits)
-    assert again.runs == 0
+    assert len(race.executor.ran) == ran
     assert (again.winner, again.rounds, again.ended) == (first.winner, first.rounds, first.ended)
 
 
@@ -276,7 +286,7 @@ def test_who_left_the_final_as_worse_does_not_win_when_the_machine_gets_slower()
         *rows("stayed", 0.9, range(60)),
         *rows("also", 0.95, range(59)),  # the last round was cut off
     ]
-    ids = {one["name"]: one["config_id"] for one in final}
+    ids = {one.name: one.config_id for one in final}
     found = verdict(final, list(ids.values()), ids["default"], seconds_of, 3)
     assert found.winner == ids["stayed"]
     assert list(found.ranked) == [ids[name] for name in ("stayed", "also", "left", "default")]

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from tautochrone.errors import TautoError
-from tautochrone.studies.options import parse_cpus
+from tautochrone.options import parse_cpus
 from tautochrone.tune.applying import applied, configuration, ranks_of
 from tautochrone.tune.knobs import explain, in_words, knobs
 from tautochrone.tune.options import (
@@ -24,8 +24,8 @@ from tautochrone.tune.options import (
     parse_range,
 )
 from tautochrone.tune.services import Services
-from tautochrone.tune.showing import announce
 from tautochrone.tune.space import DEFAULT, Space, build_space, check_names, invalid
+from tautochrone.tune.tuning import announce
 from tautochrone.tune.values import MAKERS, multiplicities, place_of, values_of, weights_of
 from tune_fakes import findings, machine
 
@@ -86,7 +86,7 @@ def test_findings_about_loops_cores_and_launcher_are_named() -> None:
     assert because["weighted_places"] == (
         "libgomp: libgomp.so is linked; a test; CPU 0-1 at full speed, CPU 2-3 measured at 0.4 of it"
     )
-    assert because["mpi_ranks"] == "mpirun stands in the command"
+    assert because["mpi_ranks"] == "mpirun is in the command"
 
 
 def test_weighted_places_need_static_loops_and_unequal_cores() -> None:
@@ -128,12 +128,12 @@ def test_weighted_places_list_fast_cpus_several_times_and_wait_passively() -> No
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
-        ({"weighted_places": "0:2,1:1", "OMP_NUM_THREADS": "2"}, "different things of the same"),
-        ({"OMP_PLACES": "cores", "cpus": "0"}, "different things of the same"),
+        ({"weighted_places": "0:2,1:1", "OMP_NUM_THREADS": "2"}, "set the same thing differently"),
+        ({"OMP_PLACES": "cores", "cpus": "0"}, "set the same thing differently"),
         ({"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "active"}, "means nothing with OMP_NUM_THREADS=1"),
-        ({"OMP_NUM_THREADS": "4", "OMP_PLACES": "{0},{1}"}, "4 threads have 2 places"),
-        ({"OMP_NUM_THREADS": "2", "OMP_PLACES": "{0}"}, "2 threads have 1 places"),
-        ({"GOMP_SPINCOUNT": "0", "OMP_WAIT_POLICY": "active"}, "different things"),
+        ({"OMP_NUM_THREADS": "4", "OMP_PLACES": "{0},{1}"}, "4 threads, but 2 places"),
+        ({"OMP_NUM_THREADS": "2", "OMP_PLACES": "{0}"}, "2 threads, but 1 place"),
+        ({"GOMP_SPINCOUNT": "0", "OMP_WAIT_POLICY": "active"}, "set the same thing differently"),
     ],
 )
 def test_impossible_combinations_are_refused(settings: dict[str, str], reason: str) -> None:
@@ -288,7 +288,7 @@ def test_what_a_fix_leaves_out_has_its_reason() -> None:
     found = space("libgomp", place=HYBRID, request={"fixed": {"OMP_PROC_BIND": "spread"}})
     assert "weighted_places" not in tried(found)
     assert dict(found.left_out)["weighted_places"].endswith(
-        "say different things of the same, and --fix settles that"
+        "set the same thing differently, and --fix settles that"
     )
 
 
@@ -331,7 +331,7 @@ def test_arenas_are_tried_for_memory_and_huge_pages_for_large_programs(
 
 def test_when_a_knob_is_tried_is_explained() -> None:
     assert explain("OMP_PLACES").endswith("Tried by default.")
-    assert explain("nice").endswith("Tried with --try nice only.")
+    assert explain("nice").endswith("Tried only with --try nice.")
     assert "--objective memory" in explain("MALLOC_ARENA_MAX")
     assert "64 MiB" in explain("GLIBC_TUNABLES")
 
@@ -401,7 +401,7 @@ def test_a_value_that_a_knob_cannot_have_is_an_error(wrong: str, option: str) ->
 
 def test_words_in_braces_may_not_be_called_as_a_knob_is() -> None:
     """The program's own number of CPUs set the CPUs that it may use, too."""
-    with pytest.raises(TautoError, match=r"\{cpus\} cannot stand in the command.*Give it another name"):
+    with pytest.raises(TautoError, match=r"\{cpus\} cannot be used in the command.*Give it another name"):
         space(request={"command": ("solver", "--cpus", "{cpus}"), "values": {"cpus": ("1", "2")}})
 
 
@@ -430,8 +430,8 @@ def test_mpi_ranks_and_bindings_become_words_of_the_launcher() -> None:
 
 
 def test_ranks_with_several_threads_are_never_bound_to_one_core() -> None:
-    assert "the 2 threads of a rank one core" in invalid({"mpi_ranks": "2x2", "mpi_bind": "core"})
-    assert "the 4 threads of a rank one core" in invalid({"OMP_NUM_THREADS": "4", "mpi_bind": "core"})
+    assert "one core for the 2 threads of a rank" in invalid({"mpi_ranks": "2x2", "mpi_bind": "core"})
+    assert "one core for the 4 threads of a rank" in invalid({"OMP_NUM_THREADS": "4", "mpi_bind": "core"})
     assert not invalid({"mpi_ranks": "4x1", "mpi_bind": "core"})
     assert not invalid({"mpi_ranks": "4", "mpi_bind": "core"})
     assert not invalid({"mpi_ranks": "2x2", "mpi_bind": "core", "mpi_map": "slot:PE=2"})
@@ -564,7 +564,7 @@ def test_ranges() -> None:
     ("option", "parse"), [("--arg", lambda text: parse_arguments([text])), ("--launcher", parse_launcher)]
 )
 def test_words_with_an_open_quote_are_an_error(option: str, parse: Callable[[str], object]) -> None:
-    with pytest.raises(TautoError, match=rf"{option} .it's. cannot be taken apart.*no closing quotation"):
+    with pytest.raises(TautoError, match=rf"{option} .it's. cannot be split.*no closing quotation"):
         parse("it's")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tautochrone.whole_file import replacing, write_whole
+from tautochrone.results.journal import replacing, write_whole
 
 
 def test_a_file_is_replaced_and_nothing_is_left_beside_it(tmp_path: Path) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from measuring import row
-from tautochrone.report.tune.analysis_types import Finding, TuneAnalysis
-from tautochrone.row import Row
+from measuring import changed, row
+from tautochrone.results.row import Row
 from tautochrone.tune.analysis import analyse
+from tautochrone.tune.answer import Finding, TuneAnalysis
 from tautochrone.tune.context import TuneContext
 from tautochrone.tune.space import DEFAULT
 
@@ -22,8 +22,12 @@ def rows_of(
 ) -> list[Row]:
     """Rows with a little noise that is the same for all names in a round."""
     return [
-        row(name, number, seconds * (1 + 0.002 * (number % 3)), source=source, config=settings, **fields)
-        | {"run": f"{source}-{name}-{number}", "elapsed_seconds": seconds, "group": "tune"}
+        changed(
+            row(name, number, seconds * (1 + 0.002 * (number % 3)), source=source, config=settings, **fields),
+            run=f"{source}-{name}-{number}",
+            elapsed_seconds=seconds,
+            group="tune",
+        )
         for number in range(rounds)
     ]
 

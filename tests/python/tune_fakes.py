@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
+import io
 import os
-import subprocess
+import shlex
+import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
-from tautochrone.clock import VirtualClock
-from tautochrone.executor import Executor
+from processes import run_to_end
+from recorded_space import RecordedSpace
+from tautochrone.energy.find import Found
+from tautochrone.energy.meter import Unavailable
 from tautochrone.inspection.findings import Findings, RuntimeFound, Schedules
-from tautochrone.machine_record import Availability, Cpu, Kind, Machine, Measured, MeasuredCpu
-from tautochrone.measure import seconds_of
-from tautochrone.plan import Plan
-from tautochrone.progress import SilentProgress
-from tautochrone.row import STORE_SCHEMA
-from tautochrone.store import Store
-from tautochrone.tune.recorded import RecordedSpace
-from tautochrone.tune.search import Decision, Limits, search
+from tautochrone.machine.record import Availability, Cpu, Kind, Machine, Measured, MeasuredCpu
+from tautochrone.measuring.clock import VirtualClock
+from tautochrone.measuring.executor import Executor
+from tautochrone.measuring.plan import Plan
+from tautochrone.measuring.progress import SilentProgress
+from tautochrone.results.row import STORE_SCHEMA
+from tautochrone.results.store import Store
+from tautochrone.tune.answer import TuneAnalysis
+from tautochrone.tune.options import TuneRequest
+from tautochrone.tune.search import Decision, Limits, Setup, search
+from tautochrone.tune.services import Services
+from tautochrone.tune.tuning import run_tune
 
 PROGRAMS = Path(__file__).parent / "programs"
 
@@ -122,14 +132,46 @@ def searched(
 ) -> Decision:
     """One search over a space."""
     return search(
-        Plan("tune", space.configurations(), 1, seed=seed),
-        memory_store(),
-        executor,
-        clock,
-        SilentProgress(),
-        limits,
-        figure=seconds_of,
+        Setup(
+            plan=Plan("tune", space.configurations(), 1, seed=seed),
+            store=memory_store(),
+            executor=executor,
+            clock=clock,
+            progress=SilentProgress(),
+            limits=limits,
+        )
     )
+
+
+def holding(mebibytes: int, folder: Path, how_many: int) -> str:
+    """A command that holds memory until so many of them do."""
+    return shlex.join([sys.executable, str(PROGRAMS / "hold.py"), str(mebibytes), str(folder), str(how_many)])
+
+
+# Returns once a program that goes on in the background has its own name.
+DAEMON = 'setsid sleep 30 & until [ "$(cat /proc/$!/comm)" = sleep ]; do :; done'
+
+
+def tune_by_runs(request: TuneRequest, services: Services, runs: int) -> TuneAnalysis:
+    """What a search finds in so many runs of a real program: a busy machine makes it no shorter."""
+
+    def limits(seconds: float, **others: Any) -> Limits:
+        return Limits(None, runs=runs, **others)
+
+    with patch("tautochrone.tune.tuning.Limits", limits):
+        return run_tune(replace(request, budget_seconds=3600.0), services)
+
+
+def real_services(**changes: Any) -> Services:
+    """Services that run real programs on a machine like this one, and say nothing; `changes` go over them."""
+    usual: dict[str, Any] = {
+        "machine": lambda measure: here(),
+        # Idle power would take longer than these budgets.
+        "meter": lambda: Found(None, Unavailable("a test")),
+        "output": io.StringIO(),
+        "messages": io.StringIO(),
+    }
+    return Services(**(usual | changes))
 
 
 def compiled(source: str, folder: Path, *options: str, compiler: str = "gcc") -> Path:
@@ -137,7 +179,7 @@ def compiled(source: str, folder: Path, *options: str, compiler: str = "gcc") ->
     program = folder / f"{Path(source).stem}-{compiler}"
     words = [compiler, "-O1", *options, str(PROGRAMS / source), "-o", str(program)]
     try:
-        done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+        done = run_to_end(words)
     except FileNotFoundError:
         pytest.skip(f"{compiler} is not here")
     if done.returncode != 0:

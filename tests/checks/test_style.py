@@ -1,0 +1,36 @@
+"""Formatters, linters and types; each tool is one test."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+CPP_FOLDERS = (
+    "include",
+    "runtime",
+    "kernels",
+    "runners",
+    "probe",
+    "emulator",
+    "simulator",
+    "command",
+    "tests",
+    "benchmarks",
+)
+CPP_FILES = sorted(str(path) for folder in CPP_FOLDERS for path in (ROOT / folder).rglob("*.[ch]pp"))
+TOOLS = {
+    "clang-format": ["clang-format", "--dry-run", "-Werror", *CPP_FILES],
+    "ruff format": [sys.executable, "-m", "ruff", "format", "--check", "."],
+    "ruff check": [sys.executable, "-m", "ruff", "check", "."],
+    "mypy": [sys.executable, "-m", "mypy"],
+}
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_tool_finds_nothing(tool: str) -> None:
+    done = subprocess.run(TOOLS[tool], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -1,0 +1,37 @@
+#pragma once
+// Whether threads sleep, as the kernel says: no test has to wait "long enough" for that.
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+
+namespace tauto::testing {
+
+// True as soon as every other thread of this process sleeps; false if that does not happen within a minute.
+inline bool others_fall_asleep() {
+    const std::string own = std::to_string(syscall(SYS_gettid));
+    const auto all_asleep = [&] {
+        for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+            if (task.path().filename() == own) continue;
+            std::string stat;
+            std::getline(std::ifstream(task.path() / "stat"), stat);
+            // "number (name) state ...", and the name may hold anything.
+            const std::size_t state = stat.rfind(')') + 2;
+            if (state < stat.size() && stat[state] != 'S') return false;
+        }
+        return true;
+    };
+    const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    while (std::chrono::steady_clock::now() < end) {
+        if (all_asleep()) return true;
+        std::this_thread::yield();
+    }
+    return false;
+}
+
+}  // namespace tauto::testing

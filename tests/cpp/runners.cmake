@@ -1,5 +1,0 @@
-if(TARGET tauto_runner_common)
-    tauto_test(runner_test runner_test.cpp LIBRARIES tauto_runner_common Threads::Threads)
-    tauto_test(loop_runner_test loop_runner_test.cpp LIBRARIES tauto_loop_common ONE_THREAD)
-    tauto_test(mapreduce_runner_test mapreduce_runner_test.cpp LIBRARIES tauto_mapreduce_common)
-endif()

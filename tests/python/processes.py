@@ -1,0 +1,59 @@
+"""Other processes as the kernel shows them, and waiting for what they do."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+
+def run_to_end(words: Sequence[object], **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run a program and take what it prints; one that hangs is ended."""
+    # Ranks of MPICH that share CPUs take a time slice for each message.
+    usual: dict[str, Any] = {"capture_output": True, "text": True, "timeout": 240, "check": False}
+    return subprocess.run(list(map(str, words)), **(usual | options))
+
+
+def wait_until(condition: Callable[[], bool], what: str, limit_seconds: float = 60.0) -> None:
+    """Return as soon as `condition` is true; fail after a time that no machine is busy for."""
+    deadline = time.monotonic() + limit_seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"{what} did not come about within {limit_seconds:g} s"
+        time.sleep(0.01)
+
+
+def stat_of(pid: int) -> list[str]:
+    """The fields of /proc/PID/stat from the state on; of a process that is gone, those of a dead one."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return ["X"] + 50 * ["0"]
+
+
+def is_running(pid: int) -> bool:
+    return stat_of(pid)[0] not in ("Z", "X")
+
+
+def cpu_seconds(pid: int) -> float:
+    user, system = stat_of(pid)[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
+def family_of(pid: int) -> set[int]:
+    """All descendants of a process."""
+    parents = {int(path.name): int(stat_of(int(path.name))[1]) for path in Path("/proc").glob("[0-9]*")}
+    found = {pid}
+    while more := {child for child, parent in parents.items() if parent in found} - found:
+        found |= more
+    return found - {pid}
+
+
+def name_of(pid: int) -> str:
+    """The name of the file that it executes; empty for a process that is gone."""
+    try:
+        return Path(f"/proc/{pid}/exe").resolve().name
+    except OSError:
+        return ""
