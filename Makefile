@@ -1,6 +1,11 @@
 # The commands of this project. All paths are relative, so the tree may stand anywhere.
 .DEFAULT_GOAL := help
-.PHONY: help study test bench build format clean packages install-packages
+# The stages of `make test`, each with its time limit. The stages of FIRST run one after the other. The others run two
+# at a time; `machine` and `docs` both slow CPUs, so a lock keeps them apart.
+FIRST := style cpp python
+STAGES := $(FIRST) machine tsan asan models docs consumers browser
+.PHONY: help study test test-repeat bench build format clean install-packages \
+	$(STAGES:%=test-%) no-stage build-default build-tsan build-asan
 MAKEFLAGS += --no-print-directory
 
 PYTHON ?= python3
@@ -8,6 +13,8 @@ PEERS ?= yes
 OUTPUT ?= tautochrone-results/loop
 # Handed to `tauto study loop`; `make study STUDY=` (nothing) measures the full sweep.
 STUDY ?= --quick --emulate-if-possible 1:2,1:4
+# How often `make test-repeat` runs each test.
+TIMES ?= 50
 export PYTHON
 
 peer_marks := $(if $(filter yes,$(PEERS)),peer)
@@ -15,6 +22,7 @@ peer_marks := $(if $(filter yes,$(PEERS)),peer)
 help: ## Show this list
 	@echo 'make study    measure parallel loops on this machine, every peer beside ours, and write a report'
 	@echo 'make test     build and run every test; ends with `N passed, N failed`'
+	@echo 'make test-repeat   run the tests that touch time or processes 50 times (TIMES=50)'
 	@echo 'make bench    hold the runtime against its peers (ONLY=B1,B4 for some); writes build/bench.json'
 	@echo 'make build    build the library, the executables and the C++ tests into build/cpp/default'
 	@echo 'make format   format C++ and Python'
@@ -23,7 +31,7 @@ help: ## Show this list
 	@echo
 	@echo 'study, test and bench install missing system packages first (root or sudo), or name them and stop.'
 	@echo 'Settings: PEERS=no (no peer packages)  OUTPUT=FOLDER (of study)  STUDY="options of tauto study loop"'
-	@echo '          ONLY=stage,…  SKIP=stage,… (of test: make test ONLY=help lists the stages)  PYTHON=python3.12'
+	@echo '          ONLY=stage,…  SKIP=stage,… (of test: $(STAGES))  PYTHON=python3.12'
 
 study: ## Measure and write the report
 	@sh tools/packages.sh build $(peer_marks)
@@ -32,10 +40,57 @@ study: ## Measure and write the report
 	@echo
 	@echo "The report: $(OUTPUT)/report.html"
 
+comma := ,
+only := $(subst $(comma), ,$(ONLY))
+skip := $(subst $(comma), ,$(SKIP))
+stages = $(filter-out $(skip),$(or $(only),$(STAGES)))
+unknown = $(filter-out $(STAGES),$(only) $(skip))
+built_runners = TAUTO_RUNNERS=$(CURDIR)/build/cpp/default/bin
+stage = @sh tools/stage.sh $(@:test-%=%)
+pytest = build/venv/bin/python -m pytest -q -p no:cacheprovider --durations=5 --junitxml=build/test/$(@:test-%=%).xml
+slowing_cpus = flock build/test/slowing-cpus
+ctest = ctest --output-junit $(CURDIR)/build/test/$(@:test-%=%).xml --preset
+
 test: ## Every test
+	$(if $(unknown),$(error no stage $(unknown): stages are $(STAGES)))
 	@sh tools/packages.sh build $(peer_marks) test program browser
 	@sh tools/venv.sh test
-	@build/venv/bin/python tools/test.py $(if $(ONLY),--only "$(ONLY)") $(if $(SKIP),--skip "$(SKIP)")
+	@rm -rf build/test
+	@$(MAKE) --keep-going --jobs=1 $(if $(filter cpp python machine docs,$(stages)),build-default) $(patsubst %,test-%,$(filter $(FIRST),$(stages))) no-stage || echo 'Some stages failed.'
+	@$(MAKE) --keep-going --jobs=2 --output-sync=target $(patsubst %,test-%,$(filter-out $(FIRST),$(stages))) no-stage || echo 'Some stages failed.'
+	@build/venv/bin/python tools/summary.py $(stages)
+
+no-stage: # where ONLY or SKIP leave none
+	@:
+build-default build-tsan build-asan:
+	@sh tools/stage.sh $@ 20m sh tools/cmake.sh $(@:build-%=%)
+test-style:
+	$(stage) 3m $(pytest) tests/checks/test_style.py
+test-cpp:
+	$(stage) 8m $(ctest) default
+test-tsan: build-tsan
+	$(stage) 12m $(ctest) tsan
+test-asan: build-asan
+	$(stage) 12m $(ctest) asan
+test-python:
+	$(stage) 20m env $(built_runners) $(pytest) -n $$(nproc) -m 'not machine' tests/python
+test-machine:
+	$(stage) 20m $(slowing_cpus) env $(built_runners) $(pytest) -m machine tests/python
+test-docs:
+	$(stage) 20m $(slowing_cpus) env $(built_runners) $(pytest) tests/docs
+test-models:
+	$(stage) 20m $(pytest) tests/checks/test_models.py
+test-consumers:
+	$(stage) 12m $(pytest) tests/consumers
+test-browser:
+	$(stage) 12m $(pytest) tests/browser
+
+test-repeat: ## What touches time or processes, often
+	@sh tools/packages.sh build $(peer_marks) test program
+	@sh tools/venv.sh test
+	@sh tools/cmake.sh default
+	ctest --preset default --label-regex timed --repeat until-fail:$(TIMES)
+	$(built_runners) build/venv/bin/python -m pytest -q -p no:cacheprovider -m timed --times $(TIMES) tests/python
 
 bench: ## The runtime against its peers
 	@sh tools/packages.sh build $(peer_marks)
@@ -49,7 +104,7 @@ build: ## Library, executables, C++ tests
 
 format: ## clang-format and ruff
 	@sh tools/venv.sh test
-	@find include runtime kernels runners simulator command tests benchmarks \( -name '*.cpp' -o -name '*.hpp' \) -exec clang-format -i {} +
+	@find include runtime kernels probe emulator runners simulator command tests benchmarks \( -name '*.cpp' -o -name '*.hpp' \) -exec clang-format -i {} +
 	@build/venv/bin/ruff format .
 	@build/venv/bin/ruff check --fix .
 

@@ -1,7 +1,5 @@
 # The MPIs that are installed: Debian has Open MPI and MPICH side by side, each with wrappers of its own; what a wrapper
 # would add to a command line is asked of it here.
-include_guard()
-include(${CMAKE_CURRENT_LIST_DIR}/common.cmake)
 
 # tauto_add_mpi(NAME WRAPPER PACKAGE): the target tauto_mpi_NAME, with the compiler's and linker's options that the
 # wrapper prints; nothing but a line where it prints none.
@@ -53,16 +51,16 @@ endfunction()
 tauto_find_mpi(openmpi mpirun.openmpi libopenmpi-dev)
 tauto_find_mpi(mpich mpiexec.mpich libmpich-dev)
 
-# tauto_mpi_runners(STUDY): runners/STUDY_mpi.cpp as tauto-STUDY-NAME, built once for each MPI.
+# tauto_mpi_runners(STUDY): mpi.cpp of this folder as tauto-STUDY-NAME, built once for each MPI.
 function(tauto_mpi_runners study)
     foreach(mpi openmpi mpich)
         if(NOT TARGET tauto_mpi_${mpi})
             continue()
         endif()
-        add_executable(tauto-${study}-${mpi} ${study}_mpi.cpp mpi_launch.cpp)
+        add_executable(tauto-${study}-${mpi} mpi.cpp ${PROJECT_SOURCE_DIR}/runners/mpi/launch.cpp)
         target_compile_definitions(tauto-${study}-${mpi} PRIVATE TAUTO_MPI_NAME="${mpi}"
-            TAUTO_MPI_LAUNCHER="${tauto_mpi_${mpi}_launcher}" TAUTO_VERSION="${PROJECT_VERSION}")
-        target_link_libraries(tauto-${study}-${mpi} PRIVATE tauto_${study}_common tautochrone::tautochrone
+            TAUTO_MPI_LAUNCHER="${tauto_mpi_${mpi}_launcher}")
+        target_link_libraries(tauto-${study}-${mpi} PRIVATE tauto_${study}_runner tautochrone::tautochrone
             tauto_mpi_${mpi} tauto_warnings)
         install(TARGETS tauto-${study}-${mpi} RUNTIME DESTINATION ${TAUTO_BIN_DIR})
     endforeach()

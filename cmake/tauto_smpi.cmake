@@ -1,7 +1,5 @@
 # SimGrid's SMPI, which runs an MPI program's ranks in one process in virtual time. Its program is an object
 # that smpirun loads.
-include_guard()
-include(${CMAKE_CURRENT_LIST_DIR}/mpi.cmake)
 
 find_program(tauto_smpicxx NAMES smpicxx)
 find_program(tauto_smpirun NAMES smpirun)
@@ -15,16 +13,16 @@ if(TAUTO_SANITIZE STREQUAL "")
     endif()
 endif()
 
-# tauto_smpi_runner(STUDY): runners/STUDY_smpi.cpp as tauto-STUDY-smpi.so.
+# tauto_smpi_runner(STUDY): smpi.cpp of this folder as tauto-STUDY-smpi.so.
 function(tauto_smpi_runner study)
     if(NOT TARGET tauto_mpi_smpi)
         return()
     endif()
     # The memory of CPUs at start needs another place in an object that is loaded.
-    add_library(tauto-${study}-smpi MODULE ${study}_smpi.cpp common/cpus.cpp)
-    tauto_reads_options(${study}_smpi.cpp)
+    add_library(tauto-${study}-smpi MODULE smpi.cpp ${PROJECT_SOURCE_DIR}/runners/shared/cpus.cpp)
+    tauto_reads_options(smpi.cpp)
     target_compile_definitions(tauto-${study}-smpi PRIVATE TAUTO_LOADED_OBJECT)
-    target_link_libraries(tauto-${study}-smpi PRIVATE tauto_${study}_common tautochrone::tautochrone tauto_mpi_smpi
+    target_link_libraries(tauto-${study}-smpi PRIVATE tauto_${study}_runner tautochrone::tautochrone tauto_mpi_smpi
                                                       tauto_warnings)
     set_target_properties(tauto-${study}-smpi PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY
                                                          "${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
