@@ -93,35 +93,42 @@ class loop_run {
         }
     }
 
-    // One more solve, untimed: its solution is the one that is checked. A worker of a dynamic schedule may
-    // come too late for a few short loops, so products are repeated until all have been seen or a quarter of
-    // a second is over.
+    // One more solve, untimed: its solution is the one that is checked.
     void account() {
         if constexpr (requires { adapter_.begin_account(); }) adapter_.begin_account();
-        const double start = monotonic_seconds();
-        const auto complete = [&] { return !missing() || may_drop_workers(adapter_); };
         if constexpr (whole_product<Adapter>) {
             solve([&](const aligned_floats& x, aligned_floats& y) { adapter_.multiply(system_.a, x, y); });
-            aligned_floats y{system_.a.order()};
-            do {
-                const read_witness witness{system_.a.storage().storage()};
-                adapter_.multiply(system_.a, system_.b, y);
-                workers_ = witness.workers(system_.a.pitch());
-            } while (!complete() && monotonic_seconds() - start < patience_seconds);
+            witness();
         } else {
             work_account account;
-            const auto product = [&](const aligned_floats& x, aligned_floats& y) {
-                adapter_.for_rows(system_.a.order(),
-                                  [this, &account, &x, &y](std::size_t first, std::size_t last) {
-                                      matvec_rows(system_.a, x, y, first, last);
-                                      account.add(static_cast<std::int64_t>(last - first));
-                                  });
-            };
-            do {
-                solve(product);
-                workers_ = account.workers();
-            } while (!complete() && monotonic_seconds() - start < patience_seconds);
+            solve([&](const aligned_floats& x, aligned_floats& y) { multiply(x, y, account); });
+            workers_ = account.workers();
+            if (may_drop_workers(adapter_)) return;
+            missing_ = missing_after_roll_call(asked_, asked_.pieces_of(asked_.size), "computed rows",
+                                               workers_, [&](work_account& roll) {
+                                                   aligned_floats y{system_.a.order()};
+                                                   multiply(system_.b, y, roll);
+                                               });
         }
+    }
+
+    // Nobody can be held in a library's own product, so it is repeated for a worker that comes late.
+    void witness() {
+        aligned_floats y{system_.a.order()};
+        const double start = monotonic_seconds();
+        do {
+            const read_witness reads{system_.a.storage().storage()};
+            adapter_.multiply(system_.a, system_.b, y);
+            workers_ = reads.workers(system_.a.pitch());
+            missing_ = missing_workers(asked_, asked_.pieces_of(asked_.size), "computed rows", workers_);
+        } while (missing_ && !may_drop_workers(adapter_) && monotonic_seconds() - start < patience_seconds);
+    }
+
+    void multiply(const aligned_floats& x, aligned_floats& y, work_account& account) {
+        adapter_.for_rows(system_.a.order(), [&](std::size_t first, std::size_t last) {
+            matvec_rows(system_.a, x, y, first, last);
+            account.add(static_cast<std::int64_t>(last - first));
+        });
     }
 
     template <class Product>
@@ -130,14 +137,10 @@ class loop_run {
         for (solve_.restart(); !solve_.finished(limits);) solve_.iterate(product);
     }
 
-    std::optional<std::string> missing() const {
-        return missing_workers(asked_, asked_.pieces_of(asked_.size), "computed rows", workers_);
-    }
-
     int report(const timing& timed) {
         const answer_check check = check_answer(asked_, system_, solve_);
         return finish(adapter_, loop_row(Adapter::describe(), asked_, timed, workers_, check),
-                      reason_of_failure(check), missing());
+                      reason_of_failure(check), missing_);
     }
 
     loop_request asked_;
@@ -145,6 +148,7 @@ class loop_run {
     Adapter adapter_;
     conjugate_gradient solve_;
     std::vector<worker_share> workers_;
+    std::optional<std::string> missing_;
     std::vector<loop_time> loops_;
 };
 

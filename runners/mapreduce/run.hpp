@@ -113,8 +113,7 @@ class mapreduce_run {
         seen_.usage = usage_now() - before;
     }
 
-    // Goes on until all workers have been seen, or until the time for that is used up. The workers are looked
-    // at between batches; only the batches are timed.
+    // The workers are looked at between batches; only the batches are timed.
     void account(Adapter& adapter) {
         constexpr double least_seconds = 0.05;
         if constexpr (requires { adapter.begin_account(); }) adapter.begin_account();
@@ -127,9 +126,13 @@ class mapreduce_run {
             seen_.accounted_seconds += monotonic_seconds() - begin;
             seen_.accounted_repetitions += batch;
             seen_.workers = account.workers();
-        } while (seen_.accounted_seconds < least_seconds ||
-                 (missing() && !may_drop_workers(adapter) && seen_.accounted_seconds < patience_seconds));
+        } while (seen_.accounted_seconds < least_seconds);
         seen_.tick_seconds = tick_.seconds();
+        if (may_drop_workers(adapter)) return;
+        missing_ = missing_after_roll_call(asked_, asked_.pieces_of(asked_.tasks), "ran tasks", seen_.workers,
+                                           [&](work_account& roll) {
+                                               repeat(adapter, task_hash{tasks_, &roll}, 1);
+                                           });
     }
 
     // Twice: in the first round the timeline's memory is made.
@@ -153,22 +156,19 @@ class mapreduce_run {
                          line.chrome_trace(title, seen_.tick_seconds, threads_of(seen_.workers)));
     }
 
-    std::optional<std::string> missing() const {
-        return missing_workers(asked_, asked_.pieces_of(asked_.tasks), "ran tasks", seen_.workers);
-    }
-
     int report(const Adapter& adapter) {
         std::optional<std::string> wrong;
         if (seen_.wrong_repetitions > 0)
             wrong = "the hashes of " + std::to_string(seen_.wrong_repetitions) +
                     " repetitions did not add up to those of the serial run";
-        return finish(adapter, mapreduce_row(Adapter::describe(), asked_, seen_), wrong, missing());
+        return finish(adapter, mapreduce_row(Adapter::describe(), asked_, seen_), wrong, missing_);
     }
 
     mapreduce_request asked_;
     tick_length tick_;
     hash_tasks tasks_;
     mapreduce_result seen_;
+    std::optional<std::string> missing_;
 };
 
 /// The main function of a runner. Returns the exit code.

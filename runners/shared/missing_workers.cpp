@@ -1,10 +1,12 @@
 #include "runners/shared/missing_workers.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <set>
 
 #include "runners/shared/cpus.hpp"
 #include "runners/shared/signed.hpp"
+#include "runners/shared/timing.hpp"
 
 namespace tauto::runner {
 
@@ -29,6 +31,25 @@ std::optional<std::string> missing_workers(const options& asked, std::size_t pie
     return std::to_string(asked.threads) + " workers on " + cpu_set_text(wanted) + " were asked for, but " +
            std::to_string(count) + (count == 1 ? " thread " : " threads ") + work + ", on " +
            cpu_set_text(used);
+}
+
+std::optional<std::string> missing_after_roll_call(const options& asked, std::size_t pieces,
+                                                   const std::string& work,
+                                                   const std::vector<worker_share>& workers,
+                                                   const std::function<void(work_account&)>& repeat) {
+    std::vector<worker_share> seen = workers;
+    const double end = monotonic_seconds() + patience_seconds;
+    // More than once, because threads without a place of their own may stand on one CPU at the first call.
+    for (;;) {
+        std::optional<std::string> missing = missing_workers(asked, pieces, work, seen);
+        const double left = end - monotonic_seconds();
+        if (!missing || left <= 0.0) return missing;
+        roll_call call{std::min(asked.cpus.size(), pieces), std::chrono::duration<double>{left}};
+        work_account account{call};
+        repeat(account);
+        const std::vector<worker_share> came = account.workers();
+        seen.insert(seen.end(), came.begin(), came.end());
+    }
 }
 
 }  // namespace tauto::runner

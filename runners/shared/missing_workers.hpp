@@ -2,6 +2,7 @@
 // Did every worker that was asked for take part?
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,5 +17,17 @@ namespace tauto::runner {
 /// than workers, one worker a piece is enough. `work` is what they do, in the past tense.
 std::optional<std::string> missing_workers(const options& asked, std::size_t pieces, const std::string& work,
                                            const std::vector<worker_share>& workers);
+
+/// So long a worker that has not been seen yet is waited for.
+inline constexpr double patience_seconds = 2.0;
+
+/// The same after a roll call: `repeat` does the work once more, counts it in the account that it gets, and
+/// each worker waits there for the others. For schedules that leave nothing to a worker that comes late, as
+/// it does where another program uses its CPU. `workers` have been seen before. Takes
+/// `patience_seconds` if a worker is really missing.
+std::optional<std::string> missing_after_roll_call(const options& asked, std::size_t pieces,
+                                                   const std::string& work,
+                                                   const std::vector<worker_share>& workers,
+                                                   const std::function<void(work_account&)>& repeat);
 
 }  // namespace tauto::runner

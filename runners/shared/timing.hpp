@@ -39,10 +39,6 @@ inline constexpr double least_batch_seconds = 2e-3;
 /// At least this many batches, however long an iteration takes: a median needs three values.
 inline constexpr std::int64_t least_batches = 3;
 
-/// So long the untimed part goes on after the timed one for a worker that has not been seen yet: one of a
-/// dynamic schedule may come too late for a few short loops.
-inline constexpr double patience_seconds = 0.25;
-
 /// Runs iterations untimed and returns how many of them make a batch, chosen from the last step.
 template <class Iterate, class Now>
 std::int64_t warm_up(timing& result, double warmup_seconds, Iterate&& iterate, Now&& now) {

@@ -6,9 +6,12 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <set>
+#include <thread>
 #include <vector>
 
 #include "runners/shared/signed.hpp"
@@ -44,13 +47,44 @@ struct worker_share {
     std::int64_t ticks = 0;  ///< of the task clock, where it was read
 };
 
+/// Holds each worker that comes until `expected` workers have come, or until `patience` is over. Workers that
+/// sleep here leave their CPUs to those that have not come yet.
+class roll_call {
+  public:
+    roll_call(std::size_t expected, std::chrono::duration<double> patience)
+        : expected_{expected}, end_{clock::now() + std::chrono::duration_cast<clock::duration>(patience)} {}
+
+    bool over() const { return clock::now() >= end_; }
+
+    /// Invariant: `came_` is the number of workers whose flag is set. Relaxed order is enough: the count
+    /// alone decides who goes on, and what workers wrote is read after they have joined.
+    void come(int worker) {
+        if (!at(has_come_, worker).exchange(true, std::memory_order_relaxed))
+            came_.fetch_add(1, std::memory_order_relaxed);
+        while (came_.load(std::memory_order_relaxed) < expected_ && !over())
+            std::this_thread::sleep_for(std::chrono::microseconds{50});
+    }
+
+  private:
+    using clock = std::chrono::steady_clock;
+    std::size_t expected_;
+    clock::time_point end_;
+    std::atomic<std::size_t> came_{0};
+    std::unique_ptr<std::atomic<bool>[]> has_come_ = std::make_unique<std::atomic<bool>[]>(max_workers);
+};
+
 /// Counts rows, or tasks, by thread and CPU. add() is called by the workers; the rest by one thread, after
-/// they have joined.
+/// they have joined. With a roll call, add() returns when the call lets the worker go on.
 class work_account {
   public:
+    work_account() = default;
+    explicit work_account(roll_call& call) : call_{&call} {}
+
     void add(std::int64_t amount, std::int64_t ticks = 0) {
         const int worker = this_worker();
-        if (worker < max_workers) at(slots_, worker).add(sched_getcpu(), amount, ticks);
+        if (worker >= max_workers) return;
+        at(slots_, worker).add(sched_getcpu(), amount, ticks);
+        if (call_) call_->come(worker);
     }
 
     std::vector<worker_share> workers() const {
@@ -81,6 +115,7 @@ class work_account {
         }
     };
     std::unique_ptr<slot[]> slots_ = std::make_unique<slot[]>(max_workers);
+    roll_call* call_ = nullptr;
 };
 
 inline std::set<int> threads_of(const std::vector<worker_share>& workers) {

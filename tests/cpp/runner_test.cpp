@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <sched.h>
 
+#include <atomic>
 #include <cstdint>
 #include <set>
 #include <span>
@@ -167,6 +168,42 @@ TEST_CASE("work_in_fewer_pieces_than_workers_needs_one_worker_a_piece") {
     CHECK(asked.pieces_of(10) == 2);
     CHECK(asked.pieces_of(11) == 3);
     CHECK(missing_of(asked, {{0, 1, 10}}, 2));
+}
+
+TEST_CASE("a_roll_call_finds_the_worker_that_comes_late") {
+    const options asked = asking<options>({0, 1}, 2);
+    std::vector<worker_share> none;
+    // The first worker would take both pieces if it were not held; the second starts only then.
+    const auto two_threads = [](work_account& roll) {
+        std::atomic<int> pieces{2};
+        const auto work = [&](int number) {
+            become_worker(number);
+            cpu_set_t one;
+            CPU_ZERO(&one);
+            CPU_SET(usize(number), &one);
+            sched_setaffinity(0, sizeof one, &one);
+            while (pieces.fetch_sub(1) > 0) roll.add(1);
+        };
+        std::thread first{work, 0};
+        while (pieces.load() == 2) std::this_thread::yield();
+        std::thread second{work, 1};
+        first.join();
+        second.join();
+    };
+    CHECK_FALSE(missing_after_roll_call(asked, 2, "ran tasks", none, two_threads));
+    int calls = 0;
+    const auto alone = [&calls](work_account& roll) {
+        ++calls;
+        std::thread{[&roll] {
+            become_worker(0);
+            roll.add(1);
+            roll.add(1);
+        }}.join();
+    };
+    CHECK(missing_after_roll_call(asked, 2, "ran tasks", none, alone));
+    CHECK(calls == 1);  // which lasted as long as the patience
+    CHECK_FALSE(missing_after_roll_call(asking<options>({0}, 1), 1, "ran tasks", {{0, 0, 1}}, alone));
+    CHECK(calls == 1);  // nobody was missing
 }
 
 TEST_CASE("work_and_its_ticks_are_counted_by_thread_and_cpu") {

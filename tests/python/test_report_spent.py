@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 import study_collective_fakes as collective
@@ -64,7 +65,7 @@ class Metered:
         self.ran += 1
         if self.ran == self.interrupted_at:
             raise KeyboardInterrupt
-        return replace(self.inner.run(one, time_limit), energy=METERED)
+        return msgspec.structs.replace(self.inner.run(one, time_limit), energy=METERED)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)
