@@ -104,11 +104,10 @@ class loop_run {
             solve([&](const aligned_floats& x, aligned_floats& y) { multiply(x, y, account); });
             workers_ = account.workers();
             if (may_drop_workers(adapter_)) return;
-            missing_ = missing_after_roll_call(asked_, asked_.pieces_of(asked_.size), "computed rows",
-                                               workers_, [&](work_account& roll) {
-                                                   aligned_floats y{system_.a.order()};
-                                                   multiply(system_.b, y, roll);
-                                               });
+            call_roll(asked_, asked_.pieces_of(asked_.size), workers_, [&](work_account& roll) {
+                aligned_floats y{system_.a.order()};
+                multiply(system_.b, y, roll);
+            });
         }
     }
 
@@ -120,8 +119,7 @@ class loop_run {
             const read_witness reads{system_.a.storage().storage()};
             adapter_.multiply(system_.a, system_.b, y);
             workers_ = reads.workers(system_.a.pitch());
-            missing_ = missing_workers(asked_, asked_.pieces_of(asked_.size), "computed rows", workers_);
-        } while (missing_ && !may_drop_workers(adapter_) && monotonic_seconds() - start < patience_seconds);
+        } while (missing() && !may_drop_workers(adapter_) && monotonic_seconds() - start < patience_seconds);
     }
 
     void multiply(const aligned_floats& x, aligned_floats& y, work_account& account) {
@@ -137,10 +135,14 @@ class loop_run {
         for (solve_.restart(); !solve_.finished(limits);) solve_.iterate(product);
     }
 
+    std::optional<std::string> missing() const {
+        return missing_workers(asked_, asked_.pieces_of(asked_.size), "computed rows", workers_);
+    }
+
     int report(const timing& timed) {
         const answer_check check = check_answer(asked_, system_, solve_);
         return finish(adapter_, loop_row(Adapter::describe(), asked_, timed, workers_, check),
-                      reason_of_failure(check), missing_);
+                      reason_of_failure(check), missing());
     }
 
     loop_request asked_;
@@ -148,7 +150,6 @@ class loop_run {
     Adapter adapter_;
     conjugate_gradient solve_;
     std::vector<worker_share> workers_;
-    std::optional<std::string> missing_;
     std::vector<loop_time> loops_;
 };
 

@@ -129,10 +129,9 @@ class mapreduce_run {
         } while (seen_.accounted_seconds < least_seconds);
         seen_.tick_seconds = tick_.seconds();
         if (may_drop_workers(adapter)) return;
-        missing_ = missing_after_roll_call(asked_, asked_.pieces_of(asked_.tasks), "ran tasks", seen_.workers,
-                                           [&](work_account& roll) {
-                                               repeat(adapter, task_hash{tasks_, &roll}, 1);
-                                           });
+        call_roll(asked_, asked_.pieces_of(asked_.tasks), seen_.workers, [&](work_account& roll) {
+            repeat(adapter, task_hash{tasks_, &roll}, 1);
+        });
     }
 
     // Twice: in the first round the timeline's memory is made.
@@ -161,14 +160,14 @@ class mapreduce_run {
         if (seen_.wrong_repetitions > 0)
             wrong = "the hashes of " + std::to_string(seen_.wrong_repetitions) +
                     " repetitions did not add up to those of the serial run";
-        return finish(adapter, mapreduce_row(Adapter::describe(), asked_, seen_), wrong, missing_);
+        return finish(adapter, mapreduce_row(Adapter::describe(), asked_, seen_), wrong,
+                      missing_workers(asked_, asked_.pieces_of(asked_.tasks), "ran tasks", seen_.workers));
     }
 
     mapreduce_request asked_;
     tick_length tick_;
     hash_tasks tasks_;
     mapreduce_result seen_;
-    std::optional<std::string> missing_;
 };
 
 /// The main function of a runner. Returns the exit code.

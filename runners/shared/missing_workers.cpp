@@ -33,22 +33,22 @@ std::optional<std::string> missing_workers(const options& asked, std::size_t pie
            cpu_set_text(used);
 }
 
-std::optional<std::string> missing_after_roll_call(const options& asked, std::size_t pieces,
-                                                   const std::string& work,
-                                                   const std::vector<worker_share>& workers,
-                                                   const std::function<void(work_account&)>& repeat) {
-    std::vector<worker_share> seen = workers;
+void call_roll(const options& asked, std::size_t pieces, std::vector<worker_share>& workers,
+               const std::function<void(work_account&)>& repeat) {
     const double end = monotonic_seconds() + patience_seconds;
     // More than once, because threads without a place of their own may stand on one CPU at the first call.
-    for (;;) {
-        std::optional<std::string> missing = missing_workers(asked, pieces, work, seen);
+    while (missing_workers(asked, pieces, "", workers)) {
         const double left = end - monotonic_seconds();
-        if (!missing || left <= 0.0) return missing;
+        if (left <= 0.0) return;
         roll_call call{std::min(asked.cpus.size(), pieces), std::chrono::duration<double>{left}};
         work_account account{call};
         repeat(account);
-        const std::vector<worker_share> came = account.workers();
-        seen.insert(seen.end(), came.begin(), came.end());
+        for (const worker_share& came : account.workers()) {
+            const bool known = std::ranges::any_of(workers, [&](const worker_share& one) {
+                return one.thread == came.thread && one.cpu == came.cpu;
+            });
+            if (!known) workers.push_back({came.thread, came.cpu, 0});
+        }
     }
 }
 

@@ -21,13 +21,10 @@ std::optional<std::string> missing_workers(const options& asked, std::size_t pie
 /// So long a worker that has not been seen yet is waited for.
 inline constexpr double patience_seconds = 2.0;
 
-/// The same after a roll call: `repeat` does the work once more, counts it in the account that it gets, and
-/// each worker waits there for the others. For schedules that leave nothing to a worker that comes late, as
-/// it does where another program uses its CPU. `workers` have been seen before. Takes
-/// `patience_seconds` if a worker is really missing.
-std::optional<std::string> missing_after_roll_call(const options& asked, std::size_t pieces,
-                                                   const std::string& work,
-                                                   const std::vector<worker_share>& workers,
-                                                   const std::function<void(work_account&)>& repeat);
+/// Adds to `workers` those that come late, with the amount 0: `repeat` does the work once more, counts it in
+/// the account that it gets, and each worker waits there for the others. A dynamic schedule leaves nothing to
+/// a worker whose CPU another program uses. Takes `patience_seconds` if one is really missing.
+void call_roll(const options& asked, std::size_t pieces, std::vector<worker_share>& workers,
+               const std::function<void(work_account&)>& repeat);
 
 }  // namespace tauto::runner

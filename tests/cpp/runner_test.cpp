@@ -172,7 +172,6 @@ TEST_CASE("work_in_fewer_pieces_than_workers_needs_one_worker_a_piece") {
 
 TEST_CASE("a_roll_call_finds_the_worker_that_comes_late") {
     const options asked = asking<options>({0, 1}, 2);
-    std::vector<worker_share> none;
     // The first worker would take both pieces if it were not held; the second starts only then.
     const auto two_threads = [](work_account& roll) {
         std::atomic<int> pieces{2};
@@ -190,7 +189,10 @@ TEST_CASE("a_roll_call_finds_the_worker_that_comes_late") {
         first.join();
         second.join();
     };
-    CHECK_FALSE(missing_after_roll_call(asked, 2, "ran tasks", none, two_threads));
+    std::vector<worker_share> seen;
+    call_roll(asked, 2, seen, two_threads);
+    CHECK_FALSE(missing_of(asked, seen, 2));
+    CHECK(seen.front().amount == 0);
     int calls = 0;
     const auto alone = [&calls](work_account& roll) {
         ++calls;
@@ -200,9 +202,12 @@ TEST_CASE("a_roll_call_finds_the_worker_that_comes_late") {
             roll.add(1);
         }}.join();
     };
-    CHECK(missing_after_roll_call(asked, 2, "ran tasks", none, alone));
+    seen.clear();
+    call_roll(asked, 2, seen, alone);
+    CHECK(missing_of(asked, seen, 2));
     CHECK(calls == 1);  // which lasted as long as the patience
-    CHECK_FALSE(missing_after_roll_call(asking<options>({0}, 1), 1, "ran tasks", {{0, 0, 1}}, alone));
+    seen = {{0, 0, 1}};
+    call_roll(asking<options>({0}, 1), 1, seen, alone);
     CHECK(calls == 1);  // nobody was missing
 }
 
