@@ -34,17 +34,14 @@ LAB = Path(__file__).resolve().parents[2] / "lab"
 
 
 def laptop(root: Path, governor: str = "powersave", preference: str = "balance_performance") -> Path:
+    frequency = {
+        "scaling_governor": governor,
+        "scaling_available_governors": "performance powersave",
+        "energy_performance_preference": preference,
+        "energy_performance_available_preferences": _PREFERENCES,
+    }
     for cpu in (0, 1, 10):
-        folder = f"{CPUS}/cpu{cpu}/cpufreq"
-        write(
-            root,
-            {
-                f"{folder}/scaling_governor": governor,
-                f"{folder}/scaling_available_governors": "performance powersave",
-                f"{folder}/energy_performance_preference": preference,
-                f"{folder}/energy_performance_available_preferences": _PREFERENCES,
-            },
-        )
+        write(root / CPUS / f"cpu{cpu}/cpufreq", frequency)
     write(root, {f"{CPUS}/intel_pstate/no_turbo": 0})
     profile = "sys/firmware/acpi/platform_profile"
     return write(root, {profile: "balanced", f"{profile}_choices": "low-power balanced performance"})
@@ -90,12 +87,8 @@ def test_cpus_that_differ_are_all_told_and_the_boost_switch_is_the_other_way_rou
     write(tmp_path, {f"{CPUS}/cpu0/cpufreq/scaling_governor": "schedutil", f"{CPUS}/cpufreq/boost": 1})
     write(tmp_path, {f"{CPUS}/cpu1/cpufreq/scaling_governor": "ondemand"})
     knobs = Knobs(Tree(tmp_path))
-    assert knobs.now() == {
-        "profile": None,
-        "turbo": "on",
-        "governor": "schedutil/ondemand",
-        "preference": None,
-    }
+    now = {"profile": None, "turbo": "on", "governor": "schedutil/ondemand", "preference": None}
+    assert knobs.now() == now
     assert knobs.writes(Policy("turbo-off", {"turbo": "off"})) == [(f"/{CPUS}/cpufreq/boost", "0")]
 
 
