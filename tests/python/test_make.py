@@ -76,12 +76,10 @@ class System:
     def calls(self) -> list[str]:
         return self.diary.read_text().splitlines()
 
-    def packages(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        return run_to_end(
-            ["sh", str(ROOT / "tools" / "packages.sh"), *arguments],
-            env={"PATH": str(self.bin), "TAUTO_PACKAGES": str(self.folder / "list"), **environment},
-            stdin=subprocess.DEVNULL,
-        )
+    def packages(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        words = ["sh", ROOT / "tools/packages.sh", *arguments]
+        own = {"PATH": str(self.bin), "TAUTO_PACKAGES": str(self.folder / "list")}
+        return run_to_end(words, env=own, stdin=subprocess.DEVNULL)
 
 
 @pytest.fixture
@@ -156,9 +154,8 @@ def test_a_peer_that_the_archive_lacks_is_left_out_with_one_line(system: System)
     system.archive("compiler-new", "topology")
     finished = system.packages("build", "peer")
     assert finished.returncode == 0
-    lines = [line for line in finished.stdout.splitlines() if "rival" in line]
-    assert len(lines) == 1
-    assert "going on without it" in lines[0]
+    (line,) = [line for line in finished.stdout.splitlines() if "rival" in line]
+    assert "going on without it" in line
 
 
 def test_a_needed_package_that_the_archive_lacks_stops_before_anything_is_installed(system: System) -> None:
@@ -304,9 +301,7 @@ def test_a_venv_whose_making_was_cut_short_is_made_again(tree: Tree) -> None:
 
 def test_a_tree_that_was_moved_gets_a_new_venv(tree: Tree) -> None:
     tree.venv()
-    moved = tree.root.with_name("moved tree")
-    tree.root.rename(moved)
-    tree.root = moved
+    tree.root = tree.root.rename(tree.root.with_name("moved tree"))
     assert tree.venv().returncode == 0
     assert tree.calls() == ["venv", "pip"]
 

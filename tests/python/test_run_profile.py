@@ -37,6 +37,11 @@ def run(*words: object) -> subprocess.CompletedProcess[str]:
     return start(TAUTO, "run", *words)
 
 
+def refusal(done: subprocess.CompletedProcess[str]) -> str:
+    assert done.returncode == 2
+    return done.stderr
+
+
 def with_lab(**variables: str) -> dict[str, str]:
     """This environment, in which any Python finds the laboratory."""
     return {**os.environ, "PYTHONPATH": str(LAB), **variables}
@@ -77,16 +82,14 @@ def test_nothing_of_ours_is_left_while_the_command_runs(tmp_path: Path) -> None:
 def test_words_of_the_tuned_command_are_replaced_and_another_command_is_refused(tmp_path: Path) -> None:
     path = profile(tmp_path, command=["echo", "-T4"], tuned_command=["echo", "-T{threads}"])
     assert run(path, "--", "echo", "-T{threads}").stdout == "-T4\n"
-    done = run(path, "--", "echo", "other")
-    assert done.returncode == 2
-    assert "is not the command that was tuned (echo -T{threads})" in done.stderr
+    said = refusal(run(path, "--", "echo", "other"))
+    assert "is not the command that was tuned (echo -T{threads})" in said
 
 
 def test_cpus_that_are_not_here_are_an_error(tmp_path: Path) -> None:
-    done = run(profile(tmp_path, cpus=[1000]), "--", "true")
-    assert done.returncode == 2
-    assert "asks for CPU 1000" in done.stderr
-    assert "Tune the program again on this machine" in done.stderr
+    said = refusal(run(profile(tmp_path, cpus=[1000]), "--", "true"))
+    assert "asks for CPU 1000" in said
+    assert "Tune the program again on this machine" in said
 
 
 def test_cpus_of_which_only_some_are_here_are_a_warning(tmp_path: Path) -> None:
@@ -141,10 +144,9 @@ def test_places_outside_the_mask_are_a_warning(tmp_path: Path) -> None:
 def test_a_file_that_is_no_profile(tmp_path: Path, text: bytes, said: str) -> None:
     path = tmp_path / "profile.json"
     path.write_bytes(text)
-    done = run(path, "--", "true")
-    assert done.returncode == 2
-    assert said in done.stderr
-    assert done.stderr.count("\n") == 1
+    found = refusal(run(path, "--", "true"))
+    assert said in found
+    assert found.count("\n") == 1
 
 
 @pytest.mark.parametrize(
@@ -173,23 +175,19 @@ def test_a_file_that_is_no_profile(tmp_path: Path, text: bytes, said: str) -> No
 def test_a_field_of_a_profile_that_is_not_what_it_should_be_is_named(
     tmp_path: Path, field: str, value: object
 ) -> None:
-    done = run(profile(tmp_path, **{field: value}), "--", "true")
-    assert done.returncode == 2
-    assert f"profile.json: {field} is not" in done.stderr
-    assert done.stderr.count("\n") == 1
+    said = refusal(run(profile(tmp_path, **{field: value}), "--", "true"))
+    assert f"profile.json: {field} is not" in said
+    assert said.count("\n") == 1
 
 
 def test_a_profile_and_a_command_that_are_not_there(tmp_path: Path) -> None:
-    done = run(tmp_path / "none.json", "--", "true")
     said = "cannot be read: No such file or directory. tauto tune writes one into its folder\n"
-    assert done.stderr == f"tauto: error: the profile {tmp_path}/none.json {said}"
-    assert done.returncode == 2
+    none = refusal(run(tmp_path / "none.json", "--", "true"))
+    assert none == f"tauto: error: the profile {tmp_path}/none.json {said}"
     assert run(tmp_path, "--", "true").stderr == f"tauto: error: the profile {tmp_path}/profile.json {said}"
     assert "the profile  cannot be read" in run("", "--", "true").stderr
     for words in ([], ["--"]):
-        done = run(profile(tmp_path), *words)
-        assert "no command stands behind" in done.stderr
-        assert done.returncode == 2
+        assert "no command stands behind" in refusal(run(profile(tmp_path), *words))
     done = run(profile(tmp_path), "--", "./no-such-program")
     assert done.returncode == 127
     why = "./no-such-program cannot be started: No such file or directory"
@@ -258,8 +256,7 @@ def test_the_laboratory_hands_a_profile_to_tauto(tmp_path: Path, words: list[str
     assert start(*command, env=with_lab(), cwd=tmp_path).stdout == "1\n"
     without_tauto = with_lab(TAUTO_RUNNERS=str(tmp_path))
     done = start(*command[:-3], "p.json", "true", env=without_tauto, cwd=tmp_path)
-    assert done.stderr.startswith(f"tauto: error: the runner tauto was not found in {tmp_path}")
-    assert done.returncode == 2
+    assert refusal(done).startswith(f"tauto: error: the runner tauto was not found in {tmp_path}")
 
 
 # -- what is not for tauto run goes to the laboratory --
@@ -284,8 +281,7 @@ def test_help_and_version_need_no_python_and_are_the_laboratorys_bytes(words: li
 def test_help_that_cannot_be_written_is_an_error() -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run([TAUTO, "--help"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-    assert done.returncode == 2
-    assert done.stderr.startswith("tauto: error: the text could not be written: No space left on device")
+    assert refusal(done).startswith("tauto: error: the text could not be written: No space left on device")
 
 
 @pytest.mark.parametrize("name", ["python3", "python"])
@@ -302,8 +298,7 @@ def test_without_one_beside_it_the_python_of_the_path_does(tmp_path: Path) -> No
     tauto = beside(tmp_path / "own", "", "other")
     assert start(tauto, "study", env={"PATH": str(tmp_path / "path")}).stdout == "of the path\n"
     done = start(tauto, "study", env={"PATH": str(tmp_path)})
-    assert done.returncode == 2
-    assert done.stderr == (
+    assert refusal(done) == (
         "tauto: error: python3 can be started neither beside tauto nor on the PATH: "
         "No such file or directory. Install Python 3.11 or newer, "
         "and the package tautochrone in it (pip install .)\n"
@@ -312,11 +307,10 @@ def test_without_one_beside_it_the_python_of_the_path_does(tmp_path: Path) -> No
 
 def test_a_python_without_the_package_is_named_with_a_remedy(tmp_path: Path) -> None:
     tauto = beside(tmp_path / "own", f"unset PYTHONPATH; exec '{sys.executable}' -S \"$@\"")
-    done = start(tauto, "version", cwd=tmp_path)
-    assert done.returncode == 2
-    assert done.stderr.startswith("tauto: error: /")
-    assert "has no package tautochrone. Install it there (pip install .)" in done.stderr
-    assert done.stderr.count("\n") == 1
+    said = refusal(start(tauto, "version", cwd=tmp_path))
+    assert said.startswith("tauto: error: /")
+    assert "has no package tautochrone. Install it there (pip install .)" in said
+    assert said.count("\n") == 1
 
 
 def test_modules_of_the_current_folder_are_not_loaded(tmp_path: Path) -> None:

@@ -420,14 +420,14 @@ def test_two_ranks_take_what_the_machine_file_says_of_a_message(machine: Machine
 
 @needs_smpi
 def test_additions_take_the_time_that_the_runner_was_told(machine: Machine) -> None:
-    asked = SimulatedOperation("ompi", "all_reduce", 2, (64,))
-    free, dear = (
-        running.run(running.ready(machine, {"word_seconds": cost}, running.COLLECTIVE), asked)
-        for cost in (0.0, 1e-6)
-    )
-    assert dear["points"][0]["seconds"] - free["points"][0]["seconds"] == pytest.approx(64e-6, abs=2e-9)
+    def seconds(of_a_word: float) -> float:
+        with_ = running.ready(machine, {"word_seconds": of_a_word}, running.COLLECTIVE)
+        row = running.run(with_, SimulatedOperation("ompi", "all_reduce", 2, (64,)))
+        return float(row["points"][0]["seconds"])
+
+    assert seconds(1e-6) - seconds(0.0) == pytest.approx(64e-6, abs=2e-9)
     with pytest.raises(TautoError, match="--word-seconds must be a number from 0 to 1"):
-        running.run(running.ready(machine, {"word_seconds": -1.0}, running.COLLECTIVE), asked)
+        seconds(-1.0)
 
 
 @needs_smpi

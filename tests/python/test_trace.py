@@ -140,11 +140,8 @@ def test_a_thread_that_works_least_is_named_too() -> None:
     assert "give it more" in said
 
 
-def test_balanced_threads_are_told_so() -> None:
+def test_balanced_threads_are_told_so_and_that_those_that_never_rest_may_spin() -> None:
     assert advice(track(1, 8.0), track(2, 8.2)).startswith("The 2 threads are balanced (imbalance 1.01)")
-
-
-def test_threads_that_never_rest_may_spin() -> None:
     assert "OMP_WAIT_POLICY=passive" in advice(track(1, 9.9), track(2, 9.8))
     assert "nothing to gain" in advice(track(1, 8.2), track(2, 8.0))
 
