@@ -92,6 +92,7 @@ def test_without_a_meter_there_is_the_reason_and_no_joule(laboratory: Laboratory
     }
     assert result["cpu_seconds"] > 0
     assert result["core_seconds"] == pytest.approx(result["cpus"] * result["seconds"])
+    assert "estimated" not in laboratory.output.getvalue()  # that is for who asks for it
     said = laboratory.messages.getvalue()
     assert said.count("warning: no energy meter: the system lists no energy meter") == 1
 
@@ -222,11 +223,6 @@ def test_an_estimate_is_labelled_and_never_called_joules(laboratory: Laboratory,
     assert found["estimated_joules"] > 0
     assert found["model"] == "fitted on the lab's server with perf"
     assert measured_joules(Row(energy=found)) is None
-
-
-def test_there_is_no_estimate_unless_asked_for(laboratory: Laboratory) -> None:
-    run(laboratory, NO_METER, json=True)
-    assert "estimated" not in laboratory.output.getvalue()
 
 
 @pytest.mark.parametrize("content", ["{", "[]", '{"schema": "tautochrone.energy_model/1"}'])

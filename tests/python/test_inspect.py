@@ -235,21 +235,19 @@ def test_a_run_that_takes_too_long_is_stopped() -> None:
     assert seen.left_running == ()
 
 
-def test_inspect_prints_json(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_inspect_prints_json_or_a_table(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("tautochrone.inspection.command.read_machine", lambda measure: here())
     assert main(["inspect", "--json", "--", "sleep", "0"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["schema"] == "tautochrone.inspection/1"
     assert said["programs"][0].endswith("sleep")
     assert said["schedules"]["asks_environment"] is False
-
-
-def test_inspect_prints_a_table(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tautochrone.inspection.command.read_machine", lambda measure: here())
     assert main(["inspect", "--", "sleep", "0"]) == 0
-    said = capsys.readouterr().out
-    assert "loops ask for their schedule" in said
-    assert "glibc" in said
+    table = capsys.readouterr().out
+    assert "loops ask for their schedule" in table
+    assert "glibc" in table
 
 
 @pytest.mark.parametrize(

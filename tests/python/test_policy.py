@@ -64,12 +64,8 @@ def before(knobs: Knobs, tmp_path: Path) -> dict[str, str]:
 
 
 def test_reads_what_is_set_and_what_could_be(knobs: Knobs) -> None:
-    assert knobs.now() == {
-        "profile": "balanced",
-        "turbo": "on",
-        "governor": "powersave",
-        "preference": "balance_performance",
-    }
+    speed = {"governor": "powersave", "preference": "balance_performance"}
+    assert knobs.now() == {"profile": "balanced", "turbo": "on", **speed}
     assert [one.name for one in knobs.policies()] == [
         *("as-it-is", "governor-performance", "preference-performance", "preference-power"),
         *("profile-low-power", "profile-performance", "turbo-off"),

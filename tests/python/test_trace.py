@@ -204,22 +204,18 @@ def test_perfetto_has_a_track_a_cpu_and_a_thread_and_counters() -> None:
     slices = [event for event in events if event["ph"] == "X"]
     assert [(one["pid"], one["tid"], one["dur"]) for one in slices] == [(1, 1, 5e6), (2, 4, 10e6)]
     counters = {event["name"]: event["args"] for event in events if event["ph"] == "C"}
-    assert counters == {
-        "load of CPU 0": {"percent": 50.0},
-        "power": {"watts": 12.5},
-        "migrations": {"threads": 0},
-    }
+    load, power = {"percent": 50.0}, {"watts": 12.5}
+    assert counters == {"load of CPU 0": load, "power": power, "migrations": {"threads": 0}}
 
 
 def wandering() -> ThreadTrack:
-    one = ThreadTrack(7, 1, "solver", run_seconds=4.0, wait_seconds=0.0)
-    one.slices = [Slice(n, n + 1.0, 1.0, 0.0, cpu) for n, cpu in enumerate((0, 1, 1, 0))]
-    return one
+    slices = [Slice(n, n + 1.0, 1.0, 0.0, cpu) for n, cpu in enumerate((0, 1, 1, 0))]
+    return ThreadTrack(7, 1, "solver", run_seconds=4.0, wait_seconds=0.0, slices=slices)
 
 
 def test_migrations_are_counted_at_each_sample() -> None:
-    other = ThreadTrack(8, 1, "other", run_seconds=1.0, wait_seconds=0.0)
-    other.slices = [Slice(2.0, 3.0, 0.5, 0.0, 0), Slice(3.0, 4.0, 0.5, 0.0, 1)]
+    slices = [Slice(2.0, 3.0, 0.5, 0.0, 0), Slice(3.0, 4.0, 0.5, 0.0, 1)]
+    other = ThreadTrack(8, 1, "other", run_seconds=1.0, wait_seconds=0.0, slices=slices)
     assert moves_over_time([wandering(), other]) == [(1.0, 0), (2.0, 1), (3.0, 0), (4.0, 2)]
     events = perfetto.events([wandering(), other])["traceEvents"]
     moved = [(one["ts"], one["args"]["threads"]) for one in events if one["name"] == "migrations"]
