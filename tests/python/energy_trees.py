@@ -30,34 +30,22 @@ def machine(root: Path, *, amd: bool = False, flags: str = "") -> Path:
 
 
 def perf_unit(root: Path, *events: str, cpumask: str = "0", paranoid: int = 0) -> Path:
-    unit = "sys/bus/event_source/devices/power"
-    files: dict[str, object] = {
-        f"{unit}/type": 9,
-        f"{unit}/cpumask": cpumask,
-        "proc/sys/kernel/perf_event_paranoid": paranoid,
-    }
+    unit = root / "sys/bus/event_source/devices/power"
+    write(unit, {"type": 9, "cpumask": cpumask})
     for event in events:
-        files[f"{unit}/events/{event}"] = f"event=0x{EVENTS[event]:02x}"
-        files[f"{unit}/events/{event}.scale"] = PERF_SCALE
-        files[f"{unit}/events/{event}.unit"] = "Joules"
-    return write(root, files)
+        number = f"event=0x{EVENTS[event]:02x}"
+        write(unit / "events", {event: number, f"{event}.scale": PERF_SCALE, f"{event}.unit": "Joules"})
+    return write(root, {"proc/sys/kernel/perf_event_paranoid": paranoid})
 
 
 def zone(
     root: Path, zone: str, name: str, energy_uj: int, range_uj: int = UNIT_61_RANGE, tdp_uw: int | None = None
 ) -> Path:
-    folder = f"sys/class/powercap/{zone}"
-    files: dict[str, object] = {
-        f"{folder}/name": name,
-        f"{folder}/energy_uj": energy_uj,
-        f"{folder}/max_energy_range_uj": range_uj,
-    }
+    files: dict[str, object] = {"name": name, "energy_uj": energy_uj, "max_energy_range_uj": range_uj}
     if tdp_uw is not None:
-        files |= {
-            f"{folder}/constraint_0_name": "long_term",
-            f"{folder}/constraint_0_max_power_uw": tdp_uw,
-        }
-    return write(root, files)
+        files |= {"constraint_0_name": "long_term", "constraint_0_max_power_uw": tdp_uw}
+    write(root / "sys/class/powercap" / zone, files)
+    return root
 
 
 def energy(root: Path, zone: str, energy_uj: int) -> None:

@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -76,11 +77,7 @@ def emulator() -> Path:
 def run(
     emulator: Path, *arguments: str, preexec_fn: Callable[[], None] | None = None, **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    return run_to_end(
-        [str(emulator), *arguments],
-        env={**os.environ, **environment},
-        preexec_fn=preexec_fn,
-    )
+    return run_to_end([emulator, *arguments], env={**os.environ, **environment}, preexec_fn=preexec_fn)
 
 
 def may_be_above_others() -> None:
@@ -93,11 +90,12 @@ def may_be_above_others() -> None:
 
 
 def speed(cpu: int) -> float:
-    finished = run_to_end(
-        [sys.executable, "-I", "-S", "-c", PROBE, str(cpu)],
-        check=True,
-    )
-    return float(finished.stdout)
+    return float(run_to_end([sys.executable, "-I", "-S", "-c", PROBE, cpu], check=True).stdout)
+
+
+def allowed_cpus(folder: Path) -> str:
+    """The line of the file status that lists them."""
+    return next(one for one in (folder / "status").read_text().splitlines() if "Cpus_allowed_list" in one)
 
 
 def thieves() -> set[tuple[int, int]]:
@@ -150,11 +148,10 @@ def test_time_windows_are_for_the_executable_only() -> None:
         parse_slow("1:4@3-6")
 
 
-@given(
-    st.dictionaries(
-        st.integers(0, 4095), st.floats(1.0, LARGEST_FACTOR).map(lambda x: round(x, 6)), min_size=1
-    )
-)
+FACTORS = st.floats(1.0, LARGEST_FACTOR).map(lambda x: round(x, 6))
+
+
+@given(st.dictionaries(st.integers(0, 4095), FACTORS, min_size=1))
 def test_slow_text_reads_back_as_it_was(slow: dict[int, float]) -> None:
     assert parse_slow(slow_text(slow)) == slow
 
@@ -192,11 +189,8 @@ def test_cpu_outside_the_affinity_mask_is_not_allowed() -> None:
     allowed = sorted(os.sched_getaffinity(0))
     if len(allowed) < 2:
         pytest.skip("one CPU cannot be left out of one")
-    finished = run(
-        executable(),
-        *("--slow", f"{allowed[1]}:2", "--", "true"),
-        preexec_fn=lambda: os.sched_setaffinity(0, {allowed[0]}),
-    )
+    words = ("--slow", f"{allowed[1]}:2", "--", "true")
+    finished = run(executable(), *words, preexec_fn=lambda: os.sched_setaffinity(0, {allowed[0]}))
     assert finished.returncode == 2
     assert f"CPU {allowed[1]} is not allowed" in finished.stderr
 
@@ -218,11 +212,8 @@ def test_without_the_right_to_sched_fifo_the_error_tells_how_to_get_it() -> None
 
 
 def test_factor_1_needs_no_right_and_starts_no_thief() -> None:
-    finished = run(
-        executable(),
-        *("--json", "--slow", f"{CPU}:1", "--", "sh", "-c", "exit 3"),
-        preexec_fn=give_up_the_right,
-    )
+    words = ("--json", "--slow", f"{CPU}:1", "--", "sh", "-c", "exit 3")
+    finished = run(executable(), *words, preexec_fn=give_up_the_right)
     assert finished.returncode == 3
     (cpu,) = json.loads(finished.stderr)["slow"]
     assert cpu["factor_while_running"] == 1.0
@@ -239,14 +230,9 @@ def test_wrap_puts_the_emulator_in_front_and_nothing_for_no_cpu(emulator: Path) 
 
 def test_command_keeps_its_input_output_affinity_status_and_learns_of_the_emulation(emulator: Path) -> None:
     program = "cat; echo $TAUTO_EMULATED; grep Cpus_allowed_list /proc/self/status; exit 5"
-    finished = run_to_end(
-        [str(emulator), "--slow", f"{CPU}:4", "--", "sh", "-c", program],
-        input="typed\n",
-    )
-    own = next(
-        line for line in Path("/proc/self/status").read_text().splitlines() if "Cpus_allowed_list" in line
-    )
-    assert finished.stdout.splitlines() == ["typed", f"{CPU}:4", own]
+    words = [emulator, "--slow", f"{CPU}:4", "--", "sh", "-c", program]
+    finished = run_to_end(words, input="typed\n")
+    assert finished.stdout.splitlines() == ["typed", f"{CPU}:4", allowed_cpus(Path("/proc/self"))]
     assert finished.returncode == 5
 
 
@@ -273,18 +259,8 @@ def test_factor_that_cannot_be_met_names_what_was_reached(emulator: Path) -> Non
 def test_report_has_what_was_asked_calibrated_and_given(emulator: Path, tmp_path: Path) -> None:
     may_be_above_others()
     report_path = tmp_path / "report.json"
-    finished = run(
-        emulator,
-        "--slow",
-        f"{CPU}:4",
-        "--report",
-        str(report_path),
-        "--",
-        sys.executable,
-        "-c",
-        PROBE,
-        str(CPU),
-    )
+    probe = (sys.executable, "-c", PROBE, str(CPU))
+    finished = run(emulator, "--slow", f"{CPU}:4", "--report", str(report_path), "--", *probe)
     assert finished.returncode == 0
     report = json.loads(report_path.read_text())
     assert report["schema"] == "tautochrone.emulation/1"
@@ -297,8 +273,7 @@ def test_report_has_what_was_asked_calibrated_and_given(emulator: Path, tmp_path
 
 
 def test_windows_are_slow_only_in_their_time(emulator: Path) -> None:
-    program = ["sleep", "3"]
-    finished = run(emulator, "--json", "--slow", f"{CPU}:4@0.3-0.6@0.8-0.9", "--", *program)
+    finished = run(emulator, "--json", "--slow", f"{CPU}:4@0.3-0.6@0.8-0.9", "--", "sleep", "3")
     assert finished.returncode == 0, finished.stderr
     report = json.loads(finished.stderr.splitlines()[-1])
     started = report["command_started_monotonic_seconds"]
@@ -315,16 +290,17 @@ def test_windows_are_slow_only_in_their_time(emulator: Path) -> None:
 def test_emulator_keeps_off_the_slow_cpu_and_uses_no_time_while_it_waits(emulator: Path) -> None:
     with Running([str(emulator), "--slow", f"{CPU}:4", "--", "sleep", "60"]) as process:
         main = Path(f"/proc/{process.pid}/task/{process.pid}")
-        allowed = next(
-            line for line in (main / "status").read_text().splitlines() if "Cpus_allowed_list" in line
-        )
+        allowed = allowed_cpus(main)
         if len(os.sched_getaffinity(0)) > 1:
             assert allowed.split()[-1] != str(CPU)
             assert not allowed.endswith(f"-{CPU}")
-        before = [int(field) for field in (main / "stat").read_text().rpartition(")")[2].split()[11:13]]
+
+        def hundredths() -> int:
+            return sum(map(int, (main / "stat").read_text().rpartition(")")[2].split()[11:13]))
+
+        before = hundredths()
         time.sleep(1.0)
-        after = [int(field) for field in (main / "stat").read_text().rpartition(")")[2].split()[11:13]]
-        assert sum(after) - sum(before) <= 2  # hundredths of a second
+        assert hundredths() - before <= 2
 
 
 # ---- how it is removed ----
@@ -355,18 +331,15 @@ class Running:
     def names(self) -> set[str]:
         found = set()
         for pid in family_of(self.pid):
-            try:
+            with suppress(OSError):
                 found.add(Path(f"/proc/{pid}/comm").read_text().strip())
-            except OSError:
-                continue
         return found
 
     def assert_gone(self) -> None:
         wait_until(lambda: not is_running(self.pid), "the emulator's end")
         wait_until(lambda: not self.new_thieves(), "the thieves' end")
-        wait_until(
-            lambda: not any(map(is_running, self.descendants)), "the end of the command and its children"
-        )
+        family = "the end of the command and its children"
+        wait_until(lambda: not any(map(is_running, self.descendants)), family)
 
     def __enter__(self) -> Running:
         return self
@@ -467,12 +440,9 @@ def test_held_emulation_ends_when_its_holder_is_killed(emulator: Path) -> None:
         f"with emulated('{CPU}:4'): print('held', flush=True); time.sleep(60)"
     )
     path = os.pathsep.join([str(Path(runners.__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
-    holder = subprocess.Popen(
-        [sys.executable, "-c", program],
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": path},
-    )
+    command = [sys.executable, "-c", program]
+    environment = {**os.environ, "PYTHONPATH": path}
+    holder = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
     assert holder.stdout is not None
     assert holder.stdout.readline() == "held\n"
     assert thieves() - before

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -63,13 +64,23 @@ class Laboratory:
         )
 
 
+@pytest.fixture
+def laboratory(tmp_path: Path) -> Laboratory:
+    return Laboratory(tmp_path / "tree")
+
+
 def run(laboratory: Laboratory, found: Found | None = None, **options: Any) -> int:
     options = {"command": QUICK, "idle_seconds": 0.0, **options}
     return run_energy_command(EnergyRequest(**options), laboratory.services(found))
 
 
-def test_without_a_meter_there_is_the_reason_and_no_joule(tmp_path: Path) -> None:
-    laboratory = Laboratory(tmp_path)
+def energy_of(laboratory: Laboratory, found: Found | None = None, **options: Any) -> dict[str, Any]:
+    assert run(laboratory, found, json=True, **options) == 0
+    measured: dict[str, Any] = json.loads(laboratory.output.getvalue())["energy"]
+    return measured
+
+
+def test_without_a_meter_there_is_the_reason_and_no_joule(laboratory: Laboratory) -> None:
     assert run(laboratory, NO_METER, json=True) == 0
     result = json.loads(laboratory.output.getvalue())
     assert result["energy"] == {
@@ -81,46 +92,43 @@ def test_without_a_meter_there_is_the_reason_and_no_joule(tmp_path: Path) -> Non
     }
     assert result["cpu_seconds"] > 0
     assert result["core_seconds"] == pytest.approx(result["cpus"] * result["seconds"])
+    assert "estimated" not in laboratory.output.getvalue()  # that is for who asks for it
     said = laboratory.messages.getvalue()
     assert said.count("warning: no energy meter: the system lists no energy meter") == 1
 
 
-def test_the_table_without_a_meter_shows_what_stands_in_for_joules(tmp_path: Path) -> None:
-    laboratory = Laboratory(tmp_path)
+def test_the_table_without_a_meter_shows_what_stands_in_for_joules(laboratory: Laboratory) -> None:
     run(laboratory, NO_METER)
     shown = laboratory.messages.getvalue()
-    assert "CPU-seconds" in shown
-    assert "core-seconds" in shown
-    assert "unavailable" in shown
+    for words in ("CPU-seconds", "core-seconds", "unavailable"):
+        assert words in shown
     assert " J" not in shown
 
 
 @pytest.mark.parametrize("objective", ["energy", "edp", "ed2p"])
 def test_energy_as_objective_without_a_meter_fails_before_the_command_starts(
-    tmp_path: Path, objective: str
+    laboratory: Laboratory, tmp_path: Path, objective: str
 ) -> None:
     proof = tmp_path / "started"
     command = (sys.executable, "-c", f"open({str(proof)!r}, 'w')")
     with pytest.raises(TautoError, match="there is no energy meter: the system lists no energy meter"):
-        run(Laboratory(tmp_path), NO_METER, command=command, objective=objective)
+        run(laboratory, NO_METER, command=command, objective=objective)
     assert not proof.exists()
 
 
-def test_an_unknown_objective_is_refused(tmp_path: Path) -> None:
+def test_an_unknown_objective_is_refused(laboratory: Laboratory) -> None:
     with pytest.raises(TautoError, match="no objective 'joules'"):
-        run(Laboratory(tmp_path), objective="joules")
+        run(laboratory, objective="joules")
 
 
-def test_with_a_meter_the_joules_are_those_between_start_and_end(tmp_path: Path) -> None:
-    laboratory = Laboratory(tmp_path)
-    file = tmp_path / "sys/class/powercap/intel-rapl:0/energy_uj"
+def test_with_a_meter_the_joules_are_those_between_start_and_end(laboratory: Laboratory) -> None:
+    file = laboratory.root / "sys/class/powercap/intel-rapl:0/energy_uj"
     # The command itself turns the meter on by 12.5 J.
     code = (
         f"import time; p = open({str(file)!r}, 'r+'); v = int(p.read()); p.seek(0); "
         "p.write(str(v + 12500000)); p.close(); time.sleep(0.3)"
     )
-    assert run(laboratory, command=(sys.executable, "-c", code), json=True, reference_seconds=50.0) == 0
-    found = json.loads(laboratory.output.getvalue())["energy"]
+    found = energy_of(laboratory, command=(sys.executable, "-c", code), reference_seconds=50.0)
     assert found["status"] == "measured"
     assert found["joules"] == pytest.approx(12.5)
     assert found["mean_watts"] == pytest.approx(12.5 / found["seconds"])
@@ -128,10 +136,8 @@ def test_with_a_meter_the_joules_are_those_between_start_and_end(tmp_path: Path)
     assert found["net_joules"] is None  # no idle power was measured
 
 
-def test_idle_power_gives_net_and_common_energy(tmp_path: Path) -> None:
-    laboratory = Laboratory(tmp_path)
-    assert run(laboratory, json=True, idle_seconds=0.5, reference_seconds=50.0) == 0
-    found = json.loads(laboratory.output.getvalue())["energy"]
+def test_idle_power_gives_net_and_common_energy(laboratory: Laboratory) -> None:
+    found = energy_of(laboratory, idle_seconds=0.5, reference_seconds=50.0)
     # The idle machine of this test draws nothing at all.
     assert (found["idle_watts"], found["idle_spread_watts"]) == (0.0, 0.0)
     assert found["net_joules"] == found["common_joules"] == found["joules"]
@@ -144,57 +150,50 @@ def apart(shown: str) -> set[str]:
 
 @pytest.mark.parametrize(
     ("zones", "expected"),
-    [
-        (("package-0", "core", "psys"), {"core-0", "psys"}),
-        (("package-0-die-0", "dram"), set()),
-    ],
+    [(("package-0", "core", "psys"), {"core-0", "psys"}), (("package-0-die-0", "dram"), set())],
 )
 def test_the_table_says_which_domains_are_not_in_the_total(
-    tmp_path: Path, zones: tuple[str, ...], expected: set[str]
+    laboratory: Laboratory, zones: tuple[str, ...], expected: set[str]
 ) -> None:
-    laboratory = Laboratory(tmp_path)
-    names = ("intel-rapl:0", "intel-rapl:0:0", "intel-rapl:1")
-    for at, name in zip(names, zones, strict=False):
-        zone(tmp_path, at, name, 0)
+    names = ("intel-rapl:0", "intel-rapl:0:0", "intel-rapl:1")[: len(zones)]
+    for at, name in zip(names, zones, strict=True):
+        zone(laboratory.root, at, name, 0)
 
     def work() -> None:
-        for at, _ in zip(names, zones, strict=False):
-            energy(tmp_path, at, 3_000_061)
+        for at in names:
+            energy(laboratory.root, at, 3_000_061)
 
     clock = Clock()
-    found = find_meter(Tree(tmp_path), busy=steps(clock, work), clock=clock)
+    found = find_meter(Tree(laboratory.root), busy=steps(clock, work), clock=clock)
     assert run(laboratory, found) == 0
     assert apart(laboratory.messages.getvalue()) == expected
 
 
-def test_a_battery_is_the_total_and_not_apart(tmp_path: Path) -> None:
+def test_a_battery_is_the_total_and_not_apart(laboratory: Laboratory, tmp_path: Path) -> None:
     battery = "sys/class/power_supply/BAT0"
     files = {"type": "Battery", "status": "Discharging", "power_now": 8_000_000}
     root = write(machine(tmp_path / "laptop"), {f"{battery}/{name}": value for name, value in files.items()})
-    laboratory = Laboratory(tmp_path / "other")
     assert run(laboratory, find_meter(Tree(root), busy=lambda seconds: None)) == 0
     shown = laboratory.messages.getvalue()
     assert "BAT0" in shown
     assert apart(shown) == set()
 
 
-def test_the_exit_status_is_the_commands(tmp_path: Path) -> None:
-    laboratory = Laboratory(tmp_path)
+def test_the_exit_status_is_the_commands(laboratory: Laboratory) -> None:
     assert run(laboratory, NO_METER, command=(sys.executable, "-c", "raise SystemExit(7)")) == 7
     killed = "import os, signal; os.kill(os.getpid(), signal.SIGTERM)"
     assert run(laboratory, NO_METER, command=(sys.executable, "-c", killed)) == 128 + 15
 
 
-def test_a_command_that_is_not_there_ends_with_127(tmp_path: Path) -> None:
-    laboratory = Laboratory(tmp_path)
+def test_a_command_that_is_not_there_ends_with_127(laboratory: Laboratory) -> None:
     assert run(laboratory, NO_METER, command=("no-such-program",)) == 127
     assert "no-such-program cannot be started: No such file or directory" in laboratory.messages.getvalue()
 
 
-def test_options_that_cannot_be_meant(tmp_path: Path) -> None:
+def test_options_that_cannot_be_meant(laboratory: Laboratory) -> None:
     for options in ({"idle_seconds": -1.0}, {"reference_seconds": 0.0}, {"command": ()}):
         with pytest.raises(TautoError):
-            run(Laboratory(tmp_path), NO_METER, **options)
+            run(laboratory, NO_METER, **options)
 
 
 # -- estimates --
@@ -217,33 +216,25 @@ def test_a_meter_that_shows_no_power_makes_no_model() -> None:
         estimate.fit("a machine", "battery", [(0.0, 0.0), *POINTS])
 
 
-def test_an_estimate_is_labelled_and_never_called_joules(tmp_path: Path) -> None:
-    laboratory = Laboratory(tmp_path)
+def test_an_estimate_is_labelled_and_never_called_joules(laboratory: Laboratory, tmp_path: Path) -> None:
     estimate.save(estimate.fit("the lab's server", "perf", POINTS), tmp_path / "model.json")
-    assert run(laboratory, NO_METER, json=True, estimate=tmp_path / "model.json") == 0
-    found = json.loads(laboratory.output.getvalue())["energy"]
+    found = energy_of(laboratory, NO_METER, estimate=tmp_path / "model.json")
     assert (found["status"], found["joules"]) == ("estimated", None)
     assert found["estimated_joules"] > 0
     assert found["model"] == "fitted on the lab's server with perf"
     assert measured_joules(Row(energy=found)) is None
 
 
-def test_there_is_no_estimate_unless_asked_for(tmp_path: Path) -> None:
-    laboratory = Laboratory(tmp_path)
-    run(laboratory, NO_METER, json=True)
-    assert "estimated" not in laboratory.output.getvalue()
-
-
 @pytest.mark.parametrize("content", ["{", "[]", '{"schema": "tautochrone.energy_model/1"}'])
-def test_a_file_that_is_no_model_is_refused(tmp_path: Path, content: str) -> None:
+def test_a_file_that_is_no_model_is_refused(laboratory: Laboratory, tmp_path: Path, content: str) -> None:
     (tmp_path / "model.json").write_text(content)
     with pytest.raises(TautoError, match="energy model"):
-        run(Laboratory(tmp_path), NO_METER, estimate=tmp_path / "model.json")
+        run(laboratory, NO_METER, estimate=tmp_path / "model.json")
 
 
-def test_a_model_cannot_be_fitted_without_a_meter(tmp_path: Path) -> None:
+def test_a_model_cannot_be_fitted_without_a_meter(laboratory: Laboratory, tmp_path: Path) -> None:
     with pytest.raises(TautoError, match="fitted to a meter, and there is none"):
-        run(Laboratory(tmp_path), NO_METER, fit_model=tmp_path / "model.json")
+        run(laboratory, NO_METER, fit_model=tmp_path / "model.json")
 
 
 # -- rows --
@@ -264,22 +255,34 @@ class WorkingExecutor:
         self.closed = True
 
 
-def rows_of(tmp_path: Path, found: Found, laboratory: Laboratory) -> list[Row]:
+def energy_of_row(laboratory: Laboratory, found: Found) -> Mapping[str, Any]:
     clock = VirtualClock()
     executor = MeteredExecutor(WorkingExecutor(laboratory, clock), found)
     one = plan(configuration("A", threads=4), rounds=1)
-    with open_store(tmp_path / "store", one, clock) as store:
+    with open_store(laboratory.root / "store", one, clock) as store:
         run_plan(one, store, executor, clock)
-        return store.rows()
+        (row,) = store.rows()
+        return row.energy
 
 
-def test_a_row_without_a_meter_has_the_reason_cpu_seconds_and_core_seconds(tmp_path: Path) -> None:
-    (one,) = rows_of(tmp_path, NO_METER, Laboratory(tmp_path / "tree"))
-    assert one.energy["status"] == "unavailable"
-    assert one.energy["joules"] is None
-    assert one.energy["reason"] == "the system lists no energy meter"
-    assert one.energy["cpu_seconds"] == 3.25
-    assert one.energy["core_seconds"] == 8.0
+def metered(laboratory: Laboratory, clock: Clock, sleep: Callable[[float], None]) -> MeteredExecutor:
+    """Runs that move the meter; `sleep` is what it does when nothing runs."""
+    found = laboratory.found()
+    assert found.meter is not None
+    work = WorkingExecutor(laboratory, VirtualClock())
+    return MeteredExecutor(work, found, IdleLog(found.meter, sleep, clock))
+
+
+@pytest.fixture
+def short_runs_are_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tautochrone.energy.recorder._SHORTEST_JUDGED_SECONDS", 1e9)
+
+
+def test_a_row_without_a_meter_has_the_reason_cpu_seconds_and_core_seconds(laboratory: Laboratory) -> None:
+    found = energy_of_row(laboratory, NO_METER)
+    assert (found["status"], found["joules"]) == ("unavailable", None)
+    assert found["reason"] == "the system lists no energy meter"
+    assert (found["cpu_seconds"], found["core_seconds"]) == (3.25, 8.0)
 
 
 @pytest.mark.parametrize(
@@ -313,57 +316,40 @@ def test_the_executor_tells_how_many_cpus_a_program_may_use() -> None:
         assert executor.run(free, 10.0).cpus is None
 
 
-def test_a_row_has_the_joules_of_its_process_and_of_its_result(tmp_path: Path) -> None:
-    energy_of_row = for_row(
-        {
-            "status": "measured",
-            "joules": 20.0,
-            "mean_watts": 10.0,
-            "idle_watts": 4.0,
-            "idle_spread_watts": 1.0,
-        },
-        0.5,
-    )
-    assert energy_of_row["joules"] == 20.0
-    assert energy_of_row["work_joules"] == 5.0
-    assert energy_of_row["net_joules"] == 3.0
-    assert energy_of_row["edp_joule_seconds"] == 2.5
-    found = figures_of_row(Row(seconds=0.5, energy=energy_of_row), 2.0)
+def test_a_row_has_the_joules_of_its_process_and_of_its_result() -> None:
+    measured = {"status": "measured", "joules": 20.0, "mean_watts": 10.0}
+    energy = for_row({**measured, "idle_watts": 4.0, "idle_spread_watts": 1.0}, 0.5)
+    assert energy["joules"] == 20.0
+    assert energy["work_joules"] == 5.0
+    assert energy["net_joules"] == 3.0
+    assert energy["edp_joule_seconds"] == 2.5
+    found = figures_of_row(Row(seconds=0.5, energy=energy), 2.0)
     assert found is not None
     assert (found.run_joules, found.net_joules, found.common_joules) == (5.0, 3.0, 11.0)
-    failed = Row(error=Failure("failed", ""), energy=energy_of_row)
-    assert figures_of_row(failed) is None
+    assert figures_of_row(Row(error=Failure("failed", ""), energy=energy)) is None
 
 
-def test_a_metered_run_stores_what_the_meter_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    laboratory = Laboratory(tmp_path / "tree")
-    monkeypatch.setattr(
-        "tautochrone.energy.recorder.IdleLog",
-        lambda meter: IdleLog(meter, sleep=lambda seconds: laboratory.work(0.0)),
-    )
-    monkeypatch.setattr("tautochrone.energy.recorder._SHORTEST_JUDGED_SECONDS", 1e9)
-    (one,) = rows_of(tmp_path, laboratory.found(), laboratory)
-    assert one.energy["status"] == "measured"
-    assert one.energy["joules"] == pytest.approx(20.0)
-    assert one.energy["source"] == "powercap"
-
-
-def test_idle_power_is_measured_after_the_last_run_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.usefixtures("short_runs_are_not_judged")
+def test_a_metered_run_stores_what_the_meter_counted(
+    laboratory: Laboratory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tautochrone.energy.recorder._SHORTEST_JUDGED_SECONDS", 1e9)
-    laboratory, clock = Laboratory(tmp_path / "tree"), Clock()
-    found = laboratory.found()
-    assert found.meter is not None
+    idle_log = laboratory.services().idle_log
+    monkeypatch.setattr("tautochrone.energy.recorder.IdleLog", idle_log)
+    found = energy_of_row(laboratory, laboratory.found())
+    assert (found["status"], found["source"]) == ("measured", "powercap")
+    assert found["joules"] == pytest.approx(20.0)
+
+
+@pytest.mark.usefixtures("short_runs_are_not_judged")
+def test_idle_power_is_measured_after_the_last_run_too(laboratory: Laboratory) -> None:
+    clock = Clock()
     drawn = iter([5.0] * 5 + [15.0] * 5)  # joules of each fifth of a stretch
 
     def sleep(seconds: float) -> None:
         laboratory.work(next(drawn))
         clock.seconds += seconds
 
-    executor = MeteredExecutor(
-        WorkingExecutor(laboratory, VirtualClock()), found, IdleLog(found.meter, sleep, clock)
-    )
+    executor = metered(laboratory, clock, sleep)
     assert executor.idle_stretches(after_runs=True) == ()  # nothing was metered yet
     executor.run(configuration("A"), 10.0)
     assert executor.idle_stretches(after_runs=False) == pytest.approx((5.0,))
@@ -374,22 +360,15 @@ def test_idle_power_is_measured_after_the_last_run_too(
     assert without.idle_stretches(after_runs=True) == ()
 
 
-def test_idle_power_is_measured_while_nothing_is_slowed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tautochrone.energy.recorder._SHORTEST_JUDGED_SECONDS", 1e9)
-    laboratory, clock, slow = Laboratory(tmp_path / "tree"), Clock(), set[str]()
-    found = laboratory.found()
-    assert found.meter is not None
+@pytest.mark.usefixtures("short_runs_are_not_judged")
+def test_idle_power_is_measured_while_nothing_is_slowed(laboratory: Laboratory) -> None:
+    clock, slow = Clock(), set[str]()
 
     def sleep(seconds: float) -> None:
         laboratory.work(9.0 * seconds if slow else 5.0 * seconds)
         clock.seconds += seconds
 
-    inner = MeteredExecutor(
-        WorkingExecutor(laboratory, VirtualClock()), found, IdleLog(found.meter, sleep, clock)
-    )
-    executor = StateExecutor(inner, {"1:4": FakeSlowdown("1:4", slow)})
+    executor = StateExecutor(metered(laboratory, clock, sleep), {"1:4": FakeSlowdown("1:4", slow)})
     slowed = configuration("A", emulated={"1": 4.0})
     executor.run(slowed, 10.0)
     clock.seconds += 2 * IDLE_AGAIN_SECONDS
@@ -402,18 +381,19 @@ def test_idle_power_is_measured_while_nothing_is_slowed(
 # -- compare --
 
 
-def store_of(folder: Path, joules: dict[str, float], status: str = "measured") -> None:
+def store_of(folder: Path, joules: dict[str, float], status: str = "measured") -> tuple[str, str]:
+    """Its two sides, to compare."""
     one = plan(configuration("a"), configuration("b"))
     with open_store(folder, one, VirtualClock()) as store:
         for number in range(8):
             for name, value in joules.items():
                 found = {"status": status, "joules": value * (1 + 0.001 * number), "mean_watts": None}
                 store.append(row(name, number, 1.0 + 0.001 * number, energy=found))
+    return f"{folder}@runtime=a", f"{folder}@runtime=b"
 
 
 def test_compare_judges_joules_by_the_same_test(tmp_path: Path) -> None:
-    store_of(tmp_path / "s", {"a": 10.0, "b": 8.0})
-    report = compare_results(f"{tmp_path}/s@runtime=a", f"{tmp_path}/s@runtime=b")
+    report = compare_results(*store_of(tmp_path / "s", {"a": 10.0, "b": 8.0}))
     (line,) = report.lines
     assert line.energy is not None
     assert (line.energy.verdict, line.energy.ratio) == ("faster", pytest.approx(0.8))
@@ -423,17 +403,14 @@ def test_compare_judges_joules_by_the_same_test(tmp_path: Path) -> None:
 
 
 def test_compare_never_ranks_estimates(tmp_path: Path) -> None:
-    store_of(tmp_path / "s", {"a": 10.0, "b": 8.0}, status="estimated")
-    (line,) = compare_results(f"{tmp_path}/s@runtime=a", f"{tmp_path}/s@runtime=b").lines
+    (line,) = compare_results(*store_of(tmp_path / "s", {"a": 10.0, "b": 8.0}, "estimated")).lines
     assert (line.energy, line.a_joules, line.b_joules) == (None, None, None)
 
 
 def test_compare_shows_joules_in_a_table_of_their_own(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    store_of(tmp_path / "s", {"a": 10.0, "b": 8.0})
-    assert main.main(["compare", f"{tmp_path}/s@runtime=a", f"{tmp_path}/s@runtime=b"]) == 0
+    assert main.main(["compare", *store_of(tmp_path / "s", {"a": 10.0, "b": 8.0})]) == 0
     shown = capsys.readouterr().out
-    assert "energy of" in shown
-    assert "10.0 J" in shown
-    assert "takes less" in shown
+    for words in ("energy of", "10.0 J", "takes less"):
+        assert words in shown

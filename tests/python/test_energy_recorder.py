@@ -6,33 +6,44 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from energy_trees import UNIT_15_RANGE, UNIT_61_RANGE, Clock, energy, machine, steps, zone
-from tautochrone.energy.find import Found, find_meter
+from tautochrone.energy.find import find_meter
 from tautochrone.energy.meter import Chosen, Tree
 from tautochrone.energy.recorder import EnergyRecorder, IdleLog
 from tautochrone.measuring.sampler import leave_cpus_of, quiet_cpu
 from tautochrone.results.spent import figures, idle_power
 
 
-def package(root: Path, clock: Clock, start: int, range_uj: int, tdp_uw: int = 100_000_000) -> Chosen:
+def package(
+    root: Path,
+    clock: Clock,
+    start: int = 2_000_000,
+    range_uj: int = UNIT_61_RANGE,
+    tdp_uw: int = 100_000_000,
+) -> Chosen:
     """A meter that has been probed, at `start` microjoules."""
     zone(machine(root), "intel-rapl:0", "package-0", start - 1_000_061, range_uj, tdp_uw)
-    found: Found = find_meter(
-        Tree(root), busy=steps(clock, lambda: energy(root, "intel-rapl:0", start)), clock=clock
-    )
+    probed = steps(clock, lambda: energy(root, "intel-rapl:0", start))
+    found = find_meter(Tree(root), busy=probed, clock=clock)
     assert found.meter is not None, found.unavailable
     return found.meter
 
 
-def script(
-    root: Path, clock: Clock, seconds: float, values: list[int]
-) -> tuple[Callable[[float], bool], threading.Event]:
-    """A wait that moves the clock and the counter at each turn, and says when all turns are done."""
+def recorded(
+    root: Path,
+    seconds: float,
+    values: list[int],
+    *,
+    start: int = 2_000_000,
+    range_uj: int = UNIT_61_RANGE,
+    tdp_uw: int = 100_000_000,
+) -> EnergyRecorder:
+    """A recording over in which the counter has these values, each so many seconds after the last."""
+    clock = Clock()
     left, done = list(values), threading.Event()
 
     def wait(_: float) -> bool:
@@ -43,51 +54,36 @@ def script(
         energy(root, "intel-rapl:0", left.pop(0))
         return False
 
-    return wait, done
+    meter = package(root, clock, start, range_uj, tdp_uw)
+    with EnergyRecorder(meter, seconds, clock=clock, wait=wait) as recording:
+        assert done.wait(10.0)
+    return recording
 
 
 @pytest.mark.parametrize(("range_uj", "unit"), [(UNIT_61_RANGE, 61), (UNIT_15_RANGE, 15)])
 def test_an_overflow_in_mid_run_loses_nothing(tmp_path: Path, range_uj: int, unit: int) -> None:
-    clock = Clock()
-    start = range_uj - 900_000_000
-    meter = package(tmp_path, clock, start, range_uj)
-    wait, done = script(tmp_path, clock, 20.0, [range_uj - 100_000_000, 700_000_000, 1_500_000_000])
-    with EnergyRecorder(meter, 20.0, clock=clock, wait=wait) as recording:
-        assert done.wait(10.0)
+    values = [range_uj - 100_000_000, 700_000_000, 1_500_000_000]
+    recording = recorded(tmp_path, 20.0, values, start=range_uj - 900_000_000, range_uj=range_uj)
     assert recording.unavailable is None
     assert recording.joules == pytest.approx((900_000_000 + unit + 1_500_000_000) / 1e6, abs=1e-9)
     assert recording.seconds == pytest.approx(60.0)
 
 
 def test_several_overflows_lose_nothing_when_read_in_time(tmp_path: Path) -> None:
-    clock = Clock()
-    meter = package(tmp_path, clock, 2_000_000, UNIT_15_RANGE, tdp_uw=1_000_000_000)
     step = 40_000_000_000  # 2 kW for 20 s
-    modulus = UNIT_15_RANGE + 15
-    wait, done = script(tmp_path, clock, 20.0, [(2_000_000 + n * step) % modulus for n in range(1, 11)])
-    with EnergyRecorder(meter, 20.0, clock=clock, wait=wait) as recording:
-        assert done.wait(10.0)
+    values = [(2_000_000 + n * step) % (UNIT_15_RANGE + 15) for n in range(1, 11)]
+    recording = recorded(tmp_path, 20.0, values, range_uj=UNIT_15_RANGE, tdp_uw=1_000_000_000)
     assert recording.joules == pytest.approx(10 * step / 1e6)
 
 
 def test_the_timeline_is_watts_between_samples(tmp_path: Path) -> None:
-    clock = Clock()
-    meter = package(tmp_path, clock, 2_000_000, UNIT_61_RANGE)
-    wait, done = script(tmp_path, clock, 0.2, [12_000_000, 16_000_000])
-    with EnergyRecorder(meter, clock=clock, wait=wait) as recording:
-        assert done.wait(10.0)
-    assert [(round(end, 6), round(watts, 6)) for end, watts in recording.watts()][:2] == [
-        (0.2, 50.0),
-        (0.4, 20.0),
-    ]
+    recording = recorded(tmp_path, 0.2, [12_000_000, 16_000_000])
+    drawn = [(round(end, 6), round(watts, 6)) for end, watts in recording.watts()]
+    assert drawn[:2] == [(0.2, 50.0), (0.4, 20.0)]
 
 
 def test_a_power_that_cannot_be_makes_the_run_unavailable_and_not_wrong(tmp_path: Path) -> None:
-    clock = Clock()
-    meter = package(tmp_path, clock, 2_000_000, UNIT_61_RANGE, tdp_uw=15_000_000)
-    wait, done = script(tmp_path, clock, 1.0, [12_000_000, 72_000_000])
-    with EnergyRecorder(meter, 1.0, clock=clock, wait=wait) as recording:
-        assert done.wait(10.0)
+    recording = recorded(tmp_path, 1.0, [12_000_000, 72_000_000], tdp_uw=15_000_000)
     assert recording.joules is None
     assert recording.unavailable is not None
     assert "showed 60 W at second 2.0 of the run, outside 0 … 45 W" in recording.unavailable.reason
@@ -95,8 +91,7 @@ def test_a_power_that_cannot_be_makes_the_run_unavailable_and_not_wrong(tmp_path
 
 def test_a_meter_that_vanishes_makes_the_run_unavailable(tmp_path: Path) -> None:
     clock = Clock()
-    meter = package(tmp_path, clock, 2_000_000, UNIT_61_RANGE)
-    with EnergyRecorder(meter, 1.0, clock=clock) as recording:
+    with EnergyRecorder(package(tmp_path, clock), 1.0, clock=clock) as recording:
         (tmp_path / "sys/class/powercap/intel-rapl:0/energy_uj").unlink()
     assert recording.joules is None
     assert recording.unavailable is not None
@@ -104,17 +99,12 @@ def test_a_meter_that_vanishes_makes_the_run_unavailable(tmp_path: Path) -> None
 
 
 def test_an_interval_that_could_lose_an_overflow_is_refused(tmp_path: Path) -> None:
-    meter = package(tmp_path, Clock(), 2_000_000, UNIT_61_RANGE)
     with pytest.raises(ValueError, match=r"at most 30\.0"):
-        EnergyRecorder(meter, 31.0)
+        EnergyRecorder(package(tmp_path, Clock()), 31.0)
 
 
 def test_the_reading_thread_counts_its_own_cpu_time(tmp_path: Path) -> None:
-    clock = Clock()
-    meter = package(tmp_path, clock, 2_000_000, UNIT_61_RANGE)
-    wait, done = script(tmp_path, clock, 0.2, [2_000_000 + 1_000_000 * n for n in range(1, 50)])
-    with EnergyRecorder(meter, clock=clock, wait=wait) as recording:
-        assert done.wait(10.0)
+    recording = recorded(tmp_path, 0.2, [2_000_000 + 1_000_000 * n for n in range(1, 50)])
     assert 0.0 < recording.sampler_cpu_seconds < 1.0
 
 
@@ -176,16 +166,16 @@ def test_without_idle_power_there_is_no_net_energy_and_no_0() -> None:
 
 def test_idle_power_has_a_spread(tmp_path: Path) -> None:
     clock = Clock()
-    meter = package(tmp_path, clock, 0 + 2_000_000, UNIT_61_RANGE)
-    microjoules = [2_000_000]
+    microjoules = 2_000_000
     watts = iter([4.0, 6.0, 4.0, 6.0, 5.0])
 
     def sleep(seconds: float) -> None:
+        nonlocal microjoules
         clock.seconds += seconds
-        microjoules[0] += round(next(watts) * seconds * 1e6)
-        energy(tmp_path, "intel-rapl:0", microjoules[0])
+        microjoules += round(next(watts) * seconds * 1e6)
+        energy(tmp_path, "intel-rapl:0", microjoules)
 
-    log = IdleLog(meter, sleep, clock)
+    log = IdleLog(package(tmp_path, clock), sleep, clock)
     assert log.is_older_than(1e9)
     log.measure(5.0)
     power = log.power()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
 from pathlib import Path
 
@@ -37,17 +36,23 @@ def test_the_program_behind_a_command(words: str, programs: list[str], through: 
     assert list(found.through) == through
 
 
-def executable(path: Path, text: str) -> Path:
+def executable(path: Path, text: str = "#!/bin/sh\n") -> Path:
     path.write_text(text)
     path.chmod(0o755)
     return path
 
 
-def test_the_program_behind_an_mpi_launcher_and_its_options(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    executable(tmp_path / "mpirun", "#!/bin/sh\n")
+@pytest.fixture
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder on the PATH, with launchers that do nothing."""
+    for launcher in ("mpirun", "mpiexec.hydra", "srun", "aprun"):
+        executable(tmp_path / launcher)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    return tmp_path
+
+
+@pytest.mark.usefixtures("path")
+def test_the_program_behind_an_mpi_launcher_and_its_options() -> None:
     found = behind(shlex.split("mpirun -n 4 --bind-to core --mca btl self -x OMP_NUM_THREADS=2 sleep 1"))
     assert [path.name for path in found.programs] == ["sleep"]
     assert found.mpi_launcher == "mpirun"
@@ -64,14 +69,9 @@ def test_the_program_behind_an_mpi_launcher_and_its_options(
         "aprun -n 4 -d 2 -cc cpu sleep 1",
     ],
 )
-def test_values_of_a_launchers_options_are_not_the_program(
-    words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    launcher = words.split()[0]
-    executable(tmp_path / launcher, "#!/bin/sh\n")
+def test_values_of_a_launchers_options_are_not_the_program(words: str, path: Path) -> None:
     for other in ("debug", "account", "hosts", "4G"):
-        executable(tmp_path / other, "#!/bin/sh\n")
-    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+        executable(path / other)
     assert [path.name for path in behind(words.split()).programs] == ["sleep"]
     launch = mpi_launch(words.split())
     assert launch is not None
@@ -87,12 +87,8 @@ def test_values_of_a_launchers_options_are_not_the_program(
         ("srun -n 2 sleep :", ["sleep"]),
     ],
 )
-def test_the_programs_between_colons(
-    words: str, parts: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for launcher in ("mpirun", "aprun", "srun"):
-        executable(tmp_path / launcher, "#!/bin/sh\n")
-    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+@pytest.mark.usefixtures("path")
+def test_the_programs_between_colons(words: str, parts: list[str]) -> None:
     launch = mpi_launch(words.split())
     assert launch is not None
     assert [words.split()[program] for _, program in launch.parts] == parts
@@ -110,14 +106,12 @@ def test_the_programs_between_colons(
     ],
 )
 def test_the_programs_that_a_file_names(
-    words: str, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    words: str, text: str, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    executable(tmp_path / words.split()[0], "#!/bin/sh\n")
-    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.chdir(path)
     with pytest.raises(TautoError, match=r"cannot be read from programs.*write the programs into the comm"):
         behind(words.split())
-    (tmp_path / "programs").write_text(text)
+    (path / "programs").write_text(text)
     assert [path.name for path in behind(words.split()).programs] == ["sleep", "sort"]
     launch = mpi_launch(words.split())
     assert launch is not None
@@ -125,10 +119,8 @@ def test_the_programs_that_a_file_names(
 
 
 def test_the_programs_that_a_script_names(tmp_path: Path) -> None:
-    script = executable(
-        tmp_path / "job", "#!/bin/sh\n# a job\nexport A=1\nA=2 sleep 0 && sort -n /dev/null\n"
-    )
-    found = behind([str(script)])
+    text = "#!/bin/sh\n# a job\nexport A=1\nA=2 sleep 0 && sort -n /dev/null\n"
+    found = behind([str(executable(tmp_path / "job", text))])
     assert [path.name for path in found.programs] == ["sleep", "sort"]
     assert found.is_script
 
@@ -138,13 +130,9 @@ def test_a_script_with_a_word_like_an_option_of_the_shell_is_still_the_script(tm
     assert [path.name for path in behind(["sh", "-e", str(script), "-c", "sleep"]).programs] == ["sort"]
 
 
-def test_a_command_of_a_script_goes_on_in_the_next_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_command_of_a_script_goes_on_in_the_next_line(path: Path) -> None:
     """The launcher's line, which ended in a backslash, was not read at all."""
-    executable(tmp_path / "mpirun", "#!/bin/sh\n")
-    script = executable(tmp_path / "job", "#!/bin/sh\nmpirun -n 2 \\\n  sort \\\n  -n\n")
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    script = executable(path / "job", "#!/bin/sh\nmpirun -n 2 \\\n  sort \\\n  -n\n")
     found = behind([str(script)])
     assert found.mpi_launcher == "mpirun"
     assert [path.name for path in found.programs] == ["sort"]
@@ -205,12 +193,8 @@ def test_runtimes_of_rust_and_go_are_found_by_their_marks(
     assert [one.name for one in marked] == ([runtime] if runtime else [])
 
 
-def test_java_is_said_to_load_its_machine_when_it_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "java").write_bytes(compiled("mark.c", tmp_path, '-DMARK="java"').read_bytes())
-    (tmp_path / "java").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+def test_java_is_said_to_load_its_machine_when_it_runs(path: Path) -> None:
+    compiled("mark.c", path, '-DMARK="java"').rename(path / "java")
     assert any("add --run" in one for one in inspect(["java", "Main"], here()).notes)
 
 
@@ -251,21 +235,19 @@ def test_a_run_that_takes_too_long_is_stopped() -> None:
     assert seen.left_running == ()
 
 
-def test_inspect_prints_json(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_inspect_prints_json_or_a_table(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("tautochrone.inspection.command.read_machine", lambda measure: here())
     assert main(["inspect", "--json", "--", "sleep", "0"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["schema"] == "tautochrone.inspection/1"
     assert said["programs"][0].endswith("sleep")
     assert said["schedules"]["asks_environment"] is False
-
-
-def test_inspect_prints_a_table(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tautochrone.inspection.command.read_machine", lambda measure: here())
     assert main(["inspect", "--", "sleep", "0"]) == 0
-    said = capsys.readouterr().out
-    assert "loops ask for their schedule" in said
-    assert "glibc" in said
+    table = capsys.readouterr().out
+    assert "loops ask for their schedule" in table
+    assert "glibc" in table
 
 
 @pytest.mark.parametrize(

@@ -18,25 +18,7 @@ pytestmark = pytest.mark.timed
 
 ROOT = Path(__file__).resolve().parents[2]
 # What the scripts use of a system; anything else must come from a stand-in.
-PLAIN_TOOLS = (
-    *(
-        "sh",
-        "bash",
-        "dirname",
-        "grep",
-        "tr",
-        "sed",
-        "cat",
-        "env",
-        "find",
-        "cksum",
-        "sort",
-        "mkdir",
-        "rm",
-        "cp",
-    ),
-    *("chmod", "nproc", "make"),
-)
+PLAIN_TOOLS = "sh bash dirname grep tr sed cat env find cksum sort mkdir rm cp chmod nproc make"
 
 LIST = """
 # mark package probe purpose
@@ -59,7 +41,7 @@ class System:
         (folder / "list").write_text(LIST)
         (folder / "archive").write_text("build-essential\n")
         (folder / "installed").write_text("")
-        for tool in PLAIN_TOOLS:
+        for tool in PLAIN_TOOLS.split():
             path = shutil.which(tool)
             assert path, tool
             (self.bin / tool).symlink_to(path)
@@ -94,17 +76,22 @@ class System:
     def calls(self) -> list[str]:
         return self.diary.read_text().splitlines()
 
-    def packages(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        return run_to_end(
-            ["sh", str(ROOT / "tools" / "packages.sh"), *arguments],
-            env={"PATH": str(self.bin), "TAUTO_PACKAGES": str(self.folder / "list"), **environment},
-            stdin=subprocess.DEVNULL,
-        )
+    def packages(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        words = ["sh", ROOT / "tools/packages.sh", *arguments]
+        own = {"PATH": str(self.bin), "TAUTO_PACKAGES": str(self.folder / "list")}
+        return run_to_end(words, env=own, stdin=subprocess.DEVNULL)
 
 
 @pytest.fixture
 def system(tmp_path: Path) -> System:
     return System(tmp_path)
+
+
+def refusal(system: System, *arguments: str) -> str:
+    """What is said where it stops without having tried."""
+    finished = system.packages(*arguments)
+    assert finished.returncode == 2
+    return finished.stderr
 
 
 def test_nothing_is_done_where_every_package_is_installed(system: System) -> None:
@@ -122,20 +109,17 @@ def test_a_tool_that_did_not_come_as_a_package_counts_as_installed(system: Syste
 
 def test_without_rights_the_exact_command_is_printed_and_nothing_touched(system: System) -> None:
     system.archive("compiler-old", "topology", "rival-old")
-    finished = system.packages("build", "peer")
-    assert finished.returncode == 2
+    said = refusal(system, "build", "peer")
     line = "apt-get update && apt-get install -y --no-install-recommends compiler-old topology rival-old"
-    assert line in finished.stderr.splitlines()
-    assert "Nothing was changed" in finished.stderr
+    assert line in said.splitlines()
+    assert "Nothing was changed" in said
     assert system.calls() == []
 
 
 def test_only_a_missing_peer_says_how_to_go_on_without_it(system: System) -> None:
     system.archive("rival")
     system.installed("compiler-new", "topology")
-    finished = system.packages("build", "peer")
-    assert finished.returncode == 2
-    assert "PEERS=no" in finished.stderr
+    assert "PEERS=no" in refusal(system, "build", "peer")
 
 
 def test_root_installs_the_best_alternative_of_what_is_missing(system: System) -> None:
@@ -154,9 +138,8 @@ def test_sudo_without_a_password_is_used(system: System) -> None:
     system.archive("compiler-new", "topology")
     system.tool("sudo", f'echo "sudo $*" >>"{system.diary}"; [ "$1" = -n ] && exit 0; exec "$@"')
     assert system.packages("build").returncode == 0
-    assert any(
-        call.startswith("sudo env DEBIAN_FRONTEND=noninteractive apt-get install") for call in system.calls()
-    )
+    installing = "sudo env DEBIAN_FRONTEND=noninteractive apt-get install"
+    assert any(call.startswith(installing) for call in system.calls())
 
 
 def test_sudo_that_would_ask_is_not_started_without_a_terminal(system: System) -> None:
@@ -171,17 +154,14 @@ def test_a_peer_that_the_archive_lacks_is_left_out_with_one_line(system: System)
     system.archive("compiler-new", "topology")
     finished = system.packages("build", "peer")
     assert finished.returncode == 0
-    lines = [line for line in finished.stdout.splitlines() if "rival" in line]
-    assert len(lines) == 1
-    assert "going on without it" in lines[0]
+    (line,) = [line for line in finished.stdout.splitlines() if "rival" in line]
+    assert "going on without it" in line
 
 
 def test_a_needed_package_that_the_archive_lacks_stops_before_anything_is_installed(system: System) -> None:
     system.root()
     system.archive("compiler-new")
-    finished = system.packages("build")
-    assert finished.returncode == 2
-    assert "topology" in finished.stderr
+    assert "topology" in refusal(system, "build")
     assert not any("install" in call for call in system.calls())
 
 
@@ -195,11 +175,10 @@ def test_an_installer_that_fails_is_no_success(system: System) -> None:
 def test_a_system_without_apt_names_what_is_missing_and_stops(system: System) -> None:
     system.root()
     system.without_apt()
-    finished = system.packages("build")
-    assert finished.returncode == 2
-    assert "compiler-new" in finished.stderr
-    assert "topology" in finished.stderr
-    assert "rival" not in finished.stderr
+    said = refusal(system, "build")
+    assert "compiler-new" in said
+    assert "topology" in said
+    assert "rival" not in said
 
 
 def test_a_system_without_apt_that_has_everything_goes_on(system: System) -> None:
@@ -212,16 +191,12 @@ def test_a_system_without_apt_that_has_everything_goes_on(system: System) -> Non
 def test_an_old_python_is_refused_by_its_version(system: System) -> None:
     system.installed("compiler-new", "topology")
     system.tool("python3", 'case $1 in --version) echo "Python 3.9.2";; *) exit 1;; esac')
-    finished = system.packages("build")
-    assert finished.returncode == 2
-    assert "3.9.2" in finished.stderr
+    assert "3.9.2" in refusal(system, "build")
 
 
 @pytest.mark.parametrize("arguments", [[], ["biuld"]])
 def test_unknown_marks_are_refused(system: System, arguments: list[str]) -> None:
-    finished = system.packages(*arguments)
-    assert finished.returncode == 2
-    assert finished.stderr.startswith("tauto: error: ")
+    assert refusal(system, *arguments).startswith("tauto: error: ")
 
 
 def test_the_package_list_is_well_formed() -> None:
@@ -276,11 +251,7 @@ class Tree:
     def venv(self) -> subprocess.CompletedProcess[str]:
         self.diary.write_text("")
         environment = {"PATH": os.environ["PATH"], "PYTHON": str(self.python), "DIARY": str(self.diary)}
-        return run_to_end(
-            ["sh", "tools/venv.sh"],
-            cwd=self.root,
-            env=environment,
-        )
+        return run_to_end(["sh", "tools/venv.sh"], cwd=self.root, env=environment)
 
     def calls(self) -> list[str]:
         return [line.split()[0] for line in self.diary.read_text().splitlines()]
@@ -330,9 +301,7 @@ def test_a_venv_whose_making_was_cut_short_is_made_again(tree: Tree) -> None:
 
 def test_a_tree_that_was_moved_gets_a_new_venv(tree: Tree) -> None:
     tree.venv()
-    moved = tree.root.with_name("moved tree")
-    tree.root.rename(moved)
-    tree.root = moved
+    tree.root = tree.root.rename(tree.root.with_name("moved tree"))
     assert tree.venv().returncode == 0
     assert tree.calls() == ["venv", "pip"]
 
@@ -356,9 +325,8 @@ class Stages:
     def stage(self, name: str, command: str, *, results: str = "", limit: str = "60s") -> int:
         self.logs.mkdir(parents=True, exist_ok=True)
         if results:
-            (self.logs / f"{name}.xml").write_text(
-                f"<testsuites><testsuite>{results}</testsuite></testsuites>"
-            )
+            suites = f"<testsuites><testsuite>{results}</testsuite></testsuites>"
+            (self.logs / f"{name}.xml").write_text(suites)
         done = self.run("sh", "tools/stage.sh", name, limit, "sh", "-c", command)
         self.output = done.stdout
         return done.returncode

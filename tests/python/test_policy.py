@@ -6,7 +6,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -33,46 +34,47 @@ LAB = Path(__file__).resolve().parents[2] / "lab"
 
 
 def laptop(root: Path, governor: str = "powersave", preference: str = "balance_performance") -> Path:
+    frequency = {
+        "scaling_governor": governor,
+        "scaling_available_governors": "performance powersave",
+        "energy_performance_preference": preference,
+        "energy_performance_available_preferences": _PREFERENCES,
+    }
     for cpu in (0, 1, 10):
-        folder = f"{CPUS}/cpu{cpu}/cpufreq"
-        write(
-            root,
-            {
-                f"{folder}/scaling_governor": governor,
-                f"{folder}/scaling_available_governors": "performance powersave",
-                f"{folder}/energy_performance_preference": preference,
-                f"{folder}/energy_performance_available_preferences": _PREFERENCES,
-            },
-        )
+        write(root / CPUS / f"cpu{cpu}/cpufreq", frequency)
     write(root, {f"{CPUS}/intel_pstate/no_turbo": 0})
     profile = "sys/firmware/acpi/platform_profile"
     return write(root, {profile: "balanced", f"{profile}_choices": "low-power balanced performance"})
 
 
 def content(root: Path) -> dict[str, str]:
-    return {
-        str(path.relative_to(root)): path.read_text().strip() for path in root.rglob("*") if path.is_file()
-    }
+    files = [path for path in root.rglob("*") if path.is_file()]
+    return {str(path.relative_to(root)): path.read_text().strip() for path in files}
 
 
-def test_reads_what_is_set_and_what_could_be(tmp_path: Path) -> None:
-    knobs = Knobs(Tree(laptop(tmp_path)))
-    assert knobs.now() == {
-        "profile": "balanced",
-        "turbo": "on",
-        "governor": "powersave",
-        "preference": "balance_performance",
-    }
+@pytest.fixture
+def knobs(tmp_path: Path) -> Knobs:
+    return Knobs(Tree(laptop(tmp_path)))
+
+
+@pytest.fixture
+def before(knobs: Knobs, tmp_path: Path) -> dict[str, str]:
+    """What the files of the laptop held when nothing was changed yet."""
+    return content(tmp_path)
+
+
+def test_reads_what_is_set_and_what_could_be(knobs: Knobs) -> None:
+    speed = {"governor": "powersave", "preference": "balance_performance"}
+    assert knobs.now() == {"profile": "balanced", "turbo": "on", **speed}
     assert [one.name for one in knobs.policies()] == [
         *("as-it-is", "governor-performance", "preference-performance", "preference-power"),
         *("profile-low-power", "profile-performance", "turbo-off"),
     ]
 
 
-def test_reading_writes_nothing(tmp_path: Path) -> None:
-    before = content(laptop(tmp_path))
+def test_reading_writes_nothing(knobs: Knobs, before: dict[str, str], tmp_path: Path) -> None:
     times = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
-    Knobs(Tree(tmp_path)).policies()
+    knobs.policies()
     assert content(tmp_path) == before
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == times
 
@@ -81,12 +83,8 @@ def test_cpus_that_differ_are_all_told_and_the_boost_switch_is_the_other_way_rou
     write(tmp_path, {f"{CPUS}/cpu0/cpufreq/scaling_governor": "schedutil", f"{CPUS}/cpufreq/boost": 1})
     write(tmp_path, {f"{CPUS}/cpu1/cpufreq/scaling_governor": "ondemand"})
     knobs = Knobs(Tree(tmp_path))
-    assert knobs.now() == {
-        "profile": None,
-        "turbo": "on",
-        "governor": "schedutil/ondemand",
-        "preference": None,
-    }
+    now = {"profile": None, "turbo": "on", "governor": "schedutil/ondemand", "preference": None}
+    assert knobs.now() == now
     assert knobs.writes(Policy("turbo-off", {"turbo": "off"})) == [(f"/{CPUS}/cpufreq/boost", "0")]
 
 
@@ -97,9 +95,9 @@ def test_under_the_governor_performance_a_preference_takes_another_governor_firs
     assert files == ["scaling_governor"] * 3 + ["energy_performance_preference"] * 3
 
 
-def test_every_policy_is_in_force_in_its_turn_and_gone_after_it(tmp_path: Path) -> None:
-    before = content(laptop(tmp_path))
-    knobs = Knobs(Tree(tmp_path))
+def test_every_policy_is_in_force_in_its_turn_and_gone_after_it(
+    knobs: Knobs, before: dict[str, str], tmp_path: Path
+) -> None:
     seen: list[tuple[str, dict[str, str | None]]] = []
     folders = under_each_policy(
         lambda folder: seen.append((folder.name, knobs.now())), tmp_path / "out", lambda sentence: None, knobs
@@ -115,15 +113,15 @@ def test_every_policy_is_in_force_in_its_turn_and_gone_after_it(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, SystemExit])
-def test_whatever_ends_a_study_the_policy_is_put_back(tmp_path: Path, error: type[BaseException]) -> None:
-    before = content(laptop(tmp_path))
-
+def test_whatever_ends_a_study_the_policy_is_put_back(
+    knobs: Knobs, before: dict[str, str], tmp_path: Path, error: type[BaseException]
+) -> None:
     def run(folder: Path) -> None:
         if folder.name == "turbo-off":
             raise error
 
     with pytest.raises(error):
-        under_each_policy(run, tmp_path / "out", lambda sentence: None, Knobs(Tree(tmp_path)))
+        under_each_policy(run, tmp_path / "out", lambda sentence: None, knobs)
     assert content(tmp_path) == before
 
 
@@ -144,17 +142,17 @@ with held(knobs, policies) as holding:
 """
 
 
-def holder(root: Path, policy: str) -> tuple[subprocess.Popen[str], int]:
-    """A process of its own that holds a policy, and the pid of its watcher."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", HOLDER, str(root), policy],
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(LAB)},
-        start_new_session=True,
-    )
-    assert process.stdout is not None
-    return process, int(process.stdout.readline())
+@contextmanager
+def holder(root: Path, policy: str) -> Iterator[tuple[int, int]]:
+    """A process of its own that holds a policy until it is killed: its pid and that of its watcher."""
+    command = [sys.executable, "-c", HOLDER, str(root), policy]
+    environment = {**os.environ, "PYTHONPATH": str(LAB)}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, env=environment, start_new_session=True
+    ) as process:
+        assert process.stdout is not None
+        yield process.pid, int(process.stdout.readline())
+        process.wait(60)
 
 
 @pytest.mark.parametrize(
@@ -164,30 +162,24 @@ def holder(root: Path, policy: str) -> tuple[subprocess.Popen[str], int]:
         *(("profile-low-power", number) for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)),
     ],
 )
-def test_a_killed_process_leaves_nothing_changed(tmp_path: Path, policy: str, number: signal.Signals) -> None:
-    before = content(laptop(tmp_path))
-    process, _ = holder(tmp_path, policy)
-    assert content(tmp_path) != before
-    os.killpg(process.pid, number)  # with all of its group, as a terminal would
-    process.wait(60)
-    assert process.stdout is not None
-    process.stdout.close()
+def test_a_killed_process_leaves_nothing_changed(
+    before: dict[str, str], tmp_path: Path, policy: str, number: signal.Signals
+) -> None:
+    with holder(tmp_path, policy) as (process, _):
+        assert content(tmp_path) != before
+        os.killpg(process, number)  # with all of its group, as a terminal would
     wait_until(lambda: content(tmp_path) == before, "the old policy")
 
 
 def test_the_watcher_leaves_when_its_work_is_done(tmp_path: Path) -> None:
-    laptop(tmp_path)
-    process, watcher = holder(tmp_path, "turbo-off")
-    process.kill()
-    process.wait(60)
-    assert process.stdout is not None
-    process.stdout.close()
+    with holder(laptop(tmp_path), "turbo-off") as (process, watcher):
+        os.kill(process, signal.SIGKILL)
     wait_until(lambda: not is_running(watcher), "the watcher's end")
 
 
-def test_a_watcher_that_was_killed_is_noticed_and_everything_put_back(tmp_path: Path) -> None:
-    before = content(laptop(tmp_path))
-    knobs = Knobs(Tree(tmp_path))
+def test_a_watcher_that_was_killed_is_noticed_and_everything_put_back(
+    knobs: Knobs, before: dict[str, str], tmp_path: Path
+) -> None:
     policies = knobs.policies()
     with held(knobs, policies) as holding:
         holding.enter(policies[1])
@@ -199,17 +191,14 @@ def test_a_watcher_that_was_killed_is_noticed_and_everything_put_back(tmp_path: 
     assert content(tmp_path) == before
 
 
-def test_no_change_needs_no_watcher(tmp_path: Path) -> None:
-    knobs = Knobs(Tree(laptop(tmp_path)))
+def test_no_change_needs_no_watcher(knobs: Knobs) -> None:
     with held(knobs, [Policy("as-it-is", {})]) as holding:
         assert holding.watcher_pid is None
 
 
 def test_a_file_that_refuses_names_itself_and_leaves_nothing_changed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    knobs: Knobs, before: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = content(laptop(tmp_path))
-    knobs = Knobs(Tree(tmp_path))
     write_text = Path.write_text
 
     def refusing(path: Path, text: str) -> int:
@@ -219,21 +208,16 @@ def test_a_file_that_refuses_names_itself_and_leaves_nothing_changed(
 
     monkeypatch.setattr(Path, "write_text", refusing)
     wanted = Policy("governor-performance", {"governor": "performance"})
-    with (
-        pytest.raises(
-            TautoError, match=r"governor-performance needs to write .*cpu1.* not permitted"
-        ) as said,
-        held(knobs, [wanted]) as holding,
-    ):
+    refusal = r"governor-performance needs to write .*cpu1.* not permitted"
+    with pytest.raises(TautoError, match=refusal) as said, held(knobs, [wanted]) as holding:
         holding.enter(wanted)
     assert "sudo" in str(said.value)
     assert content(tmp_path) == before
 
 
 def test_what_cannot_be_put_back_is_named_with_a_line_for_each_value(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    knobs: Knobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    knobs = Knobs(Tree(laptop(tmp_path)))
     policies = [Policy("turbo-off", {"turbo": "off"}), Policy("low", {"profile": "low-power"})]
 
     def end_with_two_files_changed() -> None:
@@ -255,10 +239,8 @@ def test_what_cannot_be_put_back_is_named_with_a_line_for_each_value(
 
 
 def test_a_policy_does_not_begin_on_top_of_one_that_stays(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    knobs: Knobs, before: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = content(laptop(tmp_path))
-    knobs = Knobs(Tree(tmp_path))
     policies = knobs.policies()
     with held(knobs, policies) as holding:
         holding.enter(policies[1])
@@ -270,11 +252,9 @@ def test_a_policy_does_not_begin_on_top_of_one_that_stays(
 
 
 def test_a_watcher_that_does_not_start_is_an_error_with_a_remedy(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    knobs: Knobs, before: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = content(laptop(tmp_path))
     monkeypatch.setattr("tautochrone.machine.policy.watcher.COMMAND", ("false",))
-    knobs = Knobs(Tree(tmp_path))
     with pytest.raises(TautoError, match="could not be started"), held(knobs, knobs.policies()):
         pass
     assert content(tmp_path) == before

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Iterable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,7 @@ from tautochrone.verdicts import Ratio
 
 ROWS = tuple(sample_rows.loop_rows())
 ANALYSIS = sample_rows.loop_analysis(ROWS)
+CHARTS = ("time", "speedup", "ratio", "chunk", "bandwidth", "load")
 
 
 def written(tmp_path: Path, rows: Any = ROWS, analysis: LoopAnalysis = ANALYSIS, **kind: str) -> str:
@@ -34,8 +37,13 @@ def written(tmp_path: Path, rows: Any = ROWS, analysis: LoopAnalysis = ANALYSIS,
     return path.read_text(encoding="utf-8")
 
 
-def test_verdict_comes_first_and_large(tmp_path: Path) -> None:
-    html = written(tmp_path)
+@pytest.fixture(scope="module")
+def html(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The page of the sample rows."""
+    return written(tmp_path_factory.mktemp("page"))
+
+
+def test_verdict_comes_first_and_large(html: str) -> None:
     body = html[html.index("<body>") :]
     heading = re.search(r"<h1>(.*?)</h1>", body)
     assert heading
@@ -43,29 +51,21 @@ def test_verdict_comes_first_and_large(tmp_path: Path) -> None:
     assert body.index("<h1>") < body.index("<h2>") < body.index("<figure")
 
 
-def test_parts_come_in_the_order_of_reading(tmp_path: Path) -> None:
-    html = written(tmp_path)
-    ids = re.findall(r'<(?:section|figure) id="([a-z-]+)"', html)
-    assert ids == [
-        "overview",
-        "charts",
-        *(f"chart-{name}" for name in ("time", "speedup", "ratio", "chunk", "bandwidth", "load")),
-        "settings",
-        "configurations",
-        "method",
-        "machine",
-    ]
+def test_parts_come_in_the_order_of_reading(html: str) -> None:
+    charts = [f"chart-{name}" for name in CHARTS]
+    parts = ["overview", "charts", *charts, "settings", "configurations", "method", "machine"]
+    assert re.findall(r'<(?:section|figure) id="([a-z-]+)"', html) == parts
 
 
-def test_nothing_in_the_page_points_to_a_network(tmp_path: Path) -> None:
-    html = re.sub(r'<script type="application/gzip".*?</script>', "", written(tmp_path), flags=re.DOTALL)
-    assert re.findall(r"(?:src|href)=[\"']?(?!#|data:)[^\s>\"']+", html) == []
-    assert "default-src 'none'" in html
-    assert "url(" not in html
+def test_nothing_in_the_page_points_to_a_network(html: str) -> None:
+    rest = re.sub(r'<script type="application/gzip".*?</script>', "", html, flags=re.DOTALL)
+    assert re.findall(r"(?:src|href)=[\"']?(?!#|data:)[^\s>\"']+", rest) == []
+    assert "default-src 'none'" in rest
+    assert "url(" not in rest
 
 
-def test_every_ratio_has_its_interval_beside_it(tmp_path: Path) -> None:
-    table = written(tmp_path).split('aria-label="Ratios as a table"')[1].split("</table>")[0]
+def test_every_ratio_has_its_interval_beside_it(html: str) -> None:
+    table = html.split('aria-label="Ratios as a table"')[1].split("</table>")[0]
     ratios = re.findall(r'<td class="number">(0\.\d\d|1\.\d\d)([^<]*)</td>', table)
     assert len(ratios) > 50
     assert all(re.fullmatch(r"\d* \(\d\.\d+ to \d\.\d+\)", interval) for _, interval in ratios)
@@ -77,9 +77,8 @@ def test_hostile_names_stay_text(tmp_path: Path) -> None:
     analysis = msgspec.structs.replace(
         sample_rows.loop_analysis(rows), verdict_sentences=(hostile,), miss_ratios_reason=hostile
     )
-    path = report.write(
-        rows, sample_rows.machine() | {"name": hostile}, tmp_path / "r.html", analysis, study=hostile
-    )
+    machine = sample_rows.machine() | {"name": hostile}
+    path = report.write(rows, machine, tmp_path / "r.html", analysis, study=hostile)
     html = path.read_text(encoding="utf-8")
     assert hostile not in html
     assert "<script>alert" not in html
@@ -125,19 +124,13 @@ def test_rows_that_all_failed_give_the_reasons_and_no_charts(tmp_path: Path) -> 
     assert "<figure" not in html
 
 
-def test_error_rows_never_win(tmp_path: Path) -> None:
-    stdpar = [
-        one
-        for cell in ANALYSIS.cells
-        if cell.size == 2000 and dict(cell.emulated) == {"1": 2.0}
-        for one in cell.configurations
-        if one.runtime == "stdpar"
-    ]
-    assert [one.seconds for one in stdpar] == [None]
+def test_error_rows_never_win(html: str) -> None:
+    (cell,) = (one for one in ANALYSIS.cells if one.size == 2000 and dict(one.emulated) == {"1": 2.0})
+    assert [one.seconds for one in cell.configurations if one.runtime == "stdpar"] == [None]
     drawn = loop_page.parts(ANALYSIS).tables["times"]
     slowed = states_of(ANALYSIS.cells).index({"1": 2.0})
     assert not [r for r in drawn if (r["situation"], r["size"], r["runtime"]) == (slowed, 2000, "stdpar")]
-    assert "10 of 2640 runs failed; they never win" in visible(written(tmp_path))
+    assert "10 of 2640 runs failed; they never win" in visible(html)
 
 
 def test_too_few_rounds_are_not_measured_and_show_no_ratio(tmp_path: Path) -> None:
@@ -148,23 +141,17 @@ def test_too_few_rounds_are_not_measured_and_show_no_ratio(tmp_path: Path) -> No
     assert 'id="overview"' not in html
 
 
-def test_counters_that_are_missing_are_explained_with_the_remedy(tmp_path: Path) -> None:
-    words = visible(written(tmp_path))
+def test_counters_that_are_missing_are_explained_with_the_remedy(html: str) -> None:
+    words = visible(html)
     assert "No cache-miss ratios:" in words
     assert text.sentence(sample_rows.COUNTERS_REASON) in words
     assert sample_rows.COUNTERS_REMEDY in words
 
 
 def test_counters_that_are_there_are_drawn(tmp_path: Path) -> None:
+    whose = {"configuration": "libgomp pragma", "runtime": "libgomp", "emulated": {}}
     misses = tuple(
-        {
-            "configuration": "libgomp pragma",
-            "runtime": "libgomp",
-            "size": size,
-            "emulated": {},
-            "cache_miss_ratio": size / 10000,
-            "llc_load_miss_ratio": None,
-        }
+        {**whose, "size": size, "cache_miss_ratio": size / 10000, "llc_load_miss_ratio": None}
         for size in (500, 4000)
     )
     plain = msgspec.to_builtins(ANALYSIS) | {"miss_ratios": misses}
@@ -183,8 +170,7 @@ def test_says_how_many_cores_of_which_kind_ran(tmp_path: Path) -> None:
     assert html.count('class="core kind-E"') == 16
 
 
-def test_emulation_is_labelled_wherever_it_was_used(tmp_path: Path) -> None:
-    html = written(tmp_path)
+def test_emulation_is_labelled_wherever_it_was_used(html: str) -> None:
     assert html.count("CPU 1 made 4× slower (emulated)") > 8
     assert "emulated: CPU 1 2× and 4× slower" in visible(html)
 
@@ -195,8 +181,8 @@ def test_a_single_emulated_situation_keeps_its_caption(tmp_path: Path) -> None:
     assert "<h3>CPU 1 made 4× slower (emulated)</h3>" in html
 
 
-def test_the_same_rows_give_the_same_file(tmp_path: Path) -> None:
-    assert written(tmp_path) == written(tmp_path)
+def test_the_same_rows_give_the_same_file(tmp_path: Path, html: str) -> None:
+    assert written(tmp_path) == html
 
 
 def test_analysis_survives_json() -> None:
@@ -238,31 +224,26 @@ def test_columns_keep_numbers_words_and_nothing_apart() -> None:
     stored = page_charts.columns(
         [{"a": 1, "b": "x", "c": None}, {"a": 0.123456789, "b": "x", "c": float("nan")}]
     )
-    assert stored == {
-        "names": ["a", "b", "c"],
-        "words": ["x"],
-        "rows": [[1, [0], None], [0.12346, [0], None]],
-    }
+    rows = [[1, [0], None], [0.12346, [0], None]]
+    assert stored == {"names": ["a", "b", "c"], "words": ["x"], "rows": rows}
+
+
+def drawn_load(runs: int, samples: Iterable[CpuSample]) -> Any:
+    """What is drawn of the load of so many runs, which all had these samples."""
+    run = CpuLoad(configuration="x", runtime="tbb", size=1, emulated={}, samples=tuple(samples))
+    return loop_page.parts(msgspec.structs.replace(ANALYSIS, cpu_load=(run,) * runs)).tables["load"]
 
 
 def test_load_of_many_runs_on_many_cpus_does_not_fill_the_page() -> None:
-    def run() -> CpuLoad:
-        samples = [
-            CpuSample(cpu=cpu, seconds=0.1 * step, busy=1.0) for step in range(100) for cpu in range(64)
-        ]
-        return CpuLoad(configuration="x", runtime="tbb", size=1, emulated={}, samples=tuple(samples))
-
-    many = msgspec.structs.replace(ANALYSIS, cpu_load=tuple(run() for _ in range(9)))
-    records = loop_page.parts(many).tables["load"]
+    steps = product(range(100), range(64))
+    records = drawn_load(9, (CpuSample(cpu=cpu, seconds=0.1 * step, busy=1.0) for step, cpu in steps))
     assert {record["run"] for record in records} == set(range(9))
     assert 64 * 9 * 8 <= len(records) <= 8100
 
 
 def test_load_is_averaged_to_a_bounded_number_of_intervals() -> None:
-    samples = tuple(CpuSample(cpu=0, seconds=0.01 * step, busy=step % 2) for step in range(1, 10001))
-    run = CpuLoad(configuration="x", runtime="tbb", size=1, emulated={}, samples=samples)
-    analysis = msgspec.structs.replace(ANALYSIS, cpu_load=(run,))
-    records = loop_page.parts(analysis).tables["load"]
+    steps = range(1, 10001)
+    records = drawn_load(1, (CpuSample(cpu=0, seconds=0.01 * step, busy=step % 2) for step in steps))
     assert len(records) <= 80
     assert records[-1]["end"] == pytest.approx(100)
     assert all(record["busy"] == pytest.approx(0.5, abs=0.02) for record in records)
@@ -284,25 +265,25 @@ def test_times_have_three_digits_and_a_unit(value: float | None, words: str) -> 
     assert text.seconds(value) == words
 
 
+NOTHING = Ratio(value=None, low=None, high=None, confidence=None, rounds=3, verdict="not measured")
+
+
 def test_missing_numbers_are_never_zero() -> None:
-    nothing = Ratio(value=None, low=None, high=None, confidence=None, rounds=3, verdict="not measured")
-    assert text.ratio(nothing) == text.percent(None) == text.binary_bytes(None) == "not measured"
+    assert text.ratio(NOTHING) == text.percent(None) == text.binary_bytes(None) == "not measured"
 
 
 def test_the_inverse_of_a_ratio_turns_its_interval_and_its_verdict() -> None:
     ratio = Ratio(value=0.5, low=0.4, high=0.625, confidence=0.99, rounds=8, verdict="faster")
     assert ratio.inverse() == Ratio(value=2.0, low=1.6, high=2.5, confidence=0.99, rounds=8, verdict="slower")
     assert ratio.inverse().inverse() == ratio
-    nothing = Ratio(value=None, low=None, high=None, confidence=None, rounds=3, verdict="not measured")
-    assert nothing.inverse() == nothing
+    assert NOTHING.inverse() == NOTHING
 
 
 def test_an_interval_that_excludes_1_is_never_rounded_to_touch_it() -> None:
     def words(low: float, high: float, verdict: Any) -> str:
         middle = (low + high) / 2
-        return text.ratio(
-            Ratio(value=middle, low=low, high=high, confidence=0.98, rounds=10, verdict=verdict)
-        )
+        found = Ratio(value=middle, low=low, high=high, confidence=0.98, rounds=10, verdict=verdict)
+        return text.ratio(found)
 
     assert words(0.990, 0.998, "faster") == "0.994 (0.990 to 0.998)"
     assert words(1.0002, 1.0004, "slower") == "1.0003 (1.0002 to 1.0004)"
@@ -311,17 +292,18 @@ def test_an_interval_that_excludes_1_is_never_rounded_to_touch_it() -> None:
 
 
 def test_verdicts_are_counted_and_losses_are_not_hidden() -> None:
-    def cell(verdict: str) -> Any:
-        ratio = {"value": 1.0, "low": 0.9, "high": 1.1, "confidence": 0.95, "rounds": 9, "verdict": verdict}
-        return msgspec.structs.replace(ANALYSIS.cells[0], ratio=msgspec.convert(ratio, Ratio))
+    def counted(*verdicts: str) -> str:
+        ratio = {"value": 1.0, "low": 0.9, "high": 1.1, "confidence": 0.95, "rounds": 9}
+        return page_charts.verdict_counts(
+            msgspec.convert({**ratio, "verdict": one}, Ratio) for one in verdicts
+        )
 
-    cells = [cell("slower"), cell("faster"), cell("slower"), cell("no difference resolved")]
-    assert page_charts.verdict_counts(cell.ratio for cell in cells).split("; ") == [
+    assert counted("slower", "faster", "slower", "no difference resolved").split("; ") == [
         "faster than the best peer in 1 of 4 cases",
         "slower than the best peer in 2",
         "no difference resolved in 1",
     ]
-    assert page_charts.verdict_counts([cell("not measured").ratio]) == ""
+    assert counted("not measured") == ""
 
 
 def test_cpu_lists_and_core_counts_read_as_people_write_them() -> None:
@@ -333,7 +315,7 @@ def test_cpu_lists_and_core_counts_read_as_people_write_them() -> None:
 
 def test_charts_hold_no_data_of_their_own_beside_the_shared_tables() -> None:
     specifications = loop_page.parts(ANALYSIS).charts
-    assert set(specifications) == {"time", "speedup", "ratio", "chunk", "bandwidth", "load"}
+    assert set(specifications) == set(CHARTS)
     assert all(len(json.dumps(specification)) < 8000 for specification in specifications.values())
 
 

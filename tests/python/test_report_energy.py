@@ -40,10 +40,8 @@ def test_equal_ones_are_both_on_the_front_and_groups_do_not_meet() -> None:
 
 
 def test_a_point_is_the_median_over_rounds_and_screening_is_left_out() -> None:
-    rows = [
-        metered("a", seconds, joules, n)
-        for n, (seconds, joules) in enumerate([(1.0, 5.0), (2.0, 7.0), (9.0, 6.0)])
-    ]
+    measured = [(1.0, 5.0), (2.0, 7.0), (9.0, 6.0)]
+    rows = [metered("a", seconds, joules, number) for number, (seconds, joules) in enumerate(measured)]
     rows.append(metered("a", 100.0, 100.0, 9, source="screening"))
     (one,) = energy.points(rows)
     assert (one.seconds, one.joules, one.runs) == (2.0, 6.0, 3)
@@ -56,12 +54,8 @@ def test_errors_and_estimates_are_not_drawn() -> None:
 
 
 def test_without_joules_there_is_the_reason_and_the_remedy() -> None:
-    why = {
-        "status": "unavailable",
-        "joules": None,
-        "reason": "this is a virtual machine",
-        "remedy": "Measure on the host",
-    }
+    said = {"reason": "this is a virtual machine", "remedy": "Measure on the host"}
+    why = {"status": "unavailable", "joules": None, **said}
     part = energy.build([row("a", 0, energy=why)])
     assert part.sentence == "Energy was not measured: this is a virtual machine. Measure on the host."
     assert (part.figures, part.charts, part.tables) == ([], {}, {})
@@ -71,11 +65,13 @@ def test_without_joules_there_is_the_reason_and_the_remedy() -> None:
 def test_the_heading_says_whether_the_fastest_is_the_thriftiest() -> None:
     agree = [metered("a", 1.0, 5.0), metered("b", 2.0, 6.0)]
     differ = [metered("a", 1.0, 5.0, group="g"), metered("b", 2.0, 4.0, group="g")]
-    assert energy.build(agree).figures[0].heading == "The fastest configuration also takes the least energy"
-    assert (
-        energy.build(differ).figures[0].heading == "The fastest configuration does not take the least energy"
-    )
-    assert energy.build(agree + differ).figures[0].heading.endswith("in 1 of 2 cases")
+
+    def heading(rows: list[Row]) -> str:
+        return energy.build(rows).figures[0].heading
+
+    assert heading(agree) == "The fastest configuration also takes the least energy"
+    assert heading(differ) == "The fastest configuration does not take the least energy"
+    assert heading(agree + differ).endswith("in 1 of 2 cases")
 
 
 def test_the_part_stands_in_a_studys_page() -> None:
@@ -91,18 +87,15 @@ def test_the_part_stands_in_a_studys_page() -> None:
 
 def test_energy_columns_are_there_where_a_row_was_metered() -> None:
     idle = {"idle_watts": 2.0, "idle_spread_watts": 0.1, "cpu_seconds": 3.0, "core_seconds": 8.0}
-    rows = [
-        metered("a", seconds, joules, number) for number, (seconds, joules) in enumerate([(2.0, 9.0)] * 3)
-    ]
+    rows = [metered("a", 2.0, 9.0, number) for number in range(3)]
     rows = [changed(one, energy={**one.energy, **idle}) for one in rows]
     found = spent_of(rows, 5.0)
     assert found.joules == Joules(run=9.0, mean_watts=4.5, net=5.0, common=15.0, edp=18.0, ed2p=36.0)
     assert (found.cpu_seconds, found.core_seconds) == (3.0, 8.0)
     records = [spent.record(found), spent.record(None)]
     assert records[0]["common"] == 15.0
-    assert [name for name, _, _ in spent.columns(records)] == [
-        "joules", "watts", "net", "common", "edp", "ed2p",
-    ]  # fmt: skip
+    shown = ["joules", "watts", "net", "common", "edp", "ed2p"]
+    assert [name for name, _, _ in spent.columns(records)] == shown
 
 
 def test_one_row_without_joules_leaves_cpu_and_core_time_alone() -> None:
@@ -115,9 +108,8 @@ def test_one_row_without_joules_leaves_cpu_and_core_time_alone() -> None:
 
 def test_screening_counts_where_nothing_else_was_measured() -> None:
     screened = changed(metered("a", 2.0, 30.0), source="screening")
-    assert spent_of([screened], None).joules == Joules(
-        run=30.0, mean_watts=15.0, net=None, common=None, edp=60.0, ed2p=120.0
-    )
+    alone = Joules(run=30.0, mean_watts=15.0, net=None, common=None, edp=60.0, ed2p=120.0)
+    assert spent_of([screened], None).joules == alone
     both = spent_of([screened, metered("a", 2.0, 9.0, 1)], None)
     assert both.joules is not None
     assert both.joules.run == 9.0

@@ -165,20 +165,20 @@ def test_candidates_of_tune_have_them_too(tmp_path: Path) -> None:
     assert {one["core_seconds"] for one in found} == {8.0}
 
 
-def compared(folder: Path, energies: dict[str, dict[str, Any]]) -> tuple[str, str]:
+def compared(folder: Path, a: dict[str, Any], b: dict[str, Any]) -> tuple[str, str]:
+    """The two sides of a store: a of 4 s a run and b of 2 s, with these energies."""
     one = plan(configuration("a"), configuration("b"))
     with open_store(folder, one, VirtualClock()) as store:
         for number in range(8):
-            for name, seconds in (("a", 4.0), ("b", 2.0)):
-                store.append(row(name, number, seconds, energy=energies[name]))
+            store.append(row("a", number, 4.0, energy=a))
+            store.append(row("b", number, 2.0, energy=b))
     return f"{folder}@runtime=a", f"{folder}@runtime=b"
 
 
 def test_compare_brings_both_sides_to_the_longer_time(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    energies = {"a": METERED | {"work_joules": 40.0}, "b": METERED | {"work_joules": 30.0}}
-    a, b = compared(tmp_path / "s", energies)
+    a, b = compared(tmp_path, METERED | {"work_joules": 40.0}, METERED | {"work_joules": 30.0})
     (line,) = json.loads(as_json(compare_results(a, b)))["comparisons"]
     assert line["a_spent"]["joules"]["common"] == 40.0
     assert line["b_spent"]["joules"]["common"] == 38.0
@@ -194,9 +194,8 @@ def test_compare_without_joules_shows_cpu_and_core_time(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     spent = {"status": "unavailable", "joules": None, "cpu_seconds": 3.5, "core_seconds": 8.0}
-    assert main.main(["compare", *compared(tmp_path / "s", {"a": spent, "b": spent})]) == 0
+    assert main.main(["compare", *compared(tmp_path, spent, spent)]) == 0
     shown = capsys.readouterr().out
-    assert "CPU time of a run" in shown
-    assert "3.5 s" in shown
-    assert "8 s" in shown
+    for words in ("CPU time of a run", "3.5 s", "8 s"):
+        assert words in shown
     assert "E run" not in shown

@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,46 +17,41 @@ from runner_processes import FOLDER, needs_runners
 
 pytestmark = [needs_runners, pytest.mark.timed]
 
-ROOT = Path(__file__).resolve().parents[2]
+LAB = Path(__file__).resolve().parents[2] / "lab"
 TAUTO = Path(FOLDER or "").resolve() / "tauto"
 
 
 def profile(folder: Path, **fields: Any) -> Path:
-    record = {
-        "schema": "tautochrone.profile/1",
-        "environment": {},
-        "cpus": None,
-        "nice": None,
-        "command": ["./solver"],
-        "tuned_command": ["./solver"],
-        **fields,
-    }
+    usual = {"environment": {}, "cpus": None, "nice": None, "command": ["./solver"]}
+    record = {"schema": "tautochrone.profile/1", "tuned_command": ["./solver"], **usual, **fields}
     path = folder / "profile.json"
     path.write_text(json.dumps(record))
     return path
 
 
-def start(
-    *words: object, environment: Mapping[str, str] | None = None, cwd: Path | None = None
-) -> subprocess.CompletedProcess[str]:
-    return run_to_end(
-        [str(word) for word in words],
-        env=os.environ if environment is None else environment,
-        cwd=cwd,
-        errors="surrogateescape",
-    )
+def start(*words: object, **options: Any) -> subprocess.CompletedProcess[str]:
+    return run_to_end(words, errors="surrogateescape", **options)
 
 
 def run(*words: object) -> subprocess.CompletedProcess[str]:
     return start(TAUTO, "run", *words)
 
 
+def refusal(done: subprocess.CompletedProcess[str]) -> str:
+    assert done.returncode == 2
+    return done.stderr
+
+
+def with_lab(**variables: str) -> dict[str, str]:
+    """This environment, in which any Python finds the laboratory."""
+    return {**os.environ, "PYTHONPATH": str(LAB), **variables}
+
+
 def test_environment_cpus_and_priority_are_those_of_the_profile(tmp_path: Path) -> None:
     cpu = min(os.sched_getaffinity(0))
     path = profile(tmp_path, environment={"OMP_NUM_THREADS": "3"}, cpus=[cpu], nice=3)
     done = run(path, "--", "sh", "-c", "echo $OMP_NUM_THREADS; env -u OMP_NUM_THREADS nproc; nice; exit 7")
-    before = os.getpriority(os.PRIO_PROCESS, 0)
-    nice = min(before + 3, 19)
+    nice = min(os.getpriority(os.PRIO_PROCESS, 0) + 3, 19)
     assert done.stdout.split() == ["3", "1", str(nice)]
     assert done.stderr.count("\n") == 1
     assert done.stderr.startswith(f"tauto: given: CPU {cpu}, nice {nice}")
@@ -85,37 +79,21 @@ def test_nothing_of_ours_is_left_while_the_command_runs(tmp_path: Path) -> None:
     assert parent == str(os.getpid())
 
 
-def test_words_of_the_tuned_command_are_replaced(tmp_path: Path) -> None:
+def test_words_of_the_tuned_command_are_replaced_and_another_command_is_refused(tmp_path: Path) -> None:
     path = profile(tmp_path, command=["echo", "-T4"], tuned_command=["echo", "-T{threads}"])
     assert run(path, "--", "echo", "-T{threads}").stdout == "-T4\n"
+    said = refusal(run(path, "--", "echo", "other"))
+    assert "is not the command that was tuned (echo -T{threads})" in said
 
 
-def test_another_command_is_refused_where_words_would_change(tmp_path: Path) -> None:
-    path = profile(tmp_path, command=["echo", "-T4"], tuned_command=["echo", "-T{threads}"])
-    done = run(path, "--", "echo", "other")
-    assert done.returncode == 2
-    assert "is not the command that was tuned (echo -T{threads})" in done.stderr
-
-
-def test_cpus_that_are_not_here_are_an_error(tmp_path: Path) -> None:
-    done = run(profile(tmp_path, cpus=[1000]), "--", "true")
-    assert done.returncode == 2
-    assert "asks for CPU 1000" in done.stderr
-    assert "Tune the program again on this machine" in done.stderr
-
-
-def test_cpus_of_which_only_some_are_here_are_a_warning(tmp_path: Path) -> None:
-    cpu = min(os.sched_getaffinity(0))
-    done = run(profile(tmp_path, cpus=[cpu, 1000]), "--", "echo", "ran")
-    assert done.stdout == "ran\n"
-    assert f"the kernel gave CPU {cpu} where {cpu},1000 was asked for" in done.stderr
-
-
-@pytest.mark.parametrize("cpu", [65536, 2**31, 2**64 - 1])
-def test_a_cpu_that_no_machine_has_is_like_one_that_is_not_here(tmp_path: Path, cpu: int) -> None:
-    assert f"asks for CPU {cpu}, and CPU " in run(profile(tmp_path, cpus=[cpu]), "--", "true").stderr
+@pytest.mark.parametrize("cpu", [1000, 65536, 2**31, 2**64 - 1])  # most of them no machine has
+def test_cpus_that_are_not_here_are_an_error_and_a_warning_beside_others(tmp_path: Path, cpu: int) -> None:
+    said = refusal(run(profile(tmp_path, cpus=[cpu]), "--", "true"))
+    assert f"asks for CPU {cpu}, and CPU " in said
+    assert "Tune the program again on this machine" in said
     here = min(os.sched_getaffinity(0))
-    done = run(profile(tmp_path, cpus=[cpu, here, here]), "--", "true")
+    done = run(profile(tmp_path, cpus=[cpu, here, here]), "--", "echo", "ran")
+    assert done.stdout == "ran\n"
     assert f"the kernel gave CPU {here} where {here},{cpu} was asked for" in done.stderr
 
 
@@ -156,10 +134,9 @@ def test_places_outside_the_mask_are_a_warning(tmp_path: Path) -> None:
 def test_a_file_that_is_no_profile(tmp_path: Path, text: bytes, said: str) -> None:
     path = tmp_path / "profile.json"
     path.write_bytes(text)
-    done = run(path, "--", "true")
-    assert done.returncode == 2
-    assert said in done.stderr
-    assert done.stderr.count("\n") == 1
+    found = refusal(run(path, "--", "true"))
+    assert said in found
+    assert found.count("\n") == 1
 
 
 @pytest.mark.parametrize(
@@ -188,29 +165,23 @@ def test_a_file_that_is_no_profile(tmp_path: Path, text: bytes, said: str) -> No
 def test_a_field_of_a_profile_that_is_not_what_it_should_be_is_named(
     tmp_path: Path, field: str, value: object
 ) -> None:
-    done = run(profile(tmp_path, **{field: value}), "--", "true")
-    assert done.returncode == 2
-    assert f"profile.json: {field} is not" in done.stderr
-    assert done.stderr.count("\n") == 1
+    said = refusal(run(profile(tmp_path, **{field: value}), "--", "true"))
+    assert f"profile.json: {field} is not" in said
+    assert said.count("\n") == 1
 
 
 def test_a_profile_and_a_command_that_are_not_there(tmp_path: Path) -> None:
-    done = run(tmp_path / "none.json", "--", "true")
     said = "cannot be read: No such file or directory. tauto tune writes one into its folder\n"
-    assert done.stderr == f"tauto: error: the profile {tmp_path}/none.json {said}"
-    assert done.returncode == 2
+    none = refusal(run(tmp_path / "none.json", "--", "true"))
+    assert none == f"tauto: error: the profile {tmp_path}/none.json {said}"
     assert run(tmp_path, "--", "true").stderr == f"tauto: error: the profile {tmp_path}/profile.json {said}"
     assert "the profile  cannot be read" in run("", "--", "true").stderr
     for words in ([], ["--"]):
-        done = run(profile(tmp_path), *words)
-        assert "no command stands behind" in done.stderr
-        assert done.returncode == 2
+        assert "no command stands behind" in refusal(run(profile(tmp_path), *words))
     done = run(profile(tmp_path), "--", "./no-such-program")
     assert done.returncode == 127
-    assert done.stderr.endswith(
-        "tauto: error: ./no-such-program cannot be started: No such file or directory. "
-        "Write the command as the shell would find it\n"
-    )
+    why = "./no-such-program cannot be started: No such file or directory"
+    assert done.stderr.endswith(f"tauto: error: {why}. Write the command as the shell would find it\n")
     assert run(profile(tmp_path), "--", "").returncode == 127
 
 
@@ -231,13 +202,10 @@ def test_a_command_is_looked_for_on_the_path_of_the_profile(tmp_path: Path) -> N
 
 def test_words_and_values_that_are_not_utf_8_reach_the_command_as_they_were(tmp_path: Path) -> None:
     word = os.fsdecode(b"caf\xe9\x80")  # as Python writes such a file's name: with lone surrogates
-    path = profile(
-        tmp_path,
-        environment={"X": word + "\U0001f600\\udcff"},
-        command=["printenv", "X"],
-        tuned_command=["printenv", word],
-    )
-    assert run(path, "--", "printenv", word).stdout == word + "\U0001f600\\udcff\n"
+    value = word + "\U0001f600\\udcff"
+    commands = {"command": ["printenv", "X"], "tuned_command": ["printenv", word]}
+    path = profile(tmp_path, environment={"X": value}, **commands)
+    assert run(path, "--", "printenv", word).stdout == f"{value}\n"
 
 
 def test_a_pipe_may_hold_the_profile(tmp_path: Path) -> None:
@@ -264,23 +232,21 @@ def test_nobody_reading_what_it_says_is_no_reason_not_to_run(tmp_path: Path) -> 
 
 def test_an_empty_environment_is_enough(tmp_path: Path) -> None:
     path = profile(tmp_path, environment={"X": "1"})
-    assert start(TAUTO, "run", path, "--", "env", environment={}).stdout == "X=1\n"
+    assert start(TAUTO, "run", path, "--", "env", env={}).stdout == "X=1\n"
 
 
 @pytest.mark.parametrize("words", [["run"], ["run", "--"]])
 def test_the_laboratory_hands_a_profile_to_tauto(tmp_path: Path, words: list[str]) -> None:
     profile(tmp_path, environment={"X": "1"}).rename(tmp_path / "p.json")
     command = [sys.executable, "-m", "tautochrone", *words, "p.json", "printenv", "X"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "lab")}
-    done = start(*command, environment=environment, cwd=tmp_path)
+    done = start(*command, env=with_lab(), cwd=tmp_path)
     assert (done.stdout, done.returncode) == ("1\n", 0), done.stderr
     (tmp_path / "p.json").rename(tmp_path / "-p.json")
     command[-3] = "-p.json"
-    assert start(*command, environment=environment, cwd=tmp_path).stdout == "1\n"
-    environment["TAUTO_RUNNERS"] = str(tmp_path)
-    done = start(*command[:-3], "p.json", "true", environment=environment, cwd=tmp_path)
-    assert done.stderr.startswith(f"tauto: error: the runner tauto was not found in {tmp_path}")
-    assert done.returncode == 2
+    assert start(*command, env=with_lab(), cwd=tmp_path).stdout == "1\n"
+    without_tauto = with_lab(TAUTO_RUNNERS=str(tmp_path))
+    done = start(*command[:-3], "p.json", "true", env=without_tauto, cwd=tmp_path)
+    assert refusal(done).startswith(f"tauto: error: the runner tauto was not found in {tmp_path}")
 
 
 # -- what is not for tauto run goes to the laboratory --
@@ -296,27 +262,16 @@ def beside(folder: Path, script: str, name: str = "python3") -> Path:
 
 @pytest.mark.parametrize("words", [["--help"], ["-h"], ["--version"], []])
 def test_help_and_version_need_no_python_and_are_the_laboratorys_bytes(words: list[str]) -> None:
-    own = start(TAUTO, *words, environment={"PATH": ""})
-    laboratory = start(
-        sys.executable,
-        "-m",
-        "tautochrone",
-        *words,
-        environment={**os.environ, "PYTHONPATH": str(ROOT / "lab")},
-    )
-    assert (own.returncode, own.stdout, own.stderr) == (
-        laboratory.returncode,
-        laboratory.stdout,
-        laboratory.stderr,
-    )
+    own = start(TAUTO, *words, env={"PATH": ""})
+    lab = start(sys.executable, "-m", "tautochrone", *words, env=with_lab())
+    assert (own.returncode, own.stdout, own.stderr) == (lab.returncode, lab.stdout, lab.stderr)
     assert own.returncode == (0 if words else 2)
 
 
 def test_help_that_cannot_be_written_is_an_error() -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run([TAUTO, "--help"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-    assert done.returncode == 2
-    assert done.stderr.startswith("tauto: error: the text could not be written: No space left on device")
+    assert refusal(done).startswith("tauto: error: the text could not be written: No space left on device")
 
 
 @pytest.mark.parametrize("name", ["python3", "python"])
@@ -331,11 +286,9 @@ def test_the_python_beside_it_gets_all_words(tmp_path: Path, name: str) -> None:
 def test_without_one_beside_it_the_python_of_the_path_does(tmp_path: Path) -> None:
     beside(tmp_path / "path", "echo of the path")
     tauto = beside(tmp_path / "own", "", "other")
-    environment = {"PATH": str(tmp_path / "path")}
-    assert start(tauto, "study", environment=environment).stdout == "of the path\n"
-    done = start(tauto, "study", environment={"PATH": str(tmp_path)})
-    assert done.returncode == 2
-    assert done.stderr == (
+    assert start(tauto, "study", env={"PATH": str(tmp_path / "path")}).stdout == "of the path\n"
+    done = start(tauto, "study", env={"PATH": str(tmp_path)})
+    assert refusal(done) == (
         "tauto: error: python3 can be started neither beside tauto nor on the PATH: "
         "No such file or directory. Install Python 3.11 or newer, "
         "and the package tautochrone in it (pip install .)\n"
@@ -344,17 +297,16 @@ def test_without_one_beside_it_the_python_of_the_path_does(tmp_path: Path) -> No
 
 def test_a_python_without_the_package_is_named_with_a_remedy(tmp_path: Path) -> None:
     tauto = beside(tmp_path / "own", f"unset PYTHONPATH; exec '{sys.executable}' -S \"$@\"")
-    done = start(tauto, "version", cwd=tmp_path)
-    assert done.returncode == 2
-    assert done.stderr.startswith("tauto: error: /")
-    assert "has no package tautochrone. Install it there (pip install .)" in done.stderr
-    assert done.stderr.count("\n") == 1
+    said = refusal(start(tauto, "version", cwd=tmp_path))
+    assert said.startswith("tauto: error: /")
+    assert "has no package tautochrone. Install it there (pip install .)" in said
+    assert said.count("\n") == 1
 
 
 def test_modules_of_the_current_folder_are_not_loaded(tmp_path: Path) -> None:
     tauto = beside(tmp_path / "own", f"exec '{sys.executable}' \"$@\"")
     for name in ("random", "typer", "tautochrone"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit('the wrong one')\n")
-    done = start(tauto, "version", environment={**os.environ, "PYTHONPATH": str(ROOT / "lab")}, cwd=tmp_path)
+    done = start(tauto, "version", env=with_lab(), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("tauto")

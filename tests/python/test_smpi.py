@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,9 @@ from tautochrone.studies.nbody import smpi as nbody
 pytestmark = pytest.mark.timed
 
 MACHINE = "2x-e5-2650v2"
+LAB = Path(main.__file__).resolve().parents[2]
+
+Simulate = Callable[[str], tuple[str, list[dict[str, Any]], str]]
 
 
 def _is_here() -> bool:
@@ -68,9 +72,8 @@ def test_every_core_is_a_host_of_its_package_and_node(machine: Machine) -> None:
     clusters = platform.clusters_of(machine, 3)
     hosts = [host for one in clusters for host in one.hosts()]
     assert len(set(hosts)) == len(hosts) == 3 * 16
-    assert [(one.node, one.package, one.cores) for one in clusters] == [
-        (node, package, 8) for node in range(3) for package in range(2)
-    ]
+    expected = [(node, package, 8) for node in range(3) for package in range(2)]
+    assert [(one.node, one.package, one.cores) for one in clusters] == expected
     assert {one.speed for one in clusters} == {platform.HOST_OPERATIONS_PER_SECOND}
 
 
@@ -89,17 +92,13 @@ def test_platform_has_the_rates_and_latencies_of_the_machine_file(machine: Machi
     assert {one.get("bw") for one in clusters} == {"3000000000Bps"}
     assert {one.get("bb_bw") for one in clusters} == {"8750000000Bps"}
     assert {one.get("lat") for one in clusters} == {f"{0.175e-6:.17g}s"}
-    links = {one.get("id"): one for one in root.iter("link")}
-    far = links["n0p0k0-n0p1k0"].get("latency")
-    assert far is not None
-    assert float(far.rstrip("s")) == pytest.approx(80e-9)
-    wire = links["net1"].get("latency")
-    assert wire is not None
+    links = {one.attrib["id"]: one.attrib for one in root.iter("link")}
+    far, wire = (float(links[name]["latency"].rstrip("s")) for name in ("n0p0k0-n0p1k0", "net1"))
+    assert far == pytest.approx(80e-9)
     # With the cores' own links the way takes what the file says.
-    assert float(wire.rstrip("s")) * 2 + 0.35e-6 == pytest.approx(1.0e-6)
-    assert {one.get("bandwidth") for name, one in links.items() if str(name).startswith("net")} == {
-        "6000000000Bps"
-    }
+    assert wire * 2 + 0.35e-6 == pytest.approx(1.0e-6)
+    network = {one["bandwidth"] for name, one in links.items() if name.startswith("net")}
+    assert network == {"6000000000Bps"}
 
 
 def test_one_node_has_no_network(machine: Machine) -> None:
@@ -107,10 +106,8 @@ def test_one_node_has_no_network(machine: Machine) -> None:
 
 
 def test_no_constant_of_simgrids_own_calibration_stays(machine: Machine) -> None:
-    settings = dict(
-        one.removeprefix("--cfg=").split(":", 1)
-        for one in platform.settings(platform.messages_of(machine), "mpich", 16)
-    )
+    options = platform.settings(platform.messages_of(machine), "mpich", 16)
+    settings = dict(one.removeprefix("--cfg=").split(":", 1) for one in options)
     assert settings["smpi/bw-factor"] == "0:1"
     first, long = settings["smpi/lat-factor"].split(";")
     assert first == "0:1"
@@ -161,9 +158,8 @@ def test_more_ranks_than_cores_need_a_network(machine: Machine) -> None:
 )
 def test_each_command_can_import_its_module_first(module: str) -> None:
     # A circle of imports shows only where no other module was imported before.
-    here = str(Path(main.__file__).resolve().parents[2])
     words = [sys.executable, "-c", f"import tautochrone.{module}"]
-    subprocess.run(words, env={**os.environ, "PYTHONPATH": here}, check=True)
+    subprocess.run(words, env={**os.environ, "PYTHONPATH": str(LAB)}, check=True)
 
 
 def test_missing_smpirun_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -191,23 +187,27 @@ def test_crossing_is_where_the_first_stays_faster() -> None:
     assert nbody.crossing(curve(1), []) is None
 
 
-def _run(machine: Machine, scheme: str, ranks: int, selector: str = "ompi") -> dict[str, object]:
-    asked = Simulated(selector, scheme, ranks, particles=256, blocks=12)
-    return running.run(running.ready(machine), asked)
+def _run(
+    machine: Machine,
+    scheme: str,
+    ranks: int,
+    selector: str = "ompi",
+    *,
+    costs: dict[str, float] | None = None,
+    particles: int = 256,
+    blocks: int = 12,
+) -> dict[str, Any]:
+    asked = Simulated(selector, scheme, ranks, particles=particles, blocks=blocks)
+    return running.run(running.ready(machine, costs), asked)
 
 
 @needs_smpi
 def test_simulated_ranks_end_with_the_bits_of_a_real_core(machine: Machine) -> None:
-    here = run_to_end(
-        [str(runners.find("tauto-nbody-serial")), "--particles", "256", "--blocks", "12"],
-        check=True,
-    )
-    real = json.loads(here.stdout)["check"]["state_fnv1a"]
+    words = [runners.find("tauto-nbody-serial"), "--particles", 256, "--blocks", 12]
+    real = json.loads(run_to_end(words, check=True).stdout)["check"]["state_fnv1a"]
     for row in (_run(machine, "i", 16), _run(machine, "i", 3, "mvapich2"), _run(machine, "serial", 1)):
-        check = row["check"]
-        assert isinstance(check, dict)
-        assert check["state_fnv1a"] == real
-        assert check["passed"]
+        assert row["check"]["state_fnv1a"] == real
+        assert row["check"]["passed"]
 
 
 @needs_smpi
@@ -221,23 +221,22 @@ def test_the_same_bytes_twice(machine: Machine, scheme: str) -> None:
 
 @needs_smpi
 def test_work_in_virtual_time_is_what_the_costs_say(machine: Machine) -> None:
-    with_ = running.ready(machine, {"pair_seconds": 1e-6})
-    alone = running.run(with_, Simulated("ompi", "serial", 1, particles=64, blocks=30))
+    small: dict[str, Any] = {"costs": {"pair_seconds": 1e-6}, "particles": 64, "blocks": 30}
+    alone = _run(machine, "serial", 1, **small)
     pairs = alone["particle_steps"] * 64
     assert alone["run_seconds"] == pytest.approx(pairs * 1e-6)
     assert alone["working_seconds"] == [pytest.approx(pairs * 1e-6)]
-    sources = running.run(with_, Simulated("ompi", "j", 4, particles=64, blocks=30))
+    sources = _run(machine, "j", 4, **small)
     assert sources["particle_steps"] == alone["particle_steps"]
     assert sources["working_seconds"] == [pytest.approx(pairs / 4 * 1e-6)] * 4
     assert sources["run_seconds"] > sources["working_seconds"][0]
-    targets = running.run(with_, Simulated("ompi", "i", 4, particles=64, blocks=30))
+    targets = _run(machine, "i", 4, **small)
     assert sum(targets["working_seconds"]) == pytest.approx(pairs * 1e-6)
 
 
 @needs_smpi
 def test_slow_cores_take_their_time(hybrid: Machine) -> None:
-    with_ = running.ready(hybrid, {"pair_seconds": 1e-6})
-    row = running.run(with_, Simulated("ompi", "j", 5, particles=80, blocks=10))
+    row = _run(hybrid, "j", 5, costs={"pair_seconds": 1e-6}, particles=80, blocks=10)
     fast_pairs = row["particle_steps"] * 16 * 1e-6
     # Equal slices; those on the slow kind are the last.
     slow_pairs = fast_pairs / (0.5 * 3.3 / 3.4)
@@ -250,8 +249,8 @@ def test_auto_leaves_slow_cores_out_of_a_block_and_ends_with_the_bits_of_the_oth
     machine: Machine, hybrid: Machine
 ) -> None:
     slower = machines.change(hybrid, ["cores.slow.pair_cycles=92"])
-    costs = {"pair_seconds": 1e-6}
-    row = running.run(running.ready(slower, costs), Simulated("ompi", "auto", 5, particles=80, blocks=10))
+    small: dict[str, Any] = {"costs": {"pair_seconds": 1e-6}, "particles": 80, "blocks": 10}
+    row = _run(slower, "auto", 5, **small)
     # The two fast ones share every block.
     widths = [set(one["widths"]) for one in row["classes"]]
     assert widths == [{"2"}] * len(widths)
@@ -261,32 +260,27 @@ def test_auto_leaves_slow_cores_out_of_a_block_and_ends_with_the_bits_of_the_oth
     assert paces[2] == pytest.approx(0.1 * 0.5 * 3.3 / 3.4, rel=0.01)
     assert paces[4] == paces[5] == 1
     # Whoever is as fast as the others is not left out.
-    equal = machine_of(
-        {**machine.written, "packages": 1, "kind": [{**machine.written["kind"][0], "cores": 5}]}
-    )
-    row = running.run(running.ready(equal, costs), Simulated("ompi", "auto", 5, particles=80, blocks=10))
-    for one in row["classes"]:
+    kind = {**machine.written["kind"][0], "cores": 5}
+    equal = machine_of({**machine.written, "packages": 1, "kind": [kind]})
+    for one in _run(equal, "auto", 5, **small)["classes"]:
         if one["active_from"] >= 8:
             assert set(one["widths"]) == {"5"}
 
 
 @needs_smpi
 def test_additions_of_a_reduction_take_their_time(machine: Machine) -> None:
-    asked = Simulated("ompi", "j", 4, particles=64, blocks=10)
-    row = running.run(running.ready(machine, {"word_seconds": 1e-6}), asked)
+    small: dict[str, Any] = {"costs": {"word_seconds": 1e-6}, "particles": 64, "blocks": 10}
+    row = _run(machine, "j", 4, **small)
     # Six words a target from three others, each folded by everybody: these are short.
     assert row["working_seconds"] == [pytest.approx(row["particle_steps"] * 6 * 3 * 1e-6)] * 4
-    grid = running.run(
-        running.ready(machine, {"word_seconds": 1e-6}), Simulated("ompi", "grid", 4, particles=64, blocks=10)
-    )
+    grid = _run(machine, "grid", 4, **small)
     assert grid["working_seconds"] == [pytest.approx(grid["particle_steps"] * 6 * 1e-6)] * 4
 
 
 @needs_smpi
 def test_several_nodes_are_slower_to_agree_than_one(machine: Machine) -> None:
-    near = running.run(running.ready(machine), Simulated("mpich", "j", 16, particles=256, blocks=12))
-    slow = machines.change(machine, ["network.latency_seconds=1e-4"])
-    far = running.run(running.ready(slow), Simulated("mpich", "j", 17, particles=256, blocks=12))
+    near = _run(machine, "j", 16, "mpich")
+    far = _run(machines.change(machine, ["network.latency_seconds=1e-4"]), "j", 17, "mpich")
     assert (near["nodes"], far["nodes"]) == (1, 2)
     assert far["shared_share"] > near["shared_share"]
     assert far["mean_seconds"] > near["mean_seconds"] + 1e-4
@@ -296,7 +290,7 @@ def test_several_nodes_are_slower_to_agree_than_one(machine: Machine) -> None:
 def test_costs_that_are_none_are_refused_by_name(machine: Machine) -> None:
     for costs in ({"pairs": 1e-9}, {"pair_seconds": -1.0}, {"pair_seconds": 2.0}):
         with pytest.raises(TautoError, match="--costs has") as refused:
-            running.run(running.ready(machine, costs), Simulated("ompi", "i", 2))
+            _run(machine, "i", 2, costs=costs)
         assert "pair_seconds, target_force_seconds" in refused.value.remedy
 
 
@@ -313,33 +307,33 @@ def test_many_ranks_run_only_what_ends_in_minutes() -> None:
 @pytest.mark.parametrize("selector", running.SELECTORS)
 @pytest.mark.parametrize("ranks", [5, 8, 12])
 def test_every_library_ends_with_the_bits_of_the_others(machine: Machine, selector: str, ranks: int) -> None:
-    asked = Simulated(selector, "i", ranks, particles=64, blocks=8)
-    check = running.run(running.ready(machine), asked)["check"]
-    alone = Simulated("ompi", "serial", 1, particles=64, blocks=8)
-    assert check["state_fnv1a"] == running.run(running.ready(machine), alone)["check"]["state_fnv1a"]
+    found = _run(machine, "i", ranks, selector, particles=64, blocks=8)
+    alone = _run(machine, "serial", 1, particles=64, blocks=8)
+    assert found["check"]["state_fnv1a"] == alone["check"]["state_fnv1a"]
 
 
-def _simulated(
-    asked: str, folder: Path, capsys: pytest.CaptureFixture[str]
-) -> tuple[str, list[dict[str, Any]], str]:
+@pytest.fixture
+def simulated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Simulate:
     """What tauto simulate says, the rows that it stores and its report."""
-    assert main.main(["simulate", *asked.split(), "--machine", MACHINE, "--output", str(folder)]) == 0
-    said = capsys.readouterr().out
-    assert "This was simulated, not measured." in said
-    rows = [json.loads(line) for line in (folder / "simulated.jsonl").read_text().splitlines()]
-    assert {row["source"] for row in rows} == {"simulated"}
-    assert len({row["config_id"] for row in rows}) == len(rows)
-    page = (folder / "report.html").read_text(encoding="utf-8")
-    assert "<script src" not in page
-    assert "under SimGrid’s SMPI" in page
-    return said, rows, page
+
+    def simulate(asked: str) -> tuple[str, list[dict[str, Any]], str]:
+        assert main.main(["simulate", *asked.split(), "--machine", MACHINE, "--output", str(tmp_path)]) == 0
+        said = capsys.readouterr().out
+        assert "This was simulated, not measured." in said
+        rows = [json.loads(line) for line in (tmp_path / "simulated.jsonl").read_text().splitlines()]
+        assert {row["source"] for row in rows} == {"simulated"}
+        assert len({row["config_id"] for row in rows}) == len(rows)
+        page = (tmp_path / "report.html").read_text(encoding="utf-8")
+        assert "<script src" not in page
+        assert "under SimGrid’s SMPI" in page
+        return said, rows, page
+
+    return simulate
 
 
 @needs_smpi
-def test_what_smpi_cannot_do_is_said_beside_what_it_can(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    said, _, page = _simulated("nbody --smpi ompi --ranks 3 --particles 512", tmp_path, capsys)
+def test_what_smpi_cannot_do_is_said_beside_what_it_can(simulated: Simulate) -> None:
+    said, _, page = simulated("nbody --smpi ompi --ranks 3 --particles 512")
     assert "sharing the targets was not simulated beside sharing the sources" in said
     assert "ompi j, 3 ranks" in page
     assert "non power of two" in page
@@ -364,10 +358,8 @@ def test_without_one_core_there_is_nothing_to_compare_with(
 
 
 @needs_smpi
-def test_command_writes_rows_and_an_offline_report(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    said, rows, _ = _simulated("nbody --smpi ompi,impi --ranks 4,8 --particles 256", tmp_path, capsys)
+def test_command_writes_rows_and_an_offline_report(simulated: Simulate) -> None:
+    said, rows, _ = simulated("nbody --smpi ompi,impi --ranks 4,8 --particles 256")
     assert "4 ranks are" in said
     # One core; two libraries, four schemes, two numbers of ranks.
     assert len(rows) == 1 + 2 * 4 * 2
@@ -428,22 +420,19 @@ def test_two_ranks_take_what_the_machine_file_says_of_a_message(machine: Machine
 
 @needs_smpi
 def test_additions_take_the_time_that_the_runner_was_told(machine: Machine) -> None:
-    asked = SimulatedOperation("ompi", "all_reduce", 2, (64,))
-    free, dear = (
-        running.run(running.ready(machine, {"word_seconds": cost}, running.COLLECTIVE), asked)
-        for cost in (0.0, 1e-6)
-    )
-    assert dear["points"][0]["seconds"] - free["points"][0]["seconds"] == pytest.approx(64e-6, abs=2e-9)
+    def seconds(of_a_word: float) -> float:
+        with_ = running.ready(machine, {"word_seconds": of_a_word}, running.COLLECTIVE)
+        row = running.run(with_, SimulatedOperation("ompi", "all_reduce", 2, (64,)))
+        return float(row["points"][0]["seconds"])
+
+    assert seconds(1e-6) - seconds(0.0) == pytest.approx(64e-6, abs=2e-9)
     with pytest.raises(TautoError, match="--word-seconds must be a number from 0 to 1"):
-        running.run(running.ready(machine, {"word_seconds": -1.0}, running.COLLECTIVE), asked)
+        seconds(-1.0)
 
 
 @needs_smpi
-def test_collectives_have_rows_charts_and_a_report(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    asked = "collective --smpi ompi,mpich --ranks 4,8 --words 1,384,512,8192"
-    said, rows, page = _simulated(asked, tmp_path, capsys)
+def test_collectives_have_rows_charts_and_a_report(simulated: Simulate) -> None:
+    said, rows, page = simulated("collective --smpi ompi,mpich --ranks 4,8 --words 1,384,512,8192")
     assert "all_reduce of 512 words between 4 ranks takes" in said
     # Two operations, two libraries, two numbers of ranks, four lengths; parts need a multiple of the ranks.
     assert len(rows) == 2 * 2 * 2 * 4
@@ -489,8 +478,7 @@ def _ranks_at_work(word: str) -> list[str]:
 def test_ranks_end_with_a_killed_tauto(tmp_path: Path) -> None:
     command = ["simulate", "nbody", "--smpi", "ompi", "--machine", MACHINE, "--ranks", "256"]
     words = [sys.executable, "-m", "tautochrone", *command, "--particles", "4099", "--json"]
-    here = str(Path(main.__file__).resolve().parents[2])
-    environment = {**os.environ, "PYTHONPATH": here, "TMPDIR": str(tmp_path)}
+    environment = {**os.environ, "PYTHONPATH": str(LAB), "TMPDIR": str(tmp_path)}
     tauto = subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL)
     try:
         wait_until(lambda: bool(_ranks_at_work("4099")), "ranks at work")

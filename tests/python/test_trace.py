@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-import subprocess
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from processes import run_to_end
 from tautochrone.cli import main
 from tautochrone.energy.find import Found
 from tautochrone.energy.meter import Unavailable
@@ -37,19 +38,12 @@ NO_METER = Found(None, Unavailable("no meter is listed", "Load the driver"))
 
 
 def thread(
-    root: Path,
-    pid: int,
-    tid: int,
-    run_ns: int | None,
-    wait_ns: int,
-    cpu: int,
-    name: str = "work (er)",
-    children: str = "",
+    root: Path, pid: int, tid: int, run_ns: int | None, wait_ns: int = 0, cpu: int = 0, children: str = ""
 ) -> None:
     folder = root / f"proc/{pid}/task/{tid}"
     folder.mkdir(parents=True, exist_ok=True)
     numbers = ["S", "1", *["0"] * 9, "30", "20", *["0"] * 23, str(cpu), *["0"] * 13]
-    (folder / "stat").write_text(f"{tid} ({name}) {' '.join(numbers)}\n")
+    (folder / "stat").write_text(f"{tid} (work (er)) {' '.join(numbers)}\n")
     (folder / "children").write_text(children)
     if run_ns is not None:
         (folder / "schedstat").write_text(f"{run_ns} {wait_ns} 5\n")
@@ -79,13 +73,8 @@ def test_runs_waits_and_moves_come_from_the_differences_of_samples(tmp_path: Pat
     )
     (track,) = found.tracks
     assert (track.tid, track.pid, track.name, track.moves) == (7, 7, "work (er)", 1)
-    assert [
-        (round(one.run_seconds, 3), round(one.wait_seconds or 0.0, 3), one.cpu) for one in track.slices
-    ] == [
-        (0.05, 0.01, 0),
-        (0.1, 0.0, 1),
-        (0.0, 0.05, 1),
-    ]
+    slices = [(round(one.run_seconds, 3), round(one.wait_seconds or 0.0, 3), one.cpu) for one in track.slices]
+    assert slices == [(0.05, 0.01, 0), (0.1, 0.0, 1), (0.0, 0.05, 1)]
     assert (track.run_seconds, track.wait_seconds) == (0.15, 0.06)
     assert found.samples == 3
     assert found.sampler_cpu_seconds > 0
@@ -94,16 +83,14 @@ def test_runs_waits_and_moves_come_from_the_differences_of_samples(tmp_path: Pat
 
 def test_children_and_their_threads_are_followed(tmp_path: Path) -> None:
     def first() -> None:
-        thread(tmp_path, 7, 7, 1, 0, 0, children="8 ")
-        thread(tmp_path, 8, 8, 1, 0, 0, children="9")
-        thread(tmp_path, 9, 9, 1, 0, 0)
-        thread(tmp_path, 9, 10, 1, 0, 0)
+        for pid, tid, children in ((7, 7, "8 "), (8, 8, "9"), (9, 9, ""), (9, 10, "")):
+            thread(tmp_path, pid, tid, 1, children=children)
 
     assert sorted(one.tid for one in sampled(tmp_path, first).tracks) == [7, 8, 9, 10]
 
 
 def test_without_schedstat_run_time_is_in_ticks_and_waiting_unknown(tmp_path: Path) -> None:
-    (track,) = sampled(tmp_path, lambda: thread(tmp_path, 7, 7, None, 0, 0)).tracks
+    (track,) = sampled(tmp_path, lambda: thread(tmp_path, 7, 7, None)).tracks
     assert track.run_seconds == pytest.approx(0.5)
     assert track.wait_seconds is None
     assert track.slices[0].run_seconds == pytest.approx(0.1)  # no more than the interval
@@ -153,11 +140,8 @@ def test_a_thread_that_works_least_is_named_too() -> None:
     assert "give it more" in said
 
 
-def test_balanced_threads_are_told_so() -> None:
+def test_balanced_threads_are_told_so_and_that_those_that_never_rest_may_spin() -> None:
     assert advice(track(1, 8.0), track(2, 8.2)).startswith("The 2 threads are balanced (imbalance 1.01)")
-
-
-def test_threads_that_never_rest_may_spin() -> None:
     assert "OMP_WAIT_POLICY=passive" in advice(track(1, 9.9), track(2, 9.8))
     assert "nothing to gain" in advice(track(1, 8.2), track(2, 8.0))
 
@@ -181,23 +165,24 @@ def test_nothing_is_no_advice() -> None:
 # -- drawings --
 
 
-def traced(tracks: list[ThreadTrack], name: str = "./a <b>") -> Traced:
+def traced(tracks: list[ThreadTrack]) -> Traced:
     load = SampledLoad([LoadSample(0, 0.1, 0.5, 3e9), LoadSample(0, 0.2, 1.0, 2e9)])
     threads = SampledThreads(tracks, samples=2, seconds=10.0)
-    return Traced(
-        (name,), Ended(0, 10.0, 9.0, 1.0, 1 << 20), threads, load, None, 5, (0, 1), NO_METER.unavailable
-    )
+    ended = Ended(0, 10.0, 9.0, 1.0, 1 << 20)
+    return Traced(("./a <b>",), ended, threads, load, None, 5, (0, 1), NO_METER.unavailable)
+
+
+def drawn(tracks: list[ThreadTrack]) -> str:
+    return page.render(traced(tracks), findings.find(tracks, 10.0, 5, 2))
 
 
 def test_the_page_holds_everything_and_asks_nothing_of_the_network() -> None:
     tracks = [track(1, 8.0, name="<script>alert(1)</script>"), track(2, 2.0, 3.0)]
-    html = page.render(traced(tracks), findings.find(tracks, 10.0, 5, 2))
+    html = drawn(tracks)
     assert "<script" not in html
     assert "http" not in html.replace("http-equiv", "")
-    assert "imbalance 1.60" in html
-    assert "0.500 (counted by the kernel)" in html
-    assert "CPU 0 clock" in html
-    assert 'class="wait"' in html
+    for words in ("imbalance 1.60", "0.500 (counted by the kernel)", "CPU 0 clock", 'class="wait"'):
+        assert words in html
     assert "not known: no meter is listed. Load the driver" in html
 
 
@@ -219,22 +204,18 @@ def test_perfetto_has_a_track_a_cpu_and_a_thread_and_counters() -> None:
     slices = [event for event in events if event["ph"] == "X"]
     assert [(one["pid"], one["tid"], one["dur"]) for one in slices] == [(1, 1, 5e6), (2, 4, 10e6)]
     counters = {event["name"]: event["args"] for event in events if event["ph"] == "C"}
-    assert counters == {
-        "load of CPU 0": {"percent": 50.0},
-        "power": {"watts": 12.5},
-        "migrations": {"threads": 0},
-    }
+    load, power = {"percent": 50.0}, {"watts": 12.5}
+    assert counters == {"load of CPU 0": load, "power": power, "migrations": {"threads": 0}}
 
 
 def wandering() -> ThreadTrack:
-    one = ThreadTrack(7, 1, "solver", run_seconds=4.0, wait_seconds=0.0)
-    one.slices = [Slice(n, n + 1.0, 1.0, 0.0, cpu) for n, cpu in enumerate((0, 1, 1, 0))]
-    return one
+    slices = [Slice(n, n + 1.0, 1.0, 0.0, cpu) for n, cpu in enumerate((0, 1, 1, 0))]
+    return ThreadTrack(7, 1, "solver", run_seconds=4.0, wait_seconds=0.0, slices=slices)
 
 
 def test_migrations_are_counted_at_each_sample() -> None:
-    other = ThreadTrack(8, 1, "other", run_seconds=1.0, wait_seconds=0.0)
-    other.slices = [Slice(2.0, 3.0, 0.5, 0.0, 0), Slice(3.0, 4.0, 0.5, 0.0, 1)]
+    slices = [Slice(2.0, 3.0, 0.5, 0.0, 0), Slice(3.0, 4.0, 0.5, 0.0, 1)]
+    other = ThreadTrack(8, 1, "other", run_seconds=1.0, wait_seconds=0.0, slices=slices)
     assert moves_over_time([wandering(), other]) == [(1.0, 0), (2.0, 1), (3.0, 0), (4.0, 2)]
     events = perfetto.events([wandering(), other])["traceEvents"]
     moved = [(one["ts"], one["args"]["threads"]) for one in events if one["name"] == "migrations"]
@@ -242,11 +223,10 @@ def test_migrations_are_counted_at_each_sample() -> None:
 
 
 def test_the_page_draws_load_and_migrations_over_time() -> None:
-    html = page.render(traced([wandering()]), findings.find([wandering()], 10.0, 5, 2))
+    html = drawn([wandering()])
     assert 'aria-label="CPU 0 load: 50 % to 100 %"' in html
     assert 'aria-label="migrations: 0 to 1 a sample"' in html
-    still = page.render(traced([track(1, 8.0)]), findings.find([track(1, 8.0)], 10.0, 5, 2))
-    assert 'aria-label="migrations' not in still
+    assert 'aria-label="migrations' not in drawn([track(1, 8.0)])
 
 
 def test_long_curves_are_drawn_as_means() -> None:
@@ -340,13 +320,6 @@ def test_ctrl_c_is_the_commands_business(tmp_path: Path) -> None:
         "os.kill(os.getppid(), signal.SIGINT); time.sleep(0.3); "
         "os.kill(os.getpid(), signal.SIGINT); time.sleep(9)']))"
     )
-    finished = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, env=_with_lab(), timeout=60, check=False
-    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2] / "lab")}
+    finished = run_to_end([sys.executable, "-c", code], cwd=tmp_path, env=environment)
     assert finished.returncode == 9
-
-
-def _with_lab() -> dict[str, str]:
-    import os
-
-    return {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2] / "lab")}

@@ -35,20 +35,17 @@ def test_the_first_sentence_says_what_to_set_and_what_it_brings() -> None:
 
 
 def test_a_result_that_is_not_resolved_is_left_alone() -> None:
-    found = analyse([*rows_of(DEFAULT, {}, 1.0), *_wavering("winner", FASTER)], {}, context())
+    wavering = [
+        changed(one, seconds=1.05 if number % 2 else 0.95)
+        for number, one in enumerate(rows_of("winner", FASTER, 1.0))
+    ]
+    found = analyse([*rows_of(DEFAULT, {}, 1.0), *wavering], {}, context())
     assert found.winner == DEFAULT
     assert found.settings == {}
     said = found.verdict_sentences[0]
     assert said.startswith("Leave it as it is: no other setting is better as far as 24 runs can resolve")
     assert "8 OpenMP threads" in said
     assert found.settings_to_paste == ()
-
-
-def _wavering(name: str, settings: dict[str, str]) -> list[Row]:
-    return [
-        changed(one, seconds=1.05 if number % 2 else 0.95)
-        for number, one in enumerate(rows_of(name, settings, 1.0))
-    ]
 
 
 @pytest.mark.parametrize(
@@ -76,12 +73,13 @@ def test_why_there_is_no_verdict_is_said(
     assert found.verdict_sentences[0] == f"Leave it as it is: {why}{end}, {len(rows)} runs."
 
 
-def test_failures_are_not_called_slowness_or_want_of_time() -> None:
-    def failing(name: str, rounds: int, source: str = "measured") -> list[Row]:
-        error = {"kind": "failed", "message": "it was killed by SIGSEGV"}
-        rows = rows_of(name, {"X": name}, 0.5, rounds, source)
-        return [changed(one, seconds=None, error=error) for one in rows]
+def failing(name: str, rounds: int, source: str = "measured") -> list[Row]:
+    error = {"kind": "failed", "message": "it was killed by SIGSEGV"}
+    rows = rows_of(name, {"X": name}, 0.5, rounds, source)
+    return [changed(one, seconds=None, error=error) for one in rows]
 
+
+def test_failures_are_not_called_slowness_or_want_of_time() -> None:
     def said(*rows: Row) -> str:
         default = [*rows_of(DEFAULT, {}, 1.0, 1, "screening"), *rows_of(DEFAULT, {}, 1.0)]
         return analyse([*default, *rows], {}, context()).verdict_sentences[0]
@@ -110,8 +108,7 @@ def test_what_makes_cpus_slow_on_purpose_disturbs_no_run() -> None:
 
 
 def test_what_failed_never_wins_and_is_named() -> None:
-    bad = [changed(one, seconds=None, error={"kind": "failed", "message": "it was killed by SIGSEGV"})
-           for one in rows_of("bad", {"X": "1"}, 0.1, 2, "screening")]  # fmt: skip
+    bad = failing("bad", 2, "screening")
     found = analyse([*rows_of(DEFAULT, {}, 1.0), *rows_of("other", FASTER, 1.2), *bad], {}, context())
     assert found.winner == DEFAULT
     assert any("bad (it was killed by SIGSEGV)" in one for one in found.verdict_sentences)
@@ -136,6 +133,11 @@ def test_why_the_program_as_it_is_gave_no_result_is_said() -> None:
     assert said.endswith("gave no result: the reference itself gave 2 different answers.")
 
 
+def given(**settings: str) -> dict[str, str]:
+    """Those of the settings that are not empty."""
+    return {name: value for name, value in settings.items() if value}
+
+
 def test_larger_can_be_better() -> None:
     objective = parse_objective("regex-max:([0-9.,]+) ns/day")
     assert objective.matched("1.5 ns/day\nthen 3,000.5 ns/day") == 3000.5
@@ -158,9 +160,7 @@ def test_what_makes_a_larger_number_larger_is_called_more() -> None:
         changed(one, detail={"objective": rate * (1.1 if y else 1)})
         for x, rate in rates.items()
         for y in ("", "a", "b")
-        for one in rows_of(
-            f"{x}{y}" or DEFAULT, {name: to for name, to in (("X", x), ("Y", y)) if to}, 1.0, 12
-        )
+        for one in rows_of(f"{x}{y}" or DEFAULT, given(X=x, Y=y), 1.0)
     ]
     found = analyse(rows, {}, context(objective="regex-max:([0-9.]+) ns/day"))
     assert "What matters: X (3: 200 % more), Y (a: 10 % more)" in " ".join(found.verdict_sentences)
@@ -192,13 +192,9 @@ def test_memory_and_energy_have_their_own_figures() -> None:
 
 def test_main_effects_are_found_again() -> None:
     grid = [
-        (
-            {**({"T": t} if t else {}), **({"S": s} if s else {})},
-            base * (0.5 if t == "8" else 1) * (1.2 if s else 1),
-        )
+        (given(T=t, S=s), (0.5 if t == "8" else 1.0) * (1.2 if s else 1.0))
         for t in ("", "4", "8")
         for s in ("", "x")
-        for base in (1.0,)
     ]
     found = {(one.knob, one.value): one for one in main_effects(grid)}
     assert found[("T", "8")].factor == pytest.approx(0.5)
@@ -216,21 +212,15 @@ def pasted(settings: dict[str, str], **fields: object) -> dict[str, str]:
 def test_an_effect_is_against_what_the_program_has_now() -> None:
     """The default of a command with {threads} has a value too, and was compared with a mean of all times."""
     times = {"2": 0.05, "1": 0.06, "4": 0.05}
+    picks = [given(threads=count, X=x) for count in times for x in ("", "a", "b")]
     rows = [
         one
-        for count, seconds in times.items()
-        for more in ({}, {"X": "a"}, {"X": "b"})
-        for one in rows_of(
-            DEFAULT if count == "2" and not more else f"{count} {more}", {"threads": count, **more}, seconds
-        )
+        for pick in picks
+        for one in rows_of(DEFAULT if pick == {"threads": "2"} else str(pick), pick, times[pick["threads"]])
     ]
     found = analyse(rows, {}, context(base={"threads": "2"})).effects
-    assert {(one.knob, one.value) for one in found} == {
-        ("threads", "1"),
-        ("threads", "4"),
-        ("X", "a"),
-        ("X", "b"),
-    }
+    others = {("threads", "1"), ("threads", "4"), ("X", "a"), ("X", "b")}
+    assert {(one.knob, one.value) for one in found} == others
     assert found[0].value == "1"
     assert found[0].factor == pytest.approx(1.2, rel=0.01)
     assert all(one.factor == pytest.approx(1, rel=0.01) for one in found[1:])
@@ -251,7 +241,7 @@ def test_a_knob_of_the_answer_is_not_said_to_make_no_difference() -> None:
     ("factor", "said"), [(1.004, "of more than 1 %"), (1.0, "that 144 runs can resolve")]
 )
 def test_what_is_resolved_and_small_is_not_called_unresolved(factor: float, said: str) -> None:
-    picks = [{**({"T": t} if t else {}), "W": w} for t in ("", "1", "2") for w in "abcd"]
+    picks = [given(T=t, W=w) for t in ("", "1", "2") for w in "abcd"]
     picks[0] = {}
     rows = [
         one for pick in picks for one in rows_of(str(pick or DEFAULT), pick, factor if "T" in pick else 1.0)
@@ -298,9 +288,8 @@ def test_lines_to_paste_have_the_settings_of_each_place() -> None:
     settings = {"OMP_NUM_THREADS": "8", "nice": "5"}
     lines = pasted(settings)
     assert "export OMP_NUM_THREADS=8\nnice -n 5 ./solver case.in" in lines["Shell"]
-    assert (
-        'Environment="OMP_NUM_THREADS=8"\nNice=5\nExecStart=/home/me/solver case.in' in lines["systemd unit"]
-    )
+    unit = 'Environment="OMP_NUM_THREADS=8"\nNice=5\nExecStart=/home/me/solver case.in'
+    assert unit in lines["systemd unit"]
     assert "srun --cpu-bind=none nice -n 5 ./solver case.in" in lines["Slurm script"]
     assert 'ENV OMP_NUM_THREADS="8"\nCMD ["nice", "-n", "5", "./solver", "case.in"]' in lines["Dockerfile"]
     pinned = pasted({"cpus": "0-2"})
@@ -345,9 +334,7 @@ def test_the_report_shows_words_charts_and_lines_to_paste(tmp_path: Path) -> Non
     assert visible(text).count("1.3 times the best") == 2
 
 
-def test_the_report_does_not_say_that_runs_are_stopped_where_time_is_not_the_objective(
-    tmp_path: Path,
-) -> None:
+def test_the_report_says_that_runs_are_stopped_only_where_time_is_the_objective(tmp_path: Path) -> None:
     rows = rows_of(DEFAULT, {}, 1.0, max_rss_bytes=1 << 20)
     other = rows_of("winner", FASTER, 1.0, max_rss_bytes=1 << 19)
     found = analyse([*rows, *other], {}, context(objective="memory"))

@@ -51,7 +51,13 @@ def test_what_can_be_tuned_passes() -> None:
 
 SPEED = {"objective": "regex:speed: ([0-9.]+)"}
 RATE = {"objective": "regex-max:rate (.+)"}
-JOULES_ELSEWHERE = r"cannot be had with {}.*this machine's. Start tauto on the node"
+TERMINAL = r"needs a terminal.*batch mode"
+ON_THE_NODE = r".*this machine's. Start tauto on the node"
+JOULES_ELSEWHERE: list[tuple[dict[str, Any], str]] = [
+    ({"nodes": 4, "launcher": ("srun", "-N1", "--exclusive")}, f"--nodes 4{ON_THE_NODE}"),
+    ({"nodes": 2, "launcher": ("env",)}, f"--nodes 2{ON_THE_NODE}"),
+    ({"launcher": ("env", "A=1", "srun", "-N1")}, f"--launcher 'env A=1 srun -N1'{ON_THE_NODE}"),
+]
 
 
 @pytest.mark.parametrize(
@@ -67,14 +73,9 @@ JOULES_ELSEWHERE = r"cannot be had with {}.*this machine's. Start tauto on the n
         ("kill -SEGV $$", {}, r"fails as it is, with signal 11"),
         ("sleep 30", {"time_limit_seconds": 0.3}, r"did not end within 0\.3 s.*--time-limit"),
         ("setsid sleep 30 & true", {}, r"in the background.*running: (sleep|setsid|sh).*foreground"),
-        # It needs a terminal.
-        (
-            "test -t 0 || { echo 'stdin is not a terminal' >&2; exit 1; }",
-            {},
-            r"needs a terminal.*batch mode",
-        ),
-        ("echo 'top: failed tty get' >&2; exit 1", {}, r"needs a terminal.*batch mode"),
-        ("echo 'Vim: Warning: Output is not to a terminal' >&2; exit 1", {}, r"needs a terminal.*batch mode"),
+        ("test -t 0 || { echo 'stdin is not a terminal' >&2; exit 1; }", {}, TERMINAL),
+        ("echo 'top: failed tty get' >&2; exit 1", {}, TERMINAL),
+        ("echo 'Vim: Warning: Output is not to a terminal' >&2; exit 1", {}, TERMINAL),
         ("read answer </dev/tty", {}, r"needs a terminal"),
         # The number it prints. The inverse of an endless one is 0, and the search took the logarithm of that.
         ("echo speed: fast", SPEED, r"nothing that matches.*in its default run.*in brackets"),
@@ -87,11 +88,7 @@ JOULES_ELSEWHERE = r"cannot be had with {}.*this machine's. Start tauto on the n
         ("true", {"objective": "time:5"}, "there is no objective"),
         # The time of the check was in no budget: 8 seconds became 26.
         ("sleep 0.2", {"budget_seconds": 0.9}, r"too small for 2 rounds of [0-9]+ candidates.*--budget"),
-        (
-            "true",
-            {"budget_seconds": 3.0, "check": "sleep 0.7"},
-            r"too small for 2 rounds of .* candidates",
-        ),
+        ("true", {"budget_seconds": 3.0, "check": "sleep 0.7"}, r"too small for 2 rounds of .* candidates"),
         # Numbers with which nothing could run.
         ("true", {"most_candidates": 1}, r"--candidates 1 is less than the program as it is.*2 or more"),
         ("true", {"repeat": 0}, r"--repeat 0 .*1 or more"),
@@ -103,17 +100,9 @@ JOULES_ELSEWHERE = r"cannot be had with {}.*this machine's. Start tauto on the n
             for objective in ("energy", "edp", "ed2p")
         ),
         *(
-            (
-                "true",
-                {"objective": objective, **options},
-                f"--objective {objective} {JOULES_ELSEWHERE.format(named)}",
-            )
+            ("true", {"objective": objective, **options}, f"--objective {objective} cannot be had with {why}")
             for objective in ("energy", "edp")
-            for options, named in (
-                ({"nodes": 4, "launcher": ("srun", "-N1", "--exclusive")}, "--nodes 4"),
-                ({"nodes": 2, "launcher": ("env",)}, "--nodes 2"),
-                ({"launcher": ("env", "A=1", "srun", "-N1")}, "--launcher 'env A=1 srun -N1'"),
-            )
+            for options, why in JOULES_ELSEWHERE
         ),
     ],
 )
@@ -179,9 +168,8 @@ def test_a_file_below_this_folder_that_is_written_in_each_run(tmp_path: Path) ->
 
 def test_what_the_lab_writes_is_not_the_programs(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
-    check(
-        "echo 1 > out/rows; mkdir -p tautochrone-results; echo 1 > tautochrone-results/x", output=Path("out")
-    )
+    command = "echo 1 > out/rows; mkdir -p tautochrone-results; echo 1 > tautochrone-results/x"
+    check(command, output=Path("out"))
 
 
 def test_a_check_that_the_default_does_not_pass() -> None:

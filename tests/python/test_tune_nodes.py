@@ -19,6 +19,7 @@ from tautochrone.errors import TautoError
 from tautochrone.inspection.watching import watch
 from tautochrone.machine.record import Machine
 from tautochrone.measuring.configuration import Configuration
+from tautochrone.measuring.executor import RunResult
 from tautochrone.measuring.subprocess_executor import ProgramExecutor
 from tautochrone.results.store import Store
 from tautochrone.tune import spreading
@@ -92,6 +93,18 @@ def tuned(command: str, **options: Any) -> TuneAnalysis:
     return tune_by_runs(asked(command, **options), services(), 40)
 
 
+def run_through(words: tuple[str, ...], of: Configuration, limit_seconds: float = 30.0) -> RunResult:
+    """One run that such a launcher starts elsewhere."""
+    with ProgramExecutor(runs_here=False, through=words) as executor:
+        return executor.run(of, limit_seconds)
+
+
+def taken(cluster: Path, *nodes: str) -> None:
+    """Others have these nodes."""
+    for node in nodes:
+        (cluster / "nodes" / node / "taken").mkdir()
+
+
 def test_candidates_run_on_all_nodes_and_never_two_on_one(cluster: Path) -> None:
     log = cluster / "log"
     tuned(f"echo begin $NODE >> {log}; sleep 0.1; echo end $NODE >> {log}")
@@ -112,25 +125,19 @@ def test_a_node_is_asked_for_once_and_not_for_each_run(cluster: Path) -> None:
     assert sum(jobs.values()) <= 1 + 3 + 1  # the trial, three nodes, the look at the winner
 
 
-def test_settings_and_folder_reach_the_program_on_its_node_and_the_nodes_variables_stay(
-    cluster: Path,
-) -> None:
+def test_settings_and_folder_reach_the_program_and_the_variables_of_its_node_stay(cluster: Path) -> None:
     log = cluster / "log"
     cpu = min(os.sched_getaffinity(0))
     line = "$X $(nice) $(env -u OMP_NUM_THREADS nproc) $(pwd) $HOSTNAME $NODE"
     start = {"nice": 3, "cpus": [cpu]}
     configuration = Configuration("x", ["sh", "-c", f'echo "{line}" > {log}'], {"X": "7"}, start=start)
-    with ProgramExecutor(runs_here=False, through=("srun",)) as executor:
-        result = executor.run(configuration, 30.0)
-    assert result.error is None
-    assert log.read_text().split() == [
-        *("7", str(min(os.nice(0) + 3, 19)), "1", str(cluster / "work"), "n1", "n1")
-    ]
+    assert run_through(("srun",), configuration).error is None
+    niceness = str(min(os.nice(0) + 3, 19))
+    assert log.read_text().split() == ["7", niceness, "1", str(cluster / "work"), "n1", "n1"]
 
 
 def test_waiting_for_a_node_is_not_time_of_the_program(cluster: Path) -> None:
-    for name in ("n1", "n2", "n3"):
-        (cluster / "nodes" / name / "taken").mkdir()
+    taken(cluster, "n1", "n2", "n3")
     with ProgramExecutor(runs_here=False, through=("sh", "-c", FREE, "sh")) as executor:
         begun = time.monotonic()
         result = executor.run(Configuration("x", ["sleep", "0.05"]), 60.0)
@@ -196,16 +203,22 @@ def test_nodes_that_differ_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         spreading.machine_of_nodes(asked("true", nodes=2), "none")
 
 
-def test_a_launcher_that_fails_says_how_to_try_it(cluster: Path) -> None:
-    for words, said in (
+TWICE = "import subprocess, sys; asked = sys.stdin.buffer.readline()"
+TWICE += "; [subprocess.run(sys.argv[1:], input=asked) for _ in range(2)]"
+
+
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
         (("sh", "-c", "exit 3"), r"ended \(exit code 3\) before it had an answer.*--version"),
         (("no-such-launcher",), r"--launcher no-such-launcher cannot be started"),
-    ):
-        with (
-            ProgramExecutor(runs_here=False, through=words) as executor,
-            pytest.raises(TautoError, match=said),
-        ):
-            executor.run(Configuration("x", ["true"]), 10.0)
+        ((sys.executable, "-c", TWICE), r"starts more than one process.*-n1"),
+    ],
+)
+def test_a_launcher_that_cannot_be_used_is_refused(words: tuple[str, ...], said: str) -> None:
+    with pytest.raises(TautoError, match=said):
+        run_through(words, Configuration("x", ["true"]), 10.0)
 
 
 def run_on_two(command: str, words: tuple[str, ...]) -> None:
@@ -223,8 +236,7 @@ def test_the_winner_is_looked_at_where_the_search_has_all_nodes(cluster: Path) -
 
 
 def test_fewer_nodes_than_were_asked_for_are_enough(cluster: Path) -> None:
-    (cluster / "nodes" / "n2" / "taken").mkdir()
-    (cluster / "nodes" / "n3" / "taken").mkdir()
+    taken(cluster, "n2", "n3")
     run_on_two("sleep 0.1", ("srun", "-N1", "--exclusive"))
     asked, taken_back = (set((cluster / name).read_text().split()) for name in ("asked", "taken-back"))
     assert len(asked) == 2
@@ -237,20 +249,8 @@ def test_one_node_for_two_is_refused(cluster: Path) -> None:
         run_on_two("sleep 0.3", ("env", "SLURMD_NODENAME=n1"))
 
 
-def test_a_launcher_that_starts_several_processes_is_refused(cluster: Path) -> None:
-    twice = "import subprocess, sys; asked = sys.stdin.buffer.readline()"
-    twice += "; [subprocess.run(sys.argv[1:], input=asked) for _ in range(2)]"
-    words = (sys.executable, "-c", twice)
-    with (
-        ProgramExecutor(runs_here=False, through=words) as executor,
-        pytest.raises(TautoError, match=r"starts more than one process.*-n1"),
-    ):
-        executor.run(Configuration("x", ["true"]), 10.0)
-
-
 def test_a_job_that_still_waits_is_taken_back_when_the_search_is_interrupted(cluster: Path) -> None:
-    for name in ("n1", "n2", "n3"):
-        (cluster / "nodes" / name / "taken").mkdir()
+    taken(cluster, "n1", "n2", "n3")
 
     def interrupt() -> None:
         while not (cluster / "asked").exists() or len((cluster / "asked").read_text().split()) < 2:
@@ -267,21 +267,16 @@ def test_a_job_that_still_waits_is_taken_back_when_the_search_is_interrupted(clu
 
 def test_a_node_that_is_lost_is_named(cluster: Path) -> None:
     configuration = Configuration("x", ["sh", "-c", 'kill -9 "$PPID"; sleep 5'])
-    with (
-        ProgramExecutor(runs_here=False, through=("srun", "-N1")) as executor,
-        pytest.raises(TautoError, match=r"during a run on n1: the node or its job was lost.*goes on from"),
-    ):
-        executor.run(configuration, 30.0)
+    with pytest.raises(TautoError, match=r"during a run on n1: the node or its job was lost.*goes on from"):
+        run_through(("srun", "-N1"), configuration)
 
 
 def test_a_launcher_that_goes_through_a_shell_has_its_words_quoted(cluster: Path) -> None:
     (cluster / "ssh").write_text('#!/bin/sh\nshift\ncd /\nexec env -i sh -c "$*"\n')
     (cluster / "ssh").chmod(0o755)
-    configuration = Configuration("x", ["sh", "-c", 'test "$X" = 1 && test "$PWD" = "$Y"'], {
-        "X": "1", "Y": str(cluster / "work"),
-    })  # fmt: skip
-    with ProgramExecutor(runs_here=False, through=("ssh", "n1")) as executor:
-        assert executor.run(configuration, 30.0).error is None
+    variables = {"X": "1", "Y": str(cluster / "work")}
+    configuration = Configuration("x", ["sh", "-c", 'test "$X" = 1 && test "$PWD" = "$Y"'], variables)
+    assert run_through(("ssh", "n1"), configuration).error is None
 
 
 @pytest.mark.parametrize(

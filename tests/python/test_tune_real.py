@@ -80,12 +80,8 @@ def test_xz(tmp_path: Path) -> None:
 
 def test_zstd(tmp_path: Path) -> None:
     need("zstd")
-    found, _ = tune(
-        ["zstd", "-q", "-k", "-c", "-T{threads}", data(tmp_path)],
-        runs=20,
-        values={"threads": ("1", "2")},
-        objective="memory",
-    )
+    command = ["zstd", "-q", "-k", "-c", "-T{threads}", data(tmp_path)]
+    found, _ = tune(command, runs=20, values={"threads": ("1", "2")}, objective="memory")
     assert found.unit == "peak memory"
     figures = [one.figure for one in found.candidates]
     assert all(one is not None and one > 1 << 20 for one in figures)
@@ -127,9 +123,8 @@ def water(boxes: int = 1) -> str:
     parameters = "integrator=md\nnsteps=100\ncoulombtype=reaction-field\nrcoulomb=0.9\nrvdw=0.9\n"
     Path("md.mdp").write_text(parameters)
     molecules = f"[ system ]\nwater\n[ molecules ]\nSOL {216 * boxes}\n"
-    Path("md.top").write_text(
-        f'#include "oplsaa.ff/forcefield.itp"\n#include "oplsaa.ff/spc.itp"\n{molecules}'
-    )
+    includes = '#include "oplsaa.ff/forcefield.itp"\n#include "oplsaa.ff/spc.itp"\n'
+    Path("md.top").write_text(includes + molecules)
     for words in (
         ["gmx", "genconf", "-f", box, "-nbox", boxes, 1, 1, "-o", "box.gro"],
         ["gmx", "grompp", "-f", "md.mdp", "-c", "box.gro", "-p", "md.top", "-o", "md.tpr", "-maxwarn", 5],
@@ -150,15 +145,7 @@ def test_the_figure_of_gromacs_is_found_where_it_prints_it() -> None:
     assert {one.figure is not None for one in found.candidates} == {True}
 
 
-_BUT_RANKS = (
-    "OMP_NUM_THREADS",
-    "OMP_PLACES",
-    "OMP_PROC_BIND",
-    "OMP_WAIT_POLICY",
-    "cpus",
-    "mpi_map",
-    "mpi_bind",
-)
+BUT_RANKS = "OMP_NUM_THREADS OMP_PLACES OMP_PROC_BIND OMP_WAIT_POLICY cpus mpi_map mpi_bind"
 
 
 def test_gromacs_under_an_mpi_is_tried_with_other_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,7 +157,7 @@ def test_gromacs_under_an_mpi_is_tried_with_other_ranks(monkeypatch: pytest.Monk
         ["mpirun", "--oversubscribe", "-n", "2", "gmx_mpi", "mdrun", "-ntomp", "1", "-s", water(3)],
         runs=8,
         scratch=True,
-        excluded=_BUT_RANKS,
+        excluded=tuple(BUT_RANKS.split()),
         most_candidates=4,
     )
     ranked = [one for one in found.candidates if one.figure is not None or one.stopped]
@@ -179,7 +166,7 @@ def test_gromacs_under_an_mpi_is_tried_with_other_ranks(monkeypatch: pytest.Monk
     assert {one.knob for one in found.tried} >= {"mpi_ranks"}
 
 
-def test_an_objective_that_the_program_prints(tmp_path: Path) -> None:
+def test_an_objective_that_the_program_prints() -> None:
     script = "i=0; while [ $i -lt 3000 ]; do i=$((i + 1)); done; echo speed: $SPEED"
     found, _ = tune(
         ["sh", "-c", "SPEED=${SPEED:-10}; " + script],
@@ -191,39 +178,34 @@ def test_an_objective_that_the_program_prints(tmp_path: Path) -> None:
     assert "100 % higher than now" in found.verdict_sentences[0]
 
 
+def rows_stored() -> int:
+    with Store.read(Path("out")) as store:
+        return len(store.rows(None))
+
+
 @pytest.mark.parametrize(
     "other",
     [
-        {"objective": "regex:([0-9]+)"},
-        {"objective": "memory"},
-        {"check": "grep -q 8"},
-        {"same_output": True},
-        {"scratch": True},
+        *({"objective": objective} for objective in ("regex:([0-9]+)", "memory")),
+        *({"check": "grep -q 8"}, {"same_output": True}, {"scratch": True}),
     ],
 )
 def test_a_search_that_judges_otherwise_does_not_go_on_with_the_rows(other: dict[str, Any]) -> None:
     command = ["sh", "-c", "i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done; echo 8"]
     options: dict[str, Any] = {"environment": parse_environment(["X=1"]), "excluded": ("cpus",)}
     tune(command, runs=10, **options)
-    with Store.read(Path("out")) as store:
-        rows = len(store.rows(None))
+    rows = rows_stored()
     with pytest.raises(TautoError, match=r"measured with other settings.*--fresh"):
         tune(command, runs=10, **options, **other)
     tune(command, runs=10, **options)
-    with Store.read(Path("out")) as store:
-        assert len(store.rows(None)) >= rows
+    assert rows_stored() >= rows
 
 
-def test_a_wrong_answer_does_not_win(tmp_path: Path) -> None:
+def test_a_wrong_answer_does_not_win() -> None:
     script = 'i=0; while [ $i -lt ${N:-8000} ]; do i=$((i + 1)); done; echo "$i" | cut -c 1'
+    options: dict[str, Any] = {"environment": parse_environment(["N=2000"]), "excluded": ("cpus",)}
     for guard in ({"check": "grep -q 8"}, {"same_output": True}):
-        found, _ = tune(
-            ["sh", "-c", script],
-            environment=parse_environment(["N=2000"]),
-            excluded=("cpus",),
-            fresh=True,
-            **guard,
-        )
+        found, _ = tune(["sh", "-c", script], fresh=True, **options, **guard)
         assert found.settings == {}
 
 
@@ -252,12 +234,8 @@ def test_weighted_places_balance_a_static_loop_on_unequal_cores(tmp_path: Path) 
     with emulated({slow: 4.0}) as state:
         factor = state.factors[slow]
         speeds = [1.0] * slow + [1.0 / factor]
-        request = TuneRequest(
-            command=(str(program), "20", "300"),
-            output=tmp_path / "out",
-            report=False,
-            most_candidates=5,
-        )
+        command = (str(program), "20", "300")
+        request = TuneRequest(command=command, output=tmp_path / "out", report=False, most_candidates=5)
         found = tune_by_runs(request, real_services(machine=lambda measure: machine(speeds)), 20)
     weighted = [one for one in found.candidates if "weighted_places" in one.settings]
     assert weighted

@@ -72,6 +72,10 @@ def race(tmp_path: Path) -> Race:
     return Race(tmp_path / "results")
 
 
+def rising(count: int, start: float = 1.0, step: float = 0.01) -> list[float]:
+    return [start + step * number for number in range(count)]
+
+
 def field(*seconds: float, default: float = 1.0, noise: str = "noise 0.3%") -> list[Configuration]:
     return [
         configuration("default", f"seconds {default:g} {noise}"),
@@ -80,7 +84,7 @@ def field(*seconds: float, default: float = 1.0, noise: str = "noise 0.3%") -> l
 
 
 def test_the_best_wins_when_it_is_better_than_the_default(race: Race) -> None:
-    found = race.run(*field(0.8, *(0.9 + 0.02 * number for number in range(12))))
+    found = race.run(*field(0.8, *rising(12, 0.9, 0.02)))
     assert found.winner.name == "c0"
     assert found.comparisons[found.winner.config_id].verdict == "faster"
     assert len(found.finalists) == 4
@@ -88,7 +92,7 @@ def test_the_best_wins_when_it_is_better_than_the_default(race: Race) -> None:
 
 
 def test_the_default_stays_where_nothing_is_better(race: Race) -> None:
-    found = race.run(*field(*(1.0 + 0.01 * number for number in range(10)), default=0.98))
+    found = race.run(*field(*rising(10), default=0.98))
     assert found.winner.name == "default"
 
 
@@ -116,7 +120,7 @@ def test_a_noisy_final_goes_on_to_its_last_planned_look(race: Race) -> None:
 def test_screening_leaves_about_half_of_the_runs_and_of_the_time_to_the_final(
     race: Race, limits: Limits
 ) -> None:
-    race.run(*field(*(1.0 + 0.001 * number for number in range(24)), noise="noise 10%"), limits=limits)
+    race.run(*field(*rising(24, step=0.001), noise="noise 10%"), limits=limits)
     rows = Store.read(race.folder).rows(SCREENING)
     seconds = sum(row.elapsed_seconds for row in rows)
     assert 70 <= len(rows) <= 80 if limits.runs else 45.0 <= seconds <= 60.0
@@ -147,7 +151,7 @@ def test_the_best_survives_a_first_run_that_others_disturbed(race: Race) -> None
             return super().run(one, time_limit)
 
     race.executor = Disturbed(race.clock)
-    found = race.run(*field(0.8, *(0.95 + 0.02 * number for number in range(12))))
+    found = race.run(*field(0.8, *rising(12, 0.95, 0.02)))
     assert found.winner.name == "c0"
 
 
@@ -160,19 +164,17 @@ def test_what_fails_never_wins(race: Race, fate: str) -> None:
 
 
 def test_a_default_that_fails_leaves_the_default_in_charge(race: Race) -> None:
-    bad = configuration("default", "fail")
-    found = race.run(bad, *field(0.9, 1.1)[1:])
+    found = race.run(configuration("default", "fail"), *field(0.9, 1.1)[1:])
     assert found.winner.name == "default"
 
 
 def test_a_budget_of_runs_is_kept(race: Race) -> None:
-    cells = field(*(1 + 0.01 * number for number in range(39)), noise="noise 2%")
-    race.run(*cells, limits=Limits(None, runs=150))
+    race.run(*field(*rising(39), noise="noise 2%"), limits=Limits(None, runs=150))
     assert len(race.executor.ran) <= 150
 
 
 def test_a_budget_of_time_is_kept_within_a_round(race: Race) -> None:
-    race.run(*field(*(1 + 0.01 * number for number in range(15)), noise="noise 2%"), limits=Limits(90.0))
+    race.run(*field(*rising(15), noise="noise 2%"), limits=Limits(90.0))
     assert race.clock.monotonic() < 100
 
 
@@ -192,14 +194,13 @@ def test_a_budget_holds_what_each_run_takes_beside_its_own_time(race: Race, coun
             return result
 
     race.executor = Checked(race.clock)
-    cells = field(*(1 + 0.01 * number for number in range(count)), noise="noise 4%")
-    race.run(*cells, limits=Limits(200.0, first_seconds=1.0, beside_seconds=2.0))
+    limits = Limits(200.0, first_seconds=1.0, beside_seconds=2.0)
+    race.run(*field(*rising(count), noise="noise 4%"), limits=limits)
     assert 100 < race.clock.monotonic() < 210
 
 
 def test_fewer_reach_the_final_where_less_is_left(race: Race) -> None:
-    cells = field(0.8, *(0.9 + 0.01 * number for number in range(14)))
-    found = race.run(*cells, limits=Limits(None, runs=45))
+    found = race.run(*field(0.8, *rising(14, 0.9)), limits=Limits(None, runs=45))
     assert len(found.finalists) < 4
     assert found.winner.name == "c0"
     assert len(race.executor.ran) <= 45
@@ -224,7 +225,7 @@ def test_runs_at_a_time_on_several_nodes_are_counted_once() -> None:
 
 
 def test_a_search_that_was_killed_goes_on_and_decides_the_same(race: Race, tmp_path: Path) -> None:
-    cells = field(0.8, *(0.9 + 0.02 * number for number in range(8)))
+    cells = field(0.8, *rising(8, 0.9, 0.02))
     other = Race(tmp_path / "whole")
     whole = other.run(*cells)
 
@@ -255,7 +256,7 @@ def test_a_search_that_is_over_runs_nothing_more_and_says_the_same(
 ) -> None:
     """At its first look it saw rounds that came later, and its screening had its time once more."""
     race.executor = MockExecutor(race.clock, seed=seed)
-    cells = field(*(0.9 + 0.01 * number for number in range(12)), noise=noise)
+    cells = field(*rising(12, 0.9), noise=noise)
     first = race.run(*cells, limits=limits)
     ran = len(race.executor.ran)
     again = race.run(*cells, limits=limits)
@@ -264,8 +265,7 @@ def test_a_search_that_is_over_runs_nothing_more_and_says_the_same(
 
 
 @pytest.mark.parametrize("seed", [1, 5, 6])
-def test_the_answer_names_the_winner_of_the_search(tmp_path: Path, seed: int) -> None:
-    race = Race(tmp_path / "results")
+def test_the_answer_names_the_winner_of_the_search(race: Race, seed: int) -> None:
     race.executor = MockExecutor(race.clock, seed=seed)
     found = race.run(*field(0.8, 0.8, 0.801, noise="noise 3%"), limits=Limits(None, runs=160))
     with Store.read(race.folder) as store:

@@ -34,14 +34,8 @@ def rows_of(
 
 def context(**fields: object) -> TuneContext:
     tried = (Finding(knob="OMP_NUM_THREADS", values=("1", "8"), because="libgomp.so.1 is linked"),)
-    usual = {
-        "program": ("./solver", "case.in"),
-        "folder": "results",
-        "looks": (12,),
-        "ended": "lead",
-        "has_openmp": True,
-        "tried": tried,
-    }
+    usual = {"program": ("./solver", "case.in"), "folder": "results", "tried": tried, "has_openmp": True}
+    usual |= {"looks": (12,), "ended": "lead"}
     return TuneContext(**{**usual, **fields})  # type: ignore[arg-type]
 
 

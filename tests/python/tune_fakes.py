@@ -131,16 +131,15 @@ def searched(
     space: RecordedSpace, executor: Executor, clock: VirtualClock, seed: int, limits: Limits
 ) -> Decision:
     """One search over a space."""
-    return search(
-        Setup(
-            plan=Plan("tune", space.configurations(), 1, seed=seed),
-            store=memory_store(),
-            executor=executor,
-            clock=clock,
-            progress=SilentProgress(),
-            limits=limits,
-        )
+    setup = Setup(
+        plan=Plan("tune", space.configurations(), 1, seed=seed),
+        store=memory_store(),
+        executor=executor,
+        clock=clock,
+        progress=SilentProgress(),
+        limits=limits,
     )
+    return search(setup)
 
 
 def holding(mebibytes: int, folder: Path, how_many: int) -> str:
