@@ -100,11 +100,7 @@ def test_nothing_needs_a_home(runners: Path, tmp_path: Path) -> None:
         "XDG_CACHE_HOME": "/proc/nowhere/cache",
         "LANG": "C",
     }
-    finished = run_to_end(
-        [sys.executable, "-m", "tautochrone", *study()],
-        cwd=tmp_path,
-        env=environment,
-    )
+    finished = run_to_end([sys.executable, "-m", "tautochrone", *study()], cwd=tmp_path, env=environment)
     assert finished.returncode == 0, finished.stderr
     assert "On this machine" in finished.stdout
     assert (tmp_path / "tautochrone-results/loop/report.html").is_file()

@@ -94,7 +94,6 @@ def test_version_lists_peers_and_what_to_install(
 
 
 def fail_with(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
-    """Make `tauto version` end in that error."""
 
     def broken() -> list[runners.PeerState]:
         raise error

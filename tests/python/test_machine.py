@@ -44,8 +44,6 @@ Cpus = list[MeasuredCpu]
 def _builder() -> ModuleType:
     path = Path(__file__).parents[1] / "fake_trees" / "build_trees.py"
     spec = importlib.util.spec_from_file_location("build_trees", path)
-    assert spec is not None
-    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules["build_trees"] = module  # its dataclasses look their module up
     spec.loader.exec_module(module)
@@ -218,7 +216,6 @@ class TestProbeCommand:
     def test_quick_measures_this_machine_in_seconds(self) -> None:
         machine = machines.read_machine("quick")
         measured = machine.measured
-        assert measured is not None
         assert measured.effort == "quick"
         assert [cpu.cpu for cpu in measured.cpus] == list(machine.allowed_cpus)
         assert all((cpu.compute_per_second or 0) > 1e7 for cpu in measured.cpus)
@@ -514,9 +511,7 @@ class TestCommand:
             self.command(screen, export=tmp_path / "missing" / "m.toml")
 
 
-def test_the_frequency_policy_is_recorded_and_shown_as_far_as_it_is_there(
-    fake: Reader,
-) -> None:
+def test_the_frequency_policy_is_recorded_and_shown_as_far_as_it_is_there(fake: Reader) -> None:
     machine = fake("i9_14900k")
     assert machine.platform_profile == "balanced"
     policy = "intel_pstate, powersave, preference balance_performance, turbo on, profile balanced"
@@ -551,11 +546,7 @@ def test_the_probe_reports_an_affinity_mask_of_its_own() -> None:
     if len(allowed) < 2:
         pytest.skip("needs two CPUs")
     command = [str(runners.find("tauto-probe"))]
-    done = run_to_end(
-        command,
-        check=True,
-        preexec_fn=lambda: os.sched_setaffinity(0, allowed[-1:]),
-    )
+    done = run_to_end(command, check=True, preexec_fn=lambda: os.sched_setaffinity(0, allowed[-1:]))
     record = json.loads(done.stdout)
     assert record["allowed_cpus"] == allowed[-1:]
     assert record["usable_members"] == 1

@@ -23,14 +23,12 @@ def hybrid() -> list[Cpu]:
 
 
 def equal(count: int) -> list[Cpu]:
-    """Cores that are alike."""
     return [Cpu(number, (0, number), "core") for number in range(count)]
 
 
 def place(
     cpus: Sequence[Cpu], name: str, slowed: Mapping[int, float] | None = None, **more: int
 ) -> tuple[int, ...]:
-    """The CPUs of a placement."""
     return layout(cpus, slowed or {}, more.get("usable")).placement(name, more.get("threads")).cpus
 
 

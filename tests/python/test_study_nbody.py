@@ -131,8 +131,6 @@ def test_openmp_is_modelled_as_threads_that_share_the_particles(tmp_path: Path) 
     analysis = Nbody.measure(request(tmp_path, particles=(1024,)), laboratory().services)
     (loops,) = (one for one in analysis.curves if one.label == "libgomp loops-i")
     few, many = loops.points[0], loops.points[-1]
-    assert few.predicted is not None
-    assert many.predicted is not None
     model = from_record(model_record(0.0, members=1), 1024)
     forks = few.shared_share * few.seconds
     assert few.predicted == pytest.approx(
@@ -159,9 +157,6 @@ def test_crossing_lies_where_the_model_puts_it(tmp_path: Path) -> None:
     analysis = Nbody.measure(request(tmp_path, particles=(1024,)), laboratory().services)
     (ours,) = (one for one in analysis.crossings if one.runtime == "tautochrone")
     expected = model_of("tautochrone", 1024).crossing(2)
-    assert expected is not None
-    assert ours.active is not None
-    assert ours.low is not None
     assert ours.low <= ours.active <= (ours.high or 0)
     assert abs(math.log(ours.active / expected)) < math.log(2)
     assert {one.runtime for one in analysis.crossings} >= {"tautochrone", "libgomp", "openmpi", "mpich"}
@@ -220,7 +215,6 @@ def test_forecast_is_the_models_and_grows_with_the_cores(tmp_path: Path) -> None
     speeds = [one.speed_up_of_many for one in found.values()]
     assert speeds == sorted(speeds)
     ((_, measured),) = analysis.measured_speed_ups
-    assert measured.value is not None
     assert found[2].speed_up == pytest.approx(1 / measured.value, rel=0.03)
     assert any("The model, fitted here, expects" in one for one in analysis.verdict_sentences)
 

@@ -32,12 +32,10 @@ from tautochrone.studies.services import Services
 
 
 def job(analysis: PowerAnalysis, title: str) -> JobCell:
-    """The cell of that title."""
     return next(one for one in analysis.jobs if one.title == title)
 
 
 def shared(analysis: PowerAnalysis, title: str, way: str) -> SharedJob:
-    """One way to share it."""
     return next(one for one in job(analysis, title).shared if one.way == way)
 
 
@@ -50,7 +48,6 @@ class Powersave:
 
 
 def claim(analysis: PowerAnalysis, id: str) -> bool | None:
-    """Whether a claim holds."""
     return next(one.holds for one in analysis.claims if one.id == id)
 
 
@@ -191,10 +188,7 @@ def test_a_policy_that_follows_the_load_may_keep_the_time_and_the_energy_of_the_
 def test_without_the_highest_clock_no_policy_is_judged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    policies: Under = {
-        "as-it-is": ({"turbo": "on"}, 1.0),
-        "turbo-off": ({"turbo": "off"}, 1.9),
-    }
+    policies: Under = {"as-it-is": ({"turbo": "on"}, 1.0), "turbo-off": ({"turbo": "off"}, 1.9)}
     said = under_policies(tmp_path, policies, monkeypatch)
     assert {holds for holds, _ in claims_of(tmp_path / "as-it-is").values()} == {None}
     assert "P3 not told by these rows: no policy that follows the load" in said
@@ -284,8 +278,6 @@ def test_energies_are_brought_to_the_longest_time(tmp_path: Path) -> None:
     analysis = Power.measure(request(tmp_path, report=True), laboratory(joules=True).services)
     one = shared(analysis, "encryption, AES-256-GCM", "serial")
     two = shared(analysis, "encryption, AES-256-GCM", "blocks")
-    assert one.energy is not None
-    assert two.energy is not None
     long = JOB_SECONDS["encryption"]
     assert one.energy.run == pytest.approx(long * (IDLE_WATTS + BUSY_WATTS), rel=0.01)
     # the same work by two, and idle for the other half
