@@ -11,6 +11,7 @@ import pytest
 from tautochrone.machine.schema import HEAD, KIND, SCHEMA, Key
 from tautochrone.simulator import machines
 from tautochrone.simulator.machines import Machine
+from test_simulator import SMALL
 
 ROOT = Path(__file__).resolve().parents[2]
 READER = (ROOT / "simulator" / "machine.cpp").read_text()
@@ -96,8 +97,7 @@ def test_the_template_explains_every_key_that_a_person_writes_in_the_words_of_th
 
 
 def test_a_default_is_taken_where_the_file_says_nothing() -> None:
-    smallest = 'schema = "tautochrone.machine-file/1"\nname = "small"\n[[kind]]\nkind = "core"\ncores = 4\n'
-    machine = machines.read(smallest, "small.toml")
+    machine = machines.read(SMALL, "small.toml")
     kind = machine.kind[0]
     for table, name in KEYS:
         key = key_of(table, name)
