@@ -418,9 +418,8 @@ def test_the_doubt_is_the_standard_error_of_a_ratio_of_medians() -> None:
 
 
 def test_one_wild_run_is_the_doubt_of_its_own_configuration_alone() -> None:
-    calm = {
-        f"c{number}": [1.0 + 0.01 * number, 1.01 + 0.01 * number, 1.0 + 0.01 * number] for number in range(9)
-    }
+    speeds = {f"c{number}": 1.0 + 0.01 * number for number in range(9)}
+    calm = {name: [one, one + 0.01, one] for name, one in speeds.items()}
     before = Standing(logs(**calm)).times_in_doubt("c0", 1.0)
     standing = Standing(logs(**{**calm, "c8": [1.08, 9.0, 1.08]}))
     assert standing.times_in_doubt("c0", 1.0) < 1.05 * before

@@ -62,9 +62,8 @@ def share_of(verdicts: Sequence[str], *wanted: str) -> float:
 
 @pytest.mark.parametrize("rounds", [8, 10, 14, 20, 30])
 def test_identical_programs_on_a_drifting_machine_differ_in_at_most_two_percent(rounds: int) -> None:
-    verdicts = [
-        compare(Machine(seed, 2 * rounds).interleaved(1.0, 1.0, rounds)).verdict for seed in range(TRIALS)
-    ]
+    machines = [Machine(seed, 2 * rounds) for seed in range(TRIALS)]
+    verdicts = [compare(machine.interleaved(1.0, 1.0, rounds)).verdict for machine in machines]
     assert share_of(verdicts, FASTER, SLOWER) <= 0.02
     assert share_of(verdicts, NOT_MEASURED) == 0.0
 
@@ -233,16 +232,11 @@ def test_the_resolution_is_the_longer_arm_of_the_interval() -> None:
 
 
 def test_a_difference_of_twice_the_resolution_is_nearly_always_found() -> None:
-    resolutions = [
-        compare(Machine(seed, 40, spikes=0.0).interleaved(1.0, 1.0, 20)).resolution() or 0.0
-        for seed in range(200)
-    ]
-    typical = sorted(resolutions)[100]
-    found = [
-        compare(Machine(seed, 40, spikes=0.0).interleaved(1.0 + 2 * typical, 1.0, 20)).verdict
-        for seed in range(200, 400)
-    ]
-    assert share_of(found, SLOWER) >= 0.95
+    machines = [Machine(seed, 40, spikes=0.0) for seed in range(400)]
+    alike = [compare(machine.interleaved(1.0, 1.0, 20)) for machine in machines[:200]]
+    typical = sorted(one.resolution() or 0.0 for one in alike)[100]
+    apart = [compare(machine.interleaved(1.0 + 2 * typical, 1.0, 20)) for machine in machines[200:]]
+    assert share_of([one.verdict for one in apart], SLOWER) >= 0.95
 
 
 def test_the_geometric_mean_is_taken_over_cells_round_by_round() -> None:
