@@ -6,7 +6,6 @@ import json
 import os
 import re
 import shlex
-import subprocess
 import sys
 import textwrap
 import tomllib
@@ -15,6 +14,8 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+
+from processes import run_to_end
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
@@ -74,18 +75,8 @@ def blocks_of(page: Path, text: str) -> list[Block]:
                 old, _, new = argument.partition(" => ")
                 replacements.append((old, new))
         line = text.count("\n", 0, fence.start()) + 1
-        block = textwrap.dedent(fence["text"])
-        found.append(
-            Block(
-                page,
-                line,
-                fence["language"].strip(),
-                block,
-                before,
-                parse_only,
-                tuple(reversed(replacements)),
-            )
-        )
+        language, code = fence["language"].strip(), textwrap.dedent(fence["text"])
+        found.append(Block(page, line, language, code, before, parse_only, tuple(reversed(replacements))))
     return found
 
 
@@ -100,19 +91,10 @@ def in_language(*languages: str) -> list[pytest.param]:
 
 def run(command: list[str | Path], cwd: Path, environment: dict[str, str] | None = None) -> str:
     """Run a command; its whole output is in the failure's message."""
-    finished = subprocess.run(
-        [str(word) for word in command],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        timeout=TIME_LIMIT_SECONDS,
-        env=environment,
-        check=False,
-    )
+    finished = run_to_end(command, cwd=cwd, timeout=TIME_LIMIT_SECONDS, env=environment)
     output = finished.stdout + finished.stderr
-    assert finished.returncode == 0, (
-        f"{shlex.join(map(str, command))}\nexit status {finished.returncode}\n{output}"
-    )
+    words = shlex.join(map(str, command))
+    assert finished.returncode == 0, f"{words}\nexit status {finished.returncode}\n{output}"
     return output
 
 
@@ -233,9 +215,7 @@ def check_command_exists(words: list[str], environment: dict[str, str]) -> None:
         subcommands.append(word)
     assert subcommands or len(words) == 1 or words[1].startswith("-"), f"tauto has no command {words[1]}"
     text = help_of(tuple(subcommands), tuple(sorted(environment.items())))
-    missing = [
-        option for option in options if not re.search(rf"(?<![\w-]){re.escape(option)}(?![\w-])", text)
-    ]
+    missing = [one for one in options if not re.search(rf"(?<![\w-]){re.escape(one)}(?![\w-])", text)]
     assert not missing, f"tauto {' '.join(subcommands)} has no option {', '.join(missing)}"
 
 
@@ -292,20 +272,12 @@ def test_links_inside_the_tree_lead_somewhere(page: Path) -> None:
 
 def test_every_page_is_in_the_index() -> None:
     index = (ROOT / "docs" / "README.md").read_text()
-    missing = [
-        page.name
-        for page in (ROOT / "docs").glob("*.md")
-        if page.name not in ("README.md",) and page.name not in index
-    ]
-    assert not missing
+    names = {page.name for page in (ROOT / "docs").glob("*.md")} - {"README.md"}
+    assert [name for name in names if name not in index] == []
 
 
 def test_runtime_page_names_the_environment_variables_that_the_runtime_reads() -> None:
-    source = "".join(
-        path.read_text() for path in [*ROOT.glob("runtime/*.cpp"), *ROOT.glob("include/tauto/*.hpp")]
-    )
-    read = set(re.findall(r"getenv\(\"(TAUTO_[A-Z_]+)\"\)", source)) | set(
-        re.findall(r"\"(TAUTO_[A-Z_]+)\"", source)
-    )
+    files = [*ROOT.glob("runtime/*.cpp"), *ROOT.glob("include/tauto/*.hpp")]
+    read = set(re.findall(r"\"(TAUTO_[A-Z_]+)\"", "".join(path.read_text() for path in files)))
     named = set(re.findall(r"`(TAUTO_[A-Z_]+)", (ROOT / "docs" / "runtime.md").read_text()))
     assert read == named

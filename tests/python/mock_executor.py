@@ -51,7 +51,6 @@ class MockExecutor:
         self._runs: Counter[str] = Counter()
 
     def run(self, configuration: Configuration, time_limit: float) -> RunResult:
-        """Act out the command: move the clock, note the name, give the result."""
         self.ran.append(configuration.name)
         self.limits.append(time_limit)
         self._runs[configuration.name] += 1

@@ -38,22 +38,10 @@ class Mutant:
     after: str
 
     def source(self) -> str:
-        """The module's text with the bug in it."""
         text = (PACKAGE / f"{self.module.replace('.', '/')}.py").read_text()
-        if text.count(self.before) != 1:
-            raise ValueError(
-                f"{self.before!r} stands {text.count(self.before)} times in {self.module}.py, not once"
-            )
+        if (times := text.count(self.before)) != 1:
+            raise ValueError(f"{self.before!r} stands {times} times in {self.module}.py, not once")
         return text.replace(self.before, self.after)
-
-
-def _mutants() -> Iterator[Mutant]:
-    for before, *afters in STATISTICS:
-        yield from (Mutant("verdicts", before, after) for after in afters)
-    for before, *afters in PAIRING:
-        yield from (Mutant("results.row", before, after) for after in afters)
-    for before, *afters in ANSWERS:
-        yield from (Mutant("measuring.measure", before, after) for after in afters)
 
 
 STATISTICS: tuple[tuple[str, ...], ...] = (
@@ -152,11 +140,7 @@ PAIRING: tuple[tuple[str, ...], ...] = (
         "if row.config_id in seconds",
         "if row.error is None",
     ),
-    (
-        "[row.round] = figure(row)",
-        "[row.position] = figure(row)",
-        ".setdefault(row.round, row.seconds)",
-    ),
+    ("[row.round] = figure(row)", "[row.position] = figure(row)", ".setdefault(row.round, row.seconds)"),
     (
         "seconds[candidate].keys() & seconds[reference].keys()",
         "seconds[candidate].keys() | seconds[reference].keys()",
@@ -177,7 +161,13 @@ ANSWERS: tuple[tuple[str, ...], ...] = (
     ("for row in judged} if len(answers) > 1 else {}", "for row in judged}"),
 )
 
-MUTANTS: tuple[Mutant, ...] = tuple(_mutants())
+BUGS = {"verdicts": STATISTICS, "results.row": PAIRING, "measuring.measure": ANSWERS}
+MUTANTS = tuple(
+    Mutant(module, before, after)
+    for module, bugs in BUGS.items()
+    for before, *afters in bugs
+    for after in afters
+)
 
 
 def tests_of(module: ModuleType) -> Iterator[Callable[[], Any]]:
@@ -241,10 +231,8 @@ def main() -> int:
     for mutant in MUTANTS:
         lives = survives(mutant)
         alive += lives
-        print(
-            f"{'LIVES ' if lives else 'killed'} {mutant.module}: {mutant.before!r} -> {mutant.after!r}",
-            flush=True,
-        )
+        fate = "LIVES " if lives else "killed"
+        print(f"{fate} {mutant.module}: {mutant.before!r} -> {mutant.after!r}", flush=True)
     print(f"{len(MUTANTS) - alive} of {len(MUTANTS)} mutants killed")
     return 1 if alive else 0
 

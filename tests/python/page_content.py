@@ -15,6 +15,5 @@ def visible(html: str) -> str:
 
 def embedded(html: str) -> dict[str, Any]:
     found = re.search(r'<script type="application/json" id="data">(.*?)</script>', html, re.DOTALL)
-    assert found
     data: dict[str, Any] = json.loads(found.group(1))
     return data

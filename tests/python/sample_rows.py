@@ -10,8 +10,10 @@ import hashlib
 import math
 import random
 from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import Any
 
+import study_fakes
 from tautochrone.results.context import NotMeasured, Peer
 from tautochrone.results.row import Row, read_row, refused
 from tautochrone.studies.loop.analysis import analyse
@@ -38,56 +40,38 @@ _LIBRARY_VERSION = {
 def machine(kind: str = "two_cpus") -> dict[str, Any]:
     """The machine's JSON as tauto-probe writes it."""
     hybrid = kind == "hybrid"
-    kinds = [("P", 8), ("E", 16)] if hybrid else [("core", 2)]
-    cpus: list[dict[str, Any]] = []
-    for name, number in kinds:
-        for _ in range(number):
-            cpu = len(cpus)
-            speed = 0.26 if name == "E" else 1.0
-            cpus.append(
-                {
-                    "cpu": cpu,
-                    "core": cpu,
-                    "package": 0,
-                    "numa": 0,
-                    "kind": name,
-                    "smt_siblings": [cpu],
-                    "capacity": None,
-                    "max_hertz": (6.0e9 if speed == 1.0 else 4.4e9) if hybrid else None,
-                    "allowed": True,
-                    "l1d_bytes": 48 * 1024 if speed == 1.0 else 32 * 1024,
-                    "l2_bytes": (2 if speed == 1.0 else 4) * 1024**2,
-                    "l3_bytes": 36 * 1024**2,
-                }
-            )
-    every = [cpu["cpu"] for cpu in cpus]
-    return {
-        "schema": "tautochrone.machine/1",
+    kinds = ["P"] * 8 + ["E"] * 16 if hybrid else ["core"] * 2
+    found = study_fakes.machine(len(kinds), kinds)
+    cpus, every = found["cpus"], found["allowed_cpus"]
+    for cpu in cpus:
+        slow = cpu["kind"] == "E"
+        cpu |= {
+            "max_hertz": (4.4e9 if slow else 6.0e9) if hybrid else None,
+            "l1d_bytes": (32 if slow else 48) * 1024,
+            "l2_bytes": (4 if slow else 2) * 1024**2,
+            "l3_bytes": 36 * 1024**2,
+        }
+    return found | {
         "machine": "4f1c0de5a11e" if hybrid else "0ddba11f00d5",
         "name": "Intel Core i9-14900K" if hybrid else "Intel Xeon Processor, 2 CPUs (virtual machine)",
         "cpu_model": "Intel Core i9-14900K" if hybrid else "Intel Xeon Processor",
-        "architecture": "x86_64",
         "kernel": "6.14.0" if hybrid else "6.1.0",
         "hypervisor": None if hybrid else "kvm",
-        "emulated": None,
-        "cpus": cpus,
         "kinds": [
             {
                 "kind": name,
                 "cpus": [c["cpu"] for c in cpus if c["kind"] == name],
                 "hardware_threads_per_core": 1,
             }
-            for name, _ in kinds
+            for name in dict.fromkeys(kinds)
         ],
         "caches": [
             {"level": 3, "type": "unified", "size_bytes": 36 * 1024**2, "line_bytes": 64, "cpus": every}
         ],
         "numa": [{"node": 0, "cpus": every, "memory_bytes": 32 * 1024**3 if hybrid else 8 * 1024**3}],
-        "allowed_cpus": every,
         "quota_cpus": None if hybrid else 2.0,
         "quota_source": None if hybrid else "cgroup v2 cpu.max",
         "cpuset": None,
-        "usable_members": len(every),
         "memory_bytes": 32 * 1024**3 if hybrid else 8 * 1024**3,
         "available_memory_bytes": 24 * 1024**3 if hybrid else 6 * 1024**3,
         "governor": "powersave" if hybrid else None,
@@ -95,7 +79,6 @@ def machine(kind: str = "two_cpus") -> dict[str, Any]:
         "turbo": True if hybrid else None,
         "smt_active": False,
         "counters": {"status": "unavailable", "reason": COUNTERS_REASON, "remedy": COUNTERS_REMEDY},
-        "energy_meters": [],
         "energy": {"status": "unavailable", "reason": "no meter", "remedy": "Run on the bare machine."},
         "measured": {
             "when": "2026-01-05T10:00:00Z",
@@ -167,39 +150,20 @@ class _Model:
 
 
 def _configurations(quick: bool) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
-
-    def add(
-        runtime: str, library: str, schedule: str, chunk: int | None, placement: str, wait: str = "default"
-    ) -> None:
-        found.append(
-            {
-                "runtime": runtime,
-                "library": library,
-                "schedule": schedule,
-                "chunk": chunk,
-                "placement": placement,
-                "wait": wait,
-            }
-        )
-
-    add("serial", "serial", "serial", None, "fast")
+    found: list[tuple[str, str, str, int | None, str]] = [("serial", "serial", "serial", None, "fast")]
     for library in ("libgomp", "libomp"):
-        add("openmp", library, "pragma", None, "all")
-        for placement in ("fast", "slow"):
-            add("openmp", library, "static", None, placement)
+        found.append(("openmp", library, "pragma", None, "all"))
+        found += [("openmp", library, "static", None, placement) for placement in ("fast", "slow")]
+    schedules = ("dynamic",) if quick else ("dynamic", "guided")
     for library in ("libgomp", "libomp"):
-        for chunk in CHUNKS if not quick else (1, 2, 8, 32):
-            add("openmp", library, "dynamic", chunk, "all")
-            if not quick:
-                add("openmp", library, "guided", chunk, "all")
-    for schedule in ("auto", "static"):
-        add("tbb", "tbb", schedule, None, "all")
-    add("stdpar", "stdpar", "par", None, "all")
-    add("openblas", "openblas", "sgemv", None, "all")
-    for schedule in ("adaptive", "static", "dynamic"):
-        add("tautochrone", "tautochrone", schedule, 8 if schedule == "dynamic" else None, "all")
-    return found
+        for chunk in (1, 2, 8, 32) if quick else CHUNKS:
+            found += [("openmp", library, schedule, chunk, "all") for schedule in schedules]
+    found += [("tbb", "tbb", schedule, None, "all") for schedule in ("auto", "static")]
+    found += [("stdpar", "stdpar", "par", None, "all"), ("openblas", "openblas", "sgemv", None, "all")]
+    for schedule, chunk in (("adaptive", None), ("static", None), ("dynamic", 8)):
+        found.append(("tautochrone", "tautochrone", schedule, chunk, "all"))
+    names = ("runtime", "library", "schedule", "chunk", "placement")
+    return [dict(zip(names, one, strict=True)) | {"wait": "default"} for one in found]
 
 
 def loop_rows(
@@ -299,18 +263,18 @@ def _row(
 
 def loop_analysis(rows: Sequence[Row], kind: str = "two_cpus", *, quick: bool = True) -> LoopAnalysis:
     """The study's own analysis of the rows, with what it knows beside them."""
-    peers = (
-        ("libgomp", "OpenMP, GCC's libgomp"),
-        ("libomp", "OpenMP, LLVM's libomp"),
-        ("tbb", "oneTBB"),
-        ("stdpar", "std::execution::par"),
-        ("openblas", "OpenBLAS sgemv"),
-    )
+    peers = {
+        "libgomp": "OpenMP, GCC's libgomp",
+        "libomp": "OpenMP, LLVM's libomp",
+        "tbb": "oneTBB",
+        "stdpar": "std::execution::par",
+        "openblas": "OpenBLAS sgemv",
+    }
     context = LoopContext(
         quick=quick,
         peers=tuple(
             Peer(runtime=key, name=name, version=_LIBRARY_VERSION[key], wait_policies=("default", "active"))
-            for key, name in peers
+            for key, name in peers.items()
         ),
         not_measured=(
             NotMeasured(what="cache misses", why=COUNTERS_REASON, remedy=COUNTERS_REMEDY),
@@ -332,22 +296,14 @@ def _loads(rows: Sequence[Row], cpus: int) -> list[CpuLoad]:
         ("tautochrone", "tautochrone adaptive, all cores"),
     ):
         samples = []
-        for step in range(1, 41):
-            for cpu in range(cpus):
-                waits = runtime == "libgomp" and cpu < max(1, cpus // 3)
-                busy = (0.35 if waits else 0.97) + chance.uniform(-0.03, 0.03)
-                running = 3 <= step <= 37
-                hertz = 5.2e9 - 3e7 * cpu if cpus > 2 else None
-                samples.append(
-                    CpuSample(cpu=cpu, seconds=0.1 * step, busy=busy if running else 0.02, hertz=hertz)
-                )
-        loads.append(
-            CpuLoad(
-                configuration=name,
-                runtime=runtime,
-                size=rows[-1].config["size"],
-                emulated=rows[-1].config["emulated"],
-                samples=tuple(samples),
+        for step, cpu in product(range(1, 41), range(cpus)):
+            waits = runtime == "libgomp" and cpu < max(1, cpus // 3)
+            busy = (0.35 if waits else 0.97) + chance.uniform(-0.03, 0.03)
+            running = 3 <= step <= 37
+            hertz = 5.2e9 - 3e7 * cpu if cpus > 2 else None
+            samples.append(
+                CpuSample(cpu=cpu, seconds=0.1 * step, busy=busy if running else 0.02, hertz=hertz)
             )
-        )
+        state = {"size": rows[-1].config["size"], "emulated": rows[-1].config["emulated"]}
+        loads.append(CpuLoad(configuration=name, runtime=runtime, samples=tuple(samples), **state))
     return loads

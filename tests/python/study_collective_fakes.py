@@ -62,7 +62,6 @@ class ModelExecutor(FakeExecutor):
     noise: float = 0.02
 
     def record(self, settings: dict[str, Any]) -> dict[str, Any]:
-        """A row of the runner."""
         library, ranks = settings["library"], settings["threads"]
         launch = math.exp(self.noise * self.chance.gauss(0, 1))
         points = []

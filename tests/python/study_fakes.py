@@ -118,12 +118,10 @@ class FakeExecutor:
 
     @property
     def ran(self) -> list[str]:
-        """Their names."""
         return [configuration.name for configuration in self.configurations]
 
     @property
     def commands(self) -> list[list[str]]:
-        """Their commands."""
         return [list(configuration.command) for configuration in self.configurations]
 
     def record(self, settings: dict[str, Any]) -> dict[str, Any]:
@@ -135,7 +133,6 @@ class FakeExecutor:
         raise NotImplementedError
 
     def right(self, settings: dict[str, Any]) -> str:
-        """The right answer."""
         return "a" * 16
 
     def beside(self, record: dict[str, Any]) -> dict[str, Any]:
@@ -143,7 +140,6 @@ class FakeExecutor:
         return {}
 
     def run(self, configuration: Configuration, time_limit: float) -> RunResult:
-        """Answer."""
         settings = dict(configuration.settings)
         if settings.get("probe"):
             self.probes += 1
@@ -184,11 +180,9 @@ class FakeSlowdown:
         return dict.fromkeys(self.factors, 5e-5)
 
     def pause(self) -> None:
-        """Off."""
         self.on.discard(self.key)
 
     def resume(self) -> None:
-        """On."""
         self.on.add(self.key)
 
 
@@ -215,7 +209,6 @@ class Laboratory:
 
     @property
     def services(self) -> Services:
-        """As `run_study` takes them."""
         return Services(
             machine=lambda: self.machine,
             machine_again=self._machine_again,

@@ -34,7 +34,6 @@ class ModelExecutor(FakeExecutor):
     states: list[tuple[str, frozenset[str]]] = field(default_factory=list)
 
     def run(self, configuration: Configuration, time_limit: float) -> RunResult:
-        """Note what runs in which state, and answer."""
         result = super().run(configuration, time_limit)
         self.states.append((configuration.group, frozenset(self.on)))
         return result
@@ -44,7 +43,6 @@ class ModelExecutor(FakeExecutor):
         return ("b" if settings["runtime"] == "openblas" else "a") * 16
 
     def record(self, settings: dict[str, Any]) -> dict[str, Any]:
-        """A row of the runner."""
         cpus, size = settings["cpus"], settings["size"]
         return {
             "library": settings["library"],

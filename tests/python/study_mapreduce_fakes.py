@@ -59,11 +59,9 @@ class ModelExecutor(FakeExecutor):
         return result
 
     def probed(self, settings: dict[str, Any]) -> dict[str, Any]:
-        """Of a task of 100 kB."""
         return {"task_seconds": self.seconds_per_byte * 100_000}
 
     def record(self, settings: dict[str, Any]) -> dict[str, Any]:
-        """A row of the runner."""
         tasks, cpus, threads = settings["tasks"], settings["cpus"], settings["threads"]
         slowed = {int(cpu): factor for cpu, factor in settings["emulated"].items()}
         alone = settings["bytes"] * self.seconds_per_byte

@@ -60,7 +60,6 @@ class BlockExecutor(FakeExecutor):
     noise: float = 0.01
 
     def record(self, settings: dict[str, Any]) -> dict[str, Any]:
-        """A row of the runner."""
         classes = [self._class(settings, low) for low in _lows(int(settings["particles"]))]
         total = sum(blocks_of["total_seconds"] for blocks_of in classes)
         blocks = sum(blocks_of["blocks"] for blocks_of in classes)

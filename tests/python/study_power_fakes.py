@@ -39,12 +39,10 @@ class ModelExecutor(FakeExecutor):
     awake_watts: float = 0.0
 
     def probed(self, settings: dict[str, Any]) -> dict[str, Any]:
-        """Of one thread."""
         functions = {"collide_seconds": COLLIDE_SECONDS, "draw_seconds": DRAW_SECONDS}
         return {"seconds": JOB_SECONDS.get(settings["job"], sum(functions.values())), **functions}
 
     def beside(self, record: dict[str, Any]) -> dict[str, Any]:
-        """Migrations, CPU time and energy."""
         energy = dict(METERLESS)
         if self.joules:
             busy = sum(worker["busy_seconds"] for worker in record.get("workers", ())) or record["seconds"]
@@ -54,7 +52,6 @@ class ModelExecutor(FakeExecutor):
         return {"migrations": 3, "user_seconds": 0.1, "system_seconds": 0.0, "energy": energy}
 
     def record(self, settings: dict[str, Any]) -> dict[str, Any]:
-        """A row of the runner."""
         noisy = 1 + self.noise * self.chance.random()
         if settings["job"] == "together":
             seconds = TOGETHER_SECONDS * self.pinning.get(settings["runtime"], 1.0) * noisy

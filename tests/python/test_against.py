@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 import study_fakes
+from measuring import row
 from tautochrone.cli import main
 from tautochrone.errors import TautoError
-from tautochrone.results.row import STORE_SCHEMA
+from tautochrone.results.row import STORE_SCHEMA, as_record
 from tautochrone.simulator import engine, machines
 from tautochrone.simulator.caches import (
     Core,
@@ -61,7 +62,6 @@ def record() -> dict[str, Any]:
     found["caches"] = [
         {"level": 2, "type": "unified", "size_bytes": L2, "line_bytes": 64, "cpus": [cpu]} for cpu in (0, 1)
     ] + [{"level": 3, "type": "unified", "size_bytes": LAST_LEVEL, "line_bytes": 64, "cpus": [0, 1]}]
-    found["counters"] |= {}
     speeds = {"compute_per_second": 1e10, "hash_bytes_per_second": 8e8, "cache_bytes_per_second": 3e10}
     found["measured"] |= {
         "cpus": [{"cpu": cpu, **speeds, "memory_bytes_per_second": 1e10} for cpu in (0, 1)],
@@ -156,21 +156,16 @@ def test_paused_reads_and_single_rows_of_each_level_are_exported() -> None:
     assert kind["single_row_last_level_bytes_per_second"] == 2e10
     assert kind["single_row_memory_bytes_per_second"] == 7e9
     assert (kind["pause_set_bytes"], kind["pause_seconds"]) == (LAST_LEVEL // 2, [1e-3])
-    assert (
-        kind["read_bytes_per_second"]
-        == measured_machine(record()).written["kind"][0]["read_bytes_per_second"]
-    )
+    usual = measured_machine(record())
+    assert kind["read_bytes_per_second"] == usual.written["kind"][0]["read_bytes_per_second"]
     assert machine.memory.foreign_bytes_per_second > 0
     assert machine.kind[0].single_row_memory_bytes_per_second == 7e9
-    assert measured_machine(record()).memory.foreign_bytes_per_second == 0
+    assert usual.memory.foreign_bytes_per_second == 0
     # What a person says of the machine counts, an idle host too; half of what a probe writes says nothing.
     said = machines.change(machine, ["memory.foreign_bytes_per_second=0.0"])
     assert said.memory.foreign_bytes_per_second == 0
-    half = {
-        key: value
-        for key, value in kind.items()
-        if key not in ("pause_seconds", "pause_read_bytes_per_second")
-    }
+    paused = ("pause_seconds", "pause_read_bytes_per_second")
+    half = {key: value for key, value in kind.items() if key not in paused}
     assert machine_of({**machine.written, "kind": [half]}).memory.foreign_bytes_per_second == 0
 
 
@@ -218,9 +213,8 @@ def test_what_was_measured_several_times_counts_with_its_medians() -> None:
     other["measured"]["reads"] = [point | {"bytes": 7, "bytes_per_second": 1.0} for point in reads("core", 1)]
     found = typical_record([once, twice, other, thrice])
     assert {point["bytes_per_second"] for point in found["measured"]["reads"]} == {2e9}
-    assert [point["bytes"] for point in found["measured"]["reads"]] == [
-        point["bytes"] for point in once["measured"]["reads"]
-    ]
+    sizes, expected = ([point["bytes"] for point in one["measured"]["reads"]] for one in (found, once))
+    assert sizes == expected
     assert found["measured"]["latency_seconds"] == [[None, 2e-7], [2e-7, None]]
     assert found["machine"] == once["machine"]
     assert typical_record([once]) == once
@@ -234,19 +228,9 @@ def prediction(
     cell: str = "2000",
     halves: tuple[float, float] | None = None,
 ) -> against_matching.Predicted:
-    """One configuration in a cell."""
-    return against_matching.Predicted(
-        cell=cell,
-        x=2000,
-        emulated={},
-        label=label,
-        runtime="tbb",
-        schedule="auto",
-        measured_seconds=measured,
-        simulated_seconds=simulated,
-        rounds=8,
-        halves=halves,
-    )
+    usual: dict[str, Any] = {"x": 2000, "emulated": {}, "runtime": "tbb", "schedule": "auto", "rounds": 8}
+    seconds = {"measured_seconds": measured, "simulated_seconds": simulated}
+    return against_matching.Predicted(cell=cell, label=label, halves=halves, **usual, **seconds)
 
 
 def test_errors_and_whether_the_best_was_named() -> None:
@@ -267,7 +251,6 @@ def test_a_study_is_held_against_itself_as_a_prediction_is_held_against_it() -> 
     torn = [prediction("a", 1.1, 1.0, "2000", (1.0, 1.3)), prediction("b", 1.1, 1.0, "2000", (1.2, 1.2))]
     alone = [prediction("a", 1.0, 1.0, "4000")]
     found = against_matching.summary("loop", "test", [*steady, *torn, *alone], {}).repeated
-    assert found is not None
     assert (found.count, found.cells, found.near_best) == (4, 2, 1)
     assert found.median == pytest.approx(0.01)
     assert found.p90 == pytest.approx(0.216)
@@ -300,14 +283,7 @@ def loop_rows(machine: Machine, off: float) -> Iterable[dict[str, Any]]:
                 seconds = engine.simulate(there, [request])[0]["seconds"] / off
                 name = f"{library} {schedule} {size} {emulated}"
                 for number in range(4):
-                    yield {"config": config, "config_id": name, "name": name, "seconds": seconds} | {
-                        "round": number,
-                        "source": "measured",
-                        "error": None,
-                        "run": f"{name} {number}",
-                        "study": "loop",
-                        "schema": "tautochrone.row/1",
-                    }
+                    yield as_record(row(name, number, seconds, config=config, name=name))
 
 
 def stored(folder: Path, rows: Iterable[Mapping[str, Any]], study: str = "loop") -> Path:
@@ -364,10 +340,8 @@ def test_what_cannot_be_compared_exits_2_in_one_line(
 @needs_simulator
 def test_short_tasks_are_compared_as_well(tmp_path: Path) -> None:
     def config(runtime: str, schedule: str, threads: int) -> dict[str, Any]:
-        return {"runtime": runtime, "schedule": schedule, "threads": threads, "tasks": 50, "bytes": 8000} | {
-            "emulated": {"1": 2.0},
-            "cpus": [0, 1][:threads],
-        }
+        usual = {"tasks": 50, "bytes": 8000, "emulated": {"1": 2.0}, "cpus": [0, 1][:threads]}
+        return {"runtime": runtime, "schedule": schedule, "threads": threads} | usual
 
     machine = with_slow_cores(measured_machine(record()), {"1": 2.0})
     alone = against_matching.mapreduce_request(config("serial", "serial", 1), machine)

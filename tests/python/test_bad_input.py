@@ -5,9 +5,12 @@ What a command alone can show is in refusals.toml.
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -48,8 +51,7 @@ def test_no_right_to_slow_cpus_is_a_warning_if_only_wished(
 @pytest.mark.usefixtures("runners")
 def test_output_that_cannot_be_written(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    said = refused(capsys, *study("--output", str(tmp_path / "file" / "results")))
-    assert "file" in said
+    assert "file" in refused(capsys, *study("--output", str(tmp_path / "file" / "results")))
 
 
 @pytest.mark.usefixtures("runners")
@@ -57,17 +59,16 @@ def test_disk_that_is_full_keeps_what_was_measured(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written = Journal.append
-    count = [0]
+    count = itertools.count(1)
 
-    def full(self: Journal, record: object) -> None:
-        count[0] += 1
-        if count[0] > 20:
+    def full(self: Journal, record: Mapping[str, Any]) -> None:
+        if next(count) > 20:
             raise TautoError("the disk is full: rows.jsonl cannot be written", "Make room there")
-        written(self, record)  # type: ignore[arg-type]
+        written(self, record)
 
-    monkeypatch.setattr(Journal, "append", full)
-    assert "the disk is full" in refused(capsys, *study())
-    monkeypatch.setattr(Journal, "append", written)
+    with monkeypatch.context() as patched:
+        patched.setattr(Journal, "append", full)
+        assert "the disk is full" in refused(capsys, *study())
     with Store.read("tautochrone-results/loop") as store:
         assert store.rows(None)
 
@@ -100,11 +101,7 @@ def test_nothing_needs_a_home(runners: Path, tmp_path: Path) -> None:
         "XDG_CACHE_HOME": "/proc/nowhere/cache",
         "LANG": "C",
     }
-    finished = run_to_end(
-        [sys.executable, "-m", "tautochrone", *study()],
-        cwd=tmp_path,
-        env=environment,
-    )
+    finished = run_to_end([sys.executable, "-m", "tautochrone", *study()], cwd=tmp_path, env=environment)
     assert finished.returncode == 0, finished.stderr
     assert "On this machine" in finished.stdout
     assert (tmp_path / "tautochrone-results/loop/report.html").is_file()
@@ -143,8 +140,7 @@ def test_two_studies_cannot_write_one_store(capsys: pytest.CaptureFixture[str], 
 @pytest.mark.usefixtures("runners")
 def test_store_of_other_settings_is_not_mixed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(study("--no-report")) == 0
-    said = refused(capsys, *study("--rounds", "9", "--no-report"))
-    assert "--fresh" in said
+    assert "--fresh" in refused(capsys, *study("--rounds", "9", "--no-report"))
 
 
 @pytest.mark.usefixtures("runners")
@@ -162,6 +158,4 @@ def test_truncated_last_line_costs_one_run(capsys: pytest.CaptureFixture[str]) -
     capsys.readouterr()
     assert main(study("--no-report")) == 0
     with Store.read("tautochrone-results/loop") as store:
-        assert len(store.rows()) == len(
-            [line for line in whole.splitlines() if b'"source":"measured"' in line]
-        )
+        assert len(store.rows()) == whole.count(b'"source":"measured"')

@@ -66,8 +66,7 @@ def test_help_loads_nothing_heavy() -> None:
         "import sys; from tautochrone.cli.main import main; main(['--help']);"
         f"print([name for name in {HEAVY} if name in sys.modules])"
     )
-    finished = python("-c", code)
-    assert finished.stdout.splitlines()[-1] == "[]"
+    assert python("-c", code).stdout.splitlines()[-1] == "[]"
 
 
 @pytest.mark.timed
@@ -94,7 +93,6 @@ def test_version_lists_peers_and_what_to_install(
 
 
 def fail_with(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
-    """Make `tauto version` end in that error."""
 
     def broken() -> list[runners.PeerState]:
         raise error
@@ -200,5 +198,4 @@ def test_help_is_there_at_once() -> None:
         "subprocess.run([sys.executable, '-m', 'tautochrone', '--help'], stdout=subprocess.DEVNULL);"
         "used = resource.getrusage(resource.RUSAGE_CHILDREN); print(used.ru_utime + used.ru_stime)"
     )
-    finished = python("-c", code)
-    assert float(finished.stdout) < 0.4
+    assert float(python("-c", code).stdout) < 0.4

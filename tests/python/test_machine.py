@@ -44,8 +44,6 @@ Cpus = list[MeasuredCpu]
 def _builder() -> ModuleType:
     path = Path(__file__).parents[1] / "fake_trees" / "build_trees.py"
     spec = importlib.util.spec_from_file_location("build_trees", path)
-    assert spec is not None
-    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules["build_trees"] = module  # its dataclasses look their module up
     spec.loader.exec_module(module)
@@ -95,6 +93,9 @@ def measured_cpu(
 
 
 def with_measurements(machine: Machine, cpus: list[MeasuredCpu]) -> Machine:
+    """The machine as if these CPUs had been measured; none: as it is."""
+    if not cpus:
+        return machine
     n = len(cpus)
     measured = Measured(
         when="2026-01-05T10:00:00Z",
@@ -149,7 +150,7 @@ class TestReading:
         assert msgspec.convert(record, Machine) == machine
 
     def test_the_record_has_every_field_that_the_probe_prints(self, tree: Trees) -> None:
-        command = [str(runners.find("tauto-probe")), "--json", "--root", str(tree("i9_14900k"))]
+        command = [runners.find("tauto-probe"), "--json", "--root", tree("i9_14900k")]
         printed = json.loads(run_to_end(command, check=True).stdout)
         assert machines.read_machine(root=tree("i9_14900k")).to_dict() == printed
 
@@ -171,9 +172,8 @@ class TestReading:
 
 
 class TestProbeCommand:
-    def run(self, *options: str) -> subprocess.CompletedProcess[str]:
-        command = [str(runners.find("tauto-probe")), *options]
-        return run_to_end(command)
+    def run(self, *options: object, **more: Any) -> subprocess.CompletedProcess[str]:
+        return run_to_end([runners.find("tauto-probe"), *options], **more)
 
     @pytest.mark.parametrize(
         ("selection", "expected"),
@@ -185,7 +185,7 @@ class TestProbeCommand:
         ],
     )
     def test_selections_are_printed(self, tree: Trees, selection: str, expected: list[int]) -> None:
-        done = self.run("--root", str(tree("i9_14900k")), "--select", selection)
+        done = self.run("--root", tree("i9_14900k"), "--select", selection)
         assert json.loads(done.stdout) == expected
 
     @pytest.mark.parametrize(
@@ -209,26 +209,32 @@ class TestProbeCommand:
 
     @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
     def test_a_full_disk_is_an_error(self, tree: Trees) -> None:
-        command = [str(runners.find("tauto-probe")), "--root", str(tree("virtual_machine"))]
+        command = [runners.find("tauto-probe"), "--root", tree("virtual_machine")]
         with Path("/dev/full").open("w") as full:
             done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
         assert done.returncode == 2
         assert "could not be written" in done.stderr
 
+    def test_it_reports_an_affinity_mask_of_its_own(self) -> None:
+        allowed = sorted(os.sched_getaffinity(0))
+        if len(allowed) < 2:
+            pytest.skip("needs two CPUs")
+        done = self.run(check=True, preexec_fn=lambda: os.sched_setaffinity(0, allowed[-1:]))
+        record = json.loads(done.stdout)
+        assert record["allowed_cpus"] == allowed[-1:]
+        assert record["usable_members"] == 1
+
     def test_quick_measures_this_machine_in_seconds(self) -> None:
         machine = machines.read_machine("quick")
         measured = machine.measured
-        assert measured is not None
         assert measured.effort == "quick"
         assert [cpu.cpu for cpu in measured.cpus] == list(machine.allowed_cpus)
         assert all((cpu.compute_per_second or 0) > 1e7 for cpu in measured.cpus)
         assert measured.triad[0].members == 1
         if len(machine.allowed_cpus) > 1:
             assert measured.latency_seconds[0][1] == measured.latency_seconds[1][0]
-        exported = tomllib.loads(export_toml(machine))
-        assert exported["memory"]["triad_bytes_per_second"][0] == pytest.approx(
-            measured.triad[0].bytes_per_second, rel=1e-5
-        )
+        exported = tomllib.loads(export_toml(machine))["memory"]["triad_bytes_per_second"]
+        assert exported[0] == pytest.approx(measured.triad[0].bytes_per_second, rel=1e-5)
 
 
 class TestProbeThatMisbehaves:
@@ -271,9 +277,8 @@ class TestProbeThatMisbehaves:
         record["schema"] = "tautochrone.machine/9"
         (tmp_path / "record.json").write_text(json.dumps(record))
         probe(f"cat {tmp_path}/record.json")
-        with pytest.raises(
-            TautoError, match=r"schema 'tautochrone.machine/9', expected 'tautochrone.machine/1'"
-        ):
+        expected = r"schema 'tautochrone.machine/9', expected 'tautochrone.machine/1'"
+        with pytest.raises(TautoError, match=expected):
             machines.read_machine()
 
     def test_progress_lines_are_not_taken_for_the_error(self, probe: Callable[[str], None]) -> None:
@@ -301,22 +306,21 @@ class TestAdvice:
         ("name", "cpus", "topic", "finding", "remedy"),
         [
             ("i9_14900k", [], "governor", ["dynamic default", "not a slow mode"], []),
-            (
-                "container_v2",
-                [],
-                "quota",
-                ["4 CPUs are allowed but the quota pays for 1.5"],
-                ["use 2 threads"],
-            ),
-            ("container_v2", [], "quota", ["cpu.max of /app"], []),
+            ("container_v2", [], "quota", ["4 CPUs are allowed but the quota pays for 1.5"], []),
+            ("container_v2", [], "quota", ["cpu.max of /app"], ["use 2 threads"]),
             ("container_v2", [], "affinity", ["cpuset"], []),
             ("restricted", [], "affinity", ["affinity mask"], []),
             ("big_little", NOISY_CPU, "noise", ["CPU 7 is noisy", "4.50 ms", "300 µs"], ["TAUTO_CPUS=0-6"]),
             ("virtual_machine", ALL_NOISY, "noise", ["Every CPU is noisy"], []),
             ("virtual_machine", STOLEN, "steal", ["CPU 1 12 %"], []),
             ("i9_14900k", [], "kinds", ["was not measured"], []),
-            ("i9_14900k", HYBRID_CPUS, "kinds", ["8 P + 16 E"], []),
-            ("i9_14900k", HYBRID_CPUS, "kinds", ["E core computes at 0.50 of the speed of a P core"], []),
+            (
+                "i9_14900k",
+                HYBRID_CPUS,
+                "kinds",
+                ["8 P + 16 E", "E core computes at 0.50 of the speed of a P core"],
+                [],
+            ),
             ("virtual_machine", SLOW_CPU, "speed", ["CPU 1 at 0.25"], []),
             ("i9_14900k", [], "smt", ["Each P core has 2 hardware threads"], []),
             ("container_v1", [], "smt", [], ["TAUTO_CPUS=cores"]),
@@ -328,15 +332,9 @@ class TestAdvice:
         ],
     )
     def test_what_is_seen_is_told_with_what_to_do(
-        self,
-        fake: Reader,
-        name: str,
-        cpus: list[MeasuredCpu],
-        topic: str,
-        finding: list[str],
-        remedy: list[str],
+        self, fake: Reader, name: str, cpus: Cpus, topic: str, finding: list[str], remedy: list[str]
     ) -> None:
-        advice = the_advice(topic, with_measurements(fake(name), cpus) if cpus else fake(name))
+        advice = the_advice(topic, with_measurements(fake(name), cpus))
         assert all(words in advice.finding for words in finding)
         assert all(words in advice.remedy for words in remedy)
 
@@ -346,19 +344,16 @@ class TestAdvice:
             ("two_sockets", [], ["governor", "kinds", "smt", "turbo"]),
             ("big_little", [], ["governor"]),
             ("virtual_machine", [], ["governor"]),
-            (
-                "i9_14900k",
-                [],
-                ["quota", "affinity", "counters", "energy"],
-            ),  # a meter is listed, not yet proven
+            # An energy meter is listed, not yet proven.
+            ("i9_14900k", [], ["quota", "affinity", "counters", "energy"]),
             ("virtual_machine", HARDLY_STOLEN, ["noise", "steal", "speed"]),
         ],
     )
     def test_what_is_as_it_should_be_needs_no_word(
         self, fake: Reader, name: str, cpus: Cpus, topics: list[str]
     ) -> None:
-        machine = with_measurements(fake(name), cpus) if cpus else fake(name)
-        assert {advice.topic for advice in advise(machine)}.isdisjoint(topics)
+        found = advise(with_measurements(fake(name), cpus))
+        assert {advice.topic for advice in found}.isdisjoint(topics)
 
     def test_no_remedy_is_offered_where_nothing_would_help(self, fake: Reader) -> None:
         assert the_advice("governor", fake("i9_14900k")).remedy == ""
@@ -424,9 +419,8 @@ class TestMachineFile:
         assert "# fork_join_seconds is missing: not measured" in written
 
     def test_every_key_has_a_comment_with_its_source(self, hybrid: Machine) -> None:
-        lines = [
-            line for line in export_toml(hybrid).splitlines() if " = " in line and not line.startswith("#")
-        ]
+        written = export_toml(hybrid).splitlines()
+        lines = [line for line in written if " = " in line and not line.startswith("#")]
         assert len(lines) > 40
         assert all("  # " in line for line in lines)
 
@@ -514,9 +508,7 @@ class TestCommand:
             self.command(screen, export=tmp_path / "missing" / "m.toml")
 
 
-def test_the_frequency_policy_is_recorded_and_shown_as_far_as_it_is_there(
-    fake: Reader,
-) -> None:
+def test_the_frequency_policy_is_recorded_and_shown_as_far_as_it_is_there(fake: Reader) -> None:
     machine = fake("i9_14900k")
     assert machine.platform_profile == "balanced"
     policy = "intel_pstate, powersave, preference balance_performance, turbo on, profile balanced"
@@ -544,18 +536,3 @@ def test_the_page_leaves_a_listed_meter_to_the_probe(fake: Reader) -> None:
         assert facts["Energy meter"] == "listed, but not probed"
     facts = dict(machine_view.build(fake("container_v2").to_dict(), []).facts)
     assert facts["Energy meter"].startswith("unavailable: ")
-
-
-def test_the_probe_reports_an_affinity_mask_of_its_own() -> None:
-    allowed = sorted(os.sched_getaffinity(0))
-    if len(allowed) < 2:
-        pytest.skip("needs two CPUs")
-    command = [str(runners.find("tauto-probe"))]
-    done = run_to_end(
-        command,
-        check=True,
-        preexec_fn=lambda: os.sched_setaffinity(0, allowed[-1:]),
-    )
-    record = json.loads(done.stdout)
-    assert record["allowed_cpus"] == allowed[-1:]
-    assert record["usable_members"] == 1

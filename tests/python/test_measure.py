@@ -319,29 +319,31 @@ def test_settings_decide_the_config_id_whatever_their_order() -> None:
     assert one.config_id != Configuration("a", ["x"], {}, {"threads": 3, "emulated": {"1": 4.0}}).config_id
 
 
-def test_runs_that_others_disturbed_are_counted(bench: Bench) -> None:
-    class Busy(MockExecutor):
-        def run(self, configuration: Configuration, time_limit: float) -> RunResult:
-            result = super().run(configuration, time_limit)
-            taken = 10.0 if len(self.ran) % 2 else 0.0
-            return RunResult(result.seconds, result.elapsed_seconds, others_cpu_seconds=taken)
+class Disturbed(MockExecutor):
+    """Other programs take CPU time beside the first of `every` so many runs."""
 
-    bench.executor = Busy(bench.clock)
-    (notice,) = bench.measure(plan(configuration("a"), rounds=8)).notices
-    assert notice.startswith("in 4 of 8 runs other programs or the hypervisor took more than 2 %")
+    def __init__(self, clock: VirtualClock, every: int) -> None:
+        super().__init__(clock)
+        self.every = every
+
+    def run(self, configuration: Configuration, time_limit: float) -> RunResult:
+        taken = 0.0 if len(self.ran) % self.every else 100.0
+        result = super().run(configuration, time_limit)
+        return RunResult(result.seconds, result.elapsed_seconds, others_cpu_seconds=taken)
+
+
+def test_runs_that_others_disturbed_are_counted(bench: Bench) -> None:
+    bench.executor = Disturbed(bench.clock, every=2)
     what = plan(configuration("a"), rounds=8)
+    (notice,) = bench.measure(what).notices
+    assert notice.startswith("in 4 of 8 runs other programs or the hypervisor took more than 2 %")
     slowed = {**what.machine, "emulated": [{"cpu": 1, "factor": 4.0}]}
     bench.folder = bench.folder / "slowed"
     assert not bench.measure(replace(what, machine=slowed)).notices
 
 
 def test_what_slows_a_cpu_on_purpose_disturbs_nobody(bench: Bench) -> None:
-    class Slowed(MockExecutor):
-        def run(self, configuration: Configuration, time_limit: float) -> RunResult:
-            result = super().run(configuration, time_limit)
-            return RunResult(result.seconds, result.elapsed_seconds, others_cpu_seconds=100.0)
-
-    bench.executor = Slowed(bench.clock)
+    bench.executor = Disturbed(bench.clock, every=1)
     emulated, plain = configuration("a", emulated={"1": 4.0}), configuration("b", emulated={})
     assert bench.measure(plan(emulated, rounds=2)).notices == []
     bench.folder = bench.folder / "other"

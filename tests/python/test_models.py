@@ -17,14 +17,9 @@ speeds = st.lists(st.floats(0.01, 100.0), min_size=1, max_size=12)
 def test_fast_and_slow_groups_add_their_rates() -> None:
     # 2 s alone and 6 s alone: rates 1/2 + 1/6 = 2/3 of the loop a second.
     assert models.bound_seconds(2.0, 6.0) == pytest.approx(1.5)
-
-
-def test_bound_of_the_published_machine() -> None:
-    # One fast core needs 8 s; eight of them 1 s; sixteen slow ones (four to one fast) 2 s.
+    # The published machine. One fast core needs 8 s, eight 1 s, sixteen slow ones (four to one fast) 2 s.
     assert 8.0 / models.bound_seconds(1.0, 2.0) == pytest.approx(12.0)
-
-
-def test_bound_equals_the_sum_of_speeds_when_groups_are_single_cores() -> None:
+    # Groups of a single core: the sum of the speeds.
     assert models.bound_seconds(1.0, 4.0) == pytest.approx(models.ideal_seconds_from_times_alone([1.0, 4.0]))
 
 
@@ -83,11 +78,10 @@ def test_whole_tasks_step_where_the_published_chart_does(threads: int, share: in
     assert models.whole_tasks_seconds(50, [1.0] * threads) == pytest.approx(share)
 
 
-def test_whole_tasks_go_to_the_core_that_ends_first() -> None:
-    # In 8 s the fast core does 8 tasks and the slow one 2.
-    assert models.whole_tasks_seconds(10, [1.0, 4.0]) == pytest.approx(8.0)
-    assert models.whole_tasks_seconds(9, [1.0, 4.0]) == pytest.approx(8.0)
-    assert models.whole_tasks_seconds(8, [1.0, 4.0]) == pytest.approx(7.0)
+# In 8 s the fast core does 8 tasks and the slow one 2.
+@pytest.mark.parametrize(("tasks", "seconds"), [(10, 8.0), (9, 8.0), (8, 7.0)])
+def test_whole_tasks_go_to_the_core_that_ends_first(tasks: int, seconds: float) -> None:
+    assert models.whole_tasks_seconds(tasks, [1.0, 4.0]) == pytest.approx(seconds)
 
 
 @given(st.integers(1, 200), speeds)

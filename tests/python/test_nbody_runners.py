@@ -9,22 +9,14 @@ import shutil
 import signal
 import subprocess
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from processes import wait_until
-from runner_processes import (
-    CPUS,
-    FAMILIES,
-    Finished,
-    cpu_list,
-    finished,
-    needs_runners,
-    ranks_of,
-    two_cpus,
-)
+from runner_processes import CPUS, FAMILIES, Finished, cpu_list, finished, needs_runners, ranks_of, two_cpus
 
 pytestmark = [needs_runners, pytest.mark.timed, pytest.mark.machine]
 
@@ -52,8 +44,7 @@ def bits(runtime: str, scheme: str, count: int, *more: object) -> str:
 def launched(mpi: str, *words: object, ranks: int = 2) -> Finished:
     """The front end under an MPI's launcher."""
     front = RUNNERS.path(mpi).with_name("tauto-nbody")
-    command = [*LAUNCHER[mpi], "-n", str(ranks), front, *words]
-    return finished(command)
+    return finished([*LAUNCHER[mpi], "-n", ranks, front, *words])
 
 
 def refusal(done: Finished, executable: str) -> str:
@@ -120,11 +111,7 @@ def test_other_orders_of_summation_differ_by_rounding_only(mpi: str) -> None:
     def moved(runtime: str, scheme: str, count: int, *more: object) -> Mapping[str, float]:
         done = RUNNERS.start(runtime, *SHORT, *workers(count), "--scheme", scheme, *more)
         assert done.code == 0, done.err
-        return {
-            **done.row["check"],
-            "blocks": done.row["blocks"],
-            "particle_steps": done.row["particle_steps"],
-        }
+        return done.row["check"] | {name: done.row[name] for name in ("blocks", "particle_steps")}
 
     right = moved("serial", "serial", 1)
     ways = [("j", 2, 1), ("grid", 4, 1), ("grid", 4, 2), ("j", 4, 2)]
@@ -249,37 +236,47 @@ def test_ranks_of_different_builds_are_refused(mpi: str, tmp_path: Path) -> None
     shutil.copy(here, other)
     with other.open("ab") as file:
         file.write(b"another build")
-    words = ["-n", "1", str(here), *map(str, SHORT), ":", "-n", "1", str(other), *map(str, SHORT)]
-    done = finished([*LAUNCHER[mpi], *words])
+    done = finished([*LAUNCHER[mpi], "-n", 1, here, *SHORT, ":", "-n", 1, other, *SHORT])
     assert f"rank 1 runs another build of {here.name} than rank 0" in refusal(done, here.name)
+
+
+def killed(
+    command: Sequence[object], runner: Path, log: Path, size: int, chosen: Callable[[Sequence[int]], int]
+) -> tuple[int, str, str]:
+    """Kill one of two ranks once the log has that size; the launcher's exit code and what it printed."""
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    process = subprocess.Popen([str(word) for word in command], **pipes)
+    try:
+        wait_until(lambda: log.exists() and log.stat().st_size >= size, "a log of blocks")
+        ranks = ranks_of(process, runner)
+        assert len(ranks) == 2
+        os.kill(chosen(ranks), signal.SIGKILL)
+        out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        process.wait()
+    return process.returncode, out, err
+
+
+def assert_complete_lines(log: Path) -> None:
+    text = log.read_text()
+    assert text.endswith("\n")
+    assert {line.count(",") for line in text.splitlines()} == {6}
 
 
 @two_cpus
 @pytest.mark.parametrize("mpi", MPI)
 def test_killed_rank_ends_the_others_and_leaves_complete_lines(mpi: str, tmp_path: Path) -> None:
     log = tmp_path / "blocks.csv"
-    words: Sequence[object] = ("--particles", 300, "--end-time", 1000, "--log", log, *workers(2))
-    process = subprocess.Popen(
-        [RUNNERS.path(mpi), *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    try:
-        wait_until(lambda: log.exists() and log.stat().st_size >= 1000, "a log of blocks")
-        ranks = ranks_of(process, RUNNERS.path(mpi))
-        assert len(ranks) == 2
-        os.kill(max(ranks), signal.SIGKILL)
-        out, err = process.communicate(timeout=60)
-    finally:
-        process.kill()
-        process.wait()
-    assert process.returncode not in (0, 2)
+    words = ("--particles", 300, "--end-time", 1000, "--log", log, *workers(2))
+    code, out, err = killed([RUNNERS.path(mpi), *words], RUNNERS.path(mpi), log, 1000, max)
+    assert code not in (0, 2)
     assert not any(line.startswith("{") for line in out.splitlines())  # MPICH's launcher speaks here
     assert err == (
         f"tauto-nbody-{mpi}: error: a rank was ended by signal 9 (Killed) before the run was over, and all "
         "ranks with it; nothing was measured\n"
     )
-    text = log.read_text()
-    assert text.endswith("\n")
-    assert {line.count(",") for line in text.splitlines()} == {6}
+    assert_complete_lines(log)
 
 
 @two_cpus
@@ -287,27 +284,18 @@ def test_killed_rank_ends_the_others_and_leaves_complete_lines(mpi: str, tmp_pat
 def test_log_has_complete_lines_after_a_kill_under_a_users_launcher(mpi: str, tmp_path: Path) -> None:
     front = RUNNERS.path(mpi).with_name("tauto-nbody")
     log = tmp_path / "blocks.csv"
-    words = ["--particles", "64", "--end-time", "10000", "--log", str(log)]
-    process = subprocess.Popen(
-        [*LAUNCHER[mpi], "-n", "2", front, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    try:
-        wait_until(lambda: log.exists() and log.stat().st_size >= 20_000, "a log of blocks")
-        ranks = ranks_of(process, RUNNERS.path(mpi))
-        assert len(ranks) == 2
-        (writer,) = (child for child in ranks if rank_of(child) == 0)
-        os.kill(writer, signal.SIGKILL)
-        process.communicate(timeout=60)
-    finally:
-        process.kill()
-        process.wait()
-    assert process.returncode != 0
-    text = log.read_text()
-    assert text.endswith("\n")
-    assert {line.count(",") for line in text.splitlines()} == {6}
+    command = [*LAUNCHER[mpi], "-n", 2, front, "--particles", 64, "--end-time", 10_000, "--log", log]
+    code, _, _ = killed(command, RUNNERS.path(mpi), log, 20_000, the_writer)
+    assert code != 0
+    assert_complete_lines(log)
     with log.open(newline="") as file:
         times = [float(one["time"]) for one in csv.DictReader(file)]
     assert times == sorted(times)
+
+
+def the_writer(ranks: Sequence[int]) -> int:
+    (writer,) = (child for child in ranks if rank_of(child) == 0)
+    return writer
 
 
 def rank_of(pid: int) -> int:
@@ -323,8 +311,7 @@ def rank_of(pid: int) -> int:
 def test_two_hosts_with_a_wire_between_them_compute_the_same_bits() -> None:
     script = Path(__file__).resolve().parents[2] / "tools" / "two_hosts.sh"
     front = RUNNERS.path("openmpi").with_name("tauto-nbody")
-    words = [*map(str, SHORT), "--scheme", "i"]
-    done = finished(["sh", script, front, *words])
+    done = finished(["sh", script, front, *SHORT, "--scheme", "i"])
     if done.code == 77:
         pytest.skip(done.err.strip())
     assert done.code == 0, done.err
@@ -332,5 +319,4 @@ def test_two_hosts_with_a_wire_between_them_compute_the_same_bits() -> None:
     assert row["ranks"] == 2
     assert row["check"]["state_fnv1a"] == bits("serial", "serial", 1)
     wire = re.search(r"(\d+) bytes went from the first host to the second", done.err)
-    assert wire is not None
     assert int(wire.group(1)) > 40 * 13 * 8  # at least a particle's new state in each block

@@ -112,10 +112,9 @@ def test_what_a_program_or_its_script_undoes_is_noticed() -> None:
     script = f"export X=2; exec {sys.executable} -c '{free}' 1"
     found = effect(Configuration("x", ["sh", "-c", script], {"X": "1"}, start={"cpus": [first], "nice": 1}))
     usual = os.nice(0)
+    both = f"{first}-{last}" if last == first + 1 else f"{first},{last}"
     assert [one.partition(" ")[2] for one in found.otherwise] == [
-        f"may run on CPU {first}-{last} where {first} was set"
-        if last == first + 1
-        else f"may run on CPU {first},{last} where {first} was set",
+        f"may run on CPU {both} where {first} was set",
         f"has the priority {usual + 2} where {usual + 1} was set",
         "was started with X=2 where '1' was set",
     ]
@@ -123,9 +122,8 @@ def test_what_a_program_or_its_script_undoes_is_noticed() -> None:
 
 def test_fewer_threads_than_were_asked_for_are_noticed(tmp_path: Path) -> None:
     program = compiled("static_loop.c", tmp_path, "-fopenmp")
-    asked = Configuration("x", [str(program), "20", "30000"], {"OMP_NUM_THREADS": "2"})
+    two = {"OMP_NUM_THREADS": "2"}
+    asked = Configuration("x", [str(program), "20", "30000"], two)
     assert effect(asked).otherwise == ()
-    alone = Configuration(
-        "x", ["sh", "-c", f"OMP_NUM_THREADS=1 exec {program} 20 30000"], {"OMP_NUM_THREADS": "2"}
-    )
+    alone = Configuration("x", ["sh", "-c", f"OMP_NUM_THREADS=1 exec {program} 20 30000"], two)
     assert any("1 thread of static_loop" in one for one in effect(alone).otherwise)

@@ -23,28 +23,28 @@ def test_pairs_are_candidate_first_and_in_the_order_of_rounds() -> None:
     assert pair_rows(rows, "b", "a") == [(2.0, 1.0), (5.0, 4.0)]
 
 
-def test_a_round_that_only_one_of_the_two_has_makes_no_pair() -> None:
-    rows = [row("a", 0, 1.0), row("a", 1, 2.0), row("b", 1, 3.0), row("b", 2, 4.0)]
-    assert pair_rows(rows, "a", "b") == [(2.0, 3.0)]
-
-
-def test_an_error_row_makes_no_pair() -> None:
-    assert pair_rows([row("a", 0, None), row("b", 0, 1.0)], "a", "b") == []
-
-
-def test_other_configurations_take_no_part() -> None:
-    assert pair_rows([row("a", 0, 1.0), row("c", 0, 9.0), row("b", 0, 2.0)], "a", "b") == [(1.0, 2.0)]
+@pytest.mark.parametrize(
+    ("runs", "pairs"),
+    [
+        # A round that only one of the two has makes no pair, nor does a run that failed.
+        ([("a", 0, 1.0), ("a", 1, 2.0), ("b", 1, 3.0), ("b", 2, 4.0)], [(2.0, 3.0)]),
+        ([("a", 0, None), ("b", 0, 1.0)], []),
+        # Other configurations take no part.
+        ([("a", 0, 1.0), ("c", 0, 9.0), ("b", 0, 2.0)], [(1.0, 2.0)]),
+        # A run that was tried again counts with its last result.
+        ([("a", 0, None), ("b", 0, 2.0), ("a", 0, 1.0), ("a", 0, 7.0)], [(7.0, 2.0)]),
+    ],
+)
+def test_rounds_in_which_both_ended_well_make_a_pair_each(
+    runs: list[tuple[str, int, float | None]], pairs: list[tuple[float, float]]
+) -> None:
+    assert pair_rows([row(*run) for run in runs], "a", "b") == pairs
 
 
 def test_pairs_follow_the_round_and_not_the_position() -> None:
     rows = [row("a", 0, 1.0, position=0), row("b", 0, 2.0, position=1)]
     rows += [row("b", 1, 4.0, position=0), row("a", 1, 3.0, position=1)]
     assert pair_rows(rows, "a", "b") == [(1.0, 2.0), (3.0, 4.0)]
-
-
-def test_a_run_that_was_tried_again_counts_with_its_last_result() -> None:
-    rows = [row("a", 0, None), row("b", 0, 2.0), row("a", 0, 1.0), row("a", 0, 7.0)]
-    assert pair_rows(rows, "a", "b") == [(7.0, 2.0)]
 
 
 def test_rows_of_equal_rounds_are_judged() -> None:

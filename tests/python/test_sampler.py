@@ -22,25 +22,16 @@ def test_busy_and_total_time_come_from_the_lines_of_single_cpus() -> None:
     # user nice system idle iowait irq softirq steal guest guest_nice; guest is in user already
     times = parse_cpu_times("cpu 1 1 1 1\ncpu3 10 5 5 70 10 1 2 7 4 1\n")
     assert times == {3: (30, 110)}
+    assert parse_cpu_times("cpu0 3 0 1 6\n") == {0: (4, 10)}  # of an old kernel, with fewer columns
 
 
-def test_old_kernels_with_fewer_columns_are_read() -> None:
-    assert parse_cpu_times("cpu0 3 0 1 6\n") == {0: (4, 10)}
-
-
-def test_share_is_busy_time_by_time_gone() -> None:
+def test_share_is_busy_time_by_time_gone_of_the_cpus_that_are_still_there() -> None:
     assert busy_shares({0: (10, 100)}, {0: (18, 110)}, [0]) == {0: pytest.approx(0.8)}
-
-
-def test_a_cpu_without_progress_or_that_is_gone_is_left_out() -> None:
     assert busy_shares({0: (10, 100), 1: (0, 0)}, {0: (10, 100)}, [0, 1]) == {}
 
 
-def test_clock_is_none_where_there_is_no_cpufreq(tmp_path: Path) -> None:
+def test_clock_is_in_hertz_and_none_where_there_is_no_cpufreq(tmp_path: Path) -> None:
     assert read_hertz(0, tmp_path) is None
-
-
-def test_clock_is_in_hertz(tmp_path: Path) -> None:
     folder = tmp_path / "sys/devices/system/cpu/cpu2/cpufreq"
     folder.mkdir(parents=True)
     (folder / "scaling_cur_freq").write_text("3400000\n")
@@ -82,12 +73,7 @@ def test_an_unreadable_proc_ends_the_sampling_and_not_the_run(tmp_path: Path) ->
 
 def test_the_sampler_counts_what_it_costs(tmp_path: Path) -> None:
     write_stat(tmp_path, 0, 0, 0, 0)
-    left = [20]
-
-    def wait(_: float) -> bool:
-        left[0] -= 1
-        return left[0] == 0
-
-    with CpuSampler([0], root=tmp_path, wait=wait) as load:
+    stops = iter([False] * 19 + [True])
+    with CpuSampler([0], root=tmp_path, wait=lambda _: next(stops)) as load:
         pass
     assert 0 < load.sampler_cpu_seconds < 1

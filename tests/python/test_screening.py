@@ -191,7 +191,6 @@ def test_what_a_whole_round_suffers_is_no_difference_between_candidates(tmp_path
         def run(self, one: Configuration, time_limit: float) -> RunResult:
             result = super().run(one, time_limit)
             factor = 1.0 + Counter(self.ran)[one.name] % 2
-            assert result.seconds is not None
             return RunResult(result.seconds * factor, result.elapsed_seconds * factor)
 
     search = Search(tmp_path)
@@ -419,9 +418,8 @@ def test_the_doubt_is_the_standard_error_of_a_ratio_of_medians() -> None:
 
 
 def test_one_wild_run_is_the_doubt_of_its_own_configuration_alone() -> None:
-    calm = {
-        f"c{number}": [1.0 + 0.01 * number, 1.01 + 0.01 * number, 1.0 + 0.01 * number] for number in range(9)
-    }
+    speeds = {f"c{number}": 1.0 + 0.01 * number for number in range(9)}
+    calm = {name: [one, one + 0.01, one] for name, one in speeds.items()}
     before = Standing(logs(**calm)).times_in_doubt("c0", 1.0)
     standing = Standing(logs(**{**calm, "c8": [1.08, 9.0, 1.08]}))
     assert standing.times_in_doubt("c0", 1.0) < 1.05 * before

@@ -44,8 +44,8 @@ def test_lengths_are_refined_where_a_curve_steps(tmp_path: Path) -> None:
     def steps_at_300(operation: str, words: int) -> float:
         return smooth(operation, words) * (1.8 if words >= 300 else 1.0)
 
-    lab = laboratory(models={**MODELS, "openmpi": steps_at_300})
-    analysis = Collective.measure(request(tmp_path), lab.services)
+    models = {**MODELS, "openmpi": steps_at_300}
+    analysis = Collective.measure(request(tmp_path), laboratory(models=models).services)
     assert any(256 < words < 511 for words in analysis.refined_words)
     curve = next(one for one in analysis.curves if one.runtime == "openmpi" and one.operation == "all_reduce")
     (step,) = (one for one in curve.steps if one.factor > 1)
@@ -56,8 +56,7 @@ def test_lengths_are_refined_where_a_curve_steps(tmp_path: Path) -> None:
 def test_smooth_libraries_need_no_refinement(tmp_path: Path) -> None:
     lab = laboratory(models=dict.fromkeys(MODELS, smooth))
     analysis = Collective.measure(request(tmp_path), lab.services)
-    assert analysis.refined_words == ()
-    assert analysis.remarks == ()
+    assert (analysis.refined_words, analysis.remarks) == ((), ())
     assert "no difference was resolved" in analysis.verdict_sentences[0]
 
 
@@ -68,22 +67,19 @@ def test_without_any_mpi_the_sentence_says_so(tmp_path: Path) -> None:
 
 
 def test_library_that_fails_is_left_out_and_named(tmp_path: Path) -> None:
-    analysis = Collective.measure(
-        request(tmp_path, report=True), laboratory(errors={"mpich": "failed"}).services
-    )
+    lab = laboratory(errors={"mpich": "failed"})
+    analysis = Collective.measure(request(tmp_path, report=True), lab.services)
     assert {one.runtime for one in analysis.curves} == {"openmpi", "tautochrone"}
     assert analysis.failed == ("mpich: it was told to end with failed",)
     assert "it was told to end with failed" in visible((tmp_path / "report.html").read_text())
 
 
 def test_settings_are_pasted_only_where_they_were_measured_better(tmp_path: Path) -> None:
-    quick = Collective.measure(request(tmp_path / "a"), laboratory().services)
-    assert quick.settings_to_paste == ()
-    no_gain = Collective.measure(request(tmp_path / "b", quick=False), laboratory().services)
-    assert no_gain.settings_to_paste == ()
-    gain = Collective.measure(
-        request(tmp_path / "c", quick=False), laboratory(faster={"eager 64 KiB": 0.8}).services
-    )
+    for quick in (True, False):
+        no_gain = Collective.measure(request(tmp_path / str(quick), quick=quick), laboratory().services)
+        assert no_gain.settings_to_paste == ()
+    lab = laboratory(faster={"eager 64 KiB": 0.8})
+    gain = Collective.measure(request(tmp_path / "c", quick=False), lab.services)
     (settings,) = gain.settings_to_paste
     assert settings.label == "Open MPI, eager 64 KiB"
     assert "export OMPI_MCA_btl_vader_eager_limit=65536" in settings.text
@@ -93,9 +89,7 @@ def test_settings_are_pasted_only_where_they_were_measured_better(tmp_path: Path
 def test_settings_reach_the_process(tmp_path: Path) -> None:
     lab = laboratory()
     Collective.measure(request(tmp_path, quick=False), lab.services)
-    environments = {
-        configuration.name: configuration.environment for configuration in lab.executor.configurations
-    }
+    environments = {one.name: one.environment for one in lab.executor.configurations}
     assert environments["openmpi, eager 64 KiB, sweep"]["OMPI_MCA_btl_vader_eager_limit"] == "65536"
     assert "OMPI_MCA_btl_vader_eager_limit" not in environments["openmpi, sweep"]
 
@@ -135,8 +129,7 @@ def test_two_ranks_are_needed_and_may_share_a_cpu(tmp_path: Path) -> None:
 
 def test_published_claim_is_beside_what_was_found(tmp_path: Path) -> None:
     (claim,) = Collective.measure(request(tmp_path), laboratory().services).claims
-    assert claim.id == "N4"
-    assert claim.holds is None
+    assert (claim.id, claim.holds) == ("N4", None)
     assert "Open MPI all_reduce: steps +" in claim.ours
     assert "2 ranks are not 16" in claim.note
 
@@ -146,25 +139,15 @@ def test_report_has_its_parts_in_order(tmp_path: Path) -> None:
     html = (tmp_path / "report.html").read_text()
     ids = re.findall(r'<(?:section|figure|h2) id="([a-z-]+)"', html)
     charts = [f"chart-{name}" for name in ("allreduce", "allgather", "ratio", "pairs")]
-    assert ids == [
-        "overview",
-        "charts",
-        *charts,
-        "findings",
-        "segments",
-        "configurations",
-        "method",
-        "machine",
-    ]
-    data = embedded(html)
-    assert {"all_reduce_points", "all_reduce_lines", "all_gather_steps", "ratios", "pairs"} <= data[
-        "tables"
-    ].keys()
+    after = ["findings", "segments", "configurations", "method", "machine"]
+    assert ids == ["overview", "charts", *charts, *after]
+    tables = {"all_reduce_points", "all_reduce_lines", "all_gather_steps", "ratios", "pairs"}
+    assert tables <= embedded(html)["tables"].keys()
 
 
 def test_two_libraries_are_compared_in_pairs(tmp_path: Path) -> None:
     Collective.measure(request(tmp_path), laboratory().services)
-    sides = [f"{tmp_path}@library={name},part=sweep" for name in ("openmpi", "tautochrone")]
+    sides = (f"{tmp_path}@library={name},part=sweep" for name in ("openmpi", "tautochrone"))
     report = compare_results(*sides)
     assert report.paired
     assert report.lines[0].comparison.verdict == "faster"

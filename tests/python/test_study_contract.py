@@ -42,21 +42,17 @@ class Case:
 
     @property
     def study(self) -> Any:
-        """The study's class."""
         return study_named(self.name)
 
     @property
     def fakes(self) -> Any:
-        """Its laboratory, request and schedules."""
         return import_module(f"study_{self.name}_fakes")
 
     def laboratory(self, **changes: Any) -> Laboratory:
-        """One in which nothing takes time."""
         made: Laboratory = self.fakes.laboratory(**changes)
         return made
 
     def measure(self, folder: Path, lab: Laboratory | None = None, **changes: Any) -> Analysis:
-        """A small study."""
         request = self.fakes.request(folder, **(self.asked | changes))
         found: Analysis = self.study.measure(request, (lab or self.laboratory()).services)
         return found
@@ -93,7 +89,6 @@ def sixth(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(params=CASES)
 def case(request: pytest.FixtureRequest, sixth: None) -> Case:
-    """Each study."""
     return CASES[request.param]
 
 

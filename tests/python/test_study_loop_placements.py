@@ -23,14 +23,12 @@ def hybrid() -> list[Cpu]:
 
 
 def equal(count: int) -> list[Cpu]:
-    """Cores that are alike."""
     return [Cpu(number, (0, number), "core") for number in range(count)]
 
 
 def place(
     cpus: Sequence[Cpu], name: str, slowed: Mapping[int, float] | None = None, **more: int
 ) -> tuple[int, ...]:
-    """The CPUs of a placement."""
     return layout(cpus, slowed or {}, more.get("usable")).placement(name, more.get("threads")).cpus
 
 
@@ -133,9 +131,5 @@ def test_text_of_the_options() -> None:
     assert parse_states("1:1,1:4") == ({}, {1: 4.0})
     assert parse_cpus("0-3,8,2") == (0, 1, 2, 3, 8)
     assert format_cpus([8, 0, 1, 2, 3]) == "0-3,8"
-    assert [format_bytes(count) for count in (999, 1500, 64e6, 4e18)] == [
-        "999 B",
-        "1.5 kB",
-        "64.0 MB",
-        "4.0 EB",
-    ]
+    sizes = [format_bytes(count) for count in (999, 1500, 64e6, 4e18)]
+    assert sizes == ["999 B", "1.5 kB", "64.0 MB", "4.0 EB"]

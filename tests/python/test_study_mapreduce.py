@@ -11,13 +11,7 @@ import pytest
 
 from page_content import embedded, visible
 from study_fakes import machine
-from study_mapreduce_fakes import (
-    HANDING_SECONDS,
-    SCHEDULES,
-    START_SECONDS,
-    laboratory,
-    request,
-)
+from study_mapreduce_fakes import HANDING_SECONDS, SCHEDULES, START_SECONDS, laboratory, request
 from tautochrone.cli.report import report_again
 from tautochrone.errors import TautoError
 from tautochrone.results.compare import compare_results
@@ -27,11 +21,11 @@ from tautochrone.studies.mapreduce.configurations import Workload, sized
 from tautochrone.studies.mapreduce.findings import MapReduceAnalysis, Payoff, Pays, TaskCell
 from tautochrone.studies.mapreduce.study import MapReduce, MapReduceRequest, estimated_run_seconds
 
-PUBLISHED_BYTES = (400_000, 1_000_000, 3_000_000)
+SHORT = Workload(50, seconds=1e-6)
+PUBLISHED = tuple(Workload(50, bytes=size) for size in (400_000, 1_000_000, 3_000_000))
 
 
 def cell(analysis: MapReduceAnalysis, length: str, emulated: dict[str, float] | None = None) -> TaskCell:
-    """The cell of that length and state."""
     state = emulated or {}
     return next(one for one in analysis.cells if one.length == length and dict(one.emulated) == state)
 
@@ -57,8 +51,7 @@ def test_verdict_says_from_which_length_on_each_library_pays(tmp_path: Path) -> 
 
 
 def test_a_library_that_pays_at_no_length_is_named(tmp_path: Path) -> None:
-    works = (Workload(50, seconds=1e-6),)
-    analysis = MapReduce.measure(request(tmp_path, workloads=works), laboratory().services)
+    analysis = MapReduce.measure(request(tmp_path, workloads=(SHORT,)), laboratory().services)
     assert "pay at no length that was tried" in analysis.verdict_sentences[0]
     assert "QtConcurrent" in analysis.verdict_sentences[0]
 
@@ -124,8 +117,8 @@ def claim_row(page: str, id: str) -> str:
 
 
 def test_the_report_shows_each_claim_beside_what_was_measured_here(tmp_path: Path) -> None:
-    works = (Workload(50, seconds=1e-6), *(Workload(50, bytes=size) for size in PUBLISHED_BYTES))
-    analysis = MapReduce.measure(request(tmp_path, workloads=works, report=True), laboratory().services)
+    asked = request(tmp_path, workloads=(SHORT, *PUBLISHED), report=True)
+    analysis = MapReduce.measure(asked, laboratory().services)
     page = unescape((tmp_path / "report.html").read_text())
     for claim in analysis.claims:
         row = claim_row(page, claim.id)
@@ -142,7 +135,7 @@ def test_the_report_shows_each_claim_beside_what_was_measured_here(tmp_path: Pat
 @pytest.mark.parametrize("changes", [{}, {"noise": 2.0}, {"collapse": True}])
 @pytest.mark.parametrize("cpus", [1, 2, 13])
 def test_few_cores_refute_no_claim(tmp_path: Path, changes: dict[str, Any], cpus: int) -> None:
-    works = (Workload(50, seconds=1e-6), *(Workload(50, bytes=size) for size in PUBLISHED_BYTES))
+    works = (SHORT, *PUBLISHED)
     asked = request(tmp_path, workloads=works, peers=("qt", "tbb"), threads=tuple(sorted({1, cpus})))
     analysis = MapReduce.measure(asked, laboratory(machine=machine(cpus), **changes).services)
     assert not [claim.id for claim in analysis.claims if claim.holds is False]
@@ -160,17 +153,15 @@ def test_two_cores_do_not_refute_an_effect_that_they_do_not_show(
 
 
 def test_a_claim_stays_open_without_the_thread_counts_that_decide_it(tmp_path: Path) -> None:
-    works = tuple(Workload(50, bytes=size) for size in PUBLISHED_BYTES)
     lab = laboratory(machine=machine(32), collapse=True)
-    asked = request(tmp_path, workloads=works, peers=("qt", "tbb"), threads=(2, 32))
+    asked = request(tmp_path, workloads=PUBLISHED, peers=("qt", "tbb"), threads=(2, 32))
     found = {claim.id: claim for claim in MapReduce.measure(asked, lab.services).claims}
     assert [found[id].holds for id in ("M1", "M2", "M4")] == [None] * 3
 
 
 def test_thirty_two_cores_show_the_steps_and_the_collapse(tmp_path: Path) -> None:
-    works = tuple(Workload(50, bytes=size) for size in PUBLISHED_BYTES)
     lab = laboratory(machine=machine(32), collapse=True)
-    analysis = MapReduce.measure(request(tmp_path, workloads=works, peers=("qt", "tbb")), lab.services)
+    analysis = MapReduce.measure(request(tmp_path, workloads=PUBLISHED, peers=("qt", "tbb")), lab.services)
     found = {claim.id: claim for claim in analysis.claims}
     assert found["M1"].holds is True
     assert found["M4"].holds is True  # the model: 20 ms / threads and a lock of 0.2 ms × threads
@@ -229,9 +220,7 @@ def test_full_study_tries_every_schedule_with_all_cpus(tmp_path: Path) -> None:
 def test_the_runner_gets_exactly_the_options_of_its_contract(tmp_path: Path) -> None:
     lab = laboratory()
     MapReduce.measure(request(tmp_path, peers=("qt",)), lab.services)
-    command = next(
-        list(one) for one in lab.executor.commands if "tauto-mapreduce-qt" in one[0] and "4" in one
-    )
+    command = next(one for one in lab.executor.commands if "tauto-mapreduce-qt" in one[0] and "4" in one)
     options = dict(zip(command[1::2], command[2::2], strict=True))
     assert options["--cpus"] == "0,1"
     assert options["--threads"] == "4"
@@ -317,16 +306,8 @@ def test_report_has_its_parts_in_order(tmp_path: Path) -> None:
     html = (tmp_path / "report.html").read_text()
     ids = re.findall(r'<(?:section|figure|h2) id="([a-z-]+)"', html)
     charts = [f"chart-{name}" for name in ("pays", "speedup", "ratio", "waiting", "busy", "switches")]
-    assert ids == [
-        "overview",
-        "charts",
-        *charts,
-        "timelines",
-        "settings",
-        "configurations",
-        "method",
-        "machine",
-    ]
+    after = ["timelines", "settings", "configurations", "method", "machine"]
+    assert ids == ["overview", "charts", *charts, *after]
     words = visible(html)
     assert "tauto::map_reduce(team, jobs, task, reduce)" in words
     assert "QtConcurrent::blockingMappedReduced" in words
@@ -350,7 +331,6 @@ def test_two_runtimes_of_one_study_are_compared_in_pairs(tmp_path: Path) -> None
     report = compare_results(*sides)
     assert report.paired
     assert len(report.lines) == 3
-    assert report.overall is not None
     assert report.overall.verdict == "faster"
 
 
@@ -377,6 +357,5 @@ def test_a_quick_study_of_all_peers_is_announced_with_five_minutes_at_most(tmp_p
     lab = laboratory()
     MapReduce.measure(MapReduceRequest(output=tmp_path, quick=True, report=False), lab.services)
     minutes = re.search(r"about (\d+) min", lab.messages.getvalue())
-    assert minutes
     assert int(minutes.group(1)) <= 5
     assert MapReduce.QUICK.rounds >= 12  # a verdict at 99 % does not need all of them to agree

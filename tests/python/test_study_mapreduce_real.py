@@ -33,11 +33,9 @@ def test_small_study_with_the_real_runners(tmp_path: Path) -> None:
     assert [row.error for row in rows if row.error is not None] == []
     assert len({row.check["sum"] for row in rows}) == 1  # whoever computed it
     for cell in analysis.cells:
-        assert cell.task_seconds is not None
         assert cell.task_seconds < 1e-3
         for one in cell.configurations:
             assert one.seconds is not None
-            assert one.waiting_share is not None
             assert 0 <= one.waiting_share < 1
             assert one.cpu_load is not None
             assert one.voluntary_switches is not None

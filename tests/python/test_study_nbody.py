@@ -32,9 +32,8 @@ def test_verdict_comes_first_with_the_speed_up_and_the_best_other_engine(tmp_pat
         first,
     )
     assert "one core with tautochrone" in first
-    assert any(
-        one.startswith("Against the fastest way of all other engines, 256 particles:") for one in others
-    )
+    against = "Against the fastest way of all other engines, 256 particles:"
+    assert any(one.startswith(against) for one in others)
     assert any("less time" in one and "1,024 particles" in one for one in others)
 
 
@@ -64,12 +63,8 @@ def refused_ways(prepared: Nbody) -> list[NotMeasured]:
 def test_four_members_try_the_rectangle(tmp_path: Path) -> None:
     lab = laboratory(machine=machine(4))
     prepared = Nbody(request(tmp_path, particles=(256,)), lab.services)
-    assert {one.schedule for one in prepared.candidates if one.peer == "tautochrone"} == {
-        "auto",
-        "i",
-        "j",
-        "grid",
-    }
+    schemes = {one.schedule for one in prepared.candidates if one.peer == "tautochrone"}
+    assert schemes == {"auto", "i", "j", "grid"}
     assert {len(one.placement.cpus) for one in prepared.candidates} == {1, 4}
     assert refused_ways(prepared) == []
 
@@ -77,13 +72,12 @@ def test_four_members_try_the_rectangle(tmp_path: Path) -> None:
 def test_four_members_are_two_processes_of_two_threads_as_well(tmp_path: Path) -> None:
     lab = laboratory(machine=machine(4))
     analysis = Nbody.measure(request(tmp_path, particles=(256,), report=True), lab.services)
-    command = next(one for one in lab.executor.commands if "--threads-per-rank" in one)
+    hybrid = [one for one in lab.executor.commands if "--threads-per-rank" in one]
+    command = hybrid[0]
     assert command[command.index("--threads-per-rank") + 1] == "2"
     assert command[command.index("--threads") + 1] == "4"
     plain = [name for name in lab.executor.ran if "hybrid" not in name]
-    assert len(plain) + sum("--threads-per-rank" in one for one in lab.executor.commands) == len(
-        lab.executor.ran
-    )
+    assert len(plain) + len(hybrid) == len(lab.executor.ran)
     schemes = {one.scheme for one in analysis.curves if one.runtime == "openmpi-hybrid"}
     assert schemes == {"i", "j", "grid", "auto"}
     assert {one.runtime for one in analysis.crossings} >= {"openmpi", "openmpi-hybrid", "mpich-hybrid"}
@@ -131,17 +125,15 @@ def test_openmp_is_modelled_as_threads_that_share_the_particles(tmp_path: Path) 
     analysis = Nbody.measure(request(tmp_path, particles=(1024,)), laboratory().services)
     (loops,) = (one for one in analysis.curves if one.label == "libgomp loops-i")
     few, many = loops.points[0], loops.points[-1]
-    assert few.predicted is not None
-    assert many.predicted is not None
     model = from_record(model_record(0.0, members=1), 1024)
     forks = few.shared_share * few.seconds
-    assert few.predicted == pytest.approx(
-        model.seconds_on_shared(few.active, 2, forks, by_sources=False), rel=0.03
-    )
-    assert many.predicted - few.predicted == pytest.approx(
-        model.seconds_on_shared(many.active, 2, 0.0, by_sources=False)
-        - model.seconds_on_shared(few.active, 2, 0.0, by_sources=False)
-    )
+
+    def shared(active: float, extra: float) -> float:
+        return model.seconds_on_shared(active, 2, extra, by_sources=False)
+
+    assert few.predicted == pytest.approx(shared(few.active, forks), rel=0.03)
+    grown = shared(many.active, 0.0) - shared(few.active, 0.0)
+    assert many.predicted - few.predicted == pytest.approx(grown)
 
 
 def test_every_speed_has_its_energy_error(tmp_path: Path) -> None:
@@ -159,9 +151,6 @@ def test_crossing_lies_where_the_model_puts_it(tmp_path: Path) -> None:
     analysis = Nbody.measure(request(tmp_path, particles=(1024,)), laboratory().services)
     (ours,) = (one for one in analysis.crossings if one.runtime == "tautochrone")
     expected = model_of("tautochrone", 1024).crossing(2)
-    assert expected is not None
-    assert ours.active is not None
-    assert ours.low is not None
     assert ours.low <= ours.active <= (ours.high or 0)
     assert abs(math.log(ours.active / expected)) < math.log(2)
     assert {one.runtime for one in analysis.crossings} >= {"tautochrone", "libgomp", "openmpi", "mpich"}
@@ -220,7 +209,6 @@ def test_forecast_is_the_models_and_grows_with_the_cores(tmp_path: Path) -> None
     speeds = [one.speed_up_of_many for one in found.values()]
     assert speeds == sorted(speeds)
     ((_, measured),) = analysis.measured_speed_ups
-    assert measured.value is not None
     assert found[2].speed_up == pytest.approx(1 / measured.value, rel=0.03)
     assert any("The model, fitted here, expects" in one for one in analysis.verdict_sentences)
 
@@ -229,10 +217,7 @@ def test_claims_are_measured_or_modelled_and_never_invented(tmp_path: Path) -> N
     analysis = Nbody.measure(request(tmp_path), laboratory().services)
     found = {one.id: one for one in analysis.claims}
     assert list(found) == ["N1", "N2", "N3", "N5", "N6", "N9"]
-    assert found["N1"].holds is True
-    assert found["N2"].holds is True
-    assert found["N3"].holds is True
-    assert found["N5"].holds is None
+    assert [found[id].holds for id in ("N1", "N2", "N3", "N5")] == [True, True, True, None]
     alone = Nbody.measure(request(tmp_path / "alone", peers=("none",)), laboratory().services)
     assert [one.id for one in alone.claims] == ["N3", "N5", "N6", "N9"]
 
