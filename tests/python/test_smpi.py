@@ -464,12 +464,14 @@ def test_claim_n4_has_smpis_figures_beside_our_models(monkeypatch: pytest.Monkey
     assert "libsimgrid-dev" in alone.note
 
 
-def _ranks_at_work(word: str) -> list[str]:
+def _ranks_at_work(temporary: Path) -> list[str]:
+    """Those whose TMPDIR this is: another test run on this machine has ranks of its own."""
     found = []
-    for line in Path("/proc").glob("[0-9]*/cmdline"):
+    for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            if b"smpimain" in (words := line.read_bytes()) and word.encode() in words:
-                found.append(line.parent.name)
+            theirs = f"TMPDIR={temporary}\0".encode() in (process / "environ").read_bytes()
+            if theirs and b"smpimain" in (process / "cmdline").read_bytes():
+                found.append(process.name)
     return found
 
 
@@ -481,11 +483,11 @@ def test_ranks_end_with_a_killed_tauto(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(LAB), "TMPDIR": str(tmp_path)}
     tauto = subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL)
     try:
-        wait_until(lambda: bool(_ranks_at_work("4099")), "ranks at work")
+        wait_until(lambda: bool(_ranks_at_work(tmp_path)), "ranks at work")
     finally:
         tauto.kill()
         tauto.wait()
-    wait_until(lambda: not _ranks_at_work("4099"), "the ranks' end")
+    wait_until(lambda: not _ranks_at_work(tmp_path), "the ranks' end")
 
 
 @needs_smpi
