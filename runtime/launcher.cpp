@@ -69,6 +69,7 @@ void launcher::run_member(int rank) noexcept {
     report.iterations = 0;
     report.steals = 0;
     report.left_early = false;
+    if (box.mode == launch_mode::adaptive) report.start_ticks = ticks();
     try {
         const inside_body inside;
         switch (box.mode) {
@@ -137,6 +138,7 @@ void launcher::worker_loop(int rank) noexcept {
         }
         last = ticket;
         if (box.mode == launch_mode::end) return;
+        report.slept = slept;
         run_member(rank);
         // Releases all that this member wrote; pairs with the acquire load in join. An exchange and not a
         // store, because bit 0 says that the caller sleeps.

@@ -25,10 +25,17 @@ constexpr double free_trials_microseconds = 2500;
 // Speeds are folded into what is known after this much looped time: several times as long as another program
 // holds a member up.
 constexpr double fold_microseconds = 400;
+// A trial may end after so many calls when it differs by this much.
+constexpr int enough_calls = 4;
+constexpr double clearly = 1.05;
+// A trial that took so many times what the speeds promise was most likely held up.
+constexpr double far_off = 3;
 // A width takes over when it is this much better: shares and caches should not move for less.
 constexpr double takeover = 0.985;
 // A member's part of the work moves only when it is off by more than this; stealing evens out the rest.
 constexpr double share_tolerance = 0.03;
+// This part of the difference to the fastest member is forgotten at each fold in which a member was not seen.
+constexpr double fading = 0.02;
 // The smallest share, as a part of the fastest member's.
 constexpr double least_share = 1.0 / 64;
 // Only members slower than this part of the fastest leave a loop before its end.
@@ -84,14 +91,19 @@ void loop_model::begin_inline(index n, std::int64_t elapsed) noexcept {
     spent_ += std::max(1.0, as_double(elapsed));
 }
 
-void loop_model::record_member(int rank, index iterations, std::int64_t ticks) noexcept {
+void loop_model::record_member(int rank, index iterations, std::int64_t end, std::int64_t start,
+                               bool slept) noexcept {
+    woken_ = woken_ || slept;
+    // The first steps after a sleep are slow, so a short stay says little.
+    if (slept && end < 2 * start) return;
     // A worker's report takes one transfer to arrive: the worker must end that much earlier, or the caller
     // waits for it.
-    const auto transfer = static_cast<std::int64_t>(rank == 0 ? 0 : steal_ticks() / 2);
-    const auto arrived = as_double(ticks + transfer);
+    const double arrived = as_double(end) + (rank == 0 ? 0.0 : steal_ticks() / 2);
+    // Who was awake and still began later than a launch takes was held up, and that is slowness.
+    const double launched = slept ? as_double(start) : std::min(as_double(start), head_ticks());
     at(fold_iterations_, rank) += as_double(iterations);
-    at(fold_ticks_, rank) += arrived;
-    at(ends_, rank) = arrived;
+    at(fold_ticks_, rank) += start > 0 ? as_double(end) - launched : arrived;
+    if (!slept && iterations > 0) at(ends_, rank) = arrived;
 }
 
 // A member that stops early wastes its part q of the team's speed, one that is late the part of all others,
@@ -126,23 +138,43 @@ void loop_model::learn_margins(double elapsed) noexcept {
     std::fill(ends_.begin(), ends_.end(), 0.0);
 }
 
+// Who was not seen moves as all do, and what is believed of it fades: it may be as fast as the fastest.
+void loop_model::fade(double fastest, double scale) noexcept {
+    for (std::size_t rank = 0; rank < speeds_.size(); ++rank) {
+        if (fold_iterations_[rank] <= 0) {
+            const double moved = std::min(fastest, speeds_[rank] * scale);
+            speeds_[rank] = moved + fading * (fastest - moved);
+        }
+        fold_iterations_[rank] = fold_ticks_[rank] = 0;
+    }
+}
+
 void loop_model::fold_speeds() noexcept {
-    // A member that was held up for the whole window is slow, not stopped.
-    const auto rate = [this](std::size_t rank) {
-        return std::max(fold_iterations_[rank], 0.05) / fold_ticks_[rank];
+    const auto rate = [this](std::size_t rank) { return fold_iterations_[rank] / fold_ticks_[rank]; };
+    const auto seen = [this](std::size_t rank) {
+        return fold_iterations_[rank] > 0 && fold_ticks_[rank] > 0;
     };
     // Caches and clocks move all members alike; what matters is each one's part of the whole.
     double rates = 0;
     double known = 0;
+    double fastest_before = 0;
     for (std::size_t rank = 0; rank < speeds_.size(); ++rank) {
-        if (fold_ticks_[rank] <= 0) continue;
+        fastest_before = std::max(fastest_before, speeds_[rank]);
+        if (!seen(rank)) continue;
         rates += rate(rank);
         known += speeds_[rank];
+    }
+    fold_elapsed_ = 0;
+    if (rates <= 0) {
+        fade(fastest_before, 1.0);
+        sort_members();
+        settle_shares();
+        return;
     }
     double fastest = 0;
     bool settled = true;
     for (std::size_t rank = 0; rank < speeds_.size(); ++rank) {
-        if (fold_ticks_[rank] <= 0) continue;
+        if (!seen(rank)) continue;
         const double now = rate(rank);
         const bool far = std::abs((now / rates) / (speeds_[rank] / known) - 1) > change;
         const bool replace = folds_ == 0 || (far && jumped_[rank]);
@@ -150,17 +182,10 @@ void loop_model::fold_speeds() noexcept {
         if (replace) margin_steps_[rank] = 0;
         jumped_[rank] = far && !replace;
         settled = settled && !far;
-        fold_iterations_[rank] = fold_ticks_[rank] = 0;
         fastest = std::max(fastest, speeds_[rank]);
     }
-    if (folds_ == 0) {
-        // Ranks that have not taken part yet are assumed to be as fast as the fastest.
-        for (double& speed : speeds_) {
-            if (speed == 1.0) speed = fastest;
-        }
-    }
+    fade(fastest, folds_ == 0 ? std::numeric_limits<double>::infinity() : fastest / fastest_before);
     ++folds_;
-    fold_elapsed_ = 0;
     if (!options_[0].tried()) serial_ = 1 / speeds_[0];
     sort_members();
     settle_shares();
@@ -226,7 +251,12 @@ bool loop_model::trial_complete() const noexcept {
     if (window_.calls >= 2 && us >= 2000) return true;
     const option& best = options_[chosen_];
     if (!best.tried()) return false;
+    // Noise only ever adds: if its quickest call is slower than what is usual, so is the width.
+    if (window_.calls >= enough_calls && window_.least > clearly * best.typical()) return true;
     const double slower = window_.per_iteration() / best.typical();
+    if (window_.calls >= 2 * enough_calls && slower < 1 / clearly) return true;
+    // Where neither is clear, it matters little which of them is taken.
+    if (window_.calls >= 4 * enough_calls && us >= 50) return true;
     // Twice as slow is clear before that, four times at the first call; and twice as fast is clear when it
     // does not depend on other members.
     if (us >= 120 && (slower > 4 || (window_.calls >= 3 && slower > 2))) return true;
@@ -256,9 +286,12 @@ void loop_model::finish_trial() noexcept {
     const bool as_promised = tried.width > 1 && now < 1.1 * predicted(tried, n);
     if (!lost && tried.typical() > (as_promised ? 1.03 : 1.2) * now) tried.recent = unknown;
     tried.add(now);
+    tried.woken = window_.mostly_woken();
     tried.spent_at_trial = spent_;
     if (current_ == 0) serial_ = tried.typical();
-    tried.patience = lost ? std::min(64.0, tried.patience * 2) : 1;
+    // Far from what the speeds promise: something held it up, which may be over.
+    const bool held_up = now > far_off * predicted(tried, n);
+    tried.patience = lost ? std::min(held_up ? 4.0 : 16.0, tried.patience * 2) : 1;
     in_trial_ = false;
     choose(n);
     maybe_start_trial(n);
@@ -290,16 +323,21 @@ void loop_model::maybe_start_trial(double n) noexcept {
     for (std::size_t i = 0; i < options_.size(); ++i) {
         const option& o = options_[i];
         if (i == chosen_) continue;
-        const double expected = estimate(o, n);
-        // A trial lasts 3 calls or 0.5 ms at least, plus the call that warms up.
-        const double calls = std::max(4.0, 500 / std::max(expected * n / microsecond_, 1e-3));
+        const bool promising = o.trials < promising_trials && predicted(o, n) < 0.97 * now_best;
+        // Members that had to be woken then may be awake now.
+        const bool hopeful = promising && o.woken;
+        const double patience = o.woken ? 1.0 : o.patience;
+        const double expected = hopeful ? predicted(o, n) : estimate(o, n);
+        // A trial lasts some calls or 0.5 ms, plus the call that warms up; one that is clearly worse ends
+        // sooner.
+        const double long_enough = std::max(4.0, 500 / std::max(expected * n / microsecond_, 1e-3));
+        const double calls = expected > clearly * now_best ? enough_calls + 1.0 : long_enough;
         // A trial that does badly ends after 0.12 ms or a call of four times the usual length.
         const double most = std::max(150 * microsecond_, 4 * now_best * n);
         const double loss = std::min(std::max(0.0, expected - now_best) * n * calls, most);
-        const bool promising = o.trials < promising_trials && predicted(o, n) < 0.97 * now_best;
         const double share = promising ? promising_share : trial_share;
         const bool affordable =
-            o.tried() ? std::max(loss, 0.05 * now_best * n * calls) * o.patience <=
+            o.tried() ? std::max(loss, 0.05 * now_best * n * calls) * patience <=
                             share * (spent_ - o.spent_at_trial)
                       : loss <= std::max(free_trials_microseconds * microsecond_, trial_share * spent_) &&
                             expected <= plausible * now_best;
@@ -319,6 +357,7 @@ void loop_model::finish_window(double n) noexcept {
     drifts_ = off ? drifts_ + 1 : 0;
     if (!off) reference_ += 0.3 * (now - reference_);
     mine.add(now);
+    mine.woken = window_.mostly_woken();
     mine.spent_at_trial = spent_;
     if (chosen_ == 0) serial_ = mine.typical();
     window_ = {};
@@ -343,6 +382,7 @@ void loop_model::allow_inline_calls(double elapsed) noexcept {
     const int allowed = steady_inline ? static_cast<int>(std::clamp(calls, 0.0, 1000.0)) : 0;
     inline_calls_.store(allowed, std::memory_order_relaxed);
     spent_ += allowed * elapsed;
+    fold_elapsed_ += allowed * elapsed;
 }
 
 void loop_model::record_speeds(std::int64_t elapsed) noexcept {
@@ -357,12 +397,15 @@ void loop_model::record(index n, std::int64_t elapsed) noexcept {
     last_n_ = size;
     if (options_[current_].width > 1) {
         learn_margins(ticks);
-        record_speeds(elapsed);
     }
+    if (options_[current_].width > 1 || folds_ > 0) record_speeds(elapsed);
+    const bool woken = std::exchange(woken_, false);
     if (std::exchange(skip_next_, false)) return;
     window_.calls += 1;
+    window_.woken += woken ? 1 : 0;
     window_.ticks += ticks;
     window_.iterations += size;
+    window_.least = std::min(window_.least, ticks / size);
     if (in_trial_) {
         if (trial_complete()) finish_trial();
     } else if (!options_[chosen_].tried() ? trial_complete() : window_complete()) {
@@ -371,6 +414,7 @@ void loop_model::record(index n, std::int64_t elapsed) noexcept {
         // A loop of a few forks' length: the prediction of the time alone contains half a fork, so try it.
         if (ticks < 20 * options_.back().fork_ticks) {
             options_[chosen_].add(window_.per_iteration());
+            options_[chosen_].woken = window_.mostly_woken();
             options_[chosen_].spent_at_trial = spent_;
             start_trial(0);
         }
@@ -386,16 +430,19 @@ void adaptive_loop::reserve(std::size_t members) {
 
 void adaptive_loop::make(const loop_model& model, index n) {
     const auto width = usize(model.width());
+    if (speeds_.size() != width) plan_.n = 0;
     speeds_.resize(width);
     margins_.resize(width);
     bounds_.resize(width + 1);
+    bool same = n == plan_.n;
     for (std::size_t position = 0; position < width; ++position) {
         const auto rank = usize(model.order()[position]);
-        speeds_[position] = model.share_speeds()[rank];
+        const double speed = model.share_speeds()[rank];
+        same = same && speeds_[position] == speed;
+        speeds_[position] = speed;
         margins_[position] = model.margin_ticks()[rank];
     }
     fastest_ = *std::max_element(speeds_.begin(), speeds_.end());
-    weighted_bounds(n, speeds_, bounds_);
     const int shift = unit_shift_for(n);
     const double units = as_double(index{1} << shift);
     const double iterations = as_double(n);
@@ -405,7 +452,11 @@ void adaptive_loop::make(const loop_model& model, index n) {
     workers_may_steal_ =
         per_iteration <= 0 || iterations * per_iteration > stealing_microseconds * model.microsecond();
     // From ticks to the plan's time; the caller, whose speed the model knows in both, is its position 0.
-    const double ticks_of_one = units * per_iteration * speeds_[0];
+    const double ticks_of_iteration = per_iteration * speeds_[0];
+    const double head = ticks_of_iteration > 0 ? model.head_ticks() / ticks_of_iteration : 0;
+    same = head == std::exchange(head_, head) && same;
+    if (!same) weighted_bounds(n, {speeds_, head}, bounds_);
+    const double ticks_of_one = units * ticks_of_iteration;
     for (double& margin : margins_) margin = ticks_of_one > 0 ? margin / ticks_of_one : 0;
     plan_ = {.n = n,
              .unit_shift = shift,
@@ -416,7 +467,9 @@ void adaptive_loop::make(const loop_model& model, index n) {
                         : model.speeds_known() ? 2U
                                                : 4U,
              .speeds = speeds_.data(),
-             .margins = margins_.data()};
+             .margins = margins_.data(),
+             .steal = ticks_of_one > 0 ? model.steal_ticks() / ticks_of_one : 0,
+             .report = ticks_of_one > 0 ? model.head_ticks() / 2 / ticks_of_one : 0};
 }
 
 }  // namespace tauto::detail

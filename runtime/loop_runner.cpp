@@ -73,14 +73,16 @@ bool loop_runner::run_schedule(const loop_call& call) {
     return finish(call);
 }
 
-void loop_runner::record_members(loop_model& model, std::int64_t end) const {
+void loop_runner::record_members(loop_model& model, std::int64_t end, bool own_starts) const {
     const loop_state& loop = members_.loop;
     for (const int rank : loop.ranks) {
         const report_line& line = at(members_.reports, rank);
         // Counters of two sockets may differ by more than a short loop takes; then this call teaches nothing.
         const std::int64_t busy = line.end_ticks - loop.launch_ticks;
         if (busy <= 0 || busy > end - loop.launch_ticks) continue;
-        model.record_member(rank, line.iterations, busy);
+        const std::int64_t start = own_starts ? line.start_ticks - loop.launch_ticks : 0;
+        if (start < 0 || start > busy) continue;
+        model.record_member(rank, line.iterations, busy, start, own_starts && line.slept);
     }
 }
 
@@ -90,7 +92,7 @@ bool loop_runner::run_weighted(const loop_call& call, loop_model& model) {
     run_shared(call, model.share_speeds());
     const std::int64_t end = ticks();
     if (!finish(call)) return false;
-    record_members(model, end);
+    record_members(model, end, false);
     model.record_speeds(end - start);
     return true;
 }
@@ -108,7 +110,7 @@ bool loop_runner::run_forked_adaptive(const loop_call& call, loop_model& model) 
     members_.fork_and_join(call, launch_mode::adaptive);
     const std::int64_t end = ticks();
     if (!finish(call)) return false;
-    record_members(model, end);
+    record_members(model, end, true);
     model.record(call.n, end - start);
     return true;
 }

@@ -30,7 +30,8 @@ class loop_runner {
     void run_shared(const loop_call& call, std::span<const double> speeds);
     void prepare(const loop_call& call, std::span<const int> ranks);
     [[nodiscard]] std::span<const int> ranks_for(const loop_call& call) const noexcept;
-    void record_members(loop_model& model, std::int64_t end) const;
+    // `own_starts`: of the members, who noted them.
+    void record_members(loop_model& model, std::int64_t end, bool own_starts) const;
     // Reports the loop; true when every iteration of it ran.
     bool finish(const loop_call& call) const;
 

@@ -226,6 +226,7 @@ void loop_run::work(actor_id member, range rows, nanoseconds at) {
     loop_progress& own = progress_[member];
     own.now = phase::working;
     own.chunk = rows;
+    if (own.rows == 0) own.began = at;
     own.rows += rows.size();
     own.since = at;
     own.left = memory_.read(member, rows.size());

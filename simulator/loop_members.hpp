@@ -46,6 +46,7 @@ struct loop_progress {
     double left = 0;   // bytes of it
     nanoseconds since = 0;
     std::int64_t rows = 0;
+    nanoseconds began = 0;
     nanoseconds ended = 0;
 };
 

@@ -198,10 +198,13 @@ class learning_runtime : public loop_runtime {
 
   protected:
     void record_members(std::span<const actor_id> took_part, std::span<const loop_progress> all,
-                        nanoseconds launch) {
-        for (const actor_id member : took_part)
-            model_.record_member(static_cast<int>(member), all[member].rows,
-                                 std::max<nanoseconds>(1, all[member].ended - launch));
+                        nanoseconds launch, bool own_starts) {
+        for (const actor_id member : took_part) {
+            const loop_progress& one = all[member];
+            const nanoseconds start = own_starts && one.rows > 0 ? one.began - launch : 0;
+            model_.record_member(static_cast<int>(member), one.rows,
+                                 std::max<nanoseconds>(1, one.ended - launch), start);
+        }
     }
 
     detail::loop_model model_;
@@ -232,7 +235,7 @@ class weighted_runtime final : public learning_runtime {
     row_grant next(int position, bool /*begun*/) override { return {sharing_.next(position)}; }
     void learn(std::span<const actor_id> took_part, std::span<const loop_progress> all, nanoseconds launch,
                nanoseconds end) override {
-        record_members(took_part, all, launch);
+        record_members(took_part, all, launch, false);
         model_.record_speeds(end - launch);
     }
 
@@ -298,7 +301,7 @@ class adaptive_runtime final : public learning_runtime {
     void learn(std::span<const actor_id> took_part, std::span<const loop_progress> all, nanoseconds launch,
                nanoseconds end) override {
         if (!timed_) return;
-        if (!alone()) record_members(took_part, all, launch);
+        if (!alone()) record_members(took_part, all, launch, true);
         model_.record(size(), end - launch);
     }
     std::int64_t steals() const override { return steals_; }

@@ -58,12 +58,17 @@ class loop_model {
     [[nodiscard]] double steal_ticks() const noexcept {
         return std::min(options_.back().fork_ticks, microsecond_);
     }
+    // How much later than the caller a worker of the next call begins, with the time that its report takes.
+    [[nodiscard]] double head_ticks() const noexcept { return 0.75 * options_[current_].fork_ticks; }
     [[nodiscard]] double microsecond() const noexcept { return microsecond_; }
 
-    // What a member did in the call that ends now: called for each participant, before record().
-    // `ticks` runs from the launch, so that a late start counts as slowness: that is what a share must
-    // make up for.
-    void record_member(int rank, index iterations, std::int64_t ticks) noexcept;
+    // What a member did in the call that ends now: called for each participant, before record(). It did its
+    // iterations from `start` to `end`, in ticks after the launch. With start 0 its speed contains the
+    // launch, which the shares of schedules without stealing must make up for. A member that did no iteration
+    // for long teaches nothing; one that had slept only if it stayed for at least as long as it was late:
+    // waking up is no speed.
+    void record_member(int rank, index iterations, std::int64_t end, std::int64_t start = 0,
+                       bool slept = false) noexcept;
     // One call of n iterations took `elapsed` ticks with width().
     void record(index n, std::int64_t elapsed) noexcept;
 
@@ -89,6 +94,7 @@ class loop_model {
         // Ticks per iteration of the last four windows, latest first; infinity where there was none.
         std::array<double, 4> recent = unknown;
         int trials = 0;
+        bool woken = false;         // most of the calls of its last window had to wake members
         double patience = 1;        // doubles each time a repeated trial loses
         double spent_at_trial = 0;  // spent_ when it was tried last
         [[nodiscard]] bool tried() const noexcept { return trials > 0; }
@@ -99,13 +105,17 @@ class loop_model {
     };
     struct window {
         int calls = 0;
+        int woken = 0;  // calls that had to wake a member
         double ticks = 0;
         double iterations = 0;
+        double least = never;  // of one call, per iteration
         [[nodiscard]] double per_iteration() const noexcept { return ticks / iterations; }
+        [[nodiscard]] bool mostly_woken() const noexcept { return 2 * woken > calls; }
     };
 
     void learn_margins(double elapsed) noexcept;
     void fold_speeds() noexcept;
+    void fade(double fastest, double scale) noexcept;
     void sort_members() noexcept;
     void settle_shares() noexcept;
     [[nodiscard]] double speed_of(const option& o) const noexcept;
@@ -133,8 +143,9 @@ class loop_model {
     std::vector<int> order_;
     double fold_elapsed_ = 0;
     int folds_ = 0;
-    int unsettled_ = 0;  // folds in a row that moved a speed far
-    double serial_ = 0;  // ticks per iteration of the caller alone
+    bool woken_ = false;  // a member, in the call that ends now
+    int unsettled_ = 0;   // folds in a row that moved a speed far
+    double serial_ = 0;   // ticks per iteration of the caller alone
     std::size_t chosen_ = 0;
     std::size_t current_ = 0;  // differs from chosen_ during a trial
     bool in_trial_ = false;
@@ -158,7 +169,8 @@ class adaptive_loop {
     // After this, make() allocates nothing for up to `members`.
     void reserve(std::size_t members);
 
-    // For n iterations. O(members).
+    // For n iterations. O(members); O(members²) where the loop, its speeds or its width are not those of the
+    // last call and shares are short (see weighted_bounds).
     void make(const loop_model& model, index n);
 
     [[nodiscard]] const adaptive_plan& plan() const noexcept { return plan_; }
@@ -179,6 +191,7 @@ class adaptive_loop {
     adaptive_plan plan_;
     bool workers_may_steal_ = true;
     double fastest_ = 0;  // of the speeds
+    double head_ = 0;     // see share_rule
 };
 
 }  // namespace tauto::detail

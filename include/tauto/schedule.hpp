@@ -33,6 +33,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -121,6 +122,9 @@ struct adaptive_plan {
     // By rank, how much later than expected a member's chunk may end, as a time (units / speed). Null: no
     // member leaves early, and every steal is worth it.
     const double* margins = nullptr;
+    // What a steal takes, and how much before the first member all others must end, as times.
+    double steal = 0;
+    double report = 0;
 
     [[nodiscard]] std::uint32_t units() const noexcept {
         return static_cast<std::uint32_t>((n + (index{1} << unit_shift) - 1) >> unit_shift);
@@ -136,25 +140,76 @@ constexpr int unit_shift_for(index n) noexcept {
     return width > 31 ? width - 31 : 0;
 }
 
-// Cuts [0, n) into contiguous shares in proportion to speeds[0..members): bounds[0..members] ascending,
-// bounds[0] = 0 and bounds[members] = n. Long shares end on round indices, so that two members do not
-// write one cache line of the result. O(members).
-inline void weighted_bounds(index n, std::span<const double> speeds, std::span<index> bounds) noexcept {
+// How the iterations of a loop are dealt: to members of these relative speeds, each > 0, of which all but the
+// first begin `head` later (and are waited for), as a time (iterations / speed).
+struct share_rule {
+    std::span<const double> speeds;
+    double head = 0;
+
+    [[nodiscard]] double start(std::size_t member) const noexcept { return member == 0 ? 0.0 : head; }
+};
+
+namespace detail {
+
+// When all end if n iterations could be cut anywhere.
+inline double common_end(const share_rule& rule, index n) noexcept {
     double total = 0;
-    for (double speed : speeds) total += speed;
-    const index mean = n / std::ssize(speeds);
+    for (const double speed : rule.speeds) total += speed;
+    return (as_double(n) + rule.head * (total - rule.speeds[0])) / total;
+}
+
+// What is due to a member until then.
+inline double due(const share_rule& rule, std::size_t member, double end) noexcept {
+    return rule.speeds[member] * std::max(0.0, end - rule.start(member));
+}
+
+// Deals whole iterations so that the last member ends soonest: everyone gets the whole part of what is due,
+// and each of the others (fewer than members) goes to whom it takes the least time to do it too. That is
+// D'Hondt's rule. bounds[member + 1] holds the size of a share, then its end. O(members²).
+inline void whole_shares(const share_rule& rule, index n, double end, std::span<index> bounds) noexcept {
+    index left = n;
+    for (std::size_t member = 0; member < rule.speeds.size(); ++member) {
+        bounds[member + 1] = std::min(left, static_cast<index>(due(rule, member, end)));
+        left -= bounds[member + 1];
+    }
+    for (; left > 0; --left) {
+        std::size_t next = 0;
+        double soonest = std::numeric_limits<double>::infinity();
+        for (std::size_t member = 0; member < rule.speeds.size(); ++member) {
+            const double then = rule.start(member) + as_double(bounds[member + 1] + 1) / rule.speeds[member];
+            if (then < soonest) {
+                soonest = then;
+                next = member;
+            }
+        }
+        ++bounds[next + 1];
+    }
+    for (std::size_t member = 0; member < rule.speeds.size(); ++member) bounds[member + 1] += bounds[member];
+}
+
+}  // namespace detail
+
+// Cuts [0, n) into contiguous shares that end together: bounds[0..members] ascending, bounds[0] = 0 and
+// bounds[members] = n. Long shares end on round indices, so that two members do not write one cache line of
+// the result; short ones are whole iterations. O(members), for short shares O(members²).
+inline void weighted_bounds(index n, const share_rule& rule, std::span<index> bounds) noexcept {
+    const std::size_t members = rule.speeds.size();
+    double end = detail::common_end(rule, n);
+    if (end < rule.head) end = detail::as_double(n) / rule.speeds[0];  // the first member alone is sooner
+    const index mean = n / static_cast<index>(members);
+    bounds[0] = 0;
+    if (mean < 16) return detail::whole_shares(rule, n, end, bounds);
     // At most 16 elements (a cache line of floats), and off by at most 1 % of a share.
     const auto limit = static_cast<std::uint64_t>(std::clamp<index>(mean / 60, 1, 16));
     const auto step = static_cast<index>(std::bit_floor(limit));
     double sum = 0;
-    bounds[0] = 0;
-    for (std::size_t rank = 0; rank + 1 < speeds.size(); ++rank) {
-        sum += speeds[rank];
-        const auto exact = static_cast<index>(detail::as_double(n) * (sum / total) + 0.5);
+    for (std::size_t member = 0; member + 1 < members; ++member) {
+        sum += detail::due(rule, member, end);
+        const auto exact = static_cast<index>(sum + 0.5);
         const index rounded = (exact + step / 2) / step * step;
-        bounds[rank + 1] = std::clamp(rounded, bounds[rank], n);
+        bounds[member + 1] = std::clamp(rounded, bounds[member], n);
     }
-    bounds[speeds.size()] = n;
+    bounds[members] = n;
 }
 
 // Stores each member's share between the bounds into its word, before anybody takes from it: share_of(rank)
@@ -232,8 +287,9 @@ bool leaves_early(const adaptive_plan& plan, ShareOf&& share_of, int rank) noexc
 inline bool worth_stealing(const adaptive_plan& plan, int thief, int victim, std::uint32_t count,
                            std::uint32_t left) noexcept {
     if (plan.margins == nullptr) return true;
-    return count / plan.speeds[thief] + plan.margins[thief] <=
-           (left + in_hand(plan, left)) / plan.speeds[victim];
+    const double own = plan.steal + count / plan.speeds[thief] + plan.margins[thief];
+    return own + (thief == 0 ? 0.0 : plan.report) <=
+           (left + in_hand(plan, left)) / plan.speeds[victim] + (victim == 0 ? 0.0 : plan.report);
 }
 
 // Takes from the back of one victim's share, in proportion to the two speeds, so that both would finish
@@ -404,7 +460,7 @@ inline void worksharing::reset(const schedule& chosen, index n, std::span<const 
         chosen);
     chunk_ = std::clamp<index>(chunk, 1, std::max<index>(n, 1));
     counter_.store(0, std::memory_order_relaxed);
-    weighted_bounds(n, speeds, {bounds_.get(), speeds.size() + 1});
+    weighted_bounds(n, {speeds}, {bounds_.get(), speeds.size() + 1});
     for (int rank = 0; rank < plan_.members; ++rank) {
         line& own = detail::at(lines_, rank);
         own.cursor = 0;

@@ -134,7 +134,9 @@ struct alignas(128) report_line {
     std::atomic<std::uint32_t> done{0};
     int steals = 0;
     bool left_early = false;  // with units in its share
+    bool slept = false;       // when the loop was launched
     index iterations = 0;
+    std::int64_t start_ticks = 0;
     std::int64_t end_ticks = 0;
 };
 

@@ -145,7 +145,7 @@ TEST_CASE("equal shares differ by at most one and keep the order of the ranks") 
 TEST_CASE("weighted shares follow the speeds within one rounding step") {
     const std::vector<double> speeds = {4.0, 1.0, 2.0, 1.0};
     std::vector<index> bounds(5);
-    weighted_bounds(80'000, speeds, bounds);
+    weighted_bounds(80'000, {speeds}, bounds);
     CHECK(std::abs(bounds[1] - 40'000) <= 16);
     CHECK(std::abs(bounds[2] - 50'000) <= 16);
     CHECK(std::abs(bounds[3] - 70'000) <= 16);
@@ -299,7 +299,7 @@ struct virtual_loop {
         const auto members = static_cast<int>(speeds.size());
         std::vector<std::atomic<std::uint64_t>> shares(speeds.size());
         std::vector<index> bounds(speeds.size() + 1);
-        weighted_bounds(n, speeds, bounds);
+        weighted_bounds(n, {speeds}, bounds);
         for (std::size_t rank = 0; rank < speeds.size(); ++rank)
             shares[rank] = detail::pack_share(static_cast<std::uint32_t>(bounds[rank]),
                                               static_cast<std::uint32_t>(bounds[rank + 1]));

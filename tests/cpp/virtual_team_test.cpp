@@ -1,0 +1,91 @@
+// What the adaptive schedule learns, in virtual time: against the best that any width could do.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "virtual_team.hpp"
+
+using tauto::index;
+using tauto::testing::virtual_machine;
+using tauto::testing::virtual_team;
+
+namespace {
+
+std::vector<double> speeds_of(int members, double slow_half) {
+    std::vector<double> speeds(static_cast<std::size_t>(members), 1.0);
+    for (std::size_t rank = (speeds.size() + 1) / 2; rank < speeds.size(); ++rank) speeds[rank] = slow_half;
+    return speeds;
+}
+
+// The mean time of calls 50 to 650 as a multiple of the attainable.
+double learned(virtual_team& team, index n, double length) {
+    for (int call = 0; call < 50; ++call) team.run(n, length);
+    double sum = 0;
+    for (int call = 0; call < 600; ++call) sum += team.run(n, length);
+    return sum / 600 / team.attainable(n, length);
+}
+
+}  // namespace
+
+TEST_CASE("a worker that slept at a loop's first call takes part in the later ones") {
+    for (const double microseconds : {2.0, 4.0, 10.0, 20.0, 40.0, 100.0, 1000.0}) {
+        for (const index n : {2, 4, 8, 16, 32, 100, 1000}) {
+            CAPTURE(microseconds);
+            CAPTURE(n);
+            virtual_team team({.speeds = {1.0, 1.0}});
+            team.late = [](int, int call) { return call == 0 ? 60'000.0 : 0.0; };
+            CHECK(learned(team, n, 1000 * microseconds / static_cast<double>(n)) <= 1.05);
+        }
+    }
+}
+
+TEST_CASE("few iterations on many members, some of them slow, are shared as well as they can be") {
+    std::vector<double> ratios;
+    for (const double slow_half : {1.0, 0.667, 0.25}) {
+        for (const int members : {2, 3, 4, 8, 16}) {
+            for (const index n : {2, 3, 4, 7, 8, 16, 32, 64, 100, 1000}) {
+                for (const double microseconds : {2.0, 4.0, 10.0, 20.0, 50.0, 100.0}) {
+                    virtual_team team({.speeds = speeds_of(members, slow_half)});
+                    team.late = [](int, int call) { return call == 0 ? 60'000.0 : 0.0; };
+                    ratios.push_back(learned(team, n, 1000 * microseconds / static_cast<double>(n)));
+                }
+            }
+        }
+    }
+    std::sort(ratios.begin(), ratios.end());
+    CHECK(ratios[ratios.size() / 2] <= 1.01);
+    CHECK(ratios[ratios.size() * 9 / 10] <= 1.06);
+    CHECK(ratios[ratios.size() * 99 / 100] <= 1.2);
+}
+
+TEST_CASE("no disturbance is remembered for ever") {
+    std::mt19937 random{7};
+    const auto below = [&random](unsigned limit) { return static_cast<int>(random() % limit); };
+    std::vector<double> ratios;
+    for (int trial = 0; trial < 150; ++trial) {
+        const int members = std::vector{2, 2, 3, 4, 8, 16}[random() % 6];
+        const index n = std::vector<index>{2, 3, 5, 8, 16, 32, 100, 1000}[random() % 8];
+        const double all = std::vector{4e3, 1e4, 2e4, 5e4, 1e5}[random() % 5];
+        const double slow_half = std::vector{1.0, 0.5, 0.25}[random() % 3];
+        virtual_team team({.speeds = speeds_of(members, slow_half)});
+        const int sleeps = below(100);
+        const int holds = below(30);
+        team.late = [&](int, int) { return below(100) < sleeps ? 20'000.0 + below(60'000) : 0.0; };
+        team.held = [&](int, int) { return below(100) < holds ? static_cast<double>(below(200'000)) : 0.0; };
+        const double length = all / static_cast<double>(n);
+        const int disturbed = 1 + below(400);
+        for (int call = 0; call < disturbed; ++call) team.run(n, length);
+        team.late = team.held = [](int, int) { return 0.0; };
+        double calm = 0;
+        while (calm < 200e6) calm += team.run(n, length);  // 0.2 seconds
+        ratios.push_back(learned(team, n, length));
+    }
+    std::sort(ratios.begin(), ratios.end());
+    CHECK(ratios[ratios.size() * 9 / 10] <= 1.06);
+    CHECK(ratios.back() <= 1.5);
+}
