@@ -99,7 +99,7 @@ void loop_model::record_member(int rank, index iterations, std::int64_t end, std
     // A worker's report takes one transfer to arrive: the worker must end that much earlier, or the caller
     // waits for it.
     const double arrived = as_double(end) + (rank == 0 ? 0.0 : steal_ticks() / 2);
-    // Who was awake and still began later than a launch takes was held up, and that is slowness.
+    // A member that was awake but began later than a launch takes was held up, which counts as slowness.
     const double launched = slept ? as_double(start) : std::min(as_double(start), head_ticks());
     at(fold_iterations_, rank) += as_double(iterations);
     at(fold_ticks_, rank) += start > 0 ? as_double(end) - launched : arrived;
@@ -138,7 +138,8 @@ void loop_model::learn_margins(double elapsed) noexcept {
     std::fill(ends_.begin(), ends_.end(), 0.0);
 }
 
-// Who was not seen moves as all do, and what is believed of it fades: it may be as fast as the fastest.
+// A member that was not seen keeps its ratio to the others, and moves towards the fastest: what was known of
+// it may no longer be true.
 void loop_model::fade(double fastest, double scale) noexcept {
     for (std::size_t rank = 0; rank < speeds_.size(); ++rank) {
         if (fold_iterations_[rank] <= 0) {

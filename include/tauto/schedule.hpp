@@ -122,9 +122,8 @@ struct adaptive_plan {
     // By rank, how much later than expected a member's chunk may end, as a time (units / speed). Null: no
     // member leaves early, and every steal is worth it.
     const double* margins = nullptr;
-    // What a steal takes, and how much before the first member all others must end, as times.
-    double steal = 0;
-    double report = 0;
+    double steal = 0;   // time that a steal takes
+    double report = 0;  // time that a member other than the first needs to say that it has ended
 
     [[nodiscard]] std::uint32_t units() const noexcept {
         return static_cast<std::uint32_t>((n + (index{1} << unit_shift) - 1) >> unit_shift);
@@ -151,14 +150,14 @@ struct share_rule {
 
 namespace detail {
 
-// When all end if n iterations could be cut anywhere.
+// The time at which all members end, if iterations could be divided.
 inline double common_end(const share_rule& rule, index n) noexcept {
     double total = 0;
     for (const double speed : rule.speeds) total += speed;
     return (as_double(n) + rule.head * (total - rule.speeds[0])) / total;
 }
 
-// What is due to a member until then.
+// How many iterations a member does until `end`.
 inline double due(const share_rule& rule, std::size_t member, double end) noexcept {
     return rule.speeds[member] * std::max(0.0, end - rule.start(member));
 }

@@ -18,7 +18,7 @@ namespace tauto::runner {
 std::optional<std::string> missing_workers(const options& asked, std::size_t pieces, const std::string& work,
                                            const std::vector<worker_share>& workers);
 
-/// So long a worker that has not been seen yet is waited for.
+/// How long a runner waits for a worker that has not been seen yet.
 inline constexpr double patience_seconds = 2.0;
 
 /// Adds to `workers` those that come late, with the amount 0: `repeat` does the work once more, counts it in
