@@ -246,7 +246,7 @@ void member::await_long(std::atomic<std::uint32_t>& word, std::uint32_t epoch, i
         return false;
     };
     while (!arrived(32)) {
-        throw_if_left(seen, of);
+        throw_if_left(seen, epoch, of);
         const std::int64_t waited = ticks() - start;
         // A peer whose CPU runs something else does not arrive sooner because this member watches it.
         if (waited > limit) {
@@ -269,10 +269,11 @@ void member::park(std::atomic<std::uint32_t>& word, std::uint32_t seen) const {
     futex_wait(word, asleep);
 }
 
-// A word may still say that its owner left an earlier run; epochs of earlier runs are before this run's.
-void member::throw_if_left(std::uint32_t seen, int of) const {
-    const std::uint32_t since = ((seen >> 2) - (shared_->start_epoch - 1)) & epoch_mask;
-    if ((seen & left_bit) == 0 || since > epoch_mask / 2) return;
+// A member that waits for `epoch` has seen all arrive at the one before. So who has left this run is marked
+// with that one, or the one before it (see leave). What a word says of an earlier run is at least four epochs
+// old: it is not heard, however long this run is.
+void member::throw_if_left(std::uint32_t seen, std::uint32_t epoch, int of) const {
+    if ((seen & left_bit) == 0 || ((epoch - (seen >> 2)) & epoch_mask) > 2) return;
     if (shared_->failed.load(std::memory_order_relaxed)) throw released{};
     throw error("rank " + std::to_string(of) + " has returned from the body while rank " +
                 std::to_string(rank_) + " waits for it in a collective; all members must call the same ones");

@@ -440,7 +440,7 @@ class member {
     void ask_for_buffer(int of, std::uint32_t epoch) const noexcept;
     void await_long(std::atomic<std::uint32_t>& word, std::uint32_t epoch, int of);
     void park(std::atomic<std::uint32_t>& word, std::uint32_t seen) const;
-    void throw_if_left(std::uint32_t seen, int of) const;
+    void throw_if_left(std::uint32_t seen, std::uint32_t epoch, int of) const;
     [[noreturn]] void refuse_tag(std::uint32_t theirs, int of);
     [[noreturn]] void refuse_phase() const;
     void check_stop() const;

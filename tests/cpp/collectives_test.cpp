@@ -520,6 +520,42 @@ TEST_CASE("a release is no std::exception, and a body that swallows it cannot go
     CHECK(works(members));
 }
 
+TEST_CASE("a member that leaves is heard after more than half the circle of epochs") {
+    for (const barrier_shape shape : {barrier_shape::rows, barrier_shape::tournament}) {
+        for (int leaver = 0; leaver < 3; ++leaver) {
+            detail::collectives shared(3, false, wait_policy::balanced);
+            shared.shape = shape;
+            // As if they had met 2^29 + 5 times since the run began.
+            const std::uint32_t begun = shared.start_epoch;
+            shared.start_epoch = (begun + (std::uint32_t{1} << 29) + 5) & detail::epoch_mask;
+            member first(shared, 0);
+            member second(shared, 1);
+            member third(shared, 2);
+            shared.start_epoch = begun;
+            std::atomic<int> released{0};
+            const auto body = [&](member& me) {
+                for (int meeting = 0; meeting < 3; ++meeting) me.barrier();
+                if (me.rank() == leaver) {
+                    shared.fail(std::make_exception_ptr(std::runtime_error("left")));
+                } else {
+                    try {
+                        me.barrier();
+                    } catch (const detail::released&) {
+                        ++released;
+                    }
+                }
+                me.leave();
+            };
+            std::thread one([&] { body(second); });
+            std::thread two([&] { body(third); });
+            body(first);
+            one.join();
+            two.join();
+            CHECK(released == 2);
+        }
+    }
+}
+
 TEST_CASE("a member that returns while others wait for it is an error that says so") {
     for (const int size : {2, 5, 9, 17}) {
         team members{team_options{.size = size}};
