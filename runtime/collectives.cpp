@@ -163,6 +163,14 @@ void member::meet(std::size_t copied) {
     phase_ = phase::between;
 }
 
+void member::meet_last() {
+    meet();
+    if (!shared_->failed.load(std::memory_order_relaxed)) [[likely]]
+        return;
+    phase_ = phase::gathering;  // no further operation, and losers of the tournament may go on
+    throw released{};
+}
+
 void member::announce() noexcept {
     phase_ = phase::announced;
     epoch_ = (epoch_ + 1) & epoch_mask;

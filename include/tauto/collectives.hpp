@@ -21,7 +21,10 @@
 // no exit handshake is needed, and no plain byte is written while it is read. (verify/collectives.pml has the
 // same names.)
 // Memory of the caller that was published by address is read in place. Then the operation ends with one
-// more epoch, past which all have read it.
+// more epoch, past which all have read it. No member leaves between the two, also when the operator throws.
+// A member leaves between two operations. Its mark has the epoch of its last arrival or the one before, and
+// who waits for a member is at most two epochs past that. Marks of an earlier run are four epochs behind or
+// more.
 
 #include <algorithm>
 #include <atomic>

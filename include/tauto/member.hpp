@@ -8,6 +8,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <span>
 #include <stop_token>
@@ -35,6 +36,10 @@ namespace tauto {
 //   reduce_scatter(whole, part, op)       rank r gets the elements equal_share(whole.size(), size(), r)
 //   scan(mine, op) -> T                   x0 op … op x_rank
 //   arrive() -> arrival, wait(arrival)    a barrier in two phases; no other operation in between
+//
+// On a team, an `op` that throws on data that members read in place (longer than detail::reduce_copied_bytes;
+// in a scan, than detail::payload_bytes) ends the run with its exception, and no handler in the body sees it.
+// On shorter data each member folds for itself, and the exception leaves its call.
 //
 // A wrong length is a tauto::error that names operation, rank, length and expected length; nothing has been
 // written then. `part` may lie at its own place in `whole` of all_gather; otherwise arguments must not
@@ -287,10 +292,12 @@ class member {
             publish(whole.data(), whole.size());
             meet();
             read_table();
-            detail::fold_elements(
-                part.data(), part.size(), size_, [&](int from) { return table_entry<T>(from) + begin; },
-                combine);
-            meet();
+            keep_exception([&] {
+                detail::fold_elements(
+                    part.data(), part.size(), size_, [&](int from) { return table_entry<T>(from) + begin; },
+                    combine);
+            });
+            meet_last();
         }
     }
 
@@ -308,9 +315,11 @@ class member {
             publish(&mine, 1);
             meet();
             T sum = *published_of<T>(0);
-            for (int from = 1; from <= rank_; ++from)
-                sum = static_cast<T>(combine(sum, *published_of<T>(from)));
-            meet();
+            keep_exception([&] {
+                for (int from = 1; from <= rank_; ++from)
+                    sum = static_cast<T>(combine(sum, *published_of<T>(from)));
+            });
+            meet_last();
             return sum;
         }
     }
@@ -370,7 +379,10 @@ class member {
             // Only this member reads its own share of `data` before the next meeting.
             const range own = equal_share(length, size_, rank_);
             const std::size_t at = begin + detail::usize(own.begin);
-            detail::fold_elements(data.data() + at, detail::usize(own.size()), size_, reduced(at), combine);
+            keep_exception([&] {
+                detail::fold_elements(data.data() + at, detail::usize(own.size()), size_, reduced(at),
+                                      combine);
+            });
             meet();
             // No member reads the others' shares of `data` any more. Each begins with its own neighbour, so
             // that all start at different places.
@@ -382,7 +394,19 @@ class member {
                                       detail::usize(theirs.size()));
             }
         }
-        meet();
+        meet_last();
+    }
+
+    // Runs the caller's operator while others read what this member has published, or wait for its share: it
+    // must meet them once more before its memory goes. So an exception is kept here for team::run, and all
+    // members leave at the operation's last meeting, at which all have read.
+    template <class Fold>
+    void keep_exception(Fold&& fold) {
+        try {
+            fold();
+        } catch (...) {
+            shared_->fail(std::current_exception());
+        }
     }
 
     // place(rank): where in `whole` that rank's part belongs.
@@ -433,6 +457,9 @@ class member {
     // `copied`: bytes that each may have put into its buffer, whose lines are then asked for beside the
     // arrival.
     void meet(std::size_t copied = 0);
+    // The last meeting of an operation with an operator on published data: leaves when one has thrown. All
+    // see that, since it was noted before an arrival that they have seen.
+    void meet_last();
     void announce() noexcept;
     void await_rows();
     void pass_tournament();

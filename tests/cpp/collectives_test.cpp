@@ -520,6 +520,99 @@ TEST_CASE("a release is no std::exception, and a body that swallows it cannot go
     CHECK(works(members));
 }
 
+namespace {
+
+// More than the team's buffers hold.
+struct wide {
+    std::array<double, 700> value;
+};
+
+struct bad_element : std::runtime_error {
+    bad_element() : std::runtime_error("bad element") {}
+};
+
+// An operation on data of a member's own whose operator throws on `thrower`. They end with the call, as a
+// body's do that are on its stack.
+using throwing_operation = void (*)(member& me, int thrower);
+
+void reduce_long(member& me, int thrower) {
+    std::vector<double> data(std::size_t{1} << 16, 1.0);
+    me.all_reduce(std::span<double>(data), [&](double a, double b) {
+        if (me.rank() == thrower) throw bad_element();
+        return a + b;
+    });
+}
+
+void reduce_wide(member& me, int thrower) {
+    const auto mine = std::make_unique<wide>();
+    (void)me.all_reduce(*mine, [&](const wide& a, const wide&) {
+        if (me.rank() == thrower) throw bad_element();
+        return a;
+    });
+}
+
+void scan_wide(member& me, int thrower) {
+    const auto mine = std::make_unique<wide>();
+    (void)me.scan(*mine, [&](const wide& a, const wide&) {
+        if (me.rank() == thrower) throw bad_element();
+        return a;
+    });
+}
+
+void scatter_long(member& me, int thrower) {
+    const std::vector<double> whole(std::size_t{1} << 16, 1.0);
+    const range share = equal_share(std::ssize(whole), me.size(), me.rank());
+    std::vector<double> part(static_cast<std::size_t>(share.size()));
+    me.reduce_scatter(std::span<const double>(whole), std::span<double>(part), [&](double a, double b) {
+        if (me.rank() == thrower) throw bad_element();
+        return a + b;
+    });
+}
+
+}  // namespace
+
+// What the others read must last until they have read it (AddressSanitizer sees whether it does).
+TEST_CASE("an operator that throws on one member ends the run with its exception, and the others read on") {
+    for (const int size : {2, 3, 9, 13}) {
+        team members{team_options{.size = size}};
+        for (const throwing_operation operation : {reduce_long, reduce_wide, scan_wide, scatter_long}) {
+            for (int round = 0; round < 4; ++round) {
+                // The operator of a scan is not called on rank 0, nor for a wide value on the last ranks.
+                const int thrower = operation == reduce_wide ? 0 : 1;
+                std::atomic<int> went_on{0};
+                CHECK_THROWS_AS(members.run([&](member& me) {
+                    operation(me, thrower);
+                    ++went_on;
+                }),
+                                bad_element);
+                CHECK(went_on == 0);
+                CHECK(works(members));
+            }
+        }
+    }
+}
+
+TEST_CASE("a body cannot go on after an operator has thrown on data that others read") {
+    team members{team_options{.size = 3}};
+    for (const throwing_operation operation : {reduce_long, scan_wide, scatter_long}) {
+        std::atomic<int> went_on{0};
+        CHECK_THROWS_AS(members.run([&](member& me) {
+            try {
+                operation(me, 1);
+                ++went_on;
+            } catch (const std::exception&) {
+                ++went_on;
+            } catch (...) {
+            }
+            me.barrier();
+            ++went_on;
+        }),
+                        bad_element);
+        CHECK(went_on == 0);
+        CHECK(works(members));
+    }
+}
+
 TEST_CASE("a member that leaves is heard after more than half the circle of epochs") {
     for (const barrier_shape shape : {barrier_shape::rows, barrier_shape::tournament}) {
         for (int leaver = 0; leaver < 3; ++leaver) {
