@@ -1,9 +1,9 @@
 /* How the members of a run meet (include/tauto/collectives.hpp, runtime/collectives.cpp, runtime/body_runner.cpp), under
  * sequential consistency: rows and tournament, data in alternating buffers, data read where they lie, the barrier in
- * two phases, sleeping, and members that throw or return too soon.
+ * two phases, sleeping, operators that throw, and members that throw or return too soon.
  *
  * MEMBERS members do OPERATIONS operations in each of RUNS runs; which operation comes when is chosen freely but the
- * same for all. Epochs are kept modulo 32 and start short of the wrap-around. Every statement that touches shared
+ * same for all. Epochs are kept modulo MASK + 1 and start short of the wrap-around. Every statement that touches shared
  * state is one step, and every interleaving of steps is searched.
  *
  * Checked:
@@ -11,6 +11,7 @@
  *                      has left
  *   meeting            who is past an epoch has seen all arrive at it (`arrived`)
  *   data               what is read of an epoch is what its owner brought to that epoch, never written meanwhile
+ *   memory             what a member published lasts until nobody reads it, also when an operator throws or it leaves
  *   leaving            a member is released, or told that another one has returned, only when that is so in this run
  *   no endless run     with `pan -l`
  *
@@ -18,7 +19,7 @@
  *
  * Mutants, each of which must fail: ONE_BUFFER, ANNOUNCE_FIRST, WORD_STORED, BIT_STORED, FUTEX_WITHOUT_RECHECK,
  * NO_EXIT_EPOCH, NO_MIDDLE_EPOCH, WAITS_FOR_FIRST, FAILED_AFTER_LEFT, LEFT_NOT_MARKED, LEFT_OVER_ARRIVAL,
- * LEFT_NOT_DATED, RELEASE_BEFORE_GATHER, RELEASE_OVERWRITTEN.
+ * LEFT_NOT_DATED, LEFT_DATED_FROM_START, OPERATOR_LEAVES, RELEASE_BEFORE_GATHER, RELEASE_OVERWRITTEN.
  */
 #ifndef MEMBERS
 #define MEMBERS 2
@@ -32,6 +33,9 @@
 #ifndef THROWS
 #define THROWS 0 /* how many bodies may throw */
 #endif
+#ifndef OPERATOR_THROWS
+#define OPERATOR_THROWS 0 /* how many operators on data in place may throw */
+#endif
 #ifndef RETURNS
 #define RETURNS 0 /* how many bodies may return too soon */
 #endif
@@ -43,8 +47,10 @@
 #endif
 #define GROUP 2
 
+#ifndef MASK
 #define MASK 31
-#define FIRST_EPOCH 29
+#endif
+#define FIRST_EPOCH (MASK - 2)
 #define WAITING 1
 #define LEFT 2
 #define CHANGED 255
@@ -70,13 +76,14 @@ byte start_epoch = FIRST_EPOCH;
 
 /* What is reduced in place: cell q of member m is its element of q's share. Shares are one element. */
 byte cell_reads[MEMBERS * MEMBERS];
-byte cell_state[MEMBERS * MEMBERS]; /* 1: as brought, 2: reduced */
+byte cell_state[MEMBERS * MEMBERS]; /* 0: being written or freed, 1: as brought, 2: reduced, or its operator threw */
 
 /* Ghosts. */
 byte kind[OPERATIONS];
 byte arrived[MEMBERS];          /* epochs arrived at in this run */
 byte buffer_reads[2 * MEMBERS];
 byte throws = THROWS;
+byte operator_throws = OPERATOR_THROWS;
 byte returns = RETURNS;
 bit has_left[MEMBERS];
 bit has_returned;               /* too soon, in this run */
@@ -124,8 +131,10 @@ inline await(which, wanted) {
         if
 #ifdef LEFT_NOT_DATED
         :: (seen & LEFT) ->
-#else
+#elif defined(LEFT_DATED_FROM_START)
         :: (seen & LEFT) && (((seen >> 2) - (start_epoch - 1)) & MASK) <= MASK / 2 ->
+#else
+        :: (seen & LEFT) && (((wanted) - (seen >> 2)) & MASK) <= 2 ->
 #endif
             d_step {
                 assert(has_left[(which) / 3]);
@@ -311,6 +320,18 @@ inline in_place() {
     od;
     if
     :: !gone -> write_cell(me, me, 2)
+    :: !gone && operator_throws > 0 ->
+        d_step {
+            if
+            :: operator_throws > 0 -> operator_throws--; failed = 1
+            :: else
+            fi
+        };
+#ifdef OPERATOR_LEAVES
+        gone = failed;
+#else
+        write_cell(me, me, 2)
+#endif
     :: else
     fi;
 #ifndef NO_MIDDLE_EPOCH
@@ -334,8 +355,19 @@ inline in_place() {
     if
     :: !gone -> meet()
     :: else
-    fi
+    fi;
 #endif
+    if
+    :: !gone && failed -> gone = 1 /* meet_last */
+    :: else
+    fi;
+    /* The caller's memory goes, also when it leaves. */
+    from = 0;
+    do
+    :: from < MEMBERS -> write_cell(me, from, 0); from++
+    :: else -> break
+    od;
+    from = 0
 }
 
 inline split_phase() {

@@ -75,6 +75,12 @@ collectives    cycles  pass       OPERATIONS=2
 collectives    safety  pass       TOURNAMENT MEMBERS=3 OPERATIONS=2 SPURIOUS=0
 collectives    safety  pass       TOURNAMENT MEMBERS=4 OPERATIONS=2 SPURIOUS=0 KINDS=1
 collectives    safety  pass       TOURNAMENT MEMBERS=3 OPERATIONS=2 THROWS=1 RETURNS=1 SPURIOUS=0 KINDS=5
+collectives    safety  pass       OPERATIONS=2 OPERATOR_THROWS=1 KINDS=2
+collectives    safety  pass       OPERATIONS=2 OPERATOR_THROWS=2 RUNS=2 KINDS=3 SPURIOUS=0
+collectives    safety  pass       MEMBERS=3 OPERATIONS=1 OPERATOR_THROWS=1 SPURIOUS=0 KINDS=2
+collectives    safety  pass       MASK=7 OPERATIONS=6 THROWS=1 KINDS=1
+collectives    safety  pass       MASK=15 OPERATIONS=10 THROWS=1 RUNS=2 KINDS=1 SPURIOUS=0
+collectives    safety  pass       TOURNAMENT MASK=7 MEMBERS=3 OPERATIONS=5 THROWS=1 KINDS=1 SPURIOUS=0
 collectives    safety  assertion  ONE_BUFFER KINDS=1
 collectives    safety  assertion  ANNOUNCE_FIRST KINDS=1
 collectives    safety  deadlock   WORD_STORED
@@ -87,6 +93,8 @@ collectives    safety  assertion  FAILED_AFTER_LEFT THROWS=1
 collectives    safety  deadlock   LEFT_NOT_MARKED THROWS=1
 collectives    safety  assertion  LEFT_OVER_ARRIVAL THROWS=1
 collectives    safety  assertion  LEFT_NOT_DATED RUNS=2
+collectives    safety  deadlock   LEFT_DATED_FROM_START MASK=7 OPERATIONS=6 THROWS=1 KINDS=1
+collectives    safety  assertion  OPERATOR_LEAVES OPERATOR_THROWS=1 KINDS=2 OPERATIONS=1
 collectives    safety  assertion  RELEASE_BEFORE_GATHER TOURNAMENT MEMBERS=3 OPERATIONS=2
 collectives    safety  assertion  RELEASE_OVERWRITTEN TOURNAMENT MEMBERS=3 OPERATIONS=2
 '
