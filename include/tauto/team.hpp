@@ -154,8 +154,10 @@ std::vector<int> default_team_cpus(const machine_record& machine);
 
 class team {
   public:
-    // Starts the members. Throws tauto::error for a CPU that does not exist or is not allowed, a negative
-    // size, or when the system gives no thread. A refused pin is not an error: see pinned().
+    // Starts the members. They block every signal but SIGPROF and those of a thread's own doing (SIGSEGV,
+    // SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS). Throws tauto::error for a CPU that does not exist or is not
+    // allowed, a negative size, or when the system gives no thread. A refused pin is not an error: see
+    // pinned().
     explicit team(team_options options = {});
     // Waits for a loop of another thread, ends the members, gives the constructing thread its CPUs back.
     ~team();

@@ -13,9 +13,11 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <csignal>
 #include <cstddef>
 #include <cstdlib>
 #include <numeric>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -95,6 +97,39 @@ TEST_CASE("an idle team uses no CPU") {
     const double before = cpu_seconds();
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     CHECK(cpu_seconds() - before < 0.05);
+}
+
+namespace {
+
+std::atomic<int> signals_handled{0};
+
+}  // namespace
+
+TEST_CASE(
+    "signals of a member's own doing, and a profiler's, reach it; the others go to the program's threads") {
+    team members{team_options{.size = 3}};
+    const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGPROF};
+    for (const int number : own) {
+        struct sigaction counting = {};
+        struct sigaction before = {};
+        counting.sa_handler = [](int) { ++signals_handled; };
+        sigaction(number, &counting, &before);
+        signals_handled = 0;
+        members.run([&](member& me) {
+            if (me.rank() == 0) return;
+            // A signal that is not blocked is handled before the call returns.
+            raise(number);
+        });
+        CHECK(signals_handled == 2);
+        sigaction(number, &before, nullptr);
+    }
+    members.run([](member& me) {
+        if (me.rank() == 0) return;
+        sigset_t blocked;
+        pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
+        for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGALRM, SIGCHLD, SIGUSR1, SIGPIPE})
+            CHECK(sigismember(&blocked, number) == 1);
+    });
 }
 
 TEST_CASE("a system that refuses pinning is worked with and said") {
