@@ -4,19 +4,43 @@
 
 #include <atomic>
 
+#include "pinning.hpp"
+
 namespace tauto::detail {
 namespace {
 
-std::atomic<unsigned> fork_generations{0};
+constinit std::atomic<unsigned> fork_generations{0};
+constinit process_locks locks;
+
+void before_fork() {
+    locks.recovery.lock();
+    locks.pins.lock();
+    locks.notes.lock();
+}
+
+void after_fork() {
+    locks.notes.unlock();
+    locks.pins.unlock();
+    locks.recovery.unlock();
+}
+
+void after_fork_in_child() {
+    fork_generations.fetch_add(1, std::memory_order_relaxed);
+    take_pins_into_child();
+    after_fork();
+}
 
 // Constructed at load time, so that no fork can come before it.
-const int fork_handler =
-    pthread_atfork(nullptr, nullptr, [] { fork_generations.fetch_add(1, std::memory_order_relaxed); });
+const int fork_handler = pthread_atfork(&before_fork, &after_fork, &after_fork_in_child);
 
 }  // namespace
 
 unsigned current_fork_generation() noexcept {
     return fork_generations.load(std::memory_order_relaxed);
+}
+
+process_locks& locks_of_process() noexcept {
+    return locks;
 }
 
 }  // namespace tauto::detail

@@ -1,18 +1,18 @@
 #pragma once
 // Which CPU each member is pinned to, and what the calling thread had before.
 
-#include <sched.h>
 #include <sys/types.h>
 
 #include <atomic>
-#include <mutex>
-#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <tauto/machine.hpp>
 
 namespace tauto::detail {
+
+struct thread_pins;
 
 class pinning {
   public:
@@ -20,6 +20,8 @@ class pinning {
     pinning(std::vector<int> cpus, bool wanted) : cpus_(std::move(cpus)), wanted_(wanted) {}
     // Of the calling thread to member 0's CPU; the destructor of the team undoes it by restore_caller.
     void pin_caller();
+    // On any thread: puts the one that was pinned where its newest other team wants it; without one, where it
+    // was before its first. Leaves it alone if it has ended, or belongs to another process.
     void restore_caller() noexcept;
     // Of the calling thread, which is the worker `rank`.
     void pin_worker(int rank);
@@ -36,16 +38,17 @@ class pinning {
     std::vector<int> cpus_;
     bool wanted_;
     std::atomic<bool> pinned_{true};
-    mutable std::mutex notes_mutex_;
     std::vector<std::string> notes_;
-    pid_t caller_thread_ = 0;
-    std::optional<cpu_set_t> caller_mask_;
+    thread_pins* caller_ = nullptr;
 };
 
 // The machine as this thread would see it if no team had pinned it.
 machine_record machine_without_pinning();
 
-// The CPUs that this thread could use before a team pinned it, else those that it may use now.
+// The CPUs that this thread could use if no team had pinned it, nor the thread that started it.
 std::vector<int> cpus_without_pinning();
+
+// In a child of fork: the pins of the thread that forked become those of its copy.
+void take_pins_into_child() noexcept;
 
 }  // namespace tauto::detail

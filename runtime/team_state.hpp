@@ -18,7 +18,7 @@ namespace tauto::detail {
 struct team_state {
     // Pins and starts the members. Throws tauto::error when the system gives no thread.
     team_state(std::vector<int> cpus, wait_policy how, bool pin);
-    // Waits for a loop of another thread, ends the members, gives the constructing thread its CPUs back.
+    // Waits for a loop of another thread, ends the members, undoes the pin.
     ~team_state();
     team_state(const team_state&) = delete;
     team_state& operator=(const team_state&) = delete;

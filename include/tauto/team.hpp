@@ -50,7 +50,10 @@ struct team_options {
     int size = 0;
     // Empty: what TAUTO_WAIT says, else balanced.
     std::optional<wait_policy> wait = {};
-    // Pins each worker to its CPU and the constructing thread to member 0's, until the team is destroyed.
+    // Pins each worker to its CPU and the constructing thread to member 0's, until the team is destroyed. A
+    // thread that made several is where the newest that lives wants it, and after the last where it was
+    // before the first, whichever thread destroys them. A thread that ends, and another process, are left
+    // alone.
     bool pin = true;
 };
 
@@ -159,7 +162,8 @@ class team {
     // allowed, a negative size, or when the system gives no thread. A refused pin is not an error: see
     // pinned().
     explicit team(team_options options = {});
-    // Waits for a loop of another thread, ends the members, gives the constructing thread its CPUs back.
+    // Waits for a loop of another thread, ends the members, gives the constructing thread its CPUs back (see
+    // team_options::pin).
     ~team();
     team(const team&) = delete;
     team& operator=(const team&) = delete;
