@@ -2,8 +2,12 @@
 
 #include "launcher.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <csignal>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <numeric>
 #include <string>
@@ -59,6 +63,16 @@ void run_share(mailbox& box, report_line& report, int rank) {
         report.iterations += chunk.size();
         if (loop.should_stop(box.cancellable)) return;
     }
+}
+
+// In a child that a body forked on a worker: nobody launches its loops, nor can join them.
+[[noreturn]] void end_copy_of_worker() {
+    std::fputs(
+        "tautochrone: fork() was called inside a body on a worker, and the body has returned in the child: "
+        "no "
+        "caller exists there that could go on; leave the child with _exit or exec\n",
+        stderr);
+    _exit(EXIT_FAILURE);
 }
 
 }  // namespace
@@ -123,11 +137,13 @@ void launcher::worker_loop(int rank) noexcept {
     mailbox& box = at(boxes, rank);
     report_line& report = at(reports, rank);
     spin_budget budget(wait_, oversubscribed_);
+    const unsigned born = current_fork_generation();
     std::uint32_t last = report.done.load(std::memory_order_relaxed) & ~1U;
     for (;;) {
         std::uint32_t ticket = spin_while_equal(box.ticket, last, budget.ticks());
         const bool slept = ticket == last;
         if (slept) {
+            if (born != current_fork_generation()) end_copy_of_worker();
             const std::int64_t parked_at = ticks();
             box.parked.store(1, std::memory_order_relaxed);
             std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -273,14 +289,17 @@ void launcher::start_workers() {
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     if (failure != 0) {
-        stop_workers();
+        end_started();
         throw error("the system gave no thread for a team of " + std::to_string(size()) + " members: " +
                     std::strerror(failure) + "; ask for fewer, or raise the limit (ulimit -u, pids.max)");
     }
 }
 
 void launcher::stop_workers() noexcept {
-    if (workers_lost()) return;
+    if (!workers_lost()) end_started();
+}
+
+void launcher::end_started() noexcept {
     for (worker& ending : workers_) {
         if (!ending.started) continue;
         mailbox& box = at(boxes, ending.rank);
@@ -293,7 +312,9 @@ void launcher::stop_workers() noexcept {
 }
 
 bool launcher::workers_lost() const noexcept {
-    return fork_generation_.load(std::memory_order_relaxed) != current_fork_generation();
+    // Pairs with the store in recover_after_fork: who sees that the members are there may use all that it
+    // made.
+    return fork_generation_.load(std::memory_order_acquire) != current_fork_generation();
 }
 
 void launcher::recover_after_fork() {
@@ -303,8 +324,9 @@ void launcher::recover_after_fork() {
         at(reports, rank).done.store(0, std::memory_order_relaxed);
     }
     loop.failed.store(false, std::memory_order_relaxed);
-    fork_generation_.store(current_fork_generation(), std::memory_order_relaxed);
     start_workers();
+    // Not before: a child that gets no members is to be told so again.
+    fork_generation_.store(current_fork_generation(), std::memory_order_release);
 }
 
 }  // namespace tauto::detail

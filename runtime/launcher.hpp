@@ -75,6 +75,7 @@ struct launcher {
     void stop_workers() noexcept;
     // True in a child of fork, where only the thread that forked lives on.
     [[nodiscard]] bool workers_lost() const noexcept;
+    // Throws, and leaves them lost, when the system gives no threads.
     void recover_after_fork();
 
   private:
@@ -84,6 +85,7 @@ struct launcher {
         pthread_t thread{};
         bool started = false;
     };
+    void end_started() noexcept;
     static void* worker_main(void* argument);
     void worker_loop(int rank) noexcept;
     void launch(const loop_call& call, int position, launch_mode mode, range fixed) noexcept;

@@ -38,14 +38,14 @@ void recorder::measure_launches(launcher& members, const std::vector<int>& cpus)
 loop_model& recorder::model_of(std::atomic<site_record*>& slot, index n) {
     site_record* record = slot.load(std::memory_order_relaxed);
     if (record == nullptr) {
-        record = records_.emplace_back(std::make_unique<site_record>()).get();
+        record = &records_.emplace_front();
         // Pairs with the acquire load in take_inline_call.
         slot.store(record, std::memory_order_release);
     }
     std::atomic<loop_model*>& of_size = record->models[std::bit_width(static_cast<std::uint64_t>(n))];
     loop_model* model = of_size.load(std::memory_order_relaxed);
     if (model == nullptr) {
-        model = models_.emplace_back(std::make_unique<loop_model>(options_)).get();
+        model = &models_.emplace_front(options_);
         of_size.store(model, std::memory_order_release);
     }
     return *model;

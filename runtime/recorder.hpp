@@ -2,7 +2,7 @@
 // What a team knows of its loops: what a launch costs, and what each call site has taught.
 
 #include <atomic>
-#include <memory>
+#include <forward_list>
 #include <vector>
 
 #include <tauto/team.hpp>
@@ -25,8 +25,9 @@ class recorder {
   private:
     loop_model_options options_;
     double fork_ticks_ = 0;
-    std::vector<std::unique_ptr<site_record>> records_;
-    std::vector<std::unique_ptr<loop_model>> models_;
+    // Lists, whose one change is a store of their head: a child may have been forked at any moment of a call.
+    std::forward_list<site_record> records_;
+    std::forward_list<loop_model> models_;
 };
 
 }  // namespace tauto::detail

@@ -7,6 +7,7 @@
 
 #include <tauto/machine.hpp>
 
+#include "forks.hpp"
 #include "team_state.hpp"
 
 namespace tauto {
@@ -92,14 +93,17 @@ team_state::~team_state() {
     pins.restore_caller();
 }
 
-std::lock_guard<std::mutex> team_state::take_turn() {
+team_turn team_state::take_turn() {
     if (members.workers_lost()) {
-        // Only the thread that called fork lives on; the mutex may have been held by one that does not.
-        turn.emplace();
-        bodies.reset();
-        members.recover_after_fork();
+        const std::lock_guard one_at_a_time(locks_of_process().recovery);
+        if (members.workers_lost()) {
+            // Only the thread that called fork lives on; the mutex may have been held by one that does not.
+            turn.emplace();
+            bodies.reset();
+            members.recover_after_fork();
+        }
     }
-    return std::lock_guard(*turn);
+    return team_turn(*turn, turn_holder);
 }
 
 }  // namespace detail

@@ -1,6 +1,7 @@
 #pragma once
 // The private half of a team: its parts, one for each job.
 
+#include <atomic>
 #include <mutex>
 #include <optional>
 #include <vector>
@@ -15,6 +16,24 @@
 
 namespace tauto::detail {
 
+// The turn of the calling thread, while it lives.
+class team_turn {
+  public:
+    team_turn(std::mutex& turn, std::atomic<const void*>& holder) : lock_(turn), holder_(holder) {
+        holder_.store(this_thread(), std::memory_order_relaxed);
+    }
+    ~team_turn() { holder_.store(nullptr, std::memory_order_relaxed); }
+    team_turn(const team_turn&) = delete;
+    team_turn& operator=(const team_turn&) = delete;
+
+    // An address that no other living thread has.
+    static const void* this_thread() noexcept { return &inside_loop; }
+
+  private:
+    std::lock_guard<std::mutex> lock_;
+    std::atomic<const void*>& holder_;
+};
+
 struct team_state {
     // Pins and starts the members. Throws tauto::error when the system gives no thread.
     team_state(std::vector<int> cpus, wait_policy how, bool pin);
@@ -24,7 +43,7 @@ struct team_state {
     team_state& operator=(const team_state&) = delete;
 
     // Held by the calling thread while it lives. In a child of fork it starts the members anew.
-    [[nodiscard]] std::lock_guard<std::mutex> take_turn();
+    [[nodiscard]] team_turn take_turn();
 
     wait_policy wait;
     bool oversubscribed;
@@ -35,6 +54,8 @@ struct team_state {
     body_runner bodies;
     // Held by the thread whose turn it is. In an optional, so that a forked child can have a fresh one.
     std::optional<std::mutex> turn;
+    // The thread whose turn it is: compared by each thread with itself alone.
+    std::atomic<const void*> turn_holder{nullptr};
 };
 
 }  // namespace tauto::detail

@@ -59,17 +59,40 @@ bool sums_right(team& members, index n, const loop_options& options) {
     return sum == n * (n - 1) / 2;
 }
 
-// From now on sched_setaffinity answers EPERM in this process.
+// From now on the system call `number` answers `failure` in this process.
+bool forbid(std::initializer_list<int> numbers, int failure) {
+    for (const int number : numbers) {
+        sock_filter program[] = {
+            BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+            BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<unsigned>(number), 0, 1),
+            BPF_STMT(BPF_RET | BPF_K,
+                     SECCOMP_RET_ERRNO | (static_cast<unsigned>(failure) & SECCOMP_RET_DATA)),
+            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+        };
+        const sock_fprog filter{sizeof program / sizeof program[0], program};
+        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+            prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0)
+            return false;
+    }
+    return true;
+}
+
 bool forbid_pinning() {
-    sock_filter program[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_sched_setaffinity, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (EPERM & SECCOMP_RET_DATA)),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    const sock_fprog filter{sizeof program / sizeof program[0], program};
-    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+    return forbid({SYS_sched_setaffinity}, EPERM);
+}
+
+bool forbid_threads() {
+    return forbid({SYS_clone, SYS_clone3}, EAGAIN);
+}
+
+template <class Call>
+bool refuses(Call call) {
+    try {
+        call();
+    } catch (const error&) {
+        return true;
+    }
+    return false;
 }
 
 double cpu_seconds() {
@@ -177,6 +200,77 @@ TEST_CASE("a child forked while another thread runs loops does not hang") {
     }
     end = true;
     busy.join();
+}
+
+TEST_CASE("a child that is given no threads is told so at every call, and ends") {
+    team members{team_options{.size = 3}};
+    const int status = in_child([&] {
+        if (!forbid_threads()) return false;
+        for (int round = 0; round < 3; ++round) {
+            if (!refuses([&] { sums_right(members, 1000, {.schedule = static_{}}); }) ||
+                !refuses([&] { members.run([](member& me) { me.barrier(); }); }) ||
+                !refuses([&] { (void)members.barrier_shape(); }))
+                return false;
+        }
+        return true;
+    });
+    CHECK(status == 0);
+}
+
+TEST_CASE("a child forked while another thread runs may ask for everything that a team knows") {
+    team members{team_options{.size = 3}};
+    std::atomic<bool> end{false};
+    std::atomic<bool> running{false};
+    std::thread busy([&] {
+        while (!end) {
+            parallel_for(members, 3, [&](range) { running = true; }, {.schedule = static_{}});
+        }
+    });
+    while (!running) std::this_thread::yield();
+    for (int round = 0; round < 10; ++round) {
+        CHECK(in_child([&] {
+                  (void)members.barrier_shape();
+                  (void)members.notes();
+                  return members.pinned() && sums_right(members, 1000, {});
+              }) == 0);
+    }
+    end = true;
+    busy.join();
+}
+
+TEST_CASE("threads of a child that find a team without members make them once") {
+    team members{team_options{.size = 3}};
+    for (int round = 0; round < 20; ++round) {
+        CHECK(in_child([&] {
+                  std::atomic<int> right{0};
+                  std::vector<std::thread> callers;
+                  for (int caller = 0; caller < 4; ++caller)
+                      callers.emplace_back([&] { right += sums_right(members, 1000, {}) ? 1 : 0; });
+                  for (std::thread& one : callers) one.join();
+                  // The callers and this thread are no members.
+                  return right == 4;
+              }) == 0);
+    }
+}
+
+TEST_CASE("a child that is the copy of a worker ends when its body does, and says why") {
+    team members{team_options{.size = 2}};
+    std::atomic<pid_t> child{-1};
+    parallel_for(members, 2,
+                 [&](range, int rank) {
+                     if (rank == 0) return;
+                     const pid_t made = fork();
+                     if (made == 0)
+                         alarm(20);
+                     else
+                         child = made;
+                 },
+                 {.schedule = static_{}});
+    int status = -1;
+    waitpid(child, &status, 0);
+    CHECK(WIFEXITED(status));
+    CHECK(WEXITSTATUS(status) == EXIT_FAILURE);
+    CHECK(sums_right(members, 100, {}));
 }
 
 TEST_CASE("a child that ends normally destroys its copy of the team without hanging") {
