@@ -1,5 +1,6 @@
 #include <tauto/trace.hpp>
 
+#include <pthread.h>
 #include <sched.h>
 #include <unistd.h>
 
@@ -7,12 +8,14 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
-#include <memory>
+#include <deque>
 #include <mutex>
 #include <vector>
 
 #include <tauto/error.hpp>
 #include <tauto/signed.hpp>
+
+#include "forks.hpp"
 
 namespace tauto::trace {
 namespace {
@@ -36,11 +39,12 @@ struct buffer {
     std::mutex lock;
     std::vector<slice> slices;
     std::int64_t dropped = 0;
+    unsigned generation = detail::current_fork_generation();  // of the process whose thread it is
 };
 
 struct recorder {
     std::mutex lock;
-    std::vector<std::shared_ptr<buffer>> buffers;
+    std::deque<buffer> buffers;
     std::FILE* file = nullptr;
 };
 
@@ -53,14 +57,27 @@ recorder& the_recorder() {
 }
 
 buffer& own_buffer() {
-    thread_local const std::shared_ptr<buffer> mine = [] {
-        auto fresh = std::make_shared<buffer>();
-        const std::lock_guard guard(the_recorder().lock);
-        the_recorder().buffers.push_back(fresh);
-        return fresh;
-    }();
+    // The recorder's, which outlives every thread.
+    thread_local constinit buffer* mine = nullptr;
+    if (mine == nullptr || mine->generation != detail::current_fork_generation()) {
+        recorder& all = the_recorder();
+        const std::lock_guard guard(all.lock);
+        mine = &all.buffers.emplace_back();
+    }
     return *mine;
 }
+
+// A trace is the process's that started it. Its file is not written to before it stops, and no fork comes in
+// the midst of that.
+const int fork_handler =
+    pthread_atfork([] { the_recorder().lock.lock(); }, [] { the_recorder().lock.unlock(); },
+                   [] {
+                       recorder& all = the_recorder();
+                       recording.store(false, std::memory_order_relaxed);
+                       if (all.file != nullptr) std::fclose(all.file);
+                       all.file = nullptr;
+                       all.lock.unlock();
+                   });
 
 void write_name(std::FILE* file, const char* name) {
     for (const char* c = name; *c != '\0'; ++c) {
@@ -131,9 +148,11 @@ std::int64_t stop() {
     std::int64_t written = 0;
     std::int64_t dropped = 0;
     std::vector<bool> named;
-    for (const auto& one : all.buffers) {
-        const std::lock_guard own(one->lock);
-        for (const slice& s : one->slices) {
+    for (buffer& one : all.buffers) {
+        // Those of threads of the parent may be locked for ever.
+        if (one.generation != detail::current_fork_generation()) continue;
+        const std::lock_guard own(one.lock);
+        for (const slice& s : one.slices) {
             const auto cpu = detail::usize(s.cpu);
             if (cpu >= named.size()) named.resize(cpu + 1);
             if (!named[cpu]) {
@@ -146,9 +165,9 @@ std::int64_t stop() {
             write_slice(all.file, s);
             ++written;
         }
-        dropped += one->dropped;
-        one->slices.clear();
-        one->dropped = 0;
+        dropped += one.dropped;
+        one.slices.clear();
+        one.dropped = 0;
     }
     std::fprintf(all.file, "\n],\"otherData\":{\"dropped_slices\":%lld}}\n", static_cast<long long>(dropped));
     if (std::fclose(all.file) != 0) {

@@ -16,7 +16,8 @@ namespace tauto::trace {
 [[nodiscard]] bool enabled() noexcept;
 
 // Starts recording into `path`, written when the program ends or stop() is called. Throws tauto::error when
-// the file cannot be created. Called by the library for TAUTO_TRACE.
+// the file cannot be created. Called by the library for TAUTO_TRACE. A child of fork records nothing until it
+// starts a trace of its own.
 void start(const std::string& path);
 
 // Writes what was recorded and stops. Returns the number of slices written.

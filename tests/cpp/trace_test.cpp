@@ -1,9 +1,11 @@
 #include <doctest/doctest.h>
 
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -56,4 +58,32 @@ TEST_CASE("a trace file that cannot be written is said, with the path") {
     CHECK_THROWS_WITH_AS(trace::start("/nonexistent/trace.json"),
                          doctest::Contains("/nonexistent/trace.json"), error);
     CHECK_FALSE(trace::enabled());
+}
+
+TEST_CASE("a child of fork neither writes nor spoils its parent's trace, and may record its own") {
+    const std::string path = scratch_file();
+    const std::string own = scratch_file();
+    team members{team_options{.size = 2}};
+    const auto loop = [&] { parallel_for(members, 100, [](range) {}, {.schedule = static_{}}); };
+    trace::start(path);
+    loop();
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(20);
+        loop();
+        const bool silent = trace::stop() == 0;
+        trace::start(own);
+        loop();
+        const bool recorded = trace::stop() == 2;
+        std::exit(silent && recorded ? 0 : 1);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    CHECK(status == 0);
+    CHECK(trace::stop() == 2);
+    for (const std::string& written : {path, own}) {
+        std::ifstream file(written);
+        CHECK(nlohmann::json::accept(file));
+        std::remove(written.c_str());
+    }
 }
