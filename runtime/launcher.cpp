@@ -311,6 +311,12 @@ void launcher::end_started() noexcept {
     }
 }
 
+bool launcher::is_worker(pthread_t thread) const noexcept {
+    return std::any_of(workers_.begin(), workers_.end(), [thread](const worker& one) {
+        return one.started && pthread_equal(one.thread, thread) != 0;
+    });
+}
+
 bool launcher::workers_lost() const noexcept {
     // Pairs with the store in recover_after_fork: who sees that the members are there may use all that it
     // made.

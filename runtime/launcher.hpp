@@ -73,6 +73,7 @@ struct launcher {
 
     void start_workers();
     void stop_workers() noexcept;
+    [[nodiscard]] bool is_worker(pthread_t thread) const noexcept;
     // True in a child of fork, where only the thread that forked lives on.
     [[nodiscard]] bool workers_lost() const noexcept;
     // Throws, and leaves them lost, when the system gives no threads.

@@ -106,13 +106,22 @@ team_turn team_state::take_turn() {
     return team_turn(*turn, turn_holder);
 }
 
+bool team_state::runs_on_this_thread() const noexcept {
+    return turn_holder.load(std::memory_order_relaxed) == team_turn::this_thread() ||
+           members.is_worker(pthread_self());
+}
+
 }  // namespace detail
 
 team::team(team_options options)
     : records_(std::make_unique<std::atomic<detail::site_record*>[]>(max_sites)),
       state_(detail::make_state(options)) {}
 
-team::~team() = default;
+team::~team() {
+    // exit() in a body destroys a static team while that body runs: it has no end to wait for. The members
+    // live on until the process ends, which is next.
+    if (state_->runs_on_this_thread()) (void)state_.release();
+}
 
 int team::size() const noexcept {
     return state_->members.size();

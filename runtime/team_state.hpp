@@ -44,6 +44,8 @@ struct team_state {
 
     // Held by the calling thread while it lives. In a child of fork it starts the members anew.
     [[nodiscard]] team_turn take_turn();
+    // True inside a body of this team.
+    [[nodiscard]] bool runs_on_this_thread() const noexcept;
 
     wait_policy wait;
     bool oversubscribed;

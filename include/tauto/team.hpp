@@ -163,7 +163,8 @@ class team {
     // pinned().
     explicit team(team_options options = {});
     // Waits for a loop of another thread, ends the members, gives the constructing thread its CPUs back (see
-    // team_options::pin).
+    // team_options::pin). Inside a body of this team, where exit() destroys a static one, it does none of
+    // this.
     ~team();
     team(const team&) = delete;
     team& operator=(const team&) = delete;

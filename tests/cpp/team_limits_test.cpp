@@ -15,6 +15,7 @@
 #include <atomic>
 #include <csignal>
 #include <cstddef>
+#include <cstdio>
 #include <cstdlib>
 #include <numeric>
 #include <string>
@@ -324,6 +325,40 @@ TEST_CASE("fork inside a body: the child's loop ends with an error instead of ha
     if (getpid() != parent) _exit(in_the_child && refused ? 0 : 1);
     CHECK(child_status == 0);
     CHECK(sums_right(members, 100, {}));
+}
+
+TEST_CASE("exit() in a body ends the program with its code, on every member") {
+    for (int leaver = 0; leaver < 2; ++leaver) {
+        std::fflush(nullptr);
+        const pid_t child = fork();
+        if (child == 0) {
+            alarm(20);
+            static team members{team_options{.size = 2}};
+            parallel_for(members, 2,
+                         [&](range, int rank) {
+                             if (rank == leaver) std::exit(7);
+                             for (;;) pause();
+                         },
+                         {.schedule = static_{}});
+        }
+        int status = -1;
+        waitpid(child, &status, 0);
+        CHECK(WIFEXITED(status));
+        CHECK(WEXITSTATUS(status) == 7);
+    }
+}
+
+TEST_CASE("a body may make a team and end it, and end an idle one of another thread") {
+    team members{team_options{.size = 2}};
+    auto other = std::make_unique<team>(team_options{.size = 2});
+    CHECK(sums_right(*other, 100, {}));
+    parallel_for(members, 2,
+                 [&](range, int rank) {
+                     team own{team_options{.size = 2}};
+                     if (rank == 1) other.reset();
+                 },
+                 {.schedule = static_{}});
+    CHECK_FALSE(other);
 }
 
 TEST_CASE("a quota makes the default team smaller than the mask") {
