@@ -21,15 +21,18 @@ constexpr std::uint32_t first_epoch = epoch_mask - 1000;
 constexpr int group_size = 4;
 
 const char* name_of(std::uint32_t tag) {
-    constexpr const char* names[] = {"barrier",        "broadcast", "all_reduce", "all_gather",
-                                     "reduce_scatter", "scan",      "peers"};
+    constexpr const char* names[] = {"barrier", "broadcast", "all_reduce", "all_gather", "reduce_scatter",
+                                     "scan",    "peers",     "arrive",     "all_gather"};
     return names[tag >> 28];
 }
 
 std::string call_of(std::uint32_t tag) {
     std::string text = name_of(tag);
     const auto what = static_cast<operation>(tag >> 28);
-    if (what != operation::barrier && what != operation::scan && what != operation::peers)
+    if (what == operation::gather_bounds)
+        text += " with bounds of its own";
+    else if (what != operation::barrier && what != operation::scan && what != operation::peers &&
+             what != operation::split_barrier)
         text += " with a length of " + std::to_string(tag & ((1U << 28) - 1));
     return text;
 }
@@ -137,7 +140,7 @@ member::member(collectives& shared, int rank) noexcept
       budget_(shared.wait, false) {}
 
 arrival member::arrive() {
-    open(operation::barrier, 0);
+    open(operation::split_barrier, 0);
     coming_lines_ = 0;
     if (size_ > 1) announce();
     phase_ = phase::arrived;

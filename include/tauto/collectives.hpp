@@ -65,6 +65,8 @@ enum class operation : std::uint32_t {
     reduce_scatter,
     scan,
     peers,
+    split_barrier,
+    gather_bounds,  // all_gather with bounds; the tag's length is a check of them all
 };
 
 // Leaves the body of a member that another one's exception has released. Not a std::exception, so that a
@@ -78,6 +80,14 @@ inline constexpr std::size_t payload_bytes = 56;
 inline std::uint32_t tag_of(operation what, std::size_t count) noexcept {
     constexpr std::size_t most = (1U << 28) - 1;
     return static_cast<std::uint32_t>(what) << 28 | static_cast<std::uint32_t>(std::min(count, most));
+}
+
+// A number that differs when one of the bounds does, but for one case in 2^27.
+inline std::size_t check_of(std::span<const std::int64_t> bounds) noexcept {
+    std::uint64_t sum = 0;
+    for (const std::int64_t bound : bounds)
+        sum = (sum ^ static_cast<std::uint64_t>(bound)) * 0x9e3779b97f4a7c15;
+    return static_cast<std::size_t>(sum >> 37);
 }
 
 // In bits 2 to 31 of a word, modulo 2^30.

@@ -251,7 +251,8 @@ class member {
         const auto place = [&](int from) {
             return range{std::ssize(part) * from, std::ssize(part) * (from + 1)};
         };
-        gather(part, whole, part.size(), part.size(), place);
+        open(detail::operation::all_gather, part.size());
+        gather(part, whole, part.size(), place);
     }
 
     template <class T>
@@ -263,7 +264,8 @@ class member {
         };
         index longest = 0;
         for (int from = 0; from < size_; ++from) longest = std::max(longest, place(from).size());
-        gather(part, whole, detail::usize(place(size_ - 1).end), detail::usize(longest), place);
+        open(detail::operation::gather_bounds, detail::check_of(bounds));
+        gather(part, whole, detail::usize(longest), place);
     }
 
     // part[i] becomes the fold of all members' whole[share.begin + i], share = equal_share(whole.size(),
@@ -411,9 +413,7 @@ class member {
 
     // place(rank): where in `whole` that rank's part belongs.
     template <class T, class Place>
-    void gather(std::span<const T> part, std::span<T> whole, std::size_t count, std::size_t longest,
-                const Place& place) {
-        open(detail::operation::all_gather, count);
+    void gather(std::span<const T> part, std::span<T> whole, std::size_t longest, const Place& place) {
         const auto fill = [&](auto&& source) {
             for (int step = 0; step < size_; ++step) {
                 const int from = (rank_ + step) % size_;

@@ -766,6 +766,36 @@ TEST_CASE("a wrong length names operation, rank, length and expected length, and
                     (void)me.all_reduce(1, std::plus<>{});
             },
             {"barrier", "all_reduce", "rank 1"});
+        for (const int odd : {0, 1, size - 1}) {
+            refused(
+                [&](member& me) {
+                    if (me.rank() == odd)
+                        me.wait(me.arrive());
+                    else
+                        me.barrier();
+                },
+                {"barrier", "arrive", "rank " + std::to_string(odd)});
+        }
+        // Bounds that end alike, and give each rank a part of its length.
+        for (const index length : {1, 100, 1000}) {
+            refused(
+                [&](member& me) {
+                    const std::vector<double> part(static_cast<std::size_t>(length), 1.0);
+                    std::vector<double> whole(part.size() * static_cast<std::size_t>(size + 1));
+                    std::vector<index> bounds(static_cast<std::size_t>(size) + 1);
+                    for (std::size_t i = 0; i < bounds.size(); ++i)
+                        bounds[i] = static_cast<index>(i) * length;
+                    // The others think that the last rank has two parts.
+                    bounds.back() += length;
+                    if (me.rank() == size - 1)
+                        for (int i = 1; i < size; ++i) bounds[static_cast<std::size_t>(i)] += length;
+                    untouched(whole, [&] {
+                        me.all_gather(std::span<const double>(part), std::span<double>(whole),
+                                      std::span<const index>(bounds));
+                    });
+                },
+                {"all_gather", "bounds", "rank " + std::to_string(size - 1)});
+        }
         refused(
             [&](member& me) {
                 double x = 0;
