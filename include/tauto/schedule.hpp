@@ -457,7 +457,9 @@ inline void worksharing::reset(const schedule& chosen, index n, std::span<const 
             return 1;
         },
         chosen);
-    chunk_ = std::clamp<index>(chunk, 1, std::max<index>(n, 1));
+    // All members may add a chunk to the counter after the last one was taken.
+    const index most = (std::numeric_limits<index>::max() - n) / std::max(1, plan_.members);
+    chunk_ = std::max<index>(1, std::min({chunk, n, most}));
     counter_.store(0, std::memory_order_relaxed);
     weighted_bounds(n, {speeds}, {bounds_.get(), speeds.size() + 1});
     for (int rank = 0; rank < plan_.members; ++rank) {

@@ -86,7 +86,7 @@ struct loop_options {
     const char* name = nullptr;  // shown in traces; must outlive the team
 };
 
-// n at most this: half of what would let counters overflow however many members ask at once.
+// n at most this: no counter overflows, however many members ask at once.
 inline constexpr index max_iterations = index{1} << 56;
 
 namespace detail {

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <limits>
 #include <random>
 #include <string>
 #include <thread>
@@ -124,6 +125,14 @@ TEST_CASE("a dynamic loop near the largest n does not overflow however often mem
     CHECK(loop.next(0) == range{0, n - 1});
     CHECK(loop.next(1) == range{n - 1, n});
     for (int again = 0; again < 1000; ++again) CHECK(loop.next(again % 2).empty());
+}
+
+TEST_CASE("all members of the largest team may ask for the largest chunk at once") {
+    constexpr index n = index{1} << 56;
+    constexpr int members = 4096;
+    worksharing loop(members);
+    loop.reset(dynamic{n}, n, std::vector<double>(members, 1.0));
+    CHECK(loop.next(0).size() <= (std::numeric_limits<index>::max() - n) / members);
 }
 
 TEST_CASE("equal shares differ by at most one and keep the order of the ranks") {
