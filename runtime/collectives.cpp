@@ -260,7 +260,7 @@ void member::await_long(std::atomic<std::uint32_t>& word, std::uint32_t epoch, i
         throw_if_left(seen, epoch, of);
         const std::int64_t waited = ticks() - start;
         // A peer whose CPU runs something else does not arrive sooner because this member watches it.
-        if (waited > limit) {
+        if (waited > limit || waited < 0) {  // see spin_while_equal
             park(word, seen);
         } else if (waited >= eager) {
             sched_yield();

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <climits>
 #include <ctime>
 #include <string>
@@ -67,7 +68,9 @@ double ticks_per_nanosecond() noexcept {
 }
 
 void futex_wait(const std::atomic<std::uint32_t>& word, std::uint32_t expected) noexcept {
+    const int before = errno;  // the caller's own
     syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, expected, nullptr, nullptr, 0);
+    errno = before;
 }
 
 void futex_wake(const std::atomic<std::uint32_t>& word) noexcept {
@@ -97,7 +100,8 @@ std::uint32_t spin_while_equal(const std::atomic<std::uint32_t>& word, std::uint
             if (seen != current) return seen;
         }
         const std::int64_t waited = ticks() - start;
-        if (waited > budget_ticks) return seen;
+        // Less than nothing: the counter was set back, by a suspend or a move to another machine.
+        if (waited > budget_ticks || waited < 0) return seen;
 #if defined(__x86_64__)
         if (waitpkg && waited >= eager) monitor_wait(word, current, start + budget_ticks);
 #endif

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <cstddef>
 #include <cstdio>
@@ -154,6 +155,13 @@ TEST_CASE(
         for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGALRM, SIGCHLD, SIGUSR1, SIGPIPE})
             CHECK(sigismember(&blocked, number) == 1);
     });
+}
+
+TEST_CASE("a wait leaves errno to the program") {
+    const std::atomic<std::uint32_t> word{1};
+    errno = 0;
+    detail::futex_wait(word, 2);  // which the system answers with EAGAIN
+    CHECK(errno == 0);
 }
 
 TEST_CASE("a system that refuses pinning is worked with and said") {
