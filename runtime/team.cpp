@@ -146,10 +146,10 @@ double team::fork_join_seconds() const noexcept {
 }
 
 detail::loop_model& team::model_for(tauto::site& where, index n) {
-    static std::atomic<int> next_id{0};
+    static std::atomic<unsigned> next_id{0};
     int id = where.id_.load(std::memory_order_relaxed);
     if (id < 0) {
-        const int fresh = next_id.fetch_add(1, std::memory_order_relaxed) % max_sites;
+        const auto fresh = static_cast<int>(next_id.fetch_add(1, std::memory_order_relaxed) % max_sites);
         // Another team may name the site at the same moment: the first one counts.
         id = where.id_.compare_exchange_strong(id, fresh, std::memory_order_relaxed) ? fresh : id;
     }
