@@ -38,6 +38,7 @@
 #include <type_traits>
 #include <vector>
 
+#include <tauto/error.hpp>
 #include <tauto/signed.hpp>
 #include <tauto/wait.hpp>
 

@@ -3,6 +3,15 @@
 
 #include <stdexcept>
 #include <string>
+#include <version>
+
+#if !defined(__cpp_exceptions)
+#error "tautochrone needs exceptions: compile without -fno-exceptions"
+#endif
+#if !defined(__cpp_lib_jthread)
+#error \
+    "tautochrone needs std::stop_token: use libstdc++, libc++ 20, or an older libc++ with -fexperimental-library"
+#endif
 
 namespace tauto {
 
