@@ -15,7 +15,6 @@
 #include "forks.hpp"
 
 namespace tauto::detail {
-namespace {
 
 // The CPUs of an affinity mask, on any number of CPUs.
 class cpu_mask {
@@ -54,17 +53,11 @@ class cpu_mask {
     std::vector<unsigned long> words_;
 };
 
-pid_t this_thread() noexcept {
-    return static_cast<pid_t>(syscall(SYS_gettid));
-}
-
-}  // namespace
-
 // A thread that has made teams that pin. It lasts as long as the thread or one of these teams. Everything in
 // it is read and written under locks_of_process().pins; the thread ends under that lock too, so a thread that
 // is `alive` there cannot have lent its number to another one.
 struct thread_pins {
-    pid_t thread = this_thread();
+    pid_t thread = static_cast<pid_t>(syscall(SYS_gettid));
     unsigned generation = current_fork_generation();  // of the process that the thread is in
     bool alive = true;
     cpu_mask before;                    // the first team
@@ -128,7 +121,7 @@ cpu_mask mask_without_pinning() {
 
 void take_pins_into_child() noexcept {
     if (own == nullptr) return;
-    own->thread = this_thread();
+    own->thread = static_cast<pid_t>(syscall(SYS_gettid));
     own->generation = current_fork_generation();
 }
 

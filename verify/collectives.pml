@@ -12,6 +12,7 @@
  *   meeting            who is past an epoch has seen all arrive at it (`arrived`)
  *   data               what is read of an epoch is what its owner brought to that epoch, never written meanwhile
  *   memory             what a member published lasts until nobody reads it, also when an operator throws or it leaves
+ *   wrong calls        a barrier that one member splits ends for all (MIXED)
  *   leaving            a member is released, or told that another one has returned, only when that is so in this run
  *   no endless run     with `pan -l`
  *
@@ -19,7 +20,7 @@
  *
  * Mutants, each of which must fail: ONE_BUFFER, ANNOUNCE_FIRST, WORD_STORED, BIT_STORED, FUTEX_WITHOUT_RECHECK,
  * NO_EXIT_EPOCH, NO_MIDDLE_EPOCH, WAITS_FOR_FIRST, FAILED_AFTER_LEFT, LEFT_NOT_MARKED, LEFT_OVER_ARRIVAL,
- * LEFT_NOT_DATED, LEFT_DATED_FROM_START, OPERATOR_LEAVES, RELEASE_BEFORE_GATHER, RELEASE_OVERWRITTEN.
+ * LEFT_NOT_DATED, LEFT_DATED_FROM_START, OPERATOR_LEAVES, ONE_TAG, RELEASE_BEFORE_GATHER, RELEASE_OVERWRITTEN.
  */
 #ifndef MEMBERS
 #define MEMBERS 2
@@ -180,8 +181,28 @@ inline await(which, wanted) {
     od
 }
 
+/* MIXED: member ODD splits the barrier that the others meet in. */
+#ifdef MIXED
+#ifndef ODD
+#define ODD 0
+#endif
+byte tag[2 * MEMBERS];
+#define OWN_TAG (me == ODD -> 4 : 1)
+#define TAG(m, epoch) tag[2 * (m) + ((epoch) & 1)]
+
+inline compare(m, epoch) {
+    if
+    :: !gone && TAG(m, epoch) != OWN_TAG -> d_step { failed = 1; announced = 0; gone = 1 }
+    :: else
+    fi
+}
+#endif
+
 inline announce() {
     d_step { epoch = (epoch + 1) & MASK; arrived[me]++; announced = 1 };
+#ifdef MIXED
+    TAG(me, epoch) = OWN_TAG;
+#endif
     set_word(SLOT(me, epoch), WORD(epoch))
 }
 
@@ -199,6 +220,13 @@ inline await_rows() {
         other++
     :: else -> break
     od;
+#if defined(MIXED) && !defined(ONE_TAG)
+    other = 0;
+    do
+    :: other < MEMBERS && !gone -> compare(other, epoch); other++
+    :: else -> break
+    od;
+#endif
     other = 0
 }
 
@@ -216,7 +244,11 @@ inline pass_tournament() {
     :: stride < MEMBERS && winner == me && !gone ->
         winner = me - me % (stride * GROUP);
         if
-        :: winner == me && me + stride < MEMBERS -> await(SLOT(me + stride, next), next)
+        :: winner == me && me + stride < MEMBERS ->
+            await(SLOT(me + stride, next), next);
+#if defined(MIXED) && !defined(ONE_TAG)
+            compare(me + stride, next)
+#endif
         :: else
         fi;
         stride = stride * GROUP
@@ -445,9 +477,14 @@ proctype member(byte me) {
             fi;
             if
             :: gone
+#ifdef MIXED
+            :: !gone && me == ODD -> split_phase()
+            :: !gone && me != ODD -> meet()
+#else
             :: !gone && kind[operation] == 1 -> copied()
             :: !gone && kind[operation] == 2 -> in_place()
             :: !gone && kind[operation] == 4 -> split_phase()
+#endif
             fi;
             operation++
         :: else -> break

@@ -81,6 +81,10 @@ collectives    safety  pass       MEMBERS=3 OPERATIONS=1 OPERATOR_THROWS=1 SPURI
 collectives    safety  pass       MASK=7 OPERATIONS=6 THROWS=1 KINDS=1
 collectives    safety  pass       MASK=15 OPERATIONS=10 THROWS=1 RUNS=2 KINDS=1 SPURIOUS=0
 collectives    safety  pass       TOURNAMENT MASK=7 MEMBERS=3 OPERATIONS=5 THROWS=1 KINDS=1 SPURIOUS=0
+collectives    safety  pass       MIXED MEMBERS=3 OPERATIONS=2 KINDS=1 SPURIOUS=0
+collectives    safety  pass       MIXED TOURNAMENT MEMBERS=3 OPERATIONS=2 KINDS=1 SPURIOUS=0
+collectives    safety  pass       MIXED TOURNAMENT MEMBERS=4 OPERATIONS=1 KINDS=1 SPURIOUS=0 ODD=2
+collectives    safety  pass       MIXED TOURNAMENT MEMBERS=4 OPERATIONS=1 KINDS=1 SPURIOUS=0 ODD=3
 collectives    safety  assertion  ONE_BUFFER KINDS=1
 collectives    safety  assertion  ANNOUNCE_FIRST KINDS=1
 collectives    safety  deadlock   WORD_STORED
@@ -95,8 +99,14 @@ collectives    safety  assertion  LEFT_OVER_ARRIVAL THROWS=1
 collectives    safety  assertion  LEFT_NOT_DATED RUNS=2
 collectives    safety  deadlock   LEFT_DATED_FROM_START MASK=7 OPERATIONS=6 THROWS=1 KINDS=1
 collectives    safety  assertion  OPERATOR_LEAVES OPERATOR_THROWS=1 KINDS=2 OPERATIONS=1
+collectives    safety  deadlock   ONE_TAG MIXED TOURNAMENT MEMBERS=3 OPERATIONS=1 KINDS=1
 collectives    safety  assertion  RELEASE_BEFORE_GATHER TOURNAMENT MEMBERS=3 OPERATIONS=2
 collectives    safety  assertion  RELEASE_OVERWRITTEN TOURNAMENT MEMBERS=3 OPERATIONS=2
+recovery       safety  pass
+recovery       safety  deadlock   STORED_FIRST CALLERS=1
+recovery       safety  assertion  NO_RECOVERY_LOCK
+recovery       safety  assertion  NO_SECOND_LOOK
+recovery       safety  deadlock   TURN_KEPT
 '
 
 folder=$(mktemp -d) || die "no temporary folder could be made under ${TMPDIR:-/tmp}"
@@ -183,6 +193,6 @@ for ((number = 0; number < started; number++)); do
     if grep -q '^passed ' "$folder/$number/report" 2>/dev/null; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
 done
 
-((passed + failed > 0)) || die "no model ran; '$*' names none of launch, store_buffers, adaptive, exception, collectives"
+((passed + failed > 0)) || die "no model ran; '$*' names none of launch, store_buffers, adaptive, exception, collectives, recovery"
 echo "$passed passed, $failed failed"
 ((failed == 0))
