@@ -99,7 +99,7 @@ collectives    safety  assertion  LEFT_OVER_ARRIVAL THROWS=1
 collectives    safety  assertion  LEFT_NOT_DATED RUNS=2
 collectives    safety  deadlock   LEFT_DATED_FROM_START MASK=7 OPERATIONS=6 THROWS=1 KINDS=1
 collectives    safety  assertion  OPERATOR_LEAVES OPERATOR_THROWS=1 KINDS=2 OPERATIONS=1
-collectives    safety  deadlock   ONE_TAG MIXED TOURNAMENT MEMBERS=3 OPERATIONS=1 KINDS=1
+collectives    safety  deadlock   ONE_TAG MIXED TOURNAMENT MEMBERS=3 OPERATIONS=2 KINDS=1
 collectives    safety  assertion  RELEASE_BEFORE_GATHER TOURNAMENT MEMBERS=3 OPERATIONS=2
 collectives    safety  assertion  RELEASE_OVERWRITTEN TOURNAMENT MEMBERS=3 OPERATIONS=2
 recovery       safety  pass

@@ -247,6 +247,8 @@ TEST_CASE("a child forked while another thread runs may ask for everything that 
     busy.join();
 }
 
+// ThreadSanitizer takes the stack of a child's new thread for that of a thread of the parent.
+#if !defined(__SANITIZE_THREAD__)
 TEST_CASE("threads of a child that find a team without members make them once") {
     team members{team_options{.size = 3}};
     for (int round = 0; round < 20; ++round) {
@@ -256,11 +258,11 @@ TEST_CASE("threads of a child that find a team without members make them once") 
                   for (int caller = 0; caller < 4; ++caller)
                       callers.emplace_back([&] { right += sums_right(members, 1000, {}) ? 1 : 0; });
                   for (std::thread& one : callers) one.join();
-                  // The callers and this thread are no members.
                   return right == 4;
               }) == 0);
     }
 }
+#endif
 
 TEST_CASE("a child that is the copy of a worker ends when its body does, and says why") {
     team members{team_options{.size = 2}};
