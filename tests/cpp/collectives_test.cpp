@@ -576,7 +576,7 @@ TEST_CASE("an operator that throws on one member ends the run with its exception
     for (const int size : {2, 3, 9, 13}) {
         team members{team_options{.size = size}};
         for (const throwing_operation operation : {reduce_long, reduce_wide, scan_wide, scatter_long}) {
-            for (int round = 0; round < 4; ++round) {
+            for (int round = 0; round < (slow > 1 ? 1 : 4); ++round) {
                 // The operator of a scan is not called on rank 0, nor for a wide value on the last ranks.
                 const int thrower = operation == reduce_wide ? 0 : 1;
                 std::atomic<int> went_on{0};

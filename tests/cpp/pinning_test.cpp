@@ -44,8 +44,8 @@ const std::vector<int> cpus = [] {
     return all;
 }();
 
-std::unique_ptr<team> team_on(int cpu) {
-    return std::make_unique<team>(team_options{.cpus = {cpu}, .size = 2});
+std::unique_ptr<team> team_on(int cpu, int size = 2) {
+    return std::make_unique<team>(team_options{.cpus = {cpu}, .size = size});
 }
 
 }  // namespace
@@ -93,7 +93,7 @@ TEST_CASE("a child's copy of a team gives the child its CPUs back, and leaves th
         alarm(20);
         mine.reset();
         bool right = same(mask_of(0), before);
-        mine = team_on(cpus[1]);
+        mine = team_on(cpus[1], 1);
         right = right && only(mask_of(0), cpus[1]);
         mine.reset();
         _exit(right && same(mask_of(0), before) ? 0 : 1);
