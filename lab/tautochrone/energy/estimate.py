@@ -21,7 +21,7 @@ import msgspec
 
 from tautochrone.energy.meter import Meter, Unavailable
 from tautochrone.energy.recorder import EnergyRecorder, no_energy
-from tautochrone.errors import TautoError
+from tautochrone.errors import TautoError, explained
 from tautochrone.results.spent import ESTIMATED
 
 MODEL_SCHEMA = "tautochrone.energy_model/1"
@@ -99,12 +99,8 @@ def measure_points(
 
 def save(model: Model, path: Path) -> None:
     """Write a model. TautoError where the file cannot be written."""
-    try:
+    with explained(f"the energy model {path} cannot be written", "Choose another place"):
         path.write_text(json.dumps(asdict(model), indent=1) + "\n")
-    except OSError as error:
-        raise TautoError(
-            f"the energy model {path} cannot be written: {error.strerror}", "Choose another place"
-        ) from error
 
 
 def load(path: Path) -> Model:

@@ -254,7 +254,7 @@ class Emulation:
         line, self._unread = self._unread.split(b"\n", 1)
         answer: dict[str, Any] = json.loads(line)
         if "error" in answer:
-            raise _as_error(answer["error"])
+            raise TautoError.of(answer["error"])
         return answer
 
 
@@ -267,13 +267,7 @@ def _error_of(messages: str, status: int) -> TautoError:
     lines = [line for line in messages.splitlines() if line.startswith("tauto-emulate: error: ")]
     if not lines:
         return TautoError(f"tauto-emulate ended with status {status}", "Start it by hand to see why")
-    return _as_error(lines[-1].removeprefix("tauto-emulate: error: "))
-
-
-def _as_error(sentence: str) -> TautoError:
-    """The executables write the remedy after the first semicolon."""
-    message, _, remedy = sentence.partition("; ")
-    return TautoError(message, remedy[:1].upper() + remedy[1:])
+    return TautoError.of(lines[-1].removeprefix("tauto-emulate: error: "))
 
 
 @contextlib.contextmanager

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import msgspec
 
-from tautochrone.errors import TautoError
+from tautochrone.errors import TautoError, explained
 
 RUNNERS_VARIABLE = "TAUTO_RUNNERS"
 LIBOMP_VARIABLE = "TAUTO_LIBOMP"
@@ -109,22 +109,19 @@ def describe(name: str, preload: Path | None = None, package: str = "") -> Descr
 def _describe(path: Path, preload: Path | None, package: str) -> Description:
     environment = {**os.environ, **preload_environment(preload)}
     try:
-        finished = subprocess.run(
-            [str(path), "--describe"],
-            capture_output=True,
-            text=True,
-            timeout=DESCRIBE_LIMIT_SECONDS,
-            env=environment,
-            check=False,
-        )
+        with explained(f"{path.name} could not be started", "Build it again (make)"):
+            finished = subprocess.run(
+                [str(path), "--describe"],
+                capture_output=True,
+                text=True,
+                timeout=DESCRIBE_LIMIT_SECONDS,
+                env=environment,
+                check=False,
+            )
     except subprocess.TimeoutExpired as error:
         raise TautoError(
             f"{path.name} --describe did not answer within {DESCRIBE_LIMIT_SECONDS:.0f} seconds",
             "Start it by hand to see where it hangs",
-        ) from error
-    except OSError as error:
-        raise TautoError(
-            f"{path.name} could not be started: {error.strerror}", "Build it again (make)"
         ) from error
     if finished.returncode != 0:
         lines = finished.stderr.strip().splitlines() or [f"exit code {finished.returncode}"]

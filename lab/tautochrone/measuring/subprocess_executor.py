@@ -14,12 +14,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from types import TracebackType
 from typing import IO, Any, AnyStr, Literal, Self
 
 import msgspec
 
-from tautochrone.errors import TautoError
+from tautochrone.errors import TautoError, explained
 from tautochrone.measuring.configuration import Configuration
 from tautochrone.measuring.executor import Accounted, RunError, RunResult
 from tautochrone.measuring.inside import starter
@@ -146,9 +145,7 @@ class ProcessExecutor:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _starter(self) -> Process:
@@ -156,15 +153,11 @@ class ProcessExecutor:
             # A session of its own: the terminal's Ctrl-C reaches the lab alone, which ends the run in order.
             words = _begun_through(self._through)
             self._node = None
-            try:
+            remedy = "Write it as the shell would find it"
+            with explained(f"--launcher {words[0]} cannot be started", remedy):
                 self._process = subprocess.Popen(
                     words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
                 )
-            except OSError as error:
-                raise TautoError(
-                    f"--launcher {words[0]} cannot be started: {error.strerror}",
-                    "Write it as the shell would find it",
-                ) from error
         return self._process
 
     def _ask(self, process: Process, request: Mapping[str, object]) -> Answer:

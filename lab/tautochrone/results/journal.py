@@ -14,10 +14,9 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
-from tautochrone.errors import TautoError
+from tautochrone.errors import TautoError, explained
 
 _NO_ROOM = {
     errno.ENOSPC: ("the disk is full", "Free some space"),
@@ -84,9 +83,7 @@ class Journal:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _load(self) -> None:
@@ -129,12 +126,8 @@ class Journal:
 
 def read(path: Path) -> list[dict[str, Any]]:
     """All whole lines, without a lock; a last line that a writer has not finished is left out."""
-    try:
+    with explained(f"no results can be read from {path}", "Name a folder that a study has written"):
         data = path.read_bytes()
-    except OSError as error:
-        raise TautoError(
-            f"no results can be read from {path}: {error.strerror}", "Name a folder that a study has written"
-        ) from error
     return parse(path, data)[0]
 
 
@@ -191,14 +184,10 @@ def _records_or_none(path: Path) -> list[dict[str, Any]]:
 def _lock(path: Path) -> int:
     """A descriptor of `path`, open for appending; its lock ends with the process, however that ends."""
     while True:
-        try:
+        remedy = "Name a folder that you can write to with --output"
+        with explained(f"results cannot be written to {path.parent}", remedy):
             path.parent.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
-        except OSError as error:
-            raise TautoError(
-                f"results cannot be written to {path.parent}: {error.strerror}",
-                "Name a folder that you can write to with --output",
-            ) from error
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from tautochrone.errors import TautoError
+from tautochrone.errors import TautoError, explained
 from tautochrone.machine import schema
 from tautochrone.machine.schema import HEAD, KIND, SCHEMA, Tables
 from tautochrone.simulator.resolving import completed
@@ -209,16 +209,13 @@ def load(name: str) -> Machine:
             )
         path = known[name]
     try:
-        text = path.read_text(encoding="utf-8")
+        with explained(f"{path} cannot be read", "Name a readable machine file"):
+            text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         raise TautoError(
             f"{path.name}, line {line}: byte {error.object[error.start]:#04x} is not UTF-8",
             "Name a file that tauto machine --export wrote, or save this one as UTF-8",
-        ) from error
-    except OSError as error:
-        raise TautoError(
-            f"{path} cannot be read: {error.strerror or error}", "Name a readable machine file"
         ) from error
     return read(text, path.name)
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any, TextIO
 
 from tautochrone.energy.find import Found, check_objective, find_meter
 from tautochrone.energy.recorder import EnergyRecorder
-from tautochrone.errors import TautoError
+from tautochrone.errors import TautoError, explained
 from tautochrone.measuring.foreground import NOT_FOUND, Foreground
 from tautochrone.measuring.inside import counters
 from tautochrone.measuring.sampler import CpuSampler
@@ -94,8 +94,12 @@ def run_trace_command(request: TraceRequest, services: TraceServices | None = No
     judged = findings.find(traced.threads.tracks, traced.ended.seconds, traced.migrations, len(traced.cpus))
     watts = traced.energy.watts() if traced.energy is not None else []
     timeline = perfetto.events(traced.threads.tracks, traced.load.samples, watts)
-    _write(request.output, page.render(traced, judged))
-    _write(request.timeline, json.dumps(timeline))
+    for path, content in (
+        (request.output, page.render(traced, judged)),
+        (request.timeline, json.dumps(timeline)),
+    ):
+        with explained(f"{path} cannot be written", "Make room there, or choose another place"):
+            write_whole(path, content)
     record = as_record(traced, judged)
     if request.json:
         print(json.dumps(record, indent=1), file=services.output, flush=True)
@@ -179,13 +183,3 @@ def _say(traced: Traced, judged: findings.Findings, request: TraceRequest, servi
     print(judged.advice, file=services.messages)
     for what, path in (("Timeline", request.output), ("Perfetto", request.timeline)):
         print(f"{what + ':':9} {path}", file=services.messages)
-
-
-def _write(path: Path, content: str) -> None:
-    """Whole or not at all."""
-    try:
-        write_whole(path, content)
-    except OSError as error:
-        raise TautoError(
-            f"{path} cannot be written: {error.strerror or error}", "Make room there, or choose another place"
-        ) from error
