@@ -24,7 +24,7 @@ DEBUG_VARIABLE = "TAUTO_DEBUG"
 
 COMMANDS = {
     "inspect": "tautochrone.inspection.command:InspectRequest",
-    "tune": "tautochrone.tune.command:TuneCommand",
+    "tune": "tautochrone.tune.tuning:TuneCommand",
     "run": "tautochrone.cli.native_command:RunRequest",
     "version": "tautochrone.cli.version:VersionRequest",
     "machine": "tautochrone.machine.probe:MachineRequest",

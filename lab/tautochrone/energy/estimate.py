@@ -13,7 +13,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -26,6 +26,7 @@ from tautochrone.results.spent import ESTIMATED
 
 MODEL_SCHEMA = "tautochrone.energy_model/1"
 _FEWEST_POINTS = 3
+_POINT_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
@@ -75,9 +76,7 @@ def _line(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
     return intercept, slope
 
 
-def measure_points(
-    meter: Meter, seconds: float = 2.0, sleep: Callable[[float], object] = time.sleep
-) -> list[tuple[float, float]]:
+def measure_points(meter: Meter) -> list[tuple[float, float]]:
     """Watts with none to all of the allowed CPUs busy, twice each, up and down."""
     cpus = len(os.sched_getaffinity(0))
     steps = sorted({round(cpus * step / 4) for step in range(5)})
@@ -85,9 +84,9 @@ def measure_points(
     for busy in (*steps, *reversed(steps)):
         spinners = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(busy)]
         try:
-            sleep(0.3)
+            time.sleep(0.3)
             with EnergyRecorder(meter) as recording:
-                sleep(seconds)
+                time.sleep(_POINT_SECONDS)
         finally:
             for spinner in spinners:
                 spinner.kill()

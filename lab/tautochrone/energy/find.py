@@ -112,6 +112,8 @@ def _opened(open_source: Callable[[], Meter | Unavailable | None]) -> Meter | Un
     """The meter of a source. The files that describe it may be closed as well as those that count."""
     try:
         return open_source()
+    except MeterError as error:
+        return error.unavailable
     except PermissionError as error:
         return Unavailable(
             f"only the administrator may read {error.filename}",

@@ -85,8 +85,7 @@ class Meter(Protocol):
         ...
 
     def close(self) -> None:
-        """Closing twice is allowed."""
-        ...
+        """Closing twice is allowed. By default nothing is open between readings."""
 
 
 class Chosen:

@@ -98,7 +98,7 @@ class PerfMeter:
             counted.event.close()
 
 
-def open_perf(tree: Tree, opener: OpenEvent = KernelEvent) -> PerfMeter | Unavailable | None:
+def open_perf(tree: Tree, opener: OpenEvent) -> PerfMeter | Unavailable | None:
     """The meter, why it cannot be had, or None where the kernel lists no energy event."""
     names = [name for name in tree.names(f"{_UNIT}/events") if name in _KINDS]
     kind = tree.number(f"{_UNIT}/type")

@@ -19,22 +19,11 @@ from rich import progress as bars
 from rich.console import Console
 
 from tautochrone.errors import TautoError, explained
-from tautochrone.machine.advice import Advice, advise
 from tautochrone.machine.file import export_toml
 from tautochrone.machine.record import Machine
 from tautochrone.options import Option
 from tautochrone.results.journal import write_whole
 from tautochrone.results.row import MACHINE_SCHEMA
-
-__all__ = [
-    "Advice",
-    "Machine",
-    "advise",
-    "export_toml",
-    "read_machine",
-    "render_table",
-    "run_machine_command",
-]
 
 MEASURES = ("none", "brief", "quick", "full")
 Measure = Literal["none", "brief", "quick", "full"]
@@ -153,13 +142,6 @@ def _parse(text: str) -> Machine:
     return machine
 
 
-def render_table(machine: Machine, console: Console) -> None:
-    """Print the machine as tables, with advice. See :mod:`tautochrone.machine.table`."""
-    from tautochrone.machine import table
-
-    table.render_table(machine, console)
-
-
 @dataclass(frozen=True, kw_only=True)
 class MachineRequest:
     """Show this machine: cores and their kinds, caches, limits, and the measured speed of each CPU.
@@ -207,6 +189,8 @@ def run_machine_command(request: MachineRequest, console: Console) -> int:
     if request.json:
         console.file.write(json_format.dumps(machine.to_dict(), indent=1, ensure_ascii=False) + "\n")
         return 0
+    from tautochrone.machine.table import render_table
+
     render_table(machine, console)
     if export is not None:
         console.print(f"\nMachine file: {export}", highlight=False, soft_wrap=True)

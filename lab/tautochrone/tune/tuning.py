@@ -6,6 +6,7 @@ import shlex
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -23,7 +24,7 @@ from tautochrone.tune.answer import Finding, TuneAnalysis
 from tautochrone.tune.applying import configuration, write_profile
 from tautochrone.tune.context import TuneContext
 from tautochrone.tune.effect_check import Effect, read_displayed, took_effect
-from tautochrone.tune.knobs import NO_RUNTIME
+from tautochrone.tune.knobs import NO_RUNTIME, explain
 from tautochrone.tune.options import TuneRequest
 from tautochrone.tune.preparing import Prepared, prepare
 from tautochrone.tune.search import FinalPlan, Limits, Setup, search
@@ -264,3 +265,28 @@ def _effects(analysis: TuneAnalysis) -> Table:
         error = f"{100 * effect.error:.1f} %"
         table.add_row(effect.knob, effect.value, f"{effect.factor:.3f}", error, known)
     return table
+
+
+@dataclass(frozen=True, kw_only=True)
+class TuneCommand(TuneRequest):
+    """Find the best settings for a program as it is: threads, places, schedules, binding, waiting.
+
+    Finds what the program links, tries what can matter, and answers in words: what to set and how much it
+    gains, or to leave it as it is. Nothing is compiled, and no setting of the system is changed.
+
+    \b
+    Examples:
+      tauto tune -- ./solver case.in
+      tauto tune --budget 20m --objective memory -- ./solver case.in
+      tauto tune --threads 1..16 -- xz -k -c -T{threads} file
+      tauto tune --env MALLOC_ARENA_MAX=1,2 --fix OMP_PROC_BIND=close -- ./solver case.in
+      tauto tune --objective 'regex-max:Performance: +([0-9.]+)' -- gmx mdrun -s case.tpr
+      tauto tune --explain OMP_PLACES
+    """  # noqa: D301
+
+    def run(self) -> int:
+        if self.explain is not None:
+            print(explain(self.explain))
+        else:
+            run_tune(self)
+        return 0
