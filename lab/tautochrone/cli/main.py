@@ -46,7 +46,6 @@ class _Tauto(Group):
     """The root of all commands."""
 
     def get_help(self, context: click.Context) -> str:
-        """The text of `HELP`."""
         return HELP.read_text(encoding="utf-8").removesuffix("\n")
 
 

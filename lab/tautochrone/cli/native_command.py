@@ -46,7 +46,6 @@ class RunRequest:
     command: Annotated[tuple[str, ...], Words("What to run.")] = ()
 
     def run(self) -> int:
-        """Become the command."""
         # A first word that begins like an option would be taken for one by the executable.
         name = f"./{self.profile}" if self.profile.startswith("-") else self.profile
         become_run([name, "--", *self.command])

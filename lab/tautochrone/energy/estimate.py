@@ -42,7 +42,6 @@ class Model:
     schema: str = MODEL_SCHEMA
 
     def joules(self, seconds: float, cpu_seconds: float) -> float:
-        """The estimate for a run."""
         return self.idle_watts * seconds + self.watts_per_busy_cpu * cpu_seconds
 
 

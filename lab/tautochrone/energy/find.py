@@ -42,12 +42,10 @@ class Found:
 
     @property
     def why(self) -> Unavailable:
-        """Why there is no meter, where there is none."""
         return self.unavailable or Unavailable("no meter")
 
 
 def spin(seconds: float) -> None:
-    """Keep this CPU busy."""
     end = time.perf_counter() + seconds
     while time.perf_counter() < end:
         pass

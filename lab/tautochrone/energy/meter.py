@@ -177,7 +177,6 @@ class Integral:
         self._joules = 0.0
 
     def advance(self, seconds: float, watts: float) -> float:
-        """Joules since the first reading."""
         self._joules += (seconds - self._seconds) * (watts + self._watts) / 2.0
         self._seconds, self._watts = seconds, watts
         return self._joules

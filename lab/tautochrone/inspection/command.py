@@ -40,7 +40,6 @@ class InspectRequest:
     json: Annotated[bool, Option("Print the findings as JSON.")] = False
 
     def run(self) -> int:
-        """Inspect and print; 0."""
         return run_inspect_command(self, Console())
 
 
@@ -61,7 +60,6 @@ def run_inspect_command(request: InspectRequest, console: Console) -> int:
 
 
 def render(findings: Findings, console: Console) -> None:
-    """The findings for people."""
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(overflow="fold")

@@ -74,7 +74,6 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def has_openmp(self) -> bool:
-        """Whether the program has an OpenMP runtime."""
         return self.has(*_OPENMP)
 
     @property
@@ -111,7 +110,6 @@ class Known:
 
 @cache
 def known_runtimes() -> tuple[Known, ...]:
-    """The table, in its order."""
     text = (resources.files("tautochrone.inspection") / "runtimes.toml").read_text(encoding="utf-8")
     return tuple(
         Known(

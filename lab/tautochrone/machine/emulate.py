@@ -179,7 +179,6 @@ class Emulation:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Environment variables for programs on the slow CPUs."""
         text = slow_text(self.slow)
         return {VARIABLE: text} if text else {}
 

@@ -45,7 +45,6 @@ class Layout:
 
     @property
     def unequal(self) -> bool:
-        """True if there are slow cores and fast ones."""
         return bool(self.slow)
 
     @property

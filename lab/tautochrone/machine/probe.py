@@ -165,7 +165,6 @@ class MachineRequest:
     ] = None
 
     def run(self) -> int:
-        """Print it."""
         return run_machine_command(self, Console())
 
 

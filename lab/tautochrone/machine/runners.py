@@ -41,7 +41,6 @@ class Peer:
 
     @property
     def runner(self) -> str:
-        """The executable that runs the peer."""
         return f"tauto-{self.study}-{self.runtime}"
 
 
@@ -69,12 +68,10 @@ class PeerState:
 
     @property
     def present(self) -> bool:
-        """True if the peer can be measured."""
         return self.description is not None
 
 
 def folders() -> list[Path]:
-    """The folders to search for runners, in order."""
     named = os.environ.get(RUNNERS_VARIABLE)
     return ([Path(named)] if named else []) + [_OWN_FOLDER]
 

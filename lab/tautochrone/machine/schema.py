@@ -57,7 +57,6 @@ class Key(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"quan
 
     @property
     def is_whole(self) -> bool:
-        """True if it takes whole numbers only."""
         return self.kind.type == "count"
 
 

@@ -37,11 +37,9 @@ class VirtualClock:
         self._elapsed_seconds = 0.0
 
     def now(self) -> datetime:
-        """The start moved on by all that `advance` was given, with zone UTC."""
         return self._start + timedelta(seconds=self._elapsed_seconds)
 
     def monotonic(self) -> float:
-        """Seconds since the start."""
         return self._elapsed_seconds
 
     def advance(self, seconds: float) -> None:

@@ -107,7 +107,6 @@ class Session:
 
     @property
     def seconds(self) -> float:
-        """Seconds since this sitting began."""
         return self.clock.monotonic() - self._begun
 
     def expect(self, coming: Sequence[tuple[Configuration, float | None]]) -> None:

@@ -201,7 +201,6 @@ class RunnerExecutor(ProcessExecutor):
         super().__init__(seed=seed)
 
     def run(self, configuration: Configuration, time_limit: float) -> RunResult:
-        """Run to the end, or to the limit. KeyboardInterrupt ends the program and its group first."""
         answer = self.answer(configuration, time_limit)
         if answer.start_error is not None:
             return _not_started(configuration, answer.start_error)
@@ -239,7 +238,6 @@ class ProgramExecutor(ProcessExecutor):
         self._output_folder = output_folder
 
     def run(self, configuration: Configuration, time_limit: float) -> RunResult:
-        """Run to the end, or to the limit. KeyboardInterrupt ends the program and its group first."""
         with ExitStack() as stack:
             folder = stack.enter_context(self._folders())
             whole = stack.enter_context(output_file(self._output_folder)) if self._whole_output else None

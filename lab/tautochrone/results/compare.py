@@ -197,7 +197,6 @@ class CompareRequest:
     across_machines: Annotated[bool, Option("Compare although the results are of two machines.")] = False
 
     def run(self, console: Console | None = None) -> int:
-        """Print the table, or JSON; returns 0."""
         console = console or Console()
         report = compare_results(self.first, self.second, across_machines=self.across_machines)
         if self.json:
@@ -274,7 +273,6 @@ def _line(cell: str, rows_a: Sequence[Row], rows_b: Sequence[Row], paired: bool)
 
 
 def _joules(rows: Sequence[Row]) -> dict[str, float]:
-    """The measured joules of each run."""
     return {str(row.run): joules for row in rows if (joules := measured_joules(row)) is not None}
 
 

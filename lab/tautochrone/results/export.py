@@ -63,7 +63,6 @@ class ExportRequest:
     output: Annotated[Path | None, Option("Where to write. Default: FOLDER/rows.FORMAT.", "FILE")] = None
 
     def run(self) -> int:
-        """Write, and say how many rows went where; returns 0."""
         store = Store.read(self.folder)
         path = export(store, self.format, self.output)
         print(f"{len(store.rows())} rows: {path}")

@@ -68,12 +68,10 @@ def command_line(study: str, machine_name: str, settings: Sequence[str], *more: 
 
 
 def default_folder(name: str) -> Path:
-    """Where the rows and the report are written."""
     return Path("tautochrone-results") / f"simulated-{name}"
 
 
 def print_rows(rows: Sequence[StoredRecord]) -> int:
-    """As JSON lines. Returns the exit code."""
     for row in rows:
         print(json_module.dumps(row, ensure_ascii=False))
     return 0
@@ -303,7 +301,6 @@ def _swept(study: str, machine: Machine, text: str) -> tuple[list[StoredRecord],
 
 
 def facts_of(machine: Machine) -> dict[str, str]:
-    """The report's facts about the machine."""
     facts = {"Name": machine.name}
     for kind in machine.kind:
         facts[f"Cores {kind.kind}"] = f"{kind.cores}, {kind.hardware_threads_per_core} hardware threads each"

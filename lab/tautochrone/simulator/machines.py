@@ -166,12 +166,10 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def cores(self) -> int:
-        """Physical cores of all kinds."""
         return sum(kind.cores for kind in self.kind)
 
     @property
     def hardware_threads(self) -> int:
-        """Of all cores."""
         return sum(kind.cores * kind.hardware_threads_per_core for kind in self.kind)
 
     def says(self, table: str, key: str) -> bool:

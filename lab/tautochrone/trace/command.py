@@ -56,7 +56,6 @@ class TraceRequest:
         return self.perfetto or self.output.with_suffix(".json")
 
     def run(self) -> int:
-        """Run the command; its exit status."""
         return run_trace_command(self)
 
 

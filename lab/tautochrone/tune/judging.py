@@ -59,7 +59,6 @@ class Objective:
 
     @property
     def needs_meter(self) -> bool:
-        """Whether it needs joules."""
         return self.kind in _POWERS_OF_TIME
 
     @property
@@ -104,7 +103,6 @@ class PrintedNumber(Objective):
 
     @property
     def largest(self) -> bool:
-        """See `Objective.largest`."""
         return self.as_large_as_possible
 
     def figure(self, row: Row) -> float:
@@ -118,7 +116,6 @@ class PrintedNumber(Objective):
 
     @property
     def less(self) -> tuple[str, str]:
-        """The words for a ratio of figures below and above 1."""
         return ("higher", "lower") if self.largest else ("lower", "higher")
 
     def matched(self, output: str, errors: str = "") -> float | None:

@@ -194,7 +194,6 @@ class TuneRequest:
 
     @property
     def folder(self) -> Path:
-        """Where rows, report and profile go."""
         return self.output or Path("tautochrone-results") / f"tune-{Path(self.command[0]).name}"
 
     @property

@@ -44,7 +44,6 @@ class Place:
 
     @property
     def one_a_core(self) -> tuple[int, ...]:
-        """One hardware thread of each core."""
         seen: dict[tuple[int, int], int] = {}
         for cpu in self.cpus:
             seen.setdefault(cpu.core, cpu.number)
@@ -52,7 +51,6 @@ class Place:
 
     @property
     def fast_cores(self) -> tuple[int, ...]:
-        """One hardware thread of each fast core."""
         return tuple(cpu for cpu in self.one_a_core if cpu in self.fast)
 
     @property
@@ -80,7 +78,6 @@ class Place:
 
     @property
     def facts(self) -> Mapping[str, bool]:
-        """What knobs may require."""
         return {"unequal": self.unequal}
 
 
@@ -126,7 +123,6 @@ def places(place: Place) -> tuple[str, ...]:
 
 
 def schedules(place: Place) -> tuple[str, ...]:
-    """Kinds and chunks."""
     chunked = [f"dynamic,{chunk}" for chunk in _CHUNKS]
     return ("static", *chunked, "guided", "guided,16", "static,1", "static,16")
 

@@ -76,7 +76,6 @@ class Knobs:
         ]
 
     def writes(self, policy: Policy) -> Writes:
-        """The files to write for a policy."""
         return [
             (path, _raw(path, policy.values[knob]))
             for knob in ORDER

@@ -63,11 +63,9 @@ class Observer:
 
     @property
     def wait(self) -> float:
-        """Seconds to the next look."""
         return FIRST_LOOKS_SECONDS if self._looks < _FIRST_LOOKS else LATER_LOOKS_SECONDS
 
     def look(self) -> None:
-        """Look once, at all processes that are there."""
         self._looks += 1
         total = threads = 0
         for pid in _tree(self._pid):

@@ -58,7 +58,6 @@ class Output:
 
     @property
     def data(self) -> bytes:
-        """The last `kept` bytes."""
         return b"".join(self._chunks)[-self.kept :]
 
     def take(self) -> bool:
@@ -96,7 +95,6 @@ class OutputFile:
         self.total = 0
 
     def drain(self) -> None:
-        """Read the end of the file."""
         self.total = os.fstat(self.descriptor).st_size
         self.data = os.pread(self.descriptor, self.kept, max(0, self.total - self.kept))
 
@@ -377,6 +375,5 @@ def _write_all(descriptor: int, data: bytes) -> None:
 
 
 def main() -> None:
-    """Serve until the input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the lab's to handle
     Starter(__import__("counters"), __import__("observing")).serve()
