@@ -86,6 +86,7 @@ class Meter(Protocol):
 
     def close(self) -> None:
         """Closing twice is allowed. By default nothing is open between readings."""
+        return
 
 
 class Chosen:

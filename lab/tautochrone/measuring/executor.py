@@ -48,7 +48,7 @@ class RunResult(Accounted, frozen=True):
     cpus: int | None = None
     record: Mapping[str, Any] = {}
     error: RunError | None = None
-    energy: Mapping[str, Any] | None = None
+    energy: Mapping[str, object] | None = None
 
 
 class Executor(Protocol):

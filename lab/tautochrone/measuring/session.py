@@ -233,7 +233,7 @@ class Session:
             self.progress.say(f"{configuration.name} {how_often} and is left out: {error.message}")
 
 
-def _energy(configuration: Configuration, result: RunResult) -> dict[str, Any]:
+def _energy(configuration: Configuration, result: RunResult) -> dict[str, object]:
     """What the meter said, with what stands in for joules where there are none: CPU time and cores held."""
     energy = result.energy or result.record.get("energy", _NOT_METERED)
     cpu_seconds = None

@@ -22,6 +22,7 @@ from tautochrone.errors import TautoError, explained
 from tautochrone.measuring.configuration import Configuration
 from tautochrone.measuring.executor import Accounted, RunError, RunResult
 from tautochrone.measuring.inside import starter
+from tautochrone.options import parse_cpus
 
 PADDING_VARIABLE = "TAUTO_PADDING"
 LARGEST_PADDING_BYTES = 4095
@@ -37,17 +38,40 @@ Observes = Literal["memory", "threads", "files"]
 Process = subprocess.Popen[bytes]
 
 
+class SeenProcess(msgspec.Struct, frozen=True):
+    """A process of the program that worked, as it was observed."""
+
+    command: str
+    cpu_seconds: float
+    threads: int
+    cpus: tuple[str, ...]
+    nice: tuple[int, ...]
+    environment: Mapping[str, str]
+
+    @property
+    def allowed(self) -> set[int]:
+        """The CPUs on which its threads may run."""
+        return {cpu for cpus in self.cpus if cpus for cpu in parse_cpus(cpus)}
+
+
+class Observed(msgspec.Struct, frozen=True):
+    """What a program looked like while it ran; see `observing.Observer.record`."""
+
+    memory_bytes: int | None
+    processes: tuple[SeenProcess, ...]
+    files: frozenset[str]
+    most_threads: int
+    left_running: tuple[str, ...]
+
+
 @dataclass(frozen=True)
 class Printed:
-    """The ends of what a program wrote; `whole`: a file with all of its output, if that was asked for.
-
-    `observed`: what it looked like while it ran, as `observing.Observer.record` says it.
-    """
+    """The ends of what a program wrote; `whole`: a file with all of its output, if that was asked for."""
 
     output: str
     errors: str = ""
     whole: Path | None = None
-    observed: Mapping[str, Any] | None = None
+    observed: Observed | None = None
 
 
 class Answer(Accounted, frozen=True, kw_only=True):
@@ -64,10 +88,10 @@ class Answer(Accounted, frozen=True, kw_only=True):
     stdout: str = ""
     stderr: str = ""
     elapsed_seconds: float = 0.0
-    observed: dict[str, Any] | None = None
+    observed: Observed | None = None
 
 
-Judge = Callable[[Printed, Path | None], tuple[Mapping[str, Any], RunError | None]]
+Judge = Callable[[Printed, Path | None], tuple[Mapping[str, object], RunError | None]]
 """Given what a program printed and the folder that it ran in: what to keep of it, and what is wrong."""
 
 Folders = Callable[[], AbstractContextManager[Path | None]]
@@ -246,7 +270,7 @@ class ProgramExecutor(ProcessExecutor):
                 return self._of_our_cpus(_not_started(configuration, answer.start_error))
             result = self._of_our_cpus(_accounted(configuration, answer))
             error = _ended_badly(answer, time_limit, {})
-            record: Mapping[str, Any] = {}
+            record: Mapping[str, object] = {}
             if self._judge is not None and error is None:
                 printed = Printed(answer.stdout, answer.stderr, whole, answer.observed)
                 record, error = self._judge(printed, folder)

@@ -161,7 +161,7 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
     power: Power
     mpi: Mpi
     network: Network
-    written: Mapping[str, Any]
+    written: Tables
     """The machine file's own tables, which ``change`` starts from."""
 
     @property
@@ -176,12 +176,12 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
         """True if the machine file has the key: the value is neither derived nor typical."""
         return key in self.written.get(table, {})
 
-    def described(self) -> dict[str, Any]:
+    def described(self) -> dict[str, object]:
         """As ``tauto-simulate`` takes it."""
         return {name: getattr(self, name) for name in self.__struct_fields__ if name != "written"}
 
 
-def machine_of(tables: Mapping[str, Any]) -> Machine:
+def machine_of(tables: Tables) -> Machine:
     """The machine that checked tables describe."""
     return msgspec.convert({**completed(tables), "written": tables}, Machine)
 
@@ -229,7 +229,7 @@ def change(machine: Machine, settings: Iterable[str]) -> Machine:
     Keys that need each other, as in a new table, can be set together. Raises TautoError for an unknown key
     and an impossible value.
     """
-    values: dict[str, Any] = {}
+    values: dict[str, object] = {}
     for setting in settings:
         path, equals, text = setting.partition("=")
         if not equals:
@@ -249,7 +249,7 @@ def _parsed(setting: str, text: str) -> Any:
         ) from None
 
 
-def with_values(machine: Machine, values: Mapping[str, Any]) -> Machine:
+def with_values(machine: Machine, values: Mapping[str, object]) -> Machine:
     """A copy with the values at these paths (``cores.E.count``), checked. Raises TautoError."""
     tables: Tables = copy.deepcopy(dict(machine.written))
     for path, value in values.items():

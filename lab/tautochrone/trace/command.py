@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, TextIO
+from typing import Annotated, TextIO
 
 from tautochrone.energy.find import Found, check_objective, find_meter
 from tautochrone.energy.recorder import EnergyRecorder
@@ -138,7 +138,7 @@ def _trace(request: TraceRequest, child: Foreground, found: Found) -> Traced:
     return Traced(request.command, ended, threads, load, recording, migrations, cpus, found.unavailable)
 
 
-def as_record(traced: Traced, judged: findings.Findings) -> dict[str, Any]:
+def as_record(traced: Traced, judged: findings.Findings) -> dict[str, object]:
     """The figures as ``--json`` prints them."""
     why = traced.no_joules
     return {

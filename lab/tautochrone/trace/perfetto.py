@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from tautochrone.measuring.sampler import LoadSample
 from tautochrone.trace.threads import ThreadTrack, moves_over_time
@@ -11,14 +10,14 @@ from tautochrone.trace.threads import ThreadTrack, moves_over_time
 _CPUS, _THREADS, _MACHINE = 1, 2, 3
 _LEAST_SHARE = 0.01
 
-Event = dict[str, Any]
+Event = dict[str, object]
 
 
 def events(
     tracks: Sequence[ThreadTrack],
     load: Iterable[LoadSample] = (),
     watts: Iterable[tuple[float, float]] = (),
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """A track for each CPU and each thread, counters for load, clock, watts, migrations; in microseconds."""
     listed: list[Event] = [
         _named(_CPUS, "process_name", "CPUs"),

@@ -137,7 +137,7 @@ class Starter:
             with suppress(BrokenPipeError):
                 _write_all(1, json.dumps({**answer, "number": request.get("number")}).encode() + b"\n")
 
-    def run(self, request: dict[str, Any]) -> dict[str, Any]:
+    def run(self, request: dict[str, Any]) -> dict[str, object]:
         """Run a program to its end or its limit and account for it."""
         load = _load_average()
         before = _cpu_times()
