@@ -25,7 +25,7 @@ from tautochrone.energy.meter import (
     total_name,
 )
 from tautochrone.measuring.configuration import Configuration
-from tautochrone.measuring.executor import RunResult
+from tautochrone.measuring.executor import Executor, RunResult
 from tautochrone.measuring.sampler import leave_cpus_of
 from tautochrone.results.spent import METERED, UNAVAILABLE, IdlePower, figures, idle_power
 
@@ -264,10 +264,8 @@ def no_energy(why: Unavailable, source: str | None = None) -> dict[str, object]:
     }
 
 
-class ClosingExecutor(Protocol):
+class ClosingExecutor(Executor, Protocol):
     """An executor that holds a process."""
-
-    def run(self, configuration: Configuration, time_limit: float) -> RunResult: ...
 
     def close(self) -> None: ...
 

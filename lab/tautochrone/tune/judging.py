@@ -189,11 +189,7 @@ class Judging:
     @property
     def check_rows(self) -> CheckRows | None:
         """The comparison of outputs with the default's, where it was asked for."""
-        return equal_answers(_is_default, field_name=OUTPUT) if self.same_output else None
-
-
-def _is_default(row: Row) -> bool:
-    return row.name == DEFAULT
+        return equal_answers(lambda row: row.name == DEFAULT, field_name=OUTPUT) if self.same_output else None
 
 
 def _checked(check: str, output: Path, folder: Path | None) -> str:

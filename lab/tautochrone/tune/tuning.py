@@ -15,7 +15,6 @@ from rich.table import Table
 
 from tautochrone import report
 from tautochrone.machine.advice import machine_advice
-from tautochrone.measuring.configuration import Configuration
 from tautochrone.measuring.plan import Plan
 from tautochrone.results import context as contexts
 from tautochrone.results.store import Store
@@ -23,7 +22,7 @@ from tautochrone.tune.analysis import analyse
 from tautochrone.tune.answer import Finding, TuneAnalysis
 from tautochrone.tune.applying import configuration, write_profile
 from tautochrone.tune.context import TuneContext
-from tautochrone.tune.effect_check import Effect, read_displayed, took_effect
+from tautochrone.tune.effect_check import read_displayed, took_effect
 from tautochrone.tune.knobs import NO_RUNTIME, explain
 from tautochrone.tune.options import TuneRequest
 from tautochrone.tune.preparing import Prepared, prepare
@@ -78,12 +77,16 @@ def run_tune(request: TuneRequest, services: Services | None = None) -> TuneAnal
             cap_runs=objective.caps_time,
             check_rows=prepared.judging.check_rows,
         )
-        decision = search(setup, _planned(context), keep)
+        # The final of a search that is continued is planned already.
+        planned = (context.finalists, context.looks, context.eliminated)
+        decision = search(setup, FinalPlan(*planned) if context.finalists else None, keep)
         context.ended = decision.ended
         context.notices = tuple(store.notices)
         executor.close()  # the run below may need one of its nodes
         if decision.winner.name != DEFAULT:
-            effect = _effect(decision.winner, request, plan.time_limit_seconds, services)
+            # By a run like all others, but not metered.
+            with closing(services.executor(request, read_displayed, None)) as unmetered:
+                effect = took_effect(decision.winner, unmetered, plan.time_limit_seconds)
             context.seen = effect.seen
             context.notices = (*context.notices, *effect.otherwise)
         contexts.save(context, request.folder)
@@ -141,21 +144,6 @@ def _context(prepared: Prepared, store: Store) -> TuneContext:
         looks=before.looks,
         eliminated=before.eliminated,
     )
-
-
-def _planned(context: TuneContext) -> FinalPlan | None:
-    """The final of a search that is continued; None where it is still to be planned."""
-    if not context.finalists:
-        return None
-    return FinalPlan(context.finalists, context.looks, context.eliminated)
-
-
-def _effect(
-    winner: Configuration, request: TuneRequest, time_limit_seconds: float, services: Services
-) -> Effect:
-    """What the kernel and the runtimes made of the settings, by a run like all others, but not metered."""
-    with closing(services.executor(request, read_displayed, None)) as executor:
-        return took_effect(winner, executor, time_limit_seconds)
 
 
 def report_again(folder: Path, path: Path | None = None) -> Path:

@@ -218,7 +218,8 @@ def multiplicities(place: Place) -> tuple[str, ...]:
     for count in range(len(speeds) + 1, most + 1):
         shares = _dealt(list(speeds.values()), count)
         if 0 < min(shares) < max(shares):
-            times.setdefault(shares, _share_time(shares, list(speeds.values())))
+            slowest = max(share / speed for share, speed in zip(shares, speeds.values(), strict=True))
+            times.setdefault(shares, slowest / count)
     chosen: list[tuple[int, ...]] = []
     if times:
         best = min(times.values())
@@ -237,10 +238,6 @@ def _dealt(speeds: Sequence[float], count: int) -> tuple[int, ...]:
         soonest = min(range(len(speeds)), key=lambda index: (dealt[index] + 1) / speeds[index])
         dealt[soonest] += 1
     return tuple(dealt)
-
-
-def _share_time(dealt: Sequence[int], speeds: Sequence[float]) -> float:
-    return max(shares / speed for shares, speed in zip(dealt, speeds, strict=True)) / sum(dealt)
 
 
 def _text(cpus: Sequence[int], dealt: Sequence[int]) -> str:

@@ -77,7 +77,7 @@ class HeldPolicies:
 
     def _require_originals(self) -> None:
         """TautoError names the files that do not have their original values."""
-        left = self._knobs.differing(self._originals)
+        left = [path for path, value in self._originals if self._knobs.tree.text(path) != value]
         if not left:
             return
         files: dict[str, list[str]] = {}

@@ -98,10 +98,6 @@ class Knobs:
             for path in self.files(knob)
         ]
 
-    def differing(self, originals: Sequence[tuple[str, str]]) -> list[str]:
-        """The files that do not have their original values."""
-        return [path for path, value in originals if self.tree.text(path) != value]
-
     def _steps(self, knob: str, without: Sequence[str] = ()) -> list[Policy]:
         """A policy for each other value of a knob."""
         now = self._value(knob)
