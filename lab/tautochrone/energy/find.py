@@ -238,14 +238,10 @@ def _doubt(
             f"{name} shows {watts:.0f} W, more than the {domain.largest_watts:.0f} W that can be",
             "Use another meter, or a newer kernel that knows this processor's unit",
         )
-    if not meter.integrates and _is_whole(joules):
+    steps = joules / _COARSE_UNIT_JOULES
+    if not meter.integrates and abs(steps - round(steps)) < _EXACT:
         return Unavailable(
             f"{name} counts in steps of 1 J, which is too coarse for a run",
             "Use another meter: tauto machine lists them",
         )
     return None
-
-
-def _is_whole(joules: float) -> bool:
-    steps = joules / _COARSE_UNIT_JOULES
-    return abs(steps - round(steps)) < _EXACT

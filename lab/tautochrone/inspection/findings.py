@@ -204,7 +204,11 @@ def _one_mpi(runtimes: Mapping[str, RuntimeFound]) -> list[RuntimeFound]:
 
 def _schedules(files: Sequence[Elf]) -> Schedules:
     """Judged over the program and its own libraries; the OpenMP runtimes export all of these names."""
-    own = [file for file in files if file.openmp_names and not _is_runtime(file)]
+    own = [
+        file
+        for file in files
+        if file.openmp_names and not any(known.library.search(file.path.name) for known in known_runtimes())
+    ]
     names = frozenset(name for file in own for name in file.openmp_names)
     if not names:
         return Schedules(
@@ -241,10 +245,6 @@ def _schedules(files: Sequence[Elf]) -> Schedules:
     return Schedules(
         asks_environment=False, has_static_loops=None, evidence="parallel regions without shared loops"
     )
-
-
-def _is_runtime(file: Elf) -> bool:
-    return any(runtime.library.search(file.path.name) for runtime in known_runtimes())
 
 
 def _notes(what: Behind, programs: Sequence[Elf], watched: Watched | None) -> Iterable[str]:
