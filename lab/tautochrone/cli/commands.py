@@ -24,7 +24,6 @@ class Request(Protocol):
 
     def run(self) -> int:
         """Do what was asked for. Raises TautoError for what cannot be done."""
-        ...
 
 
 class Group(click.Group):

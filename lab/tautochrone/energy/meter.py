@@ -82,7 +82,6 @@ class Meter(Protocol):
 
     def read(self) -> Mapping[str, float]:
         """Joules of each domain since the meter was opened. MeterError where it gives none."""
-        ...
 
     def close(self) -> None:
         """Closing twice is allowed. By default nothing is open between readings."""

@@ -12,11 +12,9 @@ class Clock(Protocol):
 
     def now(self) -> datetime:
         """The date and time, with zone UTC."""
-        ...
 
     def monotonic(self) -> float:
         """Seconds since a fixed moment; never goes back."""
-        ...
 
 
 class SystemClock:

@@ -18,15 +18,12 @@ class Progress(Protocol):
         self, done: int, total: int, seconds_gone: float, seconds_left: float | None, doing: str
     ) -> None:
         """`done` of `total` runs have ended; `seconds_left` is an estimate, None while there is none."""
-        ...
 
     def say(self, sentence: str) -> None:
         """Something that a user should read now, such as a configuration that was dropped."""
-        ...
 
     def finish(self) -> None:
         """The measurement has ended, well or not."""
-        ...
 
 
 class SilentProgress:

@@ -32,8 +32,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-# The folder goes to the end of the path: it holds a `statistics` of its own. Imported rather than run as a
-# script, so that the compiled file is used and the compiler's memory is not ours.
+# Imported rather than run as a script, so that the compiled file is used and the compiler's memory is not
+# ours.
 COMMAND = (
     *(sys.executable, "-I", "-S", "-c"),
     "import sys; sys.path.append(sys.argv[1]); import starter; starter.main()",
@@ -140,7 +140,7 @@ class Starter:
     def run(self, request: dict[str, Any]) -> dict[str, object]:
         """Run a program to its end or its limit and account for it."""
         load = _load_average()
-        before = _cpu_times()
+        before = cpu_times()
         own_before = _own_cpu_seconds()
         started = self._start(request)
         if isinstance(started, int):
@@ -160,7 +160,7 @@ class Starter:
         for output in (child.stdout, child.stderr):
             output.drain()
             os.close(output.descriptor)
-        after = _cpu_times()
+        after = cpu_times()
         cpu_seconds = usage.ru_utime + usage.ru_stime
         hardware, reason, software = counters.read(cpu_seconds)
         others = None
@@ -352,7 +352,7 @@ def _load_average() -> float | None:
         return None
 
 
-def _cpu_times() -> tuple[float, float] | None:
+def cpu_times() -> tuple[float, float] | None:
     """Busy and stolen CPU seconds of the whole machine since it started; None where /proc does not tell."""
     try:
         with open("/proc/stat") as file:  # noqa: PTH123
