@@ -174,7 +174,9 @@ def compare_results(a: str, b: str, *, across_machines: bool = False) -> Report:
             "Compare studies of equal sizes and settings, or select with FOLDER@setting=value",
         )
     lines = [_line(cell, cells_a[cell], cells_b[cell], paired) for cell in shared]
-    overall = _overall(cells_a, cells_b, shared) if paired and len(shared) > 1 else None
+    overall = None
+    if paired and len(shared) > 1:
+        overall = verdicts.geometric_mean([_pairs(cells_a[cell], cells_b[cell]) for cell in shared])
     notes += _notes(paired, lines, len(cells_a) - len(shared), len(cells_b) - len(shared))
     return Report(a, b, paired, lines, overall, notes)
 
@@ -274,13 +276,18 @@ def _joules(row: Row) -> float:
     return measured_joules(row) or 0.0
 
 
+def _pairs(
+    rows_a: Sequence[Row], rows_b: Sequence[Row], figure: Callable[[Row], float] = seconds_of
+) -> list[tuple[float, float]]:
+    return pair_rows([*rows_a, *rows_b], rows_b[0].config_id, rows_a[0].config_id, figure)
+
+
 def _compared(
     rows_a: Sequence[Row], rows_b: Sequence[Row], paired: bool, figure: Callable[[Row], float]
 ) -> Comparison:
     """B against A: in pairs of one round where the two were measured together."""
     if paired:
-        pairs = pair_rows([*rows_a, *rows_b], rows_b[0].config_id, rows_a[0].config_id, figure)
-        return verdicts.compare(pairs)
+        return verdicts.compare(_pairs(rows_a, rows_b, figure))
     b, a = ([figure(row) for row in rows if row.error is None] for rows in (rows_b, rows_a))
     return verdicts.compare_unpaired(b, a)
 
@@ -298,15 +305,6 @@ def _reason(comparison: Comparison, rows_a: Sequence[Row], rows_b: Sequence[Row]
             return f"{side} failed: {errors[-1].message}"
     kind = "rounds" if comparison.paired else "runs"
     return f"{comparison.rounds} {kind}; at least {verdicts.MINIMUM_ROUNDS} are needed"
-
-
-def _overall(
-    cells_a: Mapping[str, list[Row]], cells_b: Mapping[str, list[Row]], shared: Sequence[str]
-) -> Comparison:
-    sides = [(cells_a[cell], cells_b[cell]) for cell in shared]
-    return verdicts.geometric_mean(
-        [pair_rows([*a, *b], candidate=b[0].config_id, reference=a[0].config_id) for a, b in sides]
-    )
 
 
 def _notes(paired: bool, lines: Sequence[Line], only_a: int, only_b: int) -> list[str]:
