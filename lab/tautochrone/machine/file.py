@@ -250,10 +250,6 @@ def _noise(measured: Measured) -> list[Entry]:
     source = "measured: largest gap in a millisecond of spinning, 99th percentile"
     return [
         ("p99_gap_seconds", gaps, source),
-        (
-            "largest_gap_seconds",
-            max(longest, default=None),
-            "measured: the longest interruption of any CPU",
-        ),
+        ("largest_gap_seconds", max(longest, default=None), "measured: the longest interruption of any CPU"),
         ("steal_fraction", steal, "/proc/stat, median of the CPUs, while measuring"),
     ]

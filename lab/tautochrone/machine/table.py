@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 from rich import box
@@ -78,11 +79,11 @@ def _wrapping(machine: Machine) -> str:
 
 
 def _caches(machine: Machine) -> str:
-    counted: dict[tuple[int, str, int], int] = {}
-    for cache in machine.caches:
-        if cache.type != "instruction":
-            key = (cache.level, "d" if cache.type == "data" else "", cache.size_bytes)
-            counted[key] = counted.get(key, 0) + 1
+    counted = Counter(
+        (cache.level, "d" if cache.type == "data" else "", cache.size_bytes)
+        for cache in machine.caches
+        if cache.type != "instruction"
+    )
     return ", ".join(
         f"{number} × L{level}{letter} {text.binary_bytes(size)}"
         for (level, letter, size), number in sorted(counted.items())

@@ -29,11 +29,7 @@ class HeldPolicies:
             return
         # The pipe's other end is closed on exec, so only this process keeps the watcher waiting.
         self._watcher = subprocess.Popen(
-            watcher.COMMAND,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
+            watcher.COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
         )
         words, answers = pipes(self._watcher)
         with suppress(OSError):  # it has already ended, and its answer is missing too
@@ -57,8 +53,7 @@ class HeldPolicies:
 
         TautoError if a file refuses its value, or could not be restored.
         """
-        watcher.restore(self._on_disk)
-        self._require_originals()
+        self._restore()
         for path, value in self._knobs.writes(policy):
             if self._watcher is None or self._watcher.poll() is not None:
                 raise TautoError(
@@ -72,11 +67,11 @@ class HeldPolicies:
         if process is None:
             return
         let_end(process, _PATIENCE_SECONDS)
-        watcher.restore(self._on_disk)  # needed only if the watcher was killed
-        self._require_originals()
+        self._restore()  # needed only if the watcher was killed
 
-    def _require_originals(self) -> None:
-        """TautoError names the files that do not have their original values."""
+    def _restore(self) -> None:
+        """TautoError names the files that do not have their original values then."""
+        watcher.restore(self._on_disk)
         left = [path for path, value in self._originals if self._knobs.tree.text(path) != value]
         if not left:
             return
