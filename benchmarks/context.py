@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from benchmarks.rows import Results
 from tautochrone.errors import TautoError
@@ -43,7 +42,7 @@ class Context:
     executor: Executor
     results: Results
     folder: Path
-    machine: Mapping[str, Any]
+    machine: Mapping[str, object]
     seconds_per_id: float
     cpus: tuple[int, int] = (0, 1)
     cells: Sequence[tuple[int, float]] | None = None  # size and factor; None: all

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tautochrone.measuring.inside.starter import cpu_times
+
 NOTICED_SHARE = 0.03
 _NAMED = 3
-_PROC = Path("/proc")
 
 
 @dataclass(frozen=True)
@@ -62,25 +63,18 @@ def sentence(load: dict[str, Any] | None) -> str:
 
 
 def _snapshot(seconds: float) -> _Snapshot | None:
-    ticks = os.sysconf("SC_CLK_TCK")
-    try:
-        words = (_PROC / "stat").read_text().split("\n", 1)[0].split()
-    except OSError:
+    times = cpu_times()
+    if times is None:
         return None
-    user, nice, system, _, _, interrupt, soft, steal = (int(word) / ticks for word in words[1:9])
     own = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return _Snapshot(
-        seconds,
-        user + nice + system + interrupt + soft,
-        steal,
-        sum(usage.ru_utime + usage.ru_stime for usage in own),
-        _processes(ticks),
-    )
+    own_seconds = sum(usage.ru_utime + usage.ru_stime for usage in own)
+    return _Snapshot(seconds, *times, own_seconds, _processes())
 
 
-def _processes(ticks: int) -> dict[int, tuple[str, int, float]]:
+def _processes() -> dict[int, tuple[str, int, float]]:
+    ticks = os.sysconf("SC_CLK_TCK")
     found: dict[int, tuple[str, int, float]] = {}
-    for folder in _PROC.iterdir():
+    for folder in Path("/proc").iterdir():
         if not folder.name.isdigit():
             continue
         try:

@@ -7,11 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from rich.table import Table
 
-from tautochrone.results.journal import write_whole
+from tautochrone.results.journal import Record, write_whole
 from tautochrone.verdicts import Comparison, Interval
 
 RATIO = "ratio"
@@ -44,7 +43,7 @@ class Entry:
     confidence: float | None = None
     rounds: int = 0
     note: str = ""
-    load: Mapping[str, Any] | None = None
+    load: Mapping[str, object] | None = None
 
     @property
     def benchmark(self) -> str:
@@ -120,7 +119,7 @@ class Results:
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
-        self._kept: list[dict[str, Any]] = _read(path) if path is not None and path.exists() else []
+        self._kept: list[Record] = _read(path) if path is not None and path.exists() else []
         self.entries: list[Entry] = []
 
     def begin(self, benchmark: str) -> None:
@@ -137,7 +136,7 @@ class Results:
         self.entries = [row for row in self.entries if row.benchmark != benchmark] + entries
         self.write()
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[Record]:
         """All rows as JSON has them, by id; a benchmark's own row stands before its cells."""
         rows = [*self._kept, *(asdict(row) for row in self.entries)]
         return sorted(rows, key=lambda row: benchmark_of(row["id"]))
@@ -149,7 +148,7 @@ class Results:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(self.path, json.dumps(self.rows(), indent=1) + "\n")
 
-    def copy(self, folder: Path, machine: Mapping[str, Any], when: datetime) -> Path:
+    def copy(self, folder: Path, machine: Mapping[str, object], when: datetime) -> Path:
         """Write the rows with the machine's record as ``<folder>/YYYY-MM-DD-<machine>.json``."""
         path = folder / f"{when:%Y-%m-%d}-{machine.get('machine', 'unknown')}.json"
         folder.mkdir(parents=True, exist_ok=True)
@@ -157,7 +156,7 @@ class Results:
         return path
 
 
-def dated(machine: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> str:
+def dated(machine: Mapping[str, object], rows: Iterable[Mapping[str, object]]) -> str:
     """The JSON of a dated copy: the machine in one line, and each row in one."""
     lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
     return (
@@ -166,7 +165,7 @@ def dated(machine: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> str:
     )
 
 
-def _read(path: Path) -> list[dict[str, Any]]:
+def _read(path: Path) -> list[Record]:
     """The rows of an earlier run; none where the file is not what we write."""
     try:
         rows = json.loads(path.read_text())
@@ -187,7 +186,7 @@ def figure(value: float | None, unit: str) -> str:
     return f"{value:.3g} {unit}" if unit else f"{value:.3g}"
 
 
-def interval(row: Mapping[str, Any]) -> str:
+def interval(row: Record) -> str:
     """``0.42 [0.40, 0.45]``; without bounds the figure alone."""
     unit = str(row.get("unit", RATIO))
     centre = figure(row["ratio"], unit)
@@ -203,7 +202,7 @@ def target_text(target: float, unit: str) -> str:
     return f"≤ {text.rstrip('0').rstrip('.') if unit == RATIO else text}"
 
 
-def render(rows: Iterable[Mapping[str, Any]], *, cells: bool = False) -> Table:
+def render(rows: Iterable[Record], *, cells: bool = False) -> Table:
     """The rows as a table: of each benchmark its own row, and with `cells` those of its cells too."""
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column("id", no_wrap=True)

@@ -111,50 +111,46 @@ class BenchRequest:
     verbose: Annotated[bool, Option("Show every configuration of a cell, by time.")] = False
 
     def run(self) -> int:
-        """Measure and print; 0."""
-        bench(self)
+        """Measure what was asked for, print the table, write it as JSON; 0."""
+        if self.listed:
+            for benchmark in suite.chosen(None):
+                print(f"{benchmark.id}  {benchmark.title}; target {benchmark.target_text}")
+            return 0
+        chosen = suite.chosen(self.only)
+        if self.seconds_per_id <= 0:
+            raise TautoError(
+                f"--seconds-per-id {self.seconds_per_id:g} leaves no time", "Give seconds above 0"
+            )
+        console = Console(stderr=True)
+        # Where no bar can be drawn, a line for each row is enough.
+        draws = console.is_terminal and not console.is_dumb_terminal
+        results = Results(self.output)
+        with RunnerExecutor(seed=self.seed) as executor:
+            context = Context(
+                clock=SystemClock(),
+                executor=executor,
+                results=results,
+                folder=self.output.parent / "bench",
+                machine=msgspec.to_builtins(read_machine()),
+                seconds_per_id=self.seconds_per_id,
+                cpus=_two_cpus(self.cpus),
+                cells=None if self.cells is None else parse_cells(self.cells),
+                verbose=self.verbose,
+                seed=self.seed,
+                say=lambda text: print(text, file=sys.stderr, flush=True),
+                progress=lambda title: TerminalProgress(title, console) if draws else SilentProgress(),
+            )
+            finished = measure(chosen, context, executor.close)
+        ids = {benchmark.id for benchmark in chosen}
+        rows = [row for row in results.rows() if benchmark_of(row["id"]) in ids]
+        width = None if sys.stdout.isatty() else 150
+        Console(width=width).print(render(rows, cells=self.verbose or self.cells is not None))
+        print(f"\nRows: {self.output}")
+        if self.copy_to is not None:
+            print(f"Copy: {results.copy(self.copy_to, context.machine, context.clock.now())}")
+        if not finished:
+            raise KeyboardInterrupt
         return 0
-
-
-def bench(request: BenchRequest) -> None:
-    """Measure what was asked for, print the table, write it as JSON."""
-    if request.listed:
-        for benchmark in suite.chosen(None):
-            print(f"{benchmark.id}  {benchmark.title}; target {benchmark.target_text}")
-        return
-    chosen = suite.chosen(request.only)
-    if request.seconds_per_id <= 0:
-        raise TautoError(
-            f"--seconds-per-id {request.seconds_per_id:g} leaves no time", "Give seconds above 0"
-        )
-    console = Console(stderr=True)
-    draws = console.is_terminal and not console.is_dumb_terminal  # elsewhere a line for each row is enough
-    results = Results(request.output)
-    with RunnerExecutor(seed=request.seed) as executor:
-        context = Context(
-            clock=SystemClock(),
-            executor=executor,
-            results=results,
-            folder=request.output.parent / "bench",
-            machine=msgspec.to_builtins(read_machine()),
-            seconds_per_id=request.seconds_per_id,
-            cpus=_two_cpus(request.cpus),
-            cells=None if request.cells is None else parse_cells(request.cells),
-            verbose=request.verbose,
-            seed=request.seed,
-            say=lambda text: print(text, file=sys.stderr, flush=True),
-            progress=lambda title: TerminalProgress(title, console) if draws else SilentProgress(),
-        )
-        finished = measure(chosen, context, executor.close)
-    ids = {benchmark.id for benchmark in chosen}
-    rows = [row for row in results.rows() if benchmark_of(row["id"]) in ids]
-    width = None if sys.stdout.isatty() else 150
-    Console(width=width).print(render(rows, cells=request.verbose or request.cells is not None))
-    print(f"\nRows: {request.output}")
-    if request.copy_to is not None:
-        print(f"Copy: {results.copy(request.copy_to, context.machine, context.clock.now())}")
-    if not finished:
-        raise KeyboardInterrupt
 
 
 def parse_cells(text: str) -> list[tuple[int, float]]:

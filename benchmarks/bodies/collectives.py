@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from statistics import median
-from typing import Any
 
 from benchmarks.context import Budget, Context
 from benchmarks.measurement import Measurement
@@ -161,13 +160,13 @@ def smooth(m: Measurement, operations: Sequence[str], first: int, last: int, ste
             errors = bench.errors()
         for law, (factors, shorter_first) in LAWS.items():
             cell = f"{operation}/{law}"
-            words: dict[str, Any] = {"operation": operation, "count": len(lengths)}
+            count = len(lengths)
             if not screened or not fresh:
-                m.row(cell, None, "itself", note=errors, **words)
+                m.row(cell, None, "itself", note=errors, operation=operation, count=count)
                 continue
             (short, long), pairs = _worst_suspect(factors(screened), fresh, shorter_first)
             note = f"worst at {short:,} and {long:,} words"
-            m.row(cell, compare(pairs), "itself", note=note, **words)
+            m.row(cell, compare(pairs), "itself", note=note, operation=operation, count=count)
 
 
 def _worst_suspect(

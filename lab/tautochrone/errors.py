@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Self
+
 
 class TautoError(Exception):
     """Something a user can put right: what was asked and found, and what to do about it.
@@ -16,8 +20,23 @@ class TautoError(Exception):
         self.remedy = remedy.strip().rstrip(".")
         super().__init__(str(self))
 
+    @classmethod
+    def of(cls, sentence: str, begin: str = "") -> Self:
+        """An executable's own words, which have the remedy after the first semicolon."""
+        message, _, remedy = sentence.partition("; ")
+        return cls(f"{begin}{message}", remedy[:1].upper() + remedy[1:])
+
     def __str__(self) -> str:
         return f"{self.message}. {self.remedy}" if self.remedy else self.message
 
     def __reduce__(self) -> tuple[type[TautoError], tuple[str, str]]:
         return (type(self), (self.message, self.remedy))
+
+
+@contextmanager
+def explained(message: str, remedy: str) -> Iterator[None]:
+    """Make an OSError of the block a TautoError: the message, and behind it what the system says."""
+    try:
+        yield
+    except OSError as error:
+        raise TautoError(f"{message}: {error.strerror or error}", remedy) from error

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from tautochrone.verdicts import MINIMUM_ROUNDS, NO_DIFFERENCE, Ratio
 
@@ -200,7 +199,7 @@ def signed(end: float) -> str:
     return f"{digits(abs(1 - end) * 100)} % {'less' if end < 1 else 'more'}"
 
 
-def frequency_policy(record: Mapping[str, Any]) -> str:
+def frequency_policy(record: Mapping[str, object]) -> str:
     """Driver, governor, preference, turbo and profile, as far as the machine shows them; else nothing."""
     preference = record.get("energy_performance_preference")
     turbo, profile = record.get("turbo"), record.get("platform_profile")

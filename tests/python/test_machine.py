@@ -31,6 +31,7 @@ from tautochrone.machine.record import (
     SlowedCpu,
     TriadPoint,
 )
+from tautochrone.machine.table import render_table
 from tautochrone.report import machine_view
 from tautochrone.text import frequency_policy
 
@@ -470,7 +471,7 @@ class TestCommand:
     def test_the_table_shows_measurements_by_cpu_on_a_small_machine(
         self, measured: Machine, screen: Console
     ) -> None:
-        machines.render_table(measured, screen)
+        render_table(measured, screen)
         shown = self.shown(screen)
         for part in ("4.00 Gflop/s", "10.0 GB/s", "30.0 GB/s on 2", "200 ns", "9.00 µs until it runs"):
             assert part in shown
@@ -478,7 +479,7 @@ class TestCommand:
 
     def test_a_narrow_terminal_loses_no_figure(self, measured: Machine) -> None:
         screen = Console(file=io.StringIO(), width=60)
-        machines.render_table(measured, screen)
+        render_table(measured, screen)
         assert "…" not in self.shown(screen)
 
     def test_json_is_the_record(self, tree: Trees, screen: Console) -> None:
@@ -514,7 +515,7 @@ def test_the_frequency_policy_is_recorded_and_shown_as_far_as_it_is_there(fake: 
     policy = "intel_pstate, powersave, preference balance_performance, turbo on, profile balanced"
     assert dict(machine_view.build(machine.to_dict(), []).facts)["Frequency policy"] == policy
     table = io.StringIO()
-    machines.render_table(machine, Console(file=table, width=150))
+    render_table(machine, Console(file=table, width=150))
     assert policy in table.getvalue()
     plain = fake("virtual_machine")
     assert plain.platform_profile is None

@@ -13,7 +13,7 @@ import pytest
 
 from tautochrone.measuring.configuration import Configuration
 from tautochrone.measuring.executor import RunError
-from tautochrone.measuring.subprocess_executor import Observes, Printed, ProgramExecutor
+from tautochrone.measuring.subprocess_executor import Observed, Observes, Printed, ProgramExecutor
 from tautochrone.tune.effect_check import Effect, read_displayed, took_effect
 from tautochrone.tune.options import TuneRequest
 from tautochrone.tune.services import Services
@@ -37,8 +37,8 @@ done.set()
 """
 
 
-def observed(command: list[str], observe: Observes, **fields: Any) -> tuple[Mapping[str, Any], Any]:
-    found: list[Mapping[str, Any]] = []
+def observed(command: list[str], observe: Observes, **fields: Any) -> tuple[Observed, Any]:
+    found: list[Observed] = []
 
     def judge(printed: Printed, folder: Path | None) -> tuple[Mapping[str, Any], RunError | None]:
         assert printed.observed is not None
@@ -53,28 +53,28 @@ def observed(command: list[str], observe: Observes, **fields: Any) -> tuple[Mapp
 
 def test_threads_that_work_are_counted_and_those_that_wait_are_not() -> None:
     seen, _ = observed([sys.executable, "-c", THREADS, "2"], "threads")
-    assert len(seen["processes"]) == 1
-    assert seen["processes"][0]["threads"] in (2, 3)  # the main thread starts Python
-    assert seen["processes"][0]["environment"] == {}
+    assert len(seen.processes) == 1
+    assert seen.processes[0].threads in (2, 3)  # the main thread starts Python
+    assert seen.processes[0].environment == {}
 
 
 def test_cpus_priority_and_environment_are_those_of_the_running_program() -> None:
     cpu = max(os.sched_getaffinity(0))
     start = {"cpus": [cpu], "nice": 3}
     seen, _ = observed([sys.executable, "-c", THREADS, "1"], "threads", environment={"X": "1"}, start=start)
-    found = seen["processes"][0]
-    assert found["cpus"] == [str(cpu)]
-    assert found["nice"] == [min(os.nice(0) + 3, 19)]
-    assert found["environment"] == {"X": "1"}
+    found = seen.processes[0]
+    assert found.cpus == (str(cpu),)
+    assert found.nice == (min(os.nice(0) + 3, 19),)
+    assert found.environment == {"X": "1"}
 
 
 def test_the_memory_of_processes_that_run_together_is_added(tmp_path: Path) -> None:
     one = holding(40, tmp_path, 2)
     together, result = observed(["sh", "-c", f"{one} & {one} & wait"], "memory")
-    assert together["memory_bytes"] > 80 << 20
+    assert together.memory_bytes > 80 << 20
     assert result.max_rss_bytes < 80 << 20  # the kernel's own account: the largest process
     in_turn, _ = observed(["sh", "-c", f"{one}; {one}"], "memory")
-    assert 40 << 20 < in_turn["memory_bytes"] < 80 << 20
+    assert 40 << 20 < in_turn.memory_bytes < 80 << 20
 
 
 def test_nobody_looks_unless_asked() -> None:

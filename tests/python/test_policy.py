@@ -18,9 +18,8 @@ from processes import is_running, wait_until
 from tautochrone.cli import main
 from tautochrone.energy.meter import Tree
 from tautochrone.errors import TautoError
-from tautochrone.machine.policy.held import held, require_policies
+from tautochrone.machine.policy.held import held, require_policies, under_each_policy
 from tautochrone.machine.policy.knobs import Knobs, Policy
-from tautochrone.machine.policy.studies import under_each_policy
 from tautochrone.report.analysis import Analysis
 from tautochrone.results.context import StudyContext
 from tautochrone.studies.request import StudyRequest
@@ -269,7 +268,7 @@ def test_under_each_policy_the_work_is_that_of_the_first_and_all_are_concluded_t
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = laptop(tmp_path / "root")
-    monkeypatch.setattr("tautochrone.machine.policy.studies.Knobs", lambda: Knobs(Tree(root)))
+    monkeypatch.setattr("tautochrone.machine.policy.held.Knobs", lambda: Knobs(Tree(root)))
     monkeypatch.setattr("tautochrone.studies.study.compare_policies", lambda folders, services: None)
     asked: list[StudyRequest] = []
     concluded: list[Sequence[Path]] = []
@@ -298,6 +297,6 @@ def test_under_each_policy_the_work_is_that_of_the_first_and_all_are_concluded_t
 def test_the_command_line_refuses_policies_where_there_are_none(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("tautochrone.machine.policy.studies.Knobs", lambda: Knobs(Tree(tmp_path)))
+    monkeypatch.setattr("tautochrone.machine.policy.held.Knobs", lambda: Knobs(Tree(tmp_path)))
     assert main.main(["study", "loop", "--quick", "--policies"]) == 2
     assert "--policies needs a frequency policy" in capsys.readouterr().err

@@ -24,7 +24,6 @@ class Request(Protocol):
 
     def run(self) -> int:
         """Do what was asked for. Raises TautoError for what cannot be done."""
-        ...
 
 
 class Group(click.Group):
@@ -35,11 +34,9 @@ class Group(click.Group):
         self._places = places
 
     def list_commands(self, context: click.Context) -> list[str]:
-        """The names, in the order of the help."""
         return [*self._places, *super().list_commands(context)]
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
-        """The command of that name; None where there is none."""
         if name not in self._places:
             return super().get_command(context, name)
         module, _, request = self._places[name].partition(":")

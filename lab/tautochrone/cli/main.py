@@ -24,7 +24,7 @@ DEBUG_VARIABLE = "TAUTO_DEBUG"
 
 COMMANDS = {
     "inspect": "tautochrone.inspection.command:InspectRequest",
-    "tune": "tautochrone.tune.command:TuneCommand",
+    "tune": "tautochrone.tune.tuning:TuneCommand",
     "run": "tautochrone.cli.native_command:RunRequest",
     "version": "tautochrone.cli.version:VersionRequest",
     "machine": "tautochrone.machine.probe:MachineRequest",
@@ -46,7 +46,6 @@ class _Tauto(Group):
     """The root of all commands."""
 
     def get_help(self, context: click.Context) -> str:
-        """The text of `HELP`."""
         return HELP.read_text(encoding="utf-8").removesuffix("\n")
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, NoReturn
 
-from tautochrone.errors import TautoError
+from tautochrone.errors import TautoError, explained
 from tautochrone.machine.runners import COMMAND, find
 from tautochrone.options import Argument, Words
 
@@ -16,12 +16,8 @@ from tautochrone.options import Argument, Words
 def become_run(words: Sequence[str]) -> NoReturn:
     """Become ``tauto run`` with these words behind it. Raises TautoError where that is not here."""
     command = find(COMMAND)
-    try:
+    with explained(f"{command} could not be started", "Build it again (make)"):
         os.execv(command, [COMMAND, "run", *words])
-    except OSError as error:
-        raise TautoError(
-            f"{command} could not be started: {error.strerror}", "Build it again (make)"
-        ) from error
 
 
 def run(words: Sequence[str]) -> int:
@@ -50,7 +46,6 @@ class RunRequest:
     command: Annotated[tuple[str, ...], Words("What to run.")] = ()
 
     def run(self) -> int:
-        """Become the command."""
         # A first word that begins like an option would be taken for one by the executable.
         name = f"./{self.profile}" if self.profile.startswith("-") else self.profile
         become_run([name, "--", *self.command])

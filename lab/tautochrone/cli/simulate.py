@@ -71,7 +71,6 @@ class SimulateRequest:
     json: Annotated[bool, Option("Print the rows as JSON lines and write nothing.")] = False
 
     def run(self) -> int:
-        """Simulate; the exit code."""
         self._check()
         console = Console()
         if self.against is not None:

@@ -26,7 +26,6 @@ Studies:
         super().__init__("study", help=help, context_settings=HELP, no_args_is_help=True)
 
     def list_commands(self, context: click.Context) -> list[str]:
-        """The names of the studies."""
         return list(STUDIES)
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:

@@ -19,7 +19,6 @@ class VersionRequest:
     """  # noqa: D301
 
     def run(self) -> int:
-        """A line for each runtime; 0."""
         print(f"tautochrone {__version__}")
         for state in all_peer_states():
             if state.description is not None:

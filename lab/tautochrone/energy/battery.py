@@ -5,15 +5,14 @@ It tells watts for the whole machine with its screen, anew every second or so; g
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 
-from tautochrone.energy.meter import Domain, Integral, MeterError, Tree, Unavailable
+from tautochrone.energy.meter import Domain, Integral, Meter, MeterError, Tree
 
 _FOLDER = "/sys/class/power_supply"
 
 
-class BatteryMeter:
+class BatteryMeter(Meter):
     """All batteries of the machine while they discharge."""
 
     source = "battery"
@@ -34,9 +33,6 @@ class BatteryMeter:
         now = self._clock()
         return {name: counter.advance(now, self._watts(name)) for name, counter in self._counters.items()}
 
-    def close(self) -> None:
-        """Nothing is open between readings."""
-
     def _watts(self, name: str) -> float:
         status = self._tree.text(f"{_FOLDER}/{name}/status") or "of unknown status"
         if status != "Discharging":
@@ -47,10 +43,8 @@ class BatteryMeter:
         return _watts(self._tree, f"{_FOLDER}/{name}")
 
 
-def open_battery(
-    tree: Tree, clock: Callable[[], float] = time.monotonic
-) -> BatteryMeter | Unavailable | None:
-    """The meter, why it cannot be had, or None where there is no battery."""
+def open_battery(tree: Tree, clock: Callable[[], float]) -> BatteryMeter | None:
+    """The meter; None where there is no battery. MeterError where it cannot be had."""
     names = [
         name
         for name in tree.names(_FOLDER)
@@ -62,10 +56,7 @@ def open_battery(
         return None
     # Of two batteries one may rest at 0 W while the other is used up.
     used = [name for name in names if tree.text(f"{_FOLDER}/{name}/status") == "Discharging"]
-    try:
-        return BatteryMeter(tree, used or names, clock)
-    except MeterError as error:
-        return error.unavailable
+    return BatteryMeter(tree, used or names, clock)
 
 
 def _watts(tree: Tree, folder: str) -> float:

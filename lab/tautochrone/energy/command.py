@@ -70,7 +70,6 @@ class EnergyRequest:
     ] = None
 
     def run(self) -> int:
-        """Run the command; its exit status."""
         return run_energy_command(self)
 
 

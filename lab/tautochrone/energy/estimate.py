@@ -13,7 +13,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -21,11 +21,12 @@ import msgspec
 
 from tautochrone.energy.meter import Meter, Unavailable
 from tautochrone.energy.recorder import EnergyRecorder, no_energy
-from tautochrone.errors import TautoError
+from tautochrone.errors import TautoError, explained
 from tautochrone.results.spent import ESTIMATED
 
 MODEL_SCHEMA = "tautochrone.energy_model/1"
 _FEWEST_POINTS = 3
+_POINT_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,6 @@ class Model:
     schema: str = MODEL_SCHEMA
 
     def joules(self, seconds: float, cpu_seconds: float) -> float:
-        """The estimate for a run."""
         return self.idle_watts * seconds + self.watts_per_busy_cpu * cpu_seconds
 
 
@@ -75,9 +75,7 @@ def _line(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
     return intercept, slope
 
 
-def measure_points(
-    meter: Meter, seconds: float = 2.0, sleep: Callable[[float], object] = time.sleep
-) -> list[tuple[float, float]]:
+def measure_points(meter: Meter) -> list[tuple[float, float]]:
     """Watts with none to all of the allowed CPUs busy, twice each, up and down."""
     cpus = len(os.sched_getaffinity(0))
     steps = sorted({round(cpus * step / 4) for step in range(5)})
@@ -85,9 +83,9 @@ def measure_points(
     for busy in (*steps, *reversed(steps)):
         spinners = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(busy)]
         try:
-            sleep(0.3)
+            time.sleep(0.3)
             with EnergyRecorder(meter) as recording:
-                sleep(seconds)
+                time.sleep(_POINT_SECONDS)
         finally:
             for spinner in spinners:
                 spinner.kill()
@@ -99,12 +97,8 @@ def measure_points(
 
 def save(model: Model, path: Path) -> None:
     """Write a model. TautoError where the file cannot be written."""
-    try:
+    with explained(f"the energy model {path} cannot be written", "Choose another place"):
         path.write_text(json.dumps(asdict(model), indent=1) + "\n")
-    except OSError as error:
-        raise TautoError(
-            f"the energy model {path} cannot be written: {error.strerror}", "Choose another place"
-        ) from error
 
 
 def load(path: Path) -> Model:

@@ -42,12 +42,10 @@ class Found:
 
     @property
     def why(self) -> Unavailable:
-        """Why there is no meter, where there is none."""
         return self.unavailable or Unavailable("no meter")
 
 
 def spin(seconds: float) -> None:
-    """Keep this CPU busy."""
     end = time.perf_counter() + seconds
     while time.perf_counter() < end:
         pass
@@ -112,6 +110,8 @@ def _opened(open_source: Callable[[], Meter | Unavailable | None]) -> Meter | Un
     """The meter of a source. The files that describe it may be closed as well as those that count."""
     try:
         return open_source()
+    except MeterError as error:
+        return error.unavailable
     except PermissionError as error:
         return Unavailable(
             f"only the administrator may read {error.filename}",
@@ -238,14 +238,10 @@ def _doubt(
             f"{name} shows {watts:.0f} W, more than the {domain.largest_watts:.0f} W that can be",
             "Use another meter, or a newer kernel that knows this processor's unit",
         )
-    if not meter.integrates and _is_whole(joules):
+    steps = joules / _COARSE_UNIT_JOULES
+    if not meter.integrates and abs(steps - round(steps)) < _EXACT:
         return Unavailable(
             f"{name} counts in steps of 1 J, which is too coarse for a run",
             "Use another meter: tauto machine lists them",
         )
     return None
-
-
-def _is_whole(joules: float) -> bool:
-    steps = joules / _COARSE_UNIT_JOULES
-    return abs(steps - round(steps)) < _EXACT

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from tautochrone.energy.meter import Domain, Integral, Kind, MeterError, Overflowing, Tree, Unavailable
+from tautochrone.energy.meter import Domain, Integral, Kind, Meter, MeterError, Overflowing, Tree
 
 _FOLDER = "/sys/class/hwmon"
 _ENERGY = re.compile(r"energy(\d+)_input")
@@ -25,7 +24,7 @@ class _Sensor:
     counts: bool  # microjoules; else microwatts
 
 
-class HwmonMeter:
+class HwmonMeter(Meter):
     """The sensors that can be read."""
 
     source = "hwmon"
@@ -61,9 +60,6 @@ class HwmonMeter:
             )
         return joules
 
-    def close(self) -> None:
-        """Nothing is open between readings."""
-
     def _value(self, sensor: _Sensor) -> int:
         try:
             value = self._tree.number(sensor.path)
@@ -77,8 +73,8 @@ class HwmonMeter:
         return value
 
 
-def open_hwmon(tree: Tree, clock: Callable[[], float] = time.monotonic) -> HwmonMeter | Unavailable | None:
-    """The meter, why it cannot be had, or None where no sensor counts energy or power."""
+def open_hwmon(tree: Tree, clock: Callable[[], float]) -> HwmonMeter | None:
+    """The meter; None where no sensor counts energy or power. MeterError where it cannot be had."""
     sensors: dict[str, _Sensor] = {}
     batteries = set(tree.names("/sys/class/power_supply"))
     for device in tree.names(_FOLDER):
@@ -90,10 +86,7 @@ def open_hwmon(tree: Tree, clock: Callable[[], float] = time.monotonic) -> Hwmon
             sensors.setdefault(sensor.domain.name, sensor)
     if not sensors:
         return None
-    try:
-        return HwmonMeter(tree, sensors, clock)
-    except MeterError as error:
-        return error.unavailable
+    return HwmonMeter(tree, sensors, clock)
 
 
 def _of_device(tree: Tree, folder: str, chip: str) -> list[_Sensor]:

@@ -82,11 +82,10 @@ class Meter(Protocol):
 
     def read(self) -> Mapping[str, float]:
         """Joules of each domain since the meter was opened. MeterError where it gives none."""
-        ...
 
     def close(self) -> None:
-        """Closing twice is allowed."""
-        ...
+        """Closing twice is allowed. By default nothing is open between readings."""
+        return
 
 
 class Chosen:
@@ -178,7 +177,6 @@ class Integral:
         self._joules = 0.0
 
     def advance(self, seconds: float, watts: float) -> float:
-        """Joules since the first reading."""
         self._joules += (seconds - self._seconds) * (watts + self._watts) / 2.0
         self._seconds, self._watts = seconds, watts
         return self._joules

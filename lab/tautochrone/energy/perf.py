@@ -98,7 +98,7 @@ class PerfMeter:
             counted.event.close()
 
 
-def open_perf(tree: Tree, opener: OpenEvent = KernelEvent) -> PerfMeter | Unavailable | None:
+def open_perf(tree: Tree, opener: OpenEvent) -> PerfMeter | Unavailable | None:
     """The meter, why it cannot be had, or None where the kernel lists no energy event."""
     names = [name for name in tree.names(f"{_UNIT}/events") if name in _KINDS]
     kind = tree.number(f"{_UNIT}/type")
@@ -109,7 +109,8 @@ def open_perf(tree: Tree, opener: OpenEvent = KernelEvent) -> PerfMeter | Unavai
     try:
         for name in names:
             for cpu in cpus[:1] if _KINDS[name] in _ONE_A_MACHINE else cpus:
-                domain, scale = _domain(tree, _KINDS[name], cpu), _scale(tree, name)
+                domain = _domain(tree, _KINDS[name], cpu)
+                scale = float(tree.text(f"{_UNIT}/events/{name}.scale") or "")
                 events.append(Counted(domain, opener(kind, _config(tree, name), cpu), scale))
         return PerfMeter(events)
     except (OSError, ValueError) as error:
@@ -141,10 +142,6 @@ def _config(tree: Tree, name: str) -> int:
         if field.strip() == "event":
             return int(value, 0)
     raise ValueError(f"the event {name} says {text!r}; expected event=NUMBER")
-
-
-def _scale(tree: Tree, name: str) -> float:
-    return float(tree.text(f"{_UNIT}/events/{name}.scale") or "")
 
 
 def _refused(tree: Tree, error: Exception) -> Unavailable:

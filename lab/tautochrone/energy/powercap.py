@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tautochrone.energy.meter import Domain, Kind, MeterError, Overflowing, Tree, Unavailable
+from tautochrone.energy.meter import Domain, Kind, Meter, MeterError, Overflowing, Tree, Unavailable
 
 _FOLDER = "/sys/class/powercap"
 _ZONE = re.compile(r"(?P<control>[a-z0-9_-]*rapl[a-z0-9_-]*):(?P<top>\d+)(?::\d+)*")
@@ -19,7 +19,7 @@ class _Zone:
     domain: Domain
 
 
-class PowercapMeter:
+class PowercapMeter(Meter):
     """The zones that can be read."""
 
     source = "powercap"
@@ -45,9 +45,6 @@ class PowercapMeter:
         return {
             name: self._counters[name].advance(self._microjoules(zone)) for name, zone in self._zones.items()
         }
-
-    def close(self) -> None:
-        """Nothing is open between readings."""
 
     def _microjoules(self, zone: _Zone) -> int:
         try:

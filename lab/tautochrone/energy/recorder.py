@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from types import TracebackType
 from typing import Protocol, Self
 
 import msgspec
@@ -26,7 +25,7 @@ from tautochrone.energy.meter import (
     total_name,
 )
 from tautochrone.measuring.configuration import Configuration
-from tautochrone.measuring.executor import RunResult
+from tautochrone.measuring.executor import Executor, RunResult
 from tautochrone.measuring.sampler import leave_cpus_of
 from tautochrone.results.spent import METERED, UNAVAILABLE, IdlePower, figures, idle_power
 
@@ -265,10 +264,8 @@ def no_energy(why: Unavailable, source: str | None = None) -> dict[str, object]:
     }
 
 
-class ClosingExecutor(Protocol):
+class ClosingExecutor(Executor, Protocol):
     """An executor that holds a process."""
-
-    def run(self, configuration: Configuration, time_limit: float) -> RunResult: ...
 
     def close(self) -> None: ...
 
@@ -330,7 +327,5 @@ class MeteredExecutor:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()

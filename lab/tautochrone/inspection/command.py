@@ -8,7 +8,6 @@ from typing import Annotated
 import msgspec
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from tautochrone import text
 from tautochrone.errors import TautoError
@@ -16,6 +15,7 @@ from tautochrone.inspection.commands import behind
 from tautochrone.inspection.findings import Findings, inspect
 from tautochrone.inspection.watching import watch
 from tautochrone.machine.probe import read_machine
+from tautochrone.machine.table import names_and_words
 from tautochrone.options import Option, Words, format_cpus
 
 _WORDS = {True: "yes", False: "no", None: "cannot be told from its files"}
@@ -40,7 +40,6 @@ class InspectRequest:
     json: Annotated[bool, Option("Print the findings as JSON.")] = False
 
     def run(self) -> int:
-        """Inspect and print; 0."""
         return run_inspect_command(self, Console())
 
 
@@ -61,10 +60,7 @@ def run_inspect_command(request: InspectRequest, console: Console) -> int:
 
 
 def render(findings: Findings, console: Console) -> None:
-    """The findings for people."""
-    grid = Table.grid(padding=(0, 2, 0, 0))
-    grid.add_column(style="dim", no_wrap=True)
-    grid.add_column(overflow="fold")
+    grid = names_and_words()
     through = f" (through {', '.join(findings.through)})" if findings.through else ""
     grid.add_row("program", escape(", ".join(findings.programs) + through))
     grid.add_row("linked", "statically" if findings.linked_statically else "dynamically")

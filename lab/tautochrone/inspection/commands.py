@@ -138,17 +138,15 @@ def mpi_launch(words: Sequence[str]) -> MpiLaunch | None:
     inner = list(words)
     while inner:
         name, rest = PurePath(inner[0]).name, inner[1:]
-        if _launcher_name(name) in MPI_LAUNCHERS:
-            launcher = len(words) - len(inner)
+        launcher = _launcher_name(name)
+        if launcher in MPI_LAUNCHERS:
+            options = len(words) - len(rest)  # the index of the first one
             parts = tuple(
-                (
-                    launcher + 1 + begin,
-                    launcher + 1 + end - len(_after_mpi_options(_launcher_name(name), rest[begin:end])),
-                )
-                for begin, end in _between_colons(_launcher_name(name), rest)
+                (options + begin, options + end - len(_after_mpi_options(launcher, rest[begin:end])))
+                for begin, end in _between_colons(launcher, rest)
             )
-            from_file = _file_of_programs(_launcher_name(name), rest) is not None
-            return MpiLaunch(_launcher_name(name), launcher, parts, from_file)
+            from_file = _file_of_programs(launcher, rest) is not None
+            return MpiLaunch(launcher, options - 1, parts, from_file)
         if name not in _WRAPPERS:
             return None
         _, inner = _without_options(name, rest)

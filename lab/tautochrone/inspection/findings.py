@@ -24,6 +24,7 @@ LINKED, LOADED, INSIDE = "linked", "loaded while it ran", "linked statically"
 
 _ASKS = re.compile(r"^GOMP_(?:loop|parallel_loop)\w*runtime\w*$")
 _FIXED_DYNAMIC = re.compile(r"^GOMP_(?:loop|parallel_loop)_\w*(?:dynamic|guided|static)\w*$")
+_INTERPRETER = re.compile(r"(python|perl|ruby|node|julia|R$|lua|java$)")
 _OPENMP = frozenset({"libgomp", "libomp"})
 _GCC_STATIC = frozenset({"GOMP_parallel", "omp_get_num_threads", "omp_get_thread_num"})
 
@@ -74,7 +75,6 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def has_openmp(self) -> bool:
-        """Whether the program has an OpenMP runtime."""
         return self.has(*_OPENMP)
 
     @property
@@ -108,10 +108,13 @@ class Known:
     sets: str
     counts_cpus: bool
 
+    def found(self, how: str, file: Path) -> RuntimeFound:
+        """It, in a program that has it so."""
+        return RuntimeFound(name=self.name, title=self.title, how=how, file=str(file), sets=self.sets)
+
 
 @cache
 def known_runtimes() -> tuple[Known, ...]:
-    """The table, in its order."""
     text = (resources.files("tautochrone.inspection") / "runtimes.toml").read_text(encoding="utf-8")
     return tuple(
         Known(
@@ -170,9 +173,7 @@ def _add(runtimes: dict[str, RuntimeFound], paths: Iterable[Path], how: str) -> 
     for path in paths:
         for known in known_runtimes():
             if known.name not in runtimes and known.library.search(path.name):
-                runtimes[known.name] = RuntimeFound(
-                    name=known.name, title=known.title, how=how, file=str(path), sets=known.sets
-                )
+                runtimes[known.name] = known.found(how, path)
 
 
 def _add_inside(runtimes: dict[str, RuntimeFound], program: Elf) -> None:
@@ -183,9 +184,7 @@ def _add_inside(runtimes: dict[str, RuntimeFound], program: Elf) -> None:
         if known.name not in runtimes and known.mark and program.marks(known.mark) == set(known.mark):
             if known.name in _OPENMP and (not program.openmp_names or _OPENMP & runtimes.keys()):
                 continue
-            runtimes[known.name] = RuntimeFound(
-                name=known.name, title=known.title, how=INSIDE, file=str(program.path), sets=known.sets
-            )
+            runtimes[known.name] = known.found(INSIDE, program.path)
 
 
 def _loaded(watched: Watched, already: set[str]) -> list[Elf]:
@@ -205,7 +204,11 @@ def _one_mpi(runtimes: Mapping[str, RuntimeFound]) -> list[RuntimeFound]:
 
 def _schedules(files: Sequence[Elf]) -> Schedules:
     """Judged over the program and its own libraries; the OpenMP runtimes export all of these names."""
-    own = [file for file in files if file.openmp_names and not _is_runtime(file)]
+    own = [
+        file
+        for file in files
+        if file.openmp_names and not any(known.library.search(file.path.name) for known in known_runtimes())
+    ]
     names = frozenset(name for file in own for name in file.openmp_names)
     if not names:
         return Schedules(
@@ -244,19 +247,13 @@ def _schedules(files: Sequence[Elf]) -> Schedules:
     )
 
 
-def _is_runtime(file: Elf) -> bool:
-    return any(runtime.library.search(file.path.name) for runtime in known_runtimes())
-
-
 def _notes(what: Behind, programs: Sequence[Elf], watched: Watched | None) -> Iterable[str]:
-    if watched is None and (what.is_script or any(_interprets(program) for program in programs)):
+    if watched is None and (
+        what.is_script or any(_INTERPRETER.match(program.path.name) for program in programs)
+    ):
         yield "what a script or an interpreter loads is known only when it runs: add --run"
     if watched is not None and watched.stopped:
         yield f"it was stopped after {watched.seconds:.3g} s: what it would have loaded later was not seen"
     for program in programs:
         if program.linked_statically:
             yield f"{program.path.name} is linked statically: LD_PRELOAD has no effect on it"
-
-
-def _interprets(program: Elf) -> bool:
-    return re.match(r"(python|perl|ruby|node|julia|R$|lua|java$)", program.path.name) is not None

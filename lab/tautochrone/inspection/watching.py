@@ -57,7 +57,8 @@ def watch(
         if not runs_here:
             remedy = "Nodes need the same files: put the program where all of them see it"
         raise TautoError(f"{command[0]} cannot be started: {os.strerror(answer.start_error)}", remedy)
-    seen = answer.observed or {}
+    seen = answer.observed
+    assert seen is not None
     stopped = answer.stopped_for is not None
     return Watched(
         exit_code=answer.exit_code,
@@ -65,8 +66,8 @@ def watch(
         stopped=stopped,
         output=answer.stdout,
         errors=answer.stderr,
-        files=frozenset(seen["files"]),
-        most_threads=seen["most_threads"],
-        left_running=() if stopped else tuple(seen["left_running"]),
-        peak_bytes=seen["memory_bytes"] or 0,
+        files=seen.files,
+        most_threads=seen.most_threads,
+        left_running=() if stopped else seen.left_running,
+        peak_bytes=seen.memory_bytes or 0,
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
 
 import msgspec
 
@@ -261,7 +260,7 @@ def _sentence(remedy: str | None) -> str:
     return f"{remedy[0].upper()}{remedy[1:]}" if remedy and not remedy.startswith("sudo") else remedy or ""
 
 
-def machine_advice(machine: Mapping[str, Any]) -> tuple[str, ...]:
+def machine_advice(machine: Mapping[str, object]) -> tuple[str, ...]:
     """The advice of `tauto machine`; empty for an incomplete record."""
     try:
         as_it_is = msgspec.convert({**machine, "emulated": None}, Machine)  # no advice on CPUs that we slow

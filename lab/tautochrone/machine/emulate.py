@@ -22,7 +22,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Final
+from typing import Annotated, Final, NotRequired, TypedDict
 
 from tautochrone.errors import TautoError
 from tautochrone.machine import runners
@@ -150,6 +150,22 @@ class EmulateRequest:
             return status if status >= 0 else 128 - status
 
 
+class Slowed(TypedDict):
+    """What is read here of a slowed CPU in a report."""
+
+    cpu: int
+    factor_calibrated: float
+    period_seconds: float
+
+
+class Report(TypedDict):
+    """An answer of tauto-emulate (schema tautochrone.emulation/1)."""
+
+    slow: list[Slowed]
+    warnings: list[str]
+    error: NotRequired[str]
+
+
 class Emulation:
     """A held emulation; made by :func:`emulated`. Its methods may be called from any thread."""
 
@@ -159,7 +175,7 @@ class Emulation:
         self._lock = threading.Lock()
         self._unread = b""
         self._process: subprocess.Popen[bytes] | None = None
-        self._last: dict[str, Any] = {"slow": [], "warnings": []}
+        self._last: Report = {"slow": [], "warnings": []}
         text = slow_text(slow)
         if not text:
             return
@@ -179,7 +195,6 @@ class Emulation:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Environment variables for programs on the slow CPUs."""
         text = slow_text(self.slow)
         return {VARIABLE: text} if text else {}
 
@@ -201,7 +216,7 @@ class Emulation:
         """When this returns, the CPUs are slow again."""
         self._say("resume")
 
-    def report(self) -> dict[str, Any]:
+    def report(self) -> Report:
         """The factor that each CPU really had so far (schema tautochrone.emulation/1)."""
         self._say("report")
         return self._last
@@ -235,7 +250,7 @@ class Emulation:
                 raise _ended(self._process) from None
             self._last = self._answer(self._process, ANSWER_LIMIT_SECONDS)
 
-    def _answer(self, process: subprocess.Popen[bytes], limit_seconds: float) -> dict[str, Any]:
+    def _answer(self, process: subprocess.Popen[bytes], limit_seconds: float) -> Report:
         """The next JSON line from tauto-emulate."""
         _, answers = pipes(process)
         descriptor = answers.fileno()
@@ -252,9 +267,9 @@ class Emulation:
                 raise _ended(process)
             self._unread += got
         line, self._unread = self._unread.split(b"\n", 1)
-        answer: dict[str, Any] = json.loads(line)
+        answer: Report = json.loads(line)
         if "error" in answer:
-            raise _as_error(answer["error"])
+            raise TautoError.of(answer["error"])
         return answer
 
 
@@ -267,13 +282,7 @@ def _error_of(messages: str, status: int) -> TautoError:
     lines = [line for line in messages.splitlines() if line.startswith("tauto-emulate: error: ")]
     if not lines:
         return TautoError(f"tauto-emulate ended with status {status}", "Start it by hand to see why")
-    return _as_error(lines[-1].removeprefix("tauto-emulate: error: "))
-
-
-def _as_error(sentence: str) -> TautoError:
-    """The executables write the remedy after the first semicolon."""
-    message, _, remedy = sentence.partition("; ")
-    return TautoError(message, remedy[:1].upper() + remedy[1:])
+    return TautoError.of(lines[-1].removeprefix("tauto-emulate: error: "))
 
 
 @contextlib.contextmanager

@@ -6,12 +6,12 @@ Its keys are in ``schema.toml``. A value that was not measured is left out, with
 from __future__ import annotations
 
 import json
-import statistics
 from collections.abc import Callable, Iterator, Sequence
 
 from tautochrone.errors import TautoError
 from tautochrone.machine.record import Cpu, Kind, Machine, Measured, MeasuredCpu
 from tautochrone.machine.schema import HEAD, KIND, SCHEMA
+from tautochrone.results.spent import median_known
 
 Value = str | bool | int | float | Sequence[int] | Sequence[float]
 Entry = tuple[str, Value | None, str]
@@ -94,11 +94,6 @@ def _cpus_of(measured: Measured, kind: Kind) -> list[MeasuredCpu]:
     return [cpu for cpu in measured.cpus if cpu.cpu in kind.cpus]
 
 
-def _median(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return statistics.median(known) if known else None
-
-
 _SPEEDS: tuple[tuple[str, str, Callable[[MeasuredCpu], float | None], str], ...] = (
     (
         "relative_compute_speed",
@@ -136,13 +131,13 @@ def _kind(machine: Machine, measured: Measured, kind: Kind) -> list[Entry]:
         ("l2_shared_by_cores", _cores_of_cache(machine, first, 2), "hwloc"),
     ]
     for relative, key, speed, source in _SPEEDS:
-        value = _median([speed(cpu) for cpu in cpus])
-        medians = [_median([speed(cpu) for cpu in _cpus_of(measured, other)]) for other in machine.kinds]
+        value = median_known([speed(cpu) for cpu in cpus])
+        medians = [median_known([speed(cpu) for cpu in _cpus_of(measured, other)]) for other in machine.kinds]
         best = max((median for median in medians if median is not None), default=None)
         part = value / best if value is not None and best else None
         entries.append((relative, part, f"{key} against the fastest kind"))
         entries.append((key, value, f"measured: {source}, one thread, median of {len(cpus)} CPUs"))
-    hashed = _median([cpu.hash_bytes_per_second for cpu in cpus])
+    hashed = median_known([cpu.hash_bytes_per_second for cpu in cpus])
     entries.append(("hash_bytes_per_second", hashed, "measured: FNV-1a of 64 bits, one thread"))
     entries += _reads(measured, kind.kind, f"one {kind.kind} core")
     speeds = [cpu.compute_per_second for cpu in cpus]
@@ -220,7 +215,7 @@ def _latency(measured: Measured) -> list[Entry]:
     pairs = [cell for row in measured.latency_seconds for cell in row if cell is not None]
     source = "measured: one way between two CPUs, half of a ping-pong on two lines, median of all pairs"
     return [
-        ("line_one_way_seconds", _median(pairs), source),
+        ("line_one_way_seconds", median_known(pairs), source),
         ("line_one_way_smallest_seconds", min(pairs, default=None), "measured: the nearest pair"),
         ("line_one_way_largest_seconds", max(pairs, default=None), "measured: the farthest pair"),
         ("round_trip_seconds", measured.round_trip_seconds, "measured: the first two CPUs in order of use"),
@@ -249,16 +244,12 @@ def _costs(measured: Measured) -> list[Entry]:
 
 
 def _noise(measured: Measured) -> list[Entry]:
-    gaps = _median([cpu.noise_p99_gap_seconds for cpu in measured.cpus])
+    gaps = median_known([cpu.noise_p99_gap_seconds for cpu in measured.cpus])
     longest = [cpu.noise_largest_gap_seconds for cpu in measured.cpus if cpu.noise_largest_gap_seconds]
-    steal = _median([cpu.steal_fraction for cpu in measured.cpus])
+    steal = median_known([cpu.steal_fraction for cpu in measured.cpus])
     source = "measured: largest gap in a millisecond of spinning, 99th percentile"
     return [
         ("p99_gap_seconds", gaps, source),
-        (
-            "largest_gap_seconds",
-            max(longest, default=None),
-            "measured: the longest interruption of any CPU",
-        ),
+        ("largest_gap_seconds", max(longest, default=None), "measured: the longest interruption of any CPU"),
         ("steal_fraction", steal, "/proc/stat, median of the CPUs, while measuring"),
     ]

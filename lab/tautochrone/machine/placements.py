@@ -7,6 +7,7 @@ cores.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -45,7 +46,6 @@ class Layout:
 
     @property
     def unequal(self) -> bool:
-        """True if there are slow cores and fast ones."""
         return bool(self.slow)
 
     @property
@@ -61,10 +61,8 @@ class Layout:
         cpus = self._cpus(name)
         if threads is not None:
             cpus = cpus[:threads]
-        cores: dict[str, int] = {}
-        for cpu in cpus:
-            cores[cpu.kind] = cores.get(cpu.kind, 0) + 1
-        return Placement(name, tuple(cpu.number for cpu in cpus), cores)
+        cores = Counter(cpu.kind for cpu in cpus)
+        return Placement(name, tuple(cpu.number for cpu in cpus), dict(cores))
 
     def _cpus(self, name: str) -> tuple[Cpu, ...]:
         everything = self.fast + self.slow

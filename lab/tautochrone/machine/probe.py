@@ -18,23 +18,12 @@ import msgspec
 from rich import progress as bars
 from rich.console import Console
 
-from tautochrone.errors import TautoError
-from tautochrone.machine.advice import Advice, advise
+from tautochrone.errors import TautoError, explained
 from tautochrone.machine.file import export_toml
 from tautochrone.machine.record import Machine
 from tautochrone.options import Option
 from tautochrone.results.journal import write_whole
 from tautochrone.results.row import MACHINE_SCHEMA
-
-__all__ = [
-    "Advice",
-    "Machine",
-    "advise",
-    "export_toml",
-    "read_machine",
-    "render_table",
-    "run_machine_command",
-]
 
 MEASURES = ("none", "brief", "quick", "full")
 Measure = Literal["none", "brief", "quick", "full"]
@@ -64,12 +53,8 @@ def read_machine(measure: str = "none", root: Path | None = None) -> Machine:
 
 def _run_probe(command: list[str], limit_seconds: float) -> str:
     """The standard output of the probe. Its standard error has the progress and, at the end, any error."""
-    try:
+    with explained(f"{command[0]} could not be started", "Build it again (make)"):
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    except OSError as error:
-        raise TautoError(
-            f"{command[0]} could not be started: {error.strerror}", "Build it again (make)"
-        ) from error
     hanged = threading.Event()
 
     def give_up() -> None:
@@ -157,13 +142,6 @@ def _parse(text: str) -> Machine:
     return machine
 
 
-def render_table(machine: Machine, console: Console) -> None:
-    """Print the machine as tables, with advice. See :mod:`tautochrone.machine.table`."""
-    from tautochrone.machine import table
-
-    table.render_table(machine, console)
-
-
 @dataclass(frozen=True, kw_only=True)
 class MachineRequest:
     """Show this machine: cores and their kinds, caches, limits, and the measured speed of each CPU.
@@ -187,7 +165,6 @@ class MachineRequest:
     ] = None
 
     def run(self) -> int:
-        """Print it."""
         return run_machine_command(self, Console())
 
 
@@ -205,22 +182,15 @@ def run_machine_command(request: MachineRequest, console: Console) -> int:
         )
     machine = read_machine("none" if root is not None else measure, root)
     if export is not None:
-        _write(export, export_toml(machine))
+        remedy = "Make room there, or choose another place"
+        with explained(f"the machine file {export} cannot be written", remedy):
+            write_whole(export, export_toml(machine))
     if request.json:
         console.file.write(json_format.dumps(machine.to_dict(), indent=1, ensure_ascii=False) + "\n")
         return 0
+    from tautochrone.machine.table import render_table
+
     render_table(machine, console)
     if export is not None:
         console.print(f"\nMachine file: {export}", highlight=False, soft_wrap=True)
     return 0
-
-
-def _write(path: Path, text: str) -> None:
-    """Whole or not at all."""
-    try:
-        write_whole(path, text)
-    except OSError as error:
-        raise TautoError(
-            f"the machine file {path} cannot be written: {error.strerror or error}",
-            "Make room there, or choose another place",
-        ) from error

@@ -209,7 +209,6 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
         raise KeyError(number)
 
     def cores(self, kind: Kind) -> int:
-        """The number of cores of a kind."""
         return len({cpu.core for cpu in self.cpus if cpu.kind == kind.kind})
 
     def to_dict(self) -> dict[str, Any]:

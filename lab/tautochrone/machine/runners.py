@@ -19,7 +19,7 @@ from pathlib import Path
 
 import msgspec
 
-from tautochrone.errors import TautoError
+from tautochrone.errors import TautoError, explained
 
 RUNNERS_VARIABLE = "TAUTO_RUNNERS"
 LIBOMP_VARIABLE = "TAUTO_LIBOMP"
@@ -41,7 +41,6 @@ class Peer:
 
     @property
     def runner(self) -> str:
-        """The executable that runs the peer."""
         return f"tauto-{self.study}-{self.runtime}"
 
 
@@ -69,12 +68,10 @@ class PeerState:
 
     @property
     def present(self) -> bool:
-        """True if the peer can be measured."""
         return self.description is not None
 
 
 def folders() -> list[Path]:
-    """The folders to search for runners, in order."""
     named = os.environ.get(RUNNERS_VARIABLE)
     return ([Path(named)] if named else []) + [_OWN_FOLDER]
 
@@ -109,22 +106,19 @@ def describe(name: str, preload: Path | None = None, package: str = "") -> Descr
 def _describe(path: Path, preload: Path | None, package: str) -> Description:
     environment = {**os.environ, **preload_environment(preload)}
     try:
-        finished = subprocess.run(
-            [str(path), "--describe"],
-            capture_output=True,
-            text=True,
-            timeout=DESCRIBE_LIMIT_SECONDS,
-            env=environment,
-            check=False,
-        )
+        with explained(f"{path.name} could not be started", "Build it again (make)"):
+            finished = subprocess.run(
+                [str(path), "--describe"],
+                capture_output=True,
+                text=True,
+                timeout=DESCRIBE_LIMIT_SECONDS,
+                env=environment,
+                check=False,
+            )
     except subprocess.TimeoutExpired as error:
         raise TautoError(
             f"{path.name} --describe did not answer within {DESCRIBE_LIMIT_SECONDS:.0f} seconds",
             "Start it by hand to see where it hangs",
-        ) from error
-    except OSError as error:
-        raise TautoError(
-            f"{path.name} could not be started: {error.strerror}", "Build it again (make)"
         ) from error
     if finished.returncode != 0:
         lines = finished.stderr.strip().splitlines() or [f"exit code {finished.returncode}"]
@@ -201,55 +195,41 @@ def find_intel_mpi() -> IntelMpi | None:
     return None
 
 
-def _intel_mpi_state(peer: Peer) -> PeerState:
-    """The runner built for MPICH with Intel's library preloaded: both have the same binary interface."""
-    installation = find_intel_mpi()
-    if installation is None:
-        return PeerState(
-            peer,
-            None,
-            reason="no Intel MPI was found by I_MPI_ROOT or by an mpiexec on the PATH",
-            remedy="Install Intel MPI and source its setvars.sh, then start the study again",
-        )
-    try:
-        description = describe(peer.runner, installation.library, peer.package)
-    except TautoError as error:
-        return PeerState(peer, None, reason=error.message, remedy=error.remedy or "")
-    if description.library != peer.name:
-        reason = f"{peer.runner} ran on {description.library} when {installation.library} was preloaded"
-        return PeerState(peer, None, reason=reason, remedy="Correct I_MPI_ROOT or unset it")
-    environment = {
-        **preload_environment(installation.library),
-        "TAUTO_MPIEXEC": str(installation.launcher),
-        "I_MPI_PIN": "0",  # the runner pins its ranks itself
-    }
-    return PeerState(peer, description, find(peer.runner), environment)
-
-
 def peer_state(peer: Peer) -> PeerState:
-    """Whether a peer can be measured here. A missing peer is not an error; its state has the remedy."""
-    if peer.name == "intelmpi":
-        return _intel_mpi_state(peer)
-    preload: Path | None = None
-    if peer.name == "libomp":
-        preload = find_libomp()
-        if preload is None:
-            return PeerState(
-                peer, None, reason="LLVM's libomp.so.5 is not installed", remedy=f"apt install {peer.package}"
-            )
+    """Whether a peer can be measured here. A missing peer is not an error; its state has the remedy.
+
+    Intel MPI and libomp are preloaded into runners built for MPICH and libgomp, whose binary interfaces they
+    have.
+    """
+
+    def missing(reason: str, remedy: str) -> PeerState:
+        return PeerState(peer, None, reason=reason, remedy=remedy)
+
+    intel = find_intel_mpi() if peer.name == "intelmpi" else None
+    if peer.name == "intelmpi" and intel is None:
+        return missing(
+            "no Intel MPI was found by I_MPI_ROOT or by an mpiexec on the PATH",
+            "Install Intel MPI and source its setvars.sh, then start the study again",
+        )
+    preload = intel.library if intel else find_libomp() if peer.name == "libomp" else None
+    if peer.name == "libomp" and preload is None:
+        return missing("LLVM's libomp.so.5 is not installed", f"apt install {peer.package}")
     try:
         # libgomp and libomp come with compilers, so a build never lacks them.
         description = describe(peer.runner, preload, "" if peer.runtime == "openmp" else peer.package)
     except TautoError as error:
-        return PeerState(peer, None, reason=error.message, remedy=error.remedy or "")
-    if peer.runtime == "openmp" and description.library != peer.name:
-        return PeerState(
-            peer,
-            None,
-            reason=f"{peer.runner} ran on {description.library} when {peer.name} was wanted",
-            remedy=f"Set {LIBOMP_VARIABLE} to a working libomp.so.5" if preload else "Unset LD_PRELOAD",
-        )
-    return PeerState(peer, description, find(peer.runner), preload_environment(preload))
+        return missing(error.message, error.remedy)
+    ran_on = f"{peer.runner} ran on {description.library}"
+    environment = preload_environment(preload)
+    if intel is not None:
+        if description.library != peer.name:
+            return missing(f"{ran_on} when {preload} was preloaded", "Correct I_MPI_ROOT or unset it")
+        # The runner pins its ranks itself.
+        environment |= {"TAUTO_MPIEXEC": str(intel.launcher), "I_MPI_PIN": "0"}
+    elif peer.runtime == "openmp" and description.library != peer.name:
+        remedy = f"Set {LIBOMP_VARIABLE} to a working libomp.so.5" if preload else "Unset LD_PRELOAD"
+        return missing(f"{ran_on} when {peer.name} was wanted", remedy)
+    return PeerState(peer, description, find(peer.runner), environment)
 
 
 def peer_states(peers: Sequence[Peer], names: Collection[str] | None = None) -> list[PeerState]:

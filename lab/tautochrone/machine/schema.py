@@ -57,7 +57,6 @@ class Key(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"quan
 
     @property
     def is_whole(self) -> bool:
-        """True if it takes whole numbers only."""
         return self.kind.type == "count"
 
 
@@ -131,7 +130,7 @@ class _Check:
                 self._one_table(name, 0, tables[name])
         self._governor(tables.get("governor", {}))
 
-    def _unknown_table(self, name: str, value: dict[str, Any] | list[Any]) -> NoReturn:
+    def _unknown_table(self, name: str, value: Tables | list[object]) -> NoReturn:
         if isinstance(value, list) and not any(isinstance(entry, dict) for entry in value):
             self._unknown(name)
         self._at(name)

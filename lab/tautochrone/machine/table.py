@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 from rich import box
@@ -16,7 +17,6 @@ from tautochrone.machine.record import Cpu, Machine, Measured, MeasuredCpu
 from tautochrone.options import format_cpus
 
 MOST_CPUS_IN_ROWS = 8  # more CPUs are shown by kind
-_MARGIN = (0, 2, 0, 0)
 
 
 def render_table(machine: Machine, console: Console) -> None:
@@ -34,15 +34,16 @@ def render_table(machine: Machine, console: Console) -> None:
         console.print(_advice(findings))
 
 
-def _grid() -> Table:
-    grid = Table.grid(padding=_MARGIN)
-    grid.add_column(style="dim", no_wrap=True)
+def names_and_words(style: str = "dim") -> Table:
+    """A table of two columns: a name, and what is said of it."""
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(style=style, no_wrap=True)
     grid.add_column(overflow="fold")
     return grid
 
 
 def _facts(machine: Machine) -> Table:
-    grid = _grid()
+    grid = names_and_words()
     counts = text.cores({kind.kind: machine.cores(kind) for kind in machine.kinds})
     if len(machine.cpus) > sum(machine.cores(kind) for kind in machine.kinds):
         counts += f", {len(machine.cpus)} hardware threads"
@@ -78,11 +79,11 @@ def _wrapping(machine: Machine) -> str:
 
 
 def _caches(machine: Machine) -> str:
-    counted: dict[tuple[int, str, int], int] = {}
-    for cache in machine.caches:
-        if cache.type != "instruction":
-            key = (cache.level, "d" if cache.type == "data" else "", cache.size_bytes)
-            counted[key] = counted.get(key, 0) + 1
+    counted = Counter(
+        (cache.level, "d" if cache.type == "data" else "", cache.size_bytes)
+        for cache in machine.caches
+        if cache.type != "instruction"
+    )
     return ", ".join(
         f"{number} × L{level}{letter} {text.binary_bytes(size)}"
         for (level, letter, size), number in sorted(counted.items())
@@ -162,7 +163,7 @@ def _figures(rows: Sequence[MeasuredCpu]) -> list[str]:
 
 
 def _costs(measured: Measured) -> Table:
-    grid = _grid()
+    grid = names_and_words()
     if measured.triad:
         points = (
             f"{text.quantity(point.bytes_per_second, 'B/s')} on {point.members}" for point in measured.triad
@@ -191,9 +192,7 @@ def _costs(measured: Measured) -> Table:
 
 
 def _advice(findings: Sequence[object]) -> Table:
-    grid = Table.grid(padding=_MARGIN)
-    grid.add_column(no_wrap=True)
-    grid.add_column(overflow="fold")
+    grid = names_and_words(style="")
     for finding in findings:
         grid.add_row("•", escape(f"{finding}"))
     return grid

@@ -12,11 +12,9 @@ class Clock(Protocol):
 
     def now(self) -> datetime:
         """The date and time, with zone UTC."""
-        ...
 
     def monotonic(self) -> float:
         """Seconds since a fixed moment; never goes back."""
-        ...
 
 
 class SystemClock:
@@ -37,11 +35,9 @@ class VirtualClock:
         self._elapsed_seconds = 0.0
 
     def now(self) -> datetime:
-        """The start moved on by all that `advance` was given, with zone UTC."""
         return self._start + timedelta(seconds=self._elapsed_seconds)
 
     def monotonic(self) -> float:
-        """Seconds since the start."""
         return self._elapsed_seconds
 
     def advance(self, seconds: float) -> None:

@@ -48,7 +48,7 @@ class RunResult(Accounted, frozen=True):
     cpus: int | None = None
     record: Mapping[str, Any] = {}
     error: RunError | None = None
-    energy: Mapping[str, Any] | None = None
+    energy: Mapping[str, object] | None = None
 
 
 class Executor(Protocol):
@@ -56,7 +56,6 @@ class Executor(Protocol):
 
     def run(self, configuration: Configuration, time_limit: float) -> RunResult:
         """Run to the end, or to the limit. KeyboardInterrupt leaves no process behind."""
-        ...
 
 
 @runtime_checkable
@@ -65,7 +64,6 @@ class RunsAhead(Protocol):
 
     def expect(self, coming: Sequence[tuple[Configuration, float]]) -> None:
         """Begin these, each with its time limit, as soon as there is room; `run` is called for each later."""
-        ...
 
 
 @runtime_checkable
@@ -74,15 +72,12 @@ class MetersIdle(Protocol):
 
     def idle_is_due(self) -> bool:
         """Whether idle power is to be measured before the next run."""
-        ...
 
     def measure_idle(self) -> None:
         """Measure it once more."""
-        ...
 
     def idle_stretches(self, *, after_runs: bool) -> tuple[float, ...]:
         """The mean watts of each stretch since this was asked before; empty where nothing is metered.
 
         ``after_runs``: with one more, if anything ran since the last one.
         """
-        ...

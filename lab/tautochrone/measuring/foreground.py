@@ -25,7 +25,6 @@ class Ended:
 
     @property
     def cpu_seconds(self) -> float:
-        """User and system time."""
         return self.user_seconds + self.system_seconds
 
 

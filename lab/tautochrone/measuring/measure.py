@@ -19,14 +19,6 @@ from tautochrone.measuring.session import CheckRows, Interrupt, Session
 from tautochrone.results.row import Row
 from tautochrone.results.store import Store
 
-__all__ = [
-    "Configuration",
-    "Outcome",
-    "Plan",
-    "equal_answers",
-    "run_plan",
-]
-
 
 @dataclass(frozen=True)
 class Outcome:
@@ -81,7 +73,9 @@ def run_plan(
             ended, interrupted = False, True
         finally:
             progress.finish()
-        _check_all(session)
+        # Once more: a break may have come between a group's last run and its check.
+        for members in plan.groups().values():
+            session.check(members)
     return Outcome(
         finished=ended,
         interrupted=interrupted,
@@ -188,12 +182,6 @@ def _run_group(session: Session, agenda: _Agenda, members: Sequence[Configuratio
             session.measure(member, number, position)
             agenda.strike(member, number)
     if wanted:
-        session.check(members)
-
-
-def _check_all(session: Session) -> None:
-    """Look at every group once more: a break may have come between a group's last run and its check."""
-    for members in session.plan.groups().values():
         session.check(members)
 
 

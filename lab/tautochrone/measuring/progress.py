@@ -18,15 +18,12 @@ class Progress(Protocol):
         self, done: int, total: int, seconds_gone: float, seconds_left: float | None, doing: str
     ) -> None:
         """`done` of `total` runs have ended; `seconds_left` is an estimate, None while there is none."""
-        ...
 
     def say(self, sentence: str) -> None:
         """Something that a user should read now, such as a configuration that was dropped."""
-        ...
 
     def finish(self) -> None:
         """The measurement has ended, well or not."""
-        ...
 
 
 class SilentProgress:
@@ -77,7 +74,6 @@ class TerminalProgress:
         self._bars.update(self._task, completed=done, total=total, left=time_left(seconds_left), doing=doing)
 
     def say(self, sentence: str) -> None:
-        """Print the sentence above the bar."""
         self._console.print(sentence, markup=False, highlight=False)
 
     def finish(self) -> None:
@@ -97,7 +93,6 @@ class LineProgress:
     def update(
         self, done: int, total: int, seconds_gone: float, seconds_left: float | None, doing: str
     ) -> None:
-        """Print a line when another tenth of the runs has ended."""
         tenths = 10 * done // max(total, 1)
         expected = seconds_gone + (seconds_left or 0.0)
         if tenths > self._tenths and expected >= SHOW_AFTER_SECONDS:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any, Self
 
 from tautochrone.measuring.clock import Clock
@@ -54,9 +54,7 @@ class Interrupt:
                 self._before[number] = signal.signal(number, self._handle)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
         self._before.clear()
@@ -109,7 +107,6 @@ class Session:
 
     @property
     def seconds(self) -> float:
-        """Seconds since this sitting began."""
         return self.clock.monotonic() - self._begun
 
     def expect(self, coming: Sequence[tuple[Configuration, float | None]]) -> None:
@@ -236,7 +233,7 @@ class Session:
             self.progress.say(f"{configuration.name} {how_often} and is left out: {error.message}")
 
 
-def _energy(configuration: Configuration, result: RunResult) -> dict[str, Any]:
+def _energy(configuration: Configuration, result: RunResult) -> dict[str, object]:
     """What the meter said, with what stands in for joules where there are none: CPU time and cores held."""
     energy = result.energy or result.record.get("energy", _NOT_METERED)
     cpu_seconds = None

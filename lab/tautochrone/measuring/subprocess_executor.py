@@ -14,15 +14,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from types import TracebackType
 from typing import IO, Any, AnyStr, Literal, Self
 
 import msgspec
 
-from tautochrone.errors import TautoError
+from tautochrone.errors import TautoError, explained
 from tautochrone.measuring.configuration import Configuration
 from tautochrone.measuring.executor import Accounted, RunError, RunResult
 from tautochrone.measuring.inside import starter
+from tautochrone.options import parse_cpus
 
 PADDING_VARIABLE = "TAUTO_PADDING"
 LARGEST_PADDING_BYTES = 4095
@@ -38,17 +38,40 @@ Observes = Literal["memory", "threads", "files"]
 Process = subprocess.Popen[bytes]
 
 
+class SeenProcess(msgspec.Struct, frozen=True):
+    """A process of the program that worked, as it was observed."""
+
+    command: str
+    cpu_seconds: float
+    threads: int
+    cpus: tuple[str, ...]
+    nice: tuple[int, ...]
+    environment: Mapping[str, str]
+
+    @property
+    def allowed(self) -> set[int]:
+        """The CPUs on which its threads may run."""
+        return {cpu for cpus in self.cpus if cpus for cpu in parse_cpus(cpus)}
+
+
+class Observed(msgspec.Struct, frozen=True):
+    """What a program looked like while it ran; see `observing.Observer.record`."""
+
+    memory_bytes: int | None
+    processes: tuple[SeenProcess, ...]
+    files: frozenset[str]
+    most_threads: int
+    left_running: tuple[str, ...]
+
+
 @dataclass(frozen=True)
 class Printed:
-    """The ends of what a program wrote; `whole`: a file with all of its output, if that was asked for.
-
-    `observed`: what it looked like while it ran, as `observing.Observer.record` says it.
-    """
+    """The ends of what a program wrote; `whole`: a file with all of its output, if that was asked for."""
 
     output: str
     errors: str = ""
     whole: Path | None = None
-    observed: Mapping[str, Any] | None = None
+    observed: Observed | None = None
 
 
 class Answer(Accounted, frozen=True, kw_only=True):
@@ -65,10 +88,10 @@ class Answer(Accounted, frozen=True, kw_only=True):
     stdout: str = ""
     stderr: str = ""
     elapsed_seconds: float = 0.0
-    observed: dict[str, Any] | None = None
+    observed: Observed | None = None
 
 
-Judge = Callable[[Printed, Path | None], tuple[Mapping[str, Any], RunError | None]]
+Judge = Callable[[Printed, Path | None], tuple[Mapping[str, object], RunError | None]]
 """Given what a program printed and the folder that it ran in: what to keep of it, and what is wrong."""
 
 Folders = Callable[[], AbstractContextManager[Path | None]]
@@ -146,9 +169,7 @@ class ProcessExecutor:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _starter(self) -> Process:
@@ -156,15 +177,11 @@ class ProcessExecutor:
             # A session of its own: the terminal's Ctrl-C reaches the lab alone, which ends the run in order.
             words = _begun_through(self._through)
             self._node = None
-            try:
+            remedy = "Write it as the shell would find it"
+            with explained(f"--launcher {words[0]} cannot be started", remedy):
                 self._process = subprocess.Popen(
                     words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
                 )
-            except OSError as error:
-                raise TautoError(
-                    f"--launcher {words[0]} cannot be started: {error.strerror}",
-                    "Write it as the shell would find it",
-                ) from error
         return self._process
 
     def _ask(self, process: Process, request: Mapping[str, object]) -> Answer:
@@ -208,7 +225,6 @@ class RunnerExecutor(ProcessExecutor):
         super().__init__(seed=seed)
 
     def run(self, configuration: Configuration, time_limit: float) -> RunResult:
-        """Run to the end, or to the limit. KeyboardInterrupt ends the program and its group first."""
         answer = self.answer(configuration, time_limit)
         if answer.start_error is not None:
             return _not_started(configuration, answer.start_error)
@@ -246,7 +262,6 @@ class ProgramExecutor(ProcessExecutor):
         self._output_folder = output_folder
 
     def run(self, configuration: Configuration, time_limit: float) -> RunResult:
-        """Run to the end, or to the limit. KeyboardInterrupt ends the program and its group first."""
         with ExitStack() as stack:
             folder = stack.enter_context(self._folders())
             whole = stack.enter_context(output_file(self._output_folder)) if self._whole_output else None
@@ -255,7 +270,7 @@ class ProgramExecutor(ProcessExecutor):
                 return self._of_our_cpus(_not_started(configuration, answer.start_error))
             result = self._of_our_cpus(_accounted(configuration, answer))
             error = _ended_badly(answer, time_limit, {})
-            record: Mapping[str, Any] = {}
+            record: Mapping[str, object] = {}
             if self._judge is not None and error is None:
                 printed = Printed(answer.stdout, answer.stderr, whole, answer.observed)
                 record, error = self._judge(printed, folder)

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from statistics import median
 from typing import Annotated, Any
 
 import msgspec
@@ -22,7 +21,7 @@ from tautochrone import text, verdicts
 from tautochrone.errors import TautoError
 from tautochrone.options import Argument, Option
 from tautochrone.results.row import Row, pair_rows, seconds_of
-from tautochrone.results.spent import Joules, Spent, longest, measured_joules, spent_of
+from tautochrone.results.spent import Joules, Spent, longest, measured_joules, median_known, spent_of
 from tautochrone.results.store import Store
 from tautochrone.verdicts import Comparison
 
@@ -175,7 +174,9 @@ def compare_results(a: str, b: str, *, across_machines: bool = False) -> Report:
             "Compare studies of equal sizes and settings, or select with FOLDER@setting=value",
         )
     lines = [_line(cell, cells_a[cell], cells_b[cell], paired) for cell in shared]
-    overall = _overall(cells_a, cells_b, shared) if paired and len(shared) > 1 else None
+    overall = None
+    if paired and len(shared) > 1:
+        overall = verdicts.geometric_mean([_pairs(cells_a[cell], cells_b[cell]) for cell in shared])
     notes += _notes(paired, lines, len(cells_a) - len(shared), len(cells_b) - len(shared))
     return Report(a, b, paired, lines, overall, notes)
 
@@ -197,7 +198,6 @@ class CompareRequest:
     across_machines: Annotated[bool, Option("Compare although the results are of two machines.")] = False
 
     def run(self, console: Console | None = None) -> int:
-        """Print the table, or JSON; returns 0."""
         console = console or Console()
         report = compare_results(self.first, self.second, across_machines=self.across_machines)
         if self.json:
@@ -221,7 +221,7 @@ def as_json(report: Report) -> str:
     return json.dumps(record, indent=2)
 
 
-def _plain(line: Line) -> dict[str, Any]:
+def _plain(line: Line) -> dict[str, object]:
     fields = asdict(line)
     spent = {name: msgspec.to_builtins(fields[name]) for name in ("a_spent", "b_spent")}
     others = {name: value for name, value in fields.items() if name != "comparison"}
@@ -248,14 +248,12 @@ def _machine_name(selection: Selection) -> str:
 
 
 def _line(cell: str, rows_a: Sequence[Row], rows_b: Sequence[Row], paired: bool) -> Line:
-    good_a, good_b = _seconds(rows_a), _seconds(rows_b)
-    if paired:
-        pairs = pair_rows([*rows_a, *rows_b], rows_b[0].config_id, rows_a[0].config_id)
-        comparison = verdicts.compare(pairs)
-    else:
-        comparison = verdicts.compare_unpaired(good_b, good_a)
-    joules_a, joules_b = _joules(rows_a), _joules(rows_b)
-    a_seconds, b_seconds = median(good_a) if good_a else None, median(good_b) if good_b else None
+    good_a, good_b = ([row for row in rows if row.error is None] for rows in (rows_a, rows_b))
+    metered_a, metered_b = (
+        [row for row in rows if measured_joules(row) is not None] for rows in (rows_a, rows_b)
+    )
+    comparison = _compared(rows_a, rows_b, paired, seconds_of)
+    a_seconds, b_seconds = (median_known(row.seconds for row in good) for good in (good_a, good_b))
     slower = longest((a_seconds, b_seconds))
     return Line(
         cell=rows_a[0].group or cell,
@@ -265,39 +263,33 @@ def _line(cell: str, rows_a: Sequence[Row], rows_b: Sequence[Row], paired: bool)
         b_seconds=b_seconds,
         comparison=comparison,
         reason=_reason(comparison, rows_a, rows_b),
-        a_joules=median(joules_a.values()) if joules_a else None,
-        b_joules=median(joules_b.values()) if joules_b else None,
-        energy=_energy(joules_a, joules_b, rows_a, rows_b, paired) if joules_a and joules_b else None,
-        a_spent=spent_of([row for row in rows_a if row.error is None], slower),
-        b_spent=spent_of([row for row in rows_b if row.error is None], slower),
+        a_joules=median_known(map(measured_joules, metered_a)),
+        b_joules=median_known(map(measured_joules, metered_b)),
+        energy=_compared(metered_a, metered_b, paired, _joules) if metered_a and metered_b else None,
+        a_spent=spent_of(good_a, slower),
+        b_spent=spent_of(good_b, slower),
     )
 
 
-def _joules(rows: Sequence[Row]) -> dict[str, float]:
-    """The measured joules of each run."""
-    return {str(row.run): joules for row in rows if (joules := measured_joules(row)) is not None}
+def _joules(row: Row) -> float:
+    """Of a row that was metered."""
+    return measured_joules(row) or 0.0
 
 
-def _energy(
-    joules_a: Mapping[str, float],
-    joules_b: Mapping[str, float],
-    rows_a: Sequence[Row],
-    rows_b: Sequence[Row],
-    paired: bool,
+def _pairs(
+    rows_a: Sequence[Row], rows_b: Sequence[Row], figure: Callable[[Row], float] = seconds_of
+) -> list[tuple[float, float]]:
+    return pair_rows([*rows_a, *rows_b], rows_b[0].config_id, rows_a[0].config_id, figure)
+
+
+def _compared(
+    rows_a: Sequence[Row], rows_b: Sequence[Row], paired: bool, figure: Callable[[Row], float]
 ) -> Comparison:
-    """The same test as for seconds, on joules: of one round where the two were measured together."""
-    if not paired:
-        return verdicts.compare_unpaired(list(joules_b.values()), list(joules_a.values()))
-    by_round = [
-        {row.round: joules[str(row.run)] for row in rows if str(row.run) in joules}
-        for rows, joules in ((rows_b, joules_b), (rows_a, joules_a))
-    ]
-    shared = sorted(by_round[0].keys() & by_round[1].keys())
-    return verdicts.compare([(by_round[0][number], by_round[1][number]) for number in shared])
-
-
-def _seconds(rows: Sequence[Row]) -> list[float]:
-    return [seconds_of(row) for row in rows if row.error is None]
+    """B against A: in pairs of one round where the two were measured together."""
+    if paired:
+        return verdicts.compare(_pairs(rows_a, rows_b, figure))
+    b, a = ([figure(row) for row in rows if row.error is None] for rows in (rows_b, rows_a))
+    return verdicts.compare_unpaired(b, a)
 
 
 def _name(rows: Sequence[Row]) -> str:
@@ -315,15 +307,6 @@ def _reason(comparison: Comparison, rows_a: Sequence[Row], rows_b: Sequence[Row]
     return f"{comparison.rounds} {kind}; at least {verdicts.MINIMUM_ROUNDS} are needed"
 
 
-def _overall(
-    cells_a: Mapping[str, list[Row]], cells_b: Mapping[str, list[Row]], shared: Sequence[str]
-) -> Comparison:
-    sides = [(cells_a[cell], cells_b[cell]) for cell in shared]
-    return verdicts.geometric_mean(
-        [pair_rows([*a, *b], candidate=b[0].config_id, reference=a[0].config_id) for a, b in sides]
-    )
-
-
 def _notes(paired: bool, lines: Sequence[Line], only_a: int, only_b: int) -> list[str]:
     notes = []
     if not paired:
@@ -338,16 +321,24 @@ def _notes(paired: bool, lines: Sequence[Line], only_a: int, only_b: int) -> lis
     return notes
 
 
+_COMPARED = ("A", "B", "B / A", "interval", "rounds", "resolves")
+
+
+def _table(first: str, words: Sequence[str], figures: Sequence[str]) -> Table:
+    """A table with these columns. Narrow on purpose: eight of them are to fit into 80 characters."""
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column(first, overflow="fold", min_width=_CELL_WIDTH)
+    for heading in words:
+        table.add_column(heading, overflow="fold")
+    for heading in figures:
+        table.add_column(heading, justify="right", no_wrap=True)
+    return table
+
+
 def _print(report: Report, console: Console) -> None:
     console.print(f"B = {report.b}\nagainst A = {report.a}", markup=False, highlight=False)
-    # Narrow on purpose: eight columns are to fit into 80 characters.
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("cell", overflow="fold", min_width=_CELL_WIDTH)
     names = {(line.a, line.b) for line in report.lines}
-    if len(names) > 1:
-        table.add_column("configuration", overflow="fold")
-    for heading in ("A", "B", "B / A", "interval", "rounds", "resolves"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    table = _table("cell", ["configuration"] if len(names) > 1 else [], _COMPARED)
     table.add_column("B is", min_width=_VERDICT_WIDTH)
     for line in report.lines:
         table.add_row(
@@ -387,11 +378,7 @@ def _print_spent(report: Report, console: Console) -> None:
         ]
     else:
         return
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("spent on", overflow="fold", min_width=_CELL_WIDTH)
-    table.add_column("")
-    for heading in headings:
-        table.add_column(heading, justify="right", no_wrap=True)
+    table = _table("spent on", [""], headings)
     for cell, name, words in cells:
         table.add_row(cell if name == "A" else "", name, *words)
     console.print(table)
@@ -413,10 +400,7 @@ _ENERGY_WORDS = {verdicts.FASTER: "takes less", verdicts.SLOWER: "takes more"}
 
 def _energy_table(report: Report) -> Table:
     """A table of its own: with the columns of time it would not fit into 80 characters."""
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("energy of", overflow="fold", min_width=_CELL_WIDTH)
-    for heading in ("A", "B", "B / A", "interval", "rounds", "resolves"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    table = _table("energy of", [], _COMPARED)
     table.add_column("B", min_width=_VERDICT_WIDTH)
     for line in report.lines:
         if line.energy is not None:

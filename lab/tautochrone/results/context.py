@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from tautochrone.errors import TautoError
+from tautochrone.errors import TautoError, explained
 from tautochrone.results.journal import write_whole
 from tautochrone.results.store import Store
 
@@ -94,13 +94,9 @@ Context = TypeVar("Context", bound=StudyContext)
 def save(context: StudyContext, folder: Path) -> None:
     """Write the context whole or not at all. TautoError when the folder cannot be written."""
     path = folder / CONTEXT_FILE
-    try:
+    remedy = "Make room there, or choose another folder with --output"
+    with explained(f"{path} cannot be written", remedy):
         write_whole(path, msgspec.json.format(msgspec.json.encode(context), indent=1).decode())
-    except OSError as error:
-        raise TautoError(
-            f"{path} cannot be written: {error.strerror or error}",
-            "Make room there, or choose another folder with --output",
-        ) from error
 
 
 def begin(context: StudyContext, store: Store) -> None:

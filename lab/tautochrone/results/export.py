@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from tautochrone.errors import TautoError
+from tautochrone.errors import TautoError, explained
 from tautochrone.options import Argument, Option
 from tautochrone.results.journal import replacing
 from tautochrone.results.row import FIELDS, Row, as_record
@@ -29,15 +29,11 @@ def export(store: Store, format: Format, output: Path | None = None) -> Path:
     if not rows:
         raise TautoError(f"{store.path} holds no measured rows to export", "Let the study measure first")
     table = _pyarrow().table(columns(rows))
-    try:
+    remedy = "Name a file that you can write with --output"
+    with explained(f"the table cannot be written to {path}", remedy):
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as unfinished:
             _write(table, format, unfinished)
-    except OSError as error:
-        raise TautoError(
-            f"the table cannot be written to {path}: {error.strerror or error}",
-            "Name a file that you can write with --output",
-        ) from error
     return path
 
 
@@ -67,7 +63,6 @@ class ExportRequest:
     output: Annotated[Path | None, Option("Where to write. Default: FOLDER/rows.FORMAT.", "FILE")] = None
 
     def run(self) -> int:
-        """Write, and say how many rows went where; returns 0."""
         store = Store.read(self.folder)
         path = export(store, self.format, self.output)
         print(f"{len(store.rows())} rows: {path}")

@@ -14,10 +14,12 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
-from tautochrone.errors import TautoError
+from tautochrone.errors import TautoError, explained
+
+Record = dict[str, Any]
+"""A line: a JSON object."""
 
 _NO_ROOM = {
     errno.ENOSPC: ("the disk is full", "Free some space"),
@@ -32,14 +34,14 @@ class Journal:
     def __init__(self, path: Path, descriptor: int) -> None:
         self.path = path
         self.notices: list[str] = []
-        self.records: list[dict[str, Any]] = []
+        self.records: list[Record] = []
         self._descriptor = descriptor
         # Names of their own so that a test can put a full disk in their place.
         self._write: Callable[[int, bytes], int] = os.write
         self._sync: Callable[[int], None] = os.fsync
 
     @classmethod
-    def open(cls, path: Path, *, aside: Callable[[list[dict[str, Any]]], Path] | None = None) -> Self:
+    def open(cls, path: Path, *, aside: Callable[[list[Record]], Path] | None = None) -> Self:
         """Open for appending, creating file and folder; TautoError if locked, not writable or broken.
 
         With `aside` an existing file is first renamed to the path that it returns for the records there.
@@ -57,7 +59,7 @@ class Journal:
             raise
         return journal
 
-    def append(self, record: Mapping[str, Any]) -> None:
+    def append(self, record: Mapping[str, object]) -> None:
         """Write one line; it is on the disk when this returns. On any error the file is as it was before.
 
         ValueError for NaN and infinity, which JSON has no word for. TautoError when there is no room.
@@ -84,9 +86,7 @@ class Journal:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _load(self) -> None:
@@ -127,23 +127,19 @@ class Journal:
         )
 
 
-def read(path: Path) -> list[dict[str, Any]]:
+def read(path: Path) -> list[Record]:
     """All whole lines, without a lock; a last line that a writer has not finished is left out."""
-    try:
+    with explained(f"no results can be read from {path}", "Name a folder that a study has written"):
         data = path.read_bytes()
-    except OSError as error:
-        raise TautoError(
-            f"no results can be read from {path}: {error.strerror}", "Name a folder that a study has written"
-        ) from error
     return parse(path, data)[0]
 
 
-def parse(path: Path, data: bytes) -> tuple[list[dict[str, Any]], int]:
+def parse(path: Path, data: bytes) -> tuple[list[Record], int]:
     """The objects in `data`, and how many of its bytes they take; a cut-off last line is left out.
 
     TautoError that names the line number if a line before the last one is broken.
     """
-    records: list[dict[str, Any]] = []
+    records: list[Record] = []
     position = 0
     while position < len(data):
         end = data.find(b"\n", position)
@@ -173,7 +169,7 @@ def writer_pid(path: Path) -> int | None:
     return None
 
 
-def _object(line: bytes) -> dict[str, Any] | None:
+def _object(line: bytes) -> Record | None:
     try:
         value = json.loads(line)
     except ValueError:
@@ -181,7 +177,7 @@ def _object(line: bytes) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def _records_or_none(path: Path) -> list[dict[str, Any]]:
+def _records_or_none(path: Path) -> list[Record]:
     """What can be read of a file that is about to be set aside; it may be damaged beyond reading."""
     with suppress(TautoError):
         return read(path)
@@ -191,14 +187,10 @@ def _records_or_none(path: Path) -> list[dict[str, Any]]:
 def _lock(path: Path) -> int:
     """A descriptor of `path`, open for appending; its lock ends with the process, however that ends."""
     while True:
-        try:
+        remedy = "Name a folder that you can write to with --output"
+        with explained(f"results cannot be written to {path.parent}", remedy):
             path.parent.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
-        except OSError as error:
-            raise TautoError(
-                f"results cannot be written to {path.parent}: {error.strerror}",
-                "Name a folder that you can write to with --output",
-            ) from error
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:

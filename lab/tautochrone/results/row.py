@@ -102,7 +102,7 @@ FIELDS = Row.__struct_fields__
 REQUIRED = ("schema", "run", "study", "config_id", "round", "seconds", "error")
 
 
-def read_row(record: Mapping[str, Any]) -> Row:
+def read_row(record: Mapping[str, object]) -> Row:
     """A stored record as a row. ValueError for a field that lacks or has another type."""
     missing = [name for name in REQUIRED if name not in record]
     if missing:
@@ -119,9 +119,9 @@ def energy_of(row: Row) -> Energy:
     return msgspec.convert(row.energy, Energy)
 
 
-def as_record(row: Row) -> dict[str, Any]:
+def as_record(row: Row) -> dict[str, object]:
     """The row as it is stored, its fields in their order."""
-    record: dict[str, Any] = msgspec.to_builtins(row)
+    record: dict[str, object] = msgspec.to_builtins(row)
     return record
 
 

@@ -121,11 +121,6 @@ def _idle(energy: Energy) -> IdlePower | None:
     return IdlePower(energy.idle_watts, energy.idle_spread_watts)
 
 
-def was_metered(row: Row) -> bool:
-    """Whether a meter was read for the run, whatever came of it."""
-    return energy_of(row).status == METERED
-
-
 def measured_joules(row: Row) -> float | None:
     """The joules of a row that may be compared and ranked: measured ones of a good run."""
     energy = energy_of(row)

@@ -17,7 +17,6 @@ class InState(Protocol):
     @property
     def emulated(self) -> Mapping[str, float]:
         """Its state."""
-        ...
 
 
 Measured = TypeVar("Measured", bound=InState)

@@ -9,12 +9,11 @@ becomes an error when a check over several rows refuses it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from tautochrone.errors import TautoError
 from tautochrone.results import journal
@@ -39,7 +38,7 @@ class Store:
     `notices` holds what a user should be told, a sentence each, such as a cut-off line that was moved aside.
     """
 
-    def __init__(self, path: Path, records: list[dict[str, Any]], writer: journal.Journal | None) -> None:
+    def __init__(self, path: Path, records: list[journal.Record], writer: journal.Journal | None) -> None:
         self.path = path
         self.notices: list[str] = list(writer.notices) if writer else []
         self._records = records
@@ -52,7 +51,7 @@ class Store:
         folder: Path | str,
         study: str,
         plan_id: str,
-        machine: Mapping[str, Any],
+        machine: Mapping[str, object],
         fresh: bool = False,
         now: datetime | None = None,
     ) -> Self:
@@ -102,7 +101,7 @@ class Store:
         return self.path.parent
 
     @property
-    def header(self) -> dict[str, Any]:
+    def header(self) -> journal.Record:
         """The store's first line: study, plan_id, created, tautochrone (the version that made it)."""
         return self._records[0]
 
@@ -111,16 +110,16 @@ class Store:
         return str(self.header["study"])
 
     @property
-    def machine(self) -> dict[str, Any]:
+    def machine(self) -> journal.Record:
         """The machine's record, `tautochrone.machine/1`; empty if a kill came before it was written."""
         return next(iter(self.machines), {})
 
     @property
-    def machines(self) -> list[dict[str, Any]]:
+    def machines(self) -> list[journal.Record]:
         """All records of the machine: the first, and those that were measured again between rounds."""
         return [record for record in self._records if record["schema"] == MACHINE_SCHEMA]
 
-    def append_machine(self, record: Mapping[str, Any]) -> None:
+    def append_machine(self, record: Mapping[str, object]) -> None:
         """Store what the same machine was measured to be once more. ValueError for another machine."""
         if self._writer is None:
             raise ValueError(f"{self.path} was opened for reading")
@@ -156,9 +155,7 @@ class Store:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
@@ -170,10 +167,10 @@ def version() -> str:
         return "unknown"
 
 
-def _aside(path: Path) -> Any:
+def _aside(path: Path) -> Callable[[list[journal.Record]], Path]:
     """Where rows go that a fresh start sets aside: named after the moment they were begun."""
 
-    def name(records: list[dict[str, Any]]) -> Path:
+    def name(records: list[journal.Record]) -> Path:
         begun = str(records[0].get("created", "earlier")) if records else "earlier"
         stamp = "".join(letter for letter in begun if letter.isalnum())
         suffixes = ("", *(f"-{n}" for n in range(2, 1000)))
@@ -183,7 +180,7 @@ def _aside(path: Path) -> Any:
     return name
 
 
-def _check_schemas(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
+def _check_schemas(path: Path, records: Iterable[Mapping[str, object]]) -> None:
     for number, record in enumerate(records, start=1):
         expected = (STORE_SCHEMA,) if number == 1 else (ROW_SCHEMA, MACHINE_SCHEMA)
         if record.get("schema") not in expected:
@@ -194,7 +191,7 @@ def _check_schemas(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
             )
 
 
-def _rows_of(path: Path, records: Iterable[Mapping[str, Any]]) -> dict[str, Row]:
+def _rows_of(path: Path, records: Iterable[Mapping[str, object]]) -> dict[str, Row]:
     """Each run in its last state. TautoError, with its line, for a row that is none."""
     rows: dict[str, Row] = {}
     for number, record in enumerate(records, start=1):
@@ -211,7 +208,7 @@ def _rows_of(path: Path, records: Iterable[Mapping[str, Any]]) -> dict[str, Row]
 
 
 def _refuse_other_results(
-    path: Path, records: list[dict[str, Any]], study: str, plan_id: str, machine: Mapping[str, Any]
+    path: Path, records: list[journal.Record], study: str, plan_id: str, machine: Mapping[str, object]
 ) -> None:
     remedy = "Begin anew with --fresh (the old rows are kept beside it), or name another folder with --output"
     header = records[0]

@@ -15,7 +15,7 @@ import msgspec
 from rich.console import Console
 
 from tautochrone import report
-from tautochrone.errors import TautoError
+from tautochrone.errors import TautoError, explained
 from tautochrone.report.parts import Record
 from tautochrone.results.context import Command
 from tautochrone.results.row import ROW_SCHEMA
@@ -68,12 +68,10 @@ def command_line(study: str, machine_name: str, settings: Sequence[str], *more: 
 
 
 def default_folder(name: str) -> Path:
-    """Where the rows and the report are written."""
     return Path("tautochrone-results") / f"simulated-{name}"
 
 
 def print_rows(rows: Sequence[StoredRecord]) -> int:
-    """As JSON lines. Returns the exit code."""
     for row in rows:
         print(json_module.dumps(row, ensure_ascii=False))
     return 0
@@ -90,15 +88,10 @@ def publish(
 
     Raises TautoError if the folder cannot be written.
     """
-    try:
+    with explained(f"the rows cannot be written to {folder}", "Choose another folder with --output"):
         folder.mkdir(parents=True, exist_ok=True)
         with (folder / _ROWS_FILE).open("a", encoding="utf-8") as file:
             file.writelines(json_module.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    except OSError as error:
-        raise TautoError(
-            f"the rows cannot be written to {folder}: {error.strerror or error}",
-            "Choose another folder with --output",
-        ) from error
     stored = msgspec.convert(rows, list[StoredRow])
     path = report.write(stored, record_of(machine), folder / "report.html", analysis, study=analysis.study)
     for sentence in (*analysis.verdict_sentences, f"The report: {path}"):
@@ -308,7 +301,6 @@ def _swept(study: str, machine: Machine, text: str) -> tuple[list[StoredRecord],
 
 
 def facts_of(machine: Machine) -> dict[str, str]:
-    """The report's facts about the machine."""
     facts = {"Name": machine.name}
     for kind in machine.kind:
         facts[f"Cores {kind.kind}"] = f"{kind.cores}, {kind.hardware_threads_per_core} hardware threads each"

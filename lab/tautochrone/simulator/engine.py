@@ -131,7 +131,6 @@ def simulate_many(batches: Iterable[tuple[Machine, Sequence[Request]]]) -> list[
     )
     if finished.returncode != 0:
         last = (finished.stderr.strip().splitlines() or [f"exit code {finished.returncode}"])[-1]
-        what, _, remedy = last.removeprefix("tauto-simulate: error: ").partition("; ")
-        raise TautoError(f"the simulator refused: {what}", remedy[:1].upper() + remedy[1:])
+        raise TautoError.of(last.removeprefix("tauto-simulate: error: "), "the simulator refused: ")
     rows = (json.loads(line) for line in finished.stdout.splitlines())
     return [list(itertools.islice(rows, length)) for length in lengths]

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from tautochrone.errors import TautoError
+from tautochrone.errors import TautoError, explained
 from tautochrone.machine import schema
 from tautochrone.machine.schema import HEAD, KIND, SCHEMA, Tables
 from tautochrone.simulator.resolving import completed
@@ -161,29 +161,27 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
     power: Power
     mpi: Mpi
     network: Network
-    written: Mapping[str, Any]
+    written: Tables
     """The machine file's own tables, which ``change`` starts from."""
 
     @property
     def cores(self) -> int:
-        """Physical cores of all kinds."""
         return sum(kind.cores for kind in self.kind)
 
     @property
     def hardware_threads(self) -> int:
-        """Of all cores."""
         return sum(kind.cores * kind.hardware_threads_per_core for kind in self.kind)
 
     def says(self, table: str, key: str) -> bool:
         """True if the machine file has the key: the value is neither derived nor typical."""
         return key in self.written.get(table, {})
 
-    def described(self) -> dict[str, Any]:
+    def described(self) -> dict[str, object]:
         """As ``tauto-simulate`` takes it."""
         return {name: getattr(self, name) for name in self.__struct_fields__ if name != "written"}
 
 
-def machine_of(tables: Mapping[str, Any]) -> Machine:
+def machine_of(tables: Tables) -> Machine:
     """The machine that checked tables describe."""
     return msgspec.convert({**completed(tables), "written": tables}, Machine)
 
@@ -209,16 +207,13 @@ def load(name: str) -> Machine:
             )
         path = known[name]
     try:
-        text = path.read_text(encoding="utf-8")
+        with explained(f"{path} cannot be read", "Name a readable machine file"):
+            text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         raise TautoError(
             f"{path.name}, line {line}: byte {error.object[error.start]:#04x} is not UTF-8",
             "Name a file that tauto machine --export wrote, or save this one as UTF-8",
-        ) from error
-    except OSError as error:
-        raise TautoError(
-            f"{path} cannot be read: {error.strerror or error}", "Name a readable machine file"
         ) from error
     return read(text, path.name)
 
@@ -234,7 +229,7 @@ def change(machine: Machine, settings: Iterable[str]) -> Machine:
     Keys that need each other, as in a new table, can be set together. Raises TautoError for an unknown key
     and an impossible value.
     """
-    values: dict[str, Any] = {}
+    values: dict[str, object] = {}
     for setting in settings:
         path, equals, text = setting.partition("=")
         if not equals:
@@ -254,7 +249,7 @@ def _parsed(setting: str, text: str) -> Any:
         ) from None
 
 
-def with_values(machine: Machine, values: Mapping[str, Any]) -> Machine:
+def with_values(machine: Machine, values: Mapping[str, object]) -> Machine:
     """A copy with the values at these paths (``cores.E.count``), checked. Raises TautoError."""
     tables: Tables = copy.deepcopy(dict(machine.written))
     for path, value in values.items():

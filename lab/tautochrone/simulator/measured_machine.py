@@ -22,7 +22,7 @@ SLOWED = "slow"
 _TURN_SECONDS = 50e-6
 
 
-def measured_machine(record: Mapping[str, Any]) -> Machine:
+def measured_machine(record: Mapping[str, object]) -> Machine:
     """The same derivation as ``tauto machine --export``, read back.
 
     Raises TautoError for a record without the probes' figures.

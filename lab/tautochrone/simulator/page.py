@@ -39,7 +39,6 @@ COLUMNS: tuple[Column, ...] = (
 
 
 def parts(analysis: SimulatedAnalysis) -> Parts:
-    """Tables, charts and figures from the analysis."""
     rows = analysis.rows or [record for chart in analysis.charts[:1] for record in chart.records]
     names = sorted({str(record["runtime"]) for chart in analysis.charts for record in chart.records})
     return page_parts(

@@ -114,12 +114,10 @@ def placed(first: int, second: int) -> list[ThreadRequest]:
 
 
 def power(threads: list[ThreadRequest], until_seconds: float = 0.0) -> PowerRequest:
-    """One run of the power study."""
     return {"study": "power", "threads": threads, "until_seconds": until_seconds}
 
 
 def block(active: int, scheme: str, engine: str = MPI, ranks: int = RANKS) -> NbodyRequest:
-    """One block timestep."""
     return {
         "study": "nbody",
         "particles": PARTICLES,
@@ -131,7 +129,6 @@ def block(active: int, scheme: str, engine: str = MPI, ranks: int = RANKS) -> Nb
 
 
 def collective(operation: str, library: str, words: int, ranks: int = RANKS) -> CollectiveRequest:
-    """One collective."""
     return {"study": "collective", "operation": operation, "library": library, "words": words, "ranks": ranks}
 
 

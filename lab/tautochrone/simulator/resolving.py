@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, Required, TypedDict
+from typing import Required, TypedDict
 
 from tautochrone.machine.schema import HEAD, KIND, SCHEMA, Tables
 from tautochrone.simulator.caches import Core, Level, Reads, foreign_rate, private_level, shared_level
@@ -59,7 +59,7 @@ class _MemoryTable(_Reading, total=False):
     foreign_bytes_per_second: float
 
 
-def completed(tables: Mapping[str, Any]) -> Tables:
+def completed(tables: Tables) -> Tables:
     """The tables of ``simulator.machines.Machine``; ``tables``: a checked machine file's."""
     given: list[_KindTable] = tables[KIND]
     memory: _MemoryTable = tables.get("memory", {})

@@ -21,7 +21,7 @@ from tautochrone import report, text
 from tautochrone.errors import TautoError
 from tautochrone.machine.advice import machine_advice
 from tautochrone.machine.placements import Layout, layout
-from tautochrone.machine.policy.studies import under_each_policy
+from tautochrone.machine.policy.held import under_each_policy
 from tautochrone.machine.runners import Peer
 from tautochrone.measuring import measure
 from tautochrone.measuring.configuration import Configuration

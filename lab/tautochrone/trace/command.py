@@ -9,11 +9,11 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, TextIO
+from typing import Annotated, TextIO
 
 from tautochrone.energy.find import Found, check_objective, find_meter
 from tautochrone.energy.recorder import EnergyRecorder
-from tautochrone.errors import TautoError
+from tautochrone.errors import TautoError, explained
 from tautochrone.measuring.foreground import NOT_FOUND, Foreground
 from tautochrone.measuring.inside import counters
 from tautochrone.measuring.sampler import CpuSampler
@@ -56,7 +56,6 @@ class TraceRequest:
         return self.perfetto or self.output.with_suffix(".json")
 
     def run(self) -> int:
-        """Run the command; its exit status."""
         return run_trace_command(self)
 
 
@@ -94,8 +93,12 @@ def run_trace_command(request: TraceRequest, services: TraceServices | None = No
     judged = findings.find(traced.threads.tracks, traced.ended.seconds, traced.migrations, len(traced.cpus))
     watts = traced.energy.watts() if traced.energy is not None else []
     timeline = perfetto.events(traced.threads.tracks, traced.load.samples, watts)
-    _write(request.output, page.render(traced, judged))
-    _write(request.timeline, json.dumps(timeline))
+    for path, content in (
+        (request.output, page.render(traced, judged)),
+        (request.timeline, json.dumps(timeline)),
+    ):
+        with explained(f"{path} cannot be written", "Make room there, or choose another place"):
+            write_whole(path, content)
     record = as_record(traced, judged)
     if request.json:
         print(json.dumps(record, indent=1), file=services.output, flush=True)
@@ -135,7 +138,7 @@ def _trace(request: TraceRequest, child: Foreground, found: Found) -> Traced:
     return Traced(request.command, ended, threads, load, recording, migrations, cpus, found.unavailable)
 
 
-def as_record(traced: Traced, judged: findings.Findings) -> dict[str, Any]:
+def as_record(traced: Traced, judged: findings.Findings) -> dict[str, object]:
     """The figures as ``--json`` prints them."""
     why = traced.no_joules
     return {
@@ -179,13 +182,3 @@ def _say(traced: Traced, judged: findings.Findings, request: TraceRequest, servi
     print(judged.advice, file=services.messages)
     for what, path in (("Timeline", request.output), ("Perfetto", request.timeline)):
         print(f"{what + ':':9} {path}", file=services.messages)
-
-
-def _write(path: Path, content: str) -> None:
-    """Whole or not at all."""
-    try:
-        write_whole(path, content)
-    except OSError as error:
-        raise TautoError(
-            f"{path} cannot be written: {error.strerror or error}", "Make room there, or choose another place"
-        ) from error

@@ -41,7 +41,6 @@ class Track(msgspec.Struct, frozen=True):
 
 
 def render(traced: Traced, judged: Findings) -> str:
-    """The whole page."""
     seconds = max(traced.threads.seconds, traced.ended.seconds, 1e-9)
     tracks = traced.threads.tracks
     shown = sorted(tracks, key=lambda track: -track.run_seconds)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from tautochrone.measuring.sampler import LoadSample
 from tautochrone.trace.threads import ThreadTrack, moves_over_time
@@ -11,14 +10,14 @@ from tautochrone.trace.threads import ThreadTrack, moves_over_time
 _CPUS, _THREADS, _MACHINE = 1, 2, 3
 _LEAST_SHARE = 0.01
 
-Event = dict[str, Any]
+Event = dict[str, object]
 
 
 def events(
     tracks: Sequence[ThreadTrack],
     load: Iterable[LoadSample] = (),
     watts: Iterable[tuple[float, float]] = (),
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """A track for each CPU and each thread, counters for load, clock, watts, migrations; in microseconds."""
     listed: list[Event] = [
         _named(_CPUS, "process_name", "CPUs"),
@@ -49,29 +48,14 @@ def _slices(track: ThreadTrack) -> list[Event]:
             continue
         share = f"{100 * piece.run_seconds / span:.0f} %"
         waited = None if piece.wait_seconds is None else round(piece.wait_seconds, 6)
-        common = {"ph": "X", "ts": 1e6 * piece.begin}
         about = {"tid": track.tid, "run": share, "wait_seconds": waited, "cpu": piece.cpu}
-        # On a CPU's track pieces lie one over the other: each is as long as it ran.
-        listed.append(
-            {
-                **common,
-                "pid": _CPUS,
-                "tid": piece.cpu,
-                "dur": 1e6 * piece.run_seconds,
-                "name": track.name,
-                "args": about,
-            }
-        )
-        listed.append(
-            {
-                **common,
-                "pid": _THREADS,
-                "tid": track.tid,
-                "dur": 1e6 * span,
-                "name": f"{share} on CPU {piece.cpu}",
-                "args": about,
-            }
-        )
+        for pid, tid, seconds, name in (
+            # On a CPU's track pieces lie one over the other: each is as long as it ran.
+            (_CPUS, piece.cpu, piece.run_seconds, track.name),
+            (_THREADS, track.tid, span, f"{share} on CPU {piece.cpu}"),
+        ):
+            place = {"ph": "X", "ts": 1e6 * piece.begin, "pid": pid, "tid": tid}
+            listed.append({**place, "dur": 1e6 * seconds, "name": name, "args": about})
     return listed
 
 

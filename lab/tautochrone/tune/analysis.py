@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import shlex
-import statistics as plain
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,8 +13,8 @@ import numpy as np
 from tautochrone import verdicts
 from tautochrone.measuring.session import disturbed
 from tautochrone.results.context import Command
-from tautochrone.results.row import MEASURED, Row, seconds_of
-from tautochrone.results.spent import longest, spent_of
+from tautochrone.results.row import MEASURED, Row
+from tautochrone.results.spent import longest, median_known, spent_of
 from tautochrone.tune.answer import CandidateResult, Effect, Role, TuneAnalysis
 from tautochrone.tune.applying import run_line, settings_to_paste
 from tautochrone.tune.context import TuneContext
@@ -70,14 +69,10 @@ def analyse(rows: Sequence[Row], machine: Mapping[str, Any], context: TuneContex
         notices=(*context.notices, *_disturbances(final, machine)),
         seen=context.seen if settings else (),
         settings_to_paste=settings_to_paste(context, settings),
-        commands=_commands(context),
+        commands=(Command(label="Run it with this answer", text=run_line(context)), *context.commands),
         advice=context.machine_advice,
     )
     return msgspec.structs.replace(outline, verdict_sentences=sentences(outline, objective))
-
-
-def _commands(context: TuneContext) -> tuple[Command, ...]:
-    return (Command(label="Run it with this answer", text=run_line(context)), *context.commands)
 
 
 def _results(rows: Sequence[Row], objective: Objective, context: TuneContext) -> list[CandidateResult]:
@@ -94,7 +89,9 @@ def _results(rows: Sequence[Row], objective: Objective, context: TuneContext) ->
         else None
     )
     results = []
-    longest_seconds = longest(plain.median(times) for own in by_id.values() if (times := _seconds(own)))
+    longest_seconds = longest(
+        median_known(row.seconds for row in own if row.error is None) for own in by_id.values()
+    )
     for config_id, own in by_id.items():
         role: Role = "screened"
         if config_id == default_id:
@@ -122,14 +119,6 @@ def _as_printed(result: CandidateResult) -> CandidateResult:
     return msgspec.structs.replace(result, figure=figure, low=low, high=high, ratio=ratio)
 
 
-def _seconds(rows: Sequence[Row]) -> list[float]:
-    return [seconds_of(row) for row in rows if row.error is None]
-
-
-def _figures(rows: Sequence[Row], objective: Objective, final: bool) -> list[float]:
-    return [objective.figure(row) for row in rows if row.error is None and (row.source == MEASURED) == final]
-
-
 def _result(
     own: Sequence[Row],
     role: Role,
@@ -138,7 +127,9 @@ def _result(
     objective: Objective,
     context: TuneContext,
 ) -> CandidateResult:
-    figures = _figures(own, objective, in_final)
+    figures = [
+        objective.figure(row) for row in own if row.error is None and (row.source == MEASURED) == in_final
+    ]
     interval = verdicts.median_interval(figures) if figures else None
     settings = {name: str(value) for name, value in own[0].config.items()}
     changed = _changed(settings, context)

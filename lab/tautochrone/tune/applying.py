@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tautochrone.errors import TautoError
+from tautochrone.errors import TautoError, explained
 from tautochrone.inspection.commands import MpiLaunch, mpi_launch
 from tautochrone.measuring.configuration import Configuration
 from tautochrone.options import parse_cpus
@@ -285,10 +285,6 @@ def write_profile(folder: Path, context: TuneContext, settings: Mapping[str, str
         "tuned_command": list(context.program),
     }
     path = folder / PROFILE_FILE
-    try:
+    with explained(f"the profile {path} cannot be written", "Make room there"):
         write_whole(path, json.dumps(profile, indent=1) + "\n")
-    except OSError as error:
-        raise TautoError(
-            f"the profile {path} cannot be written: {error.strerror or error}", "Make room there"
-        ) from error
     return path

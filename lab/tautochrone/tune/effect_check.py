@@ -12,14 +12,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
-
-import msgspec
 
 from tautochrone.measuring.configuration import Configuration
 from tautochrone.measuring.executor import Executor, RunError
-from tautochrone.measuring.subprocess_executor import Printed
-from tautochrone.options import format_cpus, parse_cpus
+from tautochrone.measuring.subprocess_executor import Printed, SeenProcess
+from tautochrone.options import format_cpus
 from tautochrone.text import count
 from tautochrone.tune.knobs import knobs
 
@@ -35,22 +32,6 @@ _OPENBLAS = re.compile(r"^Core: (?P<value>\w+)", re.MULTILINE)
 _COUNTS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS")
 _MOST_NICE = 19
 _LEAST_COUNTED_SECONDS = 0.05  # in less time, working threads may be missed
-
-
-class SeenProcess(msgspec.Struct, frozen=True):
-    """A process of the program that worked, as it was observed."""
-
-    command: str
-    cpu_seconds: float
-    threads: int
-    cpus: tuple[str, ...]
-    nice: tuple[int, ...]
-    environment: Mapping[str, str]
-
-    @property
-    def allowed(self) -> set[int]:
-        """The CPUs on which its threads may run."""
-        return {cpu for cpus in self.cpus if cpus for cpu in parse_cpus(cpus)}
 
 
 @dataclass(frozen=True)
@@ -75,7 +56,7 @@ def took_effect(winner: Configuration, executor: Executor, time_limit_seconds: f
         environment={**winner.environment, **asked},
     )
     result = executor.run(asking, time_limit_seconds)
-    processes = msgspec.convert(result.record.get(_PROCESSES, ()), tuple[SeenProcess, ...])
+    processes: Sequence[SeenProcess] = result.record.get(_PROCESSES, ())
     shown = result.record.get(_DISPLAYED) or {}
     otherwise = [*_displayed_otherwise(wanted, shown), *_given_otherwise(winner, processes)]
     if result.error is not None or (wanted and not shown):
@@ -143,9 +124,9 @@ def _is_displayed(name: str) -> bool:
     return name.startswith(("OMP_", "GOMP_", "KMP_")) or name == _CORE
 
 
-def read_displayed(printed: Printed, folder: Path | None) -> tuple[Mapping[str, Any], RunError | None]:
+def read_displayed(printed: Printed, folder: Path | None) -> tuple[Mapping[str, object], RunError | None]:
     """What a run's row keeps: the variables that a runtime listed, and the processes that worked."""
-    processes = printed.observed["processes"] if printed.observed is not None else []
+    processes = printed.observed.processes if printed.observed is not None else ()
     return {_DISPLAYED: displayed(printed.output), _PROCESSES: processes}, None
 
 

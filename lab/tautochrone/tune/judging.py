@@ -7,9 +7,9 @@ import math
 import re
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from tautochrone import text
 from tautochrone.energy.find import OBJECTIVES
@@ -51,15 +51,10 @@ class Objective:
     """What a search minimises. `figure` of a good row is positive."""
 
     kind: Kind
-
-    @property
-    def largest(self) -> bool:
-        """Whether people want the number large; `figure` is then its reciprocal."""
-        return False
+    largest: bool = field(default=False, kw_only=True)  # wanted large; `figure` is then its reciprocal
 
     @property
     def needs_meter(self) -> bool:
-        """Whether it needs joules."""
         return self.kind in _POWERS_OF_TIME
 
     @property
@@ -100,12 +95,6 @@ class PrintedNumber(Objective):
     """A number that the program prints, found by a regular expression."""
 
     pattern: re.Pattern[str]
-    as_large_as_possible: bool = False
-
-    @property
-    def largest(self) -> bool:
-        """See `Objective.largest`."""
-        return self.as_large_as_possible
 
     def figure(self, row: Row) -> float:
         """The number, or its reciprocal where it shall be large."""
@@ -118,7 +107,6 @@ class PrintedNumber(Objective):
 
     @property
     def less(self) -> tuple[str, str]:
-        """The words for a ratio of figures below and above 1."""
         return ("higher", "lower") if self.largest else ("lower", "higher")
 
     def matched(self, output: str, errors: str = "") -> float | None:
@@ -153,7 +141,7 @@ def parse_objective(words: str) -> Objective:
     name, _, pattern = words.partition(":")
     if name in ("regex", "regex-min", "regex-max") and pattern:
         try:
-            return PrintedNumber("regex", re.compile(pattern, re.MULTILINE), name == "regex-max")
+            return PrintedNumber("regex", re.compile(pattern, re.MULTILINE), largest=name == "regex-max")
         except re.error as error:
             raise TautoError(
                 f"--objective {words!r} is not a regular expression: {error}",
@@ -178,11 +166,11 @@ class Judging:
         """Whether the end of an output is not enough."""
         return self.same_output or self.check is not None
 
-    def __call__(self, printed: Printed, folder: Path | None) -> tuple[Mapping[str, Any], RunError | None]:
+    def __call__(self, printed: Printed, folder: Path | None) -> tuple[Mapping[str, object], RunError | None]:
         """What to keep of an output, and what is wrong with it."""
-        record: dict[str, Any] = {}
+        record: dict[str, object] = {}
         if self.objective.kind == "memory" and printed.observed is not None:
-            record[MEMORY] = printed.observed["memory_bytes"]
+            record[MEMORY] = printed.observed.memory_bytes
         if isinstance(self.objective, PrintedNumber):
             value = self.objective.matched(printed.output, printed.errors)
             if why := self.objective.refusal(value):
@@ -201,11 +189,7 @@ class Judging:
     @property
     def check_rows(self) -> CheckRows | None:
         """The comparison of outputs with the default's, where it was asked for."""
-        return equal_answers(_is_default, field_name=OUTPUT) if self.same_output else None
-
-
-def _is_default(row: Row) -> bool:
-    return row.name == DEFAULT
+        return equal_answers(lambda row: row.name == DEFAULT, field_name=OUTPUT) if self.same_output else None
 
 
 def _checked(check: str, output: Path, folder: Path | None) -> str:

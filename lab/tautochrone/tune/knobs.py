@@ -64,7 +64,6 @@ class Knob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     @property
     def paragraph(self) -> str:
-        """The explanation on one line."""
         return " ".join(self.explain.split())
 
 

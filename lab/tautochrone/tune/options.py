@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -91,16 +92,6 @@ def _words(text: str, option: str) -> tuple[str, ...]:
         ) from error
 
 
-def parse_threads(text: str) -> tuple[str, ...]:
-    """As :func:`parse_range`, of ``--threads``."""
-    return parse_range(text, "--threads")
-
-
-def parse_values(texts: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """As :func:`parse_environment`, of ``--value``."""
-    return parse_environment(texts, "--value")
-
-
 @dataclass(frozen=True, kw_only=True)
 class TuneRequest:
     """The options of ``tauto tune``. None means "choose for me"."""
@@ -132,14 +123,18 @@ class TuneRequest:
     ] = ()
     threads: Annotated[
         tuple[str, ...],
-        Option("Thread counts, also for {threads}: 1..16 or 1,2,4.", "RANGE", parse_threads),
+        Option(
+            "Thread counts, also for {threads}: 1..16 or 1,2,4.",
+            "RANGE",
+            partial(parse_range, option="--threads"),
+        ),
     ] = ()
     values: Annotated[
         Mapping[str, tuple[str, ...]],
         Option(
             "The values of {NAME} in the command; the first is what you use now.",
             "NAME=A,B",
-            parse_values,
+            partial(parse_environment, option="--value"),
             "--value",
             many=True,
         ),
@@ -194,7 +189,6 @@ class TuneRequest:
 
     @property
     def folder(self) -> Path:
-        """Where rows, report and profile go."""
         return self.output or Path("tautochrone-results") / f"tune-{Path(self.command[0]).name}"
 
     @property

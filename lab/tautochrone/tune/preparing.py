@@ -132,7 +132,6 @@ def _machine(request: TuneRequest, findings: Findings, machine: Machine, service
 
 
 def _read_machine(request: TuneRequest, measure: str, services: Services) -> Machine:
-    """The machine on which the runs take place."""
     return services.nodes(request, measure) if runs_elsewhere(request) else services.machine(measure)
 
 

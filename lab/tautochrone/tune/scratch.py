@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from tautochrone.errors import TautoError
+from tautochrone.errors import TautoError, explained
 from tautochrone.text import binary_bytes
 
 MOST_COPIED_BYTES = 4 << 30
@@ -53,13 +53,9 @@ class Scratch:
             here = Path.cwd()
             left_out = {here / _RESULTS, folder.resolve()}  # temporary files may go here
             left_out |= {self.results.absolute()} if self.results is not None else set()
-            try:
+            remedy = "Make room there, or name another place for temporary files in TMPDIR"
+            with explained(f"this folder cannot be copied to {folder}", remedy):
                 _Copy(here, folder, frozenset(left_out), self.most_bytes).run()
-            except OSError as error:
-                raise TautoError(
-                    f"this folder cannot be copied to {folder}: {error.strerror}",
-                    "Make room there, or name another place for temporary files in TMPDIR",
-                ) from error
             yield folder
         finally:
             shutil.rmtree(folder, ignore_errors=True)

@@ -79,7 +79,6 @@ class Setup:
 
     @property
     def default(self) -> Configuration:
-        """The command as it is."""
         return next(candidate for candidate in self.plan.configurations if candidate.name == DEFAULT)
 
 

@@ -415,9 +415,9 @@ def _expert(
     return settings
 
 
-def openmp_variables(weights: Mapping[int, int]) -> dict[str, str]:
+def weighted_variables(value: str) -> dict[str, str]:
     """The variables of weighted places: each CPU listed once for each of its shares, and no spinning."""
-    listed = [cpu for cpu, shares in weights.items() for _ in range(shares)]
+    listed = [cpu for cpu, shares in weights_of(value).items() for _ in range(shares)]
     return {
         "OMP_NUM_THREADS": str(len(listed)),
         "OMP_PLACES": ",".join(f"{{{cpu}}}" for cpu in listed),
@@ -425,8 +425,3 @@ def openmp_variables(weights: Mapping[int, int]) -> dict[str, str]:
         "OMP_WAIT_POLICY": "passive",
         "OMP_DYNAMIC": "false",
     }
-
-
-def weighted_variables(value: str) -> dict[str, str]:
-    """The variables of a value of the knob weighted_places."""
-    return openmp_variables(weights_of(value))

@@ -143,7 +143,6 @@ def runs_elsewhere(request: TuneRequest) -> bool:
 
 
 def scratch_of(request: TuneRequest) -> Scratch:
-    """The scratch folders of a request, where all nodes see them."""
     return Scratch(request.folder, beside_results=runs_elsewhere(request))
 
 

@@ -6,6 +6,7 @@ import shlex
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -14,7 +15,6 @@ from rich.table import Table
 
 from tautochrone import report
 from tautochrone.machine.advice import machine_advice
-from tautochrone.measuring.configuration import Configuration
 from tautochrone.measuring.plan import Plan
 from tautochrone.results import context as contexts
 from tautochrone.results.store import Store
@@ -22,8 +22,8 @@ from tautochrone.tune.analysis import analyse
 from tautochrone.tune.answer import Finding, TuneAnalysis
 from tautochrone.tune.applying import configuration, write_profile
 from tautochrone.tune.context import TuneContext
-from tautochrone.tune.effect_check import Effect, read_displayed, took_effect
-from tautochrone.tune.knobs import NO_RUNTIME
+from tautochrone.tune.effect_check import read_displayed, took_effect
+from tautochrone.tune.knobs import NO_RUNTIME, explain
 from tautochrone.tune.options import TuneRequest
 from tautochrone.tune.preparing import Prepared, prepare
 from tautochrone.tune.search import FinalPlan, Limits, Setup, search
@@ -77,12 +77,16 @@ def run_tune(request: TuneRequest, services: Services | None = None) -> TuneAnal
             cap_runs=objective.caps_time,
             check_rows=prepared.judging.check_rows,
         )
-        decision = search(setup, _planned(context), keep)
+        # The final of a search that is continued is planned already.
+        planned = (context.finalists, context.looks, context.eliminated)
+        decision = search(setup, FinalPlan(*planned) if context.finalists else None, keep)
         context.ended = decision.ended
         context.notices = tuple(store.notices)
         executor.close()  # the run below may need one of its nodes
         if decision.winner.name != DEFAULT:
-            effect = _effect(decision.winner, request, plan.time_limit_seconds, services)
+            # By a run like all others, but not metered.
+            with closing(services.executor(request, read_displayed, None)) as unmetered:
+                effect = took_effect(decision.winner, unmetered, plan.time_limit_seconds)
             context.seen = effect.seen
             context.notices = (*context.notices, *effect.otherwise)
         contexts.save(context, request.folder)
@@ -140,21 +144,6 @@ def _context(prepared: Prepared, store: Store) -> TuneContext:
         looks=before.looks,
         eliminated=before.eliminated,
     )
-
-
-def _planned(context: TuneContext) -> FinalPlan | None:
-    """The final of a search that is continued; None where it is still to be planned."""
-    if not context.finalists:
-        return None
-    return FinalPlan(context.finalists, context.looks, context.eliminated)
-
-
-def _effect(
-    winner: Configuration, request: TuneRequest, time_limit_seconds: float, services: Services
-) -> Effect:
-    """What the kernel and the runtimes made of the settings, by a run like all others, but not metered."""
-    with closing(services.executor(request, read_displayed, None)) as executor:
-        return took_effect(winner, executor, time_limit_seconds)
 
 
 def report_again(folder: Path, path: Path | None = None) -> Path:
@@ -264,3 +253,28 @@ def _effects(analysis: TuneAnalysis) -> Table:
         error = f"{100 * effect.error:.1f} %"
         table.add_row(effect.knob, effect.value, f"{effect.factor:.3f}", error, known)
     return table
+
+
+@dataclass(frozen=True, kw_only=True)
+class TuneCommand(TuneRequest):
+    """Find the best settings for a program as it is: threads, places, schedules, binding, waiting.
+
+    Finds what the program links, tries what can matter, and answers in words: what to set and how much it
+    gains, or to leave it as it is. Nothing is compiled, and no setting of the system is changed.
+
+    \b
+    Examples:
+      tauto tune -- ./solver case.in
+      tauto tune --budget 20m --objective memory -- ./solver case.in
+      tauto tune --threads 1..16 -- xz -k -c -T{threads} file
+      tauto tune --env MALLOC_ARENA_MAX=1,2 --fix OMP_PROC_BIND=close -- ./solver case.in
+      tauto tune --objective 'regex-max:Performance: +([0-9.]+)' -- gmx mdrun -s case.tpr
+      tauto tune --explain OMP_PLACES
+    """  # noqa: D301
+
+    def run(self) -> int:
+        if self.explain is not None:
+            print(explain(self.explain))
+        else:
+            run_tune(self)
+        return 0

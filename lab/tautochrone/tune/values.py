@@ -44,7 +44,6 @@ class Place:
 
     @property
     def one_a_core(self) -> tuple[int, ...]:
-        """One hardware thread of each core."""
         seen: dict[tuple[int, int], int] = {}
         for cpu in self.cpus:
             seen.setdefault(cpu.core, cpu.number)
@@ -52,7 +51,6 @@ class Place:
 
     @property
     def fast_cores(self) -> tuple[int, ...]:
-        """One hardware thread of each fast core."""
         return tuple(cpu for cpu in self.one_a_core if cpu in self.fast)
 
     @property
@@ -80,7 +78,6 @@ class Place:
 
     @property
     def facts(self) -> Mapping[str, bool]:
-        """What knobs may require."""
         return {"unequal": self.unequal}
 
 
@@ -126,7 +123,6 @@ def places(place: Place) -> tuple[str, ...]:
 
 
 def schedules(place: Place) -> tuple[str, ...]:
-    """Kinds and chunks."""
     chunked = [f"dynamic,{chunk}" for chunk in _CHUNKS]
     return ("static", *chunked, "guided", "guided,16", "static,1", "static,16")
 
@@ -222,7 +218,8 @@ def multiplicities(place: Place) -> tuple[str, ...]:
     for count in range(len(speeds) + 1, most + 1):
         shares = _dealt(list(speeds.values()), count)
         if 0 < min(shares) < max(shares):
-            times.setdefault(shares, _share_time(shares, list(speeds.values())))
+            slowest = max(share / speed for share, speed in zip(shares, speeds.values(), strict=True))
+            times.setdefault(shares, slowest / count)
     chosen: list[tuple[int, ...]] = []
     if times:
         best = min(times.values())
@@ -241,10 +238,6 @@ def _dealt(speeds: Sequence[float], count: int) -> tuple[int, ...]:
         soonest = min(range(len(speeds)), key=lambda index: (dealt[index] + 1) / speeds[index])
         dealt[soonest] += 1
     return tuple(dealt)
-
-
-def _share_time(dealt: Sequence[int], speeds: Sequence[float]) -> float:
-    return max(shares / speed for shares, speed in zip(dealt, speeds, strict=True)) / sum(dealt)
 
 
 def _text(cpus: Sequence[int], dealt: Sequence[int]) -> str:

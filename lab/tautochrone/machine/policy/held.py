@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import shlex
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any
+from pathlib import Path
 
 from tautochrone.errors import TautoError
 from tautochrone.machine.policy import watcher
@@ -29,17 +29,19 @@ class HeldPolicies:
             return
         # The pipe's other end is closed on exec, so only this process keeps the watcher waiting.
         self._watcher = subprocess.Popen(
-            watcher.COMMAND,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
+            watcher.COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
         )
-        words, _ = pipes(self._watcher)
+        words, answers = pipes(self._watcher)
         with suppress(OSError):  # it has already ended, and its answer is missing too
             words.write(json.dumps(self._on_disk) + "\n")
             words.flush()
-        self._expect(self._watcher, watcher.READY)
+        answer = answers.readline()
+        if not answer or json.loads(answer).get("said") != watcher.READY:
+            let_end(self._watcher, _PATIENCE_SECONDS)
+            raise TautoError(
+                "the process that restores the frequency policy could not be started",
+                "See whether the system ran out of memory (dmesg)",
+            )
 
     @property
     def watcher_pid(self) -> int | None:
@@ -51,7 +53,7 @@ class HeldPolicies:
 
         TautoError if a file refuses its value, or could not be restored.
         """
-        self._back_to_originals()
+        self._restore()
         for path, value in self._knobs.writes(policy):
             if self._watcher is None or self._watcher.poll() is not None:
                 raise TautoError(
@@ -65,16 +67,12 @@ class HeldPolicies:
         if process is None:
             return
         let_end(process, _PATIENCE_SECONDS)
-        watcher.restore(self._on_disk)  # needed only if the watcher was killed
-        self._require_originals()
+        self._restore()  # needed only if the watcher was killed
 
-    def _back_to_originals(self) -> None:
+    def _restore(self) -> None:
+        """TautoError names the files that do not have their original values then."""
         watcher.restore(self._on_disk)
-        self._require_originals()
-
-    def _require_originals(self) -> None:
-        """TautoError names the files that do not have their original values."""
-        left = self._knobs.differing(self._originals)
+        left = [path for path, value in self._originals if self._knobs.tree.text(path) != value]
         if not left:
             return
         files: dict[str, list[str]] = {}
@@ -100,17 +98,6 @@ class HeldPolicies:
                 "Leave out --policies, or see which driver sets the clock (scaling_driver)",
             ) from error
 
-    def _expect(self, watching: subprocess.Popen[str], word: str) -> None:
-        _, answers = pipes(watching)
-        line = answers.readline()
-        answer: dict[str, Any] = json.loads(line) if line else {}
-        if answer.get("said") != word:
-            let_end(watching, _PATIENCE_SECONDS)
-            raise TautoError(
-                "the process that restores the frequency policy could not be started",
-                "See whether the system ran out of memory (dmesg)",
-            )
-
 
 @contextmanager
 def held(knobs: Knobs, policies: Sequence[Policy]) -> Iterator[HeldPolicies]:
@@ -132,3 +119,23 @@ def require_policies(knobs: Knobs) -> list[Policy]:
             "Leave out --policies; in a virtual machine the host sets the clock",
         )
     return policies
+
+
+def under_each_policy(
+    run: Callable[[Path], object], output: Path, say: Callable[[str], None], knobs: Knobs | None = None
+) -> list[Path]:
+    """Call `run` once for each policy, with a folder of its own below `output`, and restore the policy.
+
+    Returns the folders, the unmodified policy's first. Each has a whole study, with the policy in its machine
+    record. TautoError if the machine has no policies or refuses to set them.
+    """
+    knobs = knobs or Knobs()
+    policies = require_policies(knobs)
+    names = ", ".join(policy.name for policy in policies)
+    say(f"{len(policies)} frequency policies: {names}; the previous policy is restored at the end")
+    with held(knobs, policies) as holding:
+        for policy in policies:
+            holding.enter(policy)
+            say(f"policy {policy.name}")
+            run(output / policy.name)
+    return [output / policy.name for policy in policies]

@@ -11,6 +11,7 @@ _CPUS = "/sys/devices/system/cpu"
 _PROFILE = "/sys/firmware/acpi/platform_profile"
 _NO_TURBO = f"{_CPUS}/intel_pstate/no_turbo"
 _BOOST = f"{_CPUS}/cpufreq/boost"
+_SWITCHES = {_NO_TURBO: ("on", "off"), _BOOST: ("off", "on")}  # what 0 and 1 say of turbo clocks
 _NOT_FOR_MEASURING = ("userspace",)  # the user must set the clock
 
 GOVERNOR, PREFERENCE, TURBO, PROFILE = "governor", "preference", "turbo", "profile"
@@ -76,7 +77,6 @@ class Knobs:
         ]
 
     def writes(self, policy: Policy) -> Writes:
-        """The files to write for a policy."""
         return [
             (path, _raw(path, policy.values[knob]))
             for knob in ORDER
@@ -98,10 +98,6 @@ class Knobs:
             if knob in turned
             for path in self.files(knob)
         ]
-
-    def differing(self, originals: Sequence[tuple[str, str]]) -> list[str]:
-        """The files that do not have their original values."""
-        return [path for path, value in originals if self.tree.text(path) != value]
 
     def _steps(self, knob: str, without: Sequence[str] = ()) -> list[Policy]:
         """A policy for each other value of a knob."""
@@ -127,16 +123,13 @@ class Knobs:
 
 
 def _word(path: str, raw: str) -> str:
-    if path == _NO_TURBO:
-        return "off" if raw == "1" else "on"
-    if path == _BOOST:
-        return "on" if raw == "1" else "off"
-    return raw
+    if path not in _SWITCHES:
+        return raw
+    zero, one = _SWITCHES[path]
+    return one if raw == "1" else zero
 
 
 def _raw(path: str, word: str) -> str:
-    if path == _NO_TURBO:
-        return "1" if word == "off" else "0"
-    if path == _BOOST:
-        return "1" if word == "on" else "0"
-    return word
+    if path not in _SWITCHES:
+        return word
+    return "1" if word == _SWITCHES[path][1] else "0"

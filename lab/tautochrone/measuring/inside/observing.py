@@ -12,7 +12,6 @@ from contextlib import suppress
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from typing import Any
 
 FIRST_LOOKS_SECONDS, LATER_LOOKS_SECONDS = 0.01, 0.05
 _FIRST_LOOKS = 100
@@ -63,11 +62,9 @@ class Observer:
 
     @property
     def wait(self) -> float:
-        """Seconds to the next look."""
         return FIRST_LOOKS_SECONDS if self._looks < _FIRST_LOOKS else LATER_LOOKS_SECONDS
 
     def look(self) -> None:
-        """Look once, at all processes that are there."""
         self._looks += 1
         total = threads = 0
         for pid in _tree(self._pid):
@@ -90,7 +87,7 @@ class Observer:
                 if _text(f"/proc/{pid}/stat").rpartition(")")[2].split()[0] != "Z":
                     self._left.append(_text(f"/proc/{pid}/comm").strip())
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> dict[str, object]:
         """``memory_bytes``: the peaks of the processes that were there together, added; the largest such sum.
 
         ``processes``: those that worked, the busiest first; of each the threads that worked at a time, and
@@ -139,7 +136,7 @@ class Observer:
         return {name: value for name, _, value in words if name in self._names}
 
 
-def _of_process(process: _Process) -> dict[str, Any]:
+def _of_process(process: _Process) -> dict[str, object]:
     threads = list(process.threads.values())
     least = _BUSY_THREAD * max(thread.ran for thread in threads)
     busy = [thread for thread in threads if thread.ran >= least]

@@ -32,8 +32,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-# The folder goes to the end of the path: it holds a `statistics` of its own. Imported rather than run as a
-# script, so that the compiled file is used and the compiler's memory is not ours.
+# Imported rather than run as a script, so that the compiled file is used and the compiler's memory is not
+# ours.
 COMMAND = (
     *(sys.executable, "-I", "-S", "-c"),
     "import sys; sys.path.append(sys.argv[1]); import starter; starter.main()",
@@ -58,7 +58,6 @@ class Output:
 
     @property
     def data(self) -> bytes:
-        """The last `kept` bytes."""
         return b"".join(self._chunks)[-self.kept :]
 
     def take(self) -> bool:
@@ -96,7 +95,6 @@ class OutputFile:
         self.total = 0
 
     def drain(self) -> None:
-        """Read the end of the file."""
         self.total = os.fstat(self.descriptor).st_size
         self.data = os.pread(self.descriptor, self.kept, max(0, self.total - self.kept))
 
@@ -139,10 +137,10 @@ class Starter:
             with suppress(BrokenPipeError):
                 _write_all(1, json.dumps({**answer, "number": request.get("number")}).encode() + b"\n")
 
-    def run(self, request: dict[str, Any]) -> dict[str, Any]:
+    def run(self, request: dict[str, Any]) -> dict[str, object]:
         """Run a program to its end or its limit and account for it."""
         load = _load_average()
-        before = _cpu_times()
+        before = cpu_times()
         own_before = _own_cpu_seconds()
         started = self._start(request)
         if isinstance(started, int):
@@ -162,7 +160,7 @@ class Starter:
         for output in (child.stdout, child.stderr):
             output.drain()
             os.close(output.descriptor)
-        after = _cpu_times()
+        after = cpu_times()
         cpu_seconds = usage.ru_utime + usage.ru_stime
         hardware, reason, software = counters.read(cpu_seconds)
         others = None
@@ -354,7 +352,7 @@ def _load_average() -> float | None:
         return None
 
 
-def _cpu_times() -> tuple[float, float] | None:
+def cpu_times() -> tuple[float, float] | None:
     """Busy and stolen CPU seconds of the whole machine since it started; None where /proc does not tell."""
     try:
         with open("/proc/stat") as file:  # noqa: PTH123
@@ -377,6 +375,5 @@ def _write_all(descriptor: int, data: bytes) -> None:
 
 
 def main() -> None:
-    """Serve until the input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the lab's to handle
     Starter(__import__("counters"), __import__("observing")).serve()

@@ -46,7 +46,6 @@ class Cluster:
 
     @property
     def router(self) -> str:
-        """The router that its messages pass."""
         return f"{self.name}-router"
 
     def hosts(self) -> Iterator[str]:

@@ -15,7 +15,7 @@ from math import ceil
 from pathlib import Path
 from typing import TypedDict, TypeVar
 
-from tautochrone.errors import TautoError
+from tautochrone.errors import TautoError, explained
 from tautochrone.machine import runners
 from tautochrone.simulator.machines import Kind, Machine
 from tautochrone.simulator.smpi import platform
@@ -184,20 +184,19 @@ def run(with_: Ready, asked: Simulated | SimulatedOperation) -> Row:
         *("--threads", str(asked.ranks), "--max-iterations", "1"),
         *asked.options(costs),
     ]
-    try:
-        with tempfile.TemporaryDirectory(prefix="tauto-smpi-") as folder:
-            text = platform.platform(clusters, messages, network)
-            Path(folder, "platform.xml").write_text(text, encoding="utf-8")
-            Path(folder, "hosts").write_text("\n".join(hosts) + "\n", encoding="utf-8")
-            environment = {**os.environ, "LC_ALL": "C"}
-            finished = subprocess.run(
-                command, cwd=folder, capture_output=True, text=True, check=False, env=environment
-            )
-    except OSError as error:
-        raise TautoError(
-            f"SMPI cannot run in {tempfile.gettempdir()}: {error.strerror or error}",
-            "Make room there, or set TMPDIR to another folder",
-        ) from error
+    with (
+        explained(
+            f"SMPI cannot run in {tempfile.gettempdir()}", "Make room there, or set TMPDIR to another folder"
+        ),
+        tempfile.TemporaryDirectory(prefix="tauto-smpi-") as folder,
+    ):
+        text = platform.platform(clusters, messages, network)
+        Path(folder, "platform.xml").write_text(text, encoding="utf-8")
+        Path(folder, "hosts").write_text("\n".join(hosts) + "\n", encoding="utf-8")
+        environment = {**os.environ, "LC_ALL": "C"}
+        finished = subprocess.run(
+            command, cwd=folder, capture_output=True, text=True, check=False, env=environment
+        )
     row = _row_in(finished, asked.ranks, with_.program.stem)
     row["library"] = asked.selector
     row["nodes"] = nodes
@@ -218,8 +217,8 @@ def _row_in(finished: subprocess.CompletedProcess[str], ranks: int, runner: str)
         lines = [line for line in finished.stderr.splitlines() if line.strip()]
         for line in lines:
             if line.startswith(f"{runner}: error: "):
-                what, _, remedy = line.removeprefix(f"{runner}: error: ").partition("; ")
-                raise TautoError(f"the simulated ranks refused: {what}", remedy[:1].upper() + remedy[1:])
+                sentence = line.removeprefix(f"{runner}: error: ")
+                raise TautoError.of(sentence, "the simulated ranks refused: ")
         last = lines[-1] if lines else f"exit code {finished.returncode}"
         raise TautoError(
             f"SMPI ended {ranks} ranks with exit code {finished.returncode}: {last}",

@@ -149,7 +149,6 @@ def shared_fields(
 
 
 def _message_facts(machine: Machine, most_ranks: int) -> dict[str, str]:
-    """What the report says of messages."""
     messages = platform.messages_of(machine)
     latency = seconds(messages.latency + 2 * messages.overhead)
     facts = {"A message": f"{latency}, {messages.bytes_per_second / 1e9:.3g} GB/s"}
