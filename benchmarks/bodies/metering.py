@@ -41,6 +41,7 @@ def work():
         while time.perf_counter() < end: pass
         time.sleep(20e-3)
 for _ in range({_THREADS}): threading.Thread(target=work, daemon=True).start()
+print("started", flush=True)
 time.sleep(1000)
 """
 
@@ -107,14 +108,15 @@ def _meter(found: Found, seconds: float) -> float:
 
 
 def _threads(cpus: Sequence[int], seconds: float, rates: list[float]) -> float:
-    program = subprocess.Popen([sys.executable, "-S", "-c", _RESTLESS])
+    program = subprocess.Popen([sys.executable, "-S", "-c", _RESTLESS], stdout=subprocess.PIPE)
+    assert program.stdout is not None
     try:
-        time.sleep(0.2)
+        program.stdout.readline()
         with CpuSampler(cpus, LOAD_INTERVAL_SECONDS) as load, ThreadSampler(program.pid) as sampled:
             time.sleep(seconds)
     finally:
         program.kill()
-        program.wait()
+        program.communicate()
     if sampled.error is not None or len(sampled.tracks) <= _THREADS:
         raise TautoError(
             f"{len(sampled.tracks)} of {_THREADS + 1} threads were sampled ({sampled.error or 'no error'})",
