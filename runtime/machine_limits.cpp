@@ -63,6 +63,23 @@ void read_cpuset(const file_tree& files, limits& result) {
     }
 }
 
+std::optional<std::vector<int>> affinity_in_status(const file_tree& files) {
+    const auto status = files.text("/proc/self/status");
+    if (!status) return std::nullopt;
+    constexpr std::string_view key = "Cpus_allowed_list:";
+    for (const std::string_view line : split(*status, '\n')) {
+        if (line.substr(0, key.size()) == key) return to_cpu_list(line.substr(key.size()));
+    }
+    return std::nullopt;
+}
+
+std::vector<int> online_cpus(const file_tree& files, const std::vector<int>& fallback) {
+    const auto online = files.cpu_list("/sys/devices/system/cpu/online");
+    return online && !online->empty() ? *online : fallback;
+}
+
+}  // namespace
+
 std::vector<int> affinity_of_caller() {
     // The kernel refuses a mask smaller than its own with EINVAL.
     for (int count = 1024; count <= 1 << 20; count *= 2) {
@@ -81,23 +98,6 @@ std::vector<int> affinity_of_caller() {
     }
     return {};
 }
-
-std::optional<std::vector<int>> affinity_in_status(const file_tree& files) {
-    const auto status = files.text("/proc/self/status");
-    if (!status) return std::nullopt;
-    constexpr std::string_view key = "Cpus_allowed_list:";
-    for (const std::string_view line : split(*status, '\n')) {
-        if (line.substr(0, key.size()) == key) return to_cpu_list(line.substr(key.size()));
-    }
-    return std::nullopt;
-}
-
-std::vector<int> online_cpus(const file_tree& files, const std::vector<int>& fallback) {
-    const auto online = files.cpu_list("/sys/devices/system/cpu/online");
-    return online && !online->empty() ? *online : fallback;
-}
-
-}  // namespace
 
 limits read_limits(const file_tree& files) {
     limits result;

@@ -22,6 +22,10 @@ struct limits {
     int usable_members = 1;
 };
 
+// The CPUs of the calling thread's affinity mask, on any number of CPUs; empty where the kernel does not
+// tell.
+std::vector<int> affinity_of_caller();
+
 // Affinity of the calling thread (of proc/self/status in a tree that is not live), cpuset and quota of the
 // cgroup and of every group above it, versions 1 and 2; of several quotas the smallest holds.
 limits read_limits(const file_tree& files);

@@ -7,51 +7,32 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <climits>
 #include <cstring>
 
 #include <tauto/signed.hpp>
 
 #include "forks.hpp"
+#include "machine_limits.hpp"
 
 namespace tauto::detail {
 
-// The CPUs of an affinity mask, on any number of CPUs.
-class cpu_mask {
-  public:
-    cpu_mask() = default;
-    explicit cpu_mask(int cpu) : words_(usize(cpu) / word_bits + 1) {
-        words_.back() = 1UL << usize(cpu) % word_bits;
-    }
-    static cpu_mask of_this_thread() {
-        cpu_mask mask;
-        // The kernel refuses a mask that is shorter than its own.
-        for (std::size_t words = 16; words <= 4096; words *= 2) {
-            mask.words_.assign(words, 0);
-            if (sched_getaffinity(0, mask.bytes(), mask.set()) == 0 || errno != EINVAL) break;
-        }
-        return mask;
-    }
-    // 0, or -1 with errno.
-    [[nodiscard]] int apply_to(pid_t thread) const noexcept {
-        return sched_setaffinity(thread, bytes(), const_cast<cpu_mask*>(this)->set());
-    }
-    [[nodiscard]] std::vector<int> cpus() const {
-        std::vector<int> list;
-        for (std::size_t cpu = 0; cpu < words_.size() * word_bits; ++cpu) {
-            if ((words_[cpu / word_bits] >> cpu % word_bits & 1UL) != 0)
-                list.push_back(static_cast<int>(cpu));
-        }
-        return list;
-    }
+namespace {
 
-  private:
-    static constexpr std::size_t word_bits = sizeof(unsigned long) * CHAR_BIT;
-    [[nodiscard]] std::size_t bytes() const noexcept { return words_.size() * sizeof(unsigned long); }
-    [[nodiscard]] cpu_set_t* set() noexcept { return reinterpret_cast<cpu_set_t*>(words_.data()); }
+// 0, or the number of the failure. Thread 0 is the calling one.
+int set_affinity(pid_t thread, const std::vector<int>& cpus) noexcept {
+    if (cpus.empty()) return EINVAL;  // it could not be read
+    const std::size_t count = usize(*std::max_element(cpus.begin(), cpus.end())) + 1;
+    const std::size_t bytes = CPU_ALLOC_SIZE(count);
+    cpu_set_t* const set = CPU_ALLOC(count);
+    if (set == nullptr) return ENOMEM;
+    CPU_ZERO_S(bytes, set);
+    for (const int cpu : cpus) CPU_SET_S(usize(cpu), bytes, set);
+    const int failure = sched_setaffinity(thread, bytes, set) == 0 ? 0 : errno;
+    CPU_FREE(set);
+    return failure;
+}
 
-    std::vector<unsigned long> words_;
-};
+}  // namespace
 
 // A thread that has made teams that pin. It lasts as long as the thread or one of these teams. Everything in
 // it is read and written under locks_of_process().pins; the thread ends under that lock too, so a thread that
@@ -60,13 +41,13 @@ struct thread_pins {
     pid_t thread = static_cast<pid_t>(syscall(SYS_gettid));
     unsigned generation = current_fork_generation();  // of the process that the thread is in
     bool alive = true;
-    cpu_mask before;                    // the first team
-    cpu_mask free;                      // what the thread could use then, if no other thread had been pinned
+    std::vector<int> before;            // the CPUs that it had before its first team
+    std::vector<int> free;              // those that it would have had if no other thread had been pinned
     std::vector<const pinning*> teams;  // that live, oldest first
 
     [[nodiscard]] bool here() const noexcept { return alive && generation == current_fork_generation(); }
     void apply(pid_t to) const noexcept {
-        (void)(teams.empty() ? before : cpu_mask(teams.back()->cpus()[0])).apply_to(to);
+        (void)set_affinity(to, teams.empty() ? before : std::vector<int>{teams.back()->cpus()[0]});
     }
 };
 
@@ -102,15 +83,14 @@ struct end_of_thread {
 };
 
 // With the lock held.
-cpu_mask mask_without_pinning() {
+std::vector<int> affinity_without_pinning() {
     if (own != nullptr && !own->teams.empty()) return own->free;
-    cpu_mask now = cpu_mask::of_this_thread();
-    const std::vector<int> cpus = now.cpus();
-    if (cpus.size() != 1) return now;
-    // Perhaps born by a member, and pinned like it.
+    std::vector<int> now = affinity_of_caller();
+    if (now.size() != 1) return now;
+    // Perhaps a member started this thread, which then has the member's CPU.
     for (const thread_pins* other : threads_with_teams()) {
         for (const pinning* team : other->teams) {
-            if (std::find(team->cpus().begin(), team->cpus().end(), cpus[0]) != team->cpus().end())
+            if (std::find(team->cpus().begin(), team->cpus().end(), now[0]) != team->cpus().end())
                 return other->free;
         }
     }
@@ -126,24 +106,24 @@ void take_pins_into_child() noexcept {
 }
 
 machine_record machine_without_pinning() {
-    cpu_mask now;
+    std::vector<int> now;
     {
         const std::lock_guard lock(locks_of_process().pins);
-        now = cpu_mask::of_this_thread();
-        (void)mask_without_pinning().apply_to(0);
+        now = affinity_of_caller();
+        (void)set_affinity(0, affinity_without_pinning());
     }
     machine_record record = read_machine();
     const std::lock_guard lock(locks_of_process().pins);
     if (own != nullptr && !own->teams.empty())
         own->apply(0);
     else
-        (void)now.apply_to(0);
+        (void)set_affinity(0, now);
     return record;
 }
 
 std::vector<int> cpus_without_pinning() {
     const std::lock_guard lock(locks_of_process().pins);
-    return mask_without_pinning().cpus();
+    return affinity_without_pinning();
 }
 
 void pinning::pin_caller() {
@@ -156,8 +136,8 @@ void pinning::pin_caller() {
     }
     const bool first = own->teams.empty();
     if (first) {
-        own->before = cpu_mask::of_this_thread();
-        own->free = mask_without_pinning();
+        own->before = affinity_of_caller();
+        own->free = affinity_without_pinning();
         threads_with_teams().push_back(own);
     }
     own->teams.push_back(this);
@@ -189,8 +169,8 @@ std::vector<std::string> pinning::notes() const {
 
 bool pinning::pin_to_cpu_of(int rank) {
     const int cpu = at(cpus_, rank);
-    if (cpu_mask(cpu).apply_to(0) == 0) return true;
-    const int failure = errno;
+    const int failure = set_affinity(0, {cpu});
+    if (failure == 0) return true;
     pinned_.store(false, std::memory_order_relaxed);
     const std::lock_guard lock(locks_of_process().notes);
     notes_.push_back("member " + std::to_string(rank) + " could not be pinned to CPU " + std::to_string(cpu) +
