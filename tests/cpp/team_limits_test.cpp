@@ -18,9 +18,12 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <numeric>
+#include <stop_token>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <tauto/tauto.hpp>
@@ -61,7 +64,7 @@ bool sums_right(team& members, index n, const loop_options& options) {
     return sum == n * (n - 1) / 2;
 }
 
-// From now on the system call `number` answers `failure` in this process.
+// From now on the system calls of these numbers answer `failure` in this process.
 bool forbid(std::initializer_list<int> numbers, int failure) {
     for (const int number : numbers) {
         sock_filter program[] = {
@@ -86,6 +89,25 @@ bool forbid_pinning() {
 bool forbid_threads() {
     return forbid({SYS_clone, SYS_clone3}, EAGAIN);
 }
+
+// A thread that calls again and again, from this object's making to its end.
+class busy_thread {
+  public:
+    explicit busy_thread(std::function<void()> call)
+        : thread_([this, call = std::move(call)](const std::stop_token& stop) {
+              while (!stop.stop_requested()) {
+                  call();
+                  running_ = true;
+              }
+          }) {
+        // A thread that only begins may hold locks of a sanitizer, which no child could ever take.
+        while (!running_) std::this_thread::yield();
+    }
+
+  private:
+    std::atomic<bool> running_{false};
+    std::jthread thread_;
+};
 
 template <class Call>
 bool refuses(Call call) {
@@ -194,21 +216,10 @@ TEST_CASE("a forked child can use the parent's team, and the parent goes on") {
 
 TEST_CASE("a child forked while another thread runs loops does not hang") {
     team members{team_options{.size = 2}};
-    std::atomic<bool> end{false};
-    std::atomic<bool> running{false};
-    std::thread busy([&] {
-        while (!end) {
-            sums_right(members, 2000, {.schedule = dynamic{10}});
-            running = true;
-        }
-    });
-    // A thread that only begins may hold locks of a sanitizer, which no child could ever take.
-    while (!running) std::this_thread::yield();
+    const busy_thread other([&] { sums_right(members, 2000, {.schedule = dynamic{10}}); });
     for (int round = 0; round < 10; ++round) {
         CHECK(in_child([&] { return sums_right(members, 1000, {.schedule = static_{}}); }) == 0);
     }
-    end = true;
-    busy.join();
 }
 
 TEST_CASE("a child that is given no threads is told so at every call, and ends") {
@@ -228,14 +239,7 @@ TEST_CASE("a child that is given no threads is told so at every call, and ends")
 
 TEST_CASE("a child forked while another thread runs may ask for everything that a team knows") {
     team members{team_options{.size = 3}};
-    std::atomic<bool> end{false};
-    std::atomic<bool> running{false};
-    std::thread busy([&] {
-        while (!end) {
-            parallel_for(members, 3, [&](range) { running = true; }, {.schedule = static_{}});
-        }
-    });
-    while (!running) std::this_thread::yield();
+    const busy_thread other([&] { parallel_for(members, 3, [](range) {}, {.schedule = static_{}}); });
     for (int round = 0; round < 10; ++round) {
         CHECK(in_child([&] {
                   (void)members.barrier_shape();
@@ -243,8 +247,6 @@ TEST_CASE("a child forked while another thread runs may ask for everything that 
                   return members.pinned() && sums_right(members, 1000, {});
               }) == 0);
     }
-    end = true;
-    busy.join();
 }
 
 // ThreadSanitizer takes the stack of a child's new thread for that of a thread of the parent.

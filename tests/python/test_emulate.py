@@ -421,6 +421,7 @@ def test_held_cpu_is_slower_by_the_factor_and_free_while_paused(emulator: Path) 
     factor = statistics.median(fast / slower for fast, slower in zip(free, slowed, strict=True))
     assert 1.6 < factor < 10.0
     assert len(report["slow"][0]["windows"]) == ROUNDS + 1
+    assert speed(CPU) > 0.5 * statistics.median(free)
 
 
 def test_two_may_be_held_for_one_cpu_while_one_is_paused(emulator: Path) -> None:
