@@ -244,7 +244,7 @@ def test_a_policy_does_not_begin_on_top_of_one_that_stays(
     with held(knobs, policies) as holding:
         holding.enter(policies[1])
         with monkeypatch.context() as stuck:
-            stuck.setattr("tautochrone.machine.policy.watcher.restore", lambda originals: ["refused"])
+            stuck.setattr("tautochrone.machine.policy.watcher.restore", lambda originals: None)
             with pytest.raises(TautoError, match="was not restored in"):
                 holding.enter(policies[2])
     assert content(tmp_path) == before

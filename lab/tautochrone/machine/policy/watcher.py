@@ -7,6 +7,7 @@ of the package.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -18,38 +19,28 @@ COMMAND = (
     "import sys; sys.path.append(sys.argv[1]); import watcher; watcher.main()",
     os.path.dirname(os.path.abspath(__file__)),  # noqa: PTH100, PTH120
 )
-READY, RESTORED = "ready", "restored"
+READY = "ready"
 _IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGTSTP)
 
 
-def restore(originals: list[tuple[str, str]]) -> list[str]:
-    """Write everything back, twice: a file may accept its value only after another one is restored.
-
-    Returns a line for each file that could not be written.
-    """
-    refused: list[str] = []
-    for _ in range(2):
-        refused = []
-        for path, value in originals:
-            try:
-                if _read(path) == value:
-                    continue
+def restore(originals: list[tuple[str, str]]) -> None:
+    """Write everything back, twice: a file may accept its value only after another one is restored."""
+    for path, value in originals * 2:
+        with contextlib.suppress(OSError):  # who asked looks at the files
+            if _read(path) != value:
                 with open(path, "w") as file:  # noqa: PTH123
                     file.write(value)
-            except OSError as error:
-                refused.append(f"{path}: {error.strerror or error}")
-    return refused
 
 
 def main() -> None:
-    """Read the originals (one JSON line), wait for the end of the input, put them back and report it."""
+    """Read the originals (one JSON line), wait for the end of the input, put them back."""
     for number in _IGNORED:
         signal.signal(number, signal.SIG_IGN)
     originals = [(path, value) for path, value in json.loads(sys.stdin.readline())]
     _say({"said": READY})
     while sys.stdin.read(1 << 12):
         pass
-    _say({"said": RESTORED, "refused": restore(originals)})
+    restore(originals)
 
 
 def _say(answer: dict[str, object]) -> None:
