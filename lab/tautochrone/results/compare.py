@@ -272,8 +272,10 @@ def _line(cell: str, rows_a: Sequence[Row], rows_b: Sequence[Row], paired: bool)
 
 
 def _joules(row: Row) -> float:
-    """Of a row that was metered."""
-    return measured_joules(row) or 0.0
+    joules = measured_joules(row)
+    if joules is None:
+        raise ValueError(f"run {row.run} was not metered")
+    return joules
 
 
 def _pairs(
