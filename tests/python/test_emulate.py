@@ -401,6 +401,17 @@ def test_signal_while_calibrating_leaves_nothing(emulator: Path) -> None:
     wait_until(lambda: not thieves() - before, "the thieves' end")
 
 
+def test_an_emulator_that_cannot_be_started_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    broken = tmp_path / "tauto-emulate"
+    broken.write_bytes(b"no program")
+    broken.chmod(0o755)
+    monkeypatch.setenv(runners.RUNNERS_VARIABLE, str(tmp_path))
+    assert available() == (
+        False,
+        "tauto-emulate could not be started: Exec format error. Build it again (make)",
+    )
+
+
 # ---- held around many runs ----
 
 

@@ -94,16 +94,9 @@ def slow_text(slow: Mapping[int, float]) -> str:
 def available() -> tuple[bool, str]:
     """Whether CPUs can be slowed here; if not, the reason and the remedy in one sentence."""
     try:
-        executable = runners.find("tauto-emulate")
+        finished = runners.asked(runners.find("tauto-emulate"), "--check")
     except TautoError as missing:
         return False, str(missing)
-    finished = subprocess.run(
-        [str(executable), "--check"],
-        capture_output=True,
-        text=True,
-        timeout=ANSWER_LIMIT_SECONDS,
-        check=False,
-    )
     try:
         answer = json.loads(finished.stdout)
         return bool(answer["available"]), answer["reason"] or ""

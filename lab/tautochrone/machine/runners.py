@@ -24,7 +24,9 @@ from tautochrone.errors import TautoError, explained
 RUNNERS_VARIABLE = "TAUTO_RUNNERS"
 LIBOMP_VARIABLE = "TAUTO_LIBOMP"
 COMMAND = "tauto"
-DESCRIBE_LIMIT_SECONDS = 20.0
+ANSWER_LIMIT_SECONDS = 20.0
+
+Completed = subprocess.CompletedProcess[str]
 _OWN_FOLDER = Path(__file__).resolve().parents[1] / "bin"
 
 
@@ -102,24 +104,28 @@ def describe(name: str, preload: Path | None = None, package: str = "") -> Descr
     return _describe(find(name, package), preload, package)
 
 
-@cache
-def _describe(path: Path, preload: Path | None, package: str) -> Description:
-    environment = {**os.environ, **preload_environment(preload)}
+def asked(path: Path, option: str, environment: Mapping[str, str] | None = None) -> Completed:
+    """What an executable answers to an option, with these variables too. TautoError where it does not."""
     try:
         with explained(f"{path.name} could not be started", "Build it again (make)"):
-            finished = subprocess.run(
-                [str(path), "--describe"],
+            return subprocess.run(
+                [str(path), option],
                 capture_output=True,
                 text=True,
-                timeout=DESCRIBE_LIMIT_SECONDS,
-                env=environment,
+                timeout=ANSWER_LIMIT_SECONDS,
+                env={**os.environ, **(environment or {})},
                 check=False,
             )
     except subprocess.TimeoutExpired as error:
         raise TautoError(
-            f"{path.name} --describe did not answer within {DESCRIBE_LIMIT_SECONDS:.0f} seconds",
+            f"{path.name} {option} did not answer within {ANSWER_LIMIT_SECONDS:.0f} seconds",
             "Start it by hand to see where it hangs",
         ) from error
+
+
+@cache
+def _describe(path: Path, preload: Path | None, package: str) -> Description:
+    finished = asked(path, "--describe", preload_environment(preload))
     if finished.returncode != 0:
         lines = finished.stderr.strip().splitlines() or [f"exit code {finished.returncode}"]
         raise TautoError(f"{path.name} --describe failed: {lines[-1]}", _remedy(package))
