@@ -170,7 +170,8 @@ void member::meet_last() {
     meet();
     if (!shared_->failed.load(std::memory_order_relaxed)) [[likely]]
         return;
-    phase_ = phase::gathering;  // no further operation, and losers of the tournament may go on
+    phase_ =
+        phase::gathering;  // ends the phase for losers of the tournament, and allows no further operation
     throw released{};
 }
 
@@ -280,9 +281,7 @@ void member::park(std::atomic<std::uint32_t>& word, std::uint32_t seen) const {
     futex_wait(word, asleep);
 }
 
-// A member that waits for `epoch` has seen all arrive at the one before. So who has left this run is marked
-// with that one, or the one before it (see leave). What a word says of an earlier run is at least four epochs
-// old: it is not heard, however long this run is.
+// Marks of an earlier run are not heard, however long this run is: see "leaves" in collectives.hpp.
 void member::throw_if_left(std::uint32_t seen, std::uint32_t epoch, int of) const {
     if ((seen & left_bit) == 0 || ((epoch - (seen >> 2)) & epoch_mask) > 2) return;
     if (shared_->failed.load(std::memory_order_relaxed)) throw released{};

@@ -7,8 +7,8 @@ namespace tauto::detail {
 // Counts forks of the process; a team whose number is older has lost its threads.
 unsigned current_fork_generation() noexcept;
 
-// Locks of the whole process: fork() waits until they are free, and they are free in the child. Who takes
-// several takes them in this order.
+// Locks of the whole process. fork() waits until they are free, so they are free in the child. Take several
+// of them in this order only.
 struct process_locks {
     std::mutex recovery;  // while a child's team gets new members
     std::mutex pins;      // what is known of pinned threads (pinning.cpp)

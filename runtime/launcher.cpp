@@ -65,12 +65,11 @@ void run_share(mailbox& box, report_line& report, int rank) {
     }
 }
 
-// In a child that a body forked on a worker: nobody launches its loops, nor can join them.
+// In a child that a body forked on a worker. The loop's caller does not exist there, so nobody can go on.
 [[noreturn]] void end_copy_of_worker() {
     std::fputs(
-        "tautochrone: fork() was called inside a body on a worker, and the body has returned in the child: "
-        "no "
-        "caller exists there that could go on; leave the child with _exit or exec\n",
+        "tautochrone: a body forked on a worker and returned in the child, where the loop's caller does not "
+        "exist; leave the child with _exit or exec\n",
         stderr);
     _exit(EXIT_FAILURE);
 }
@@ -272,8 +271,8 @@ void launcher::deal_one_each(int width, const char* name) {
 
 void launcher::start_workers() {
     workers_.assign(everyone.size(), {});
-    // Signals of the process belong to the program's own threads; what a member does itself, and a profiler's
-    // clock, to the member.
+    // Signals to the process belong to the program's own threads. A member handles its own faults and a
+    // profiler's clock.
     sigset_t others;
     sigset_t before;
     sigfillset(&others);

@@ -20,8 +20,8 @@ class pinning {
     pinning(std::vector<int> cpus, bool wanted) : cpus_(std::move(cpus)), wanted_(wanted) {}
     // Of the calling thread to member 0's CPU; the destructor of the team undoes it by restore_caller.
     void pin_caller();
-    // On any thread: puts the one that was pinned where its newest other team wants it; without one, where it
-    // was before its first. Leaves it alone if it has ended, or belongs to another process.
+    // Pins the thread that was pinned for its newest team that is left, or gives it the CPUs that it had
+    // before its first team. Does nothing if it has ended or belongs to another process. On any thread.
     void restore_caller() noexcept;
     // Of the calling thread, which is the worker `rank`.
     void pin_worker(int rank);

@@ -67,8 +67,8 @@ buffer& own_buffer() {
     return *mine;
 }
 
-// A trace is the process's that started it. Its file is not written to before it stops, and no fork comes in
-// the midst of that.
+// A trace belongs to the process that started it: a child closes its copy of the file. The lock keeps a fork
+// from coming while stop() writes.
 const int fork_handler =
     pthread_atfork([] { the_recorder().lock.lock(); }, [] { the_recorder().lock.unlock(); },
                    [] {

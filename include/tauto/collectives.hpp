@@ -22,9 +22,9 @@
 // same names.)
 // Memory of the caller that was published by address is read in place. Then the operation ends with one
 // more epoch, past which all have read it. No member leaves between the two, also when the operator throws.
-// A member leaves between two operations. Its mark has the epoch of its last arrival or the one before, and
-// who waits for a member is at most two epochs past that. Marks of an earlier run are four epochs behind or
-// more.
+// A member leaves between two operations, and marks its word with the epoch of its last arrival or the one
+// before. A waiter is at most two epochs past a mark of this run, and at least four past one of an earlier
+// run.
 
 #include <algorithm>
 #include <atomic>

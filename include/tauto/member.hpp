@@ -37,9 +37,9 @@ namespace tauto {
 //   scan(mine, op) -> T                   x0 op … op x_rank
 //   arrive() -> arrival, wait(arrival)    a barrier in two phases; no other operation in between
 //
-// On a team, an `op` that throws on data that members read in place (longer than detail::reduce_copied_bytes;
-// in a scan, than detail::payload_bytes) ends the run with its exception, and no handler in the body sees it.
-// On shorter data each member folds for itself, and the exception leaves its call.
+// On a team, data longer than detail::reduce_copied_bytes (in a scan, detail::payload_bytes) is read in
+// place. If `op` throws on it, the run ends with the exception, and no handler in the body sees it. On
+// shorter data each member folds for itself, and the exception leaves its call.
 //
 // A wrong length is a tauto::error that names operation, rank, length and expected length; nothing has been
 // written then. `part` may lie at its own place in `whole` of all_gather; otherwise arguments must not
@@ -399,9 +399,9 @@ class member {
         meet_last();
     }
 
-    // Runs the caller's operator while others read what this member has published, or wait for its share: it
-    // must meet them once more before its memory goes. So an exception is kept here for team::run, and all
-    // members leave at the operation's last meeting, at which all have read.
+    // Runs the caller's operator while others read what this member has published, or wait for its share. Its
+    // memory must stay until they have met once more. So an exception is kept for team::run, and all members
+    // leave at the operation's last meeting.
     template <class Fold>
     void keep_exception(Fold&& fold) {
         try {
@@ -457,8 +457,8 @@ class member {
     // `copied`: bytes that each may have put into its buffer, whose lines are then asked for beside the
     // arrival.
     void meet(std::size_t copied = 0);
-    // The last meeting of an operation with an operator on published data: leaves when one has thrown. All
-    // see that, since it was noted before an arrival that they have seen.
+    // The last meeting of an operation whose operator works on published data. Throws if the operator threw
+    // on any member: that was noted before the arrival which all have seen.
     void meet_last();
     void announce() noexcept;
     void await_rows();

@@ -51,9 +51,9 @@ struct team_options {
     // Empty: what TAUTO_WAIT says, else balanced.
     std::optional<wait_policy> wait = {};
     // Pins each worker to its CPU and the constructing thread to member 0's, until the team is destroyed. A
-    // thread that made several is where the newest that lives wants it, and after the last where it was
-    // before the first, whichever thread destroys them. A thread that ends, and another process, are left
-    // alone.
+    // thread that made several teams is pinned for the newest one that is left. When the last one ends, the
+    // thread has the CPUs that it had before the first. Any thread may destroy the teams. A fork's other
+    // process is left alone.
     bool pin = true;
 };
 
@@ -157,14 +157,14 @@ std::vector<int> default_team_cpus(const machine_record& machine);
 
 class team {
   public:
-    // Starts the members. They block every signal but SIGPROF and those of a thread's own doing (SIGSEGV,
-    // SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS). Throws tauto::error for a CPU that does not exist or is not
-    // allowed, a negative size, or when the system gives no thread. A refused pin is not an error: see
+    // Starts the members. They handle SIGPROF and the signals of their own faults (SIGSEGV, SIGBUS, SIGFPE,
+    // SIGILL, SIGTRAP, SIGSYS), and block all others. Throws tauto::error for a CPU that does not exist or is
+    // not allowed, a negative size, or when the system gives no thread. A refused pin is not an error: see
     // pinned().
     explicit team(team_options options = {});
     // Waits for a loop of another thread, ends the members, gives the constructing thread its CPUs back (see
-    // team_options::pin). Inside a body of this team, where exit() destroys a static one, it does none of
-    // this.
+    // team_options::pin). Does none of this inside a body of this team: exit() in a body destroys
+    // static teams.
     ~team();
     team(const team&) = delete;
     team& operator=(const team&) = delete;
