@@ -13,13 +13,31 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+import altair as alt
+
 from tautochrone import text
-from tautochrone.report.drawing import Layers, draw_ratios, finished
+from tautochrone.report.drawing import (
+    Layers,
+    bars,
+    color,
+    finished,
+    layered,
+    line_at_one,
+    marks,
+    numbers,
+    padded,
+    per_runtime,
+    shown,
+    tips,
+)
 from tautochrone.report.palette import RuntimeStyle, runtime_key, styles
 from tautochrone.report.parts import Choice, Column, Figure, Filter, Parts, Record, View
 from tautochrone.results.runs import PeerRatio
 from tautochrone.results.states import state_title
 from tautochrone.verdicts import Ratio, Verdict
+
+
+_RATIO_TICKS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0)
 
 
 class Timed(Protocol):
@@ -203,11 +221,38 @@ def ratio_chart(
         for role, label in (("best", "each peer at its best"), ("default", "each peer with no settings"))
         if role in roles
     ]
+
+    def draw(look: list[RuntimeStyle]) -> Layers:
+        every = [*numbers(records, "ratio", "low", "high"), 1.0]
+        scale = alt.Scale(type="log", domain=padded(every, 1.06), nice=False)
+        axis = alt.Axis(title="our time / their time", format="~g", grid=True)
+        inside = [tick for tick in _RATIO_TICKS if min(every) <= tick <= max(every)]
+        if len(inside) >= 4:
+            axis.values = inside
+        x = alt.X("ratio:Q", scale=scale, axis=axis)
+        y = alt.Y(f"{field}:O", sort=cells, axis=alt.Axis(title=title, domain=False, ticks=False))
+        offset, runtimes = per_runtime(look, records)
+        drawn = shown("ratios").transform_filter("datum.role === role")
+        tooltip = tips(
+            "configuration:N against",
+            f"{field}:O {title}",
+            "ratio_text:N ratio",
+            "verdict:N ours is",
+            "rounds:Q paired rounds",
+        )
+        return layered(
+            line_at_one(x),
+            bars(drawn, x, y=y, yOffset=offset, color=color(look)),
+            marks(drawn, look, x=x, y=y, yOffset=offset, tooltip=tooltip),
+            height=max(140, len(cells) * max(34, 15 * runtimes + 10)),
+            role="best",
+        )
+
     return Chart(
         name="ratio",
         table="ratios",
         records=records,
-        draw=lambda look: draw_ratios(records, look, field, title, cells),
+        draw=draw,
         heading=heading,
         shows=shows,
         explanation=(

@@ -14,7 +14,6 @@ from typing import Any
 
 import jinja2
 import markupsafe
-import msgspec
 import vl_convert
 
 from tautochrone import text
@@ -27,15 +26,6 @@ from tautochrone.results.row import SCREENING, Row
 from tautochrone.results.states import state_title
 
 _VERDICT_SIGNS = {"faster": "▲", "slower": "▼", "no difference resolved": "", "not measured": "–"}
-
-
-class FailedRuns(msgspec.Struct, frozen=True):
-    """Runs that ended in the same error."""
-
-    configuration: str
-    kind: str
-    message: str
-    runs: int
 
 
 def render(rows: Sequence[Row], machine: Mapping[str, Any], analysis: Analysis, study: str) -> str:
@@ -104,12 +94,11 @@ def _period(begin: str, end: str) -> str:
     )
 
 
-def _failures(rows: Sequence[Row]) -> list[FailedRuns]:
-    counted: Counter[tuple[str, str, str]] = Counter()
-    for row in rows:
-        if row.error:
-            counted[(row_label(row), row.error.kind, row.error.message)] += 1
-    return [FailedRuns(*key, runs=number) for key, number in counted.most_common()]
+def _failures(rows: Sequence[Row]) -> list[tuple[tuple[str, str, str], int]]:
+    """Configuration, kind and message of an error, and how many runs ended in it."""
+    return Counter(
+        (row_label(row), row.error.kind, row.error.message) for row in rows if row.error
+    ).most_common()
 
 
 def row_label(row: Row) -> str:
