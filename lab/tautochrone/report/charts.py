@@ -36,7 +36,6 @@ from tautochrone.results.runs import PeerRatio
 from tautochrone.results.states import state_title
 from tautochrone.verdicts import Ratio, Verdict
 
-
 _RATIO_TICKS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0)
 
 
