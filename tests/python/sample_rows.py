@@ -14,10 +14,11 @@ from itertools import product
 from typing import Any
 
 import study_fakes
+from tautochrone.measuring.sampler import LoadSample
 from tautochrone.results.context import NotMeasured, Peer
 from tautochrone.results.row import Row, read_row, refused
 from tautochrone.studies.loop.analysis import analyse
-from tautochrone.studies.loop.findings import CpuLoad, CpuSample, LoopAnalysis, LoopContext
+from tautochrone.studies.loop.findings import CpuLoad, LoopAnalysis, LoopContext
 
 CHUNKS = (1, 2, 4, 8, 16, 32, 64)
 QUICK_SIZES = (500, 1000, 2000, 4000)
@@ -302,7 +303,7 @@ def _loads(rows: Sequence[Row], cpus: int) -> list[CpuLoad]:
             running = 3 <= step <= 37
             hertz = 5.2e9 - 3e7 * cpu if cpus > 2 else None
             samples.append(
-                CpuSample(cpu=cpu, seconds=0.1 * step, busy=busy if running else 0.02, hertz=hertz)
+                LoadSample(cpu=cpu, seconds=0.1 * step, busy=busy if running else 0.02, hertz=hertz)
             )
         state = {"size": rows[-1].config["size"], "emulated": rows[-1].config["emulated"]}
         loads.append(CpuLoad(configuration=name, runtime=runtime, samples=tuple(samples), **state))

@@ -123,17 +123,7 @@ def _analysis(found: Agreement, command: Command) -> SimulatedAnalysis:
         machine_name=found.machine_name,
         charts=_charts(found, situations),
         situations=tuple(situations),
-        errors=tuple(
-            ErrorLine(
-                runtime=group.runtime,
-                schedule=group.schedule,
-                count=group.count,
-                median=group.median,
-                p90=group.p90,
-                bias=group.bias,
-            )
-            for group in found.groups
-        ),
+        errors=msgspec.convert(found.groups, tuple[ErrorLine, ...], from_attributes=True),
         commands=(command,),
     )
 

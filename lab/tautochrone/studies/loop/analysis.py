@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from tautochrone.measuring.sampler import CpuSampler, SampledLoad
+from tautochrone.measuring.sampler import CpuSampler
 from tautochrone.results.row import Row
 from tautochrone.results.states import by_state, state_suffix
 from tautochrone.studies import models
@@ -18,7 +18,6 @@ from tautochrone.studies.loop.findings import (
     ChunkPoint,
     CoresUsed,
     CpuLoad,
-    CpuSample,
     LoopAnalysis,
     LoopContext,
     MissRatio,
@@ -193,7 +192,15 @@ def sample_loads(
                 result = executor.run(longer, _TIME_LIMIT_SECONDS)
             cost += sampled.sampler_cpu_seconds
             if result.error is None and sampled.samples:
-                loads.append(_load(runs, candidate, sampled))
+                loads.append(
+                    CpuLoad(
+                        configuration=candidate.label,
+                        runtime=candidate.peer,
+                        size=runs.size,
+                        emulated=runs.emulated,
+                        samples=tuple(sampled.samples),
+                    )
+                )
     return loads, cost
 
 
@@ -215,17 +222,3 @@ def _sampled_candidates(cell: StudyCell, runs: CellRuns) -> Iterator[Candidate]:
     for label in dict.fromkeys(contender.label for contender in wanted if contender is not None):
         if label in candidates:
             yield candidates[label]
-
-
-def _load(runs: CellRuns, candidate: Candidate, sampled: SampledLoad) -> CpuLoad:
-    samples = tuple(
-        CpuSample(cpu=sample.cpu, seconds=sample.seconds, busy=sample.busy, hertz=sample.hertz)
-        for sample in sampled.samples
-    )
-    return CpuLoad(
-        configuration=candidate.label,
-        runtime=candidate.peer,
-        size=runs.size,
-        emulated=runs.emulated,
-        samples=samples,
-    )

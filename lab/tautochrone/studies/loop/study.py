@@ -90,21 +90,15 @@ class LoopRequest(SlowingRequest):
         return QUICK_CHUNKS if self.quick else FULL_CHUNKS
 
 
-@dataclass(frozen=True, slots=True)
-class Sizes:
-    """The sizes to measure, and a sentence for each that does not fit."""
-
-    chosen: tuple[int, ...]
-    left_out: tuple[str, ...] = ()
-
-
 def memory_bytes(size: int) -> int:
     """What a runner needs for a matrix of ``size`` rows: 4 bytes an element, and some vectors."""
     return size * size * _BYTES_PER_ELEMENT + _VECTORS * size * _BYTES_PER_ELEMENT
 
 
-def choose_sizes(request: LoopRequest, available_bytes: int | None) -> Sizes:
-    """The sizes that fit the memory. Sizes that were asked for have to; others are left out with a sentence.
+def choose_sizes(
+    request: LoopRequest, available_bytes: int | None
+) -> tuple[tuple[int, ...], list[NotMeasured]]:
+    """The sizes that fit the memory, and those that do not, which is an error for sizes that were asked for.
 
     Raises TautoError, with the memory asked for and the memory there, for an asked size that does not fit.
     """
@@ -119,14 +113,15 @@ def choose_sizes(request: LoopRequest, available_bytes: int | None) -> Sizes:
             f"and {format_bytes(limit or 0)} may be used here (80 % of what is available)",
             f"Ask for sizes up to {largest}, or free memory",
         )
-    return Sizes(
-        chosen,
-        tuple(
-            f"size {size} was left out: it needs {format_bytes(memory_bytes(size))}, "
-            f"and {format_bytes(limit or 0)} may be used here"
-            for size in too_large
-        ),
-    )
+    left_out = [
+        NotMeasured(
+            what="a size",
+            why=f"size {size} was left out: it needs {format_bytes(memory_bytes(size))}, "
+            f"and {format_bytes(limit or 0)} may be used here",
+        )
+        for size in too_large
+    ]
+    return chosen, left_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,9 +171,8 @@ class Loop(Study[LoopRequest, LoopContext, LoopAnalysis]):
                 f"--threads {request.threads} is more than the {len(allowed)} CPUs that may be used here",
                 f"Ask for {len(allowed)} or fewer",
             )
-        sizes = choose_sizes(request, _available_bytes(self.machine))
-        self.sizes = sizes.chosen
-        self.left_out += [NotMeasured(what="a size", why=sentence) for sentence in sizes.left_out]
+        self.sizes, left_out = choose_sizes(request, _available_bytes(self.machine))
+        self.left_out += left_out
 
     @property
     def work(self) -> str:
