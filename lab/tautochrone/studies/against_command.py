@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json as json_module
 import shlex
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from tautochrone import report
 from tautochrone.errors import TautoError
 from tautochrone.results import context as contexts
 from tautochrone.results.context import Command
+from tautochrone.results.states import by_state
 from tautochrone.results.store import Store
 from tautochrone.simulator.findings import Axis, ErrorLine, LineChart, SimulatedAnalysis
 from tautochrone.simulator.measured_machine import typical_record
@@ -112,11 +114,8 @@ def _table(found: Agreement) -> Table:
 
 
 def _analysis(found: Agreement, command: Command) -> SimulatedAnalysis:
-    situations: list[Mapping[str, float]] = []
-    for prediction in found.predicted:
-        if prediction.emulated not in situations:
-            situations.append(prediction.emulated)
-    situations.sort(key=lambda state: (len(state), sorted(state.items())))
+    states = (dict(state) for state in by_state(found.predicted))
+    situations = sorted(states, key=lambda state: (len(state), sorted(state.items())))
     return SimulatedAnalysis(
         verdict_sentences=tuple(sentences(found)),
         study=found.study,
@@ -142,11 +141,7 @@ def _charts(found: Agreement, situations: Sequence[Mapping[str, float]]) -> tupl
 
 
 def _representative(part: Sequence[Predicted]) -> list[Predicted]:
-    cells: dict[tuple[str, str], int] = {}
-    for prediction in part:
-        cells[(prediction.runtime, _way(prediction))] = (
-            cells.get((prediction.runtime, _way(prediction)), 0) + 1
-        )
+    cells = Counter((prediction.runtime, _way(prediction)) for prediction in part)
     chosen: dict[str, str] = {}
     for (runtime, way), count in cells.items():
         if runtime not in chosen or count > cells[(runtime, chosen[runtime])]:

@@ -82,18 +82,24 @@ def emulated_of(config: Mapping[str, Any]) -> dict[str, float]:
     return {str(cpu): float(factor) for cpu, factor in (config.get("emulated") or {}).items()}
 
 
+def state_of(config: Mapping[str, Any]) -> tuple[tuple[str, float], ...]:
+    """The same, to compare and to sort by."""
+    return tuple(sorted(emulated_of(config).items()))
+
+
 Of = TypeVar("Of", bound=Contender)
+Place = TypeVar("Place", bound=Hashable)
 
 
 def contenders_of(
-    rows: Iterable[Row], cell_of: Callable[[Row], Hashable], make: Callable[[Mapping[str, Any]], Of]
-) -> dict[Hashable, list[Of]]:
+    rows: Iterable[Row], cell_of: Callable[[Row], Place], make: Callable[[Mapping[str, Any]], Of]
+) -> dict[Place, list[Of]]:
     """The configurations of each cell with their runs, both in the order in which they first ran.
 
     Linear in the number of rows.
     """
-    cells: dict[Hashable, list[Of]] = {}
-    known: dict[tuple[Hashable, str], Of] = {}
+    cells: dict[Place, list[Of]] = {}
+    known: dict[tuple[Place, str], Of] = {}
     for row in rows:
         cell = cell_of(row)
         contender = known.get((cell, row.config_id))

@@ -35,7 +35,7 @@ def analyse(rows: Iterable[Row], machine: Mapping[str, Any], context: LoopContex
     """
     cells = collect(rows)
     misses = tuple(_miss_ratios(cells))
-    reason = _no_counters_reason(cells)
+    counters = machine.get("counters") or {}
     kinds = {str(cpu.get("kind")) for cpu in machine.get("cpus") or ()}
     return LoopAnalysis(
         verdict_sentences=verdict_sentences(cells),
@@ -45,8 +45,8 @@ def analyse(rows: Iterable[Row], machine: Mapping[str, Any], context: LoopContex
         cpu_load=context.cpu_load,
         cores_used=tuple(_cores_used(cells)),
         miss_ratios=misses or None,
-        miss_ratios_reason=None if misses else reason,
-        miss_ratios_remedy=None if misses else _counters_remedy(machine),
+        miss_ratios_reason=None if misses else _no_counters_reason(cells),
+        miss_ratios_remedy=None if misses else counters.get("remedy") or None,
         settings_to_paste=settings_to_paste(cells),
         claims=claims(cells, hybrid=len(kinds) > 1),
         **context.reported,
@@ -154,18 +154,8 @@ def _share(counters: Mapping[str, Any], part: str, whole: str) -> float | None:
 
 
 def _no_counters_reason(cells: Sequence[CellRuns]) -> str | None:
-    reasons = (
-        contender.last.counters_reason
-        for cell in cells
-        for contender in cell.contenders
-        if contender.last is not None
-    )
-    return next(filter(None, reasons), None)
-
-
-def _counters_remedy(machine: Mapping[str, Any]) -> str | None:
-    remedy = (machine.get("counters") or {}).get("remedy")
-    return str(remedy) if remedy else None
+    lasts = (contender.last for cell in cells for contender in cell.contenders)
+    return next((last.counters_reason for last in lasts if last is not None and last.counters_reason), None)
 
 
 # -- the load of each CPU over time, from longer runs of a few configurations after all rounds --
@@ -179,12 +169,16 @@ def sample_loads(
 ) -> tuple[list[CpuLoad], float]:
     """The load samples of the chosen runs, and the CPU seconds that taking them cost.
 
+    Of each state of the machine the middle one of its sizes.
     A run that fails is left out: its rounds have been measured, and the samples only illustrate them.
     """
     loads: list[CpuLoad] = []
     cost = 0.0
-    for runs in _sampled_cells(cells):
-        cell = _studied(studied, runs)
+    with_ours = sorted((cell for cell in cells if cell.ours is not None), key=lambda cell: cell.size)
+    for of_state in by_state(with_ours).values():
+        runs = of_state[len(of_state) // 2]
+        emulated = {int(cpu): factor for cpu, factor in runs.emulated.items()}
+        cell = next(one for one in studied if one.size == runs.size and dict(one.state) == emulated)
         cpus = sorted(cpu.number for cpu in cell.layout.fast + cell.layout.slow)
         for candidate in _sampled_candidates(cell, runs):
             longer = configuration(cell, candidate, times, duration_seconds=_SAMPLED_SECONDS)
@@ -202,17 +196,6 @@ def sample_loads(
                     )
                 )
     return loads, cost
-
-
-def _sampled_cells(cells: Sequence[CellRuns]) -> list[CellRuns]:
-    """One cell for each state of the machine: the middle one of its sizes."""
-    with_ours = sorted((cell for cell in cells if cell.ours is not None), key=lambda cell: cell.size)
-    return [of_state[len(of_state) // 2] for of_state in by_state(with_ours).values()]
-
-
-def _studied(studied: Sequence[StudyCell], runs: CellRuns) -> StudyCell:
-    emulated = {int(cpu): factor for cpu, factor in runs.emulated.items()}
-    return next(cell for cell in studied if cell.size == runs.size and dict(cell.state) == emulated)
 
 
 def _sampled_candidates(cell: StudyCell, runs: CellRuns) -> Iterator[Candidate]:

@@ -12,7 +12,7 @@ from tautochrone.results.row import Row
 from tautochrone.results.runs import OURS, pairs, ratio
 from tautochrone.results.spent import longest
 from tautochrone.studies import cells, models
-from tautochrone.studies.cells import contenders_of, emulated_of, measured_fields, peer_ratios
+from tautochrone.studies.cells import contenders_of, emulated_of, measured_fields, peer_ratios, state_of
 from tautochrone.studies.mapreduce.configurations import PEERS, label
 from tautochrone.studies.mapreduce.findings import LawPoint, Payoff, Pays, TaskCell, TaskConfiguration
 
@@ -126,28 +126,16 @@ class CellRuns:
 
 def collect(rows: Iterable[Row], machine: Mapping[str, Any]) -> list[CellRuns]:
     """Rows sorted into cells: the unmodified machine first, then by number and length of tasks."""
-    cells_of_rows = [
-        _cell(contenders, machine) for contenders in contenders_of(rows, _place, Contender).values()
-    ]
-    return sorted(cells_of_rows, key=lambda cell: (sorted(cell.emulated.items()), cell.tasks, cell.bytes))
-
-
-def _place(row: Row) -> tuple[object, ...]:
-    config = row.config
-    return tuple(sorted(emulated_of(config).items())), config["tasks"], config["bytes"]
-
-
-def _cell(contenders: list[Contender], machine: Mapping[str, Any]) -> CellRuns:
-    config = contenders[0].config
-    emulated = emulated_of(config)
-    return CellRuns(
-        int(config["tasks"]),
-        int(config["bytes"]),
-        str(config["length"]),
-        emulated,
-        _speeds(contenders, emulated, machine),
-        contenders,
+    found = contenders_of(
+        rows, lambda row: (state_of(row.config), row.config["tasks"], row.config["bytes"]), Contender
     )
+    cells: list[CellRuns] = []
+    for (_, tasks, size), contenders in sorted(found.items(), key=lambda item: item[0]):
+        config = contenders[0].config
+        emulated = emulated_of(config)
+        speeds = _speeds(contenders, emulated, machine)
+        cells.append(CellRuns(int(tasks), int(size), str(config["length"]), emulated, speeds, contenders))
+    return cells
 
 
 def _speeds(
