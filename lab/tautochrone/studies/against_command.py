@@ -5,7 +5,7 @@ from __future__ import annotations
 import json as json_module
 import shlex
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -120,24 +120,45 @@ def _analysis(found: Agreement, command: Command) -> SimulatedAnalysis:
         verdict_sentences=tuple(sentences(found)),
         study=found.study,
         machine_name=found.machine_name,
-        charts=_charts(found, situations),
+        charts=tuple(_charts(found, situations)),
         situations=tuple(situations),
         errors=msgspec.convert(found.groups, tuple[ErrorLine, ...], from_attributes=True),
         commands=(command,),
     )
 
 
-def _charts(found: Agreement, situations: Sequence[Mapping[str, float]]) -> tuple[LineChart, ...]:
+def _charts(found: Agreement, situations: Sequence[Mapping[str, float]]) -> Iterator[LineChart]:
     """One chart a workload; of each runtime the configuration that was measured in most cells."""
+
+    def record(prediction: Predicted, seconds: float) -> dict[str, object]:
+        return {
+            "runtime": prediction.runtime,
+            "label": prediction.label,
+            "x": prediction.x,
+            "y": seconds,
+            "seconds": seconds,
+            "situation": list(situations).index(prediction.emulated),
+        }
+
     workloads: dict[str, list[Predicted]] = {}
     for prediction in found.predicted:
-        workloads.setdefault("" if found.study == "loop" else prediction.cell.split()[0], []).append(
-            prediction
+        workload = "" if found.study == "loop" else prediction.cell.split()[0]
+        workloads.setdefault(workload, []).append(prediction)
+    for number, (workload, part) in enumerate(workloads.items()):
+        chosen = _representative(part)
+        of_what = f", tasks/bytes {workload}" if workload else ""
+        yield LineChart(
+            name=f"against{number}",
+            heading=f"Measured and simulated: {percent(found.together.median)} apart in the median{of_what}",
+            explanation=(
+                "Solid: the measured median. Dashed: the simulation of the same configuration. Of each "
+                "runtime the configuration that was measured most often."
+            ),
+            x=_X[found.study],
+            y=_TIME,
+            records=tuple(record(prediction, prediction.measured_seconds) for prediction in chosen),
+            beside=tuple(record(prediction, prediction.simulated_seconds) for prediction in chosen),
         )
-    return tuple(
-        _chart(found, name, number, _representative(part), situations)
-        for number, (name, part) in enumerate(workloads.items())
-    )
 
 
 def _representative(part: Sequence[Predicted]) -> list[Predicted]:
@@ -156,37 +177,4 @@ def _way(prediction: Predicted) -> str:
     """The label without the number of threads, which is the axis."""
     return ", ".join(
         word for word in prediction.label.split(", ") if not word.endswith(("thread", "threads"))
-    )
-
-
-def _chart(
-    found: Agreement,
-    workload: str,
-    number: int,
-    chosen: Sequence[Predicted],
-    situations: Sequence[Mapping[str, float]],
-) -> LineChart:
-    def record(prediction: Predicted, seconds: float) -> dict[str, object]:
-        return {
-            "runtime": prediction.runtime,
-            "label": prediction.label,
-            "x": prediction.x,
-            "y": seconds,
-            "seconds": seconds,
-            "situation": list(situations).index(prediction.emulated),
-        }
-
-    of_what = f", tasks/bytes {workload}" if workload else ""
-    heading = f"Measured and simulated: {percent(found.together.median)} apart in the median{of_what}"
-    return LineChart(
-        name=f"against{number}",
-        heading=heading,
-        explanation=(
-            "Solid: the measured median. Dashed: the simulation of the same configuration. Of each runtime "
-            "the configuration that was measured most often."
-        ),
-        x=_X[found.study],
-        y=_TIME,
-        records=tuple(record(prediction, prediction.measured_seconds) for prediction in chosen),
-        beside=tuple(record(prediction, prediction.simulated_seconds) for prediction in chosen),
     )

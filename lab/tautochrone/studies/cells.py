@@ -10,8 +10,9 @@ import msgspec
 
 from tautochrone import verdicts
 from tautochrone.results.row import Row
-from tautochrone.results.runs import OURS, PeerRatio, RunsOfOne, ratio
+from tautochrone.results.runs import OURS, PeerRatio, RunsOfOne, geometric_mean, ratio
 from tautochrone.results.spent import Spent, spent_of
+from tautochrone.verdicts import Ratio
 
 
 class Contender(RunsOfOne):
@@ -130,6 +131,12 @@ def measured_fields(contender: Contender, longest_seconds: float | None) -> dict
         "is_default": contender.is_default,
         "spent": spent_of(contender.rows, longest_seconds),
     }
+
+
+def geometric_mean_of(cells: Iterable[tuple[Contender | None, Contender | None]]) -> tuple[Ratio, int]:
+    """Candidate / reference over the cells that have both, judged as one comparison; how many they are."""
+    both = [(candidate, other) for candidate, other in cells if candidate is not None and other is not None]
+    return geometric_mean(both), len(both)
 
 
 def peer_ratios(ours: Contender | None, finalists: Sequence[Contender]) -> Iterator[PeerRatio]:

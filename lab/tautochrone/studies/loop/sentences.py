@@ -8,6 +8,7 @@ from tautochrone import verdicts
 from tautochrone.report.analysis import Settings
 from tautochrone.results.runs import OURS, geometric_mean, ratio
 from tautochrone.results.states import by_state, opening, state_words
+from tautochrone.studies.cells import geometric_mean_of
 from tautochrone.studies.loop.cells import CellRuns, Contender
 from tautochrone.studies.paste import CMAKE
 from tautochrone.text import less_time, outcome, too_few_rounds, unresolved
@@ -38,15 +39,10 @@ def _evidence(compared: Ratio, sizes: int) -> str:
 
 def advice(where: str, cells: Sequence[CellRuns]) -> str:
     """What to use in the state of these cells, against a plain OpenMP loop, over all their sizes."""
-    both = [
-        (ours, plain)
-        for cell in cells
-        if (ours := cell.ours) is not None and (plain := cell.plain_openmp) is not None
-    ]
-    compared = geometric_mean(both)
+    compared, sizes = geometric_mean_of((cell.ours, cell.plain_openmp) for cell in cells)
     if compared.verdict == verdicts.NOT_MEASURED:
         return f"{where}, nothing can be recommended: {_why_not(cells, compared)}."
-    evidence = _evidence(compared, len(both))
+    evidence = _evidence(compared, sizes)
     if compared.verdict == verdicts.FASTER:
         return f"{where}, use all cores with {_OURS_WORDS}: {less_time(compared, _PLAIN_WORDS, evidence)}."
     better = _better_than_plain(cells)
@@ -94,16 +90,11 @@ def _against_plain(contender: Contender, cells: Sequence[CellRuns]) -> Ratio | N
 
 def against_best(cells: Sequence[CellRuns]) -> str | None:
     """Ours against whatever was fastest of all other settings at each size; None where there is nothing."""
-    both = [
-        (ours, best)
-        for cell in cells
-        if (ours := cell.ours) is not None and (best := cell.best_peer) is not None
-    ]
-    compared = geometric_mean(both)
+    compared, sizes = geometric_mean_of((cell.ours, cell.best_peer) for cell in cells)
     if compared.verdict == verdicts.NOT_MEASURED:
         return None
     tried = sum(1 for contender in cells[0].contenders if contender.peer != OURS)
-    words = outcome(compared, "adaptive with no settings", _evidence(compared, len(both)))
+    words = outcome(compared, "adaptive with no settings", _evidence(compared, sizes))
     return f"Against the fastest at each size of the {tried} other settings that were tried, {words}."
 
 
@@ -139,8 +130,8 @@ def winner_words(cell: CellRuns) -> str | None:
     if not finalists or len(finalists[0].by_round) < verdicts.MINIMUM_ROUNDS:
         return None
     equals = [finalists[0], *_not_told_apart(finalists)]
-    for simple in _simplest(cell):
-        if any(simple is equal for equal in equals):
+    for simple in (cell.serial, cell.plain_openmp, cell.ours):
+        if simple is not None and any(simple is equal for equal in equals):
             return simple.label if len(equals) == 1 else f"{simple.label} (nothing is clearly faster)"
     return finalists[0].label
 
@@ -151,11 +142,6 @@ def _not_told_apart(finalists: Sequence[Contender]) -> Iterator[Contender]:
         limit = NEARLY_ALIKE if compared.verdict == verdicts.NO_DIFFERENCE else ALIKE
         if compared.value is not None and compared.value <= limit:
             yield contender
-
-
-def _simplest(cell: CellRuns) -> list[Contender]:
-    simplest = (cell.serial, cell.plain_openmp, cell.ours)
-    return [contender for contender in simplest if contender is not None]
 
 
 # -- settings to paste into a shell or a program --
@@ -207,15 +193,12 @@ def _openmp(cells: Sequence[CellRuns], where: str) -> Iterator[Settings]:
     best, plain = _best_of(cell, ("libgomp", "libomp")), cell.plain_openmp
     if best is None or plain is None:
         return
-    if best is plain or ratio(best, plain).verdict != verdicts.FASTER:
-        why = f"Nothing to set: no OpenMP setting was resolved as faster at n = {cell.size}."
-        pinned = _openmp_lines(plain)
-        yield Settings(label=f"OpenMP, {where}", language="shell", text=pinned, why=why)
-        return
-    why = f"At n = {cell.size}: {less_time(ratio(best, plain), 'the plain loop')}."
-    yield Settings(
-        label=f"OpenMP, {where}: {best.label}", language="shell", text=_openmp_lines(best), why=why
-    )
+    label, set_up = f"OpenMP, {where}", plain
+    why = f"Nothing to set: no OpenMP setting was resolved as faster at n = {cell.size}."
+    if best is not plain and (gained := ratio(best, plain)).verdict == verdicts.FASTER:
+        label, set_up = f"{label}: {best.label}", best
+        why = f"At n = {cell.size}: {less_time(gained, 'the plain loop')}."
+    yield Settings(label=label, language="shell", text=_openmp_lines(set_up), why=why)
 
 
 def _openmp_lines(contender: Contender) -> str:

@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 from tautochrone import text, verdicts
 from tautochrone.report.analysis import Settings
 from tautochrone.report.palette import runtime_key, styles
-from tautochrone.results.runs import OURS, geometric_mean
+from tautochrone.results.runs import OURS
 from tautochrone.results.states import by_state, opening
+from tautochrone.studies.cells import geometric_mean_of
 from tautochrone.studies.disturbance import restless
-from tautochrone.studies.mapreduce.cells import SHARE_THAT_PAYS, CellRuns, Contender
+from tautochrone.studies.mapreduce.cells import SHARE_THAT_PAYS, CellRuns
 from tautochrone.studies.mapreduce.configurations import preferred
 from tautochrone.studies.mapreduce.findings import Payoff
 from tautochrone.studies.paste import CMAKE
@@ -135,18 +136,11 @@ def _against(where: str, cells: Sequence[CellRuns]) -> Iterator[str]:
         "the fastest other library in each case": [(cell.ours, cell.best_default) for cell in cells],
     }
     for rival, pairs in rivals.items():
-        both = _measured(pairs)
-        found = geometric_mean(both)
+        found, kinds = geometric_mean_of(pairs)
         if found.verdict != verdicts.NOT_MEASURED:
-            evidence = f"{found.rounds} rounds of each of {text.count(len(both), 'kind')} of tasks"
+            evidence = f"{found.rounds} rounds of each of {text.count(kinds, 'kind')} of tasks"
             words = outcome(found, "tautochrone", evidence)
             yield f"{where}, against {rival}, all without settings, {words}."
-
-
-def _measured(
-    pairs: Sequence[tuple[Contender | None, Contender | None]],
-) -> list[tuple[Contender, Contender]]:
-    return [(ours, other) for ours, other in pairs if ours is not None and other is not None]
 
 
 def too_few_cores(cells: Sequence[CellRuns]) -> list[str]:
@@ -207,11 +201,8 @@ def settings_to_paste(cells: Sequence[CellRuns]) -> tuple[Settings, ...]:
 
 def _why(cells: Sequence[CellRuns], peer: str) -> str:
     """What the change gave on all CPUs of the machine as it is, over all kinds of tasks."""
-    both = _measured([(cell.ours, cell.find(peer)) for cell in cells if not cell.emulated])
-    found = geometric_mean(both)
+    found, kinds = geometric_mean_of((cell.ours, cell.find(peer)) for cell in cells if not cell.emulated)
     if found.verdict in (verdicts.FASTER, verdicts.SLOWER):
-        kinds = text.count(len(both), "kind")
-        return (
-            f"Here, over {kinds} of tasks: {less_time(found, evidence=f'{found.rounds} rounds')}. {_ORDERED}"
-        )
+        gained = less_time(found, evidence=f"{found.rounds} rounds")
+        return f"Here, over {text.count(kinds, 'kind')} of tasks: {gained}. {_ORDERED}"
     return _ORDERED
