@@ -87,11 +87,6 @@ def caption(situations: Sequence[Mapping[str, float]], index: int) -> str:
     return state_title(situations[index]) if situations[index] or len(situations) > 1 else ""
 
 
-def legend(records: Iterable[Record], without: Iterable[str] = ()) -> list[RuntimeStyle]:
-    """The runtimes of a table."""
-    return styles({str(record["runtime"]) for record in records} - set(without))
-
-
 def timed(measured: Timed, too_few: str = "too few rounds") -> Record:
     """A median with its interval, to draw and as text."""
     return {
@@ -189,13 +184,14 @@ class Chart:
 
     def figure(self, situations: Sequence[Mapping[str, float]]) -> Figure:
         """The chart as the page's template wants it."""
+        drawn = {str(record["runtime"]) for record in self.records} if self.has_legend else set()
         found = views(self.records, situations, self.shows) if self.views is None else list(self.views)
         return Figure(
             name=self.name,
             heading=self.heading,
             explanation=self.explanation,
             views=found,
-            legend=legend(self.records, self.without) if self.has_legend else [],
+            legend=styles(drawn - set(self.without)) if self.has_legend else [],
             line_legend=list(self.line_legend),
             choice=self.choice,
         )

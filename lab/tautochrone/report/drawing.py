@@ -135,13 +135,6 @@ def line_at_one(along: alt.X | alt.Y) -> alt.Chart:
     return line
 
 
-def parameters(**values: Any) -> list[alt.Parameter]:
-    """``situation`` and ``hidden``, which every chart has, and what else the page may set."""
-    return [
-        alt.param(name=name, value=value) for name, value in ({"situation": 0, "hidden": []} | values).items()
-    ]
-
-
 def shown(table: str) -> alt.Chart:
     """A table, less the other situations and the runtimes that are switched off."""
     here = alt.Chart(alt.NamedData(name=table)).transform_filter("datum.situation === situation")
@@ -160,7 +153,9 @@ def tips(*fields: str) -> list[alt.Tooltip]:
 
 def layered(*layers: alt.Chart, height: int, **values: Any) -> Layers:
     """The layers as one chart, with the parameters that every chart has and those that the page may set."""
-    return alt.layer(*layers).properties(height=height).add_params(*parameters(**values))
+    every: dict[str, Any] = {"situation": 0, "hidden": []} | values
+    parameters = [alt.param(name=name, value=value) for name, value in every.items()]
+    return alt.layer(*layers).properties(height=height).add_params(*parameters)
 
 
 def marks(here: alt.Chart, look: list[RuntimeStyle], size: int = 80, **channels: Any) -> alt.Chart:

@@ -52,9 +52,20 @@ def points(rows: Sequence[Row]) -> list[Point]:
     for row in rows:
         joules = measured_joules(row)
         if joules is not None and row.seconds and row.source != SCREENING:
-            key = (str(row.group or ""), str(row.config_id))
-            kept.setdefault(key, []).append((row, joules))
-    found = [_point(group, of_one) for (group, _), of_one in kept.items()]
+            kept.setdefault((str(row.group or ""), str(row.config_id)), []).append((row, joules))
+    found: list[Point] = []
+    for (group, _), of_one in kept.items():
+        row, config = of_one[0][0], of_one[0][0].config
+        found.append(
+            Point(
+                group=group,
+                label=row.name or row.config_id,
+                runtime=runtime_key(str(config.get("runtime", "unknown")), str(config.get("library") or "")),
+                seconds=median(seconds_of(one) for one, _ in of_one),
+                joules=median(joules for _, joules in of_one),
+                runs=len(of_one),
+            )
+        )
     return [msgspec.structs.replace(one, front=_is_front(one, found)) for one in found]
 
 
@@ -80,19 +91,6 @@ def build(rows: Sequence[Row]) -> EnergyPart:
     )
     figure = chart.figure([])
     return EnergyPart("", {NAME: table}, {NAME: finished(chart.draw(figure.legend))}, [figure])
-
-
-def _point(group: str, of_one: Sequence[tuple[Row, float]]) -> Point:
-    row = of_one[0][0]
-    config = row.config
-    return Point(
-        group=group,
-        label=row.name or row.config_id,
-        runtime=runtime_key(str(config.get("runtime", "unknown")), str(config.get("library") or "")),
-        seconds=median(seconds_of(one) for one, _ in of_one),
-        joules=median(joules for _, joules in of_one),
-        runs=len(of_one),
-    )
 
 
 def _is_front(one: Point, all_points: Sequence[Point]) -> bool:

@@ -7,6 +7,7 @@ import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from rich.console import Console
@@ -49,7 +50,10 @@ def run_against_command(study: str, folder: Path, output: Path | None, json: boo
     rows = store.rows(None)
     found = compare(study, rows, typical_record(store.machines), known.measured_factors, known.measured_turns)
     if json:
-        print(json_module.dumps(as_dict(found), ensure_ascii=False, indent=1))
+        plain: dict[str, Any] = msgspec.to_builtins(found)
+        for prediction, whole in zip(found.predicted, plain["predicted"], strict=True):
+            whole["error"] = prediction.error
+        print(json_module.dumps(plain, ensure_ascii=False, indent=1))
         return 0
     console.print(_table(found))
     for sentence in sentences(found):
@@ -61,15 +65,6 @@ def run_against_command(study: str, folder: Path, output: Path | None, json: boo
     report.write(rows, store.machine, path, _analysis(found, command), study=study)
     console.print(f"The report: {path}", soft_wrap=True, highlight=False)
     return 0
-
-
-def as_dict(found: Agreement) -> dict[str, object]:
-    """The whole comparison as plain values; each prediction with its error."""
-    plain: dict[str, object] = msgspec.to_builtins(found)
-    plain["predicted"] = [
-        msgspec.to_builtins(prediction) | {"error": prediction.error} for prediction in found.predicted
-    ]
-    return plain
 
 
 def sentences(found: Agreement) -> list[str]:

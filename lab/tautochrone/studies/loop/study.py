@@ -12,7 +12,7 @@ from tautochrone.errors import TautoError
 from tautochrone.measuring.configuration import Configuration
 from tautochrone.measuring.plan import Plan
 from tautochrone.measuring.screening import best_of_each
-from tautochrone.options import Option, State, check_cpus, integers_of, parse_cpus, parse_names
+from tautochrone.options import Option, check_cpus, integers_of, parse_cpus, parse_names
 from tautochrone.results.context import NotMeasured
 from tautochrone.results.row import SCREENING, Row
 from tautochrone.results.store import Store
@@ -158,7 +158,7 @@ class Loop(Study[LoopRequest, LoopContext, LoopAnalysis]):
     ORDER = "latin"
     MEASURES_MACHINE_AGAIN = True
     sizes: tuple[int, ...]
-    cells: Sequence[StudyCell]
+    cells: list[StudyCell]
 
     def prepare(self) -> None:
         request = self.request
@@ -179,8 +179,19 @@ class Loop(Study[LoopRequest, LoopContext, LoopAnalysis]):
         return f"sizes {', '.join(map(str, self.sizes))}"
 
     def runs(self) -> list[LoopRun]:
-        self.cells = [cell for state in self.all_states for cell in self._cells_in(state)]
-        times = self.times
+        request, times = self.request, self.times
+        self.cells = []
+        for state in self.all_states:
+            placed = self.layout(state)
+            compared = candidates(
+                self.peers,
+                placed,
+                request.chunks,
+                placements=request.placements,
+                threads=request.threads,
+                quick=request.quick,
+            )
+            self.cells += [StudyCell(size, state, placed, tuple(compared)) for size in self.sizes]
         return [
             LoopRun(
                 setup=candidate,
@@ -191,19 +202,6 @@ class Loop(Study[LoopRequest, LoopContext, LoopAnalysis]):
             for cell in self.cells
             for candidate in cell.candidates
         ]
-
-    def _cells_in(self, state: State) -> list[StudyCell]:
-        request = self.request
-        placed = self.layout(state)
-        compared = candidates(
-            self.peers,
-            placed,
-            request.chunks,
-            placements=request.placements,
-            threads=request.threads,
-            quick=request.quick,
-        )
-        return [StudyCell(size, state, placed, tuple(compared)) for size in self.sizes]
 
     def estimate(self, runs: Sequence[Run]) -> float:
         """Screening and final, with a guess at how many reach the final."""

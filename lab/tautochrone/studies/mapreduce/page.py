@@ -199,7 +199,21 @@ def _charts(analysis: MapReduceAnalysis, tables: _Tables) -> Iterator[Chart]:
     if numbers(tables.lengths, "share"):
         yield _pays(analysis, tables)
     yield _speedup(analysis, tables)
-    yield _ratio(analysis, tables)
+    counts = verdict_counts(
+        peer.ratio for cell in analysis.cells for peer in cell.peer_ratios if peer.role == "best"
+    )
+    heading = f"tautochrone against each peer: {counts or 'too few rounds for a verdict'}"
+    if counts.startswith(("faster", "slower")):
+        heading = f"tautochrone is {counts}".replace("the best peer", "a peer at its best")
+    compared = {record["name"] for record in tables.ratios}
+    yield ratio_chart(
+        tables.ratios,
+        "name",
+        "tasks",
+        [name for name in tables.workloads if name in compared],
+        heading=heading,
+        shows="Ratio of tautochrone's time to each peer's time with all CPUs, with intervals",
+    )
     if numbers(tables.lengths, "waiting"):
         yield _waiting(tables)
     if numbers(tables.lengths, "load"):
@@ -470,26 +484,6 @@ def _speedup_views(tables: _Tables) -> Iterator[View]:
                     {"situation": index, "workload": number},
                     f"Speed-up against threads, {name}. {state_title(emulated)}.",
                 )
-
-
-# -- ours against each peer --
-
-
-def _ratio(analysis: MapReduceAnalysis, tables: _Tables) -> Chart:
-    best = [peer.ratio for cell in analysis.cells for peer in cell.peer_ratios if peer.role == "best"]
-    counts = verdict_counts(best)
-    heading = f"tautochrone against each peer: {counts or 'too few rounds for a verdict'}"
-    if counts.startswith(("faster", "slower")):
-        heading = f"tautochrone is {counts}".replace("the best peer", "a peer at its best")
-    compared = {record["name"] for record in tables.ratios}
-    return ratio_chart(
-        tables.ratios,
-        "name",
-        "tasks",
-        [name for name in tables.workloads if name in compared],
-        heading=heading,
-        shows="Ratio of tautochrone's time to each peer's time with all CPUs, with intervals",
-    )
 
 
 # -- the tables: speed-ups with all CPUs, and all configurations --
