@@ -159,6 +159,10 @@ def _rounded(value: object) -> object:
     return value
 
 
+Draw = Callable[[list[RuntimeStyle]], Layers]
+"""Draws a chart in the looks of all the page's runtimes."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Chart:
     """A chart with its table; without records there is no chart.
@@ -170,7 +174,7 @@ class Chart:
 
     name: str
     records: Sequence[Record]
-    draw: Callable[[list[RuntimeStyle]], Layers]
+    draw: Draw
     heading: str
     explanation: str
     shows: str = ""
@@ -271,19 +275,23 @@ def page_parts(
     charts: Iterable[Chart],
     *,
     situations: Sequence[dict[str, float]],
-    runtimes: Iterable[str],
+    runtimes: Iterable[str] | None = None,
     configurations: Sequence[Record],
     columns: Sequence[Column],
     filters: Sequence[Filter],
     **more: Any,
 ) -> Parts:
-    """A page's parts from its charts, in their order; `more` is what its template needs beside them."""
+    """A page's parts from its charts, in their order; `more` is what its template needs beside them.
+
+    `runtimes`: those that get a colour, with those of the charts; by default those of the configurations.
+    """
     drawn = [chart for chart in charts if chart.records]
     tables: dict[str, Sequence[Record]] = {}
     for chart in drawn:
         tables |= {chart.table or chart.name: chart.records, **chart.beside}
-    every = {str(record["runtime"]) for table in tables.values() for record in table if "runtime" in record}
-    known = sorted(every | set(runtimes))
+    listed = (record["runtime"] for record in configurations) if runtimes is None else runtimes
+    of_charts = (record["runtime"] for table in tables.values() for record in table if "runtime" in record)
+    known = sorted({str(runtime) for runtime in (*listed, *of_charts)})
     look = styles(known)
     return Parts(
         template=template,

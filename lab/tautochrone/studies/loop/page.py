@@ -101,11 +101,6 @@ def parts(analysis: LoopAnalysis) -> Parts:
         "loop.html.j2",
         _charts(analysis, grid),
         situations=grid.situations,
-        runtimes={
-            runtime_key(configuration.runtime, configuration.library)
-            for cell in analysis.cells
-            for configuration in cell.configurations
-        },
         configurations=records,
         columns=(*_COLUMNS, *spent.columns(records), *LAST_COLUMNS),
         # one cell at first: times of different sizes in one list say nothing

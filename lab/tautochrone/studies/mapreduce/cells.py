@@ -61,11 +61,6 @@ class CellRuns:
     def cpus(self) -> int:
         return len(self.speeds)
 
-    @property
-    def name(self) -> str:
-        """For people: "50 × 400 kB"."""
-        return f"{self.tasks} × {self.length}"
-
     def find(self, peer: str, threads: int | None = None) -> Contender | None:
         """A runtime with no settings on that many threads, by default one on each CPU, if it was measured."""
         wanted = (peer, threads if threads is not None else self.cpus)

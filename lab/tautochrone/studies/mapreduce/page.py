@@ -11,6 +11,7 @@ from tautochrone import text
 from tautochrone.report import spent
 from tautochrone.report.charts import (
     Chart,
+    Draw,
     caption,
     machine_filter,
     page_parts,
@@ -96,11 +97,6 @@ def parts(analysis: MapReduceAnalysis) -> Parts:
         "mapreduce.html.j2",
         _charts(analysis, tables),
         situations=tables.situations,
-        runtimes={
-            runtime_key(configuration.runtime)
-            for cell in analysis.cells
-            for configuration in cell.configurations
-        },
         configurations=records,
         columns=(*_COLUMNS, *spent.columns(records), *LAST_COLUMNS),
         # one kind of tasks at first: times of different ones in one list say nothing
@@ -217,18 +213,19 @@ def _charts(analysis: MapReduceAnalysis, tables: _Tables) -> Iterator[Chart]:
     if numbers(tables.lengths, "waiting"):
         yield _waiting(tables)
     if numbers(tables.lengths, "load"):
-        yield _against_length(
-            tables,
-            "busy",
-            "load",
-            "load of the CPUs",
+        yield Chart(
+            name="busy",
+            table="lengths",
+            records=tables.lengths,
+            draw=_share_against_length(tables, "load", "load of the CPUs"),
             heading="How busy the CPUs are: low is idle, high is working or spinning",
             explanation=(
                 "CPU time of the process by the time that its CPUs had. Waiting asleep lowers it, and on a "
                 "laptop or server the clock frequency with it; waiting in a spin keeps it high without doing "
                 "work. Compare it with the chart above."
             ),
-            shows="Load of the CPUs",
+            shows="Load of the CPUs against the length of a task",
+            choice=_series_choice(tables),
         )
     if tables.lengths:
         yield _switches(tables)
@@ -237,19 +234,8 @@ def _charts(analysis: MapReduceAnalysis, tables: _Tables) -> Iterator[Chart]:
 # -- charts against the length of a task: the reader chooses how many tasks on how many threads --
 
 
-def _against_length(
-    tables: _Tables,
-    name: str,
-    field: str,
-    title: str,
-    *,
-    heading: str,
-    explanation: str,
-    shows: str,
-    limit: float | None = None,
-    line_legend: Sequence[tuple[str, str]] = (),
-) -> Chart:
-    """A chart of a share of 1, with a dashed line at ``limit``."""
+def _share_against_length(tables: _Tables, field: str, title: str, limit: float | None = None) -> Draw:
+    """What draws a share of 1, with a dashed line at ``limit``."""
 
     def draw(look: list[RuntimeStyle]) -> Layers:
         shares = numbers(tables.lengths, field)
@@ -262,17 +248,7 @@ def _against_length(
             layers.insert(0, line.encode(y=y))
         return layered(*layers, height=_HEIGHT, series=tables.series[0].key)
 
-    return Chart(
-        name=name,
-        table="lengths",
-        records=tables.lengths,
-        draw=draw,
-        heading=heading,
-        explanation=explanation,
-        shows=f"{shows} against the length of a task",
-        line_legend=line_legend,
-        choice=_series_choice(tables),
-    )
+    return draw
 
 
 def _series_choice(tables: _Tables) -> Choice:
@@ -324,20 +300,21 @@ def _pays(analysis: MapReduceAnalysis, tables: _Tables) -> Chart:
             f"On tasks of {length}, {fastest} reaches {text.percent(most)} of the "
             f"ideal speed-up, {slowest} {text.percent(least)}"
         )
-    return _against_length(
-        tables,
-        "pays",
-        "share",
-        "share of the ideal speed-up",
+    limit = analysis.share_that_pays
+    return Chart(
+        name="pays",
+        table="lengths",
+        records=tables.lengths,
+        draw=_share_against_length(tables, "share", "share of the ideal speed-up", limit),
         heading=heading,
         explanation=(
             "The shorter the tasks, the more of the time goes into handing them out. The ideal is what whole "
             "tasks on these CPUs allow. Each library is shown as one gets it with no settings; above the "
             "dashed line it is said to pay."
         ),
-        shows="Share of the ideal speed-up",
-        limit=analysis.share_that_pays,
-        line_legend=[("dashed", f"{text.percent(analysis.share_that_pays)} of the ideal: here sharing pays")],
+        shows="Share of the ideal speed-up against the length of a task",
+        line_legend=[("dashed", f"{text.percent(limit)} of the ideal: here sharing pays")],
+        choice=_series_choice(tables),
     )
 
 
@@ -350,18 +327,19 @@ def _waiting(tables: _Tables) -> Chart:
             f"On tasks of {length} the threads of {worst} wait {text.percent(most)} "
             f"of their time, those of {best} {text.percent(least)}"
         )
-    return _against_length(
-        tables,
-        "waiting",
-        "waiting",
-        "time spent waiting",
+    return Chart(
+        name="waiting",
+        table="lengths",
+        records=tables.lengths,
+        draw=_share_against_length(tables, "waiting", "time spent waiting"),
         heading=heading,
         explanation=(
             "All that is not spent inside a task: taking tasks, locks, waking up, waiting for the last one, "
             "reducing. A share that the law itself demands (a last task alone on one core) is in it too. "
             "Measured in repetitions of their own, by reading a clock at each task's begin and end."
         ),
-        shows="Share of time spent waiting",
+        shows="Share of time spent waiting against the length of a task",
+        choice=_series_choice(tables),
     )
 
 

@@ -58,7 +58,6 @@ def parts(analysis: PlainAnalysis) -> Parts:
         "report.html.j2",
         _charts(records, works),
         situations=situations,
-        runtimes={str(record["runtime"]) for record in records},
         configurations=records,
         columns=(*_COLUMNS, *spent.columns(records), *LAST_COLUMNS),
         filters=[Filter("work", "Work", [(work, work) for work in works])],
