@@ -36,20 +36,12 @@ class StateExecutor:
 
     def run(self, configuration: Configuration, time_limit: float) -> RunResult:
         """Switch the machine's state if needed, then run. Idle power is that of the machine as it is."""
-        if self.idle_is_due():
-            self.measure_idle()
-        self.enter_state(state_key(configuration.settings.get("emulated") or {}))
-        return self._inner.run(configuration, time_limit)
-
-    def idle_is_due(self) -> bool:
-        """Whether idle power is to be measured before the next run."""
-        return isinstance(self._inner, MetersIdle) and self._inner.idle_is_due()
-
-    def measure_idle(self) -> None:
-        """Measure it while nothing is slowed: what makes CPUs slow draws power itself."""
-        if isinstance(self._inner, MetersIdle):
+        if isinstance(self._inner, MetersIdle) and self._inner.idle_is_due():
+            # of the machine with nothing slowed: what makes CPUs slow draws power itself
             self.enter_state("")
             self._inner.measure_idle()
+        self.enter_state(state_key(configuration.settings.get("emulated") or {}))
+        return self._inner.run(configuration, time_limit)
 
     def idle_stretches(self, *, after_runs: bool) -> tuple[float, ...]:
         """Idle power as the metered executor has it, of the machine as it is; empty where none is metered."""

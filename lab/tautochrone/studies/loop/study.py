@@ -124,14 +124,6 @@ def choose_sizes(
     return chosen, left_out
 
 
-@dataclass(frozen=True, slots=True)
-class LoopRun(Run):
-    """A candidate in its cell."""
-
-    setup: Candidate
-    cell: StudyCell
-
-
 class Loop(Study[LoopRequest, LoopContext, LoopAnalysis]):
     """Measure a parallel loop (conjugate gradients) on this machine, and say what to use.
 
@@ -178,7 +170,7 @@ class Loop(Study[LoopRequest, LoopContext, LoopAnalysis]):
     def work(self) -> str:
         return f"sizes {', '.join(map(str, self.sizes))}"
 
-    def runs(self) -> list[LoopRun]:
+    def runs(self) -> list[Run]:
         request, times = self.request, self.times
         self.cells = []
         for state in self.all_states:
@@ -193,11 +185,10 @@ class Loop(Study[LoopRequest, LoopContext, LoopAnalysis]):
             )
             self.cells += [StudyCell(size, state, placed, tuple(compared)) for size in self.sizes]
         return [
-            LoopRun(
-                setup=candidate,
-                configuration=configuration(cell, candidate, times),
-                seconds=estimated_run_seconds(cell.size, times),
-                cell=cell,
+            Run(
+                candidate,
+                configuration(cell, candidate, times),
+                estimated_run_seconds(cell.size, times),
             )
             for cell in self.cells
             for candidate in cell.candidates
@@ -234,13 +225,7 @@ class Loop(Study[LoopRequest, LoopContext, LoopAnalysis]):
             replace(whole, configurations=first, rounds=shorter.rounds, source=SCREENING, order="shuffled"),
         )
         screened = store.rows(SCREENING)
-        chosen = [
-            configuration
-            for cell in self.cells
-            for configuration in finalists(
-                [run for run in runs if isinstance(run, LoopRun) and run.cell is cell], screened
-            )
-        ]
+        chosen = [finalist for cell in self.cells for finalist in finalists(cell, self.times, screened)]
         yield "measuring", replace(whole, configurations=chosen)
 
     def is_exempt(self, row: Row) -> bool:
@@ -268,20 +253,17 @@ def is_screened(candidate: Candidate) -> bool:
     return not candidate.always_measured or candidate.peer == "serial"
 
 
-def finalists(runs: Sequence[LoopRun], screened: Iterable[Row]) -> list[Configuration]:
+def finalists(cell: StudyCell, times: Times, screened: Iterable[Row]) -> list[Configuration]:
     """What is measured in the rounds that are reported, of one cell, in the order given.
 
     Always: references, defaults and ours. Of the others each peer's fastest, and the `BEST_OF_ALL` fastest of
     all. What failed in the screening has no time and stays out; its error rows say why.
     """
+    made = [(candidate, configuration(cell, candidate, times)) for candidate in cell.candidates]
     contenders = {
-        run.configuration.config_id: run.setup.peer
-        for run in runs
-        if not run.setup.always_measured and run.setup.peer != "tautochrone"
+        one.config_id: candidate.peer
+        for candidate, one in made
+        if not candidate.always_measured and candidate.peer != "tautochrone"
     }
     chosen = best_of_each(contenders, screened, BEST_OF_ALL)
-    return [
-        run.configuration
-        for run in runs
-        if run.setup.always_measured or run.configuration.config_id in chosen
-    ]
+    return [one for candidate, one in made if candidate.always_measured or one.config_id in chosen]
