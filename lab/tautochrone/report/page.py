@@ -33,6 +33,7 @@ def render(rows: Sequence[Row], machine: Mapping[str, Any], analysis: Analysis, 
     parts = analysis.parts()
     energy = energy_part.build(rows)
     look = styles(parts.runtimes)
+    name = machine.get("name") or machine.get("cpu_model")
     situations = [state_title(emulated) for emulated in parts.situations]
     embedded = {
         "tables": {name: charts.columns(table) for name, table in {**parts.tables, **energy.tables}.items()},
@@ -50,7 +51,7 @@ def render(rows: Sequence[Row], machine: Mapping[str, Any], analysis: Analysis, 
         .render(
             analysis=analysis,
             study=study,
-            title=_title(machine, study),
+            title=f"tautochrone: study {study}" + (f" on {name}" if name else ""),
             machine=machine_view.build(machine, parts.situations),
             figures=[*parts.figures, *energy.figures],
             energy_sentence=energy.sentence,
@@ -65,11 +66,6 @@ def render(rows: Sequence[Row], machine: Mapping[str, Any], analysis: Analysis, 
             **parts.more,
         )
     )
-
-
-def _title(machine: Mapping[str, Any], study: str) -> str:
-    name = machine.get("name") or machine.get("cpu_model")
-    return f"tautochrone: study {study}" + (f" on {name}" if name else "")
 
 
 def _measured(rows: Sequence[Row]) -> dict[str, Any]:

@@ -158,10 +158,8 @@ def _charts(found: Agreement, situations: Sequence[Mapping[str, float]]) -> Iter
 
 def _representative(part: Sequence[Predicted]) -> list[Predicted]:
     cells = Counter((prediction.runtime, _way(prediction)) for prediction in part)
-    chosen: dict[str, str] = {}
-    for (runtime, way), count in cells.items():
-        if runtime not in chosen or count > cells[(runtime, chosen[runtime])]:
-            chosen[runtime] = way
+    # the first of those that are measured equally often stands last, and so stays
+    chosen = dict(pair for pair, _ in reversed(cells.most_common()))
     kept = [prediction for prediction in part if _way(prediction) == chosen[prediction.runtime]]
     return sorted(
         kept, key=lambda prediction: (prediction.runtime, sorted(prediction.emulated.items()), prediction.x)

@@ -179,17 +179,13 @@ def settings_to_paste(cells: Sequence[CellRuns]) -> tuple[Settings, ...]:
     )
 
 
-def _largest(cells: Sequence[CellRuns]) -> CellRuns:
-    return max(cells, key=lambda cell: cell.size)
-
-
 def _best_of(cell: CellRuns, peers: Sequence[str]) -> Contender | None:
     return next((contender for contender in cell.finalists if contender.peer in peers), None)
 
 
 def _openmp(cells: Sequence[CellRuns], where: str) -> Iterator[Settings]:
     """The best OpenMP configuration at the largest size, where time is spent."""
-    cell = _largest(cells)
+    cell = max(cells, key=lambda cell: cell.size)
     best, plain = _best_of(cell, ("libgomp", "libomp")), cell.plain_openmp
     if best is None or plain is None:
         return
@@ -221,7 +217,7 @@ def _openmp_lines(contender: Contender) -> str:
 
 
 def _tbb(cells: Sequence[CellRuns], where: str) -> Iterator[Settings]:
-    cell = _largest(cells)
+    cell = max(cells, key=lambda cell: cell.size)
     best = _best_of(cell, ("tbb",))
     default = cell.find("tbb", "auto", "all")
     if best is None or default is None or best is default:
