@@ -104,9 +104,7 @@ def _is_front(one: Point, all_points: Sequence[Point]) -> bool:
 
 
 def _heading(found: Sequence[Point]) -> str:
-    groups: dict[str, list[Point]] = {}
-    for one in found:
-        groups.setdefault(one.group, []).append(one)
+    groups = {one.group: [other for other in found if other.group == one.group] for one in found}
     agree = sum(
         min(of_one, key=lambda one: one.seconds).joules <= min(one.joules for one in of_one)
         for of_one in groups.values()

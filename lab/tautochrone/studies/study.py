@@ -195,9 +195,7 @@ class Study(ABC, Generic[Asked, Known, Found]):
         """What is known of a study that kept nothing beside its rows."""
         usual = Path("tautochrone-results") / cls.NAME
         return cls.CONTEXT(
-            schema=f"tautochrone.{cls.NAME}/1",
-            command=f"tauto study {cls.NAME}",
-            folder=str(folder or usual),
+            schema=f"tautochrone.{cls.NAME}/1", command=f"tauto study {cls.NAME}", folder=str(folder or usual)
         )
 
     def layout(self, state: State | None = None) -> Layout:

@@ -185,11 +185,7 @@ class Loop(Study[LoopRequest, LoopContext, LoopAnalysis]):
             )
             self.cells += [StudyCell(size, state, placed, tuple(compared)) for size in self.sizes]
         return [
-            Run(
-                candidate,
-                configuration(cell, candidate, times),
-                estimated_run_seconds(cell.size, times),
-            )
+            Run(candidate, configuration(cell, candidate, times), estimated_run_seconds(cell.size, times))
             for cell in self.cells
             for candidate in cell.candidates
         ]

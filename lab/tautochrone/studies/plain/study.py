@@ -108,11 +108,7 @@ class PlainStudy(Study[Asked, StudyContext, PlainAnalysis]):
     def analyse(cls, rows: Sequence[Row], machine: Mapping[str, Any], context: StudyContext) -> PlainAnalysis:
         """The cells, and a sentence on the fastest way in each. Linear in the number of rows."""
         cells = tuple(_cells(rows))
-        return PlainAnalysis(
-            verdict_sentences=tuple(_sentences(cells)),
-            cells=cells,
-            **context.reported,
-        )
+        return PlainAnalysis(verdict_sentences=tuple(_sentences(cells)), cells=cells, **context.reported)
 
 
 class _Way(Contender):
