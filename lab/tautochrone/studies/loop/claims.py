@@ -179,19 +179,11 @@ SIZES = (
 )
 LARGE = (7000, 8000, 12000, 16000)
 
-# name: (schedule, chunk, placement); the runtime is OpenMP
-WAYS: dict[str, tuple[str, int, str]] = {
-    "sequential": ("static", 1, "P:1"),
-    "static P": ("static", 1, "P"),
-    "static E": ("static", 1, "E"),
-    "static all": ("static", 1, "all"),
-    "dynamic all": ("dynamic", 1, "all"),
-    "dynamic,2 all": ("dynamic", 2, "all"),
-    "dynamic,4 all": ("dynamic", 4, "all"),
-    "dynamic,8 all": ("dynamic", 8, "all"),
-    "dynamic,16 all": ("dynamic", 16, "all"),
-    "dynamic,2 P": ("dynamic", 2, "P"),
-}
+# The schedule with its chunk, 1 where none is said, and the placement; the runtime is OpenMP.
+WAYS = (
+    *("static P", "static E", "static all", "dynamic all", "dynamic,2 P"),
+    *("dynamic,2 all", "dynamic,4 all", "dynamic,8 all", "dynamic,16 all"),
+)
 _MEMORY = Knob("memory.memory_bytes_per_second", 65e9, 105e9)
 _CLUSTER = Knob("cores.E.cluster_memory_bytes_per_second", 8e9, 36e9)
 _SMT = Knob("cores.P.smt_yield", 1.2, 2.0)
@@ -204,10 +196,10 @@ _LAST_LEVEL_CACHE = Knob("memory.last_level_cache_bytes", 30e6, 37.7e6, whole=Tr
 class Grid:
     """Times of every way at every size, simulated once."""
 
-    def __init__(self, machine: Machine, sizes: Iterable[int], ways: Iterable[str] = tuple(WAYS)) -> None:
+    def __init__(self, machine: Machine, sizes: Iterable[int], ways: Iterable[str] = WAYS) -> None:
         self.machine, self.sizes, self.ways = machine, tuple(sizes), tuple(ways)
         places = [(size, way) for size in self.sizes for way in self.ways]
-        simulated_rows = rows(machine, [_request(size, *WAYS[way]) for size, way in places])
+        simulated_rows = rows(machine, [_request(size, way) for size, way in places])
         self._rows = dict(zip(places, simulated_rows, strict=True))
 
     def row(self, size: int, way: str) -> Row:
@@ -221,15 +213,11 @@ class Grid:
         return models.bound_seconds(self.seconds(size, "static P"), self.seconds(size, "static E"))
 
 
-def _request(size: int, schedule: str, chunk: int, placement: str) -> dict[str, object]:
-    return {
-        "study": "loop",
-        "size": size,
-        "runtime": "openmp",
-        "schedule": schedule,
-        "chunk": chunk,
-        "placement": placement,
-    }
+def _request(size: int, way: str) -> dict[str, object]:
+    how, placement = way.split()
+    schedule, _, chunk = how.partition(",")
+    work = {"study": "loop", "size": size, "runtime": "openmp"}
+    return work | {"schedule": schedule, "chunk": int(chunk or 1), "placement": placement}
 
 
 def _or_what_would(
