@@ -115,6 +115,7 @@ class MapReduce(Study[MapReduceRequest, MapReduceContext, MapReduceAnalysis]):
     order: tuple[int, ...]  # the CPUs' numbers in the order in which threads get them
     counts: tuple[int, ...]
     cells: Sequence[StudyCell]
+    seconds_per_byte: float  # from the probe on
 
     def prepare(self) -> None:
         request = self.request
@@ -126,12 +127,12 @@ class MapReduce(Study[MapReduceRequest, MapReduceContext, MapReduceAnalysis]):
 
     def probe(self, executor: Executor) -> None:
         """How long hashing a byte takes: from a folder whose tasks these are to be, else from runs."""
-        for known in self.contexts_to_share():
-            if known.seconds_per_byte is not None:
-                self.context.seconds_per_byte = known.seconds_per_byte
-                return
-        serial = next(state for state in self.peers if state.peer.name == "serial")
-        self.context.seconds_per_byte = probe_seconds_per_byte(serial, self.order[0], executor)
+        known = (context.seconds_per_byte for context in self.contexts_to_share())
+        found = next((seconds for seconds in known if seconds is not None), None)
+        if found is None:
+            serial = next(state for state in self.peers if state.peer.name == "serial")
+            found = probe_seconds_per_byte(serial, self.order[0], executor)
+        self.context.seconds_per_byte = self.seconds_per_byte = found
 
     @property
     def work(self) -> str:
@@ -160,13 +161,6 @@ class MapReduce(Study[MapReduceRequest, MapReduceContext, MapReduceAnalysis]):
             for cell in self.cells
             for candidate in cell.candidates
         ]
-
-    @property
-    def seconds_per_byte(self) -> float:
-        seconds = self.context.seconds_per_byte
-        if seconds is None:
-            raise ValueError("tasks cannot be sized before the probe")
-        return seconds
 
     def illustrate(self, executor: StateExecutor, limit_seconds: float) -> None:
         """Timelines beside the rows; one that fails is named and changes no result."""
@@ -273,11 +267,15 @@ def record_traces(
     failed: list[NotMeasured] = []
     cell = replace(cells[0], work=sized(_TRACED, seconds_per_byte))
     for candidate in _traced(cell):
-        traced = _trace(cell, candidate, folder, executor, limit)
-        if isinstance(traced, Trace):
-            traces.append(traced)
+        file = f"{_TRACES}/{candidate.peer}.json"
+        path = (folder / file).absolute()
+        plain = configuration(cell, candidate, _TRACED_TIMES)
+        result = executor.run(replace(plain, command=[*plain.command, "--trace", str(path)]), limit)
+        if result.error is None and path.is_file():
+            traces.append(Trace(runtime=candidate.peer, label=plain.name, file=file))
         else:
-            failed.append(traced)
+            why = result.error.message if result.error is not None else "the runner wrote no file"
+            failed.append(NotMeasured(what=f"the timeline of {candidate.label}", why=why))
     return tuple(traces), tuple(failed)
 
 
@@ -289,16 +287,3 @@ def _traced(cell: StudyCell) -> Iterator[Candidate]:
         default = candidate.schedule == candidate.state.peer.default_schedule and candidate.wait == "default"
         if default and candidate.peer != "serial" and candidate.threads == widest:
             yield candidate
-
-
-def _trace(
-    cell: StudyCell, candidate: Candidate, folder: Path, executor: Executor, limit: float
-) -> Trace | NotMeasured:
-    file = f"{_TRACES}/{candidate.peer}.json"
-    path = (folder / file).absolute()
-    plain = configuration(cell, candidate, _TRACED_TIMES)
-    result = executor.run(replace(plain, command=[*plain.command, "--trace", str(path)]), limit)
-    if result.error is None and path.is_file():
-        return Trace(runtime=candidate.peer, label=plain.name, file=file)
-    why = result.error.message if result.error is not None else "the runner wrote no file"
-    return NotMeasured(what=f"the timeline of {candidate.label}", why=why)
