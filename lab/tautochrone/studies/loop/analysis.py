@@ -25,7 +25,6 @@ from tautochrone.studies.loop.findings import (
 from tautochrone.studies.loop.sentences import settings_to_paste, verdict_sentences
 from tautochrone.studies.request import Times
 from tautochrone.studies.states import StateExecutor
-from tautochrone.verdicts import median_interval
 
 
 def analyse(rows: Iterable[Row], machine: Mapping[str, Any], context: LoopContext) -> LoopAnalysis:
@@ -61,7 +60,6 @@ def _chunk_points(cells: Sequence[CellRuns]) -> Iterator[ChunkPoint]:
             where = contender.placement, contender.wait
             if chunk is None or seconds is None or where != ("all", "default"):
                 continue
-            interval = median_interval(contender.points) if contender.points else None
             yield ChunkPoint(
                 runtime=contender.peer,
                 schedule=contender.schedule,
@@ -69,8 +67,8 @@ def _chunk_points(cells: Sequence[CellRuns]) -> Iterator[ChunkPoint]:
                 size=cell.size,
                 emulated=cell.emulated,
                 seconds=seconds,
-                low=interval.low if interval is not None else None,
-                high=interval.high if interval is not None else None,
+                low=contender.low,
+                high=contender.high,
             )
 
 

@@ -27,7 +27,6 @@ class Contender(cells.Contender):
 
     @property
     def is_default(self) -> bool:
-        """True for what one gets without setting anything."""
         peer = PEER_BY_NAME.get(self.peer)
         return (
             peer is not None

@@ -176,7 +176,7 @@ class MapReduce(Study[MapReduceRequest, MapReduceContext, MapReduceAnalysis]):
         """The findings; the speeds of the machine's kinds of cores give the ideal."""
         cells = collect(rows, machine)
         reported = tuple(report_cell(cell) for cell in cells)
-        paying = payoffs(reported)
+        paying = tuple(payoffs(reported))
         return MapReduceAnalysis(
             verdict_sentences=verdict_sentences(cells, paying, others_share(rows, machine)),
             cells=reported,
