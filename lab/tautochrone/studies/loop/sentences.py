@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 
 from tautochrone import verdicts
@@ -100,18 +101,14 @@ def against_best(cells: Sequence[CellRuns]) -> str | None:
 
 def best_by_size(where: str, cells: Sequence[CellRuns]) -> str | None:
     """Which configuration is best at which sizes, neighbouring sizes with one answer taken together."""
-    runs: list[tuple[str, list[int]]] = []
-    for cell in sorted(cells, key=lambda cell: cell.size):
-        winner = winner_words(cell)
-        if winner is None:
-            continue
-        if runs and runs[-1][0] == winner:
-            runs[-1][1].append(cell.size)
-        else:
-            runs.append((winner, [cell.size]))
-    if not runs:
+    by_size = sorted(cells, key=lambda cell: cell.size)
+    winners = [(words, cell.size) for cell in by_size if (words := winner_words(cell)) is not None]
+    if not winners:
         return None
-    parts = [f"{_sizes(sizes)}: {winner}" for winner, sizes in runs]
+    parts = [
+        f"{_sizes([size for _, size in together])}: {winner}"
+        for winner, together in itertools.groupby(winners, key=lambda pair: pair[0])
+    ]
     return f"{where}, by size: {'; '.join(parts)}."
 
 

@@ -34,7 +34,7 @@ from tautochrone.report.drawing import (
     shown,
     tips,
 )
-from tautochrone.report.palette import RuntimeStyle, runtime_key, styles
+from tautochrone.report.palette import RuntimeStyle, name_of, runtime_key, styles
 from tautochrone.report.parts import LAST_COLUMNS, Choice, Column, Filter, Parts, Record, View
 from tautochrone.results.runs import OURS
 from tautochrone.results.states import state_title, states_of
@@ -288,7 +288,7 @@ def _on_shortest(tables: _Tables, field: str) -> tuple[str, list[tuple[float, st
         if record["length"] == known[0]["length"]
     )
     length = str(known[0]["length_text"]) if known else ""
-    return length, [(value, styles([runtime])[0].name) for value, runtime in values]
+    return length, [(value, name_of(runtime)) for value, runtime in values]
 
 
 def _pays(analysis: MapReduceAnalysis, tables: _Tables) -> Chart:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from tautochrone import text, verdicts
 from tautochrone.report.analysis import Settings
-from tautochrone.report.palette import runtime_key, styles
+from tautochrone.report.palette import name_of, runtime_key
 from tautochrone.results.runs import OURS
 from tautochrone.results.states import by_state, opening
 from tautochrone.studies.cells import geometric_mean_of
@@ -69,11 +69,7 @@ def _all_paying(cells: Sequence[CellRuns], payoffs: Sequence[Payoff]) -> Iterato
 def _signature(payoffs: Sequence[Payoff]) -> object:
     """What a sentence would say, lengths to within some per cent."""
     return {
-        (
-            payoff.runtime,
-            None if payoff.from_seconds is None else preferred(payoff.from_seconds),
-            payoff.because,
-        )
+        (payoff.runtime, payoff.from_seconds and preferred(payoff.from_seconds), payoff.because)
         for payoff in payoffs
     }
 
@@ -114,7 +110,7 @@ def _order(payoff: Payoff) -> tuple[bool, float, bool, str]:
 
 def name(runtime: str) -> str:
     """A runtime's name in a sentence: "OpenMP (libgomp)"."""
-    main, comma, library = styles([runtime_key(runtime)])[0].name.partition(", ")
+    main, comma, library = name_of(runtime_key(runtime)).partition(", ")
     return f"{main} ({library})" if comma else main
 
 
