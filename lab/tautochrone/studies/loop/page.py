@@ -127,9 +127,10 @@ def _charts(analysis: LoopAnalysis, grid: _Grid) -> Iterator[Chart]:
         if cell.bound_seconds is not None:
             bounds.append(place | _bound_record(cell))
         ratios += ratio_records(cell.peer_ratios, place)
-    yield _time(analysis, grid, times, points, bounds)
+    beside = {"points": points, "bounds": bounds}
+    yield _time(analysis, grid, times, beside)
     if numbers(times, "speedup"):
-        yield _speedup(analysis, grid, times, points, bounds)
+        yield _speedup(analysis, grid, times, beside)
     counts = _counts(analysis)
     heading = f"tautochrone against the best peer: {counts or 'too few rounds for a verdict'}"
     if counts.startswith(("faster", "slower")):
@@ -212,14 +213,12 @@ def _bound_record(cell: Cell) -> Record:
 
 
 def _time(
-    analysis: LoopAnalysis,
-    grid: _Grid,
-    times: Sequence[Record],
-    points: Sequence[Record],
-    bounds: Sequence[Record],
+    analysis: LoopAnalysis, grid: _Grid, times: Sequence[Record], beside: Mapping[str, Sequence[Record]]
 ) -> Chart:
+    bounds = beside["bounds"]
+
     def draw(look: list[RuntimeStyle]) -> Layers:
-        every = numbers(times, "seconds", "low", "high") + numbers([*bounds, *points], "seconds")
+        every = numbers(times, "seconds", "low", "high") + numbers([*bounds, *beside["points"]], "seconds")
         x, y = grid.axis(), log_axis(alt.Y, "seconds", every, "time of one iteration", padding=1.3)
         drawn = shown("times")
         tooltip = tips(*_TIPS, "time:N median", "interval:N interval", "rounds:Q rounds")
@@ -235,7 +234,7 @@ def _time(
         name="time",
         table="times",
         records=times,
-        beside={"points": points, "bounds": bounds},
+        beside=beside,
         draw=draw,
         heading=_time_heading(analysis, grid.sizes),
         explanation=(
@@ -279,12 +278,9 @@ def _single_runs(look: list[RuntimeStyle], x: alt.X, y: alt.Y) -> alt.Chart:
 
 
 def _speedup(
-    analysis: LoopAnalysis,
-    grid: _Grid,
-    times: Sequence[Record],
-    points: Sequence[Record],
-    bounds: Sequence[Record],
+    analysis: LoopAnalysis, grid: _Grid, times: Sequence[Record], beside: Mapping[str, Sequence[Record]]
 ) -> Chart:
+    bounds = beside["bounds"]
     reached = [
         (cell.sequential_seconds / cell.tautochrone_seconds, cell)
         for cell in analysis.cells
@@ -317,7 +313,7 @@ def _speedup(
         name="speedup",
         table="times",
         records=times,
-        beside={"points": points, "bounds": bounds},
+        beside=beside,
         draw=draw,
         heading=heading,
         explanation=(
