@@ -50,12 +50,11 @@ requires task_list<Items>
     const detail::block_plan plan{n, std::clamp<index>(options.grain, 1, n)};
     auto fold = [&](range r) -> T {
         if constexpr (std::is_same_v<T, U>) {
-            T result = value(r.begin);
-            for (index i = r.begin + 1; i < r.end; ++i) detail::fold_into(reduce, result, value(i));
-            return result;
+            return detail::fold_indices<T>(r, value, reduce);
         } else {
             T result{};
             for (index i = r.begin; i < r.end; ++i) detail::fold_into(reduce, result, value(i));
+            detail::hide_origin(result);
             return result;
         }
     };
