@@ -8,6 +8,7 @@
 #include <tauto/machine.hpp>
 
 #include "forks.hpp"
+#include "machine_select.hpp"
 #include "team_state.hpp"
 
 namespace tauto {
@@ -24,7 +25,8 @@ std::vector<int> default_cpus() {
     if (const char* selection = std::getenv("TAUTO_CPUS"); selection != nullptr && *selection != '\0') {
         return select_cpus(machine_without_pinning(), selection);
     }
-    return default_team_cpus(machine_without_pinning());
+    const file_tree files("/");
+    return usable_cores(files, read_limits(files, cpus_without_pinning()));
 }
 
 // The list dealt out to `size` members in turn.
@@ -59,13 +61,6 @@ std::unique_ptr<team_state> make_state(const team_options& options) {
 }
 
 }  // namespace
-
-std::vector<int> default_team_cpus(const machine_record& machine) {
-    std::vector<int> cpus = select_cpus(machine, "cores");
-    const auto most = usize(std::max(1, machine.usable_members));
-    if (cpus.size() > most) cpus.resize(most);
-    return cpus;
-}
 
 team_state::team_state(std::vector<int> cpus, wait_policy how, bool pin)
     : wait(how),

@@ -150,9 +150,6 @@ struct site_record {
 
 struct team_state;
 
-// One hardware thread of each allowed core, fast kinds first, no more than the quota pays for.
-std::vector<int> default_team_cpus(const machine_record& machine);
-
 }  // namespace detail
 
 class team {
