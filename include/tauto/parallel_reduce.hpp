@@ -476,10 +476,8 @@ inline loop_options loop_options_of(const reduce_options& options) {
     return {options.schedule, options.stop, options.site, options.report, options.name};
 }
 
-// Reduces the blocks of `plan`, of which there is at least one. leaf(b) is the value of block b; fold(r),
-// used when `unordered`, is the value of the indices r; merge(T& left, T&& right) joins neighbours.
 template <class T, class Leaf, class Fold, class Merge>
-T reduce_blocks(team& members, const block_plan& plan, Leaf& leaf, Fold& fold, Merge& merge,
+T reduce_values(team& members, const block_plan& plan, Leaf& leaf, Fold& fold, Merge& merge,
                 const reduce_options& options) {
     const index blocks = plan.blocks();
     const auto size = usize(inside_loop ? 1 : members.size());
@@ -506,6 +504,28 @@ T reduce_blocks(team& members, const block_plan& plan, Leaf& leaf, Fold& fold, M
     return join_partials<T>({of_members.data(), size}, merge);
 }
 
+// Values larger than this are kept on the heap: a tree of them would not fit a thread's stack.
+inline constexpr std::size_t most_bytes_on_stack = 4096;
+
+// Reduces the blocks of `plan`, of which there is at least one. leaf(b) is the value of block b; fold(r),
+// used when `unordered`, is the value of the indices r; merge(T& left, T&& right) joins neighbours.
+template <class T, class Leaf, class Fold, class Merge>
+T reduce_blocks(team& members, const block_plan& plan, Leaf& leaf, Fold& fold, Merge& merge,
+                const reduce_options& options) {
+    if constexpr (sizeof(T) <= most_bytes_on_stack) {
+        return reduce_values<T>(members, plan, leaf, fold, merge, options);
+    } else {
+        using box = std::unique_ptr<T>;
+        auto boxed_leaf = [&](index b) { return box(new T(leaf(b))); };
+        auto boxed_fold = [&](range r) { return box(new T(fold(r))); };
+        auto boxed_merge = [&](box& left, box&& right) {
+            merge(*left, std::move(*right));
+            right.reset();
+        };
+        return std::move(*reduce_values<box>(members, plan, boxed_leaf, boxed_fold, boxed_merge, options));
+    }
+}
+
 inline void check_reduction(index n, index grain) {
     if (n < 0 || n > max_iterations) {
         throw error("a reduction over n = " + std::to_string(n) + " indices; n must be from 0 to 2^56");
@@ -527,7 +547,8 @@ inline void check_reduction(index n, index grain) {
 // and run, unless options.unordered is set. For n = 0 it is `identity`, which otherwise is combined once,
 // from the left. T may be move-only; a member keeps at most two values a level of the tree. Exceptions,
 // nesting, turns and n as parallel_for. A requested stop throws tauto::stopped. O(n) calls of map and
-// combine; beyond parallel_for's cost a few ns a block and about 20 ns for each run of blocks.
+// combine; beyond parallel_for's cost a few ns a block and about 20 ns for each run of blocks. A T of more
+// than 4096 bytes is kept on the heap, an allocation a block.
 template <class T, class Map, class Combine>
 requires std::invocable<Map&, range> || std::invocable<Map&, index>
 [[nodiscard]] T parallel_reduce(team& members, index n, T identity, Map&& map, Combine&& combine,

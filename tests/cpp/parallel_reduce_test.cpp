@@ -336,6 +336,28 @@ TEST_CASE("large results: few are alive at a time") {
     CHECK(most.load() < 64);
 }
 
+TEST_CASE("values of half a megabyte fit the stacks of caller and members") {
+    using histogram = std::array<std::uint64_t, 1 << 16>;
+    const auto one = [](index i) {
+        histogram bins{};
+        ++bins[static_cast<std::size_t>(i * 997) % bins.size()];
+        return bins;
+    };
+    const auto add = [](histogram& left, const histogram& right) {
+        for (std::size_t bin = 0; bin < left.size(); ++bin) left[bin] += right[bin];
+    };
+    const auto total = [](const histogram& bins) { return std::accumulate(bins.begin(), bins.end(), 0ULL); };
+    team some(shared_by(3));
+    for (const bool unordered : {false, true}) {
+        const auto all = std::make_unique<histogram>(
+            parallel_reduce(some, 4000, histogram{}, one, add, {.grain = 1, .unordered = unordered}));
+        CHECK(total(*all) == 4000);
+    }
+    std::vector<index> items(4000);
+    std::iota(items.begin(), items.end(), index{0});
+    CHECK(total(*std::make_unique<histogram>(map_reduce(some, items, one, add))) == 4000);
+}
+
 TEST_CASE("map_reduce has the shape of blockingMappedReduced") {
     team some(shared_by(2));
     const std::vector<std::string> words = {"to", "make", "every", "core",  "finish",
