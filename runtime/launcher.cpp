@@ -84,7 +84,7 @@ void launcher::run_member(int rank) noexcept {
     report.left_early = false;
     if (box.mode == launch_mode::adaptive) report.start_ticks = ticks();
     try {
-        const inside_body inside;
+        const inside_body inside(team_, rank);
         switch (box.mode) {
             case launch_mode::fixed:
                 run_fixed_part(box, report, rank);
@@ -218,7 +218,7 @@ void launcher::run_what_was_left() {
         if (share_size(word) == 0) continue;
         const range rest = loop.adaptive.plan().iterations(share_begin(word), share_end(word));
         try {
-            const inside_body inside;
+            const inside_body inside(team_, 0);
             run_chunk(own, rest, 0, true, loop.name);
         } catch (...) {
             loop.failed.store(true, std::memory_order_relaxed);
@@ -244,8 +244,9 @@ void* launcher::worker_main(void* argument) {
     return nullptr;
 }
 
-launcher::launcher(pinning& pins, wait_policy wait, bool oversubscribed)
-    : pins_(pins),
+launcher::launcher(const team_state* team, pinning& pins, wait_policy wait, bool oversubscribed)
+    : team_(team),
+      pins_(pins),
       wait_(wait),
       oversubscribed_(oversubscribed),
       fork_generation_(current_fork_generation()),

@@ -66,7 +66,7 @@ team_state::team_state(std::vector<int> cpus, wait_policy how, bool pin)
     : wait(how),
       oversubscribed(std::set<int>(cpus.begin(), cpus.end()).size() < cpus.size()),
       pins(std::move(cpus), pin),
-      members(pins, wait, oversubscribed),
+      members(this, pins, wait, oversubscribed),
       loops(members, known),
       bodies(members, wait, oversubscribed) {
     turn.emplace();
@@ -152,7 +152,9 @@ detail::loop_model& team::model_for(tauto::site& where, index n) {
 }
 
 bool team::execute(const detail::loop_call& call) {
-    if (detail::inside_loop) return detail::run_inline(call);
+    if (detail::current.team != nullptr) {
+        return detail::run_inline(call, detail::current.team == identity() ? detail::current.rank : 0);
+    }
     const auto turn = state_->take_turn();
     if (call.options->stop.stop_possible() && call.options->stop.stop_requested()) return false;
     if (std::holds_alternative<adaptive>(call.options->schedule)) {
@@ -167,14 +169,17 @@ bool team::execute(const detail::loop_call& call) {
 void team::run_members(const detail::run_call& call, const run_options& options) {
     const std::stop_token* stop = options.stop.stop_possible() ? &options.stop : nullptr;
     if (stop != nullptr && stop->stop_requested()) throw stopped("the run was stopped before its start");
-    if (detail::inside_loop) return detail::run_alone(call, stop);
+    if (detail::current.team != nullptr) return detail::run_alone(call, stop);
     const auto turn = state_->take_turn();
-    if (size() == 1) return detail::run_alone(call, stop);
+    if (size() == 1) {
+        const detail::inside_body inside(identity(), 0);
+        return detail::run_alone(call, stop);
+    }
     state_->bodies.run(call, options.name, stop);
 }
 
 barrier_shape team::barrier_shape() const {
-    if (size() == 1 || detail::inside_loop) {
+    if (size() == 1 || detail::current.team != nullptr) {
         // Inside a body the turn is taken, and the shape was chosen before.
         return state_->bodies.shape();
     }

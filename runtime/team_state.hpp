@@ -27,7 +27,7 @@ class team_turn {
     team_turn& operator=(const team_turn&) = delete;
 
     // An address that no other living thread has.
-    static const void* this_thread() noexcept { return &inside_loop; }
+    static const void* this_thread() noexcept { return &current; }
 
   private:
     std::lock_guard<std::mutex> lock_;

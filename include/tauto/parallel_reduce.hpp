@@ -480,7 +480,9 @@ template <class T, class Leaf, class Fold, class Merge>
 T reduce_values(team& members, const block_plan& plan, Leaf& leaf, Fold& fold, Merge& merge,
                 const reduce_options& options) {
     const index blocks = plan.blocks();
-    const auto size = usize(inside_loop ? 1 : members.size());
+    const bool nested = current.team != nullptr;
+    // On a member of another team a loop has one member, of rank 0.
+    const auto size = usize(nested && current.team != members.identity() ? 1 : members.size());
     if (options.unordered) {
         using body_type = unordered_body<T, Fold, Merge>;
         member_lines<typename body_type::line> of_members(size);
@@ -495,7 +497,8 @@ T reduce_values(team& members, const block_plan& plan, Leaf& leaf, Fold& fold, M
     using body_type = ordered_body<T, Leaf, Merge>;
     const tauto::site& where = options.site != nullptr ? *options.site : site_of<body_type>;
     if (std::holds_alternative<adaptive>(options.schedule) && options.report == nullptr &&
-        !options.stop.stop_possible() && (inside_loop || members.take_inline_call(where, blocks))) {
+        !options.stop.stop_possible() && (nested || members.take_inline_call(where, blocks))) {
+        const inside_body inside(nested ? current.team : members.identity(), nested ? current.rank : 0);
         return tree_of<T>(0, blocks, leaf, merge);
     }
     member_lines<partials<T>> of_members(size);

@@ -102,8 +102,35 @@ struct loop_call {
     const loop_options* options;
 };
 
-// True on a thread that is inside a loop body run by a team: a nested call runs inline.
-inline thread_local constinit bool inside_loop = false;
+struct team_state;
+
+// Which member the calling thread is, inside a body: the team's state and its rank there. Null outside. A
+// nested call runs inline on that member.
+struct current_member {
+    const team_state* team = nullptr;
+    int rank = 0;
+};
+inline thread_local constinit current_member current;
+
+// While it lives, the calling thread runs a body as this member.
+class inside_body {
+  public:
+    // Field by field: a copy of both at once would wait for the stores before it.
+    inside_body(const team_state* team, int rank) noexcept : team_(current.team), rank_(current.rank) {
+        current.team = team;
+        current.rank = rank;
+    }
+    ~inside_body() {
+        current.team = team_;
+        current.rank = rank_;
+    }
+    inside_body(const inside_body&) = delete;
+    inside_body& operator=(const inside_body&) = delete;
+
+  private:
+    const team_state* team_;  // of the body around
+    int rank_;
+};
 
 // A body of team::run without its type.
 struct run_call {
@@ -147,8 +174,6 @@ struct alignas(128) report_line {
 struct site_record {
     std::atomic<loop_model*> models[64] = {};
 };
-
-struct team_state;
 
 }  // namespace detail
 
@@ -199,9 +224,12 @@ class team {
     [[nodiscard]] tauto::barrier_shape barrier_shape() const;
 
     // Used by parallel_for. True when every iteration ran.
-    bool execute(const detail::loop_call& call);
-    // Used by parallel_for. True when this site runs loops of n inline and this call need not be timed.
+    [[nodiscard]] bool execute(const detail::loop_call& call);
+    [[nodiscard]] const detail::team_state* identity() const noexcept { return state_.get(); }
+    // Used by parallel_for. True when this site runs loops of n inline and this call need not be timed; never
+    // inside a body.
     [[nodiscard]] bool take_inline_call(const tauto::site& where, index n) noexcept {
+        if (detail::current.team != nullptr) return false;
         const int id = where.id_.load(std::memory_order_relaxed);
         if (id < 0) return false;
         const auto* record = detail::at(records_, id).load(std::memory_order_acquire);

@@ -176,6 +176,47 @@ TEST_CASE("a nested call runs inline on the member that makes it") {
     }
 }
 
+TEST_CASE("a nested loop has the rank of the member that runs it, on its own team") {
+    team members{pair()};
+    team other{pair()};
+    for (const schedule& chosen : every_schedule) {
+        std::vector<int> wrong(2, 0);
+        parallel_for(members, 16,
+                     [&](range, int rank) {
+                         const auto asked = [&](range, int inner) {
+                             wrong[static_cast<std::size_t>(rank)] += inner != rank;
+                         };
+                         const auto elsewhere = [&](range, int inner) {
+                             wrong[static_cast<std::size_t>(rank)] += inner != 0;
+                         };
+                         parallel_for(members, 100, asked, {.schedule = chosen});
+                         parallel_for(other, 100, elsewhere, {.schedule = chosen});
+                         parallel_for(members, 100, asked);
+                     },
+                     {.schedule = dynamic{1}});
+        CHECK(wrong == std::vector<int>{0, 0});
+    }
+}
+
+TEST_CASE("a loop in the body of a loop that was learned to be too short to fork stays where it is") {
+    team members{pair()};
+    std::atomic<int> elsewhere{0};
+    std::atomic<int> several{0};
+    bool nested = false;
+    const auto body = [&](index) {
+        if (!nested) return;
+        const auto here = std::this_thread::get_id();
+        parallel_for(members, 1000, [&](index) { elsewhere += std::this_thread::get_id() != here; },
+                     {.schedule = dynamic{1}});
+        members.run([&](member& me) { several += me.size() != 1; });
+    };
+    for (int call = 0; call < 500; ++call) parallel_for(members, 2, body);
+    nested = true;
+    for (int call = 0; call < 20; ++call) parallel_for(members, 2, body);
+    CHECK(elsewhere == 0);
+    CHECK(several == 0);
+}
+
 TEST_CASE("threads that use one team take turns") {
     team members{pair()};
     std::atomic<int> inside{0};
@@ -246,6 +287,29 @@ TEST_CASE("a stop request ends the loop early and parallel_for says so") {
         SUBCASE("the team is usable afterwards and an unused token changes nothing") {
             std::stop_source quiet;
             CHECK(each_once(counts(members, 1000, {.schedule = chosen, .stop = quiet.get_token()})));
+        }
+    }
+}
+
+TEST_CASE("a stop in the part of a first loop that the caller runs alone is heard") {
+    // Members that share a CPU are expensive to launch, so the caller begins alone.
+    team crowded{{.cpus = {pair().cpus[0]}, .size = 48}};
+    for (const bool stops : {true, false}) {
+        for (int repeat = 0; repeat < 20; ++repeat) {
+            site fresh;
+            std::stop_source source;
+            std::atomic<int> done{0};
+            loop_report report;
+            const auto body = [&](index i) {
+                if (stops && i == 3100) source.request_stop();
+                ++done;
+            };
+            const bool all = parallel_for(crowded, 4000, body,
+                                          {.stop = source.get_token(), .site = &fresh, .report = &report});
+            CHECK(all == (done == 4000));
+            if (!stops && report.width > 1) {
+                CHECK(std::accumulate(report.iterations.begin(), report.iterations.end(), index{0}) == 4000);
+            }
         }
     }
 }
