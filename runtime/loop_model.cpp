@@ -44,6 +44,9 @@ constexpr double slow = 0.8;
 constexpr double late_part = 0.02;
 // The first step of a member's margin, as a part of the loop.
 constexpr double first_step = 1.0 / 32;
+// Eight calls of a loop that is too short to fork, and what is between them, take less than this; else the
+// next one is timed.
+constexpr double suspicious_microseconds = 100;
 // Two windows in a row off by this much mean that the machine or the loop has changed.
 constexpr double drift = 0.08;
 // Workers steal, and leave early, only in loops that would take the caller alone longer than this.
@@ -384,6 +387,14 @@ void loop_model::allow_inline_calls(double elapsed) noexcept {
     inline_calls_.store(allowed, std::memory_order_relaxed);
     spent_ += allowed * elapsed;
     fold_elapsed_ += allowed * elapsed;
+}
+
+bool loop_model::took_long(std::int64_t now) noexcept {
+    const auto since = as_double(now - looked_.load(std::memory_order_relaxed));
+    looked_.store(now, std::memory_order_relaxed);
+    if (since < suspicious_microseconds * microsecond_) return false;
+    inline_calls_.store(0, std::memory_order_relaxed);
+    return true;
 }
 
 void loop_model::record_speeds(std::int64_t elapsed) noexcept {

@@ -76,15 +76,20 @@ class loop_model {
     void record_speeds(std::int64_t elapsed) noexcept;
 
     // Calls that may run inline, untimed and without the team's lock: the path of loops too short to fork.
-    // Two threads that race here may lose a decrement, which only delays the next timed call.
-    [[nodiscard]] bool take_inline_call() noexcept {
+    // One in eight of them asks now(), in ticks: where eight take long, the loop may be short no more, so the
+    // next call is timed. Two threads that race here may lose a decrement, which only delays that call.
+    template <class Now>
+    [[nodiscard]] bool take_inline_call(Now&& now) noexcept {
         const int left = inline_calls_.load(std::memory_order_relaxed);
         if (left <= 0) return false;
+        if (left % looked_at == 0 && took_long(now())) return false;
         inline_calls_.store(left - 1, std::memory_order_relaxed);
         return true;
     }
 
   private:
+    static constexpr int looked_at = 8;
+    [[nodiscard]] bool took_long(std::int64_t now) noexcept;
     static constexpr double never = std::numeric_limits<double>::infinity();
     static constexpr std::array<double, 4> unknown = {never, never, never, never};
     struct option {
@@ -156,6 +161,7 @@ class loop_model {
     double spent_ = 0;  // ticks spent in this loop in all
     double last_n_ = 0;
     std::atomic<int> inline_calls_{0};
+    std::atomic<std::int64_t> looked_{0};  // when, in ticks
 };
 
 // One call of an adaptive loop as its members follow it: the plan, and which of them may steal or leave

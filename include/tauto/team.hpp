@@ -32,6 +32,7 @@
 #include <type_traits>
 #include <vector>
 
+#include <tauto/clock.hpp>
 #include <tauto/error.hpp>
 #include <tauto/loop_model.hpp>
 #include <tauto/machine.hpp>
@@ -236,7 +237,7 @@ class team {
         if (record == nullptr) return false;
         auto* model =
             record->models[std::bit_width(static_cast<std::uint64_t>(n))].load(std::memory_order_acquire);
-        return model != nullptr && model->take_inline_call();
+        return model != nullptr && model->take_inline_call(detail::ticks);
     }
 
     // Sites with a record of their own; a program with more shares records among the rest.
