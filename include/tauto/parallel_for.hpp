@@ -2,6 +2,7 @@
 // parallel_for: a loop shared among the members of a team.
 
 #include <concepts>
+#include <memory>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -63,18 +64,23 @@ requires loop_body<std::remove_reference_t<Body>>
 [[gnu::always_inline]] inline bool parallel_for(team& members, index n, Body&& body,
                                                 const loop_options& options = {}) {
     using body_type = std::remove_reference_t<Body>;
-    if (n <= 0 || n > max_iterations) {
-        if (n == 0) return true;
-        detail::refuse_iterations(n);
+    if constexpr (std::is_function_v<body_type>) {
+        body_type* const function = body;
+        return parallel_for(members, n, function, options);
+    } else {
+        if (n <= 0 || n > max_iterations) {
+            if (n == 0) return true;
+            detail::refuse_iterations(n);
+        }
+        site& where = options.site != nullptr ? *options.site : detail::site_of<std::remove_cv_t<body_type>>;
+        if (std::holds_alternative<adaptive>(options.schedule) && members.take_inline_call(where, n) &&
+            options.report == nullptr && !options.stop.stop_requested()) {
+            const detail::inside_body inside(members.identity(), 0);
+            detail::call_body(body, range{0, n}, 0);
+            return true;
+        }
+        return members.execute({&detail::invoke_body<body_type>, std::addressof(body), n, &where, &options});
     }
-    site& where = options.site != nullptr ? *options.site : detail::site_of<std::remove_cv_t<body_type>>;
-    if (std::holds_alternative<adaptive>(options.schedule) && members.take_inline_call(where, n) &&
-        options.report == nullptr && !options.stop.stop_requested()) {
-        const detail::inside_body inside(members.identity(), 0);
-        detail::call_body(body, range{0, n}, 0);
-        return true;
-    }
-    return members.execute({&detail::invoke_body<body_type>, &body, n, &where, &options});
 }
 
 }  // namespace tauto

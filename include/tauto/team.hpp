@@ -216,10 +216,15 @@ class team {
     requires std::invocable<Body&, member&>
     void run(Body&& body, const run_options& options = {}) {
         using body_type = std::remove_reference_t<Body>;
-        const auto invoke = [](const void* self, member& me) {
-            (*const_cast<body_type*>(static_cast<const body_type*>(self)))(me);
-        };
-        run_members({invoke, &body}, options);
+        if constexpr (std::is_function_v<body_type>) {
+            body_type* const function = body;
+            run(function, options);
+        } else {
+            const auto invoke = [](const void* self, member& me) {
+                (*const_cast<body_type*>(static_cast<const body_type*>(self)))(me);
+            };
+            run_members({invoke, std::addressof(body)}, options);
+        }
     }
     // How the members wait for each other in run: timed on these very CPUs at the first run of more than two.
     [[nodiscard]] tauto::barrier_shape barrier_shape() const;

@@ -100,6 +100,35 @@ TEST_CASE("bodies may take a range, a range and a rank, or an index") {
     CHECK(ranks == 3);
 }
 
+namespace {
+
+std::atomic<int> seen_by_functions{0};
+void a_range(range r) {
+    seen_by_functions += static_cast<int>(r.size());
+}
+void a_member(member&) {
+    ++seen_by_functions;
+}
+double half(index i) {
+    return 0.5 * static_cast<double>(i);
+}
+
+}  // namespace
+
+TEST_CASE("bodies may be plain functions, and objects that hide their address") {
+    struct hidden {
+        void operator()(index) const { ++seen_by_functions; }
+        const hidden* operator&() const = delete;
+    };
+    team members{pair()};
+    seen_by_functions = 0;
+    CHECK(parallel_for(members, 100, a_range));
+    CHECK(parallel_for(members, 100, hidden{}, {.schedule = static_{}}));
+    members.run(a_member);
+    CHECK(seen_by_functions == 202);
+    CHECK(parallel_reduce(members, 101, 0.0, half, std::plus<>{}) == 2525.0);
+}
+
 TEST_CASE("a body may be move-only and is never copied") {
     team members{pair()};
     auto owned = std::make_unique<std::atomic<int>>(0);
