@@ -2,6 +2,7 @@
 
 #include "launcher.hpp"
 
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -239,6 +240,8 @@ void* launcher::worker_main(void* argument) {
     auto* self = static_cast<worker*>(argument);
     const std::string name = "tauto-" + std::to_string(self->rank);
     pthread_setname_np(pthread_self(), name.c_str());
+    at(self->owner->reports, self->rank)
+        .thread.store(static_cast<pid_t>(syscall(SYS_gettid)), std::memory_order_relaxed);
     self->owner->pins_.pin_worker(self->rank);
     self->owner->worker_loop(self->rank);
     return nullptr;
@@ -311,6 +314,13 @@ void launcher::end_started() noexcept {
     }
 }
 
+std::vector<pid_t> launcher::threads() const {
+    std::vector<pid_t> numbers;
+    for (int rank = 1; rank < size(); ++rank)
+        numbers.push_back(at(reports, rank).thread.load(std::memory_order_relaxed));
+    return numbers;
+}
+
 bool launcher::is_worker(pthread_t thread) const noexcept {
     return std::any_of(workers_.begin(), workers_.end(), [thread](const worker& one) {
         return one.started && pthread_equal(one.thread, thread) != 0;
@@ -328,6 +338,7 @@ void launcher::recover_after_fork() {
         at(boxes, rank).ticket.store(0, std::memory_order_relaxed);
         at(boxes, rank).parked.store(0, std::memory_order_relaxed);
         at(reports, rank).done.store(0, std::memory_order_relaxed);
+        at(reports, rank).thread.store(0, std::memory_order_relaxed);
     }
     loop.failed.store(false, std::memory_order_relaxed);
     start_workers();

@@ -63,6 +63,8 @@ struct launcher {
 
     void start_workers();
     void stop_workers() noexcept;
+    // The workers' numbers in the system; 0 for one that has not begun yet.
+    [[nodiscard]] std::vector<pid_t> threads() const;
     [[nodiscard]] bool is_worker(pthread_t thread) const noexcept;
     // True in a child of fork, where only the thread that forked lives on.
     [[nodiscard]] bool workers_lost() const noexcept;

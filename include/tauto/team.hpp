@@ -20,6 +20,8 @@
 // reads the ticket (Dekker's pattern): at least one of them sees the other. And the kernel re-checks the
 // ticket before it puts the worker to sleep.
 
+#include <sys/types.h>
+
 #include <atomic>
 #include <bit>
 #include <concepts>
@@ -169,6 +171,7 @@ struct alignas(128) report_line {
     index iterations = 0;
     std::int64_t start_ticks = 0;
     std::int64_t end_ticks = 0;
+    std::atomic<pid_t> thread{0};  // the worker's number in the system
 };
 
 // The models of one site, by power-of-two class of sizes (index: bit width of n).
@@ -210,8 +213,8 @@ class team {
     // The first exception that leaves a body is rethrown here; the other members leave at the collective that
     // they wait in or call next, through an exception that is not a std::exception. A member that returns
     // while others wait for it is a tauto::error. The team stays usable. Calls from several threads take
-    // turns. A run or parallel_for inside a body stays on the member that calls it: such a run has one
-    // member. Throws tauto::stopped when options.stop was requested before the last collective.
+    // turns (see parallel_for). A run or parallel_for inside a body stays on the member that calls it: such a
+    // run has one member. Throws tauto::stopped when options.stop was requested before the last collective.
     template <class Body>
     requires std::invocable<Body&, member&>
     void run(Body&& body, const run_options& options = {}) {

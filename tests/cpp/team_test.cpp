@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <functional>
+#include <future>
 #include <memory>
 #include <numeric>
 #include <stdexcept>
@@ -244,6 +246,43 @@ TEST_CASE("a loop in the body of a loop that was learned to be too short to fork
     for (int call = 0; call < 20; ++call) parallel_for(members, 2, body);
     CHECK(elsewhere == 0);
     CHECK(several == 0);
+}
+
+TEST_CASE("a body may wait for another thread that uses the team") {
+    team members{pair()};
+    team other{pair()};
+    const auto sum_of = [](team& some, const schedule& chosen) {
+        std::atomic<index> sum{0};
+        parallel_for(some, 1000, [&](index i) { sum += i; }, {.schedule = chosen});
+        some.run([&](member& me) { sum += me.size() - me.size(); });
+        return sum + parallel_reduce(
+                         some, 1000, index{0}, [](index i) { return i; }, std::plus<>{});
+    };
+    for (const schedule& chosen : every_schedule) {
+        std::atomic<int> right{0};
+        parallel_for(members, 2, [&](index) {
+            right += std::async(std::launch::async, sum_of, std::ref(members), chosen).get() == 999'000;
+        });
+        CHECK(right == 2);
+    }
+    // Two loops that wait for each other's team.
+    std::atomic<int> inside{0};
+    std::atomic<int> right{0};
+    const auto cross = [&](team& own, team& theirs) {
+        parallel_for(own, 1,
+                     [&](index) {
+                         ++inside;
+                         while (inside < 2) std::this_thread::yield();
+                         right +=
+                             std::async(std::launch::async, sum_of, std::ref(theirs), schedule{}).get() ==
+                             999'000;
+                     },
+                     {.schedule = static_{}});
+    };
+    std::thread one([&] { cross(members, other); });
+    cross(other, members);
+    one.join();
+    CHECK(right == 2);
 }
 
 TEST_CASE("threads that use one team take turns") {
