@@ -159,8 +159,8 @@ detail::loop_model& team::model_for(tauto::site& where, index n) {
 }
 
 bool team::execute(const detail::loop_call& call) {
-    if (detail::current.team != nullptr) {
-        return detail::run_inline(call, detail::current.team == identity() ? detail::current.rank : 0);
+    if (detail::running_as.team != nullptr) {
+        return detail::run_inline(call, detail::running_as.team == identity() ? detail::running_as.rank : 0);
     }
     const auto turn = state_->take_turn_unless_asleep();
     if (!turn) {
@@ -180,7 +180,7 @@ bool team::execute(const detail::loop_call& call) {
 void team::run_members(const detail::run_call& call, const run_options& options) {
     const std::stop_token* stop = options.stop.stop_possible() ? &options.stop : nullptr;
     if (stop != nullptr && stop->stop_requested()) throw stopped("the run was stopped before its start");
-    if (detail::current.team != nullptr) return detail::run_alone(call, stop);
+    if (detail::running_as.team != nullptr) return detail::run_alone(call, stop);
     const auto turn = state_->take_turn_unless_asleep();
     if (!turn || size() == 1) {
         const detail::inside_body inside(identity(), 0);
@@ -190,7 +190,7 @@ void team::run_members(const detail::run_call& call, const run_options& options)
 }
 
 barrier_shape team::barrier_shape() const {
-    if (size() == 1 || detail::current.team != nullptr) {
+    if (size() == 1 || detail::running_as.team != nullptr) {
         // Inside a body the turn is taken, and the shape was chosen before.
         return state_->bodies.shape();
     }

@@ -32,7 +32,7 @@ class turns {
 
   private:
     // An address that no other living thread has.
-    static const void* this_thread() noexcept { return &current; }
+    static const void* this_thread() noexcept { return &running_as; }
     void note_holder() noexcept;
 
     std::timed_mutex turn_;

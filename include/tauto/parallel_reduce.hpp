@@ -480,9 +480,9 @@ template <class T, class Leaf, class Fold, class Merge>
 T reduce_values(team& members, const block_plan& plan, Leaf& leaf, Fold& fold, Merge& merge,
                 const reduce_options& options) {
     const index blocks = plan.blocks();
-    const bool nested = current.team != nullptr;
+    const bool nested = running_as.team != nullptr;
     // On a member of another team a loop has one member, of rank 0.
-    const auto size = usize(nested && current.team != members.identity() ? 1 : members.size());
+    const auto size = usize(nested && running_as.team != members.identity() ? 1 : members.size());
     if (options.unordered) {
         using body_type = unordered_body<T, Fold, Merge>;
         member_lines<typename body_type::line> of_members(size);
@@ -498,7 +498,7 @@ T reduce_values(team& members, const block_plan& plan, Leaf& leaf, Fold& fold, M
     const tauto::site& where = options.site != nullptr ? *options.site : site_of<body_type>;
     if (std::holds_alternative<adaptive>(options.schedule) && options.report == nullptr &&
         !options.stop.stop_possible() && (nested || members.take_inline_call(where, blocks))) {
-        const inside_body inside(nested ? current.team : members.identity(), nested ? current.rank : 0);
+        const inside_body inside(nested ? running_as.team : members.identity(), nested ? running_as.rank : 0);
         return tree_of<T>(0, blocks, leaf, merge);
     }
     member_lines<partials<T>> of_members(size);

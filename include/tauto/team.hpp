@@ -113,19 +113,19 @@ struct current_member {
     const team_state* team = nullptr;
     int rank = 0;
 };
-inline thread_local constinit current_member current;
+inline thread_local constinit current_member running_as;
 
 // While it lives, the calling thread runs a body as this member.
 class inside_body {
   public:
     // Field by field: a copy of both at once would wait for the stores before it.
-    inside_body(const team_state* team, int rank) noexcept : team_(current.team), rank_(current.rank) {
-        current.team = team;
-        current.rank = rank;
+    inside_body(const team_state* team, int rank) noexcept : team_(running_as.team), rank_(running_as.rank) {
+        running_as.team = team;
+        running_as.rank = rank;
     }
     ~inside_body() {
-        current.team = team_;
-        current.rank = rank_;
+        running_as.team = team_;
+        running_as.rank = rank_;
     }
     inside_body(const inside_body&) = delete;
     inside_body& operator=(const inside_body&) = delete;
@@ -238,7 +238,7 @@ class team {
     // Used by parallel_for. True when this site runs loops of n inline and this call need not be timed; never
     // inside a body.
     [[nodiscard]] bool take_inline_call(const tauto::site& where, index n) noexcept {
-        if (detail::current.team != nullptr) return false;
+        if (detail::running_as.team != nullptr) return false;
         const int id = where.id_.load(std::memory_order_relaxed);
         if (id < 0) return false;
         const auto* record = detail::at(records_, id).load(std::memory_order_acquire);
