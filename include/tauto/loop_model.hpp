@@ -40,6 +40,9 @@ class loop_model {
 
     // The width to run the next call with.
     [[nodiscard]] int width() const noexcept { return options_[current_].width; }
+    // Whether its members should expect iterations of unequal cost: take little at a time, and any that is
+    // left.
+    [[nodiscard]] bool uneven() const noexcept { return options_[current_].uneven; }
     // The ranks that take part, fastest first, rank 0 (the caller) always first: take the first width().
     [[nodiscard]] std::span<const int> order() const noexcept { return order_; }
     // Relative speed by rank, each > 0; all 1 until something is known.
@@ -94,8 +97,10 @@ class loop_model {
     static constexpr std::array<double, 4> unknown = {never, never, never, never};
     struct option {
         int width = 1;
+        bool uneven = false;
         double fork_ticks = 0;
         double cpus_per_member = 1;
+        double waiting = 0;  // share of the members' time, of late
         // Ticks per iteration of the last four windows, latest first; infinity where there was none.
         std::array<double, 4> recent = unknown;
         int trials = 0;
@@ -119,6 +124,8 @@ class loop_model {
     };
 
     void learn_margins(double elapsed) noexcept;
+    void note_waiting() noexcept;
+    [[nodiscard]] bool may_pay(std::size_t which) const noexcept;
     void fold_speeds() noexcept;
     void fade(double fastest, double scale) noexcept;
     void sort_members() noexcept;
@@ -135,6 +142,7 @@ class loop_model {
     void start_trial(std::size_t which) noexcept;
     void allow_inline_calls(double elapsed) noexcept;
 
+    // By width. Before each of several members stands the one for uneven loops.
     std::vector<option> options_;
     double microsecond_;
     std::vector<double> speeds_;

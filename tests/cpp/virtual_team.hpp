@@ -158,8 +158,7 @@ class virtual_team {
             }
             const int rank = rank_of(position);
             one.time += steals * machine_.round_trip +
-                        work(chunk) * length / machine_.speeds[detail::usize(rank)] +
-                        held(rank, call);
+                        work(chunk) * length / machine_.speeds[detail::usize(rank)] + held(rank, call);
             one.iterations += chunk.size();
         }
         double end = 0;
