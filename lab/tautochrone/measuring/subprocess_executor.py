@@ -20,9 +20,10 @@ import msgspec
 
 from tautochrone.errors import TautoError, explained
 from tautochrone.measuring.configuration import Configuration
-from tautochrone.measuring.executor import Accounted, RunError, RunResult
+from tautochrone.measuring.executor import Accounted, RunResult
 from tautochrone.measuring.inside import starter
 from tautochrone.options import parse_cpus
+from tautochrone.results.row import Failure
 
 PADDING_VARIABLE = "TAUTO_PADDING"
 LARGEST_PADDING_BYTES = 4095
@@ -91,7 +92,7 @@ class Answer(Accounted, frozen=True, kw_only=True):
     observed: Observed | None = None
 
 
-Judge = Callable[[Printed, Path | None], tuple[Mapping[str, object], RunError | None]]
+Judge = Callable[[Printed, Path | None], tuple[Mapping[str, object], Failure | None]]
 """Given what a program printed and the folder that it ran in: what to keep of it, and what is wrong."""
 
 Folders = Callable[[], AbstractContextManager[Path | None]]
@@ -331,7 +332,7 @@ def _ask(process: Process, request: Mapping[str, object], through: Sequence[str]
 def _not_started(configuration: Configuration, code: int) -> RunResult:
     program = configuration.command[0]
     kind = "failed" if os.path.exists(program) else "not_installed"  # noqa: PTH110 - also a bare name
-    error = RunError(kind, f"{program} cannot be started: {os.strerror(code)}")
+    error = Failure(kind, f"{program} cannot be started: {os.strerror(code)}")
     return RunResult(None, 0.0, cpus=_allowed_cpus(configuration), error=error)
 
 
@@ -342,34 +343,33 @@ def _allowed_cpus(configuration: Configuration) -> int:
 
 def _accounted(configuration: Configuration, answer: Answer) -> RunResult:
     """What the system tells of a run; neither its result nor an error."""
-    told: dict[str, Any] = {name: getattr(answer, name) for name in Accounted.__struct_fields__}
-    return RunResult(None, answer.elapsed_seconds, cpus=_allowed_cpus(configuration), **told)
+    return RunResult(None, answer.elapsed_seconds, cpus=_allowed_cpus(configuration), **answer.accounted())
 
 
-def _ended_badly(answer: Answer, limit: float, kinds: Mapping[int, str]) -> RunError | None:
+def _ended_badly(answer: Answer, limit: float, kinds: Mapping[int, str]) -> Failure | None:
     """The error that the end of the process shows. `kinds`: what exit codes mean, "failed" otherwise."""
     complaint = _last_lines(answer.stderr)
     if answer.stopped_for == "timeout":
-        return RunError("timeout", f"it was stopped at the time limit of {limit:g} s{complaint}")
+        return Failure("timeout", f"it was stopped at the time limit of {limit:g} s{complaint}")
     code = answer.exit_code
     if code == 0:
         return None
     if code < 0:
         with suppress(ValueError):
-            return RunError("failed", f"it was killed by {signal.Signals(-code).name}{complaint}")
-        return RunError("failed", f"it was killed by signal {-code}{complaint}")
+            return Failure("failed", f"it was killed by {signal.Signals(-code).name}{complaint}")
+        return Failure("failed", f"it was killed by signal {-code}{complaint}")
     message = complaint.removeprefix(": ") or f"it ended with exit code {code}"
-    return RunError(kinds.get(code, "failed"), message)
+    return Failure(kinds.get(code, "failed"), message)
 
 
-def _complaint(record: Mapping[str, Any], seconds: object, unreadable: str | None) -> RunError | None:
+def _complaint(record: Mapping[str, Any], seconds: object, unreadable: str | None) -> Failure | None:
     """What is wrong with a runner's line though it ended well."""
     if unreadable is not None:
-        return RunError("failed", unreadable)
+        return Failure("failed", unreadable)
     if (record.get("check") or {}).get("passed") is False:
-        return RunError("wrong_answer", f"the answer is wrong: {json.dumps(record['check'])}")
+        return Failure("wrong_answer", f"the answer is wrong: {json.dumps(record['check'])}")
     if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not 0 < seconds < float("inf"):
-        return RunError("failed", f"the runner printed seconds {seconds!r}; expected a positive number")
+        return Failure("failed", f"the runner printed seconds {seconds!r}; expected a positive number")
     return None
 
 
