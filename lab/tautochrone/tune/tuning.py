@@ -136,10 +136,8 @@ def _context(prepared: Prepared, store: Store) -> TuneContext:
         objective=request.objective,
         expert=space.expert,
         base=dict(space.default.settings),
-        tried=tuple(
-            Finding(knob=tried.knob.name, values=tried.values, because=tried.because) for tried in space.tried
-        ),
-        left_out=tuple(Finding(knob=name, values=(), because=why) for name, why in space.left_out),
+        tried=space.tried,
+        left_out=space.left_out,
         finalists=before.finalists,
         looks=before.looks,
         eliminated=before.eliminated,
@@ -167,7 +165,7 @@ def announce(space: Space, summary: str, services: Services) -> None:
     for tried in space.tried:
         values = ", ".join(tried.values[:_SHOWN_VALUES])
         more = " …" if len(tried.values) > _SHOWN_VALUES else ""
-        services.say(f"  {tried.knob.name}: {values}{more}  ({tried.because})")
+        services.say(f"  {tried.knob}: {values}{more}  ({tried.because})")
     for line in _not_tried(space.left_out):
         services.say(f"  not tried: {line}")
     if space.expert is None:
@@ -176,11 +174,11 @@ def announce(space: Space, summary: str, services: Services) -> None:
     services.say(f"{len(space.candidates)}{part} candidates, the program as it is among them.")
 
 
-def _not_tried(left_out: Iterable[tuple[str, str]]) -> Iterator[str]:
+def _not_tried(left_out: Iterable[Finding]) -> Iterator[str]:
     """The knobs that are not tried, by reason; all that lack their runtime in one line."""
     by_reason: dict[str, list[str]] = {}
-    for name, why in left_out:
-        by_reason.setdefault(why, []).append(name)
+    for knob in left_out:
+        by_reason.setdefault(knob.because, []).append(knob.knob)
     lacking = {why: names for why, names in by_reason.items() if why.startswith(NO_RUNTIME)}
     if lacking:
         parts = (f"{', '.join(names)} (no {why.removeprefix(NO_RUNTIME)})" for why, names in lacking.items())

@@ -76,10 +76,6 @@ class Place:
         """Whether there are slow CPUs beside fast ones."""
         return len(self.fast) < len(self.numbers)
 
-    @property
-    def facts(self) -> Mapping[str, bool]:
-        return {"unequal": self.unequal}
-
 
 def place_of(machine: Machine) -> Place:
     """The machine's CPUs that may be used, with their measured speeds where there are any."""
