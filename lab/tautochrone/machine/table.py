@@ -15,6 +15,7 @@ from tautochrone import text
 from tautochrone.machine.advice import advise
 from tautochrone.machine.record import Cpu, Machine, Measured, MeasuredCpu
 from tautochrone.options import format_cpus
+from tautochrone.terminal import names_and_words
 
 MOST_CPUS_IN_ROWS = 8  # more CPUs are shown by kind
 
@@ -28,18 +29,12 @@ def render_table(machine: Machine, console: Console) -> None:
         console.print(_costs(machine.measured))
     else:
         console.print("[dim]Nothing was measured: add --measure quick[/]")
-    findings = advise(machine)
-    if findings:
+    if findings := advise(machine):
+        grid = names_and_words(style="")
+        for finding in findings:
+            grid.add_row("•", escape(str(finding)))
         console.print()
-        console.print(_advice(findings))
-
-
-def names_and_words(style: str = "dim") -> Table:
-    """A table of two columns: a name, and what is said of it."""
-    grid = Table.grid(padding=(0, 2, 0, 0))
-    grid.add_column(style=style, no_wrap=True)
-    grid.add_column(overflow="fold")
-    return grid
+        console.print(grid)
 
 
 def _facts(machine: Machine) -> Table:
@@ -58,10 +53,11 @@ def _facts(machine: Machine) -> Table:
     if len(machine.numa) > 1:
         memory += f", in {len(machine.numa)} nodes"
     grid.add_row("memory", memory)
-    clock = text.frequency_policy(machine.to_dict())
-    if clock:
+    if clock := text.frequency_policy(machine.to_dict()):
         grid.add_row("clock", clock)
-    grid.add_row("system", ", ".join(filter(None, (f"Linux {machine.kernel}", _wrapping(machine)))))
+    inside = [f"virtual machine ({machine.hypervisor})"] if machine.hypervisor else []
+    inside += ["container"] if machine.container else []
+    grid.add_row("system", ", ".join([f"Linux {machine.kernel}", *inside]))
     return grid
 
 
@@ -71,11 +67,6 @@ def _usable(machine: Machine) -> str:
     if machine.quota_cpus is not None:
         words += f"; quota {machine.quota_cpus:g} CPUs ({machine.quota_source})"
     return words
-
-
-def _wrapping(machine: Machine) -> str:
-    words = [f"virtual machine ({machine.hypervisor})"] if machine.hypervisor else []
-    return ", ".join([*words, *(["container"] if machine.container else [])])
 
 
 def _caches(machine: Machine) -> str:
@@ -90,8 +81,7 @@ def _caches(machine: Machine) -> str:
     )
 
 
-_Column = tuple[str, Callable[[MeasuredCpu], float | None], str]
-_COLUMNS: tuple[_Column, ...] = (
+_COLUMNS: tuple[tuple[str, Callable[[MeasuredCpu], float | None], str], ...] = (
     ("compute", lambda cpu: cpu.compute_per_second, "flop/s"),
     ("from cache", lambda cpu: cpu.cache_bytes_per_second, "B/s"),
     ("from memory", lambda cpu: cpu.memory_bytes_per_second, "B/s"),
@@ -113,13 +103,8 @@ def _speeds(machine: Machine) -> Table:
         name = format_cpus(numbers) + ("" if any(cpu.allowed for cpu in group) else " (not allowed)")
         figures = _figures([cpu for cpu in measured if cpu.cpu in numbers])
         rows.append([name, group[0].kind, *_sizes(group), *figures])
-    headings = [
-        "CPU" if by_cpu else "CPUs",
-        "kind",
-        "clock up to",
-        *_SIZES,
-        *(name for name, _, _ in _COLUMNS),
-    ]
+    figures_shown = [name for name, _, _ in _COLUMNS]
+    headings = ["CPU" if by_cpu else "CPUs", "kind", "clock up to", *_SIZES, *figures_shown]
     # With measurements there is no room for caches; they are listed above.
     hidden = set(_SIZES) if measured else set()
     if len(machine.kinds) == 1:
@@ -188,11 +173,4 @@ def _costs(measured: Measured) -> Table:
         )
     for note in measured.notes:
         grid.add_row("not measured", escape(note))
-    return grid
-
-
-def _advice(findings: Sequence[object]) -> Table:
-    grid = names_and_words(style="")
-    for finding in findings:
-        grid.add_row("•", escape(f"{finding}"))
     return grid
