@@ -210,6 +210,19 @@ class ProcessExecutor:
         if process is not None:
             let_end(process, 0.0 if self._through and self._node is None else _PATIENCE_SECONDS)
 
+    def _accounted(self, configuration: Configuration, answer: Answer) -> RunResult:
+        """What the system tells of a run, whose result is not judged; or why it could not be started."""
+        error = None
+        if answer.start_error is not None:
+            program = configuration.command[0]
+            kind = "failed" if os.path.exists(program) else "not_installed"  # noqa: PTH110 - also a bare name
+            error = Failure(kind, f"{program} cannot be started: {os.strerror(answer.start_error)}")
+        cpus = None  # known of this machine alone
+        if self._runs_here:
+            given = configuration.start.get("cpus")
+            cpus = len(given if isinstance(given, Sized) and given else os.sched_getaffinity(0))
+        return RunResult(None, answer.elapsed_seconds, cpus=cpus, error=error, **answer.accounted())
+
     def _environment(self, configuration: Configuration) -> dict[str, str]:
         run = self._runs[configuration.config_id]
         self._runs[configuration.config_id] += 1
@@ -222,19 +235,16 @@ class ProcessExecutor:
 class RunnerExecutor(ProcessExecutor):
     """For our runners: the result is `seconds` of the one line of JSON that a runner prints."""
 
-    def __init__(self, seed: int = 1) -> None:
-        super().__init__(seed=seed)
-
     def run(self, configuration: Configuration, time_limit: float) -> RunResult:
         answer = self.answer(configuration, time_limit)
-        if answer.start_error is not None:
-            return _not_started(configuration, answer.start_error)
+        result = self._accounted(configuration, answer)
+        if result.error is not None:
+            return result
         record, unreadable = _record(answer.stdout)
         seconds = record.get("seconds")
         error = _ended_badly(answer, time_limit, _KINDS) or _complaint(record, seconds, unreadable)
-        return msgspec.structs.replace(
-            _accounted(configuration, answer), seconds=None if error else seconds, record=record, error=error
-        )
+        seconds = None if error else seconds
+        return msgspec.structs.replace(result, seconds=seconds, record=record, error=error)
 
 
 class ProgramExecutor(ProcessExecutor):
@@ -267,9 +277,9 @@ class ProgramExecutor(ProcessExecutor):
             folder = stack.enter_context(self._folders())
             whole = stack.enter_context(output_file(self._output_folder)) if self._whole_output else None
             answer = self.answer(configuration, time_limit, folder, whole)
-            if answer.start_error is not None:
-                return self._of_our_cpus(_not_started(configuration, answer.start_error))
-            result = self._of_our_cpus(_accounted(configuration, answer))
+            result = self._accounted(configuration, answer)
+            if result.error is not None:
+                return result
             error = _ended_badly(answer, time_limit, {})
             record: Mapping[str, object] = {}
             if self._judge is not None and error is None:
@@ -277,10 +287,6 @@ class ProgramExecutor(ProcessExecutor):
                 record, error = self._judge(printed, folder)
             seconds = None if error else answer.elapsed_seconds
             return msgspec.structs.replace(result, seconds=seconds, record=record, error=error)
-
-    def _of_our_cpus(self, result: RunResult) -> RunResult:
-        """The number of CPUs is known of this machine alone."""
-        return result if self._runs_here else msgspec.structs.replace(result, cpus=None)
 
 
 @contextmanager
@@ -307,43 +313,25 @@ def _ask(process: Process, request: Mapping[str, object], through: Sequence[str]
         requests.write(json.dumps(request).encode() + b"\n")
         requests.flush()
         line = answers.readline()
-    if not line:
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(_ENDS_AFTER_ITS_OUTPUT_SECONDS)
-    if not line and through and node is not None:
+    if line:
+        return msgspec.json.decode(line, type=Answer)
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(_ENDS_AFTER_ITS_OUTPUT_SECONDS)
+    launcher, code = shlex.join(through), f"(exit code {process.poll()})"
+    if through and node is not None:
         raise TautoError(
-            f"{shlex.join(through)} ended (exit code {process.poll()}) during a run on {node}: "
-            "the node or its job was lost",
+            f"{launcher} ended {code} during a run on {node}: the node or its job was lost",
             "Look at the node (for Slurm: sinfo -R), and start the same command again: it goes on from there",
         )
-    if not line and through:
+    if through:
         raise TautoError(
-            f"{shlex.join(through)} ended (exit code {process.poll()}) before it had an answer",
-            f"Try it alone: {shlex.join(through)} {starter.COMMAND[0]} --version; nodes need the same files",
+            f"{launcher} ended {code} before it had an answer",
+            f"Try it alone: {launcher} {starter.COMMAND[0]} --version; nodes need the same files",
         )
-    if not line:
-        raise TautoError(
-            f"the process that starts the programs has died (exit code {process.poll()})",
-            "Look whether the system ran out of memory (dmesg), and start the same command again",
-        )
-    return msgspec.json.decode(line, type=Answer)
-
-
-def _not_started(configuration: Configuration, code: int) -> RunResult:
-    program = configuration.command[0]
-    kind = "failed" if os.path.exists(program) else "not_installed"  # noqa: PTH110 - also a bare name
-    error = Failure(kind, f"{program} cannot be started: {os.strerror(code)}")
-    return RunResult(None, 0.0, cpus=_allowed_cpus(configuration), error=error)
-
-
-def _allowed_cpus(configuration: Configuration) -> int:
-    cpus = configuration.start.get("cpus")
-    return len(cpus if isinstance(cpus, Sized) and cpus else os.sched_getaffinity(0))
-
-
-def _accounted(configuration: Configuration, answer: Answer) -> RunResult:
-    """What the system tells of a run; neither its result nor an error."""
-    return RunResult(None, answer.elapsed_seconds, cpus=_allowed_cpus(configuration), **answer.accounted())
+    raise TautoError(
+        f"the process that starts the programs has died {code}",
+        "Look whether the system ran out of memory (dmesg), and start the same command again",
+    )
 
 
 def _ended_badly(answer: Answer, limit: float, kinds: Mapping[int, str]) -> Failure | None:
