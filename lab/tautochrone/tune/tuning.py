@@ -147,13 +147,8 @@ def _context(prepared: Prepared, store: Store) -> TuneContext:
 def report_again(folder: Path, path: Path | None = None) -> Path:
     """Write the report of a search's rows, by default into its folder; returns its path."""
     with Store.read(folder) as store:
-        return report.write_of(store, stored_analysis(store), path)
-
-
-def stored_analysis(store: Store) -> TuneAnalysis:
-    """The answer of a folder's rows, as the search that measured them gave it."""
-    context = contexts.load(TuneContext(folder=str(store.folder)), store.folder)
-    return analyse(store.rows(None), store.machine, context)
+        context = contexts.load(TuneContext(folder=str(store.folder)), store.folder)
+        return report.write_of(store, analyse(store.rows(None), store.machine, context), path)
 
 
 # -- what is printed --
