@@ -325,7 +325,9 @@ class _Screening:
             return members
         standing = self._standing(members)
         kept = self._kept(members)
-        places = max(self.rules.finalists - len(kept), self._places(len(members)) - len(kept), 0)
+        places = max(
+            self.rules.finalists - len(kept), ceil(len(members) * self.rules.kept_share) - len(kept), 0
+        )
         by_id = {member.config_id: member for member in members}
         order = [by_id[config_id] for config_id in standing.order()]
         behind = {member.config_id: standing.times_the_best(member.config_id) for member in order}
@@ -360,10 +362,6 @@ class _Screening:
         part = "half" if self.rules.kept_share == 0.5 else f"{100 * self.rules.kept_share:.0f} %"
         return f"not in the better {part}: {slower}"
 
-    def _places(self, count: int) -> int:
-        """How many of `count` configurations a stage keeps."""
-        return ceil(count * self.rules.kept_share)
-
     def _standing(self, members: Sequence[Configuration]) -> Standing:
         """Of those that have a result and have not been dropped."""
         gone = self.eliminated.keys() | self.session.dropped.keys()
@@ -396,7 +394,7 @@ class _Screening:
             least = max(self.rules.finalists, len(self._kept(members)))
             while count > least:
                 runs += count * self._rounds_of(later)
-                count = max(least, self._places(count))
+                count = max(least, ceil(count * self.rules.kept_share))
                 later += 1
         return runs
 

@@ -15,9 +15,8 @@ from tautochrone.measuring.session import disturbed
 from tautochrone.results.context import Command
 from tautochrone.results.row import MEASURED, Row
 from tautochrone.results.spent import longest, spent_of
-from tautochrone.tune.answer import CandidateResult, Effect, Role, TuneAnalysis
+from tautochrone.tune.answer import CandidateResult, Effect, Role, TuneAnalysis, TuneContext
 from tautochrone.tune.applying import run_line, settings_to_paste
-from tautochrone.tune.context import TuneContext
 from tautochrone.tune.judging import Objective, parse_objective
 from tautochrone.tune.knobs import in_words
 from tautochrone.tune.search import claims, verdict

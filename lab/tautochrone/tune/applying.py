@@ -17,7 +17,7 @@ from tautochrone.measuring.configuration import Configuration
 from tautochrone.options import parse_cpus
 from tautochrone.report.analysis import Settings as Lines
 from tautochrone.results.journal import write_whole
-from tautochrone.tune.context import TuneContext
+from tautochrone.tune.answer import TuneContext
 from tautochrone.tune.knobs import Settings, knobs
 from tautochrone.tune.options import placeholders
 from tautochrone.tune.space import Candidate, weighted_variables

@@ -19,9 +19,8 @@ from tautochrone.measuring.plan import Plan
 from tautochrone.results import context as contexts
 from tautochrone.results.store import Store
 from tautochrone.tune.analysis import analyse
-from tautochrone.tune.answer import Finding, TuneAnalysis
+from tautochrone.tune.answer import Finding, TuneAnalysis, TuneContext
 from tautochrone.tune.applying import configuration, write_profile
-from tautochrone.tune.context import TuneContext
 from tautochrone.tune.effect_check import read_displayed, took_effect
 from tautochrone.tune.knobs import NO_RUNTIME, explain
 from tautochrone.tune.options import TuneRequest
