@@ -154,16 +154,22 @@ def _studied(study: str, machine: Machine, command: str) -> tuple[list[StoredRec
         y=sweep.y,
         records=tuple(_record(point, point.x, sweep.value(row), row) for point, row in runs),
     )
-    analysis = SimulatedAnalysis(
+    analysis = msgspec.structs.replace(
+        _analysis(study, machine, chart),
+        timelines=(_timeline(answers[-1]),) if timeline else (),
+        commands=(Command(label="The same again", text=command),),
+    )
+    return [_row(point, row, machine) for point, row in runs], analysis
+
+
+def _analysis(study: str, machine: Machine, chart: LineChart) -> SimulatedAnalysis:
+    return SimulatedAnalysis(
         verdict_sentences=(chart.heading, SIMULATED),
         study=study,
         machine_name=machine.name,
         charts=(chart,),
-        timelines=(_timeline(answers[-1]),) if timeline else (),
         facts=facts_of(machine),
-        commands=(Command(label="The same again", text=command),),
     )
-    return [_row(point, row, machine) for point, row in runs], analysis
 
 
 def _finding(study: str, sweep: Sweep, runs: Sequence[tuple[Point, Row]], machine: Machine) -> str:
@@ -282,22 +288,15 @@ def _swept(study: str, machine: Machine, text: str) -> tuple[list[StoredRecord],
         for point, row in zip(group, answer, strict=True):
             rows.append(_row(point, row, each, **{path: value}))
             records.append(_record(point, value, sweep.value(row), row))
-    heading = f"How {sweep.y.title.split(',')[0]} changes with {path} on {machine.name}"
     chart = LineChart(
         name=study,
-        heading=heading,
+        heading=f"How {sweep.y.title.split(',')[0]} changes with {path} on {machine.name}",
         explanation=f"{path} from {values[0]:g} to {values[-1]:g}; all else as in the machine file.",
         x=Axis(field="x", title=path),
         y=sweep.y,
         records=tuple(records),
     )
-    return rows, SimulatedAnalysis(
-        verdict_sentences=(heading, SIMULATED),
-        study=study,
-        machine_name=machine.name,
-        charts=(chart,),
-        facts=facts_of(machine),
-    )
+    return rows, _analysis(study, machine, chart)
 
 
 def facts_of(machine: Machine) -> dict[str, str]:
