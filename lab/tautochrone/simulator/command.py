@@ -9,7 +9,6 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TypedDict
 
 import msgspec
 from rich.console import Console
@@ -308,29 +307,13 @@ def facts_of(machine: Machine) -> dict[str, str]:
     return facts
 
 
-class CpuRecord(TypedDict):
-    """A hardware thread in a machine's record."""
-
-    cpu: int
-    kind: str
-    core: int
-    package: int
-
-
-class MachineRecord(TypedDict):
-    """The part of a machine's record that a report reads."""
-
-    name: str
-    cpus: list[CpuRecord]
-
-
-def record_of(machine: Machine) -> MachineRecord:
+def record_of(machine: Machine) -> Mapping[str, object]:
     """The machine for the report's machine block: one entry for each hardware thread."""
-    cpus: list[CpuRecord] = []
-    core = 0
-    for kind in machine.kind:
-        for _ in range(min(kind.cores, 512)):
-            for _ in range(kind.hardware_threads_per_core):
-                cpus.append({"cpu": len(cpus), "kind": kind.kind, "core": core, "package": 0})
-            core += 1
+    kinds = [kind for kind in machine.kind for _ in range(min(kind.cores, 512))]
+    threads = [
+        (core, kind.kind) for core, kind in enumerate(kinds) for _ in range(kind.hardware_threads_per_core)
+    ]
+    cpus = [
+        {"cpu": cpu, "kind": kind, "core": core, "package": 0} for cpu, (core, kind) in enumerate(threads)
+    ]
     return {"name": f"{machine.name} (simulated)", "cpus": cpus}
