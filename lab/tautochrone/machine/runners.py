@@ -139,7 +139,6 @@ def _describe(path: Path, preload: Path | None, package: str) -> Description:
 
 
 def preload_environment(library: Path | None) -> dict[str, str]:
-    """The environment with which a child process loads ``library`` first."""
     return {} if library is None else {"LD_PRELOAD": str(library)}
 
 

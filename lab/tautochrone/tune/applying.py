@@ -93,7 +93,6 @@ def configuration(
     has_openmp: bool = True,
     repeat: int = 1,
 ) -> Configuration:
-    """A candidate as the measuring core runs it."""
     made = applied(command, arguments, candidate.settings, has_openmp)
     words = list(made.command)
     if repeat > 1:

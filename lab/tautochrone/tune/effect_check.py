@@ -132,7 +132,6 @@ def read_displayed(printed: Printed, folder: Path | None) -> tuple[Mapping[str, 
 
 
 def displayed(text: str) -> dict[str, str]:
-    """The variables that a runtime listed."""
     variables = {line["name"]: line["value"] for line in _LINE.finditer(text)}
     if core := _OPENBLAS.search(text):
         variables[_CORE] = core["value"]

@@ -61,7 +61,6 @@ class Space:
 
     @property
     def default(self) -> Candidate:
-        """The command as it is."""
         return self.candidates[0]
 
 

@@ -128,7 +128,6 @@ class Starter:
         self._ended = False
 
     def serve(self) -> None:
-        """Answer requests until the input ends."""
         while (line := self._request()) is not None:
             if line.strip() in (b"", b"cancel"):
                 continue
