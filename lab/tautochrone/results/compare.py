@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -215,17 +215,16 @@ def as_json(report: Report) -> str:
         "b": report.b,
         "paired": report.paired,
         "comparisons": [_plain(line) for line in report.lines],
-        "geometric_mean": asdict(report.overall) if report.overall else None,
+        "geometric_mean": msgspec.to_builtins(report.overall),
         "notes": list(report.notes),
     }
     return json.dumps(record, indent=2)
 
 
 def _plain(line: Line) -> dict[str, object]:
-    fields = asdict(line)
-    spent = {name: msgspec.to_builtins(fields[name]) for name in ("a_spent", "b_spent")}
-    others = {name: value for name, value in fields.items() if name != "comparison"}
-    return {**others, **fields["comparison"], **spent}
+    fields = msgspec.to_builtins(line)
+    comparison = fields.pop("comparison")
+    return {**fields, **comparison}
 
 
 def _refuse_two_machines(first: Selection, second: Selection, allowed: bool) -> list[str]:
