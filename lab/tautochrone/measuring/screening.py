@@ -332,11 +332,8 @@ class _Screening:
         order = [by_id[config_id] for config_id in standing.order()]
         behind = {member.config_id: standing.times_the_best(member.config_id) for member in order}
         # Without a doubt rank alone decides: the best is 1 times the best.
-        in_doubt = dict.fromkeys(behind, 1.0)
-        if self.rules.doubt:
-            in_doubt = {
-                config_id: standing.times_in_doubt(config_id, self.rules.doubt) for config_id in behind
-            }
+        doubt = self.rules.doubt
+        in_doubt = {each: standing.times_in_doubt(each, doubt) if doubt else 1.0 for each in behind}
         limits = {config_id: self.rules.kill_factor * times for config_id, times in in_doubt.items()}
         rivals = [member.config_id for member in order if member not in kept]
         stay = {

@@ -82,6 +82,9 @@ class TuneAnalysis(Analysis, frozen=True, kw_only=True):
     notices: tuple[str, ...] = ()
     seen: tuple[str, ...] = ()  # what the kernel gave to the winner's processes, in one more run
 
+    def of_role(self, role: Role) -> CandidateResult | None:
+        return next((candidate for candidate in self.candidates if candidate.role == role), None)
+
 
 SCHEMA = "tautochrone.tune/1"
 

@@ -154,8 +154,7 @@ def _huge_pages() -> str:
 def explain(name: str) -> str:
     """What ``tauto tune --explain KNOB`` prints."""
     known = knob(name)
-    values = known.values if isinstance(known.values, str) else ", ".join(known.values)
-    written = "made from the machine" if isinstance(known.values, str) else values
+    written = "made from the machine" if isinstance(known.values, str) else ", ".join(known.values)
     lines = [
         f"{known.name}: {known.title}",
         "",

@@ -40,7 +40,7 @@ _WIDE = 2.5  # beyond it the ticks of a logarithmic axis are dense enough to rea
 
 
 def parts(analysis: TuneAnalysis) -> Parts:
-    default = next((candidate for candidate in analysis.candidates if candidate.role == "default"), None)
+    default = analysis.of_role("default")
     now = default.figure if default is not None else None
     records = [_row(candidate, now) for candidate in analysis.candidates]
     return page_parts(
