@@ -189,16 +189,15 @@ class ProcessExecutor:
         self._requests += 1
         try:
             answer = _ask(process, {**request, "number": self._requests}, self._through, self._node)
+            if answer.number != self._requests:
+                raise TautoError(
+                    f"{shlex.join(self._through)} starts more than one process, so that each run would run "
+                    f"several times at once on {self._node}",
+                    "Let it start one: srun takes -n1, and takes the number of its allocation without it",
+                )
         except BaseException:
             self._cancel()
             raise
-        if answer.number != self._requests:
-            self._cancel()
-            raise TautoError(
-                f"{shlex.join(self._through)} starts more than one process, so that each run would run "
-                f"several times at once on {self._node}",
-                "Let it start one: srun takes -n1, and takes the number of its allocation without it",
-            )
         return answer
 
     def _cancel(self) -> None:
