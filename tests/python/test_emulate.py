@@ -417,7 +417,6 @@ def test_held_cpu_is_slower_by_the_factor_and_free_while_paused(emulator: Path) 
             slow.resume()
         report = slow.report()
         assert slow.factors[CPU] == pytest.approx(4.0, rel=0.05)
-        assert slow.environment == {"TAUTO_EMULATED": f"{CPU}:4"}
     # How near the factor is to 4 is the calibration's to say, above. A virtual machine's CPU changes its own
     # speed within seconds (2.4 to 4.7 were seen here), so what another program sees is asked with that room.
     factor = statistics.median(fast / slower for fast, slower in zip(free, slowed, strict=True))
@@ -493,7 +492,6 @@ def test_nothing_slow_needs_no_emulator(monkeypatch: pytest.MonkeyPatch) -> None
         slow.pause()
         slow.resume()
         assert slow.factors == {}
-        assert slow.environment == {}
 
 
 def test_missing_executable_is_said_by_available(monkeypatch: pytest.MonkeyPatch) -> None:

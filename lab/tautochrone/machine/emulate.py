@@ -141,11 +141,6 @@ class Emulation:
             raise
 
     @property
-    def environment(self) -> dict[str, str]:
-        text = slow_text(self.slow)
-        return {VARIABLE: text} if text else {}
-
-    @property
     def factors(self) -> dict[int, float]:
         """CPU → the factor that calibration reached, within 5 % of the requested one."""
         return {entry["cpu"]: entry["factor_calibrated"] for entry in self._last["slow"]}
