@@ -30,7 +30,6 @@ struct running {
 }  // namespace
 
 void run_alone(const run_call& call, const std::stop_token* stop) {
-    const inside_body inside;
     member me(stop);
     call.invoke(call.body, me);
 }

@@ -2,6 +2,7 @@
 
 #include "launcher.hpp"
 
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -84,7 +85,7 @@ void launcher::run_member(int rank) noexcept {
     report.left_early = false;
     if (box.mode == launch_mode::adaptive) report.start_ticks = ticks();
     try {
-        const inside_body inside;
+        const inside_body inside(team_, rank);
         switch (box.mode) {
             case launch_mode::fixed:
                 run_fixed_part(box, report, rank);
@@ -218,7 +219,7 @@ void launcher::run_what_was_left() {
         if (share_size(word) == 0) continue;
         const range rest = loop.adaptive.plan().iterations(share_begin(word), share_end(word));
         try {
-            const inside_body inside;
+            const inside_body inside(team_, 0);
             run_chunk(own, rest, 0, true, loop.name);
         } catch (...) {
             loop.failed.store(true, std::memory_order_relaxed);
@@ -239,13 +240,16 @@ void* launcher::worker_main(void* argument) {
     auto* self = static_cast<worker*>(argument);
     const std::string name = "tauto-" + std::to_string(self->rank);
     pthread_setname_np(pthread_self(), name.c_str());
+    at(self->owner->reports, self->rank)
+        .thread.store(static_cast<pid_t>(syscall(SYS_gettid)), std::memory_order_relaxed);
     self->owner->pins_.pin_worker(self->rank);
     self->owner->worker_loop(self->rank);
     return nullptr;
 }
 
-launcher::launcher(pinning& pins, wait_policy wait, bool oversubscribed)
-    : pins_(pins),
+launcher::launcher(const team_state* team, pinning& pins, wait_policy wait, bool oversubscribed)
+    : team_(team),
+      pins_(pins),
       wait_(wait),
       oversubscribed_(oversubscribed),
       fork_generation_(current_fork_generation()),
@@ -310,6 +314,13 @@ void launcher::end_started() noexcept {
     }
 }
 
+std::vector<pid_t> launcher::threads() const {
+    std::vector<pid_t> numbers;
+    for (int rank = 1; rank < size(); ++rank)
+        numbers.push_back(at(reports, rank).thread.load(std::memory_order_relaxed));
+    return numbers;
+}
+
 bool launcher::is_worker(pthread_t thread) const noexcept {
     return std::any_of(workers_.begin(), workers_.end(), [thread](const worker& one) {
         return one.started && pthread_equal(one.thread, thread) != 0;
@@ -327,6 +338,7 @@ void launcher::recover_after_fork() {
         at(boxes, rank).ticket.store(0, std::memory_order_relaxed);
         at(boxes, rank).parked.store(0, std::memory_order_relaxed);
         at(reports, rank).done.store(0, std::memory_order_relaxed);
+        at(reports, rank).thread.store(0, std::memory_order_relaxed);
     }
     loop.failed.store(false, std::memory_order_relaxed);
     start_workers();

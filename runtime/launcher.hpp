@@ -39,21 +39,10 @@ struct loop_state {
     }
 };
 
-// While it lives, the calling thread counts as inside a loop body.
-class inside_body {
-  public:
-    inside_body() noexcept : outer_(std::exchange(inside_loop, true)) {}
-    ~inside_body() { inside_loop = outer_; }
-    inside_body(const inside_body&) = delete;
-    inside_body& operator=(const inside_body&) = delete;
-
-  private:
-    bool outer_;
-};
-
 // Used by one thread at a time: the one that has the team's turn.
 struct launcher {
-    launcher(pinning& pins, wait_policy wait, bool oversubscribed);
+    // `team`: whose members these are.
+    launcher(const team_state* team, pinning& pins, wait_policy wait, bool oversubscribed);
     launcher(const launcher&) = delete;
     launcher& operator=(const launcher&) = delete;
 
@@ -64,6 +53,7 @@ struct launcher {
     std::vector<int> everyone;               // 0, 1, … size - 1
 
     [[nodiscard]] int size() const noexcept { return int_size(everyone); }
+    [[nodiscard]] const team_state* team() const noexcept { return team_; }
 
     // Makes `loop` one of one iteration for each of the first `width` ranks.
     void deal_one_each(int width, const char* name);
@@ -73,6 +63,8 @@ struct launcher {
 
     void start_workers();
     void stop_workers() noexcept;
+    // The workers' numbers in the system; 0 for one that has not begun yet.
+    [[nodiscard]] std::vector<pid_t> threads() const;
     [[nodiscard]] bool is_worker(pthread_t thread) const noexcept;
     // True in a child of fork, where only the thread that forked lives on.
     [[nodiscard]] bool workers_lost() const noexcept;
@@ -95,6 +87,7 @@ struct launcher {
     void join(int rank);
     void run_what_was_left();
 
+    const team_state* team_;
     pinning& pins_;
     wait_policy wait_;
     bool oversubscribed_;

@@ -44,8 +44,14 @@ constexpr double slow = 0.8;
 constexpr double late_part = 0.02;
 // The first step of a member's margin, as a part of the loop.
 constexpr double first_step = 1.0 / 32;
+// Eight calls of a loop that is too short to fork, and what is between them, take less than this; else the
+// next one is timed.
+constexpr double suspicious_microseconds = 100;
 // Two windows in a row off by this much mean that the machine or the loop has changed.
 constexpr double drift = 0.08;
+// Where members wait for this part of their time, the loop may be uneven.
+constexpr double enough_waiting = 0.03;
+constexpr double much_waiting = 0.2;
 // Workers steal, and leave early, only in loops that would take the caller alone longer than this.
 constexpr double stealing_microseconds = 16;
 
@@ -69,6 +75,11 @@ loop_model::loop_model(const loop_model_options& options) : microsecond_(options
         o.width = width.width;
         o.fork_ticks = width.fork_ticks;
         if (width.cpus > 0) o.cpus_per_member = as_double(width.cpus) / width.width;
+        if (o.width > 1) {
+            o.uneven = true;
+            options_.push_back(o);
+            o.uneven = false;
+        }
         options_.push_back(o);
     }
     const auto members = usize(options_.back().width);
@@ -138,6 +149,28 @@ void loop_model::learn_margins(double elapsed) noexcept {
     std::fill(ends_.begin(), ends_.end(), 0.0);
 }
 
+// Of the call that ends now. Who was asleep waits for another reason.
+void loop_model::note_waiting() noexcept {
+    if (woken_) return;
+    option& mine = options_[current_];
+    double busy = 0;
+    double last = 0;
+    for (const double end : ends_) {
+        busy += end;
+        last = std::max(last, end);
+    }
+    const double waiting = last > 0 ? 1 - busy / (mine.width * last) : 0;
+    mine.waiting += 0.25 * (waiting - mine.waiting);
+}
+
+// Members that hardly wait for each other have nothing to gain from smaller parts.
+bool loop_model::may_pay(std::size_t which) const noexcept {
+    const option& o = options_[which];
+    if (!o.uneven || o.tried()) return true;
+    const option& even = options_[which + 1];
+    return even.tried() && even.waiting > enough_waiting;
+}
+
 // A member that was not seen keeps its ratio to the others, and moves towards the fastest: what was known of
 // it may no longer be true.
 void loop_model::fade(double fastest, double scale) noexcept {
@@ -192,12 +225,14 @@ void loop_model::fold_speeds() noexcept {
     settle_shares();
     // What a width takes while its shares are still wrong says nothing about it; but noise must not keep a
     // window from ever ending.
-    if (!settled && unsettled_ < 6) {
+    const option& mine = options_[current_];
+    const int most = mine.uneven || mine.waiting > much_waiting ? 1 : 6;
+    if (settled) {
+        unsettled_ = 0;
+    } else if (unsettled_ < most) {
         ++unsettled_;
         skip_next_ = true;
         window_ = {};
-    } else {
-        unsettled_ = 0;
     }
 }
 
@@ -223,6 +258,7 @@ void loop_model::settle_shares() noexcept {
 }
 
 void loop_model::sort_members() noexcept {
+    if (options_[current_].uneven) return;  // each keeps its part of the loop
     // Only clear differences reorder: a width below the team's should keep its members and their caches.
     std::stable_sort(order_.begin() + 1, order_.end(),
                      [this](int a, int b) { return at(speeds_, a) > 1.25 * at(speeds_, b); });
@@ -323,7 +359,7 @@ void loop_model::maybe_start_trial(double n) noexcept {
     double promise = std::numeric_limits<double>::infinity();
     for (std::size_t i = 0; i < options_.size(); ++i) {
         const option& o = options_[i];
-        if (i == chosen_) continue;
+        if (i == chosen_ || !may_pay(i)) continue;
         const bool promising = o.trials < promising_trials && predicted(o, n) < 0.97 * now_best;
         // Members that had to be woken then may be awake now.
         const bool hopeful = promising && o.woken;
@@ -386,6 +422,14 @@ void loop_model::allow_inline_calls(double elapsed) noexcept {
     fold_elapsed_ += allowed * elapsed;
 }
 
+bool loop_model::took_long(std::int64_t now) noexcept {
+    const auto since = as_double(now - looked_.load(std::memory_order_relaxed));
+    looked_.store(now, std::memory_order_relaxed);
+    if (since < suspicious_microseconds * microsecond_) return false;
+    inline_calls_.store(0, std::memory_order_relaxed);
+    return true;
+}
+
 void loop_model::record_speeds(std::int64_t elapsed) noexcept {
     fold_elapsed_ += as_double(elapsed);
     if (folds_ == 0 || fold_elapsed_ >= fold_microseconds * microsecond_) fold_speeds();
@@ -397,6 +441,7 @@ void loop_model::record(index n, std::int64_t elapsed) noexcept {
     spent_ += ticks;
     last_n_ = size;
     if (options_[current_].width > 1) {
+        note_waiting();
         learn_margins(ticks);
     }
     if (options_[current_].width > 1 || folds_ > 0) record_speeds(elapsed);
@@ -450,8 +495,8 @@ void adaptive_loop::make(const loop_model& model, index n) {
     const double per_iteration = model.ticks_per_iteration();
     const double grain =
         per_iteration > 0 ? model.steal_ticks() / per_iteration : iterations / (64.0 * as_double(width));
-    workers_may_steal_ =
-        per_iteration <= 0 || iterations * per_iteration > stealing_microseconds * model.microsecond();
+    workers_may_steal_ = model.uneven() || per_iteration <= 0 ||
+                         iterations * per_iteration > stealing_microseconds * model.microsecond();
     // From ticks to the plan's time; the caller, whose speed the model knows in both, is its position 0.
     const double ticks_of_iteration = per_iteration * speeds_[0];
     const double head = ticks_of_iteration > 0 ? model.head_ticks() / ticks_of_iteration : 0;
@@ -464,11 +509,11 @@ void adaptive_loop::make(const loop_model& model, index n) {
              .members = model.width(),
              .grain = static_cast<std::uint32_t>(std::clamp(grain / units, 1.0, 1e9)),
              // Where a look at the others would cost more than it can give, a share is taken whole.
-             .divisor = !workers_may_steal_    ? 1U
-                        : model.speeds_known() ? 2U
-                                               : 4U,
+             .divisor = !workers_may_steal_                       ? 1U
+                        : model.speeds_known() && !model.uneven() ? 2U
+                                                                  : 4U,
              .speeds = speeds_.data(),
-             .margins = margins_.data(),
+             .margins = model.uneven() ? nullptr : margins_.data(),
              .steal = ticks_of_one > 0 ? model.steal_ticks() / ticks_of_one : 0,
              .report = ticks_of_one > 0 ? model.head_ticks() / 2 / ticks_of_one : 0};
 }

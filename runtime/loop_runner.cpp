@@ -4,14 +4,13 @@
 
 namespace tauto::detail {
 
-bool run_inline(const loop_call& call) {
-    const inside_body inside;
+bool run_inline(const loop_call& call, int rank) {
     // Only this thread runs it: there are chunks only so that a stop request is seen between them.
     const bool cancellable = call.options->stop.stop_possible();
     const index step = cancellable ? std::max<index>(1, call.n / 64) : call.n;
     for (index begin = 0; begin < call.n; begin += step) {
         if (cancellable && call.options->stop.stop_requested()) return false;
-        call.invoke(call.body, {begin, std::min(call.n, begin + step)}, 0);
+        call.invoke(call.body, {begin, std::min(call.n, begin + step)}, rank);
     }
     if (call.options->report != nullptr) *call.options->report = {.width = 1, .steals = 0, .iterations = {}};
     return true;
@@ -97,6 +96,11 @@ bool loop_runner::run_weighted(const loop_call& call, loop_model& model) {
     return true;
 }
 
+bool loop_runner::run_on_caller(const loop_call& call) const {
+    const inside_body inside(members_.team(), 0);
+    return run_inline(call, 0);
+}
+
 bool loop_runner::run_forked_adaptive(const loop_call& call, loop_model& model) {
     const std::int64_t start = ticks();
     loop_state& loop = members_.loop;
@@ -141,7 +145,7 @@ bool loop_runner::run_first_call(const loop_call& call, loop_model& model) {
         if (call.options->stop.stop_requested()) return false;
         piece = std::min(piece, call.n - done);
         const later_part part{&call, done};
-        run_inline({&later_part::invoke, &part, piece, call.site, call.options});
+        if (!run_on_caller({&later_part::invoke, &part, piece, call.site, call.options})) return false;
         done += piece;
         piece *= 2;
     }
@@ -150,7 +154,10 @@ bool loop_runner::run_first_call(const loop_call& call, loop_model& model) {
         return true;
     }
     const later_part part{&call, done};
-    return run_forked_adaptive({&later_part::invoke, &part, call.n - done, call.site, call.options}, model);
+    const loop_call rest{&later_part::invoke, &part, call.n - done, call.site, call.options};
+    if (!run_forked_adaptive(rest, model)) return false;
+    if (call.options->report != nullptr) call.options->report->iterations[0] += done;
+    return true;
 }
 
 bool loop_runner::run_adaptive(const loop_call& call, loop_model& model) {
@@ -158,7 +165,7 @@ bool loop_runner::run_adaptive(const loop_call& call, loop_model& model) {
     if (expensive && model.fresh() && call.n > 1) return run_first_call(call, model);
     if (model.width() > 1 && call.n > 1) return run_forked_adaptive(call, model);
     const std::int64_t start = ticks();
-    const bool all = run_inline(call);
+    const bool all = run_on_caller(call);
     if (all && model.width() == 1) model.record(call.n, ticks() - start);
     return all;
 }

@@ -11,22 +11,23 @@
 
 namespace tauto::detail {
 
-// Runs the loop on the calling thread alone. True when every iteration ran, as all below.
-bool run_inline(const loop_call& call);
+// Runs the loop on the calling thread alone, as this member. True when every iteration ran, as all below.
+[[nodiscard]] bool run_inline(const loop_call& call, int rank);
 
 class loop_runner {
   public:
     loop_runner(launcher& members, const recorder& known);
     // static_, static_chunk, dynamic and guided: all members, nothing learned.
-    bool run_schedule(const loop_call& call);
+    [[nodiscard]] bool run_schedule(const loop_call& call);
     // All members, with shares by the speeds in the model, which learns from this call.
-    bool run_weighted(const loop_call& call, loop_model& model);
+    [[nodiscard]] bool run_weighted(const loop_call& call, loop_model& model);
     // As many members as the model says.
-    bool run_adaptive(const loop_call& call, loop_model& model);
+    [[nodiscard]] bool run_adaptive(const loop_call& call, loop_model& model);
 
   private:
-    bool run_first_call(const loop_call& call, loop_model& model);
-    bool run_forked_adaptive(const loop_call& call, loop_model& model);
+    [[nodiscard]] bool run_on_caller(const loop_call& call) const;
+    [[nodiscard]] bool run_first_call(const loop_call& call, loop_model& model);
+    [[nodiscard]] bool run_forked_adaptive(const loop_call& call, loop_model& model);
     void run_shared(const loop_call& call, std::span<const double> speeds);
     void prepare(const loop_call& call, std::span<const int> ranks);
     [[nodiscard]] std::span<const int> ranks_for(const loop_call& call) const noexcept;

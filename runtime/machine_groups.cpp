@@ -70,12 +70,13 @@ std::string control_group::describe(std::string_view file, const std::string& fo
     return "cgroup v" + std::to_string(version) + ", " + std::string(file) + " of " + where;
 }
 
-std::optional<control_group> find_group(const file_tree& files, std::string_view controller) {
-    const auto cgroups = files.text("/proc/self/cgroup");
-    const auto mounts = files.text("/proc/self/mountinfo");
-    if (!cgroups || !mounts) return std::nullopt;
-    const auto group = group_of(*cgroups, controller);
-    const auto mount = mount_of(*mounts, controller);
+control_groups::control_groups(const file_tree& files)
+    : groups_(files.text("/proc/self/cgroup")), mounts_(files.text("/proc/self/mountinfo")) {}
+
+std::optional<control_group> control_groups::find(std::string_view controller) const {
+    if (!groups_ || !mounts_) return std::nullopt;
+    const auto group = group_of(*groups_, controller);
+    const auto mount = mount_of(*mounts_, controller);
     if (!group || !mount) return std::nullopt;
     return control_group{mount->folder, below_mount(*group, mount->root), controller.empty() ? 2 : 1};
 }

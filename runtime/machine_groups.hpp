@@ -21,8 +21,18 @@ struct control_group {
     [[nodiscard]] std::string describe(std::string_view file, const std::string& folder) const;
 };
 
-// The group of this process under a controller of version 1; an empty one means version 2. Absent where no
-// such hierarchy is mounted.
-std::optional<control_group> find_group(const file_tree& files, std::string_view controller);
+// The groups of this process, as two files tell them: they are read once.
+class control_groups {
+  public:
+    explicit control_groups(const file_tree& files);
+
+    // The group under a controller of version 1; an empty one means version 2. Absent where no such hierarchy
+    // is mounted.
+    [[nodiscard]] std::optional<control_group> find(std::string_view controller) const;
+
+  private:
+    std::optional<std::string> groups_;
+    std::optional<std::string> mounts_;
+};
 
 }  // namespace tauto::detail

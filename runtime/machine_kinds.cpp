@@ -1,5 +1,9 @@
 #include "machine_kinds.hpp"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 #include <algorithm>
 #include <functional>
 #include <iterator>
@@ -96,6 +100,19 @@ cpu_kinds read_kinds(const file_tree& files, const std::vector<int>& cpus) {
     });
     if (several(kinds)) return kinds;
     return {};
+}
+
+bool is_hybrid_processor() noexcept {
+#if defined(__x86_64__)
+    constexpr unsigned hybrid = 1U << 15;  // of EDX
+    unsigned eax = 0;
+    unsigned ebx = 0;
+    unsigned ecx = 0;
+    unsigned edx = 0;
+    return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 && (edx & hybrid) != 0;
+#else
+    return false;
+#endif
 }
 
 std::vector<int> in_order_of_use(std::vector<candidate> candidates) {

@@ -23,6 +23,10 @@ struct cpu_kinds {
 // a quarter and more.
 cpu_kinds read_kinds(const file_tree& files, const std::vector<int>& cpus);
 
+// True where this processor says that its cores are of several kinds, which a virtual machine's files may
+// hide.
+bool is_hybrid_processor() noexcept;
+
 // 0 for the fastest.
 int kind_rank(std::string_view kind);
 

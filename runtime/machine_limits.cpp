@@ -31,9 +31,9 @@ std::optional<double> quota_in(const file_tree& files, const std::string& folder
     return as_double(*quota) / as_double(*period);
 }
 
-void read_quota(const file_tree& files, limits& result) {
+void read_quota(const file_tree& files, const control_groups& groups, limits& result) {
     for (const std::string_view controller : {"", "cpu"}) {
-        const auto group = find_group(files, controller);
+        const auto group = groups.find(controller);
         if (!group) continue;
         for (const std::string& folder : group->folders()) {
             const auto quota = quota_in(files, folder, group->version);
@@ -45,11 +45,11 @@ void read_quota(const file_tree& files, limits& result) {
     }
 }
 
-void read_cpuset(const file_tree& files, limits& result) {
+void read_cpuset(const file_tree& files, const control_groups& groups, limits& result) {
     constexpr std::pair<std::string_view, const char*> places[] = {
         {"", "/cpuset.cpus.effective"}, {"cpuset", "/cpuset.effective_cpus"}, {"cpuset", "/cpuset.cpus"}};
     for (const auto& [controller, file] : places) {
-        const auto group = find_group(files, controller);
+        const auto group = groups.find(controller);
         if (!group) continue;
         // The file exists only where the controller is enabled; elsewhere the nearest one above counts.
         for (const std::string& folder : group->folders()) {
@@ -100,19 +100,21 @@ std::vector<int> affinity_of_caller() {
 }
 
 limits read_limits(const file_tree& files) {
+    if (files.live()) return read_limits(files, affinity_of_caller());
+    return read_limits(files, affinity_in_status(files).value_or(std::vector<int>{}));
+}
+
+limits read_limits(const file_tree& files, std::vector<int> affinity) {
     limits result;
-    if (files.live()) {
-        result.affinity = affinity_of_caller();
-    } else {
-        result.affinity = affinity_in_status(files).value_or(std::vector<int>{});
-    }
+    result.affinity = std::move(affinity);
     result.online = online_cpus(files, result.affinity);
     const auto present = files.cpu_list("/sys/devices/system/cpu/present").value_or(result.online);
     std::set_difference(present.begin(), present.end(), result.online.begin(), result.online.end(),
                         std::back_inserter(result.offline));
     if (result.affinity.empty()) result.affinity = result.online;
-    read_cpuset(files, result);
-    read_quota(files, result);
+    const control_groups groups(files);
+    read_cpuset(files, groups, result);
+    read_quota(files, groups, result);
     result.allowed = intersection(result.affinity, result.online);
     if (result.cpuset) {
         // Where mask and cpuset contradict each other, one is being changed right now; the scheduler obeys
@@ -130,9 +132,10 @@ limits read_limits(const file_tree& files) {
 std::optional<std::int64_t> read_memory_limit(const file_tree& files) {
     // Version 1 writes "no limit" as the largest multiple of a page in 63 bits.
     constexpr std::int64_t no_limit = std::int64_t{1} << 62;
+    const control_groups groups(files);
     std::optional<std::int64_t> smallest;
     for (const std::string_view controller : {"", "memory"}) {
-        const auto group = find_group(files, controller);
+        const auto group = groups.find(controller);
         if (!group) continue;
         for (const std::string& folder : group->folders()) {
             const auto limit =

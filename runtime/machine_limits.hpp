@@ -29,6 +29,8 @@ std::vector<int> affinity_of_caller();
 // Affinity of the calling thread (of proc/self/status in a tree that is not live), cpuset and quota of the
 // cgroup and of every group above it, versions 1 and 2; of several quotas the smallest holds.
 limits read_limits(const file_tree& files);
+// The same for a thread with this mask.
+limits read_limits(const file_tree& files, std::vector<int> affinity);
 
 // The smallest memory limit of the cgroup and the groups above it.
 std::optional<std::int64_t> read_memory_limit(const file_tree& files);

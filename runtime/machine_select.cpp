@@ -1,5 +1,7 @@
 // Selections of CPUs written as text, and the CPUs that a team uses by default.
 
+#include "machine_select.hpp"
+
 #include <algorithm>
 #include <string>
 
@@ -8,6 +10,7 @@
 #include "machine_files.hpp"
 #include "machine_kinds.hpp"
 #include "machine_limits.hpp"
+#include "machine_topology.hpp"
 
 namespace tauto {
 namespace {
@@ -128,6 +131,30 @@ std::vector<int> of_item(const machine_record& machine, std::string_view selecti
 
 }  // namespace
 
+std::vector<int> detail::usable_cores(const file_tree& files, const limits& allowed) {
+    if (allowed.allowed.empty()) return {};
+    cpu_kinds kinds = read_kinds(files, allowed.online);
+    if (kinds.of.empty() && files.live() && is_hybrid_processor()) kinds = read_topology(files).kinds;
+    std::vector<candidate> candidates;
+    for (const int cpu : allowed.allowed) {
+        const std::string topology = cpu_folder(cpu) + "topology/";
+        const auto package = files.integer(topology + "physical_package_id");
+        auto siblings = files.cpu_list(topology + "thread_siblings_list");
+        candidates.push_back({cpu, kind_rank(kinds.kind(cpu)), static_cast<int>(package.value_or(0)),
+                              std::move(siblings).value_or(std::vector<int>{})});
+    }
+    std::vector<int> cores;
+    std::vector<int> threads_seen;
+    for (const int cpu : in_order_of_use(candidates)) {
+        if (std::find(threads_seen.begin(), threads_seen.end(), cpu) != threads_seen.end()) continue;
+        cores.push_back(cpu);
+        const auto own = std::find_if(candidates.begin(), candidates.end(),
+                                      [cpu](const candidate& one) { return one.cpu == cpu; });
+        threads_seen.insert(threads_seen.end(), own->siblings.begin(), own->siblings.end());
+    }
+    return cut(std::move(cores), allowed.usable_members);
+}
+
 std::vector<int> select_cpus(const machine_record& machine, std::string_view selection) {
     std::vector<int> chosen;
     for (const std::string_view item : detail::split(selection, ',')) {
@@ -146,20 +173,9 @@ int usable_members() {
     return detail::read_limits(detail::file_tree("/")).usable_members;
 }
 
-std::vector<int> usable_cpus() {
-    const detail::file_tree files("/");
-    const detail::limits limits = detail::read_limits(files);
-    if (limits.allowed.empty()) return {};
-    const detail::cpu_kinds kinds = detail::read_kinds(files, limits.online);
-    std::vector<candidate> candidates;
-    for (const int cpu : limits.allowed) {
-        const std::string topology = detail::cpu_folder(cpu) + "topology/";
-        const auto package = files.integer(topology + "physical_package_id");
-        auto siblings = files.cpu_list(topology + "thread_siblings_list");
-        candidates.push_back({cpu, detail::kind_rank(kinds.kind(cpu)), static_cast<int>(package.value_or(0)),
-                              std::move(siblings).value_or(std::vector<int>{})});
-    }
-    return cut(detail::in_order_of_use(std::move(candidates)), limits.usable_members);
+std::vector<int> usable_cores(const machine_options& options) {
+    const detail::file_tree files(options.root);
+    return detail::usable_cores(files, detail::read_limits(files));
 }
 
 std::string cpu_list_text(const std::vector<int>& cpus) {

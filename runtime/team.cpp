@@ -8,6 +8,7 @@
 #include <tauto/machine.hpp>
 
 #include "forks.hpp"
+#include "machine_select.hpp"
 #include "team_state.hpp"
 
 namespace tauto {
@@ -24,7 +25,8 @@ std::vector<int> default_cpus() {
     if (const char* selection = std::getenv("TAUTO_CPUS"); selection != nullptr && *selection != '\0') {
         return select_cpus(machine_without_pinning(), selection);
     }
-    return default_team_cpus(machine_without_pinning());
+    const file_tree files("/");
+    return usable_cores(files, read_limits(files, cpus_without_pinning()));
 }
 
 // The list dealt out to `size` members in turn.
@@ -60,21 +62,14 @@ std::unique_ptr<team_state> make_state(const team_options& options) {
 
 }  // namespace
 
-std::vector<int> default_team_cpus(const machine_record& machine) {
-    std::vector<int> cpus = select_cpus(machine, "cores");
-    const auto most = usize(std::max(1, machine.usable_members));
-    if (cpus.size() > most) cpus.resize(most);
-    return cpus;
-}
-
 team_state::team_state(std::vector<int> cpus, wait_policy how, bool pin)
     : wait(how),
       oversubscribed(std::set<int>(cpus.begin(), cpus.end()).size() < cpus.size()),
       pins(std::move(cpus), pin),
-      members(pins, wait, oversubscribed),
+      members(this, pins, wait, oversubscribed),
       loops(members, known),
       bodies(members, wait, oversubscribed) {
-    turn.emplace();
+    of_threads.emplace();
     pins.pin_caller();
     try {
         members.start_workers();
@@ -87,28 +82,35 @@ team_state::team_state(std::vector<int> cpus, wait_policy how, bool pin)
 
 team_state::~team_state() {
     if (!members.workers_lost()) {
-        const std::lock_guard lock(*turn);
+        const team_turn last = take_turn();
         members.stop_workers();
     }
     pins.restore_caller();
 }
 
+void team_state::recover_after_fork() {
+    if (!members.workers_lost()) return;
+    const std::lock_guard one_at_a_time(locks_of_process().recovery);
+    if (!members.workers_lost()) return;
+    // Only the thread that called fork lives on; the turn may have been held by one that does not.
+    of_threads.emplace();
+    bodies.reset();
+    members.recover_after_fork();
+}
+
 team_turn team_state::take_turn() {
-    if (members.workers_lost()) {
-        const std::lock_guard one_at_a_time(locks_of_process().recovery);
-        if (members.workers_lost()) {
-            // Only the thread that called fork lives on; the mutex may have been held by one that does not.
-            turn.emplace();
-            bodies.reset();
-            members.recover_after_fork();
-        }
-    }
-    return team_turn(*turn, turn_holder);
+    recover_after_fork();
+    of_threads->take();
+    return team_turn(&*of_threads);
+}
+
+team_turn team_state::take_turn_unless_asleep() {
+    recover_after_fork();
+    return team_turn(of_threads->take_unless_asleep(members) ? &*of_threads : nullptr);
 }
 
 bool team_state::runs_on_this_thread() const noexcept {
-    return turn_holder.load(std::memory_order_relaxed) == team_turn::this_thread() ||
-           members.is_worker(pthread_self());
+    return of_threads->is_mine() || members.is_worker(pthread_self());
 }
 
 }  // namespace detail
@@ -157,8 +159,14 @@ detail::loop_model& team::model_for(tauto::site& where, index n) {
 }
 
 bool team::execute(const detail::loop_call& call) {
-    if (detail::inside_loop) return detail::run_inline(call);
-    const auto turn = state_->take_turn();
+    if (detail::running_as.team != nullptr) {
+        return detail::run_inline(call, detail::running_as.team == identity() ? detail::running_as.rank : 0);
+    }
+    const auto turn = state_->take_turn_unless_asleep();
+    if (!turn) {
+        const detail::inside_body inside(identity(), 0);
+        return detail::run_inline(call, 0);
+    }
     if (call.options->stop.stop_possible() && call.options->stop.stop_requested()) return false;
     if (std::holds_alternative<adaptive>(call.options->schedule)) {
         return state_->loops.run_adaptive(call, model_for(*call.site, call.n));
@@ -172,14 +180,17 @@ bool team::execute(const detail::loop_call& call) {
 void team::run_members(const detail::run_call& call, const run_options& options) {
     const std::stop_token* stop = options.stop.stop_possible() ? &options.stop : nullptr;
     if (stop != nullptr && stop->stop_requested()) throw stopped("the run was stopped before its start");
-    if (detail::inside_loop) return detail::run_alone(call, stop);
-    const auto turn = state_->take_turn();
-    if (size() == 1) return detail::run_alone(call, stop);
+    if (detail::running_as.team != nullptr) return detail::run_alone(call, stop);
+    const auto turn = state_->take_turn_unless_asleep();
+    if (!turn || size() == 1) {
+        const detail::inside_body inside(identity(), 0);
+        return detail::run_alone(call, stop);
+    }
     state_->bodies.run(call, options.name, stop);
 }
 
 barrier_shape team::barrier_shape() const {
-    if (size() == 1 || detail::inside_loop) {
+    if (size() == 1 || detail::running_as.team != nullptr) {
         // Inside a body the turn is taken, and the shape was chosen before.
         return state_->bodies.shape();
     }

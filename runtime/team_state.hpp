@@ -1,8 +1,6 @@
 #pragma once
 // The private half of a team: its parts, one for each job.
 
-#include <atomic>
-#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -13,26 +11,9 @@
 #include "loop_runner.hpp"
 #include "pinning.hpp"
 #include "recorder.hpp"
+#include "turns.hpp"
 
 namespace tauto::detail {
-
-// The turn of the calling thread, while it lives.
-class team_turn {
-  public:
-    team_turn(std::mutex& turn, std::atomic<const void*>& holder) : lock_(turn), holder_(holder) {
-        holder_.store(this_thread(), std::memory_order_relaxed);
-    }
-    ~team_turn() { holder_.store(nullptr, std::memory_order_relaxed); }
-    team_turn(const team_turn&) = delete;
-    team_turn& operator=(const team_turn&) = delete;
-
-    // An address that no other living thread has.
-    static const void* this_thread() noexcept { return &inside_loop; }
-
-  private:
-    std::lock_guard<std::mutex> lock_;
-    std::atomic<const void*>& holder_;
-};
 
 struct team_state {
     // Pins and starts the members. Throws tauto::error when the system gives no thread.
@@ -42,8 +23,10 @@ struct team_state {
     team_state(const team_state&) = delete;
     team_state& operator=(const team_state&) = delete;
 
-    // Held by the calling thread while it lives. In a child of fork it starts the members anew.
+    // In a child of fork both start the members anew.
     [[nodiscard]] team_turn take_turn();
+    // None where the loop that has the turn sleeps (turns.hpp).
+    [[nodiscard]] team_turn take_turn_unless_asleep();
     // True inside a body of this team.
     [[nodiscard]] bool runs_on_this_thread() const noexcept;
 
@@ -54,10 +37,11 @@ struct team_state {
     recorder known;
     loop_runner loops;
     body_runner bodies;
-    // Held by the thread whose turn it is. In an optional, so that a forked child can have a fresh one.
-    std::optional<std::mutex> turn;
-    // The thread whose turn it is: compared by each thread with itself alone.
-    std::atomic<const void*> turn_holder{nullptr};
+    // In an optional, so that a forked child can have fresh ones.
+    std::optional<turns> of_threads;
+
+  private:
+    void recover_after_fork();
 };
 
 }  // namespace tauto::detail

@@ -251,8 +251,8 @@ class adaptive_runtime final : public learning_runtime {
           words_(std::make_unique<std::atomic<std::uint64_t>[]>(team.members.size())) {}
 
     int width() override {
-        // A loop that is known to be too short to fork is rarely timed.
-        timed_ = !model_.take_inline_call();
+        // A loop that is known to be too short to fork is rarely timed; a simulated one never grows longer.
+        timed_ = !model_.take_inline_call([] { return std::int64_t{0}; });
         return model_.width();
     }
     std::vector<actor_id> begin() override {

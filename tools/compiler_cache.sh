@@ -3,5 +3,7 @@
 # the same everywhere; paths stay absolute, because the build folders lie at different depths.
 if command -v ccache >/dev/null 2>&1; then
     : "${CCACHE_DIR:=$(pwd -P)/build/ccache}" "${CXX:=c++}"
-    export CCACHE_DIR CXX CMAKE_CXX_COMPILER_LAUNCHER=ccache
+    # Without these it keeps nothing that is compiled with a precompiled header.
+    : "${CCACHE_SLOPPINESS:=pch_defines,time_macros}"
+    export CCACHE_DIR CCACHE_SLOPPINESS CXX CMAKE_CXX_COMPILER_LAUNCHER=ccache
 fi

@@ -40,6 +40,9 @@ class loop_model {
 
     // The width to run the next call with.
     [[nodiscard]] int width() const noexcept { return options_[current_].width; }
+    // Whether its members should expect iterations of unequal cost: take little at a time, and any that is
+    // left.
+    [[nodiscard]] bool uneven() const noexcept { return options_[current_].uneven; }
     // The ranks that take part, fastest first, rank 0 (the caller) always first: take the first width().
     [[nodiscard]] std::span<const int> order() const noexcept { return order_; }
     // Relative speed by rank, each > 0; all 1 until something is known.
@@ -76,21 +79,28 @@ class loop_model {
     void record_speeds(std::int64_t elapsed) noexcept;
 
     // Calls that may run inline, untimed and without the team's lock: the path of loops too short to fork.
-    // Two threads that race here may lose a decrement, which only delays the next timed call.
-    [[nodiscard]] bool take_inline_call() noexcept {
+    // One in eight of them asks now(), in ticks: where eight take long, the loop may be short no more, so the
+    // next call is timed. Two threads that race here may lose a decrement, which only delays that call.
+    template <class Now>
+    [[nodiscard]] bool take_inline_call(Now&& now) noexcept {
         const int left = inline_calls_.load(std::memory_order_relaxed);
         if (left <= 0) return false;
+        if (left % looked_at == 0 && took_long(now())) return false;
         inline_calls_.store(left - 1, std::memory_order_relaxed);
         return true;
     }
 
   private:
+    static constexpr int looked_at = 8;
+    [[nodiscard]] bool took_long(std::int64_t now) noexcept;
     static constexpr double never = std::numeric_limits<double>::infinity();
     static constexpr std::array<double, 4> unknown = {never, never, never, never};
     struct option {
         int width = 1;
+        bool uneven = false;
         double fork_ticks = 0;
         double cpus_per_member = 1;
+        double waiting = 0;  // share of the members' time, of late
         // Ticks per iteration of the last four windows, latest first; infinity where there was none.
         std::array<double, 4> recent = unknown;
         int trials = 0;
@@ -114,6 +124,8 @@ class loop_model {
     };
 
     void learn_margins(double elapsed) noexcept;
+    void note_waiting() noexcept;
+    [[nodiscard]] bool may_pay(std::size_t which) const noexcept;
     void fold_speeds() noexcept;
     void fade(double fastest, double scale) noexcept;
     void sort_members() noexcept;
@@ -130,6 +142,7 @@ class loop_model {
     void start_trial(std::size_t which) noexcept;
     void allow_inline_calls(double elapsed) noexcept;
 
+    // By width. Before each of several members stands the one for uneven loops.
     std::vector<option> options_;
     double microsecond_;
     std::vector<double> speeds_;
@@ -156,6 +169,7 @@ class loop_model {
     double spent_ = 0;  // ticks spent in this loop in all
     double last_n_ = 0;
     std::atomic<int> inline_calls_{0};
+    std::atomic<std::int64_t> looked_{0};  // when, in ticks
 };
 
 // One call of an adaptive loop as its members follow it: the plan, and which of them may steal or leave

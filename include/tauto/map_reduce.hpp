@@ -48,18 +48,31 @@ requires task_list<Items>
     using difference = std::ranges::range_difference_t<Items>;
     const auto value = [&](index i) -> decltype(auto) { return map(first[static_cast<difference>(i)]); };
     const detail::block_plan plan{n, std::clamp<index>(options.grain, 1, n)};
-    auto fold = [&](range r) -> T {
+    auto merge = [&](T& left, T&& right) { detail::fold_into(reduce, left, std::move(right)); };
+    auto one = [&](index i) -> T {
         if constexpr (std::is_same_v<T, U>) {
-            T result = value(r.begin);
-            for (index i = r.begin + 1; i < r.end; ++i) detail::fold_into(reduce, result, value(i));
-            return result;
+            return detail::mapped<T>(value, i);
         } else {
             T result{};
-            for (index i = r.begin; i < r.end; ++i) detail::fold_into(reduce, result, value(i));
+            detail::fold_into(reduce, result, value(i));
+            detail::hide_origin(result);
             return result;
         }
     };
-    auto merge = [&](T& left, T&& right) { detail::fold_into(reduce, left, std::move(right)); };
+    auto fold = [&](range r) -> T {
+        T result = one(r.begin);
+        for (index i = r.begin + 1; i < r.end; ++i) {
+            if constexpr (std::is_same_v<T, U>) {
+                detail::fold_into(reduce, result, detail::mapped<T>(value, i));
+            } else {
+                detail::fold_into(reduce, result, value(i));
+            }
+        }
+        detail::hide_origin(result);
+        return result;
+    };
+    // No arithmetic on blocks, and no loop, around a single task.
+    if (plan.grain == 1) return detail::reduce_blocks<T>(members, plan, one, fold, merge, options);
     auto leaf = [&](index b) -> T { return fold(plan.block(b)); };
     return detail::reduce_blocks<T>(members, plan, leaf, fold, merge, options);
 }

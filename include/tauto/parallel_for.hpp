@@ -2,6 +2,7 @@
 // parallel_for: a loop shared among the members of a team.
 
 #include <concepts>
+#include <memory>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -35,6 +36,10 @@ void invoke_body(const void* body, range r, int rank) {
     call_body(*const_cast<Body*>(static_cast<const Body*>(body)), r, rank);
 }
 
+[[noreturn, gnu::cold]] inline void refuse_iterations(index n) {
+    throw error("parallel_for over n = " + std::to_string(n) + " iterations; n must be from 0 to 2^56");
+}
+
 // Each body type is a call site of its own: every lambda expression has its own type.
 template <class Body>
 inline constinit site site_of;
@@ -45,7 +50,10 @@ inline constinit site site_of;
 //
 // Returns true when every iteration ran, false when options.stop was requested before the end. The first
 // exception that leaves the body is rethrown here and the iterations not yet handed out are skipped; the team
-// stays usable. A call from inside a loop body runs inline. Calls from several threads take turns.
+// stays usable. A call from inside a loop body runs inline on the member that makes it, with that member's
+// rank on its own team and rank 0 on another one. Calls from several threads take turns. Two kinds of calls
+// run on their own thread at once, with rank 0: a loop that was learned to be too short to fork, and any loop
+// while the one that has the turn sleeps (its bodies wait for something, perhaps for the calling thread).
 // Throws tauto::error when n < 0 or n > max_iterations.
 //
 // The default schedule is adaptive: it learns, for each site and power-of-two class of n, the members'
@@ -53,19 +61,27 @@ inline constinit site site_of;
 // ns where it does not fork; else one round trip between two cores plus about 20 ns for each chunk.
 template <class Body>
 requires loop_body<std::remove_reference_t<Body>>
-bool parallel_for(team& members, index n, Body&& body, const loop_options& options = {}) {
+// Inlined, so that the options of a loop that does not fork are never written to memory.
+[[gnu::always_inline]] inline bool parallel_for(team& members, index n, Body&& body,
+                                                const loop_options& options = {}) {
     using body_type = std::remove_reference_t<Body>;
-    if (n <= 0 || n > max_iterations) {
-        if (n == 0) return true;
-        throw error("parallel_for over n = " + std::to_string(n) + " iterations; n must be from 0 to 2^56");
+    if constexpr (std::is_function_v<body_type>) {
+        body_type* const function = body;
+        return parallel_for(members, n, function, options);
+    } else {
+        if (n <= 0 || n > max_iterations) {
+            if (n == 0) return true;
+            detail::refuse_iterations(n);
+        }
+        site& where = options.site != nullptr ? *options.site : detail::site_of<std::remove_cv_t<body_type>>;
+        if (std::holds_alternative<adaptive>(options.schedule) && members.take_inline_call(where, n) &&
+            options.report == nullptr && !options.stop.stop_requested()) {
+            const detail::inside_body inside(members.identity(), 0);
+            detail::call_body(body, range{0, n}, 0);
+            return true;
+        }
+        return members.execute({&detail::invoke_body<body_type>, std::addressof(body), n, &where, &options});
     }
-    site& where = options.site != nullptr ? *options.site : detail::site_of<std::remove_cv_t<body_type>>;
-    if (std::holds_alternative<adaptive>(options.schedule) && members.take_inline_call(where, n) &&
-        options.report == nullptr && !options.stop.stop_requested()) {
-        detail::call_body(body, range{0, n}, 0);
-        return true;
-    }
-    return members.execute({&detail::invoke_body<body_type>, &body, n, &where, &options});
 }
 
 }  // namespace tauto

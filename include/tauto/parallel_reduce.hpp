@@ -25,6 +25,7 @@
 #include <utility>
 #include <vector>
 
+#include <tauto/lanes.hpp>
 #include <tauto/parallel_for.hpp>
 #include <tauto/signed.hpp>
 
@@ -36,38 +37,30 @@ struct reduce_options {
     tauto::site* site = nullptr;
     loop_report* report = nullptr;  // its iterations are blocks
     const char* name = nullptr;     // shown in traces; must outlive the team
-    // Indices of a block; 0: chosen from n. 1 where single indices are long or very unequal.
+    // Indices of a block; 0: chosen from n and the kind of map. 1 where single indices are long or very
+    // unequal; a range map has at least 512 otherwise.
     index grain = 0;
     // Combines in the order in which members finish: a little faster, but not the same bits every time.
     bool unordered = false;
 };
 
-// Operations on numbers whose order does not matter, as far as this library cares: blocks of at least 16
-// indices are then reduced in 16 lanes, which the compiler can vectorise.
-template <class Combine, class T>
-inline constexpr bool is_commutative =
-    std::is_arithmetic_v<T> &&
-    (std::is_same_v<Combine, std::plus<>> || std::is_same_v<Combine, std::plus<T>> ||
-     std::is_same_v<Combine, std::multiplies<>> || std::is_same_v<Combine, std::multiplies<T>> ||
-     std::is_same_v<Combine, std::bit_and<>> || std::is_same_v<Combine, std::bit_and<T>> ||
-     std::is_same_v<Combine, std::bit_or<>> || std::is_same_v<Combine, std::bit_or<T>> ||
-     std::is_same_v<Combine, std::bit_xor<>> || std::is_same_v<Combine, std::bit_xor<T>>);
-
 namespace detail {
 
-inline constexpr index lanes = 16;  // of a block that is summed in lanes
+// How a map is called: with a range, with an index and results that are combined in lanes, or with an index
+// and results that are combined from left to right.
+enum class map_kind { of_ranges, in_lanes, in_order };
 
-// Indices of a block when the user names none. `cheap` says that an index most likely takes a few
-// instructions. Few indices may each be long, so a block is one of them; many are cut into about a thousand
+// Indices of a block when the user names none. A range map is thought cheap, and its loop needs a length to
+// be fast. Few single indices may each be long, so each is a block; many are cut into about a thousand
 // blocks.
-constexpr index default_grain(index n, bool cheap) noexcept {
+constexpr index default_grain(index n, map_kind kind) noexcept {
     const auto floor_of = [](index size) {
         return size < 1 ? index{1} : static_cast<index>(std::bit_floor(static_cast<std::uint64_t>(size)));
     };
-    if (!cheap) return std::min(floor_of(n / 1024), index{64});
+    if (kind == map_kind::of_ranges) return std::clamp(floor_of(n / 128), index{512}, index{4096});
+    if (kind == map_kind::in_order) return n < 8192 ? 1 : std::min(floor_of(n / 1024), index{64});
     if (n < 256) return 1;
-    if (n <= 2 * lanes * 1024) return std::min(floor_of(n / 31), 2 * lanes);
-    return std::min(floor_of(n / 512), index{4096});
+    return std::clamp(floor_of(n / 512), 2 * lanes, index{4096});
 }
 
 // The blocks of [0, n).
@@ -81,11 +74,22 @@ struct block_plan {
     }
 };
 
+// A leaf that has a faster way to the value of 2^level neighbours: with the same bits.
+template <class Leaf, int Level>
+concept leaf_of_trees = requires(Leaf& leaf, index first) {
+    leaf.template tree<Level>(first);
+};
+
+// Trees up to this level are straight code, so that short blocks cost little more than their indices.
+inline constexpr int straight_level = 4;
+
 // A complete tree of 2^level blocks from `first`, a multiple of 2^level: a subtree of the one tree.
 template <int Level, class Leaf, class Merge>
 [[gnu::always_inline]] inline auto small_tree(index first, Leaf& leaf, Merge& merge) {
     if constexpr (Level == 0) {
         return leaf(first);
+    } else if constexpr (leaf_of_trees<Leaf, Level>) {
+        return leaf.template tree<Level>(first);
     } else {
         auto left = small_tree<Level - 1>(first, leaf, merge);
         merge(left, small_tree<Level - 1>(first + (index{1} << (Level - 1)), leaf, merge));
@@ -93,8 +97,16 @@ template <int Level, class Leaf, class Merge>
     }
 }
 
-// Trees up to this level are straight code, so that short blocks cost little more than their indices.
-inline constexpr int straight_level = 4;
+template <class T, class Leaf, class Merge>
+T complete_tree(index first, int level, Leaf& leaf, Merge& merge);
+
+// A function of its own, so that each makes its result where its caller wants it.
+template <class T, class Leaf, class Merge>
+T larger_tree(index first, int level, Leaf& leaf, Merge& merge) {
+    T left = complete_tree<T>(first, level - 1, leaf, merge);
+    merge(left, complete_tree<T>(first + (index{1} << (level - 1)), level - 1, leaf, merge));
+    return left;
+}
 
 template <class T, class Leaf, class Merge>
 T complete_tree(index first, int level, Leaf& leaf, Merge& merge) {
@@ -110,10 +122,18 @@ T complete_tree(index first, int level, Leaf& leaf, Merge& merge) {
         case straight_level:
             return small_tree<straight_level>(first, leaf, merge);
         default:
-            break;
+            return larger_tree<T>(first, level, leaf, merge);
     }
-    T left = complete_tree<T>(first, level - 1, leaf, merge);
-    merge(left, complete_tree<T>(first + (index{1} << (level - 1)), level - 1, leaf, merge));
+}
+
+// All `blocks` from `first` on, at least one: the complete trees of the binary digits of their number, of
+// which the smaller ones are joined first.
+template <class T, class Leaf, class Merge>
+T tree_of(index first, index blocks, Leaf& leaf, Merge& merge) {
+    const int level = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(blocks))) - 1;
+    T left = complete_tree<T>(first, level, leaf, merge);
+    const index complete = index{1} << level;
+    if (complete < blocks) merge(left, tree_of<T>(first + complete, blocks - complete, leaf, merge));
     return left;
 }
 
@@ -149,7 +169,7 @@ class node_stack {
 
   private:
     // One run has at most two nodes a level: a thousand blocks shared by a few members fit.
-    static constexpr std::size_t kept = sizeof(node<T>) <= 64 ? 24 : sizeof(node<T>) <= 1024 ? 4 : 1;
+    static constexpr std::size_t kept = sizeof(node<T>) <= 256 ? 24 : sizeof(node<T>) <= 1024 ? 4 : 1;
 
     [[nodiscard]] node<T>* inside() noexcept { return reinterpret_cast<node<T>*>(buffer_.data()); }
     void grow() {
@@ -236,7 +256,7 @@ class member_lines {
     [[nodiscard]] Line* end() noexcept { return lines_ + size_; }
 
   private:
-    static constexpr std::size_t kept = sizeof(Line) <= 1024 ? 8 : 1;
+    static constexpr std::size_t kept = sizeof(Line) <= 4096 ? 8 : 1;
     [[nodiscard]] Line* inside() noexcept { return reinterpret_cast<Line*>(buffer_.data()); }
 
     alignas(Line) std::array<std::byte, kept * sizeof(Line)> buffer_;
@@ -244,8 +264,7 @@ class member_lines {
     Line* lines_;
 };
 
-// The value of all blocks from nodes in ascending order that cover them and cannot be joined within the tree:
-// the complete trees of the binary digits of their number. The smaller ones are joined first.
+// The value of all blocks from nodes in ascending order that cover them and cannot be joined in the tree.
 template <class T, class Merge>
 T fold_right(node_stack<T>& nodes, Merge& merge) {
     T result = std::move(nodes.back().value);
@@ -287,43 +306,140 @@ void fold_into(Reduce& reduce, T& result, Value&& value) {
     }
 }
 
-// One value of a block by index: maps and combines from left to right.
-template <class T, class Map, class Combine>
-T fold_indices(range r, Map& map, Combine& combine) {
-    T value = static_cast<T>(map(r.begin));
-    for (index i = r.begin + 1; i < r.end; ++i) fold_into(combine, value, static_cast<T>(map(i)));
+// map(i) as a T whose bits do not depend on the code around.
+template <class T, class Map>
+[[gnu::always_inline]] inline T mapped(Map& map, index i) {
+    T value = static_cast<T>(map(i));
+    hide_origin(value);
     return value;
 }
 
-// Lane j takes in lane j + Half, until one is left.
-template <std::size_t Half, class T, std::size_t Lanes, class Combine>
-void join_lanes(std::array<T, Lanes>& sums, Combine& combine) {
-    if constexpr (Half > 0) {
-        [&]<std::size_t... Lane>(std::index_sequence<Lane...>) {
-            ((sums[Lane] = static_cast<T>(combine(sums[Lane], sums[Lane + Half]))), ...);
-        }
-        (std::make_index_sequence<Half>{});
-        join_lanes<Half / 2>(sums, combine);
+// One value of a block by index: maps and combines from left to right.
+template <class T, class Map, class Combine>
+T fold_indices(range r, Map& map, Combine& combine) {
+    T value = mapped<T>(map, r.begin);
+    for (index i = r.begin + 1; i < r.end; ++i) fold_into(combine, value, mapped<T>(map, i));
+    return value;
+}
+
+// The values of 16 indices.
+template <class T, class Map>
+[[gnu::always_inline]] inline void map_row(lane_values<T>& values, index first, Map& map) {
+    make_lanes(values, [&](index lane) { return static_cast<T>(map(first + lane)); });
+}
+
+// The values of fewer; the other lanes have one that changes nothing.
+template <class Operation, class T, class Map>
+void map_rest(lane_values<T>& values, range r, Map& map) {
+    std::array<T, static_cast<std::size_t>(lanes)> some;
+    some.fill(Operation::neutral);
+    for (index i = r.begin; i < r.end; ++i) some[usize(i - r.begin)] = static_cast<T>(map(i));
+    make_lanes(values, [&](index lane) { return some[usize(lane)]; });
+}
+
+// The lanes of a block: index i goes to lane i mod 16, counted from the block's begin. The lanes stay apart
+// until the whole range is reduced.
+template <class Operation, class T, class Map>
+[[gnu::always_inline]] inline void fold_lanes(lane_values<T>& values, range r, Map& map) {
+    if (r.size() < lanes) return map_rest<Operation>(values, r, map);
+    lane_values<T> sum;  // in registers; `values` may be anywhere
+    map_row(sum, r.begin, map);
+    lane_values<T> more;
+    index i = r.begin + lanes;
+    for (; i + lanes <= r.end; i += lanes) {
+        map_row(more, i, map);
+        combine_lanes<Operation>(sum, more);
+    }
+    values = sum;
+    if (i < r.end) {
+        map_rest<Operation>(more, {i, r.end}, map);
+        combine_lanes<Operation>(values, more);
     }
 }
 
-// The same for operations whose order does not matter, in lanes: index i goes to lane i mod 16, counted from
-// the block's begin. The lanes are then joined pairwise. Of at least 16 indices.
-template <class T, class Map, class Combine, std::size_t... Lane>
-T fold_lanes(range r, Map& map, Combine& combine, std::index_sequence<Lane...>) {
-    constexpr auto width = static_cast<index>(sizeof...(Lane));
-    const auto value = [&](index i) { return static_cast<T>(map(i)); };
-    std::array<T, sizeof...(Lane)> sums{value(r.begin + static_cast<index>(Lane))...};
-    index i = r.begin + width;
-    for (; i + width <= r.end; i += width) {
-        ((sums[Lane] = static_cast<T>(combine(sums[Lane], value(i + static_cast<index>(Lane))))), ...);
+// Blocks whose values are lanes.
+template <class Operation, class T, class Map>
+struct lane_blocks {
+    Map* map;
+    block_plan plan;
+
+    lane_values<T> operator()(index b) const {
+        lane_values<T> values;
+        fold_block(values, b * plan.grain);
+        return values;
     }
-    join_lanes<sizeof...(Lane) / 2>(sums, combine);
-    // What is left over comes last, one by one: a lane that is picked at run time would keep all lanes in
-    // memory.
-    for (; i < r.end; ++i) sums[0] = static_cast<T>(combine(sums[0], value(i)));
-    return sums[0];
+    template <int Level>
+    lane_values<T> tree(index first) const {
+        lane_values<T> values;
+        if (plan.grain == shortest) {
+            add_up<Level, true>(values, first * shortest);
+        } else {
+            add_up<Level, false>(values, first * plan.grain);
+        }
+        return lane_values<T>(values);  // a copy: what is made in place is written to memory at every step
+    }
+
+  private:
+    static constexpr index shortest = 2 * lanes;  // by default
+
+    [[gnu::noinline]] void fold_block(lane_values<T>& values, index begin) const {
+        fold_lanes<Operation>(values, {begin, std::min(begin + plan.grain, plan.n)}, *map);
+    }
+    // Shortest: the compiler knows the blocks' length. Only the last block may be shorter.
+    template <int Level, bool Shortest>
+    [[gnu::always_inline]] void add_up(lane_values<T>& values, index begin) const {
+        if constexpr (Level > 0) {
+            lane_values<T> right;
+            add_up_whole<Level - 1, Shortest>(values, begin);
+            add_up<Level - 1, Shortest>(right, begin + ((Shortest ? shortest : plan.grain) << (Level - 1)));
+            combine_lanes<Operation>(values, right);
+        } else {
+            fold_block(values, begin);
+        }
+    }
+    template <int Level, bool Shortest>
+    [[gnu::always_inline]] void add_up_whole(lane_values<T>& values, index begin) const {
+        if constexpr (Level > 0) {
+            lane_values<T> right;
+            add_up_whole<Level - 1, Shortest>(values, begin);
+            add_up_whole<Level - 1, Shortest>(right,
+                                              begin + ((Shortest ? shortest : plan.grain) << (Level - 1)));
+            combine_lanes<Operation>(values, right);
+        } else if constexpr (Shortest) {
+            fold_lanes<Operation>(values, {begin, begin + shortest}, *map);
+        } else {
+            fold_block(values, begin);
+        }
+    }
+};
+
+template <int Level>
+concept one_row = index {
+    1
 }
+<< Level == lanes;
+
+// Blocks of one index each, of which 16 at a time are one row of lanes. So that both ways have the same bits,
+// the tree's neighbours are those that lanes join: 0 and 8, 4 and 12, 2 and 10 ...
+template <class Operation, class T, class Map>
+struct single_indices {
+    Map* map;
+    index n;
+
+    T operator()(index b) const {
+        static constexpr std::array<std::uint8_t, 16> place{0, 8, 4, 12, 2, 10, 6, 14,
+                                                            1, 9, 5, 13, 3, 11, 7, 15};
+        const index first = b & ~(lanes - 1);
+        return mapped<T>(*map, first + lanes <= n ? first + place[usize(b - first)] : b);
+    }
+    template <int Level>
+    requires one_row<Level> T tree(index first)
+    const {
+        lane_values<T> values;
+        map_row(values, first, *map);
+        return join_lanes<Operation>(values);
+    }
+};
 
 // The loop's body: a call site of its own for each Leaf and Merge.
 template <class T, class Leaf, class Merge>
@@ -360,13 +476,13 @@ inline loop_options loop_options_of(const reduce_options& options) {
     return {options.schedule, options.stop, options.site, options.report, options.name};
 }
 
-// Reduces the blocks of `plan`, of which there is at least one. leaf(b) is the value of block b; fold(r),
-// used when `unordered`, is the value of the indices r; merge(T& left, T&& right) joins neighbours.
 template <class T, class Leaf, class Fold, class Merge>
-T reduce_blocks(team& members, const block_plan& plan, Leaf& leaf, Fold& fold, Merge& merge,
+T reduce_values(team& members, const block_plan& plan, Leaf& leaf, Fold& fold, Merge& merge,
                 const reduce_options& options) {
     const index blocks = plan.blocks();
-    const auto size = usize(inside_loop ? 1 : members.size());
+    const bool nested = running_as.team != nullptr;
+    // On a member of another team a loop has one member, of rank 0.
+    const auto size = usize(nested && running_as.team != members.identity() ? 1 : members.size());
     if (options.unordered) {
         using body_type = unordered_body<T, Fold, Merge>;
         member_lines<typename body_type::line> of_members(size);
@@ -381,15 +497,36 @@ T reduce_blocks(team& members, const block_plan& plan, Leaf& leaf, Fold& fold, M
     using body_type = ordered_body<T, Leaf, Merge>;
     const tauto::site& where = options.site != nullptr ? *options.site : site_of<body_type>;
     if (std::holds_alternative<adaptive>(options.schedule) && options.report == nullptr &&
-        !options.stop.stop_possible() && (inside_loop || members.take_inline_call(where, blocks))) {
-        partials<T> all;
-        all.add({0, blocks}, leaf, merge);
-        return fold_right(all.nodes(), merge);
+        !options.stop.stop_possible() && (nested || members.take_inline_call(where, blocks))) {
+        const inside_body inside(nested ? running_as.team : members.identity(), nested ? running_as.rank : 0);
+        return tree_of<T>(0, blocks, leaf, merge);
     }
     member_lines<partials<T>> of_members(size);
     const body_type body{of_members.data(), &leaf, &merge};
     if (!parallel_for(members, blocks, body, loop_options_of(options))) throw stopped{};
     return join_partials<T>({of_members.data(), size}, merge);
+}
+
+// Values larger than this are kept on the heap: a tree of them would not fit a thread's stack.
+inline constexpr std::size_t most_bytes_on_stack = 4096;
+
+// Reduces the blocks of `plan`, of which there is at least one. leaf(b) is the value of block b; fold(r),
+// used when `unordered`, is the value of the indices r; merge(T& left, T&& right) joins neighbours.
+template <class T, class Leaf, class Fold, class Merge>
+T reduce_blocks(team& members, const block_plan& plan, Leaf& leaf, Fold& fold, Merge& merge,
+                const reduce_options& options) {
+    if constexpr (sizeof(T) <= most_bytes_on_stack) {
+        return reduce_values<T>(members, plan, leaf, fold, merge, options);
+    } else {
+        using box = std::unique_ptr<T>;
+        auto boxed_leaf = [&](index b) { return box(new T(leaf(b))); };
+        auto boxed_fold = [&](range r) { return box(new T(fold(r))); };
+        auto boxed_merge = [&](box& left, box&& right) {
+            merge(*left, std::move(*right));
+            right.reset();
+        };
+        return std::move(*reduce_values<box>(members, plan, boxed_leaf, boxed_fold, boxed_merge, options));
+    }
 }
 
 inline void check_reduction(index n, index grain) {
@@ -413,7 +550,8 @@ inline void check_reduction(index n, index grain) {
 // and run, unless options.unordered is set. For n = 0 it is `identity`, which otherwise is combined once,
 // from the left. T may be move-only; a member keeps at most two values a level of the tree. Exceptions,
 // nesting, turns and n as parallel_for. A requested stop throws tauto::stopped. O(n) calls of map and
-// combine; beyond parallel_for's cost a few ns a block and about 20 ns for each run of blocks.
+// combine; beyond parallel_for's cost a few ns a block and about 20 ns for each run of blocks. A T of more
+// than 4096 bytes is kept on the heap, an allocation a block.
 template <class T, class Map, class Combine>
 requires std::invocable<Map&, range> || std::invocable<Map&, index>
 [[nodiscard]] T parallel_reduce(team& members, index n, T identity, Map&& map, Combine&& combine,
@@ -425,33 +563,57 @@ requires std::invocable<Map&, range> || std::invocable<Map&, index>
     static_assert(
         !(std::is_integral_v<T> && std::is_floating_point_v<std::remove_cvref_t<value_type>>),
         "map returns a floating-point value and the identity is an integer: write 0.0 in place of 0");
-    constexpr bool in_lanes = is_commutative<std::remove_cvref_t<Combine>, T>;
+    using combine_type = std::remove_cvref_t<Combine>;
+    constexpr auto kind = by_range                          ? detail::map_kind::of_ranges
+                          : is_commutative<combine_type, T> ? detail::map_kind::in_lanes
+                                                            : detail::map_kind::in_order;
     if (n == 0) return identity;
-    const index grain = options.grain > 0 ? options.grain : detail::default_grain(n, in_lanes || by_range);
+    const index grain = options.grain > 0 ? options.grain : detail::default_grain(n, kind);
     const detail::block_plan plan{n, std::min(grain, n)};
-    auto fold = [&](range r) -> T {
-        if constexpr (by_range) {
-            return static_cast<T>(map(r));
-        } else if constexpr (in_lanes) {
-            return r.size() < detail::lanes
-                       ? detail::fold_indices<T>(r, map, combine)
-                       : detail::fold_lanes<T>(r, map, combine, std::make_index_sequence<detail::lanes>{});
-        } else {
-            return detail::fold_indices<T>(r, map, combine);
-        }
-    };
     auto merge = [&](T& left, T&& right) { detail::fold_into(combine, left, std::move(right)); };
-    const auto with = [&](auto&& leaf) {
+    if constexpr (kind == detail::map_kind::of_ranges) {
+        // Not inlined: the tree calls it in many places, and the same code has the same bits.
+        auto fold = [&](range r) __attribute__((noinline))->T {
+            return static_cast<T>(map(r));
+        };
+        auto leaf = [&](index b) -> T { return fold(plan.block(b)); };
         merge(identity, detail::reduce_blocks<T>(members, plan, leaf, fold, merge, options));
-    };
-    if constexpr (!by_range) {
-        // No arithmetic on blocks in the loop over single indices.
+    } else if constexpr (kind == detail::map_kind::in_lanes) {
+        using operation = detail::lane_operation<combine_type, T>;
+        using map_type = std::remove_reference_t<Map>;
+        using values_type = detail::lane_values<T>;
+        auto fold = [&](range r) {
+            values_type values;
+            detail::fold_lanes<operation>(values, r, map);
+            return values;
+        };
         if (plan.grain == 1) {
-            with([&](index i) -> T { return static_cast<T>(map(i)); });
-            return identity;
+            detail::single_indices<operation, T, map_type> leaf{&map, n};
+            auto joined = [&](range r) {
+                values_type values = fold(r);
+                return detail::join_lanes<operation>(values);
+            };
+            merge(identity, detail::reduce_blocks<T>(members, plan, leaf, joined, merge, options));
+        } else {
+            detail::lane_blocks<operation, T, map_type> leaf{&map, plan};
+            auto merge_lanes = [](values_type& left, const values_type& right) {
+                detail::combine_lanes<operation>(left, right);
+            };
+            values_type values =
+                detail::reduce_blocks<values_type>(members, plan, leaf, fold, merge_lanes, options);
+            merge(identity, detail::join_lanes<operation>(values));
+        }
+    } else {
+        auto fold = [&](range r) -> T { return detail::fold_indices<T>(r, map, combine); };
+        if (plan.grain == 1) {
+            // No arithmetic on blocks in the loop over single indices.
+            auto leaf = [&](index i) -> T { return detail::mapped<T>(map, i); };
+            merge(identity, detail::reduce_blocks<T>(members, plan, leaf, fold, merge, options));
+        } else {
+            auto leaf = [&](index b) -> T { return fold(plan.block(b)); };
+            merge(identity, detail::reduce_blocks<T>(members, plan, leaf, fold, merge, options));
         }
     }
-    with([&](index b) -> T { return fold(plan.block(b)); });
     return identity;
 }
 

@@ -20,6 +20,8 @@
 // reads the ticket (Dekker's pattern): at least one of them sees the other. And the kernel re-checks the
 // ticket before it puts the worker to sleep.
 
+#include <sys/types.h>
+
 #include <atomic>
 #include <bit>
 #include <concepts>
@@ -32,6 +34,7 @@
 #include <type_traits>
 #include <vector>
 
+#include <tauto/clock.hpp>
 #include <tauto/error.hpp>
 #include <tauto/loop_model.hpp>
 #include <tauto/machine.hpp>
@@ -102,8 +105,35 @@ struct loop_call {
     const loop_options* options;
 };
 
-// True on a thread that is inside a loop body run by a team: a nested call runs inline.
-inline thread_local constinit bool inside_loop = false;
+struct team_state;
+
+// Which member the calling thread is, inside a body: the team's state and its rank there. Null outside. A
+// nested call runs inline on that member.
+struct current_member {
+    const team_state* team = nullptr;
+    int rank = 0;
+};
+inline thread_local constinit current_member running_as;
+
+// While it lives, the calling thread runs a body as this member.
+class inside_body {
+  public:
+    // Field by field: a copy of both at once would wait for the stores before it.
+    inside_body(const team_state* team, int rank) noexcept : team_(running_as.team), rank_(running_as.rank) {
+        running_as.team = team;
+        running_as.rank = rank;
+    }
+    ~inside_body() {
+        running_as.team = team_;
+        running_as.rank = rank_;
+    }
+    inside_body(const inside_body&) = delete;
+    inside_body& operator=(const inside_body&) = delete;
+
+  private:
+    const team_state* team_;  // of the body around
+    int rank_;
+};
 
 // A body of team::run without its type.
 struct run_call {
@@ -141,17 +171,13 @@ struct alignas(128) report_line {
     index iterations = 0;
     std::int64_t start_ticks = 0;
     std::int64_t end_ticks = 0;
+    std::atomic<pid_t> thread{0};  // the worker's number in the system
 };
 
 // The models of one site, by power-of-two class of sizes (index: bit width of n).
 struct site_record {
     std::atomic<loop_model*> models[64] = {};
 };
-
-struct team_state;
-
-// One hardware thread of each allowed core, fast kinds first, no more than the quota pays for.
-std::vector<int> default_team_cpus(const machine_record& machine);
 
 }  // namespace detail
 
@@ -187,31 +213,39 @@ class team {
     // The first exception that leaves a body is rethrown here; the other members leave at the collective that
     // they wait in or call next, through an exception that is not a std::exception. A member that returns
     // while others wait for it is a tauto::error. The team stays usable. Calls from several threads take
-    // turns. A run or parallel_for inside a body stays on the member that calls it: such a run has one
-    // member. Throws tauto::stopped when options.stop was requested before the last collective.
+    // turns (see parallel_for). A run or parallel_for inside a body stays on the member that calls it: such a
+    // run has one member. Throws tauto::stopped when options.stop was requested before the last collective.
     template <class Body>
     requires std::invocable<Body&, member&>
     void run(Body&& body, const run_options& options = {}) {
         using body_type = std::remove_reference_t<Body>;
-        const auto invoke = [](const void* self, member& me) {
-            (*const_cast<body_type*>(static_cast<const body_type*>(self)))(me);
-        };
-        run_members({invoke, &body}, options);
+        if constexpr (std::is_function_v<body_type>) {
+            body_type* const function = body;
+            run(function, options);
+        } else {
+            const auto invoke = [](const void* self, member& me) {
+                (*const_cast<body_type*>(static_cast<const body_type*>(self)))(me);
+            };
+            run_members({invoke, std::addressof(body)}, options);
+        }
     }
     // How the members wait for each other in run: timed on these very CPUs at the first run of more than two.
     [[nodiscard]] tauto::barrier_shape barrier_shape() const;
 
     // Used by parallel_for. True when every iteration ran.
-    bool execute(const detail::loop_call& call);
-    // Used by parallel_for. True when this site runs loops of n inline and this call need not be timed.
+    [[nodiscard]] bool execute(const detail::loop_call& call);
+    [[nodiscard]] const detail::team_state* identity() const noexcept { return state_.get(); }
+    // Used by parallel_for. True when this site runs loops of n inline and this call need not be timed; never
+    // inside a body.
     [[nodiscard]] bool take_inline_call(const tauto::site& where, index n) noexcept {
+        if (detail::running_as.team != nullptr) return false;
         const int id = where.id_.load(std::memory_order_relaxed);
         if (id < 0) return false;
         const auto* record = detail::at(records_, id).load(std::memory_order_acquire);
         if (record == nullptr) return false;
         auto* model =
             record->models[std::bit_width(static_cast<std::uint64_t>(n))].load(std::memory_order_acquire);
-        return model != nullptr && model->take_inline_call();
+        return model != nullptr && model->take_inline_call(detail::ticks);
     }
 
     // Sites with a record of their own; a program with more shares records among the rest.

@@ -29,9 +29,6 @@ class TautoError(Exception):
     def __str__(self) -> str:
         return f"{self.message}. {self.remedy}" if self.remedy else self.message
 
-    def __reduce__(self) -> tuple[type[TautoError], tuple[str, str]]:
-        return (type(self), (self.message, self.remedy))
-
 
 @contextmanager
 def explained(message: str, remedy: str) -> Iterator[None]:

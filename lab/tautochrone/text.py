@@ -170,7 +170,6 @@ def outcome(found: Ratio, ours: str, evidence: str) -> str:
 
 
 def too_few_rounds(rounds: int) -> str:
-    """Why there is no verdict."""
     return f"{rounds} complete rounds are fewer than the {MINIMUM_ROUNDS} that a verdict needs"
 
 

@@ -16,6 +16,7 @@ seven have 1.6 %.
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -164,11 +165,9 @@ def compare_unpaired(
     """
     logs = sorted(_log_ratio(a, b) for a in candidate for b in reference)
     rounds = min(len(candidate), len(reference))
-    if rounds < MINIMUM_ROUNDS:
-        return _not_measured(logs, rounds, confidence, paired=False)
-    rank, coverage = _mann_whitney_rank(len(candidate), len(reference), confidence)
-    if rank == 0:
-        return _not_measured(logs, rounds, confidence, paired=False)
+    rank, coverage = 0, 0.0
+    if rounds >= MINIMUM_ROUNDS:
+        rank, coverage = _mann_whitney_rank(len(candidate), len(reference), confidence)
     return _verdict_of(logs, rank, coverage, confidence, rounds, paired=False)
 
 
@@ -183,7 +182,13 @@ def median_interval(values: Sequence[float], *, confidence: float = PLOT_CONFIDE
     ordered = sorted(values)
     rank = sign_interval_rank(len(ordered), confidence)
     low, high = (ordered[rank - 1], ordered[-rank]) if rank > 0 else (None, None)
-    return Interval(_median(ordered), low, high, confidence, len(ordered))
+    return Interval(statistics.median(ordered), low, high, confidence, len(ordered))
+
+
+def median_known(values: Iterable[float | None]) -> float | None:
+    """The median of those that are known; None where none is."""
+    known = [value for value in values if value is not None]
+    return statistics.median(known) if known else None
 
 
 @lru_cache(maxsize=4096)
@@ -227,11 +232,7 @@ def _judge(logs: Sequence[float], confidence: float, comparisons: int) -> Compar
     ordered = sorted(logs)
     rounds = len(ordered)
     strict = 1.0 - (1.0 - confidence) / comparisons
-    if rounds < MINIMUM_ROUNDS:
-        return _not_measured(ordered, rounds, strict, paired=True)
-    rank = sign_interval_rank(rounds, strict)
-    if rank == 0:
-        return _not_measured(ordered, rounds, strict, paired=True)
+    rank = sign_interval_rank(rounds, strict) if rounds >= MINIMUM_ROUNDS else 0
     coverage = sign_interval_coverage(rounds, rank)
     return _verdict_of(ordered, rank, coverage, strict, rounds, paired=True)
 
@@ -239,10 +240,14 @@ def _judge(logs: Sequence[float], confidence: float, comparisons: int) -> Compar
 def _verdict_of(
     ordered: Sequence[float], rank: int, coverage: float, confidence: float, rounds: int, *, paired: bool
 ) -> Comparison:
+    """The verdict of the interval with that rank; "not measured" where it is 0: too few rounds for any."""
+    ratio = math.exp(statistics.median(ordered)) if ordered else None
+    if rank == 0:
+        return Comparison(ratio, None, None, confidence, rounds, NOT_MEASURED, None, paired)
     low, high = ordered[rank - 1], ordered[-rank]
     verdict = FASTER if high < 0.0 else SLOWER if low > 0.0 else NO_DIFFERENCE
     return Comparison(
-        ratio=math.exp(_median(ordered)),
+        ratio=ratio,
         low=math.exp(low),
         high=math.exp(high),
         confidence=confidence,
@@ -253,23 +258,11 @@ def _verdict_of(
     )
 
 
-def _not_measured(ordered: Sequence[float], rounds: int, confidence: float, *, paired: bool) -> Comparison:
-    ratio = math.exp(_median(ordered)) if ordered else None
-    return Comparison(ratio, None, None, confidence, rounds, NOT_MEASURED, None, paired)
-
-
 def _log_ratio(candidate: float, reference: float) -> float:
     for seconds in (candidate, reference):
         if not (math.isfinite(seconds) and seconds > 0.0):
             raise ValueError(f"a time of {seconds} s cannot be compared: it must be positive and finite")
     return math.log(candidate / reference)
-
-
-def _median(ordered: Sequence[float]) -> float:
-    middle = len(ordered) // 2
-    if len(ordered) % 2 == 1:
-        return ordered[middle]
-    return 0.5 * (ordered[middle - 1] + ordered[middle])
 
 
 @lru_cache(maxsize=256)

@@ -82,8 +82,9 @@ std::string killed_maker_of(const std::string& group) {
 
 weighable_group::weighable_group(const std::filesystem::path& root) {
     const detail::file_tree files{root};
-    const auto first = detail::find_group(files, "cpu");
-    const auto group = first ? first : detail::find_group(files, "");
+    const detail::control_groups groups(files);
+    const auto first = groups.find("cpu");
+    const auto group = first ? first : groups.find("");
     if (!group) throw input_error("no control groups are mounted here" + std::string{remedy});
     folder_ = files.locate(group->folders().front());
     if (first) return;

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <cstdint>
 #include <functional>
 #include <random>
 #include <vector>
@@ -17,6 +18,7 @@ using tauto::detail::loop_model_options;
 namespace {
 
 constexpr double microsecond = 1000;  // a tick is a nanosecond
+constexpr auto no_time = [] { return std::int64_t{0}; };
 
 // speed[rank] iterations a tick; a fork of all costs fork ticks.
 struct made_up_machine {
@@ -29,7 +31,7 @@ struct made_up_machine {
     std::function<double(int width, double now)> extra = [](int, double) { return 0.0; };
 
     double run(loop_model& model, index n) {
-        if (model.take_inline_call()) {
+        if (model.take_inline_call([&] { return static_cast<std::int64_t>(now); })) {
             const double alone = static_cast<double>(n) / speeds[0];
             now += alone;
             return alone;
@@ -83,7 +85,7 @@ TEST_CASE("a loop far too short to fork ends inline within a few calls and stays
     CHECK(model.width() == 1);
     int timed = 0;
     for (int call = 0; call < 100'000; ++call) {
-        if (!model.take_inline_call()) {
+        if (!model.take_inline_call(no_time)) {
             ++timed;
             CHECK(model.width() == 1);
             model.record(64, 16);
@@ -205,6 +207,21 @@ TEST_CASE("a member that was held up for a while gets its share back without ste
     CHECK(share < 0.5);
 }
 
+TEST_CASE("a loop that was too short to fork and turns long is seen within ten calls") {
+    loop_model model(widths({1, 2}, 500));
+    std::int64_t now = 0;
+    const auto call = [&](std::int64_t length) {
+        const bool untimed = model.take_inline_call([&] { return now; });
+        now += length;
+        if (!untimed) model.record(64, length);
+        return untimed;
+    };
+    for (int i = 0; i < 10'000; ++i) static_cast<void>(call(16));
+    int unseen = 0;
+    while (call(20'000'000)) REQUIRE(++unseen < 10);
+    CHECK(call(20'000'000) == false);
+}
+
 TEST_CASE("a loop that ended before it was worth a fork begins inline and is fresh no more") {
     loop_model model(widths({1, 2, 8}, 200'000));
     CHECK(model.fresh());
@@ -213,7 +230,7 @@ TEST_CASE("a loop that ended before it was worth a fork begins inline and is fre
     CHECK(model.width() == 1);
     int timed = 0;
     for (int call = 0; call < 10'000; ++call) {
-        if (model.take_inline_call()) continue;
+        if (model.take_inline_call(no_time)) continue;
         ++timed;
         CHECK(model.width() == 1);
         model.record(2000, 200);

@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <string>
 #include <thread>
 #include <vector>
@@ -311,10 +312,20 @@ TEST_SUITE("this machine") {
         const auto machine = tauto::read_machine();
         CHECK(tauto::allowed_cpus() == machine.allowed_cpus);
         CHECK(tauto::usable_members() == machine.usable_members);
-        CHECK(tauto::usable_cpus() == tauto::select_cpus(machine, "all"));
+        CHECK(tauto::usable_cores() == tauto::select_cpus(machine, "cores"));
         CHECK(machine.memory_bytes > 0);
     }
 
+    TEST_CASE("the light and the full way agree on every machine") {
+        int trees = 0;
+        for (const auto& entry : std::filesystem::directory_iterator(TAUTO_FAKE_TREES)) {
+            const tauto::machine_options tree{.root = entry.path()};
+            INFO("tree: " << entry.path().filename().string());
+            CHECK(tauto::usable_cores(tree) == tauto::select_cpus(tauto::read_machine(tree), "cores"));
+            ++trees;
+        }
+        CHECK(trees >= 8);
+    }
     TEST_CASE("a pinned thread is allowed its own CPU alone") {
         const cpus all = tauto::allowed_cpus();
         cpus seen;

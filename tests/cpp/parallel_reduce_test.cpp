@@ -155,7 +155,8 @@ TEST_CASE("fuzzed sizes and grains: the result is the tree's, and every index is
             REQUIRE(found == "<");
             continue;
         }
-        const index size = std::min(n, grain > 0 ? grain : detail::default_grain(n, false));
+        const index size =
+            std::min(n, grain > 0 ? grain : detail::default_grain(n, detail::map_kind::in_order));
         const detail::block_plan plan{n, size};
         const auto leaf = [&](index b) {
             const range r = plan.block(b);
@@ -335,6 +336,28 @@ TEST_CASE("large results: few are alive at a time") {
     CHECK(most.load() < 64);
 }
 
+TEST_CASE("values of half a megabyte fit the stacks of caller and members") {
+    using histogram = std::array<std::uint64_t, 1 << 16>;
+    const auto one = [](index i) {
+        histogram bins{};
+        ++bins[static_cast<std::size_t>(i * 997) % bins.size()];
+        return bins;
+    };
+    const auto add = [](histogram& left, const histogram& right) {
+        for (std::size_t bin = 0; bin < left.size(); ++bin) left[bin] += right[bin];
+    };
+    const auto total = [](const histogram& bins) { return std::accumulate(bins.begin(), bins.end(), 0ULL); };
+    team some(shared_by(3));
+    for (const bool unordered : {false, true}) {
+        const auto all = std::make_unique<histogram>(
+            parallel_reduce(some, 4000, histogram{}, one, add, {.grain = 1, .unordered = unordered}));
+        CHECK(total(*all) == 4000);
+    }
+    std::vector<index> items(4000);
+    std::iota(items.begin(), items.end(), index{0});
+    CHECK(total(*std::make_unique<histogram>(map_reduce(some, items, one, add))) == 4000);
+}
+
 TEST_CASE("map_reduce has the shape of blockingMappedReduced") {
     team some(shared_by(2));
     const std::vector<std::string> words = {"to", "make", "every", "core",  "finish",
@@ -411,15 +434,50 @@ TEST_CASE("unordered reductions count everything once") {
     }
 }
 
-TEST_CASE("default grains: single indices while they are few, about a thousand blocks when they are many") {
-    for (const bool cheap : {false, true}) {
-        CHECK(detail::default_grain(1, cheap) == 1);
-        CHECK(detail::default_grain(50, cheap) == 1);
+TEST_CASE("default grains: a power of two, which depends on the kind of map and on n alone") {
+    using detail::default_grain, detail::map_kind;
+    for (const map_kind kind : {map_kind::of_ranges, map_kind::in_lanes, map_kind::in_order}) {
         for (index n = 1; n < index{1} << 40; n = n * 3 + 1) {
-            const index grain = detail::default_grain(n, cheap);
-            CHECK(grain >= 1);
-            CHECK(std::has_single_bit(static_cast<std::uint64_t>(grain)));
-            CHECK(n / grain >= std::min<index>(n, 31));
+            CHECK(std::has_single_bit(static_cast<std::uint64_t>(default_grain(n, kind))));
+            if (n > 1 << 22) CHECK(n / default_grain(n, kind) >= 500);
         }
+    }
+    // Few single indices may each be long; a loop over a range is thought short.
+    CHECK(default_grain(255, map_kind::in_lanes) == 1);
+    CHECK(default_grain(256, map_kind::in_lanes) == 32);
+    CHECK(default_grain(8191, map_kind::in_order) == 1);
+    CHECK(default_grain(8192, map_kind::in_order) == 8);
+    CHECK(default_grain(1, map_kind::of_ranges) == 512);
+}
+
+// Every leaf is a product: where a compiler may fuse it into the sum that follows, it does so here and not
+// there unless it is kept from it. The files' flags decide: the same test is built with FMA, too.
+TEST_CASE("products have the same bits for every run, also where the compiler fuses operations") {
+    const std::vector<double> a = uneven_numbers(2'000, 11);
+    const std::vector<double> b = uneven_numbers(2'000, 12);
+    const auto product = [&](index i) {
+        return a[static_cast<std::size_t>(i)] * b[static_cast<std::size_t>(i)];
+    };
+    const auto add = [](double x, double y) { return x + y; };
+    for (const index n : {5, 37, 100, 255, 256, 700, 2'000}) {
+        std::set<std::uint64_t> in_order;
+        std::set<std::uint64_t> in_lanes;
+        std::set<std::uint64_t> tasks;
+        for (int members = 1; members <= 3; ++members) {
+            team some(shared_by(members));
+            for (const schedule& chosen : every_schedule) {
+                const reduce_options options{.schedule = chosen};
+                in_order.insert(
+                    std::bit_cast<std::uint64_t>(parallel_reduce(some, n, 0.0, product, add, options)));
+                in_lanes.insert(std::bit_cast<std::uint64_t>(
+                    parallel_reduce(some, n, 0.0, product, std::plus<>{}, options)));
+                std::vector<index> items(static_cast<std::size_t>(n));
+                std::iota(items.begin(), items.end(), index{0});
+                tasks.insert(std::bit_cast<std::uint64_t>(map_reduce(some, items, product, add, options)));
+            }
+        }
+        CHECK(in_order.size() == 1);
+        CHECK(in_lanes.size() == 1);
+        CHECK(tasks.size() == 1);
     }
 }

@@ -153,7 +153,7 @@ TEST_CASE("a thread that got the number of a team's dead maker keeps its CPUs") 
 }
 
 TEST_CASE("a thread that was born pinned may use the CPUs of the thread that bore it") {
-    const std::size_t cores = detail::default_team_cpus(read_machine()).size();
+    const std::size_t cores = usable_cores().size();
     team members{team_options{.cpus = {cpus[0]}, .size = 2}};
     std::thread([&] {
         team inner;

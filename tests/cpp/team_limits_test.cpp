@@ -373,23 +373,6 @@ TEST_CASE("a body may make a team and end it, and end an idle one of another thr
     CHECK_FALSE(other);
 }
 
-TEST_CASE("a quota makes the default team smaller than the mask") {
-    machine_record machine;
-    for (int cpu = 0; cpu < 8; ++cpu) {
-        cpu_record one;
-        one.cpu = cpu;
-        one.core = cpu;
-        one.kind = "core";
-        one.allowed = true;
-        machine.cpus.push_back(one);
-        machine.allowed_cpus.push_back(cpu);
-    }
-    machine.usable_members = 2;
-    CHECK(detail::default_team_cpus(machine) == std::vector<int>{0, 1});
-    machine.usable_members = 8;
-    CHECK(detail::default_team_cpus(machine).size() == 8);
-}
-
 TEST_CASE("TAUTO_CPUS and TAUTO_WAIT choose a default team, and a bad value is said") {
     const std::string first = std::to_string(select_cpus(read_machine(), "all")[0]);
     setenv("TAUTO_CPUS", first.c_str(), 1);

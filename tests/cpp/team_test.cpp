@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <functional>
+#include <future>
 #include <memory>
 #include <numeric>
 #include <stdexcept>
@@ -100,6 +102,35 @@ TEST_CASE("bodies may take a range, a range and a rank, or an index") {
     CHECK(ranks == 3);
 }
 
+namespace {
+
+std::atomic<int> seen_by_functions{0};
+void a_range(range r) {
+    seen_by_functions += static_cast<int>(r.size());
+}
+void a_member(member&) {
+    ++seen_by_functions;
+}
+double half(index i) {
+    return 0.5 * static_cast<double>(i);
+}
+
+}  // namespace
+
+TEST_CASE("bodies may be plain functions, and objects that hide their address") {
+    struct hidden {
+        void operator()(index) const { ++seen_by_functions; }
+        const hidden* operator&() const = delete;
+    };
+    team members{pair()};
+    seen_by_functions = 0;
+    CHECK(parallel_for(members, 100, a_range));
+    CHECK(parallel_for(members, 100, hidden{}, {.schedule = static_{}}));
+    members.run(a_member);
+    CHECK(seen_by_functions == 202);
+    CHECK(parallel_reduce(members, 101, 0.0, half, std::plus<>{}) == 2525.0);
+}
+
 TEST_CASE("a body may be move-only and is never copied") {
     team members{pair()};
     auto owned = std::make_unique<std::atomic<int>>(0);
@@ -176,6 +207,84 @@ TEST_CASE("a nested call runs inline on the member that makes it") {
     }
 }
 
+TEST_CASE("a nested loop has the rank of the member that runs it, on its own team") {
+    team members{pair()};
+    team other{pair()};
+    for (const schedule& chosen : every_schedule) {
+        std::vector<int> wrong(2, 0);
+        parallel_for(members, 16,
+                     [&](range, int rank) {
+                         const auto asked = [&](range, int inner) {
+                             wrong[static_cast<std::size_t>(rank)] += inner != rank;
+                         };
+                         const auto elsewhere = [&](range, int inner) {
+                             wrong[static_cast<std::size_t>(rank)] += inner != 0;
+                         };
+                         parallel_for(members, 100, asked, {.schedule = chosen});
+                         parallel_for(other, 100, elsewhere, {.schedule = chosen});
+                         parallel_for(members, 100, asked);
+                     },
+                     {.schedule = dynamic{1}});
+        CHECK(wrong == std::vector<int>{0, 0});
+    }
+}
+
+TEST_CASE("a loop in the body of a loop that was learned to be too short to fork stays where it is") {
+    team members{pair()};
+    std::atomic<int> elsewhere{0};
+    std::atomic<int> several{0};
+    bool nested = false;
+    const auto body = [&](index) {
+        if (!nested) return;
+        const auto here = std::this_thread::get_id();
+        parallel_for(members, 1000, [&](index) { elsewhere += std::this_thread::get_id() != here; },
+                     {.schedule = dynamic{1}});
+        members.run([&](member& me) { several += me.size() != 1; });
+    };
+    for (int call = 0; call < 500; ++call) parallel_for(members, 2, body);
+    nested = true;
+    for (int call = 0; call < 20; ++call) parallel_for(members, 2, body);
+    CHECK(elsewhere == 0);
+    CHECK(several == 0);
+}
+
+TEST_CASE("a body may wait for another thread that uses the team") {
+    team members{pair()};
+    team other{pair()};
+    const auto sum_of = [](team& some, const schedule& chosen) {
+        std::atomic<index> sum{0};
+        parallel_for(some, 1000, [&](index i) { sum += i; }, {.schedule = chosen});
+        some.run([&](member& me) { sum += me.size() - me.size(); });
+        return sum + parallel_reduce(
+                         some, 1000, index{0}, [](index i) { return i; }, std::plus<>{});
+    };
+    for (const schedule& chosen : every_schedule) {
+        std::atomic<int> right{0};
+        parallel_for(members, 2, [&](index) {
+            right += std::async(std::launch::async, sum_of, std::ref(members), chosen).get() == 999'000;
+        });
+        CHECK(right == 2);
+    }
+    // Two loops that wait for each other's team.
+    std::atomic<int> inside{0};
+    std::atomic<int> right{0};
+    const auto cross = [&](team& own, team& theirs) {
+        parallel_for(own, 1,
+                     [&](index) {
+                         ++inside;
+                         while (inside < 2) std::this_thread::yield();
+                         right +=
+                             std::async(std::launch::async, sum_of, std::ref(theirs), schedule{}).get() ==
+                             999'000;
+                     },
+                     {.schedule = static_{}});
+    };
+    std::thread one([&] { cross(members, other); });
+    cross(other, members);
+    one.join();
+    CHECK(right == 2);
+}
+
 TEST_CASE("threads that use one team take turns") {
     team members{pair()};
     std::atomic<int> inside{0};
@@ -246,6 +355,29 @@ TEST_CASE("a stop request ends the loop early and parallel_for says so") {
         SUBCASE("the team is usable afterwards and an unused token changes nothing") {
             std::stop_source quiet;
             CHECK(each_once(counts(members, 1000, {.schedule = chosen, .stop = quiet.get_token()})));
+        }
+    }
+}
+
+TEST_CASE("a stop in the part of a first loop that the caller runs alone is heard") {
+    // Members that share a CPU are expensive to launch, so the caller begins alone.
+    team crowded{{.cpus = {pair().cpus[0]}, .size = 48}};
+    for (const bool stops : {true, false}) {
+        for (int repeat = 0; repeat < 20; ++repeat) {
+            site fresh;
+            std::stop_source source;
+            std::atomic<int> done{0};
+            loop_report report;
+            const auto body = [&](index i) {
+                if (stops && i == 3100) source.request_stop();
+                ++done;
+            };
+            const bool all = parallel_for(crowded, 4000, body,
+                                          {.stop = source.get_token(), .site = &fresh, .report = &report});
+            CHECK(all == (done == 4000));
+            if (!stops && report.width > 1) {
+                CHECK(std::accumulate(report.iterations.begin(), report.iterations.end(), index{0}) == 4000);
+            }
         }
     }
 }

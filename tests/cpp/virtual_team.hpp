@@ -43,6 +43,12 @@ class virtual_team {
     /// What a member's chunk takes longer than its iterations do.
     std::function<double(int rank, int call)> held = [](int, int) { return 0.0; };
 
+    /// What each iteration costs, as a multiple of `length`; empty: all are equal.
+    void cost(std::vector<double> of_iterations) {
+        sums_.assign(1, 0.0);
+        for (const double one : of_iterations) sums_.push_back(sums_.back() + one);
+    }
+
     virtual_machine& machine() { return machine_; }
     const detail::loop_model& model() const { return model_; }
     int calls() const { return calls_; }
@@ -50,8 +56,8 @@ class virtual_team {
     /// One call of n iterations that take the caller `length` each. Returns how long it took.
     double run(index n, double length) {
         const int call = calls_++;
-        const double alone = static_cast<double>(n) * length + held(0, call);
-        if (model_.take_inline_call()) return alone;
+        const double alone = work({0, n}) * length + held(0, call);
+        if (model_.take_inline_call([] { return std::int64_t{0}; })) return alone;
         if (model_.width() == 1 || n < 2) {
             model_.record(n, static_cast<std::int64_t>(alone));
             return alone;
@@ -61,7 +67,7 @@ class virtual_team {
 
     /// The shortest time that any width could take: whole iterations, each begun as soon as a member is free.
     double attainable(index n, double length) const {
-        double best = static_cast<double>(n) * length;
+        double best = work({0, n}) * length;
         for (int width = 2; width <= machine_.members(); ++width)
             best = std::min(best, shared(n, length, width) + machine_.fork(width));
         return best;
@@ -86,6 +92,11 @@ class virtual_team {
         return options;
     }
 
+    double work(range r) const {
+        if (sums_.empty()) return static_cast<double>(r.size());
+        return sums_[detail::usize(r.end)] - sums_[detail::usize(r.begin)];
+    }
+
     // Of the fastest members, the caller among them.
     double shared(index n, double length, int width) const {
         std::vector<double> speeds = machine_.speeds;
@@ -96,7 +107,7 @@ class virtual_team {
             std::size_t next = 0;
             double soonest = std::numeric_limits<double>::infinity();
             for (std::size_t m = 0; m < ends.size(); ++m) {
-                const double end = ends[m] + length / speeds[m];
+                const double end = ends[m] + work({i, i + 1}) * length / speeds[m];
                 if (end < soonest) {
                     soonest = end;
                     next = m;
@@ -147,8 +158,7 @@ class virtual_team {
             }
             const int rank = rank_of(position);
             one.time += steals * machine_.round_trip +
-                        static_cast<double>(chunk.size()) * length / machine_.speeds[detail::usize(rank)] +
-                        held(rank, call);
+                        work(chunk) * length / machine_.speeds[detail::usize(rank)] + held(rank, call);
             one.iterations += chunk.size();
         }
         double end = 0;
@@ -158,7 +168,7 @@ class virtual_team {
         }
         for (int position = 0; position < width; ++position) {  // what members left behind
             const std::uint64_t rest = share_of(position).load();
-            end += detail::share_size(rest) * length;
+            end += work(loop_.plan().iterations(detail::share_begin(rest), detail::share_end(rest))) * length;
             team[0].iterations += detail::share_size(rest);
         }
         for (int position = 0; position < width; ++position) {
@@ -174,6 +184,7 @@ class virtual_team {
     detail::loop_model model_;
     detail::adaptive_loop loop_;
     std::unique_ptr<std::atomic<std::uint64_t>[]> words_;
+    std::vector<double> sums_;  // of the iterations' costs
     int calls_ = 0;
 };
 

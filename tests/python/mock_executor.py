@@ -23,7 +23,8 @@ from collections import Counter
 
 from tautochrone.measuring.clock import VirtualClock
 from tautochrone.measuring.configuration import Configuration
-from tautochrone.measuring.executor import RunError, RunResult
+from tautochrone.measuring.executor import RunResult
+from tautochrone.results.row import Failure
 
 _CLAUSE = re.compile(
     r"(?P<word>seconds|noise|elapsed|answer) (?P<value>\S+)"
@@ -66,10 +67,10 @@ class MockExecutor:
         if fate == "hang" or elapsed > time_limit:
             self.clock.advance(time_limit)
             limit = f"it was stopped at the time limit of {time_limit:g} s"
-            return RunResult(None, time_limit, error=RunError("timeout", limit))
+            return RunResult(None, time_limit, error=Failure("timeout", limit))
         self.clock.advance(elapsed)
         if fate:
-            return RunResult(None, elapsed, error=RunError(*_ERRORS[fate]))
+            return RunResult(None, elapsed, error=Failure(*_ERRORS[fate]))
         check = {"passed": True, "solution_fnv1a": clauses.get("answer", "right")}
         return RunResult(seconds, elapsed, record={"seconds": seconds, "check": check})
 

@@ -16,7 +16,8 @@ import msgspec
 
 from tautochrone.measuring.clock import VirtualClock
 from tautochrone.measuring.configuration import Configuration
-from tautochrone.measuring.executor import RunError, RunResult
+from tautochrone.measuring.executor import RunResult
+from tautochrone.results.row import Failure
 
 
 class RecordedCandidate(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,9 +86,9 @@ class ReplayExecutor:
         self._next[configuration.name] += 1
         seconds = recorded[turn % len(recorded)]
         if seconds is None:
-            return RunResult(None, 0.0, error=RunError("failed", "it failed when it was recorded"))
+            return RunResult(None, 0.0, error=Failure("failed", "it failed when it was recorded"))
         if seconds > time_limit:
             self._clock.advance(time_limit)
-            return RunResult(None, time_limit, error=RunError("timeout", f"stopped after {time_limit:g} s"))
+            return RunResult(None, time_limit, error=Failure("timeout", f"stopped after {time_limit:g} s"))
         self._clock.advance(seconds)
         return RunResult(seconds, seconds)

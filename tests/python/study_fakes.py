@@ -20,8 +20,9 @@ from tautochrone.machine import runners
 from tautochrone.machine.runners import Description, Peer, PeerState
 from tautochrone.measuring.clock import VirtualClock
 from tautochrone.measuring.configuration import Configuration
-from tautochrone.measuring.executor import RunError, RunResult
+from tautochrone.measuring.executor import RunResult
 from tautochrone.measuring.progress import SilentProgress
+from tautochrone.results.row import Failure
 from tautochrone.studies import STUDIES
 from tautochrone.studies.services import Services
 
@@ -151,7 +152,7 @@ class FakeExecutor:
         self.clock.advance(self.launch_seconds)
         for text, kind in self.errors.items():
             if text in configuration.name:
-                error = RunError(kind, f"it was told to end with {kind}")
+                error = Failure(kind, f"it was told to end with {kind}")
                 return RunResult(None, self.launch_seconds, error=error)
         record = {"check": {"passed": True}} | self.record(settings)
         if self.answer:

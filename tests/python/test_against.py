@@ -291,6 +291,7 @@ def stored(folder: Path, rows: Iterable[Mapping[str, Any]], study: str = "loop")
     head = {"schema": STORE_SCHEMA, "study": study, "plan_id": "p", "created": "2026-01-01T00:00:00Z"}
     lines = [head | {"tautochrone": "0"}, record(), *rows]
     (folder / "rows.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    (folder / "study.json").write_text(json.dumps({"schema": f"tautochrone.{study}/1"}))
     return folder
 
 

@@ -452,7 +452,7 @@ class TestCommand:
 
     def command(self, screen: Console, **options: object) -> int:
         usual: dict[str, Any] = {"json": False, "export": None, "measure": "quick", "root": None}
-        return machines.run_machine_command(machines.MachineRequest(**(usual | options)), screen)
+        return machines.MachineRequest(**(usual | options)).run(screen)
 
     @pytest.fixture
     def measured(self, fake: Reader, monkeypatch: pytest.MonkeyPatch) -> Machine:

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from tautochrone.measuring.configuration import Configuration
-from tautochrone.measuring.executor import RunError
 from tautochrone.measuring.subprocess_executor import Observed, Observes, Printed, ProgramExecutor
+from tautochrone.results.row import Failure
 from tautochrone.tune.effect_check import Effect, read_displayed, took_effect
 from tautochrone.tune.options import TuneRequest
 from tautochrone.tune.services import Services
@@ -40,7 +40,7 @@ done.set()
 def observed(command: list[str], observe: Observes, **fields: Any) -> tuple[Observed, Any]:
     found: list[Observed] = []
 
-    def judge(printed: Printed, folder: Path | None) -> tuple[Mapping[str, Any], RunError | None]:
+    def judge(printed: Printed, folder: Path | None) -> tuple[Mapping[str, Any], Failure | None]:
         assert printed.observed is not None
         found.append(printed.observed)
         return {}, None
@@ -80,7 +80,7 @@ def test_the_memory_of_processes_that_run_together_is_added(tmp_path: Path) -> N
 def test_nobody_looks_unless_asked() -> None:
     found: list[Printed] = []
 
-    def judge(printed: Printed, folder: Path | None) -> tuple[Mapping[str, Any], RunError | None]:
+    def judge(printed: Printed, folder: Path | None) -> tuple[Mapping[str, Any], Failure | None]:
         found.append(printed)
         return {}, None
 

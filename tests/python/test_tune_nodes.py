@@ -174,7 +174,7 @@ def test_values_are_made_for_the_nodes_and_not_for_this_machine(cluster: Path) -
     four = machine([1.0] * 4)
     prepared = prepare(request, services(four))
     assert prepared.machine == four
-    assert next(one.values for one in prepared.space.tried if one.knob.name == "cpus") == ("0-1", "0")
+    assert next(one.values for one in prepared.space.tried if one.knob == "cpus") == ("0-1", "0")
 
 
 def test_what_a_program_loads_is_seen_on_its_node(cluster: Path) -> None:

@@ -20,7 +20,7 @@ from tautochrone.measuring.progress import SilentProgress
 from tautochrone.results.row import SCREENING, Row, seconds_of
 from tautochrone.results.store import Store
 from tautochrone.tune.analysis import analyse
-from tautochrone.tune.context import TuneContext
+from tautochrone.tune.answer import TuneContext
 from tautochrone.tune.search import (
     KILL_FACTOR,
     MOST_LOOKS,

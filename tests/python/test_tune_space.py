@@ -42,7 +42,7 @@ def space(*runtimes: str, place: Any = EQUAL, request: dict[str, Any] | None = N
 
 
 def tried(found: Space) -> dict[str, tuple[str, ...]]:
-    return {one.knob.name: one.values for one in found.tried}
+    return {one.knob: one.values for one in found.tried}
 
 
 def test_every_maker_of_the_table_is_there_and_every_name_in_it_is_a_knob() -> None:
@@ -56,11 +56,11 @@ def test_every_maker_of_the_table_is_there_and_every_name_in_it_is_a_knob() -> N
 
 
 def because(found: Space) -> dict[str, str]:
-    return {one.knob.name: one.because for one in found.tried}
+    return {one.knob: one.because for one in found.tried}
 
 
 def left_out(found: Space) -> dict[str, str]:
-    return dict(found.left_out)
+    return {one.knob: one.because for one in found.left_out}
 
 
 def test_the_default_is_the_first_candidate_and_sets_nothing() -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from measuring import changed, row
 from tautochrone.results.row import Row
 from tautochrone.tune.analysis import analyse
-from tautochrone.tune.answer import Finding, TuneAnalysis
-from tautochrone.tune.context import TuneContext
+from tautochrone.tune.answer import Finding, TuneAnalysis, TuneContext
 from tautochrone.tune.space import DEFAULT
 
 FASTER = {"OMP_NUM_THREADS": "8", "OMP_SCHEDULE": "dynamic,2"}

@@ -14,7 +14,7 @@ import click
 
 from tautochrone.options import Argument, Option, Words
 
-HELP: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
+CONTEXT: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 How = Option | Argument | Words
 Asked = TypeVar("Asked")
 
@@ -30,7 +30,7 @@ class Group(click.Group):
     """Commands that are imported only when they are asked for: ``places`` maps a name to module:request."""
 
     def __init__(self, name: str, help: str, places: dict[str, str]) -> None:
-        super().__init__(name, help=help, context_settings=HELP)
+        super().__init__(name, help=help, context_settings=CONTEXT)
         self._places = places
 
     def list_commands(self, context: click.Context) -> list[str]:
@@ -58,7 +58,7 @@ def made(name: str, request: type[Asked], help: str, run: Callable[[Asked], int]
 
     others = {"ignore_unknown_options": any(isinstance(how, Words) for _, _, how in given)}
     parameters = [_parameter(*one) for one in given]
-    return click.Command(name, {**HELP, **others}, callback, parameters, help=help)
+    return click.Command(name, {**CONTEXT, **others}, callback, parameters, help=help)
 
 
 def _given(request: type) -> Iterator[tuple[dataclasses.Field[Any], Any, How]]:

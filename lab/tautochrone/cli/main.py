@@ -5,6 +5,7 @@ A command's module is imported only when it is asked for, so that ``tauto --help
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 from collections.abc import Sequence
@@ -13,9 +14,9 @@ from pathlib import Path
 import click
 
 from tautochrone import __version__
-from tautochrone.cli.commands import Group
-from tautochrone.cli.study import StudyGroup
+from tautochrone.cli.commands import CONTEXT, Group, made
 from tautochrone.errors import TautoError
+from tautochrone.studies import STUDIES, study_named
 
 BAD_INPUT = 2
 INTERRUPTED = 130
@@ -43,14 +44,40 @@ HELP = Path(__file__).with_name("help.txt")
 
 
 class _Tauto(Group):
-    """The root of all commands."""
-
     def get_help(self, context: click.Context) -> str:
         return HELP.read_text(encoding="utf-8").removesuffix("\n")
 
 
+class _Studies(click.Group):
+    """A command for each study, made from what it says of itself and imported only when it is asked for."""
+
+    def __init__(self) -> None:
+        width = max(map(len, STUDIES))
+        listed = "\n".join(f"  {name:<{width}}  {entry.what}" for name, entry in STUDIES.items())
+        help = f"""Repeat a published experiment on this machine, every runtime beside the others.
+
+\b
+Studies:
+{listed}
+"""
+        super().__init__("study", help=help, context_settings=CONTEXT, no_args_is_help=True)
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        return list(STUDIES)
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        """The help lists them."""
+
+    def get_command(self, context: click.Context, name: str) -> click.Command:
+        """The command of a study. Raises TautoError, listing the studies, for a name that is none."""
+        from tautochrone.studies.study import run
+
+        study = study_named(name)
+        return made(name, study.REQUEST, inspect.getdoc(study) or "", lambda request: run(study, request))
+
+
 app = _Tauto("tauto", "", COMMANDS)
-app.add_command(StudyGroup())
+app.add_command(_Studies())
 
 
 def _print_version(context: click.Context, option: click.Parameter, wanted: bool) -> None:

@@ -26,7 +26,6 @@ class ReportRequest:
     output: Annotated[Path | None, Option("Where to write. Default: FOLDER/report.html.", "FILE")] = None
 
     def run(self) -> int:
-        """Write it and say where; 0. Raises TautoError where there are no rows, or of an unknown study."""
         print(f"The report: {report_again(self.folder, self.output)}")
         return 0
 

@@ -99,7 +99,6 @@ class SimulateRequest:
         return run_collective(request, self.words, console)
 
     def _check(self) -> None:
-        """Raises TautoError for options that do not go together."""
         if self.smpi is None and (self.ranks, self.particles, self.words) != (None, None, None):
             raise TautoError(
                 "--ranks, --particles and --words belong to --smpi", "Add --smpi all, or leave them out"

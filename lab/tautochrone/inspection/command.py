@@ -15,8 +15,8 @@ from tautochrone.inspection.commands import behind
 from tautochrone.inspection.findings import Findings, inspect
 from tautochrone.inspection.watching import watch
 from tautochrone.machine.probe import read_machine
-from tautochrone.machine.table import names_and_words
 from tautochrone.options import Option, Words, format_cpus
+from tautochrone.terminal import names_and_words
 
 _WORDS = {True: "yes", False: "no", None: "cannot be told from its files"}
 

@@ -233,27 +233,20 @@ def _numa(machine: Machine) -> Iterator[Advice]:
 
 
 def _counters(machine: Machine) -> Iterator[Advice]:
-    if machine.counters.status != "available":
-        yield Advice(
-            "counters",
-            f"Cache misses and cycles cannot be counted: {machine.counters.reason or 'reason unknown'}",
-            _sentence(machine.counters.remedy),
-        )
+    counters = machine.counters
+    if counters.status != "available":
+        finding = f"Cache misses and cycles cannot be counted: {counters.reason or 'reason unknown'}"
+        yield Advice("counters", finding, _sentence(counters.remedy))
 
 
 def _energy(machine: Machine) -> Iterator[Advice]:
-    if machine.energy.status == "unavailable":
-        yield Advice(
-            "energy",
-            f"Energy cannot be measured: {machine.energy.reason or 'reason unknown'}",
-            _sentence(machine.energy.remedy),
-        )
-    elif machine.energy.status == "unproven" and machine.hypervisor is not None:
-        yield Advice(
-            "energy",
-            f"An energy meter is listed, but {machine.energy.reason}",
-            _sentence(machine.energy.remedy),
-        )
+    energy = machine.energy
+    if energy.status == "unavailable":
+        finding = f"Energy cannot be measured: {energy.reason or 'reason unknown'}"
+        yield Advice("energy", finding, _sentence(energy.remedy))
+    elif energy.status == "unproven" and machine.hypervisor is not None:
+        finding = f"An energy meter is listed, but {energy.reason}"
+        yield Advice("energy", finding, _sentence(energy.remedy))
 
 
 def _sentence(remedy: str | None) -> str:

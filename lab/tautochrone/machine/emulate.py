@@ -13,9 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import os
-import re
 import select
 import subprocess
 import threading
@@ -33,50 +31,6 @@ VARIABLE: Final = "TAUTO_EMULATED"
 # Calibration takes up to 1.3 s a period, four are tried, and another emulator may hold the CPU for 5 s.
 READY_LIMIT_SECONDS: Final = 30.0
 ANSWER_LIMIT_SECONDS: Final = 15.0
-_USAGE: Final = "Write CPU:FACTOR, for example 1:4, with commas between several"
-_ENTRY: Final = re.compile(r"(?P<cpu>\d+):(?P<factor>[^:@]+)(?P<windows>@.*)?", re.ASCII)
-
-
-def parse_slow(text: str) -> dict[int, float]:
-    """Read ``"1:4,3:2"`` as CPU → factor, each from 1 (unmodified) to 32 times slower.
-
-    Raises TautoError for anything else, and for the time windows (``1:4@3-6``) that only tauto-emulate takes.
-    """
-    slow: dict[int, float] = {}
-    for entry in text.split(","):
-        cpu, factor = _parse_entry(entry)
-        if cpu in slow:
-            raise TautoError(f"CPU {cpu} is listed twice in {text!r}", "List each CPU once")
-        slow[cpu] = factor
-    return slow
-
-
-def _parse_entry(entry: str) -> tuple[int, float]:
-    parts = _ENTRY.fullmatch(entry.strip())
-    if parts is None:
-        raise TautoError(f"cannot read {entry!r} as a slow CPU", _USAGE)
-    if parts["windows"]:
-        raise TautoError(f"{entry!r} has a time window", "Give it to tauto-emulate itself, or leave it out")
-    try:
-        factor = float(parts["factor"])
-    except ValueError:
-        factor = math.nan
-    return int(parts["cpu"]), _checked_factor(factor, f"{entry!r} asks for factor {parts['factor']}")
-
-
-def _checked_factor(factor: float, asked: str) -> float:
-    if not math.isfinite(factor):
-        raise TautoError(f"{asked}, which is not a number", _USAGE)
-    if factor < 1.0:
-        raise TautoError(
-            f"{asked}, but a CPU can only be made slower", f"Ask for a factor from 1 to {LARGEST_FACTOR:g}"
-        )
-    if factor > LARGEST_FACTOR:
-        raise TautoError(
-            f"{asked}, the limit is {LARGEST_FACTOR:g}",
-            "Ask for less, or leave the CPU out of the program's CPUs",
-        )
-    return factor
 
 
 def slow_text(slow: Mapping[int, float]) -> str:
@@ -84,11 +38,13 @@ def slow_text(slow: Mapping[int, float]) -> str:
 
     Raises TautoError for impossible factors.
     """
-    checked = {
-        cpu: _checked_factor(factor, f"CPU {cpu} is asked to have factor {factor:g}")
-        for cpu, factor in slow.items()
-    }
-    return ",".join(f"{cpu}:{factor:.12g}" for cpu, factor in sorted(checked.items()))
+    for cpu, factor in slow.items():
+        if not 1.0 <= factor <= LARGEST_FACTOR:
+            raise TautoError(
+                f"CPU {cpu} cannot be made {factor:g} times slower",
+                f"Ask for a factor from 1 to {LARGEST_FACTOR:g}",
+            )
+    return ",".join(f"{cpu}:{factor:.12g}" for cpu, factor in sorted(slow.items()))
 
 
 def available() -> tuple[bool, str]:
@@ -104,15 +60,13 @@ def available() -> tuple[bool, str]:
         return False, str(_error_of(finished.stderr, finished.returncode))
 
 
-def wrap(command: Sequence[str], slow: Mapping[int, float] | str) -> list[str]:
+def wrap(command: Sequence[str], slow: Mapping[int, float]) -> list[str]:
     """The command line that runs ``command`` while CPUs are slow; without CPUs, ``command`` itself.
 
     Raises TautoError for impossible factors, and if tauto-emulate is missing.
     """
-    text = slow if isinstance(slow, str) else slow_text(slow)
-    if not text:
-        return list(command)
-    return [str(runners.find("tauto-emulate")), "--slow", text, "--", *command]
+    text = slow_text(slow)
+    return [str(runners.find("tauto-emulate")), "--slow", text, "--", *command] if text else list(command)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,11 +139,6 @@ class Emulation:
         except BaseException:
             self.close()
             raise
-
-    @property
-    def environment(self) -> dict[str, str]:
-        text = slow_text(self.slow)
-        return {VARIABLE: text} if text else {}
 
     @property
     def factors(self) -> dict[int, float]:
@@ -279,15 +228,13 @@ def _error_of(messages: str, status: int) -> TautoError:
 
 
 @contextlib.contextmanager
-def emulated(slow: Mapping[int, float] | str) -> Iterator[Emulation]:
+def emulated(slow: Mapping[int, float]) -> Iterator[Emulation]:
     """Keep CPUs slow during the block, with one calibration at its start (about a second).
 
-    ``slow``: CPU → factor, or its text (``"1:4"``); if it is empty, nothing is slowed and pause and resume
-    have no effect. Raises TautoError without permission for SCHED_FIFO, for CPUs that do not exist, and for
-    factors that cannot be reached. However this process ends, the CPUs return to full speed.
+    ``slow``: CPU → factor; if it is empty, nothing is slowed and pause and resume have no effect. Raises
+    TautoError without permission for SCHED_FIFO, for CPUs that do not exist, and for factors that cannot be
+    reached. However this process ends, the CPUs return to full speed.
     """
-    if isinstance(slow, str):
-        slow = parse_slow(slow) if slow else {}
     emulation = Emulation(slow)
     try:
         yield emulation

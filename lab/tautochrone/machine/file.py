@@ -6,12 +6,12 @@ Its keys are in ``schema.toml``. A value that was not measured is left out, with
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from tautochrone.errors import TautoError
 from tautochrone.machine.record import Cpu, Kind, Machine, Measured, MeasuredCpu
 from tautochrone.machine.schema import HEAD, KIND, SCHEMA
-from tautochrone.results.spent import median_known
+from tautochrone.verdicts import median_known
 
 Value = str | bool | int | float | Sequence[int] | Sequence[float]
 Entry = tuple[str, Value | None, str]
@@ -39,11 +39,8 @@ def export_toml(machine: Machine) -> str:
         ("noise", _noise(measured)),
     ]
     blocks = ["\n".join(_lines(table, entries)) for table, entries in tables]
-    slowed = [
-        f"\n# CPU {slow.cpu} was made {slow.factor:g} times slower by tauto emulate."
-        for slow in machine.emulated or ()
-    ]
-    blocks[0] += "".join(slowed)
+    for slow in machine.emulated or ():
+        blocks[0] += f"\n# CPU {slow.cpu} was made {slow.factor:g} times slower by tauto emulate."
     return "\n\n".join(blocks) + "\n"
 
 
@@ -94,26 +91,16 @@ def _cpus_of(measured: Measured, kind: Kind) -> list[MeasuredCpu]:
     return [cpu for cpu in measured.cpus if cpu.cpu in kind.cpus]
 
 
-_SPEEDS: tuple[tuple[str, str, Callable[[MeasuredCpu], float | None], str], ...] = (
-    (
-        "relative_compute_speed",
-        "compute_per_second",
-        lambda cpu: cpu.compute_per_second,
-        "multiply and add in double precision",
-    ),
-    (
-        "relative_cache_speed",
-        "cache_bytes_per_second",
-        lambda cpu: cpu.cache_bytes_per_second,
-        "read from half of the L2 cache",
-    ),
-    (
-        "relative_memory_speed",
-        "memory_bytes_per_second",
-        lambda cpu: cpu.memory_bytes_per_second,
-        "read from memory",
-    ),
+# A relative speed, the speed itself (its name in file and record), and how it was measured.
+_SPEEDS = (
+    ("relative_compute_speed", "compute_per_second", "multiply and add in double precision"),
+    ("relative_cache_speed", "cache_bytes_per_second", "read from half of the L2 cache"),
+    ("relative_memory_speed", "memory_bytes_per_second", "read from memory"),
 )
+
+
+def _median_speed(measured: Measured, kind: Kind, name: str) -> float | None:
+    return median_known(getattr(cpu, name) for cpu in _cpus_of(measured, kind))
 
 
 def _kind(machine: Machine, measured: Measured, kind: Kind) -> list[Entry]:
@@ -130,14 +117,14 @@ def _kind(machine: Machine, measured: Measured, kind: Kind) -> list[Entry]:
         ("l2_bytes", first.l2_bytes, "hwloc, each L2 cache"),
         ("l2_shared_by_cores", _cores_of_cache(machine, first, 2), "hwloc"),
     ]
-    for relative, key, speed, source in _SPEEDS:
-        value = median_known([speed(cpu) for cpu in cpus])
-        medians = [median_known([speed(cpu) for cpu in _cpus_of(measured, other)]) for other in machine.kinds]
+    for relative, key, source in _SPEEDS:
+        value = _median_speed(measured, kind, key)
+        medians = [_median_speed(measured, other, key) for other in machine.kinds]
         best = max((median for median in medians if median is not None), default=None)
         part = value / best if value is not None and best else None
         entries.append((relative, part, f"{key} against the fastest kind"))
         entries.append((key, value, f"measured: {source}, one thread, median of {len(cpus)} CPUs"))
-    hashed = median_known([cpu.hash_bytes_per_second for cpu in cpus])
+    hashed = median_known(cpu.hash_bytes_per_second for cpu in cpus)
     entries.append(("hash_bytes_per_second", hashed, "measured: FNV-1a of 64 bits, one thread"))
     entries += _reads(measured, kind.kind, f"one {kind.kind} core")
     speeds = [cpu.compute_per_second for cpu in cpus]
@@ -223,11 +210,8 @@ def _latency(measured: Measured) -> list[Entry]:
 
 
 def _costs(measured: Measured) -> list[Entry]:
-    wake, fork_join, dequeue = (
-        measured.futex_wake_seconds,
-        measured.fork_join_seconds,
-        measured.dequeue_seconds,
-    )
+    wake, fork_join = measured.futex_wake_seconds, measured.fork_join_seconds
+    dequeue = measured.dequeue_seconds
     where = f"measured: {measured.fork_join_members or 0} members, hot"
     return [
         ("members", measured.fork_join_members, "one hardware thread of each core"),

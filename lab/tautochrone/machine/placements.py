@@ -67,9 +67,9 @@ class Layout:
     def _cpus(self, name: str) -> tuple[Cpu, ...]:
         everything = self.fast + self.slow
         groups = {
-            "all": _one_a_core(self.fast) + _one_a_core(self.slow),
-            "fast": _one_a_core(self.fast),
-            "slow": _one_a_core(self.slow),
+            "all": one_a_core(self.fast) + one_a_core(self.slow),
+            "fast": one_a_core(self.fast),
+            "slow": one_a_core(self.slow),
             "threads": everything,
         }
         if name in groups:
@@ -93,7 +93,7 @@ class Layout:
         return tuple(usable[number] for number in numbers)
 
 
-def _one_a_core(cpus: Sequence[Cpu]) -> tuple[Cpu, ...]:
+def one_a_core(cpus: Sequence[Cpu]) -> tuple[Cpu, ...]:
     first: dict[tuple[int, int], Cpu] = {}
     for cpu in cpus:
         first.setdefault(cpu.core, cpu)

@@ -25,8 +25,6 @@ from tautochrone.options import Option
 from tautochrone.results.journal import write_whole
 from tautochrone.results.row import MACHINE_SCHEMA
 
-MEASURES = ("none", "brief", "quick", "full")
-Measure = Literal["none", "brief", "quick", "full"]
 # After this time the probe hangs. Many cores take longer, but not this long.
 _LIMIT_SECONDS = {"none": 60.0, "brief": 60.0, "quick": 180.0, "full": 900.0}
 _PROGRESS = re.compile(r"^progress (?P<done>[0-9.]+) (?P<what>.*)$")
@@ -39,8 +37,8 @@ def read_machine(measure: str = "none", root: Path | None = None) -> Machine:
     On terminals a bar on stderr shows the progress. Raises TautoError if the probe is missing, fails or
     hangs.
     """
-    if measure not in MEASURES:
-        raise TautoError(f"there is no measure {measure!r}", f"Use one of {', '.join(MEASURES)}")
+    if measure not in _LIMIT_SECONDS:
+        raise TautoError(f"there is no measure {measure!r}", f"Use one of {', '.join(_LIMIT_SECONDS)}")
     from tautochrone.machine.runners import find
 
     command = [str(find("tauto-probe")), "--compact", "--measure", measure]
@@ -118,17 +116,14 @@ def _refusal(messages: list[str], code: int) -> TautoError:
         return TautoError(
             f"tauto-probe ended with code {code} and no message", "Start it by hand to see what happens"
         )
-    sentence = messages[-1].removeprefix("tauto-probe: error: ")
-    # The runtime's errors end with the remedy, after a semicolon.
-    message, separator, remedy = sentence.rpartition("; ")
-    if not separator:
-        return TautoError(sentence)
-    return TautoError(message, f"{remedy[0].upper()}{remedy[1:]}" if remedy else "")
+    # The runtime's errors end with the remedy, after their last semicolon.
+    message, separator, remedy = messages[-1].removeprefix("tauto-probe: error: ").rpartition("; ")
+    return TautoError(message, remedy[:1].upper() + remedy[1:]) if separator else TautoError(remedy)
 
 
 def _parse(text: str) -> Machine:
     try:
-        machine = msgspec.json.decode(text.encode(), type=Machine)
+        machine = msgspec.json.decode(text, type=Machine)
     except msgspec.DecodeError as error:
         raise TautoError(
             f"the output of tauto-probe cannot be read: {error}",
@@ -164,33 +159,26 @@ class MachineRequest:
         Path | None, Option("Describe the machine whose sys and proc are in this folder.", "FOLDER")
     ] = None
 
-    def run(self) -> int:
-        return run_machine_command(self, Console())
+    def run(self, console: Console | None = None) -> int:
+        """Show the machine, and write a machine file if asked; with ``root`` it is never measured."""
+        console = console or Console()
+        export, measure = self.export, "none" if self.root is not None else self.measure
+        if export is not None and measure == "none":
+            raise TautoError(
+                f"the machine file {export} needs measured speeds, and nothing would be measured",
+                "Use --measure quick or --measure full, without --root",
+            )
+        machine = read_machine(measure, self.root)
+        if export is not None:
+            remedy = "Make room there, or choose another place"
+            with explained(f"the machine file {export} cannot be written", remedy):
+                write_whole(export, export_toml(machine))
+        if self.json:
+            console.file.write(json_format.dumps(machine.to_dict(), indent=1, ensure_ascii=False) + "\n")
+            return 0
+        from tautochrone.machine.table import render_table
 
-
-def run_machine_command(request: MachineRequest, console: Console) -> int:
-    """Show the machine, as a table or JSON, and write a machine file if asked. Returns 0.
-
-    With ``root``, the machine is only described, never measured. Raises TautoError, also if the machine file
-    cannot be written.
-    """
-    export, measure, root = request.export, request.measure, request.root
-    if export is not None and (root is not None or measure == "none"):
-        raise TautoError(
-            f"the machine file {export} needs measured speeds, and nothing would be measured",
-            "Use --measure quick or --measure full, without --root",
-        )
-    machine = read_machine("none" if root is not None else measure, root)
-    if export is not None:
-        remedy = "Make room there, or choose another place"
-        with explained(f"the machine file {export} cannot be written", remedy):
-            write_whole(export, export_toml(machine))
-    if request.json:
-        console.file.write(json_format.dumps(machine.to_dict(), indent=1, ensure_ascii=False) + "\n")
+        render_table(machine, console)
+        if export is not None:
+            console.print(f"\nMachine file: {export}", highlight=False, soft_wrap=True)
         return 0
-    from tautochrone.machine.table import render_table
-
-    render_table(machine, console)
-    if export is not None:
-        console.print(f"\nMachine file: {export}", highlight=False, soft_wrap=True)
-    return 0

@@ -203,10 +203,7 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
 
     def cpu(self, number: int) -> Cpu:
         """The record of a CPU. Raises KeyError for an unknown number."""
-        for cpu in self.cpus:
-            if cpu.cpu == number:
-                return cpu
-        raise KeyError(number)
+        return {cpu.cpu: cpu for cpu in self.cpus}[number]
 
     def cores(self, kind: Kind) -> int:
         return len({cpu.core for cpu in self.cpus if cpu.kind == kind.kind})

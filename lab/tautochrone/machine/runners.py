@@ -139,7 +139,6 @@ def _describe(path: Path, preload: Path | None, package: str) -> Description:
 
 
 def preload_environment(library: Path | None) -> dict[str, str]:
-    """The environment with which a child process loads ``library`` first."""
     return {} if library is None else {"LD_PRELOAD": str(library)}
 
 
@@ -179,16 +178,11 @@ def _libraries_of_the_linker(name: str) -> Iterator[Path]:
         return
 
 
-@dataclass(frozen=True, slots=True)
-class IntelMpi:
-    """An installation of Intel MPI: its launcher, and its library, which has MPICH's binary interface."""
+def find_intel_mpi() -> tuple[Path, Path] | None:
+    """The launcher of Intel MPI, and its library, which has MPICH's binary interface; None if it is missing.
 
-    launcher: Path
-    library: Path
-
-
-def find_intel_mpi() -> IntelMpi | None:
-    """Intel MPI from ``I_MPI_ROOT``, else from the ``mpiexec`` on the PATH; None if it is missing."""
+    From ``I_MPI_ROOT``, else from the ``mpiexec`` on the PATH.
+    """
     named = os.environ.get("I_MPI_ROOT")
     launchers = [Path(named) / "bin" / "mpiexec.hydra"] if named else []
     on_path = (shutil.which(name) for name in ("mpiexec.hydra", "mpiexec"))
@@ -197,7 +191,7 @@ def find_intel_mpi() -> IntelMpi | None:
         for folder in ("lib", "lib/release"):
             library = launcher.parent.parent / folder / "libmpi.so.12"
             if launcher.is_file() and library.is_file():
-                return IntelMpi(launcher, library)
+                return launcher, library
     return None
 
 
@@ -217,7 +211,7 @@ def peer_state(peer: Peer) -> PeerState:
             "no Intel MPI was found by I_MPI_ROOT or by an mpiexec on the PATH",
             "Install Intel MPI and source its setvars.sh, then start the study again",
         )
-    preload = intel.library if intel else find_libomp() if peer.name == "libomp" else None
+    launcher, preload = intel or (None, find_libomp() if peer.name == "libomp" else None)
     if peer.name == "libomp" and preload is None:
         return missing("LLVM's libomp.so.5 is not installed", f"apt install {peer.package}")
     try:
@@ -227,11 +221,11 @@ def peer_state(peer: Peer) -> PeerState:
         return missing(error.message, error.remedy)
     ran_on = f"{peer.runner} ran on {description.library}"
     environment = preload_environment(preload)
-    if intel is not None:
+    if launcher is not None:
         if description.library != peer.name:
             return missing(f"{ran_on} when {preload} was preloaded", "Correct I_MPI_ROOT or unset it")
         # The runner pins its ranks itself.
-        environment |= {"TAUTO_MPIEXEC": str(intel.launcher), "I_MPI_PIN": "0"}
+        environment |= {"TAUTO_MPIEXEC": str(launcher), "I_MPI_PIN": "0"}
     elif peer.runtime == "openmp" and description.library != peer.name:
         remedy = f"Set {LIBOMP_VARIABLE} to a working libomp.so.5" if preload else "Unset LD_PRELOAD"
         return missing(f"{ran_on} when {peer.name} was wanted", remedy)

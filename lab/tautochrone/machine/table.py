@@ -15,6 +15,7 @@ from tautochrone import text
 from tautochrone.machine.advice import advise
 from tautochrone.machine.record import Cpu, Machine, Measured, MeasuredCpu
 from tautochrone.options import format_cpus
+from tautochrone.terminal import names_and_words
 
 MOST_CPUS_IN_ROWS = 8  # more CPUs are shown by kind
 
@@ -28,18 +29,12 @@ def render_table(machine: Machine, console: Console) -> None:
         console.print(_costs(machine.measured))
     else:
         console.print("[dim]Nothing was measured: add --measure quick[/]")
-    findings = advise(machine)
-    if findings:
+    if findings := advise(machine):
+        grid = names_and_words(style="")
+        for finding in findings:
+            grid.add_row("•", escape(str(finding)))
         console.print()
-        console.print(_advice(findings))
-
-
-def names_and_words(style: str = "dim") -> Table:
-    """A table of two columns: a name, and what is said of it."""
-    grid = Table.grid(padding=(0, 2, 0, 0))
-    grid.add_column(style=style, no_wrap=True)
-    grid.add_column(overflow="fold")
-    return grid
+        console.print(grid)
 
 
 def _facts(machine: Machine) -> Table:
@@ -58,10 +53,11 @@ def _facts(machine: Machine) -> Table:
     if len(machine.numa) > 1:
         memory += f", in {len(machine.numa)} nodes"
     grid.add_row("memory", memory)
-    clock = text.frequency_policy(machine.to_dict())
-    if clock:
+    if clock := text.frequency_policy(machine.to_dict()):
         grid.add_row("clock", clock)
-    grid.add_row("system", ", ".join(filter(None, (f"Linux {machine.kernel}", _wrapping(machine)))))
+    inside = [f"virtual machine ({machine.hypervisor})"] if machine.hypervisor else []
+    inside += ["container"] if machine.container else []
+    grid.add_row("system", ", ".join([f"Linux {machine.kernel}", *inside]))
     return grid
 
 
@@ -71,11 +67,6 @@ def _usable(machine: Machine) -> str:
     if machine.quota_cpus is not None:
         words += f"; quota {machine.quota_cpus:g} CPUs ({machine.quota_source})"
     return words
-
-
-def _wrapping(machine: Machine) -> str:
-    words = [f"virtual machine ({machine.hypervisor})"] if machine.hypervisor else []
-    return ", ".join([*words, *(["container"] if machine.container else [])])
 
 
 def _caches(machine: Machine) -> str:
@@ -90,76 +81,56 @@ def _caches(machine: Machine) -> str:
     )
 
 
-_Column = tuple[str, Callable[[MeasuredCpu], float | None], str]
-_COLUMNS: tuple[_Column, ...] = (
+_FIGURES: tuple[tuple[str, Callable[[MeasuredCpu], float | None], str], ...] = (
     ("compute", lambda cpu: cpu.compute_per_second, "flop/s"),
     ("from cache", lambda cpu: cpu.cache_bytes_per_second, "B/s"),
     ("from memory", lambda cpu: cpu.memory_bytes_per_second, "B/s"),
     ("noise p99", lambda cpu: cpu.noise_p99_gap_seconds, "s"),
     ("longest stop", lambda cpu: cpu.noise_largest_gap_seconds, "s"),
 )
+_SIZES: tuple[tuple[str, Callable[[Cpu], int | None]], ...] = (
+    ("L1d", lambda cpu: cpu.l1d_bytes),
+    ("L2", lambda cpu: cpu.l2_bytes),
+    ("L3", lambda cpu: cpu.l3_bytes),
+)
 
 
 def _speeds(machine: Machine) -> Table:
-    """One row for each CPU on small machines, else one for each kind."""
-    measured = machine.measured.cpus if machine.measured else ()
+    """One row for each CPU on small machines, else one for each kind, with medians of its figures."""
+    measured = {cpu.cpu: cpu for cpu in machine.measured.cpus} if machine.measured else {}
     by_cpu = len(machine.cpus) <= MOST_CPUS_IN_ROWS
     groups = [[cpu] for cpu in machine.cpus]
     if not by_cpu:
         groups = [[cpu for cpu in machine.cpus if cpu.kind == kind.kind] for kind in machine.kinds]
-    rows = []
-    for group in groups:
-        numbers = {cpu.cpu for cpu in group}
-        name = format_cpus(numbers) + ("" if any(cpu.allowed for cpu in group) else " (not allowed)")
-        figures = _figures([cpu for cpu in measured if cpu.cpu in numbers])
-        rows.append([name, group[0].kind, *_sizes(group), *figures])
-    headings = [
-        "CPU" if by_cpu else "CPUs",
-        "kind",
-        "clock up to",
-        *_SIZES,
-        *(name for name, _, _ in _COLUMNS),
-    ]
-    # With measurements there is no room for caches; they are listed above.
-    hidden = set(_SIZES) if measured else set()
-    if len(machine.kinds) == 1:
-        hidden.add("kind")
+    clocks = [[cpu.max_hertz for cpu in group if cpu.max_hertz is not None] for group in groups]
+    columns = {
+        "CPU" if by_cpu else "CPUs": [_numbers(group) for group in groups],
+        "kind": [group[0].kind for group in groups] if len(machine.kinds) != 1 else [],
+        "clock up to": [text.quantity(max(clock), "Hz") if clock else "" for clock in clocks],
+    }
+    if not measured:  # else there is no room for caches; they are listed above
+        for name, size_of in _SIZES:
+            sizes = [size_of(group[0]) for group in groups]
+            columns[name] = ["" if size is None else text.binary_bytes(size) for size in sizes]
+    words = len(columns)
+    for name, figure_of, unit in _FIGURES:
+        pick = max if name == "longest stop" else statistics.median
+        read = [[figure_of(measured[cpu.cpu]) for cpu in group if cpu.cpu in measured] for group in groups]
+        known = [[value for value in values if value is not None] for values in read]
+        columns[name] = [text.quantity(pick(values), unit) if values else "" for values in known]
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="dim")
-    shown = [
-        index
-        for index, heading in enumerate(headings)
-        if heading not in hidden and any(row[index] for row in rows)
-    ]
-    for index in shown:
-        table.add_column(
-            headings[index], justify="left" if index < _FIRST_FIGURE else "right", overflow="fold"
-        )
-    for row in rows:
-        table.add_row(*(row[index] for index in shown))
+    for index, (name, cells) in enumerate(columns.items()):
+        if any(cells):
+            table.add_column(name, justify="left" if index < words else "right", overflow="fold")
+    for row in zip(*filter(any, columns.values()), strict=True):
+        table.add_row(*row)
     return table
 
 
-_SIZES = ("L1d", "L2", "L3")
-_FIRST_FIGURE = 3 + len(_SIZES)
-
-
-def _sizes(cpus: Sequence[Cpu]) -> tuple[str, ...]:
-    clock = max((cpu.max_hertz for cpu in cpus if cpu.max_hertz is not None), default=None)
-    sizes = (cpus[0].l1d_bytes, cpus[0].l2_bytes, cpus[0].l3_bytes)
-    return (
-        "" if clock is None else text.quantity(clock, "Hz"),
-        *("" if size is None else text.binary_bytes(size) for size in sizes),
+def _numbers(cpus: Sequence[Cpu]) -> str:
+    return format_cpus(cpu.cpu for cpu in cpus) + (
+        "" if any(cpu.allowed for cpu in cpus) else " (not allowed)"
     )
-
-
-def _figures(rows: Sequence[MeasuredCpu]) -> list[str]:
-    """Medians over the rows; for the longest stop, the maximum."""
-    figures = []
-    for heading, read, unit in _COLUMNS:
-        values = [value for row in rows if (value := read(row)) is not None]
-        pick = max if heading == "longest stop" else statistics.median
-        figures.append(text.quantity(pick(values), unit) if values else "")
-    return figures
 
 
 def _costs(measured: Measured) -> Table:
@@ -188,11 +159,4 @@ def _costs(measured: Measured) -> Table:
         )
     for note in measured.notes:
         grid.add_row("not measured", escape(note))
-    return grid
-
-
-def _advice(findings: Sequence[object]) -> Table:
-    grid = names_and_words(style="")
-    for finding in findings:
-        grid.add_row("•", escape(f"{finding}"))
     return grid

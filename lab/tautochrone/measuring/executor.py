@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
 from tautochrone.measuring.configuration import Configuration
-
-
-@dataclass(frozen=True)
-class RunError:
-    """Why a run gave no result: `kind` is one of `row.ERROR_KINDS`, `message` is for people."""
-
-    kind: str
-    message: str
+from tautochrone.results.row import Failure
 
 
 class Accounted(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,6 +26,10 @@ class Accounted(msgspec.Struct, frozen=True, kw_only=True):
     others_cpu_seconds: float | None = None
     steal_seconds: float | None = None
 
+    def accounted(self) -> dict[str, Any]:
+        """These fields alone, by name."""
+        return {name: getattr(self, name) for name in Accounted.__struct_fields__}
+
 
 class RunResult(Accounted, frozen=True):
     """What one run of a configuration gave.
@@ -47,7 +43,7 @@ class RunResult(Accounted, frozen=True):
     elapsed_seconds: float
     cpus: int | None = None
     record: Mapping[str, Any] = {}
-    error: RunError | None = None
+    error: Failure | None = None
     energy: Mapping[str, object] | None = None
 
 

@@ -325,16 +325,15 @@ class _Screening:
             return members
         standing = self._standing(members)
         kept = self._kept(members)
-        places = max(self.rules.finalists - len(kept), self._places(len(members)) - len(kept), 0)
+        places = max(
+            self.rules.finalists - len(kept), ceil(len(members) * self.rules.kept_share) - len(kept), 0
+        )
         by_id = {member.config_id: member for member in members}
         order = [by_id[config_id] for config_id in standing.order()]
         behind = {member.config_id: standing.times_the_best(member.config_id) for member in order}
         # Without a doubt rank alone decides: the best is 1 times the best.
-        in_doubt = dict.fromkeys(behind, 1.0)
-        if self.rules.doubt:
-            in_doubt = {
-                config_id: standing.times_in_doubt(config_id, self.rules.doubt) for config_id in behind
-            }
+        doubt = self.rules.doubt
+        in_doubt = {each: standing.times_in_doubt(each, doubt) if doubt else 1.0 for each in behind}
         limits = {config_id: self.rules.kill_factor * times for config_id, times in in_doubt.items()}
         rivals = [member.config_id for member in order if member not in kept]
         stay = {
@@ -359,10 +358,6 @@ class _Screening:
             return f"killed: {slower}"
         part = "half" if self.rules.kept_share == 0.5 else f"{100 * self.rules.kept_share:.0f} %"
         return f"not in the better {part}: {slower}"
-
-    def _places(self, count: int) -> int:
-        """How many of `count` configurations a stage keeps."""
-        return ceil(count * self.rules.kept_share)
 
     def _standing(self, members: Sequence[Configuration]) -> Standing:
         """Of those that have a result and have not been dropped."""
@@ -396,7 +391,7 @@ class _Screening:
             least = max(self.rules.finalists, len(self._kept(members)))
             while count > least:
                 runs += count * self._rounds_of(later)
-                count = max(least, self._places(count))
+                count = max(least, ceil(count * self.rules.kept_share))
                 later += 1
         return runs
 

@@ -189,7 +189,6 @@ class Session:
         self, configuration: Configuration, number: int, position: int, started: str, result: RunResult
     ) -> Row:
         record = result.record
-        error = result.error
         return Row(
             run=f"{self._id}-{self._count:05d}",
             study=self.plan.study,
@@ -201,25 +200,15 @@ class Session:
             round=number,
             position=position,
             started=started,
-            seconds=None if error else result.seconds,
+            seconds=None if result.error else result.seconds,
             elapsed_seconds=result.elapsed_seconds,
-            user_seconds=result.user_seconds,
-            system_seconds=result.system_seconds,
-            max_rss_bytes=result.max_rss_bytes,
-            voluntary_switches=result.voluntary_switches,
-            involuntary_switches=result.involuntary_switches,
-            migrations=result.migrations,
-            load_before=result.load_before,
-            others_cpu_seconds=result.others_cpu_seconds,
-            steal_seconds=result.steal_seconds,
             energy=_energy(configuration, result),
-            counters=dict(result.counters) if result.counters is not None else None,
-            counters_reason=result.counters_reason,
             check=record.get("check"),
             workers=record.get("workers"),
             detail={name: value for name, value in record.items() if name not in _OWN_FIELDS},
             machine=self.plan.machine.get("machine"),
-            error=Failure(error.kind, error.message) if error else None,
+            error=result.error,
+            **result.accounted(),
         )
 
     def _count_failure(self, configuration: Configuration, error: Failure) -> None:

@@ -20,9 +20,10 @@ import msgspec
 
 from tautochrone.errors import TautoError, explained
 from tautochrone.measuring.configuration import Configuration
-from tautochrone.measuring.executor import Accounted, RunError, RunResult
+from tautochrone.measuring.executor import Accounted, RunResult
 from tautochrone.measuring.inside import starter
 from tautochrone.options import parse_cpus
+from tautochrone.results.row import Failure
 
 PADDING_VARIABLE = "TAUTO_PADDING"
 LARGEST_PADDING_BYTES = 4095
@@ -91,7 +92,7 @@ class Answer(Accounted, frozen=True, kw_only=True):
     observed: Observed | None = None
 
 
-Judge = Callable[[Printed, Path | None], tuple[Mapping[str, object], RunError | None]]
+Judge = Callable[[Printed, Path | None], tuple[Mapping[str, object], Failure | None]]
 """Given what a program printed and the folder that it ran in: what to keep of it, and what is wrong."""
 
 Folders = Callable[[], AbstractContextManager[Path | None]]
@@ -188,16 +189,15 @@ class ProcessExecutor:
         self._requests += 1
         try:
             answer = _ask(process, {**request, "number": self._requests}, self._through, self._node)
+            if answer.number != self._requests:
+                raise TautoError(
+                    f"{shlex.join(self._through)} starts more than one process, so that each run would run "
+                    f"several times at once on {self._node}",
+                    "Let it start one: srun takes -n1, and takes the number of its allocation without it",
+                )
         except BaseException:
             self._cancel()
             raise
-        if answer.number != self._requests:
-            self._cancel()
-            raise TautoError(
-                f"{shlex.join(self._through)} starts more than one process, so that each run would run "
-                f"several times at once on {self._node}",
-                "Let it start one: srun takes -n1, and takes the number of its allocation without it",
-            )
         return answer
 
     def _cancel(self) -> None:
@@ -208,6 +208,19 @@ class ProcessExecutor:
         process, self._process = self._process, None
         if process is not None:
             let_end(process, 0.0 if self._through and self._node is None else _PATIENCE_SECONDS)
+
+    def _accounted(self, configuration: Configuration, answer: Answer) -> RunResult:
+        """What the system tells of a run, whose result is not judged; or why it could not be started."""
+        error = None
+        if answer.start_error is not None:
+            program = configuration.command[0]
+            kind = "failed" if os.path.exists(program) else "not_installed"  # noqa: PTH110 - also a bare name
+            error = Failure(kind, f"{program} cannot be started: {os.strerror(answer.start_error)}")
+        cpus = None  # known of this machine alone
+        if self._runs_here:
+            given = configuration.start.get("cpus")
+            cpus = len(given if isinstance(given, Sized) and given else os.sched_getaffinity(0))
+        return RunResult(None, answer.elapsed_seconds, cpus=cpus, error=error, **answer.accounted())
 
     def _environment(self, configuration: Configuration) -> dict[str, str]:
         run = self._runs[configuration.config_id]
@@ -221,19 +234,16 @@ class ProcessExecutor:
 class RunnerExecutor(ProcessExecutor):
     """For our runners: the result is `seconds` of the one line of JSON that a runner prints."""
 
-    def __init__(self, seed: int = 1) -> None:
-        super().__init__(seed=seed)
-
     def run(self, configuration: Configuration, time_limit: float) -> RunResult:
         answer = self.answer(configuration, time_limit)
-        if answer.start_error is not None:
-            return _not_started(configuration, answer.start_error)
+        result = self._accounted(configuration, answer)
+        if result.error is not None:
+            return result
         record, unreadable = _record(answer.stdout)
         seconds = record.get("seconds")
         error = _ended_badly(answer, time_limit, _KINDS) or _complaint(record, seconds, unreadable)
-        return msgspec.structs.replace(
-            _accounted(configuration, answer), seconds=None if error else seconds, record=record, error=error
-        )
+        seconds = None if error else seconds
+        return msgspec.structs.replace(result, seconds=seconds, record=record, error=error)
 
 
 class ProgramExecutor(ProcessExecutor):
@@ -266,9 +276,9 @@ class ProgramExecutor(ProcessExecutor):
             folder = stack.enter_context(self._folders())
             whole = stack.enter_context(output_file(self._output_folder)) if self._whole_output else None
             answer = self.answer(configuration, time_limit, folder, whole)
-            if answer.start_error is not None:
-                return self._of_our_cpus(_not_started(configuration, answer.start_error))
-            result = self._of_our_cpus(_accounted(configuration, answer))
+            result = self._accounted(configuration, answer)
+            if result.error is not None:
+                return result
             error = _ended_badly(answer, time_limit, {})
             record: Mapping[str, object] = {}
             if self._judge is not None and error is None:
@@ -276,10 +286,6 @@ class ProgramExecutor(ProcessExecutor):
                 record, error = self._judge(printed, folder)
             seconds = None if error else answer.elapsed_seconds
             return msgspec.structs.replace(result, seconds=seconds, record=record, error=error)
-
-    def _of_our_cpus(self, result: RunResult) -> RunResult:
-        """The number of CPUs is known of this machine alone."""
-        return result if self._runs_here else msgspec.structs.replace(result, cpus=None)
 
 
 @contextmanager
@@ -306,70 +312,51 @@ def _ask(process: Process, request: Mapping[str, object], through: Sequence[str]
         requests.write(json.dumps(request).encode() + b"\n")
         requests.flush()
         line = answers.readline()
-    if not line:
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(_ENDS_AFTER_ITS_OUTPUT_SECONDS)
-    if not line and through and node is not None:
+    if line:
+        return msgspec.json.decode(line, type=Answer)
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(_ENDS_AFTER_ITS_OUTPUT_SECONDS)
+    launcher, code = shlex.join(through), f"(exit code {process.poll()})"
+    if through and node is not None:
         raise TautoError(
-            f"{shlex.join(through)} ended (exit code {process.poll()}) during a run on {node}: "
-            "the node or its job was lost",
+            f"{launcher} ended {code} during a run on {node}: the node or its job was lost",
             "Look at the node (for Slurm: sinfo -R), and start the same command again: it goes on from there",
         )
-    if not line and through:
+    if through:
         raise TautoError(
-            f"{shlex.join(through)} ended (exit code {process.poll()}) before it had an answer",
-            f"Try it alone: {shlex.join(through)} {starter.COMMAND[0]} --version; nodes need the same files",
+            f"{launcher} ended {code} before it had an answer",
+            f"Try it alone: {launcher} {starter.COMMAND[0]} --version; nodes need the same files",
         )
-    if not line:
-        raise TautoError(
-            f"the process that starts the programs has died (exit code {process.poll()})",
-            "Look whether the system ran out of memory (dmesg), and start the same command again",
-        )
-    return msgspec.json.decode(line, type=Answer)
+    raise TautoError(
+        f"the process that starts the programs has died {code}",
+        "Look whether the system ran out of memory (dmesg), and start the same command again",
+    )
 
 
-def _not_started(configuration: Configuration, code: int) -> RunResult:
-    program = configuration.command[0]
-    kind = "failed" if os.path.exists(program) else "not_installed"  # noqa: PTH110 - also a bare name
-    error = RunError(kind, f"{program} cannot be started: {os.strerror(code)}")
-    return RunResult(None, 0.0, cpus=_allowed_cpus(configuration), error=error)
-
-
-def _allowed_cpus(configuration: Configuration) -> int:
-    cpus = configuration.start.get("cpus")
-    return len(cpus if isinstance(cpus, Sized) and cpus else os.sched_getaffinity(0))
-
-
-def _accounted(configuration: Configuration, answer: Answer) -> RunResult:
-    """What the system tells of a run; neither its result nor an error."""
-    told: dict[str, Any] = {name: getattr(answer, name) for name in Accounted.__struct_fields__}
-    return RunResult(None, answer.elapsed_seconds, cpus=_allowed_cpus(configuration), **told)
-
-
-def _ended_badly(answer: Answer, limit: float, kinds: Mapping[int, str]) -> RunError | None:
+def _ended_badly(answer: Answer, limit: float, kinds: Mapping[int, str]) -> Failure | None:
     """The error that the end of the process shows. `kinds`: what exit codes mean, "failed" otherwise."""
     complaint = _last_lines(answer.stderr)
     if answer.stopped_for == "timeout":
-        return RunError("timeout", f"it was stopped at the time limit of {limit:g} s{complaint}")
+        return Failure("timeout", f"it was stopped at the time limit of {limit:g} s{complaint}")
     code = answer.exit_code
     if code == 0:
         return None
     if code < 0:
         with suppress(ValueError):
-            return RunError("failed", f"it was killed by {signal.Signals(-code).name}{complaint}")
-        return RunError("failed", f"it was killed by signal {-code}{complaint}")
+            return Failure("failed", f"it was killed by {signal.Signals(-code).name}{complaint}")
+        return Failure("failed", f"it was killed by signal {-code}{complaint}")
     message = complaint.removeprefix(": ") or f"it ended with exit code {code}"
-    return RunError(kinds.get(code, "failed"), message)
+    return Failure(kinds.get(code, "failed"), message)
 
 
-def _complaint(record: Mapping[str, Any], seconds: object, unreadable: str | None) -> RunError | None:
+def _complaint(record: Mapping[str, Any], seconds: object, unreadable: str | None) -> Failure | None:
     """What is wrong with a runner's line though it ended well."""
     if unreadable is not None:
-        return RunError("failed", unreadable)
+        return Failure("failed", unreadable)
     if (record.get("check") or {}).get("passed") is False:
-        return RunError("wrong_answer", f"the answer is wrong: {json.dumps(record['check'])}")
+        return Failure("wrong_answer", f"the answer is wrong: {json.dumps(record['check'])}")
     if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not 0 < seconds < float("inf"):
-        return RunError("failed", f"the runner printed seconds {seconds!r}; expected a positive number")
+        return Failure("failed", f"the runner printed seconds {seconds!r}; expected a positive number")
     return None
 
 

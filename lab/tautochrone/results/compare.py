@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,9 +21,9 @@ from tautochrone import text, verdicts
 from tautochrone.errors import TautoError
 from tautochrone.options import Argument, Option
 from tautochrone.results.row import Row, pair_rows, seconds_of
-from tautochrone.results.spent import Joules, Spent, longest, measured_joules, median_known, spent_of
+from tautochrone.results.spent import Joules, Spent, longest, measured_joules, spent_of
 from tautochrone.results.store import Store
-from tautochrone.verdicts import Comparison
+from tautochrone.verdicts import Comparison, median_known
 
 
 @dataclass(frozen=True)
@@ -215,24 +215,26 @@ def as_json(report: Report) -> str:
         "b": report.b,
         "paired": report.paired,
         "comparisons": [_plain(line) for line in report.lines],
-        "geometric_mean": asdict(report.overall) if report.overall else None,
+        "geometric_mean": msgspec.to_builtins(report.overall),
         "notes": list(report.notes),
     }
     return json.dumps(record, indent=2)
 
 
 def _plain(line: Line) -> dict[str, object]:
-    fields = asdict(line)
-    spent = {name: msgspec.to_builtins(fields[name]) for name in ("a_spent", "b_spent")}
-    others = {name: value for name, value in fields.items() if name != "comparison"}
-    return {**others, **fields["comparison"], **spent}
+    fields = msgspec.to_builtins(line)
+    comparison = fields.pop("comparison")
+    return {**fields, **comparison}
 
 
 def _refuse_two_machines(first: Selection, second: Selection, allowed: bool) -> list[str]:
     machines = {row.machine for row in (*first.rows, *second.rows)}
     if len(machines) == 1:
         return []
-    names = " and ".join(_machine_name(side) for side in (first, second))
+    records = (first.store.machine, second.store.machine)
+    names = " and ".join(
+        f"{record.get('name', 'unnamed')} [{record.get('machine', 'unknown')}]" for record in records
+    )
     if not allowed:
         raise TautoError(
             f"the rows are from different machines ({names})",
@@ -240,11 +242,6 @@ def _refuse_two_machines(first: Selection, second: Selection, allowed: bool) -> 
             "if that is what you want, add --across-machines",
         )
     return [f"A and B are from different machines ({names}): a ratio tells the machines apart too"]
-
-
-def _machine_name(selection: Selection) -> str:
-    record = selection.store.machine
-    return f"{record.get('name', 'unnamed')} [{record.get('machine', 'unknown')}]"
 
 
 def _line(cell: str, rows_a: Sequence[Row], rows_b: Sequence[Row], paired: bool) -> Line:
@@ -257,8 +254,8 @@ def _line(cell: str, rows_a: Sequence[Row], rows_b: Sequence[Row], paired: bool)
     slower = longest((a_seconds, b_seconds))
     return Line(
         cell=rows_a[0].group or cell,
-        a=_name(rows_a),
-        b=_name(rows_b),
+        a=rows_a[0].name or rows_a[0].config_id,
+        b=rows_b[0].name or rows_b[0].config_id,
         a_seconds=a_seconds,
         b_seconds=b_seconds,
         comparison=comparison,
@@ -292,10 +289,6 @@ def _compared(
         return verdicts.compare(_pairs(rows_a, rows_b, figure))
     b, a = ([figure(row) for row in rows if row.error is None] for rows in (rows_b, rows_a))
     return verdicts.compare_unpaired(b, a)
-
-
-def _name(rows: Sequence[Row]) -> str:
-    return str(rows[0].name or rows[0].config_id)
 
 
 def _reason(comparison: Comparison, rows_a: Sequence[Row], rows_b: Sequence[Row]) -> str | None:

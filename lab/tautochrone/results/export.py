@@ -28,24 +28,20 @@ def export(store: Store, format: Format, output: Path | None = None) -> Path:
     rows = store.rows()
     if not rows:
         raise TautoError(f"{store.path} holds no measured rows to export", "Let the study measure first")
-    table = _pyarrow().table(columns(rows))
+    try:
+        import pyarrow
+        from pyarrow import csv, parquet
+    except ImportError as error:
+        raise TautoError(
+            "exporting needs pyarrow, which is not installed", "Run: pip install pyarrow"
+        ) from error
+    table = pyarrow.table(columns(rows))
     remedy = "Name a file that you can write with --output"
     with explained(f"the table cannot be written to {path}", remedy):
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as unfinished:
-            _write(table, format, unfinished)
+            (parquet.write_table if format == "parquet" else csv.write_csv)(table, unfinished)
     return path
-
-
-def _write(table: Any, format: str, path: Path) -> None:
-    if format == "parquet":
-        from pyarrow import parquet
-
-        parquet.write_table(table, path)
-    else:
-        from pyarrow import csv
-
-        csv.write_csv(table, path)
 
 
 @dataclass(frozen=True)
@@ -67,16 +63,6 @@ class ExportRequest:
         path = export(store, self.format, self.output)
         print(f"{len(store.rows())} rows: {path}")
         return 0
-
-
-def _pyarrow() -> Any:
-    try:
-        import pyarrow
-    except ImportError as error:
-        raise TautoError(
-            "exporting needs pyarrow, which is not installed", "Run: pip install pyarrow"
-        ) from error
-    return pyarrow
 
 
 # -- rows as a table --
@@ -112,10 +98,7 @@ def columns(rows: Iterable[Row]) -> dict[str, list[Cell]]:
 
 def _place(name: str) -> tuple[int, str]:
     """Position in the schema; a flattened column stands where its field stood."""
-    for place, field in enumerate(FIELDS):
-        if name == field or (field in _FLATTENED and name.startswith(f"{field}_") and name not in FIELDS):
-            return place, name
-    return len(FIELDS), name
+    return FIELDS.index(name if name in FIELDS else name.partition("_")[0]), name
 
 
 def _cell(value: Any) -> Cell:

@@ -48,7 +48,10 @@ class Journal:
         """
         descriptor = _lock(path)
         if aside is not None and os.fstat(descriptor).st_size > 0:
-            path.rename(aside(_records_or_none(path)))
+            records: list[Record] = []
+            with suppress(TautoError):  # it may be damaged beyond reading
+                records = read(path)
+            path.rename(aside(records))
             os.close(descriptor)
             descriptor = _lock(path)
         journal = cls(path, descriptor)
@@ -175,13 +178,6 @@ def _object(line: bytes) -> Record | None:
     except ValueError:
         return None
     return value if isinstance(value, dict) else None
-
-
-def _records_or_none(path: Path) -> list[Record]:
-    """What can be read of a file that is about to be set aside; it may be damaged beyond reading."""
-    with suppress(TautoError):
-        return read(path)
-    return []
 
 
 def _lock(path: Path) -> int:

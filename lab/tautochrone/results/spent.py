@@ -12,6 +12,7 @@ import msgspec
 
 from tautochrone import text
 from tautochrone.results.row import SCREENING, Energy, Row, energy_of, seconds_of
+from tautochrone.verdicts import median_known
 
 METERED = "measured"
 """The status of a row's energy whose joules come from a meter."""
@@ -189,9 +190,3 @@ def why_not_measured(rows: Sequence[Row]) -> str:
     reason, remedy = reasons.most_common(1)[0][0]
     words = text.sentence(f"Energy was not measured: {reason}")
     return f"{words} {text.sentence(remedy)}" if remedy else words
-
-
-def median_known(values: Iterable[float | None]) -> float | None:
-    """The median of those that are known; None where none is."""
-    known = [value for value in values if value is not None]
-    return statistics.median(known) if known else None

@@ -9,8 +9,9 @@ becomes an error when a check over several rows refuses it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import Self
@@ -62,7 +63,7 @@ class Store:
         broken, or the rows there are of another schema, study, machine or plan.
         """
         path = Path(folder) / ROWS_FILE
-        writer = journal.Journal.open(path, aside=_aside(path) if fresh else None)
+        writer = journal.Journal.open(path, aside=partial(_aside, path) if fresh else None)
         try:
             records = writer.records
             if not records:
@@ -167,26 +168,22 @@ def version() -> str:
         return "unknown"
 
 
-def _aside(path: Path) -> Callable[[list[journal.Record]], Path]:
+def _aside(path: Path, records: list[journal.Record]) -> Path:
     """Where rows go that a fresh start sets aside: named after the moment they were begun."""
-
-    def name(records: list[journal.Record]) -> Path:
-        begun = str(records[0].get("created", "earlier")) if records else "earlier"
-        stamp = "".join(letter for letter in begun if letter.isalnum())
-        suffixes = ("", *(f"-{n}" for n in range(2, 1000)))
-        places = (path.with_name(f"rows.{stamp}{suffix}.jsonl") for suffix in suffixes)
-        return next(place for place in places if not place.exists())
-
-    return name
+    begun = str(records[0].get("created", "earlier")) if records else "earlier"
+    stamp = "".join(letter for letter in begun if letter.isalnum())
+    suffixes = ("", *(f"-{n}" for n in range(2, 1000)))
+    places = (path.with_name(f"rows.{stamp}{suffix}.jsonl") for suffix in suffixes)
+    return next(place for place in places if not place.exists())
 
 
 def _check_schemas(path: Path, records: Iterable[Mapping[str, object]]) -> None:
     for number, record in enumerate(records, start=1):
         expected = (STORE_SCHEMA,) if number == 1 else (ROW_SCHEMA, MACHINE_SCHEMA)
         if record.get("schema") not in expected:
-            schema, wanted = record.get("schema"), " or ".join(expected)
             raise TautoError(
-                f"line {number} of {path} has schema {schema!r}; expected {wanted}",
+                f"line {number} of {path} has schema {record.get('schema')!r}; "
+                f"expected {' or '.join(expected)}",
                 "Use the version of tautochrone that wrote it, or name another folder with --output",
             )
 

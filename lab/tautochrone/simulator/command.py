@@ -9,7 +9,6 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TypedDict
 
 import msgspec
 from rich.console import Console
@@ -154,16 +153,22 @@ def _studied(study: str, machine: Machine, command: str) -> tuple[list[StoredRec
         y=sweep.y,
         records=tuple(_record(point, point.x, sweep.value(row), row) for point, row in runs),
     )
-    analysis = SimulatedAnalysis(
+    analysis = msgspec.structs.replace(
+        _analysis(study, machine, chart),
+        timelines=(_timeline(answers[-1]),) if timeline else (),
+        commands=(Command(label="The same again", text=command),),
+    )
+    return [_row(point, row, machine) for point, row in runs], analysis
+
+
+def _analysis(study: str, machine: Machine, chart: LineChart) -> SimulatedAnalysis:
+    return SimulatedAnalysis(
         verdict_sentences=(chart.heading, SIMULATED),
         study=study,
         machine_name=machine.name,
         charts=(chart,),
-        timelines=(_timeline(answers[-1]),) if timeline else (),
         facts=facts_of(machine),
-        commands=(Command(label="The same again", text=command),),
     )
-    return [_row(point, row, machine) for point, row in runs], analysis
 
 
 def _finding(study: str, sweep: Sweep, runs: Sequence[tuple[Point, Row]], machine: Machine) -> str:
@@ -282,22 +287,15 @@ def _swept(study: str, machine: Machine, text: str) -> tuple[list[StoredRecord],
         for point, row in zip(group, answer, strict=True):
             rows.append(_row(point, row, each, **{path: value}))
             records.append(_record(point, value, sweep.value(row), row))
-    heading = f"How {sweep.y.title.split(',')[0]} changes with {path} on {machine.name}"
     chart = LineChart(
         name=study,
-        heading=heading,
+        heading=f"How {sweep.y.title.split(',')[0]} changes with {path} on {machine.name}",
         explanation=f"{path} from {values[0]:g} to {values[-1]:g}; all else as in the machine file.",
         x=Axis(field="x", title=path),
         y=sweep.y,
         records=tuple(records),
     )
-    return rows, SimulatedAnalysis(
-        verdict_sentences=(heading, SIMULATED),
-        study=study,
-        machine_name=machine.name,
-        charts=(chart,),
-        facts=facts_of(machine),
-    )
+    return rows, _analysis(study, machine, chart)
 
 
 def facts_of(machine: Machine) -> dict[str, str]:
@@ -309,29 +307,13 @@ def facts_of(machine: Machine) -> dict[str, str]:
     return facts
 
 
-class CpuRecord(TypedDict):
-    """A hardware thread in a machine's record."""
-
-    cpu: int
-    kind: str
-    core: int
-    package: int
-
-
-class MachineRecord(TypedDict):
-    """The part of a machine's record that a report reads."""
-
-    name: str
-    cpus: list[CpuRecord]
-
-
-def record_of(machine: Machine) -> MachineRecord:
+def record_of(machine: Machine) -> Mapping[str, object]:
     """The machine for the report's machine block: one entry for each hardware thread."""
-    cpus: list[CpuRecord] = []
-    core = 0
-    for kind in machine.kind:
-        for _ in range(min(kind.cores, 512)):
-            for _ in range(kind.hardware_threads_per_core):
-                cpus.append({"cpu": len(cpus), "kind": kind.kind, "core": core, "package": 0})
-            core += 1
+    kinds = [kind for kind in machine.kind for _ in range(min(kind.cores, 512))]
+    threads = [
+        (core, kind.kind) for core, kind in enumerate(kinds) for _ in range(kind.hardware_threads_per_core)
+    ]
+    cpus = [
+        {"cpu": cpu, "kind": kind, "core": core, "package": 0} for cpu, (core, kind) in enumerate(threads)
+    ]
     return {"name": f"{machine.name} (simulated)", "cpus": cpus}

@@ -49,7 +49,7 @@ class Accounts(TypedDict):
 
 
 class Row(TypedDict, total=False):
-    """What the simulator prints for a request: the first five fields always, the others by study.
+    """What the laboratory reads of a row: the first five fields are in all, the others by study.
 
     ``simulator/rows.cpp`` writes it.
     """
@@ -68,16 +68,13 @@ class Row(TypedDict, total=False):
     threads: int
     width: int
     cores: dict[str, int]
-    loop_seconds: float
     fork_join_seconds: float
     memory_bytes: float
     miss_ratio: float | None
     waiting_share: float
-    steals: int
     energy: Energy
     rows: list[int]
     times: dict[str, float]
-    events: int
     timeline: list[Slice]
     accounts: Accounts
     tasks: int
@@ -89,22 +86,16 @@ class Row(TypedDict, total=False):
     sleeps: int
     repetitions: int
     thread_seconds: list[float]
-    end_seconds: float
     migrations: int
     operation: str
     ranks: int
     words: int
-    algorithm: str
-    messages: int
     bytes_moved: float
     particles: int
     active: int
     scheme: str
     engine: str
     serial_seconds: float
-    force_seconds: float
-    predict_seconds: float
-    correct_seconds: float
     exchange_seconds: float
     exchange_latency_seconds: float
 

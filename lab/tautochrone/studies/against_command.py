@@ -15,12 +15,12 @@ from rich.table import Table
 
 from tautochrone import report
 from tautochrone.errors import TautoError
-from tautochrone.results import context as contexts
 from tautochrone.results.context import Command
 from tautochrone.results.states import by_state
 from tautochrone.results.store import Store
 from tautochrone.simulator.findings import Axis, ErrorLine, LineChart, SimulatedAnalysis
 from tautochrone.simulator.measured_machine import typical_record
+from tautochrone.studies import study_named
 from tautochrone.studies.against_matching import KINDS, NEAR_BEST, Agreement, Predicted, compare
 from tautochrone.studies.loop.findings import LoopContext
 from tautochrone.text import percent
@@ -46,7 +46,7 @@ def run_against_command(study: str, folder: Path, output: Path | None, json: boo
             if store.study in KINDS
             else f"Name a folder of tauto study {study}",
         )
-    known = contexts.load(LoopContext(), store.folder) if study == "loop" else LoopContext()
+    known = study_named(study).known_of(store.folder) if study == "loop" else LoopContext()
     rows = store.rows(None)
     found = compare(study, rows, typical_record(store.machines), known.measured_factors, known.measured_turns)
     if json:

@@ -14,16 +14,15 @@ from tautochrone import verdicts
 from tautochrone.measuring.session import disturbed
 from tautochrone.results.context import Command
 from tautochrone.results.row import MEASURED, Row
-from tautochrone.results.spent import longest, median_known, spent_of
-from tautochrone.tune.answer import CandidateResult, Effect, Role, TuneAnalysis
+from tautochrone.results.spent import longest, spent_of
+from tautochrone.tune.answer import CandidateResult, Effect, Role, TuneAnalysis, TuneContext
 from tautochrone.tune.applying import run_line, settings_to_paste
-from tautochrone.tune.context import TuneContext
 from tautochrone.tune.judging import Objective, parse_objective
 from tautochrone.tune.knobs import in_words
 from tautochrone.tune.search import claims, verdict
 from tautochrone.tune.sentences import sentences
 from tautochrone.tune.space import DEFAULT
-from tautochrone.verdicts import as_ratio
+from tautochrone.verdicts import as_ratio, median_known
 
 _UNITS = {
     "time": "time",

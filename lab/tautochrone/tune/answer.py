@@ -1,4 +1,4 @@
-"""What ``tauto tune`` hands to the report: candidates with their figures, and which knobs matter."""
+"""What ``tauto tune`` hands to the report, and what of a search its rows do not hold."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 import msgspec
 
 from tautochrone.report.analysis import Analysis
+from tautochrone.results.context import StudyContext
 from tautochrone.results.spent import Spent
 from tautochrone.verdicts import Ratio
 
@@ -80,3 +81,31 @@ class TuneAnalysis(Analysis, frozen=True, kw_only=True):
     ended: str = ""
     notices: tuple[str, ...] = ()
     seen: tuple[str, ...] = ()  # what the kernel gave to the winner's processes, in one more run
+
+    def of_role(self, role: Role) -> CandidateResult | None:
+        return next((candidate for candidate in self.candidates if candidate.role == role), None)
+
+
+SCHEMA = "tautochrone.tune/1"
+
+
+class TuneContext(StudyContext, kw_only=True):
+    """What is known of a search besides its rows; kept in study.json next to them."""
+
+    schema: str = SCHEMA
+    command: str = "tauto tune"
+    program: tuple[str, ...] = ()
+    arguments: tuple[tuple[str, ...], ...] = ()
+    has_openmp: bool = False
+    working_folder: str = ""  # where the command was started; empty: unknown
+    mpi_launcher: str | None = None
+    objective: str = "time"
+    expert: str | None = None
+    base: Mapping[str, str] = {}
+    tried: tuple[Finding, ...] = ()
+    left_out: tuple[Finding, ...] = ()
+    finalists: tuple[str, ...] = ()  # config_ids; empty: the final is not planned yet
+    looks: tuple[int, ...] = ()
+    eliminated: Mapping[str, str] = {}
+    ended: str = ""
+    seen: tuple[str, ...] = ()  # of the winner, in one more run: its processes, their threads and CPUs

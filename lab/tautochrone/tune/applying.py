@@ -17,7 +17,7 @@ from tautochrone.measuring.configuration import Configuration
 from tautochrone.options import parse_cpus
 from tautochrone.report.analysis import Settings as Lines
 from tautochrone.results.journal import write_whole
-from tautochrone.tune.context import TuneContext
+from tautochrone.tune.answer import TuneContext
 from tautochrone.tune.knobs import Settings, knobs
 from tautochrone.tune.options import placeholders
 from tautochrone.tune.space import Candidate, weighted_variables
@@ -93,7 +93,6 @@ def configuration(
     has_openmp: bool = True,
     repeat: int = 1,
 ) -> Configuration:
-    """A candidate as the measuring core runs it."""
     made = applied(command, arguments, candidate.settings, has_openmp)
     words = list(made.command)
     if repeat > 1:

@@ -14,9 +14,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tautochrone.measuring.configuration import Configuration
-from tautochrone.measuring.executor import Executor, RunError
+from tautochrone.measuring.executor import Executor
 from tautochrone.measuring.subprocess_executor import Printed, SeenProcess
 from tautochrone.options import format_cpus
+from tautochrone.results.row import Failure
 from tautochrone.text import count
 from tautochrone.tune.knobs import knobs
 
@@ -124,14 +125,13 @@ def _is_displayed(name: str) -> bool:
     return name.startswith(("OMP_", "GOMP_", "KMP_")) or name == _CORE
 
 
-def read_displayed(printed: Printed, folder: Path | None) -> tuple[Mapping[str, object], RunError | None]:
+def read_displayed(printed: Printed, folder: Path | None) -> tuple[Mapping[str, object], Failure | None]:
     """What a run's row keeps: the variables that a runtime listed, and the processes that worked."""
     processes = printed.observed.processes if printed.observed is not None else ()
     return {_DISPLAYED: displayed(printed.output), _PROCESSES: processes}, None
 
 
 def displayed(text: str) -> dict[str, str]:
-    """The variables that a runtime listed."""
     variables = {line["name"]: line["value"] for line in _LINE.finditer(text)}
     if core := _OPENBLAS.search(text):
         variables[_CORE] = core["value"]

@@ -14,11 +14,10 @@ from typing import Literal
 from tautochrone import text
 from tautochrone.energy.find import OBJECTIVES
 from tautochrone.errors import TautoError
-from tautochrone.measuring.executor import RunError
 from tautochrone.measuring.measure import equal_answers
 from tautochrone.measuring.session import CheckRows
 from tautochrone.measuring.subprocess_executor import Printed
-from tautochrone.results.row import Row, seconds_of
+from tautochrone.results.row import Failure, Row, seconds_of
 from tautochrone.results.spent import measured_joules
 from tautochrone.tune.space import DEFAULT
 
@@ -166,7 +165,7 @@ class Judging:
         """Whether the end of an output is not enough."""
         return self.same_output or self.check is not None
 
-    def __call__(self, printed: Printed, folder: Path | None) -> tuple[Mapping[str, object], RunError | None]:
+    def __call__(self, printed: Printed, folder: Path | None) -> tuple[Mapping[str, object], Failure | None]:
         """What to keep of an output, and what is wrong with it."""
         record: dict[str, object] = {}
         if self.objective.kind == "memory" and printed.observed is not None:
@@ -174,7 +173,7 @@ class Judging:
         if isinstance(self.objective, PrintedNumber):
             value = self.objective.matched(printed.output, printed.errors)
             if why := self.objective.refusal(value):
-                return record, RunError("failed", why)
+                return record, Failure("failed", why)
             record[MATCHED] = value
         if printed.whole is None:  # nothing needs it
             return record, None
@@ -183,7 +182,7 @@ class Judging:
                 digest = hashlib.file_digest(file, "sha256").hexdigest()[:16]
             record["check"] = {"passed": True, OUTPUT: digest}
         if self.check is not None and (why := _checked(self.check, printed.whole, folder)):
-            return record, RunError("wrong_answer", why)
+            return record, Failure("wrong_answer", why)
         return record, None
 
     @property

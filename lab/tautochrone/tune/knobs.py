@@ -95,8 +95,8 @@ def in_words(settings: Settings) -> str:
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
-def missing(knob: Knob, findings: Findings, machine_facts: Mapping[str, bool]) -> str:
-    """Why a knob cannot matter here; empty where it can."""
+def missing(knob: Knob, findings: Findings, unequal: bool) -> str:
+    """Why a knob cannot matter here; empty where it can. ``unequal``: whether some CPUs are slower."""
     if knob.needs and not findings.has(*knob.needs):
         return f"{NO_RUNTIME}{' or '.join(knob.needs)}"
     launch = mpi_launch(findings.command)
@@ -113,7 +113,7 @@ def missing(knob: Knob, findings: Findings, machine_facts: Mapping[str, bool]) -
             findings.schedules.has_static_loops is not False,
             "it has no static OpenMP loops",
         ),
-        "unequal": (machine_facts.get("unequal", False), "the cores here are equally fast"),
+        "unequal": (unequal, "the cores here are equally fast"),
         "several_cpus": (len(findings.cpus) > 1, "there is one CPU"),
         "mpi_launcher": (launch is not None, without_launcher),
         "one_program": (
@@ -154,8 +154,7 @@ def _huge_pages() -> str:
 def explain(name: str) -> str:
     """What ``tauto tune --explain KNOB`` prints."""
     known = knob(name)
-    values = known.values if isinstance(known.values, str) else ", ".join(known.values)
-    written = "made from the machine" if isinstance(known.values, str) else values
+    written = "made from the machine" if isinstance(known.values, str) else ", ".join(known.values)
     lines = [
         f"{known.name}: {known.title}",
         "",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import altair as alt
 
@@ -40,22 +40,18 @@ _WIDE = 2.5  # beyond it the ticks of a logarithmic axis are dense enough to rea
 
 
 def parts(analysis: TuneAnalysis) -> Parts:
-    records = _rows(analysis)
+    default = analysis.of_role("default")
+    now = default.figure if default is not None else None
+    records = [_row(candidate, now) for candidate in analysis.candidates]
     return page_parts(
         "tune.html.j2",
-        _charts(analysis),
+        [_final(analysis), _candidates(analysis), _effects(analysis)],
         situations=[{}],
         runtimes=(),
         configurations=records,
         columns=_columns(analysis, records),
         filters=[Filter("role", "Role", [(role, role) for role in _ROLES.values()])],
     )
-
-
-def _charts(analysis: TuneAnalysis) -> Iterator[Chart]:
-    yield _final(analysis)
-    yield _candidates(analysis)
-    yield _effects(analysis)
 
 
 # -- the final --
@@ -73,9 +69,9 @@ def _final(analysis: TuneAnalysis) -> Chart:
         for candidate in analysis.candidates
         if candidate.ratio is not None and candidate.ratio.value is not None
     ]
-    heading = f"The final: {analysis.unit} relative to the program as it is"
     title = f"{analysis.unit} / {analysis.unit} now"
     tooltip = tips("label:N settings", "ratio_text:N by now", "verdict:N it is", "rounds:Q paired rounds")
+    heading = f"The final: {analysis.unit} relative to the program as it is"
     return Chart(
         name="final",
         records=records,
@@ -86,14 +82,10 @@ def _final(analysis: TuneAnalysis) -> Chart:
             f"sign test. {'Right' if analysis.largest else 'Left'} of 1 is better than now; where the bar "
             "crosses 1, no difference is resolved."
         ),
-        shows=_shows(heading, analysis),
+        shows=f"{heading}, of {analysis.program}",
         line_legend=_AS_IT_IS,
         has_legend=False,
     )
-
-
-def _shows(heading: str, analysis: TuneAnalysis) -> str:
-    return f"{heading}, of {analysis.program}"
 
 
 def _draw_intervals(
@@ -155,7 +147,7 @@ def _candidates(analysis: TuneAnalysis) -> Chart:
             "Medians. Those of the screening rest on few runs and only chose the finalists: a good one among "
             f"them may be luck.{stopped if analysis.objective == 'time' else ''}"
         ),
-        shows=_shows(heading, analysis),
+        shows=f"{heading}, of {analysis.program}",
     )
 
 
@@ -198,7 +190,7 @@ def _effects(analysis: TuneAnalysis) -> Chart:
             "The effect of each value against leaving its knob alone, all else equal: a fit over all "
             "candidates, with two standard errors. It describes the whole space, not any one candidate."
         ),
-        shows=_shows(heading, analysis),
+        shows=f"{heading}, of {analysis.program}",
         line_legend=_AS_IT_IS,
         has_legend=False,
     )
@@ -219,12 +211,6 @@ def _columns(analysis: TuneAnalysis, records: Sequence[Record]) -> tuple[Column,
         ("rounds", "rounds of the final", "number"),
         ("status", "status", "status"),
     )
-
-
-def _rows(analysis: TuneAnalysis) -> list[Record]:
-    default = next((candidate for candidate in analysis.candidates if candidate.role == "default"), None)
-    now = default.figure if default is not None else None
-    return [_row(candidate, now) for candidate in analysis.candidates]
 
 
 def _row(candidate: CandidateResult, now: float | None) -> Record:

@@ -12,7 +12,7 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
@@ -55,7 +55,7 @@ class Scratch:
             left_out |= {self.results.absolute()} if self.results is not None else set()
             remedy = "Make room there, or name another place for temporary files in TMPDIR"
             with explained(f"this folder cannot be copied to {folder}", remedy):
-                _Copy(here, folder, frozenset(left_out), self.most_bytes).run()
+                _Copy(here, left_out, self.most_bytes).make(here, folder, (here.resolve(),))
             yield folder
         finally:
             shutil.rmtree(folder, ignore_errors=True)
@@ -75,16 +75,12 @@ class _Copy:
     """One copy of the folder ``here``. ``largest``: the size and name of its largest file."""
 
     here: Path
-    folder: Path
-    left_out: frozenset[Path]
+    left_out: Collection[Path]
     most_bytes: int
     copied_bytes: int = 0
     largest: tuple[int, str] = (0, "")
 
-    def run(self) -> None:
-        self._folder(self.here, self.folder, (self.here.resolve(),))
-
-    def _folder(self, source: Path, target: Path, inside: tuple[Path, ...]) -> None:
+    def make(self, source: Path, target: Path, inside: tuple[Path, ...]) -> None:
         """`inside`: the folders above, which a link may lead back to."""
         with os.scandir(source) as entries:
             for entry in entries:
@@ -99,7 +95,7 @@ class _Copy:
                         real = path.resolve()
                         if real not in inside:
                             (target / entry.name).mkdir()
-                            self._folder(path, target / entry.name, (*inside, real))
+                            self.make(path, target / entry.name, (*inside, real))
                     elif stat.S_ISREG(entry.stat().st_mode):
                         self._file(path, target / entry.name, entry.stat().st_size)
 

@@ -219,12 +219,11 @@ def planned_looks(left: Limits, finalists: Sequence[Configuration], round_second
         rounds = min(rounds, left.runs // max(1, len(finalists)))
     if left.seconds is not None and round_seconds:
         rounds = min(rounds, int(left.seconds / round_seconds))
-    for count in range(MOST_LOOKS, 0, -1):
-        first = verdicts.rounds_needed(comparisons=max(1, len(finalists) - 1) * count)
-        first = max(first, rounds // 3) if count > 1 else rounds
-        looks = [first * 2**number for number in range(count - 1)] + [rounds]
-        if count == 1 or (looks[-2] * 1.3 <= rounds and first <= rounds):
-            return [max(1, look) for look in looks]
+    for count in range(MOST_LOOKS, 1, -1):
+        first = max(verdicts.rounds_needed(comparisons=claims(len(finalists), count)), rounds // 3)
+        looks = [first * 2**number for number in range(count - 1)]
+        if looks[-1] * 1.3 <= rounds:
+            return [*looks, rounds]
     return [max(1, rounds)]
 
 
@@ -240,11 +239,8 @@ def seconds_of_a_round(store: Store, finalists: Sequence[Configuration], left: L
         if row.error is None:
             elapsed.setdefault(row.config_id, []).append(row.elapsed_seconds)
     medians = [median(elapsed[finalist.config_id]) for finalist in finalists if finalist.config_id in elapsed]
-    if not medians:
-        if left.first_seconds is None:
-            return None
-        medians = [left.first_seconds]
-    return (sum(medians) / len(medians) + left.beside_seconds) * _turns(finalists, left)
+    one_run = sum(medians) / len(medians) if medians else left.first_seconds
+    return None if one_run is None else (one_run + left.beside_seconds) * _turns(finalists, left)
 
 
 def _turns(several: Sequence[Configuration], limits: Limits) -> int:

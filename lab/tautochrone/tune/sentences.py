@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tautochrone import verdicts
 from tautochrone.text import count, digits, signed
-from tautochrone.tune.answer import CandidateResult, Role, TuneAnalysis
+from tautochrone.tune.answer import CandidateResult, TuneAnalysis
 from tautochrone.tune.judging import Objective
 from tautochrone.tune.search import claims
 from tautochrone.verdicts import Ratio
@@ -19,8 +19,7 @@ _ENDED = {
 
 def sentences(analysis: TuneAnalysis, objective: Objective) -> tuple[str, ...]:
     """The verdict first; then the rest of the final, which knobs matter, and what disturbed the runs."""
-    default = _of_role(analysis, "default")
-    winner = _of_role(analysis, "winner")
+    default, winner = analysis.of_role("default"), analysis.of_role("winner")
     if default is None or default.figure is None:
         why = f": {default.remark}" if default is not None and default.remark else ""
         return (f"Nothing can be said: the program as it is gave no result{why}.",)
@@ -35,10 +34,6 @@ def sentences(analysis: TuneAnalysis, objective: Objective) -> tuple[str, ...]:
         )
     parts += [f"{notice[:1].upper()}{notice[1:]}." for notice in analysis.notices]
     return tuple(part for part in parts if part)
-
-
-def _of_role(analysis: TuneAnalysis, role: Role) -> CandidateResult | None:
-    return next((candidate for candidate in analysis.candidates if candidate.role == role), None)
 
 
 def _failed(candidate: CandidateResult) -> bool:

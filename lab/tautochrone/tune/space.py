@@ -13,6 +13,7 @@ from tautochrone.errors import TautoError
 from tautochrone.inspection.findings import Findings
 from tautochrone.options import format_cpus, parse_cpus
 from tautochrone.text import count
+from tautochrone.tune.answer import Finding
 from tautochrone.tune.knobs import Knob, Settings, knobs, missing, not_asked_for
 from tautochrone.tune.options import TuneRequest, placeholders
 from tautochrone.tune.values import (
@@ -49,27 +50,17 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Tried:
-    """A knob with the values that are tried, and the finding that speaks for it."""
-
-    knob: Knob
-    values: tuple[str, ...]
-    because: str
-
-
-@dataclass(frozen=True)
 class Space:
     """What is tried and what is not. ``expert`` is None where the rule leaves everything as it is."""
 
     candidates: tuple[Candidate, ...]
-    tried: tuple[Tried, ...]
-    left_out: tuple[tuple[str, str], ...]  # knob, why
+    tried: tuple[Finding, ...]
+    left_out: tuple[Finding, ...]
     combinations: int  # valid ones; more than candidates where only a part is tried
     expert: str | None
 
     @property
     def default(self) -> Candidate:
-        """The command as it is."""
         return self.candidates[0]
 
 
@@ -86,12 +77,10 @@ def build_space(request: TuneRequest, findings: Findings, place: Place) -> Space
         if "mpi_map" in request.fixed or not _other_slots(together, place):
             combined.append(together)
     unique = list({tuple(sorted(settings.items())): settings for settings in combined}.values())
-    expert = _expert(
-        {open_knob.knob.name: open_knob.values for open_knob in tried}, request, findings, place, base
-    )
+    expert = _expert({knob.knob: knob.values for knob in tried}, request, findings, place, base)
     chosen = _chosen(unique, expert, request)
     if not chosen:
-        reasons = "; ".join(f"{name}: {why}" for name, why in left_out[:3])
+        reasons = "; ".join(f"{knob.knob}: {knob.because}" for knob in left_out[:3])
         raise TautoError(
             f"there is nothing to try for this program ({reasons})" if reasons else "there is nothing to try",
             "Name settings of its own: --env NAME=a,b or --arg '-t {threads}' --threads 1..4",
@@ -132,10 +121,10 @@ def invalid(settings: Settings, fixed: Settings = MappingProxyType({})) -> str:
             if why := _never(name, rule, settings):
                 return why
     threads = settings.get("OMP_NUM_THREADS")
-    if threads is not None and threads.isdecimal():
-        room = _room(settings)
-        if room is not None and int(threads) > room:
-            return f"{threads} threads, but {count(room, 'place')}"
+    places = settings.get("OMP_PLACES", "")
+    room = places.count("{")  # in a list of places; words such as cores list none
+    if threads is not None and threads.isdecimal() and places.startswith("{") and int(threads) > room:
+        return f"{threads} threads, but {count(room, 'place')}"
     return _crowded_cpus(settings) or _misplaced_ranks(settings)
 
 
@@ -189,14 +178,6 @@ def _never(name: str, rule: str, settings: Settings) -> str:
     return ""
 
 
-def _room(settings: Settings) -> int | None:
-    """For how many OpenMP threads these settings list places; None where they list none."""
-    listed = settings.get("OMP_PLACES", "")
-    if listed.startswith("{"):
-        return listed.count("{")
-    return None
-
-
 def check_names(request: TuneRequest) -> None:
     """TautoError for options that name no knob, and for names in braces without values."""
     names = {*knobs(), *request.environment, *request.values}
@@ -248,7 +229,7 @@ def _in_command(request: TuneRequest) -> tuple[str, ...]:
 
 
 def _refuse_unused_threads(
-    request: TuneRequest, findings: Findings, tried: Sequence[Tried], left_out: Sequence[tuple[str, str]]
+    request: TuneRequest, findings: Findings, tried: Sequence[Finding], left_out: Sequence[Finding]
 ) -> None:
     """TautoError for numbers of threads that nothing would use."""
     takers = [knob.name for knob in knobs().values() if knob.values in (THREADS, _JVM_PROCESSORS)]
@@ -256,9 +237,9 @@ def _refuse_unused_threads(
         takers.append(_CPUS)
     if THREADS not in request.values or THREADS in _in_command(request):
         return
-    if any(open_knob.knob.name in takers for open_knob in tried):
+    if any(knob.knob in takers for knob in tried):
         return
-    why = dict.fromkeys(f"{name}: {why}" for name, why in left_out if name in takers)
+    why = dict.fromkeys(f"{knob.knob}: {knob.because}" for knob in left_out if knob.knob in takers)
     settled = [f"--fix settles {name}" for name in request.fixed if name in takers]
     raise TautoError(
         f"--threads {','.join(request.values[THREADS])} changes nothing: "
@@ -267,15 +248,14 @@ def _refuse_unused_threads(
     )
 
 
-def _tried(
-    request: TuneRequest, findings: Findings, place: Place
-) -> tuple[list[Tried], list[tuple[str, str]]]:
+def _tried(request: TuneRequest, findings: Findings, place: Place) -> tuple[list[Finding], list[Finding]]:
     """The knobs with more than the default to try, and the others with the reason."""
-    tried: list[Tried] = []
-    left_out: list[tuple[str, str]] = []
-    for name in _in_command(request):
-        own = Knob(name=name, title=f"{{{name}}} in the command", kind="argument", values=(), explain="")
-        tried.append(Tried(own, request.values[name], "you named it"))
+
+    def named(name: str, values: tuple[str, ...]) -> Finding:
+        return Finding(knob=name, values=values, because="you named it")
+
+    tried = [named(name, request.values[name]) for name in _in_command(request)]
+    left_out: list[Finding] = []
     for knob in knobs().values():
         if knob.name in request.environment or knob.name in request.fixed:
             continue
@@ -287,14 +267,10 @@ def _tried(
             why, values = _beside_fixed(knob, values, request.fixed)
             why = "you excluded all that is left of its values" if emptied else why
             if values:
-                tried.append(Tried(knob, values, because))
+                tried.append(Finding(knob=knob.name, values=values, because=because))
                 continue
-        left_out.append((knob.name, why))
-    for name, values in request.environment.items():
-        known = knobs().get(name)
-        knob = known or Knob(name=name, title=name, kind="environment", values=(), explain="")
-        tried.append(Tried(knob, values, "you named it"))
-    return tried, left_out
+        left_out.append(Finding(knob=knob.name, values=(), because=why))
+    return [*tried, *(named(*variable) for variable in request.environment.items())], left_out
 
 
 def _because(knob: Knob, findings: Findings, place: Place) -> str:
@@ -326,7 +302,7 @@ def _speeds_in_words(place: Place) -> str:
 def _why_not(knob: Knob, request: TuneRequest, findings: Findings, place: Place) -> str:
     if knob.name in request.excluded:
         return "you excluded it"
-    if why := missing(knob, findings, place.facts):
+    if why := missing(knob, findings, place.unequal):
         return why
     return "" if knob.name in request.also else not_asked_for(knob, request.objective, findings)
 
@@ -363,10 +339,10 @@ def default_settings(request: TuneRequest) -> dict[str, str]:
     return {name: request.values[name][0] for name in placeholders(request.command)}
 
 
-def _combinations(tried: Sequence[Tried], seed: int) -> Iterator[dict[str, str]]:
+def _combinations(tried: Sequence[Finding], seed: int) -> Iterator[dict[str, str]]:
     """Every choice of at most one value for each knob; of too many, all single values and a random part."""
-    choices: list[list[str | None]] = [[None, *open_knob.values] for open_knob in tried]
-    names = [open_knob.knob.name for open_knob in tried]
+    choices: list[list[str | None]] = [[None, *knob.values] for knob in tried]
+    names = [knob.knob for knob in tried]
     count = 1
     for values in choices:
         count *= len(values)

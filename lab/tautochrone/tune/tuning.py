@@ -19,9 +19,8 @@ from tautochrone.measuring.plan import Plan
 from tautochrone.results import context as contexts
 from tautochrone.results.store import Store
 from tautochrone.tune.analysis import analyse
-from tautochrone.tune.answer import Finding, TuneAnalysis
+from tautochrone.tune.answer import Finding, TuneAnalysis, TuneContext
 from tautochrone.tune.applying import configuration, write_profile
-from tautochrone.tune.context import TuneContext
 from tautochrone.tune.effect_check import read_displayed, took_effect
 from tautochrone.tune.knobs import NO_RUNTIME, explain
 from tautochrone.tune.options import TuneRequest
@@ -136,10 +135,8 @@ def _context(prepared: Prepared, store: Store) -> TuneContext:
         objective=request.objective,
         expert=space.expert,
         base=dict(space.default.settings),
-        tried=tuple(
-            Finding(knob=tried.knob.name, values=tried.values, because=tried.because) for tried in space.tried
-        ),
-        left_out=tuple(Finding(knob=name, values=(), because=why) for name, why in space.left_out),
+        tried=space.tried,
+        left_out=space.left_out,
         finalists=before.finalists,
         looks=before.looks,
         eliminated=before.eliminated,
@@ -149,13 +146,8 @@ def _context(prepared: Prepared, store: Store) -> TuneContext:
 def report_again(folder: Path, path: Path | None = None) -> Path:
     """Write the report of a search's rows, by default into its folder; returns its path."""
     with Store.read(folder) as store:
-        return report.write_of(store, stored_analysis(store), path)
-
-
-def stored_analysis(store: Store) -> TuneAnalysis:
-    """The answer of a folder's rows, as the search that measured them gave it."""
-    context = contexts.load(TuneContext(folder=str(store.folder)), store.folder)
-    return analyse(store.rows(None), store.machine, context)
+        context = contexts.load(TuneContext(folder=str(store.folder)), store.folder)
+        return report.write_of(store, analyse(store.rows(None), store.machine, context), path)
 
 
 # -- what is printed --
@@ -167,7 +159,7 @@ def announce(space: Space, summary: str, services: Services) -> None:
     for tried in space.tried:
         values = ", ".join(tried.values[:_SHOWN_VALUES])
         more = " …" if len(tried.values) > _SHOWN_VALUES else ""
-        services.say(f"  {tried.knob.name}: {values}{more}  ({tried.because})")
+        services.say(f"  {tried.knob}: {values}{more}  ({tried.because})")
     for line in _not_tried(space.left_out):
         services.say(f"  not tried: {line}")
     if space.expert is None:
@@ -176,11 +168,11 @@ def announce(space: Space, summary: str, services: Services) -> None:
     services.say(f"{len(space.candidates)}{part} candidates, the program as it is among them.")
 
 
-def _not_tried(left_out: Iterable[tuple[str, str]]) -> Iterator[str]:
+def _not_tried(left_out: Iterable[Finding]) -> Iterator[str]:
     """The knobs that are not tried, by reason; all that lack their runtime in one line."""
     by_reason: dict[str, list[str]] = {}
-    for name, why in left_out:
-        by_reason.setdefault(why, []).append(name)
+    for knob in left_out:
+        by_reason.setdefault(knob.because, []).append(knob.knob)
     lacking = {why: names for why, names in by_reason.items() if why.startswith(NO_RUNTIME)}
     if lacking:
         parts = (f"{', '.join(names)} (no {why.removeprefix(NO_RUNTIME)})" for why, names in lacking.items())

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tautochrone.inspection.findings import Findings
-from tautochrone.machine.placements import Cpu, Layout, cpus_of, layout
+from tautochrone.machine.placements import Cpu, Layout, cpus_of, layout, one_a_core
 from tautochrone.machine.record import Machine
 from tautochrone.options import format_cpus
 
@@ -44,10 +44,7 @@ class Place:
 
     @property
     def one_a_core(self) -> tuple[int, ...]:
-        seen: dict[tuple[int, int], int] = {}
-        for cpu in self.cpus:
-            seen.setdefault(cpu.core, cpu.number)
-        return tuple(seen.values())
+        return tuple(cpu.number for cpu in one_a_core(self.cpus))
 
     @property
     def fast_cores(self) -> tuple[int, ...]:
@@ -75,10 +72,6 @@ class Place:
     def unequal(self) -> bool:
         """Whether there are slow CPUs beside fast ones."""
         return len(self.fast) < len(self.numbers)
-
-    @property
-    def facts(self) -> Mapping[str, bool]:
-        return {"unequal": self.unequal}
 
 
 def place_of(machine: Machine) -> Place:

@@ -89,7 +89,8 @@ class Counters:
         """One counter, on each kind of core if there are several; False, and a reason, if one is refused."""
         opened: list[int] = []
         for config in configs:
-            descriptor = _perf_event_open(kind, config, pid, exclude)
+            flags = _DISABLED | _INHERIT | _ENABLE_ON_EXEC | _EXCLUDE_HYPERVISOR | exclude
+            descriptor = open_event(kind, config, pid=pid, cpu=-1, flags=flags, read_format=_READ_TIMES)
             if descriptor < 0:
                 for earlier in opened:
                     os.close(earlier)
@@ -128,14 +129,8 @@ def refusal(code: int) -> str:
     return f"perf_event_open fails: {os.strerror(code)}. Look for that error in perf_event_open(2)"
 
 
-def _perf_event_open(kind: int, config: int, pid: int, exclude: int) -> int:
-    """A descriptor, or minus the error number."""
-    flags = _DISABLED | _INHERIT | _ENABLE_ON_EXEC | _EXCLUDE_HYPERVISOR | exclude
-    return open_event(kind, config, pid=pid, cpu=-1, flags=flags, read_format=_READ_TIMES)
-
-
 def open_event(kind: int, config: int, *, pid: int, cpu: int, flags: int, read_format: int) -> int:
-    """The system call itself: a descriptor, or minus the error number."""
+    """The system call perf_event_open: a descriptor, or minus the error number."""
     number = _SYSCALL.get(os.uname().machine)
     if number is None:
         return -errno.ENOSYS

@@ -74,7 +74,8 @@ class Observer:
                     self._look_at_threads(pid)
                 if self._what == "files":
                     threads += len(os.listdir(f"/proc/{pid}/task"))  # noqa: PTH208
-                    self._look_at_files(pid)
+                    maps = _text(f"/proc/{pid}/maps").splitlines()
+                    self._files |= {line[line.index("/") :] for line in maps if "/" in line}
         self._most_bytes = max(self._most_bytes, total)
         self._most_threads = max(self._most_threads, threads)
 
@@ -103,12 +104,6 @@ class Observer:
             "most_threads": self._most_threads,
             "left_running": self._left,
         }
-
-    def _look_at_files(self, pid: int) -> None:
-        for line in _text(f"/proc/{pid}/maps").splitlines():
-            path = line.partition("/")[2]
-            if path:
-                self._files.add(f"/{path}")
 
     def _look_at_threads(self, pid: int) -> None:
         command = _text(f"/proc/{pid}/comm").strip()

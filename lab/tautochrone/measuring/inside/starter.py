@@ -128,7 +128,6 @@ class Starter:
         self._ended = False
 
     def serve(self) -> None:
-        """Answer requests until the input ends."""
         while (line := self._request()) is not None:
             if line.strip() in (b"", b"cancel"):
                 continue
@@ -139,7 +138,9 @@ class Starter:
 
     def run(self, request: dict[str, Any]) -> dict[str, object]:
         """Run a program to its end or its limit and account for it."""
-        load = _load_average()
+        load = None
+        with suppress(OSError):
+            load = os.getloadavg()[0]
         before = cpu_times()
         own_before = _own_cpu_seconds()
         started = self._start(request)
@@ -343,13 +344,6 @@ def _kill_children() -> bool:
 def _node() -> str:
     """This node's name: to Slurm, which may have several on one host, or to itself."""
     return os.environ.get("SLURMD_NODENAME") or os.uname().nodename
-
-
-def _load_average() -> float | None:
-    try:
-        return os.getloadavg()[0]
-    except OSError:
-        return None
 
 
 def cpu_times() -> tuple[float, float] | None:

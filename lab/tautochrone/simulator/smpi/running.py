@@ -275,7 +275,6 @@ def _active_watts(kind: Kind, active: int) -> float:
 
 
 def waiting_share(row: Row) -> float:
-    """The share of the ranks' time that they waited."""
     return 1.0 - float(sum(row["working_seconds"]) / (row["ranks"] * row["run_seconds"]))
 
 
