@@ -359,7 +359,7 @@ void loop_model::maybe_start_trial(double n) noexcept {
     double promise = std::numeric_limits<double>::infinity();
     for (std::size_t i = 0; i < options_.size(); ++i) {
         const option& o = options_[i];
-        if (i == chosen_ || !may_pay(i)) continue;
+        if (i == chosen_ || o.width >= 2 * n || !may_pay(i)) continue;
         const bool promising = o.trials < promising_trials && predicted(o, n) < 0.97 * now_best;
         // Members that had to be woken then may be awake now.
         const bool hopeful = promising && o.woken;

@@ -435,6 +435,16 @@ TEST_CASE("a loop too short to fork is not forked once that is learned") {
     });
 }
 
+TEST_CASE("a loop of one iteration soon takes the short way") {
+    team members{pair()};
+    static site here;
+    const auto body = [](range) {};
+    until([&] {
+        parallel_for(members, 1, body, {.site = &here});
+        return members.take_inline_call(here, 1);
+    });
+}
+
 TEST_CASE("sites keep what they learn apart") {
     // One body type for two loops: without sites the long one would be run as the short one taught.
     team members{pair()};
