@@ -400,8 +400,13 @@ std::string loop_model::explanation() const {
     text << std::setprecision(3);
     const auto time = [&](double ticks) {
         const double us = ticks / microsecond_;
-        const bool is_long = us >= 1000;
-        text << (is_long ? us / 1000 : us) << (is_long ? " ms" : " µs");
+        if (us < 1000) {
+            text << us << " µs";
+        } else if (us < 1e6) {
+            text << us / 1e3 << " ms";
+        } else {
+            text << us / 1e6 << " s";
+        }
     };
     const auto name = [&](const option& o) {
         text << o.width << (o.width == 1 ? " member" : " members") << (o.uneven ? ", smaller parts" : "");
