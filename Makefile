@@ -4,7 +4,7 @@
 # at a time; `machine` and `docs` both slow CPUs, so a lock keeps them apart.
 FIRST := style cpp python
 STAGES := $(FIRST) machine tsan asan models docs consumers browser
-.PHONY: help study test test-repeat bench build format clean install-packages \
+.PHONY: help study test test-repeat bench race build format clean install-packages \
 	$(STAGES:%=test-%) no-stage build-default build-tsan build-asan
 MAKEFLAGS += --no-print-directory
 
@@ -24,6 +24,7 @@ help: ## Show this list
 	@echo 'make test     build and run every test; ends with `N passed, N failed`'
 	@echo 'make test-repeat   run the tests that touch time or processes 50 times (TIMES=50)'
 	@echo 'make bench    hold the runtime against its peers (ONLY=B1,B4 for some); writes build/bench.json'
+	@echo 'make race     loops drawn at random against every peer (SEED= CELLS= EMULATE=4 CELL=one again)'
 	@echo 'make build    build the library, the executables and the C++ tests into build/cpp/default'
 	@echo 'make format   format C++ and Python'
 	@echo 'make clean    remove build/ (results in tautochrone-results/ stay)'
@@ -97,6 +98,12 @@ bench: ## The runtime against its peers
 	@sh tools/venv.sh
 	@sh tools/cmake.sh default -DTAUTO_BUILD_TESTS=OFF
 	@TAUTO_RUNNERS=build/cpp/default/bin build/venv/bin/python benchmarks/run.py $(if $(ONLY),--only "$(ONLY)") --output build/bench.json
+
+race: ## Loops drawn at random, against every peer's best
+	@sh tools/packages.sh build $(peer_marks)
+	@sh tools/venv.sh
+	@sh tools/cmake.sh default -DTAUTO_BUILD_TESTS=OFF
+	@TAUTO_RUNNERS=build/cpp/default/bin build/venv/bin/python benchmarks/race.py $(if $(SEED),--seed "$(SEED)") $(if $(CELLS),--cells "$(CELLS)") $(if $(CELL),--cell "$(CELL)") $(if $(EMULATE),--emulate "$(EMULATE)")
 
 build: ## Library, executables, C++ tests
 	@sh tools/packages.sh build $(peer_marks) test

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import click
 import msgspec
@@ -28,6 +28,7 @@ from tautochrone.cli.commands import command
 from tautochrone.errors import TautoError
 from tautochrone.machine.probe import read_machine
 from tautochrone.measuring.clock import SystemClock
+from tautochrone.measuring.executor import Executor
 from tautochrone.measuring.progress import SilentProgress, TerminalProgress
 from tautochrone.measuring.subprocess_executor import RunnerExecutor
 from tautochrone.options import Option, parse_cpus
@@ -121,24 +122,13 @@ class BenchRequest:
             raise TautoError(
                 f"--seconds-per-id {self.seconds_per_id:g} leaves no time", "Give seconds above 0"
             )
-        console = Console(stderr=True)
-        # Where no bar can be drawn, a line for each row is enough.
-        draws = console.is_terminal and not console.is_dumb_terminal
         results = Results(self.output)
         with RunnerExecutor(seed=self.seed) as executor:
-            context = Context(
-                clock=SystemClock(),
-                executor=executor,
-                results=results,
-                folder=self.output.parent / "bench",
-                machine=msgspec.to_builtins(read_machine()),
+            context = replace(
+                context_of(executor, results, self.output.parent / "bench", two_cpus(self.cpus), self.seed),
                 seconds_per_id=self.seconds_per_id,
-                cpus=_two_cpus(self.cpus),
                 cells=None if self.cells is None else parse_cells(self.cells),
                 verbose=self.verbose,
-                seed=self.seed,
-                say=lambda text: print(text, file=sys.stderr, flush=True),
-                progress=lambda title: TerminalProgress(title, console) if draws else SilentProgress(),
             )
             finished = measure(chosen, context, executor.close)
         ids = {benchmark.id for benchmark in chosen}
@@ -151,6 +141,27 @@ class BenchRequest:
         if not finished:
             raise KeyboardInterrupt
         return 0
+
+
+def context_of(
+    executor: Executor, results: Results, folder: Path, cpus: tuple[int, int], seed: int
+) -> Context:
+    """This machine, its peers, and a terminal that is told of progress."""
+    console = Console(stderr=True)
+    # Where no bar can be drawn, a line for each row is enough.
+    draws = console.is_terminal and not console.is_dumb_terminal
+    return Context(
+        clock=SystemClock(),
+        executor=executor,
+        results=results,
+        folder=folder,
+        machine=msgspec.to_builtins(read_machine()),
+        seconds_per_id=SECONDS_PER_ID,
+        cpus=cpus,
+        seed=seed,
+        say=lambda text: print(text, file=sys.stderr, flush=True),
+        progress=lambda title: TerminalProgress(title, console) if draws else SilentProgress(),
+    )
 
 
 def parse_cells(text: str) -> list[tuple[int, float]]:
@@ -168,7 +179,7 @@ def parse_cells(text: str) -> list[tuple[int, float]]:
     return found
 
 
-def _two_cpus(text: str) -> tuple[int, int]:
+def two_cpus(text: str) -> tuple[int, int]:
     cpus = parse_cpus(text)
     allowed = os.sched_getaffinity(0)
     if len(cpus) != 2 or not set(cpus) <= allowed:
@@ -182,9 +193,14 @@ def _two_cpus(text: str) -> tuple[int, int]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; the exit status."""
+    return main_of("bench", BenchRequest, arguments)
+
+
+def main_of(name: str, request: type[Any], arguments: Sequence[str] | None) -> int:
+    """The exit status of a command of this folder; without arguments those of the process."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        code = command("bench", BenchRequest).main(words, "bench", standalone_mode=False)
+        code = command(name, request).main(words, name, standalone_mode=False)
         return code if isinstance(code, int) else 0
     except (TautoError, click.ClickException) as error:
         said = error.format_message() if isinstance(error, click.ClickException) else str(error)

@@ -5,6 +5,9 @@
 #include <omp.h>
 #include <sched.h>
 
+#include <algorithm>
+
+#include "benchmarks/programs/race.hpp"
 #include "benchmarks/programs/works.hpp"
 #include "runners/shared/environment.hpp"
 #include "runners/shared/openmp_library.hpp"
@@ -83,16 +86,61 @@ json gaps(const options& asked, const amounts& wanted) {
     });
 }
 
+// The loop of a cell, part by part: a part is a chunk, or with `static` a thread's share.
+struct openmp_race {
+    std::ptrdiff_t chunk;
+    int threads = omp_get_max_threads();
+
+    [[nodiscard]] std::ptrdiff_t length(std::ptrdiff_t n) const {
+        return std::max<std::ptrdiff_t>(1, chunk > 0 ? chunk : (n + threads - 1) / threads);
+    }
+    template <class Body>
+    void loop(std::ptrdiff_t n, Body&& body) const {
+        const std::ptrdiff_t size = length(n);
+#pragma omp parallel for schedule(runtime)
+        for (std::ptrdiff_t part = 0; part < (n + size - 1) / size; ++part)
+            body(part * size, std::min(n, (part + 1) * size));
+    }
+    template <class Part>
+    [[nodiscard]] double sum(std::ptrdiff_t n, Part&& of_part) const {
+        const std::ptrdiff_t size = length(n);
+        double sum = 0;
+#pragma omp parallel for schedule(runtime) reduction(+ : sum)
+        for (std::ptrdiff_t part = 0; part < (n + size - 1) / size; ++part)
+            sum += of_part(part * size, std::min(n, (part + 1) * size));
+        return sum;
+    }
+    template <class One>
+    [[nodiscard]] double tasks(std::ptrdiff_t n, One&& one) const {
+        return sum(n, [&](std::ptrdiff_t begin, std::ptrdiff_t end) {
+            double sum = 0;
+            for (std::ptrdiff_t i = begin; i < end; ++i) sum += one(i);
+            return sum;
+        });
+    }
+};
+
+json race(const options& asked, const race_cell& cell) {
+    const bool shared = cell.schedule == "dynamic" || cell.schedule == "guided";
+    omp_set_schedule(cell.schedule == "guided" ? omp_sched_guided
+                     : shared                  ? omp_sched_dynamic
+                                               : omp_sched_static,
+                     shared ? 1 : 0);
+    return timed_cell(asked, cell, openmp_race{.chunk = shared ? cell.chunk : 0});
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
     std::string work;
     amounts wanted;
+    race_cell cell;
     return run_program(
         argc, argv, "tauto-bench-openmp", "An OpenMP library at one of the suite's works.",
         [&](arguments& app) {
-            app.work(work, {"launch", "barrier", "sum", "gaps"});
+            app.work(work, {"launch", "barrier", "sum", "gaps", "race"});
             add_amounts(app, wanted);
+            add_cell(app, cell, {"default", "static", "dynamic", "guided"});
         },
         [&](const options& asked) {
             // The library reads its settings when it is loaded, so the program begins anew with them.
@@ -102,6 +150,7 @@ int main(int argc, char** argv) {
             json row = work == "launch"    ? launch(asked)
                        : work == "barrier" ? barrier(asked)
                        : work == "sum"     ? sum(asked, wanted)
+                       : work == "race"    ? race(asked, cell)
                                            : gaps(asked, wanted);
             row["library"] = runner::openmp_description().library;
             return row;

@@ -3,8 +3,10 @@
 #include <sched.h>
 #include <time.h>
 
+#include <functional>
 #include <tauto/tauto.hpp>
 
+#include "benchmarks/programs/race.hpp"
 #include "benchmarks/programs/works.hpp"
 
 namespace {
@@ -14,6 +16,7 @@ using namespace tauto::bench;
 struct request {
     std::string work;
     amounts wanted;
+    race_cell cell;
     bool plain = false;
     bool unordered = false;
     int members = 8;
@@ -207,7 +210,57 @@ json small_loops(const options& asked, const request& what) {
     return row;
 }
 
+// -- a cell of the race, with no settings --
+
+struct our_race {
+    tauto::team& team;
+
+    template <class Body>
+    void loop(std::ptrdiff_t n, Body&& body) const {
+        tauto::parallel_for(team, n, [&](tauto::range r) { body(r.begin, r.end); });
+    }
+    template <class Part>
+    [[nodiscard]] double sum(std::ptrdiff_t n, Part&& of_part) const {
+        return tauto::parallel_reduce(
+            team, n, 0.0, [&](tauto::range r) { return of_part(r.begin, r.end); }, std::plus<>{});
+    }
+    template <class One>
+    [[nodiscard]] double tasks(std::ptrdiff_t n, One&& one) const {
+        return tauto::parallel_reduce(
+            team, n, 0.0, [&](tauto::index i) { return one(i); }, add);
+    }
+    // As a program's own function to fold results: its order counts.
+    static void add(double& left, double right) { left += right; }
+};
+
+struct plain_race {
+    template <class Body>
+    void loop(std::ptrdiff_t n, Body&& body) const {
+        body(std::ptrdiff_t{0}, n);
+    }
+    template <class Part>
+    [[nodiscard]] double sum(std::ptrdiff_t n, Part&& of_part) const {
+        return of_part(std::ptrdiff_t{0}, n);
+    }
+    template <class One>
+    [[nodiscard]] double tasks(std::ptrdiff_t n, One&& one) const {
+        double sum = 0;
+        for (std::ptrdiff_t i = 0; i < n; ++i) sum += one(i);
+        return sum;
+    }
+};
+
+json race(const options& asked, const request& what) {
+    if (what.plain) {
+        pin_to_first(asked);
+        return timed_cell(asked, what.cell, plain_race{});
+    }
+    tauto::team team{team_of(asked)};
+    return timed_cell(asked, what.cell, our_race{team});
+}
+
 json run(const options& asked, const request& what) {
+    if (what.work == "race") return race(asked, what);
     if (what.work == "launch") return launch(asked);
     if (what.work == "barrier") return barrier(asked);
     if (what.work == "gaps") return gaps(asked, what);
@@ -224,9 +277,10 @@ int main(int argc, char** argv) {
     return run_program(
         argc, argv, "tauto-bench-tautochrone", "Tautochrone, or a plain loop, at one of the suite's works.",
         [&](arguments& app) {
-            app.work(what.work, {"launch", "barrier", "sum", "gaps", "short-loop", "small-loops"});
+            app.work(what.work, {"launch", "barrier", "sum", "gaps", "short-loop", "small-loops", "race"});
             add_amounts(app, what.wanted);
-            app.flag("--plain", what.plain, "short-loop, small-loops: by one thread, without a team");
+            add_cell(app, what.cell, {"default"});
+            app.flag("--plain", what.plain, "short-loop, small-loops, race: by one thread, without a team");
             app.flag("--unordered", what.unordered, "sum: add in any order");
             app.number("--members", what.members, "small-loops: size of the team");
         },

@@ -6,6 +6,7 @@
 
 #include <functional>
 
+#include "benchmarks/programs/race.hpp"
 #include "benchmarks/programs/works.hpp"
 #include "runners/shared/tbb_team.hpp"
 
@@ -18,6 +19,7 @@ struct ways {
     amounts wanted;
     std::string partitioner = "auto";
     std::size_t grain = 1;
+    race_cell cell;
 };
 
 // Written so that the compiler may vectorise it.
@@ -54,13 +56,55 @@ json gaps(const options& asked, const ways& way) {
     });
 }
 
+// One partitioner for the whole run: the one with affinity remembers.
+template <class Partitioner>
+struct tbb_race {
+    std::size_t grain;
+    Partitioner partitioner = {};
+
+    using parts = tbb::blocked_range<std::ptrdiff_t>;
+    template <class Body>
+    void loop(std::ptrdiff_t n, Body&& body) {
+        tbb::parallel_for(
+            parts(0, n, grain), [&](const parts& part) { body(part.begin(), part.end()); }, partitioner);
+    }
+    template <class Part>
+    double sum(std::ptrdiff_t n, Part&& of_part) {
+        return tbb::parallel_reduce(
+            parts(0, n, grain), 0.0,
+            [&](const parts& part, double sum) { return sum + of_part(part.begin(), part.end()); },
+            std::plus<>{}, partitioner);
+    }
+    template <class One>
+    double tasks(std::ptrdiff_t n, One&& one) {
+        return sum(n, [&](std::ptrdiff_t begin, std::ptrdiff_t end) {
+            double sum = 0;
+            for (std::ptrdiff_t i = begin; i < end; ++i) sum += one(i);
+            return sum;
+        });
+    }
+};
+
+json race(const options& asked, const race_cell& cell) {
+    const auto grain = static_cast<std::size_t>(cell.chunk);
+    if (cell.schedule == "static") return timed_cell(asked, cell, tbb_race<tbb::static_partitioner>{grain});
+    if (cell.schedule == "simple") return timed_cell(asked, cell, tbb_race<tbb::simple_partitioner>{grain});
+    if (cell.schedule == "affinity")
+        return timed_cell(asked, cell, tbb_race<tbb::affinity_partitioner>{grain});
+    return timed_cell(asked, cell, tbb_race<tbb::auto_partitioner>{grain});
+}
+
 json run(const options& asked, const ways& way) {
     tauto::runner::options of_team;
     of_team.cpus = asked.cpus;
     of_team.threads = static_cast<int>(asked.cpus.size());
     tauto::runner::tbb_team team{of_team};
     json row;
-    team.run([&] { row = way.work == "sum" ? sum(asked, way) : gaps(asked, way); });
+    team.run([&] {
+        row = way.work == "sum"    ? sum(asked, way)
+              : way.work == "race" ? race(asked, way.cell)
+                                   : gaps(asked, way);
+    });
     row["library"] = "oneTBB";
     return row;
 }
@@ -72,8 +116,9 @@ int main(int argc, char** argv) {
     return run_program(
         argc, argv, "tauto-bench-tbb", "oneTBB at one of the suite's works.",
         [&](arguments& app) {
-            app.work(way.work, {"sum", "gaps"});
+            app.work(way.work, {"sum", "gaps", "race"});
             add_amounts(app, way.wanted);
+            add_cell(app, way.cell, {"default", "auto", "static", "simple", "affinity"});
             app.word("--partitioner", way.partitioner, "How the range is cut", {"auto", "simple", "static"});
             app.number("--grain", way.grain, "Doubles of the smallest part");
         },

@@ -1,0 +1,297 @@
+"""Loops drawn at random, ours with no settings against every peer's best: ``python benchmarks/race.py``.
+
+A benchmark with fixed cells can be tuned to. Here kernel, iterations, their length, the pause before each
+loop and what happened before the first one are drawn from wide ranges, from a seed that is printed.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import median, quantiles
+from typing import Annotated
+
+import msgspec
+from rich.console import Console
+from rich.table import Table
+
+if __name__ == "__main__":
+    sys.path[0] = str(Path(__file__).resolve().parents[1])  # the package, in place of its own folder
+
+from benchmarks.bodies.launches import openmp_waits, program
+from benchmarks.context import Context
+from benchmarks.rounds import Bench
+from benchmarks.rows import Results
+from benchmarks.run import context_of, main_of, two_cpus
+from tautochrone.errors import TautoError, explained
+from tautochrone.machine.emulate import emulated
+from tautochrone.measuring.configuration import Configuration
+from tautochrone.measuring.subprocess_executor import RunnerExecutor
+from tautochrone.options import LARGEST_FACTOR, Option
+from tautochrone.results.row import seconds_of
+from tautochrone.verdicts import compare
+
+KERNELS = ("even", "triangle", "head", "random", "axpy", "rows", "mandelbrot", "dot", "tasks")
+MEMORY_KERNELS = ("axpy", "dot")  # their iterations have no length to choose
+CHUNKS = (1, 16, 256)
+ROUNDS = 11
+SECONDS_A_CELL = 12.0
+LOOP_SECONDS = (1e-6, 10e-3)  # of one loop, serially: from a launch to what every peer does well
+QUICK = ("--warmup-seconds", "0.01", "--min-seconds", "0.02")
+MOST_CELLS = 10_000
+
+
+class Cell(msgspec.Struct, frozen=True):
+    """One loop. `nanoseconds` of an iteration, in the mean; `gap` and `idle` in microseconds."""
+
+    kernel: str
+    iterations: int
+    nanoseconds: float
+    gap: int = 0
+    idle: int = 0
+    other: bool = False
+
+    @property
+    def text(self) -> str:
+        """``kernel=even,iterations=32,nanoseconds=310,gap=0,idle=20000,other=0``: what ``--cell`` takes."""
+        return ",".join(f"{name}={value}" for name, value in self.values().items())
+
+    def words(self) -> list[str]:
+        """As options of the programs."""
+        words = [f"--{name}={value}" for name, value in self.values().items() if name != "other"]
+        return [*words, *(["--other"] if self.other else [])]
+
+    def values(self) -> dict[str, str]:
+        fields = msgspec.structs.asdict(self) | {"other": int(self.other)}
+        return {name: value if isinstance(value, str) else f"{value:.10g}" for name, value in fields.items()}
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """A cell that was run: our time by the best peer's, and by the plain loop's."""
+
+    cell: Cell
+    peer: str
+    ratio: float
+    low: float | None
+    high: float | None
+    to_plain: float
+    first: float
+    """Our very first call, by the learned one."""
+    note: str
+
+    @property
+    def sentence(self) -> str:
+        """``0.970 [0.950, 0.990] of tbb, auto 1: ours 5.1 µs, peer 5.2 µs``."""
+        bounds = f" [{self.low:.3f}, {self.high:.3f}]" if self.low and self.high else ""
+        return f"{self.ratio:.3f}{bounds} of {self.peer}: {self.note}"
+
+
+def drawn(seed: int, number: int) -> Cell:
+    """The cell of this number: the same for a seed, whichever others are run."""
+    draw = random.Random(f"{seed}/{number}")
+
+    def log_uniform(least: float, most: float) -> float:
+        return float(least * (most / least) ** draw.random())
+
+    kernel = draw.choice(KERNELS)
+    if kernel in MEMORY_KERNELS:
+        return _around(draw, kernel, round(log_uniform(50, 4_000_000)), 1.0)
+    loop = log_uniform(*LOOP_SECONDS)
+    iterations = round(log_uniform(2, min(100_000, loop / 2e-9)))
+    return _around(draw, kernel, iterations, float(f"{1e9 * loop / iterations:.3g}"))
+
+
+def _around(draw: random.Random, kernel: str, iterations: int, nanoseconds: float) -> Cell:
+    """A third come after pauses, a third beside another loop, half after a silence at the start."""
+    gap = round(10 ** draw.uniform(1, 5)) if draw.random() < 1 / 3 else 0
+    idle = round(10 ** draw.uniform(3, 4.5)) if draw.random() < 1 / 2 else 0
+    return Cell(kernel, iterations, nanoseconds, gap, idle, draw.random() < 1 / 3)
+
+
+def parse_cell(text: str) -> Cell:
+    """What `Cell.text` says. Raises TautoError for anything else."""
+    given = dict(word.partition("=")[::2] for word in text.split(","))
+    try:
+        cell = msgspec.convert({**given, "other": given.get("other") == "1"}, Cell, strict=False)
+    except msgspec.ValidationError:
+        cell = None
+    if cell is None or cell.kernel not in KERNELS or cell.iterations < 1 or min(cell.gap, cell.idle) < 0:
+        raise TautoError(f"{text!r} is not a cell", "Copy one from the table of an earlier race")
+    return cell
+
+
+def rivals(context: Context, cell: Cell, *more: str) -> list[Configuration]:
+    """Every peer with each of its schedules, as far as it is here."""
+    chunks = [chunk for chunk in CHUNKS if chunk == 1 or 2 * chunk <= cell.iterations]
+    ways = [("static", 1), *((schedule, chunk) for schedule in ("dynamic", "guided") for chunk in chunks)]
+    words = [*cell.words(), *more]
+    found = [
+        replace(one, name=f"{one.name}, {schedule} {chunk}")
+        for schedule, chunk in ways
+        for one in openmp_waits(
+            context,
+            "race",
+            *words,
+            "--schedule",
+            schedule,
+            "--chunk",
+            str(chunk),
+            schedule=schedule,
+            chunk=chunk,
+        )
+    ]
+    if context.present(["tbb"]):
+        partitioners = [("auto", 1), ("static", 1), ("affinity", 1), *(("simple", chunk) for chunk in chunks)]
+        found += [
+            program(
+                context,
+                f"tbb, {name} {chunk}",
+                "tbb race",
+                *words,
+                "--schedule",
+                name,
+                "--chunk",
+                str(chunk),
+                library="tbb",
+                schedule=name,
+                chunk=chunk,
+            )
+            for name, chunk in partitioners
+        ]
+    return found
+
+
+def raced(context: Context, cell: Cell, number: str) -> Outcome | str:
+    """The outcome of a cell, or why there is none."""
+    words = cell.words()
+    times = QUICK if cell.gap < 5000 else ("--warmup-seconds", "0", "--min-seconds", "0.01")
+    ours = program(context, "tautochrone", "tautochrone race", *words, *times, library="tautochrone")
+    plain = program(context, "plain loop", "tautochrone race --plain", *words, *times, library="none")
+    with Bench(context, number) as bench:
+        best = bench.fastest(rivals(context, cell, *times), SECONDS_A_CELL / 2)
+        if best is None:
+            return bench.errors() or "no peer is here"
+        rows = bench.run([ours, best, plain], ROUNDS, SECONDS_A_CELL / 2)
+        against, alone = compare(bench.pairs(ours, best)), compare(bench.pairs(ours, plain))
+        if against.ratio is None or alone.ratio is None:
+            return bench.errors() or "no round ended"
+        first = median(row.detail["first_seconds"] / seconds_of(row) for row in rows if row.name == ours.name)
+        note = bench.times(ours, best)
+        return Outcome(cell, best.name, against.ratio, against.low, against.high, alone.ratio, first, note)
+
+
+# -- what is kept and printed --
+
+
+def read(path: Path) -> list[Outcome]:
+    """What an earlier race left; a line that a kill cut off is not there."""
+    if not path.exists():
+        return []
+    outcomes = []
+    with explained(f"{path} cannot be read", "Name another file with --output, or remove it"):
+        for line in path.read_bytes().splitlines():
+            try:
+                outcomes.append(msgspec.json.decode(line, type=Outcome))
+            except msgspec.DecodeError:
+                continue
+    return outcomes
+
+
+def write(path: Path, outcome: Outcome) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("ab") as file:
+        file.write(msgspec.json.encode(outcome) + b"\n")
+
+
+def spread(values: Sequence[float]) -> tuple[float, float, float, float]:
+    """Median, 90th and 99th percentile, and the largest."""
+    ordered = sorted(values)
+    cuts = quantiles(ordered, n=100, method="inclusive") if len(ordered) > 1 else ordered * 99
+    return median(ordered), cuts[89], cuts[98], ordered[-1]
+
+
+def report(outcomes: Sequence[Outcome], console: Console) -> None:
+    """The distribution of the ratios, and the ten worst with what repeats them."""
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    for heading in (f"{len(outcomes)} cells, our time by", "median", "90 %", "99 %", "worst"):
+        table.add_column(heading, no_wrap=True)
+    for name, values in (
+        ("the best peer's, with its best setting", [one.ratio for one in outcomes]),
+        ("the plain loop's, on one core", [one.to_plain for one in outcomes]),
+    ):
+        table.add_row(name, *(f"{value:.3f}" for value in spread(values)))
+    console.print(table)
+    console.print("\nThe ten worst against a peer; each again: make race CELL=…")
+    for one in sorted(outcomes, key=lambda one: -one.ratio)[:10]:
+        console.print(f"  {one.sentence}", highlight=False, markup=False)
+        console.print(f"    {one.cell.text}", highlight=False, soft_wrap=True)
+
+
+@dataclass(frozen=True)
+class RaceRequest:
+    """Run loops drawn at random, ours with no settings against every peer with each of its settings."""
+
+    seed: Annotated[int, Option("Which cells are drawn. The same seed goes on where a race was stopped.")] = 1
+    cells: Annotated[int, Option("How many; each takes about 12 seconds.")] = 60
+    cell: Annotated[str | None, Option("Only this one, as the table prints it.")] = None
+    emulate: Annotated[float, Option("Make the second CPU this many times slower.")] = 1.0
+    output: Annotated[
+        Path | None, Option("Where finished cells are kept. Default: build/race-SEED.json.")
+    ] = None
+    cpus: Annotated[str, Option("The two CPUs to pin to.")] = "0,1"
+
+    def run(self) -> int:
+        """Race, keep each cell, print the distribution; 0."""
+        if not 1 <= self.cells <= MOST_CELLS:
+            raise TautoError(f"{self.cells} cells were asked for", f"Ask for 1 to {MOST_CELLS}")
+        if not 1 <= self.emulate <= LARGEST_FACTOR:
+            raise TautoError(
+                f"a CPU cannot be made {self.emulate:g} times slower", f"Ask for 1 to {LARGEST_FACTOR:g}"
+            )
+        cells = (
+            [parse_cell(self.cell)]
+            if self.cell
+            else [drawn(self.seed, number) for number in range(self.cells)]
+        )
+        slow = "" if self.emulate == 1 else f"-{self.emulate:g}"
+        output = self.output or Path(f"build/race-{self.seed}{slow}.json")
+        known = [] if self.cell else read(output)
+        todo = [cell for cell in cells if cell not in {one.cell for one in known}]
+        print(
+            f"seed {self.seed}: {len(todo)} cells, about {len(todo) * SECONDS_A_CELL / 60:.0f} minutes",
+            file=sys.stderr,
+        )
+        cpus = two_cpus(self.cpus)
+        with RunnerExecutor(seed=self.seed) as executor, ExitStack() as held:
+            context = context_of(executor, Results(None), output.parent / "race", cpus, self.seed)
+            if slow:
+                held.enter_context(emulated({cpus[1]: self.emulate}))
+            for number, cell in enumerate(todo, start=1):
+                outcome = raced(context, cell, "one" if self.cell else str(cells.index(cell)))
+                if isinstance(outcome, str):
+                    context.say(f"{cell.text}: {outcome}")
+                    continue
+                context.say(f"{number} of {len(todo)}: {outcome.sentence}; {cell.text}")
+                known.append(outcome)
+                if not self.cell:
+                    write(output, outcome)
+        outcomes = [one for one in known if one.cell in cells]
+        if not outcomes:
+            raise TautoError("no cell could be run", "See the reasons above")
+        report(outcomes, Console(width=None if sys.stdout.isatty() else 150))
+        if not self.cell:
+            print(f"\nCells: {output}")
+        return 0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; the exit status."""
+    return main_of("race", RaceRequest, arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,115 @@
+"""The race: how cells are drawn, kept and reported, and one real cell."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from benchmarks import race
+from benchmarks.race import Cell, Outcome
+from rich.console import Console
+
+from tautochrone.errors import TautoError
+
+
+def outcome(ratio: float, iterations: int = 32) -> Outcome:
+    return Outcome(
+        Cell("even", iterations, 100), "tbb, auto 1", ratio, None, None, ratio / 2, 3.0, "ours 1 µs"
+    )
+
+
+def test_a_cell_depends_on_the_seed_and_its_number_alone() -> None:
+    cells = [race.drawn(1, number) for number in range(300)]
+    assert cells == [race.drawn(1, number) for number in range(300)]
+    assert race.drawn(2, 0) != cells[0]
+    assert {cell.kernel for cell in cells} == set(race.KERNELS)
+    assert min(cell.iterations for cell in cells) < 10
+    assert max(cell.iterations for cell in cells) > 1_000_000
+    gaps = [cell.gap for cell in cells if cell.gap]
+    assert min(gaps) < 30
+    assert max(gaps) > 30_000
+    assert 80 < len(gaps) < 120
+    assert 80 < sum(cell.other for cell in cells) < 120
+    assert 120 < sum(cell.idle > 0 for cell in cells) < 180
+
+
+def test_a_cell_is_read_as_it_is_written() -> None:
+    for number in range(100):
+        cell = race.drawn(3, number)
+        assert race.parse_cell(cell.text) == cell
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "kernel=even",
+        "kernel=nothing,iterations=3,nanoseconds=1",
+        "kernel=even,iterations=0,nanoseconds=1",
+    ],
+)
+def test_what_is_no_cell_is_refused(text: str) -> None:
+    with pytest.raises(TautoError, match="is not a cell"):
+        race.parse_cell(text)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--cells", "0"], "0 cells were asked for"),
+        (["--emulate", "0.5"], "a CPU cannot be made 0.5 times slower"),
+        (["--cell", "kernel=x"], "'kernel=x' is not a cell"),
+        (["--cpus", "0"], "the suite needs two CPUs"),
+        (["--rounds", "3"], "No such option"),
+    ],
+)
+def test_bad_input_is_one_error(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert race.main(words) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_cells_are_kept_a_line_each_and_a_cut_line_is_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "race.json"
+    assert race.read(path) == []
+    kept = [outcome(1.0), outcome(0.5, 64)]
+    for one in kept:
+        race.write(path, one)
+    with path.open("ab") as file:
+        file.write(b'{"cell":{"kernel":"ev')
+    assert race.read(path) == kept
+
+
+def test_the_report_has_the_distribution_and_the_ten_worst() -> None:
+    outcomes = [outcome(0.5 + number / 100, number + 1) for number in range(101)]
+    shown = io.StringIO()
+    race.report(outcomes, Console(file=shown, width=150))
+    text = shown.getvalue()
+    assert "101 cells" in text
+    assert [word for word in text.splitlines()[1].split() if word[0].isdigit()] == [
+        "1.000",
+        "1.400",
+        "1.490",
+        "1.500",
+    ]
+    assert text.count("of tbb, auto 1: ours 1 µs") == 10
+    assert race.spread([1.25]) == (1.25, 1.25, 1.25, 1.25)
+    assert text.index("1.500 of tbb") < text.index("1.490 of tbb")
+    assert "kernel=even,iterations=101,nanoseconds=100,gap=0,idle=0,other=0" in text
+
+
+@pytest.mark.machine
+@pytest.mark.timed
+def test_a_race_goes_on_where_it_was_stopped(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(race, "ROUNDS", 2)
+    monkeypatch.setattr(race, "SECONDS_A_CELL", 2.0)
+    words = ["--seed", "7", "--output", str(tmp_path / "race.json")]
+    assert race.main([*words, "--cells", "1"]) == 0
+    (first,) = race.read(tmp_path / "race.json")
+    assert first.ratio > 0
+    assert first.to_plain > 0
+    assert race.main([*words, "--cells", "2"]) == 0
+    assert race.read(tmp_path / "race.json")[0] == first
+    assert "seed 7: 1 cells" in capsys.readouterr().err
