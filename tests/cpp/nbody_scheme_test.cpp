@@ -24,6 +24,7 @@
 namespace {
 
 using namespace tauto::runner;
+using tauto::detail::at;
 using tauto::kernels::nbody::hermite;
 using tauto::kernels::nbody::hermite_options;
 using tauto::kernels::nbody::particles;
@@ -87,8 +88,8 @@ outcome run_as(Member& me, const particles& bodies, int order, int blocks, Clock
 template <class Run>
 outcome run_on_all(int members, Run&& run) {
     tauto::team team{{.size = members, .pin = false}};
-    std::vector<outcome> seen(static_cast<std::size_t>(members));
-    team.run([&](tauto::member& me) { seen[static_cast<std::size_t>(me.rank())] = run(me); });
+    std::vector<outcome> seen(usize(members));
+    team.run([&](tauto::member& me) { at(seen, me.rank()) = run(me); });
     for (const auto& one : seen) {
         CHECK(one.hash == seen[0].hash);
         CHECK(std::ranges::equal(one.blocks, seen[0].blocks, {}, &block_record::how, &block_record::how));
@@ -119,7 +120,7 @@ constexpr int some_blocks = 60;
 // auto on members of which each takes so long for a pair.
 outcome run_at_paces(const std::vector<double>& paces, const particles& bodies, int order) {
     return run_on_all(static_cast<int>(paces.size()), [&](tauto::member& me) {
-        return run_as(me, bodies, order, some_blocks, paced_clock{paces[static_cast<std::size_t>(me.rank())]},
+        return run_as(me, bodies, order, some_blocks, paced_clock{at(paces, me.rank())},
                       [](auto& stepper) { stepper.use_cheapest(); });
     });
 }
@@ -270,7 +271,7 @@ TEST_CASE("blocks_that_one_member_runs_alone_leave_all_with_the_serial_bits") {
             // More than are left.
             stepper.run_alone(records, 1000, is_over);
             CHECK(stepper.blocks() == some_blocks);
-            hashes[static_cast<std::size_t>(me.rank())] = full_hash(system);
+            at(hashes, me.rank()) = full_hash(system);
             if (me.rank() == 0) seen_by_first = records.size();
         });
         CHECK(seen_by_first == some_blocks);
