@@ -2,7 +2,6 @@
 
 #include <doctest/doctest.h>
 
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,6 +25,7 @@
 #include <tauto/tauto.hpp>
 
 #include "asleep.hpp"
+#include "child.hpp"
 #include "refusals.hpp"
 
 using namespace tauto;
@@ -188,15 +188,6 @@ bool works(team& members) {
         ++right;
     });
     return right == members.size();
-}
-
-double cpu_seconds() {
-    rusage used{};
-    getrusage(RUSAGE_SELF, &used);
-    const auto seconds = [](const timeval& t) {
-        return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
-    };
-    return seconds(used.ru_utime) + seconds(used.ru_stime);
 }
 
 }  // namespace
@@ -872,30 +863,18 @@ TEST_CASE("members that wait long sleep") {
 
 TEST_CASE("more members than CPUs: a meeting costs a few turns of the scheduler, not its time slices") {
     team members{team_options{.size = 8}};
-    const double before = cpu_seconds();
+    const double before = testing::cpu_seconds();
     members.run([](member& me) {
         for (int round = 0; round < 1000; ++round) me.barrier();
     });
     // CPU time, which other programs do not add to. Members that spin for time slices of 3 ms would use 10 s.
-    CHECK(cpu_seconds() - before < 2.0 * slow);
+    CHECK(testing::cpu_seconds() - before < 2.0 * slow);
 }
 
 TEST_CASE("after fork the child may run on the team") {
     team members{team_options{.size = 3}};
     CHECK(works(members));
-    const pid_t child = fork();
-    if (child == 0) {
-        alarm(20);
-        bool right = false;
-        try {
-            right = works(members) && works(members);
-        } catch (...) {
-        }
-        _exit(right ? 0 : 1);
-    }
-    int status = -1;
-    waitpid(child, &status, 0);
-    CHECK(status == 0);
+    CHECK(testing::in_child([&] { return works(members) && works(members); }) == 0);
     CHECK(works(members));
 }
 
