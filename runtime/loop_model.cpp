@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iomanip>
 #include <numeric>
+#include <sstream>
 #include <utility>
 
 namespace tauto::detail {
@@ -163,9 +165,11 @@ void loop_model::note_waiting() noexcept {
     mine.waiting += 0.25 * (waiting - mine.waiting);
 }
 
-// Members that hardly wait for each other have nothing to gain from smaller parts.
-bool loop_model::may_pay(std::size_t which) const noexcept {
+// Members that hardly wait for each other have nothing to gain from smaller parts, nor few iterations from
+// many members.
+bool loop_model::may_pay(std::size_t which, double n) const noexcept {
     const option& o = options_[which];
+    if (o.width >= 2 * n) return false;
     if (!o.uneven || o.tried()) return true;
     const option& even = options_[which + 1];
     return even.tried() && even.waiting > enough_waiting;
@@ -351,39 +355,104 @@ void loop_model::choose(double n) noexcept {
     window_ = {};
 }
 
-void loop_model::maybe_start_trial(double n) noexcept {
+loop_model::outlook loop_model::outlook_of(std::size_t which, double n) const noexcept {
+    const option& o = options_[which];
     const double now_best = estimate(options_[chosen_], n);
     const double loop_us = now_best * n / microsecond_;
+    const bool promising = o.trials < promising_trials && predicted(o, n) < 0.97 * now_best;
+    // Members that had to be woken then may be awake now.
+    const bool hopeful = promising && o.woken;
+    const double patience = o.woken ? 1.0 : o.patience;
+    const double expected = hopeful ? predicted(o, n) : estimate(o, n);
+    // A trial lasts some calls or 0.5 ms, plus the call that warms up; one that is clearly worse ends sooner.
+    const double long_enough = std::max(4.0, 500 / std::max(expected * n / microsecond_, 1e-3));
+    const double calls = expected > clearly * now_best ? enough_calls + 1.0 : long_enough;
+    // A trial that does badly ends after 0.12 ms or a call of four times the usual length.
+    const double most = std::max(150 * microsecond_, 4 * now_best * n);
+    const double loss = std::min(std::max(0.0, expected - now_best) * n * calls, most);
+    if (o.tried()) {
+        const double price = std::max(loss, 0.05 * now_best * n * calls) * patience;
+        return {expected, price / (promising ? promising_share : trial_share) - (spent_ - o.spent_at_trial)};
+    }
     const double plausible = loop_us > long_loop_microseconds ? plausible_long : plausible_short;
+    if (expected > plausible * now_best) return {expected, never};
+    const bool is_free = loss <= free_trials_microseconds * microsecond_;
+    return {expected, is_free ? 0.0 : loss / trial_share - spent_};
+}
+
+void loop_model::maybe_start_trial(double n) noexcept {
     std::size_t candidate = options_.size();
-    double promise = std::numeric_limits<double>::infinity();
+    double promise = never;
     for (std::size_t i = 0; i < options_.size(); ++i) {
-        const option& o = options_[i];
-        if (i == chosen_ || !may_pay(i)) continue;
-        const bool promising = o.trials < promising_trials && predicted(o, n) < 0.97 * now_best;
-        // Members that had to be woken then may be awake now.
-        const bool hopeful = promising && o.woken;
-        const double patience = o.woken ? 1.0 : o.patience;
-        const double expected = hopeful ? predicted(o, n) : estimate(o, n);
-        // A trial lasts some calls or 0.5 ms, plus the call that warms up; one that is clearly worse ends
-        // sooner.
-        const double long_enough = std::max(4.0, 500 / std::max(expected * n / microsecond_, 1e-3));
-        const double calls = expected > clearly * now_best ? enough_calls + 1.0 : long_enough;
-        // A trial that does badly ends after 0.12 ms or a call of four times the usual length.
-        const double most = std::max(150 * microsecond_, 4 * now_best * n);
-        const double loss = std::min(std::max(0.0, expected - now_best) * n * calls, most);
-        const double share = promising ? promising_share : trial_share;
-        const bool affordable =
-            o.tried() ? std::max(loss, 0.05 * now_best * n * calls) * patience <=
-                            share * (spent_ - o.spent_at_trial)
-                      : loss <= std::max(free_trials_microseconds * microsecond_, trial_share * spent_) &&
-                            expected <= plausible * now_best;
-        if (affordable && expected < promise) {
-            promise = expected;
+        if (i == chosen_ || !may_pay(i, n)) continue;
+        const outlook seen = outlook_of(i, n);
+        if (seen.after <= 0 && seen.expected < promise) {
+            promise = seen.expected;
             candidate = i;
         }
     }
     if (candidate < options_.size()) start_trial(candidate);
+}
+
+std::string loop_model::explanation() const {
+    if (fresh()) return "nothing is known yet";
+    std::ostringstream text;
+    text << std::setprecision(3);
+    const auto time = [&](double ticks) {
+        const double us = ticks / microsecond_;
+        if (us < 1000) {
+            text << us << " µs";
+        } else if (us < 1e6) {
+            text << us / 1e3 << " ms";
+        } else {
+            text << us / 1e6 << " s";
+        }
+    };
+    const auto name = [&](const option& o) {
+        text << o.width << (o.width == 1 ? " member" : " members") << (o.uneven ? ", smaller parts" : "");
+    };
+    const double n = last_n_;
+    name(options_[chosen_]);
+    text << ": ";
+    time(estimate(options_[chosen_], n) * n);
+    text << " a loop";
+    if (in_trial_) {
+        text << "; tries ";
+        name(options_[current_]);
+    }
+    for (std::size_t i = 0; i < options_.size(); ++i) {
+        if (i == chosen_) continue;
+        const option& o = options_[i];
+        text << "\n  ";
+        name(o);
+        text << ": ";
+        const outlook seen = outlook_of(i, n);
+        if (o.tried()) {
+            time(o.typical() * n);
+            text << " when tried (" << o.trials << (o.trials == 1 ? " time" : " times") << ')';
+        } else if (!may_pay(i, n)) {
+            text << "not tried, has nothing to gain";
+        } else {
+            text << "not tried, should take ";
+            time(seen.expected * n);
+        }
+        if (!may_pay(i, n) || seen.after == never) continue;
+        text << "; may be tried ";
+        if (seen.after > 0) {
+            text << "after ";
+            time(seen.after);
+            text << " of this loop";
+        } else {
+            text << "next";
+        }
+    }
+    if (folds_ > 0) {
+        text << "\n  speeds, by rank:";
+        const double fastest = *std::max_element(speeds_.begin(), speeds_.end());
+        for (const double speed : speeds_) text << ' ' << speed / fastest;
+        text << "; members wait " << std::round(100 * options_[chosen_].waiting) << " % of the time";
+    }
+    return text.str();
 }
 
 void loop_model::finish_window(double n) noexcept {

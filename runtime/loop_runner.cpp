@@ -165,9 +165,14 @@ bool loop_runner::run_adaptive(const loop_call& call, loop_model& model) {
     if (expensive && model.fresh() && call.n > 1) return run_first_call(call, model);
     if (model.width() > 1 && call.n > 1) return run_forked_adaptive(call, model);
     const std::int64_t start = ticks();
-    const bool all = run_on_caller(call);
-    if (all && model.width() == 1) model.record(call.n, ticks() - start);
-    return all;
+    if (!run_on_caller(call)) return false;
+    const std::int64_t elapsed = ticks() - start;
+    if (model.fresh()) {
+        model.begin_inline(call.n, elapsed);  // one iteration
+    } else if (model.width() == 1) {
+        model.record(call.n, elapsed);
+    }
+    return true;
 }
 
 }  // namespace tauto::detail

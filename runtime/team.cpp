@@ -158,6 +158,25 @@ detail::loop_model& team::model_for(tauto::site& where, index n) {
     return state_->known.model_of(detail::at(records_, id), n);
 }
 
+std::string team::explain(const tauto::site& where) const {
+    const int id = where.id_.load(std::memory_order_relaxed);
+    const auto* record = id < 0 ? nullptr : detail::at(records_, id).load(std::memory_order_acquire);
+    if (record == nullptr) return "no adaptive loop has run here";
+    // Inside a body the turn is taken; then this loop's own model may be in use.
+    if (detail::running_as.team != nullptr) return "a loop is running";
+    const auto turn = state_->take_turn();
+    std::string text;
+    for (int bits = 1; bits < 64; ++bits) {
+        const auto* model = detail::at(record->models, bits).load(std::memory_order_acquire);
+        if (model == nullptr) continue;
+        const std::string least = std::to_string(std::uint64_t{1} << (bits - 1));
+        const std::string most = std::to_string((std::uint64_t{1} << bits) - 1);
+        text += (text.empty() ? "" : "\n") + ("n = " + least) + (bits == 1 ? "" : " to " + most) + ": " +
+                model->explanation();
+    }
+    return text;
+}
+
 bool team::execute(const detail::loop_call& call) {
     if (detail::running_as.team != nullptr) {
         return detail::run_inline(call, detail::running_as.team == identity() ? detail::running_as.rank : 0);

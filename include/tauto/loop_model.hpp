@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <string>
 #include <vector>
 
 #include <tauto/schedule.hpp>
@@ -75,6 +76,9 @@ class loop_model {
     // One call of n iterations took `elapsed` ticks with width().
     void record(index n, std::int64_t elapsed) noexcept;
 
+    // In words: how the loop is run, what each other way took or should take, and when it may be tried.
+    [[nodiscard]] std::string explanation() const;
+
     // For schedules whose width is fixed: only the members' speeds are learned.
     void record_speeds(std::int64_t elapsed) noexcept;
 
@@ -125,7 +129,14 @@ class loop_model {
 
     void learn_margins(double elapsed) noexcept;
     void note_waiting() noexcept;
-    [[nodiscard]] bool may_pay(std::size_t which) const noexcept;
+    [[nodiscard]] bool may_pay(std::size_t which, double n) const noexcept;
+    // What an option should take for an iteration, and the ticks of this loop after which it may be tried: at
+    // most 0, now; infinity, never.
+    struct outlook {
+        double expected;
+        double after;
+    };
+    [[nodiscard]] outlook outlook_of(std::size_t which, double n) const noexcept;
     void fold_speeds() noexcept;
     void fade(double fastest, double scale) noexcept;
     void sort_members() noexcept;

@@ -84,4 +84,11 @@ requires loop_body<std::remove_reference_t<Body>>
     }
 }
 
+// team::explain of the site that the body itself is: where options.site is not given.
+template <class Body>
+requires loop_body<const Body> || loop_body<Body>
+[[nodiscard]] std::string explain(const team& members, const Body&) {
+    return members.explain(detail::site_of<Body>);
+}
+
 }  // namespace tauto

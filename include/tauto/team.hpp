@@ -232,6 +232,11 @@ class team {
     // How the members wait for each other in run: timed on these very CPUs at the first run of more than two.
     [[nodiscard]] tauto::barrier_shape barrier_shape() const;
 
+    // What was learned of the adaptive loops at a site: for each class of sizes that it had, how they are
+    // run, what each other way took or should take, and when that may be tried. Waits for a loop of another
+    // thread.
+    [[nodiscard]] std::string explain(const tauto::site& where) const;
+
     // Used by parallel_for. True when every iteration ran.
     [[nodiscard]] bool execute(const detail::loop_call& call);
     [[nodiscard]] const detail::team_state* identity() const noexcept { return state_.get(); }

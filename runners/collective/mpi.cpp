@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <cstring>
 #include <exception>
-#include <iostream>
 #include <memory>
 #include <string>
 
@@ -134,7 +133,7 @@ int main(int argc, char** argv) {
         const description mpi = describe();
         const collective_request asked = parse_collective(argc, argv, executable_name, mpi);
         if (asked.describe) {
-            std::cout << describe(mpi).dump() << std::endl;
+            print_description(mpi);
             return exit_ok;
         }
         if (asked.schedule == "member") require_operations<member_engine<tauto::mpi_member>>(asked);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <nlohmann/json.hpp>
+#include <utility>
 
 #include "runners/shared/signed.hpp"
 
@@ -43,7 +45,8 @@ double quantile(std::vector<std::int64_t>& values, double share) {
     return (1.0 - part) * as_double(values[below]) + part * as_double(values[above]);
 }
 
-json collective_row(const description& runtime, const collective_request& asked, collective_result& seen) {
+finished_row collective_row(const description& runtime, const collective_request& asked,
+                            collective_result& seen) {
     json points = json::array();
     double logarithms = 0.0;
     timing timed;
@@ -66,7 +69,7 @@ json collective_row(const description& runtime, const collective_request& asked,
                 {"workers", workers_json(seen.rank_cpus)},
                 {"check",
                  {{"passed", seen.wrong_repetitions == 0}, {"wrong_repetitions", seen.wrong_repetitions}}}});
-    return row;
+    return std::make_shared<json>(std::move(row));
 }
 
 }  // namespace tauto::runner

@@ -30,6 +30,7 @@ struct collective_result {
 double quantile(std::vector<std::int64_t>& values, double share);
 
 /// `seconds` is the geometric mean over the points.
-json collective_row(const description& runtime, const collective_request& asked, collective_result& seen);
+finished_row collective_row(const description& runtime, const collective_request& asked,
+                            collective_result& seen);
 
 }  // namespace tauto::runner

@@ -6,6 +6,8 @@
 
 #include <mpi.h>
 
+#include <nlohmann/json.hpp>
+
 #include <simgrid/barrier.h>
 #include <smpi/smpi.h>
 

@@ -95,7 +95,7 @@ class openblas_adapter {
                     x.data(), 1, 0.0F, y.data(), 1);
     }
 
-    void complete(json& row) const { row["core_type"] = chosen_core(); }
+    void complete(json& row) const { set_field(row, "core_type", chosen_core()); }
 
     std::string diagnosis() const {
         return "OpenBLAS sees " + std::to_string(openblas_get_num_procs()) + " CPUs and has " +

@@ -1,6 +1,8 @@
 #include "runners/loop/row.hpp"
 
+#include <nlohmann/json.hpp>
 #include <sstream>
+#include <utility>
 
 #include "kernels/instruction_set.hpp"
 #include "runners/shared/signed.hpp"
@@ -27,8 +29,8 @@ json check_json(const answer_check& check) {
 
 }  // namespace
 
-json loop_row(const description& runtime, const loop_request& asked, const timing& timed,
-              const std::vector<worker_share>& workers, const answer_check& check) {
+finished_row loop_row(const description& runtime, const loop_request& asked, const timing& timed,
+                      const std::vector<worker_share>& workers, const answer_check& check) {
     const auto order = as_double(asked.size);
     json row = row_of(runtime, asked, timed);
     row.update({{"size", asked.size},
@@ -39,7 +41,7 @@ json loop_row(const description& runtime, const loop_request& asked, const timin
                 {"width", threads_of(workers).size()},
                 {"dropped", false},
                 {"check", check_json(check)}});
-    return row;
+    return std::make_shared<json>(std::move(row));
 }
 
 void write_loops(const std::string& file, const std::vector<loop_time>& loops) {

@@ -18,8 +18,8 @@ struct loop_time {
     double seconds;
 };
 
-json loop_row(const description& runtime, const loop_request& asked, const timing& timed,
-              const std::vector<worker_share>& workers, const answer_check& check);
+finished_row loop_row(const description& runtime, const loop_request& asked, const timing& timed,
+                      const std::vector<worker_share>& workers, const answer_check& check);
 
 /// Writes [[end_seconds, seconds], …]. Throws input_error if the file cannot be written.
 void write_loops(const std::string& file, const std::vector<loop_time>& loops);

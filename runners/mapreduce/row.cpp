@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
+#include <utility>
 
 #include "kernels/fnv1a.hpp"
 #include "runners/shared/signed.hpp"
@@ -53,7 +55,8 @@ double waiting_share(double useful_seconds, double accounted_seconds, std::size_
     return std::max(0.0, 1.0 - useful_seconds / (accounted_seconds * as_double(cpus)));
 }
 
-json mapreduce_row(const description& runtime, const mapreduce_request& asked, const mapreduce_result& seen) {
+finished_row mapreduce_row(const description& runtime, const mapreduce_request& asked,
+                           const mapreduce_result& seen) {
     json row = row_of(runtime, asked, seen.timed);
     row.update({{"tasks", asked.tasks},
                 {"bytes", asked.bytes},
@@ -65,7 +68,7 @@ json mapreduce_row(const description& runtime, const mapreduce_request& asked, c
                 {"width", threads_of(seen.workers).size()},
                 {"dropped", false},
                 {"check", check_json(seen)}});
-    return row;
+    return std::make_shared<json>(std::move(row));
 }
 
 }  // namespace tauto::runner

@@ -35,6 +35,7 @@ double ideal_seconds(const mapreduce_request& asked, double task_seconds);
 /// a CPU: the clock goes on in a task that was interrupted.
 double waiting_share(double useful_seconds, double accounted_seconds, std::size_t cpus);
 
-json mapreduce_row(const description& runtime, const mapreduce_request& asked, const mapreduce_result& seen);
+finished_row mapreduce_row(const description& runtime, const mapreduce_request& asked,
+                           const mapreduce_result& seen);
 
 }  // namespace tauto::runner

@@ -6,7 +6,6 @@
 #include <simgrid/version.h>
 
 #include <exception>
-#include <iostream>
 #include <string>
 #include <utility>
 
@@ -42,7 +41,7 @@ int start_smpi_rank(int argc, char** argv, Parse&& parse, Run&& run) {
         const description smpi = Adapter::describe();
         auto asked = parse(argc, argv, Adapter::executable, smpi);
         if (asked.describe) {
-            if (rank == 0) std::cout << describe(smpi).dump() << std::endl;
+            if (rank == 0) print_description(smpi);
             return exit_ok;
         }
         if (asked.threads != ranks)

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iostream>
+#include <nlohmann/json.hpp>
 #include <span>
 #include <string_view>
 #include <vector>

@@ -36,39 +36,6 @@ inline std::optional<scheme> scheme_named(const std::string& name, int members) 
     return scheme{sharing::grid, groups, members / groups};
 }
 
-inline json curve_json(const length_curve& curve) {
-    json points = json::array();
-    for (std::size_t k = 0; k < curve.words().size(); ++k)
-        points.push_back(json::array({curve.words()[k], curve.seconds()[k]}));
-    return points;
-}
-
-/// The pace of the first members for each width that is looked at.
-inline json paces_json(const cost_model& model) {
-    json points = json::array();
-    for (const int width : widths_for(model.members, model.paces))
-        points.push_back(json::array({width, model.pace_of(width)}));
-    return points;
-}
-
-/// The model's constants, so that other machines can be predicted with them.
-inline json model_json(const cost_model& model) {
-    return {{"members", model.members},
-            {"pair_seconds", model.pair},
-            {"target_force_seconds", model.target_force},
-            {"source_seconds", model.source},
-            {"target_seconds", model.target},
-            {"put_seconds", model.put},
-            {"scan_seconds", model.scan},
-            {"block_seconds", model.block},
-            {"changed_words", model.changed_words},
-            {"force_words", model.force_words},
-            {"paces", paces_json(model)},
-            {"gather", curve_json(model.gather)},
-            {"gather_one", curve_json(model.gather_one)},
-            {"reduce", curve_json(model.reduce)}};
-}
-
 /// Every member calls it; rank 0's answer is the one to keep.
 template <spmd_member Member, class Clock>
 nbody_pass member_pass(Member& me, const nbody_start& start, const nbody_request& asked,
@@ -113,7 +80,7 @@ nbody_pass member_pass(Member& me, const nbody_start& start, const nbody_request
         throw std::runtime_error("the members' particles ended with different bits; are all of one build?");
     if (me.rank() != 0) return pass;
     pass.blocks = samples_from(0);
-    pass.model = model_json(stepper.model());
+    pass.model = stepper.model();
     pass.logged = log.end(records.size(), samples_from);
     finish_pass(pass, system, asked);
     return pass;

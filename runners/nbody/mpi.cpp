@@ -97,8 +97,8 @@ class mpi_adapter {
     }
 
     void complete(json& row) const {
-        row["ranks"] = processes_.size();
-        row["threads_per_rank"] = threads_per_rank_;
+        set_field(row, "ranks", processes_.size());
+        set_field(row, "threads_per_rank", threads_per_rank_);
     }
     std::string diagnosis() const {
         return "MPI has " + std::to_string(processes_.size()) + " ranks of " +
@@ -246,7 +246,7 @@ int be_a_rank(int argc, char** argv, const description& mpi) {
         pin_to(asked.own_cpus);  // before MPI makes its threads and its memory
     });
     if (asked.describe) {
-        if (place_of_rank().rank == 0) std::cout << describe(mpi).dump() << std::endl;
+        if (place_of_rank().rank == 0) print_description(mpi);
         return exit_ok;
     }
     int provided = MPI_THREAD_SINGLE;
@@ -269,7 +269,7 @@ int main(int argc, char** argv) {
         if (launched_by_mpi()) return be_a_rank(argc, argv, mpi);
         nbody_request asked = parse_nbody(argc, argv, mpi_adapter::executable, mpi);
         if (asked.describe) {
-            std::cout << describe(mpi).dump() << std::endl;
+            print_description(mpi);
             return exit_ok;
         }
         start_of(asked);  // refused here, and not by every rank

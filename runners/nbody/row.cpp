@@ -4,6 +4,8 @@
 #include <bit>
 #include <cmath>
 #include <map>
+#include <nlohmann/json.hpp>
+#include <utility>
 
 #include "kernels/fnv1a.hpp"
 #include "runners/shared/signed.hpp"
@@ -51,6 +53,39 @@ json classes_json(const std::vector<block_sample>& blocks) {
     return list;
 }
 
+json curve_json(const length_curve& curve) {
+    json points = json::array();
+    for (std::size_t k = 0; k < curve.words().size(); ++k)
+        points.push_back(json::array({curve.words()[k], curve.seconds()[k]}));
+    return points;
+}
+
+// The pace of the first members for each width that is looked at.
+json paces_json(const cost_model& model) {
+    json points = json::array();
+    for (const int width : widths_for(model.members, model.paces))
+        points.push_back(json::array({width, model.pace_of(width)}));
+    return points;
+}
+
+// The model's constants, so that other machines can be predicted with them.
+json model_json(const cost_model& model) {
+    return {{"members", model.members},
+            {"pair_seconds", model.pair},
+            {"target_force_seconds", model.target_force},
+            {"source_seconds", model.source},
+            {"target_seconds", model.target},
+            {"put_seconds", model.put},
+            {"scan_seconds", model.scan},
+            {"block_seconds", model.block},
+            {"changed_words", model.changed_words},
+            {"force_words", model.force_words},
+            {"paces", paces_json(model)},
+            {"gather", curve_json(model.gather)},
+            {"gather_one", curve_json(model.gather_one)},
+            {"reduce", curve_json(model.reduce)}};
+}
+
 struct totals {
     double shared_seconds = 0.0;
     double particle_steps = 0.0;
@@ -85,7 +120,7 @@ bool passed(const nbody_request& asked, const nbody_result& seen) {
            seen.different_runs == 0;
 }
 
-json nbody_row(const description& runtime, const nbody_request& asked, const nbody_result& seen) {
+finished_row nbody_row(const description& runtime, const nbody_request& asked, const nbody_result& seen) {
     const auto& blocks = seen.last.blocks;
     const totals sum = totals_of(blocks);
     const auto particles = as_double(asked.particles);
@@ -108,7 +143,7 @@ json nbody_row(const description& runtime, const nbody_request& asked, const nbo
                 {"shared_share", sum.shared_seconds / seen.last.seconds},
                 {"predicted", !blocks.empty() && blocks.back().predicted_seconds > 0.0},
                 {"classes", classes_json(blocks)},
-                {"model", seen.last.model},
+                {"model", seen.last.model ? model_json(*seen.last.model) : json{}},
                 {"width", threads_of(seen.workers).size()},
                 {"dropped", false}});
     row["check"] = {
@@ -120,7 +155,7 @@ json nbody_row(const description& runtime, const nbody_request& asked, const nbo
         {"angular_momentum_change", change(seen.before.angular_momentum, seen.last.after.angular_momentum)},
         {"different_runs", seen.different_runs},
         {"state_fnv1a", fnv1a_text(seen.last.state_hash)}};
-    return row;
+    return std::make_shared<json>(std::move(row));
 }
 
 }  // namespace tauto::runner

@@ -2,10 +2,12 @@
 // The one line of JSON that an nbody runner prints.
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "kernels/nbody/invariants.hpp"
 #include "runners/nbody/block_log.hpp"
+#include "runners/nbody/cost.hpp"
 #include "runners/nbody/request.hpp"
 #include "runners/shared/row.hpp"
 #include "runners/shared/timing.hpp"
@@ -19,9 +21,9 @@ struct nbody_pass {
     double start_seconds = 0.0;  ///< forces at the start, model
     double seconds = 0.0;        ///< of all blocks
     kernels::nbody::invariants after{};
-    std::uint64_t state_hash = 0;  ///< of positions and velocities
-    bool logged = false;           ///< its blocks are in the log already
-    json model;                    ///< the constants that the predictions were made of; null without
+    std::uint64_t state_hash = 0;     ///< of positions and velocities
+    bool logged = false;              ///< its blocks are in the log already
+    std::optional<cost_model> model;  ///< that the predictions were made of
 };
 
 struct nbody_result {
@@ -37,6 +39,6 @@ double energy_tolerance(const nbody_request& asked);
 
 bool passed(const nbody_request& asked, const nbody_result& seen);
 
-json nbody_row(const description& runtime, const nbody_request& asked, const nbody_result& seen);
+finished_row nbody_row(const description& runtime, const nbody_request& asked, const nbody_result& seen);
 
 }  // namespace tauto::runner

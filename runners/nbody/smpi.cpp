@@ -142,11 +142,11 @@ class adapter {
     }
 
     void complete(json& row) const {
-        row["source"] = "simulated";
-        row["ranks"] = me_.size();
-        row["threads_per_rank"] = 1;
-        row["run_seconds"] = clock_.wall_seconds();
-        row["working_seconds"] = ranks_working_;
+        set_field(row, "source", "simulated");
+        set_field(row, "ranks", me_.size());
+        set_field(row, "threads_per_rank", 1);
+        set_field(row, "run_seconds", clock_.wall_seconds());
+        set_field(row, "working_seconds", ranks_working_);
     }
     std::string diagnosis() const { return "SMPI has " + std::to_string(me_.size()) + " ranks"; }
 

@@ -1,6 +1,7 @@
 #include "runners/power/compression_job.hpp"
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <random>
 
 #include "kernels/fnv1a.hpp"

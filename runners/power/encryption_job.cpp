@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <nlohmann/json.hpp>
 
 #include "kernels/fnv1a.hpp"
 #include "runners/power/request.hpp"

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "kernels/fnv1a.hpp"
 #include "runners/power/request.hpp"

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <iostream>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
@@ -216,7 +217,7 @@ int run_together(const together_request& asked) {
     row["check"] = {{"passed", passed}};
     std::optional<std::string> wrong;
     if (!passed) wrong = "a program's result is not what it is alone";
-    return finish(together_adapter{}, std::move(row), wrong);
+    return finish(together_adapter{}, std::make_shared<json>(std::move(row)), wrong);
 }
 
 }  // namespace

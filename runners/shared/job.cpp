@@ -1,6 +1,8 @@
 #include "runners/shared/job.hpp"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
 
 #include "runners/shared/signed.hpp"
 
@@ -16,9 +18,13 @@ double imbalance_of(const std::vector<busy_worker>& workers) {
     return sum > 0.0 ? most * as_double(workers.size()) / sum : 1.0;
 }
 
-json job_row(const description& runtime, const options& asked, const timing& timed,
-             const process_usage& usage, const std::vector<busy_worker>& workers, const job& work,
-             const job_answer& answer) {
+json job::detail(double) const {
+    return json::object();
+}
+
+finished_row job_row(const description& runtime, const options& asked, const timing& timed,
+                     const process_usage& usage, const std::vector<busy_worker>& workers, const job& work,
+                     const job_answer& answer) {
     const auto repetitions = as_double(timed.iterations);
     json each = json::array();
     double busy_seconds = 0.0;
@@ -35,7 +41,7 @@ json job_row(const description& runtime, const options& asked, const timing& tim
     row.update({{"width", workers.size()}, {"workers", each}});
     row.update(work.detail(repetitions));
     row["check"] = {{"passed", answer.passed}, {"answer", answer.answer}};
-    return row;
+    return std::make_shared<json>(std::move(row));
 }
 
 }  // namespace tauto::runner

@@ -32,7 +32,7 @@ class job {
     virtual std::string diagnosis() const = 0;
 
     /// Fields of the row that only this job has. `repetitions` were counted since the account was cleared.
-    virtual json detail(double) const { return json::object(); }
+    virtual json detail(double) const;
     /// What was done so far does not count.
     virtual void forget_account() { threads_.forget(); }
     /// All threads that worked since; by default the threads of this process that used CPU time.
@@ -48,8 +48,8 @@ class job {
 double imbalance_of(const std::vector<busy_worker>& workers);
 
 /// The row of a job. Workers' seconds are for one repetition.
-json job_row(const description& runtime, const options& asked, const timing& timed,
-             const process_usage& usage, const std::vector<busy_worker>& workers, const job& work,
-             const job_answer& answer);
+finished_row job_row(const description& runtime, const options& asked, const timing& timed,
+                     const process_usage& usage, const std::vector<busy_worker>& workers, const job& work,
+                     const job_answer& answer);
 
 }  // namespace tauto::runner

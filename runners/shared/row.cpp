@@ -1,6 +1,9 @@
 #include "runners/shared/row.hpp"
 
 #include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <optional>
 
 #include "runners/shared/error.hpp"
 #include "runners/shared/signed.hpp"
@@ -22,21 +25,30 @@ json value_or_null(const std::optional<Value>& value) {
 
 }  // namespace
 
-json describe(const description& runtime) {
+void print_description(const description& runtime) {
     json schedules = json::array();
     json chunked = json::array();
     for (const auto& schedule : runtime.schedules) {
         schedules.push_back(schedule.name);
         if (schedule.has_chunk) chunked.push_back(schedule.name);
     }
-    return {{"schema", "tautochrone.runner/1"},
-            {"runtime", runtime.runtime},
-            {"library", text_or_null(runtime.library)},
-            {"version", text_or_null(runtime.library_version)},
-            {"schedules", schedules},
-            {"schedules_with_chunk", chunked},
-            {"default_chunk", chunked.empty() ? json{} : json(runtime.default_chunk)},
-            {"wait_policies", runtime.wait_policies}};
+    print_row({{"schema", "tautochrone.runner/1"},
+               {"runtime", runtime.runtime},
+               {"library", text_or_null(runtime.library)},
+               {"version", text_or_null(runtime.library_version)},
+               {"schedules", schedules},
+               {"schedules_with_chunk", chunked},
+               {"default_chunk", chunked.empty() ? json{} : json(runtime.default_chunk)},
+               {"wait_policies", runtime.wait_policies}});
+}
+
+void print_row(const json& row) {
+    std::cout << row.dump() << std::endl;
+}
+
+void set_field(json& row, const char* key,
+               const std::variant<bool, std::int64_t, double, std::string, std::vector<double>>& value) {
+    std::visit([&](const auto& field) { row[key] = field; }, value);
 }
 
 json row_of(const description& runtime, const options& asked, const timing& timed) {

@@ -1,9 +1,12 @@
 #pragma once
 // The one line of JSON that a runner prints, as far as it is the same in every study.
 
-#include <nlohmann/json.hpp>
-#include <optional>
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <variant>
+#include <vector>
 
 #include "runners/shared/options.hpp"
 #include "runners/shared/process_usage.hpp"
@@ -11,10 +14,19 @@
 
 namespace tauto::runner {
 
+/// Incomplete here: compiling it takes longer than all else in a runner, which only passes its row on.
 using json = nlohmann::ordered_json;
+using finished_row = std::shared_ptr<json>;
 
 /// What --describe prints.
-json describe(const description& runtime);
+void print_description(const description& runtime);
+
+/// One line on standard output.
+void print_row(const json& row);
+
+/// Adds or corrects a field.
+void set_field(json& row, const char* key,
+               const std::variant<bool, std::int64_t, double, std::string, std::vector<double>>& value);
 
 /// What was asked, what is loaded, and the times. The study adds its own fields.
 json row_of(const description& runtime, const options& asked, const timing& timed);

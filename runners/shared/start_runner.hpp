@@ -29,7 +29,7 @@ int start_runner(int argc, char** argv, Parse&& parse, Run&& run) {
         const description runtime = Adapter::describe();
         const auto asked = parse(argc, argv, Adapter::executable, runtime);
         if (asked.describe) {
-            std::cout << describe(runtime).dump() << std::endl;
+            print_description(runtime);
             return exit_ok;
         }
         if constexpr (requires { &Adapter::environment; }) {
@@ -65,10 +65,10 @@ bool may_drop_workers(const Adapter& adapter) {
 /// The end of every run: prints the row, completed by the adapter where it has something to add, and
 /// complains of a wrong answer (`wrong` says why) or of missing workers. Returns the exit code.
 template <class Adapter>
-int finish(const Adapter& adapter, json row, const std::optional<std::string>& wrong,
+int finish(const Adapter& adapter, const finished_row& row, const std::optional<std::string>& wrong,
            const std::optional<std::string>& missing = {}) {
-    if constexpr (requires { adapter.complete(row); }) adapter.complete(row);
-    std::cout << row.dump() << std::endl;
+    if constexpr (requires { adapter.complete(*row); }) adapter.complete(*row);
+    print_row(*row);
     if (wrong) {
         complain<Adapter>("wrong answer: " + *wrong);
         return exit_wrong_answer;

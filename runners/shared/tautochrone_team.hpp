@@ -59,8 +59,8 @@ class loop_widths {
         const auto usual =
             std::ranges::max_element(loops_of_width_, {}, [](const auto& entry) { return entry.second; });
         if (usual == loops_of_width_.end()) return;
-        row["width"] = usual->first;
-        row["dropped"] = usual->first < threads;
+        set_field(row, "width", usual->first);
+        set_field(row, "dropped", usual->first < threads);
     }
 
   private:

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <sstream>
@@ -129,7 +130,7 @@ TEST_CASE("workers_of_processes_are_ranks_times_threads") {
 }
 
 TEST_CASE("row_has_the_classes_of_active_counts") {
-    const json row = nbody_row(a_runtime(), asked_for_two(), two_blocks());
+    const json row = *nbody_row(a_runtime(), asked_for_two(), two_blocks());
     CHECK(row["schema"] == "tautochrone.runner/1");
     CHECK(row["seconds"] == 2.0);
     CHECK(row["scheme"] == "one");

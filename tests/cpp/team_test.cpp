@@ -432,6 +432,41 @@ TEST_CASE("a loop too short to fork is not forked once that is learned") {
     });
 }
 
+TEST_CASE("a loop of one iteration soon takes the short way") {
+    team members{pair()};
+    static site here;
+    const auto body = [](range) {};
+    until([&] {
+        parallel_for(members, 1, body, {.site = &here});
+        return members.take_inline_call(here, 1);
+    });
+}
+
+TEST_CASE("a team explains what it learned of a site, and when it looks again") {
+    team members{pair()};
+    static site here;
+    CHECK(members.explain(here) == "no adaptive loop has run here");
+    std::atomic<double> sink{0};
+    const auto body = [&](range r) {
+        double x = 1;
+        for (index i = 0; i < r.size() * 2000; ++i) x = x * 1.0000001 + 1e-9;
+        sink = x;
+    };
+    until([&] {
+        parallel_for(members, 50, body, {.site = &here});
+        parallel_for(members, 1, body, {.site = &here});
+        const std::string text = members.explain(here);
+        const auto says = [&](const char* words) { return text.find(words) != std::string::npos; };
+        return says("n = 1: 1 member: ") && says("n = 32 to 63: ") && says(" a loop") &&
+               says("speeds, by rank: ") && says("1 member: ") && says("2 members");
+    });
+    parallel_for(members, 50, body);
+    CHECK(explain(members, body).find("n = 32 to 63: ") == 0);
+    std::string inside;
+    parallel_for(members, 1, [&](index) { inside = members.explain(here); });
+    CHECK(inside == "a loop is running");
+}
+
 TEST_CASE("sites keep what they learn apart") {
     // One body type for two loops: without sites the long one would be run as the short one taught.
     team members{pair()};

@@ -14,10 +14,11 @@ from itertools import product
 from typing import Any
 
 import study_fakes
+from tautochrone.measuring.sampler import LoadSample
 from tautochrone.results.context import NotMeasured, Peer
 from tautochrone.results.row import Row, read_row, refused
 from tautochrone.studies.loop.analysis import analyse
-from tautochrone.studies.loop.findings import CpuLoad, CpuSample, LoopAnalysis, LoopContext
+from tautochrone.studies.loop.findings import CpuLoad, LoopAnalysis, LoopContext
 
 CHUNKS = (1, 2, 4, 8, 16, 32, 64)
 QUICK_SIZES = (500, 1000, 2000, 4000)
@@ -117,7 +118,7 @@ class _Model:
     """Seconds of one loop iteration: the work over the speeds, or the memory, and what a schedule costs."""
 
     def __init__(self, kind: str, factor: float) -> None:
-        self.kind = kind
+        self.kind, self.factor = kind, factor
         fast, slow, one_slow = (8, 16, 0.26) if kind == "hybrid" else (1, 1, 1.0 / factor)
         self.fast_speeds = [1.15e10] * fast
         self.slow_speeds = [1.15e10 * one_slow] * slow
@@ -173,38 +174,36 @@ def loop_rows(
     factors: Sequence[float] = (1, 2, 4),
     rounds: int = 10,
     quick: bool = True,
-    errors: bool = True,
-    seed: int = 20260105,
 ) -> list[Row]:
     """Rows of a whole study in the order in which they would have been measured: rounds, shuffled inside."""
-    chance = random.Random(seed)
+    chance = random.Random(20260105)
     rows: list[Row] = []
     for size in sizes or (QUICK_SIZES if quick else FULL_SIZES):
         for factor in factors if kind == "two_cpus" else (1,):
             model = _Model(kind, factor)
             plan = _configurations(quick)
-            for round_number in range(rounds):
+            for number in range(rounds):
                 chance.shuffle(plan)
-                drift = 1 + 0.02 * round_number / rounds
+                drift = 1 + 0.02 * number / rounds
                 for position, one in enumerate(plan):
-                    rows.append(_row(kind, model, one, size, factor, round_number, position, drift, chance))
-                    if errors and one["runtime"] == "stdpar" and size == 2000 and factor == 2:
+                    rows.append(_row(model, one, size, (number, position), drift, chance))
+                    if one["runtime"] == "stdpar" and size == 2000 and factor == 2:
                         message = "2 workers asked, 1 did work: <CPU 0>"
                         rows[-1] = refused(rows[-1], "missing_worker", message)
     return rows
 
 
 def _row(
-    kind: str,
     model: _Model,
     one: Mapping[str, Any],
     size: int,
-    factor: float,
-    round_number: int,
-    position: int,
+    place: tuple[int, int],
     drift: float,
     chance: random.Random,
 ) -> Row:
+    """The row of a configuration at a place: its round, and its position in there."""
+    kind, factor = model.kind, model.factor
+    round_number, position = place
     runtime = one["library"]
     threads = 1 if runtime == "serial" else len(model.speeds(one["placement"]))
     ideal = model.seconds(runtime, one["schedule"], one["chunk"] or 8, one["placement"], size)
@@ -302,7 +301,7 @@ def _loads(rows: Sequence[Row], cpus: int) -> list[CpuLoad]:
             running = 3 <= step <= 37
             hertz = 5.2e9 - 3e7 * cpu if cpus > 2 else None
             samples.append(
-                CpuSample(cpu=cpu, seconds=0.1 * step, busy=busy if running else 0.02, hertz=hertz)
+                LoadSample(cpu=cpu, seconds=0.1 * step, busy=busy if running else 0.02, hertz=hertz)
             )
         state = {"size": rows[-1].config["size"], "emulated": rows[-1].config["emulated"]}
         loads.append(CpuLoad(configuration=name, runtime=runtime, samples=tuple(samples), **state))

@@ -320,13 +320,13 @@ print(json.dumps({{"runtime": runtime, "library": library, "seconds": seconds, "
 """
 
 
-def write_runners(folder: Path, record: Mapping[str, Any] | None = None) -> Path:
+def write_runners(folder: Path) -> Path:
     """Scripts that behave like the executables, as far as the lab can see.
 
     FAKE_OPENMP (or another runtime) in the environment: die, hang, garbage, wrong.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "machine.json").write_text(json.dumps(record or machine()))
+    (folder / "machine.json").write_text(json.dumps(machine()))
     names = [
         "tauto-probe",
         "tauto-emulate",

@@ -11,7 +11,7 @@ from study_nbody_fakes import laboratory, request
 from tautochrone.cli import main
 from tautochrone.errors import TautoError
 from tautochrone.studies.claims import Verdict
-from tautochrone.studies.claims_measured import beside, measured_claims, measured_here
+from tautochrone.studies.claims_command import beside, measured_claims, measured_here
 from tautochrone.studies.nbody.study import Nbody
 
 

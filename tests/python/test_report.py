@@ -18,13 +18,14 @@ from measuring import changed
 from page_content import embedded, visible
 from tautochrone import report, text
 from tautochrone.errors import TautoError
+from tautochrone.measuring.sampler import LoadSample
 from tautochrone.options import format_cpus
 from tautochrone.report import charts as page_charts
 from tautochrone.report import palette
 from tautochrone.results.states import states_of
 from tautochrone.studies.loop import page as loop_page
 from tautochrone.studies.loop.analysis import analyse
-from tautochrone.studies.loop.findings import CpuLoad, CpuSample, LoopAnalysis, LoopContext
+from tautochrone.studies.loop.findings import CpuLoad, LoopAnalysis, LoopContext
 from tautochrone.verdicts import Ratio
 
 ROWS = tuple(sample_rows.loop_rows())
@@ -228,7 +229,7 @@ def test_columns_keep_numbers_words_and_nothing_apart() -> None:
     assert stored == {"names": ["a", "b", "c"], "words": ["x"], "rows": rows}
 
 
-def drawn_load(runs: int, samples: Iterable[CpuSample]) -> Any:
+def drawn_load(runs: int, samples: Iterable[LoadSample]) -> Any:
     """What is drawn of the load of so many runs, which all had these samples."""
     run = CpuLoad(configuration="x", runtime="tbb", size=1, emulated={}, samples=tuple(samples))
     return loop_page.parts(msgspec.structs.replace(ANALYSIS, cpu_load=(run,) * runs)).tables["load"]
@@ -236,14 +237,14 @@ def drawn_load(runs: int, samples: Iterable[CpuSample]) -> Any:
 
 def test_load_of_many_runs_on_many_cpus_does_not_fill_the_page() -> None:
     steps = product(range(100), range(64))
-    records = drawn_load(9, (CpuSample(cpu=cpu, seconds=0.1 * step, busy=1.0) for step, cpu in steps))
+    records = drawn_load(9, (LoadSample(cpu=cpu, seconds=0.1 * step, busy=1.0) for step, cpu in steps))
     assert {record["run"] for record in records} == set(range(9))
     assert 64 * 9 * 8 <= len(records) <= 8100
 
 
 def test_load_is_averaged_to_a_bounded_number_of_intervals() -> None:
     steps = range(1, 10001)
-    records = drawn_load(1, (CpuSample(cpu=0, seconds=0.01 * step, busy=step % 2) for step in steps))
+    records = drawn_load(1, (LoadSample(cpu=0, seconds=0.01 * step, busy=step % 2) for step in steps))
     assert len(records) <= 80
     assert records[-1]["end"] == pytest.approx(100)
     assert all(record["busy"] == pytest.approx(0.5, abs=0.02) for record in records)

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import pytest
 
-from study_fakes import machine
+from study_fakes import machine, need_executables
 from study_loop_fakes import laboratory, request
 from tautochrone import text
 from tautochrone.errors import TautoError
+from tautochrone.measuring.progress import SilentProgress
 from tautochrone.results.row import SCREENING
 from tautochrone.results.store import Store
 from tautochrone.studies.loop import sentences
 from tautochrone.studies.loop.cells import CellRuns, Contender
 from tautochrone.studies.loop.findings import Cell, LoopAnalysis
-from tautochrone.studies.loop.study import Loop
+from tautochrone.studies.loop.study import Loop, LoopRequest
+from tautochrone.studies.services import Services
 from tautochrone.verdicts import Ratio
 
 EMULATED = ({1: 2.0}, {1: 4.0})
@@ -297,3 +300,29 @@ def test_a_difference_hidden_by_noise_does_not_favour_the_simpler_way() -> None:
     ours = contender("tautochrone", "adaptive", 1.02, 1.01, 1.02, 1.03, 1.0, 1.01, 1.02, 1.03)
     cell.contenders.append(ours)
     assert sentences.winner_words(cell) == f"{ours.label} (nothing is clearly faster)"
+
+
+@pytest.mark.timed
+@pytest.mark.machine
+@pytest.mark.slow
+def test_small_study_with_the_real_runners(tmp_path: Path) -> None:
+    need_executables("probe", "loop-serial", "loop-openmp", "loop-tautochrone")
+    said = io.StringIO()
+    asked = LoopRequest(output=tmp_path, quick=True, rounds=8, sizes=(200, 300), peers=("libgomp",))
+    services = Services(progress=lambda title: SilentProgress(), output=said, messages=said)
+    analysis = Loop.measure(asked, services)
+    with Store.read(tmp_path) as store:
+        good = [row for row in store.rows() if row.error is None]
+        answers = {(row.config["size"], row.check["solution_fnv1a"]) for row in good}
+    assert len(answers) == 2  # one for each size, whoever computed it
+    for cell in analysis.cells:
+        assert cell.ratio.verdict != "not measured"
+        assert cell.bound_seconds is not None
+    assert {one.runtime for one in analysis.cells[0].configurations} == {"serial", "libgomp", "tautochrone"}
+    for used in analysis.cores_used:
+        assert set(used.ran_on_cpus) <= set(used.asked_cpus)
+        assert sum(used.rows_share.values()) == pytest.approx(1)
+    assert analysis.bandwidth
+    assert {load.runtime for load in analysis.cpu_load} >= {"tautochrone"}
+    assert "On this machine" in said.getvalue()
+    assert (tmp_path / "report.html").stat().st_size < 1_500_000

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import json
 import re
 from html import unescape
 from pathlib import Path
@@ -10,16 +12,18 @@ from typing import Any
 import pytest
 
 from page_content import embedded, visible
-from study_fakes import machine
+from study_fakes import machine, need_executables
 from study_mapreduce_fakes import HANDING_SECONDS, SCHEDULES, START_SECONDS, laboratory, request
 from tautochrone.cli.report import report_again
 from tautochrone.errors import TautoError
+from tautochrone.measuring.progress import SilentProgress
 from tautochrone.results.compare import compare_results
 from tautochrone.results.store import Store
 from tautochrone.studies.mapreduce.cells import first_that_pays
 from tautochrone.studies.mapreduce.configurations import Workload, sized
 from tautochrone.studies.mapreduce.findings import MapReduceAnalysis, Payoff, Pays, TaskCell
 from tautochrone.studies.mapreduce.study import MapReduce, MapReduceRequest, estimated_run_seconds
+from tautochrone.studies.services import Services
 
 SHORT = Workload(50, seconds=1e-6)
 PUBLISHED = tuple(Workload(50, bytes=size) for size in (400_000, 1_000_000, 3_000_000))
@@ -359,3 +363,36 @@ def test_a_quick_study_of_all_peers_is_announced_with_five_minutes_at_most(tmp_p
     minutes = re.search(r"about (\d+) min", lab.messages.getvalue())
     assert int(minutes.group(1)) <= 5
     assert MapReduce.QUICK.rounds >= 12  # a verdict at 99 % does not need all of them to agree
+
+
+@pytest.mark.timed
+@pytest.mark.machine
+@pytest.mark.slow
+def test_small_study_with_the_real_runners(tmp_path: Path) -> None:
+    need_executables("probe", *(f"mapreduce-{one}" for one in ("serial", "openmp", "async", "tautochrone")))
+    said = io.StringIO()
+    works = (Workload(50, seconds=1e-5),)
+    asked = MapReduceRequest(
+        output=tmp_path, quick=True, rounds=8, workloads=works, peers=("libgomp", "async")
+    )
+    services = Services(progress=lambda title: SilentProgress(), output=said, messages=said)
+    analysis = MapReduce.measure(asked, services)
+    with Store.read(tmp_path) as store:
+        rows = store.rows()
+    assert [row.error for row in rows if row.error is not None] == []
+    assert len({row.check["sum"] for row in rows}) == 1  # whoever computed it
+    for cell in analysis.cells:
+        assert cell.task_seconds < 1e-3
+        for one in cell.configurations:
+            assert one.seconds is not None
+            assert 0 <= one.waiting_share < 1
+            assert one.cpu_load is not None
+            assert one.voluntary_switches is not None
+            assert one.runtime == "serial" or one.pays is not None
+    assert {one.runtime for one in analysis.traces} == {"libgomp", "async", "tautochrone"}
+    for trace in analysis.traces:
+        events = json.loads((tmp_path / trace.file).read_text())
+        names = {event.get("name") for event in events["traceEvents"]}
+        assert {"task 0", "task 49"} <= names
+    assert "On this machine" in said.getvalue()
+    assert (tmp_path / "report.html").stat().st_size < 1_500_000

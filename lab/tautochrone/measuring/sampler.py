@@ -30,7 +30,7 @@ class LoadSample:
     cpu: int
     seconds: float
     busy: float  # 0 … 1
-    hertz: float | None
+    hertz: float | None = None
 
 
 @dataclass(slots=True)

@@ -19,12 +19,7 @@ __all__ = ["Analysis", "write", "write_of"]
 
 
 def write(
-    rows: Sequence[Row],
-    machine: Mapping[str, Any],
-    path: Path,
-    analysis: Analysis,
-    *,
-    study: str,
+    rows: Sequence[Row], machine: Mapping[str, Any], path: Path, analysis: Analysis, *, study: str
 ) -> Path:
     """Writes the report of `rows` (schema ``tautochrone.row/1``) to `path` and returns it.
 
@@ -52,11 +47,7 @@ def write(
 
 
 def write_of(
-    store: Store,
-    analysis: Analysis,
-    path: Path | None = None,
-    *,
-    machine: Mapping[str, Any] | None = None,
+    store: Store, analysis: Analysis, path: Path | None = None, *, machine: Mapping[str, Any] | None = None
 ) -> Path:
     """As :func:`write`, of a store's rows and by default into its folder. `machine`: the store's own."""
     path = path or store.folder / "report.html"

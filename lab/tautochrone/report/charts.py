@@ -13,13 +13,30 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+import altair as alt
+
 from tautochrone import text
-from tautochrone.report.drawing import Layers, draw_ratios, finished
+from tautochrone.report.drawing import (
+    Layers,
+    bars,
+    color,
+    finished,
+    layered,
+    line_at_one,
+    marks,
+    numbers,
+    padded,
+    per_runtime,
+    shown,
+    tips,
+)
 from tautochrone.report.palette import RuntimeStyle, runtime_key, styles
 from tautochrone.report.parts import Choice, Column, Figure, Filter, Parts, Record, View
 from tautochrone.results.runs import PeerRatio
 from tautochrone.results.states import state_title
 from tautochrone.verdicts import Ratio, Verdict
+
+_RATIO_TICKS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0)
 
 
 class Timed(Protocol):
@@ -68,11 +85,6 @@ def single_view(description: str) -> list[View]:
 def caption(situations: Sequence[Mapping[str, float]], index: int) -> str:
     """The name of a situation; one undisturbed machine needs none, an emulated one is always labelled."""
     return state_title(situations[index]) if situations[index] or len(situations) > 1 else ""
-
-
-def legend(records: Iterable[Record], without: Iterable[str] = ()) -> list[RuntimeStyle]:
-    """The runtimes of a table."""
-    return styles({str(record["runtime"]) for record in records} - set(without))
 
 
 def timed(measured: Timed, too_few: str = "too few rounds") -> Record:
@@ -147,6 +159,10 @@ def _rounded(value: object) -> object:
     return value
 
 
+Draw = Callable[[list[RuntimeStyle]], Layers]
+"""Draws a chart in the looks of all the page's runtimes."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Chart:
     """A chart with its table; without records there is no chart.
@@ -158,7 +174,7 @@ class Chart:
 
     name: str
     records: Sequence[Record]
-    draw: Callable[[list[RuntimeStyle]], Layers]
+    draw: Draw
     heading: str
     explanation: str
     shows: str = ""
@@ -172,13 +188,14 @@ class Chart:
 
     def figure(self, situations: Sequence[Mapping[str, float]]) -> Figure:
         """The chart as the page's template wants it."""
+        drawn = {str(record["runtime"]) for record in self.records} if self.has_legend else set()
         found = views(self.records, situations, self.shows) if self.views is None else list(self.views)
         return Figure(
             name=self.name,
             heading=self.heading,
             explanation=self.explanation,
             views=found,
-            legend=legend(self.records, self.without) if self.has_legend else [],
+            legend=styles(drawn - set(self.without)) if self.has_legend else [],
             line_legend=list(self.line_legend),
             choice=self.choice,
         )
@@ -203,11 +220,38 @@ def ratio_chart(
         for role, label in (("best", "each peer at its best"), ("default", "each peer with no settings"))
         if role in roles
     ]
+
+    def draw(look: list[RuntimeStyle]) -> Layers:
+        every = [*numbers(records, "ratio", "low", "high"), 1.0]
+        scale = alt.Scale(type="log", domain=padded(every, 1.06), nice=False)
+        axis = alt.Axis(title="our time / their time", format="~g", grid=True)
+        inside = [tick for tick in _RATIO_TICKS if min(every) <= tick <= max(every)]
+        if len(inside) >= 4:
+            axis.values = inside
+        x = alt.X("ratio:Q", scale=scale, axis=axis)
+        y = alt.Y(f"{field}:O", sort=cells, axis=alt.Axis(title=title, domain=False, ticks=False))
+        offset, runtimes = per_runtime(look, records)
+        drawn = shown("ratios").transform_filter("datum.role === role")
+        tooltip = tips(
+            "configuration:N against",
+            f"{field}:O {title}",
+            "ratio_text:N ratio",
+            "verdict:N ours is",
+            "rounds:Q paired rounds",
+        )
+        return layered(
+            line_at_one(x),
+            bars(drawn, x, y=y, yOffset=offset, color=color(look)),
+            marks(drawn, look, x=x, y=y, yOffset=offset, tooltip=tooltip),
+            height=max(140, len(cells) * max(34, 15 * runtimes + 10)),
+            role="best",
+        )
+
     return Chart(
         name="ratio",
         table="ratios",
         records=records,
-        draw=lambda look: draw_ratios(records, look, field, title, cells),
+        draw=draw,
         heading=heading,
         shows=shows,
         explanation=(
@@ -231,19 +275,23 @@ def page_parts(
     charts: Iterable[Chart],
     *,
     situations: Sequence[dict[str, float]],
-    runtimes: Iterable[str],
+    runtimes: Iterable[str] | None = None,
     configurations: Sequence[Record],
     columns: Sequence[Column],
     filters: Sequence[Filter],
     **more: Any,
 ) -> Parts:
-    """A page's parts from its charts, in their order; `more` is what its template needs beside them."""
+    """A page's parts from its charts, in their order; `more` is what its template needs beside them.
+
+    `runtimes`: those that get a colour, with those of the charts; by default those of the configurations.
+    """
     drawn = [chart for chart in charts if chart.records]
     tables: dict[str, Sequence[Record]] = {}
     for chart in drawn:
         tables |= {chart.table or chart.name: chart.records, **chart.beside}
-    every = {str(record["runtime"]) for table in tables.values() for record in table if "runtime" in record}
-    known = sorted(every | set(runtimes))
+    listed = (record["runtime"] for record in configurations) if runtimes is None else runtimes
+    of_charts = (record["runtime"] for table in tables.values() for record in table if "runtime" in record)
+    known = sorted({str(runtime) for runtime in (*listed, *of_charts)})
     look = styles(known)
     return Parts(
         template=template,

@@ -28,7 +28,6 @@ DASHED: dict[str, Any] = {"strokeDash": [7, 4], "strokeWidth": 2, "stroke": INK,
 TIMES_LABEL = "datum.label + '×'"
 TIME_LABEL = "replace(format(datum.value, '~s'), /([0-9.]+)/, '$1 ') + 's'"
 _MOST_POWERS = 8  # as ticks of an axis
-_RATIO_TICKS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0)
 
 
 def finished(chart: Layers) -> dict[str, Any]:
@@ -136,13 +135,6 @@ def line_at_one(along: alt.X | alt.Y) -> alt.Chart:
     return line
 
 
-def parameters(**values: Any) -> list[alt.Parameter]:
-    """``situation`` and ``hidden``, which every chart has, and what else the page may set."""
-    return [
-        alt.param(name=name, value=value) for name, value in ({"situation": 0, "hidden": []} | values).items()
-    ]
-
-
 def shown(table: str) -> alt.Chart:
     """A table, less the other situations and the runtimes that are switched off."""
     here = alt.Chart(alt.NamedData(name=table)).transform_filter("datum.situation === situation")
@@ -161,7 +153,9 @@ def tips(*fields: str) -> list[alt.Tooltip]:
 
 def layered(*layers: alt.Chart, height: int, **values: Any) -> Layers:
     """The layers as one chart, with the parameters that every chart has and those that the page may set."""
-    return alt.layer(*layers).properties(height=height).add_params(*parameters(**values))
+    every: dict[str, Any] = {"situation": 0, "hidden": []} | values
+    parameters = [alt.param(name=name, value=value) for name, value in every.items()]
+    return alt.layer(*layers).properties(height=height).add_params(*parameters)
 
 
 def marks(here: alt.Chart, look: list[RuntimeStyle], size: int = 80, **channels: Any) -> alt.Chart:
@@ -226,37 +220,3 @@ def per_runtime(look: list[RuntimeStyle], records: Iterable[Record]) -> tuple[al
     present = {record["runtime"] for record in records}
     runtimes = [style.key for style in look if style.key in present]
     return alt.YOffset("runtime:N", scale=alt.Scale(domain=runtimes, paddingOuter=0.6)), len(runtimes)
-
-
-def draw_ratios(
-    records: Sequence[Record],
-    look: list[RuntimeStyle],
-    field: str,
-    title: str,
-    cells: Sequence[int] | Sequence[str],
-) -> Layers:
-    """Our time by each peer's: a line of the chart for each of ``cells`` (values of ``field``)."""
-    every = [*numbers(records, "ratio", "low", "high"), 1.0]
-    scale = alt.Scale(type="log", domain=padded(every, 1.06), nice=False)
-    axis = alt.Axis(title="our time / their time", format="~g", grid=True)
-    inside = [tick for tick in _RATIO_TICKS if min(every) <= tick <= max(every)]
-    if len(inside) >= 4:
-        axis.values = inside
-    x = alt.X("ratio:Q", scale=scale, axis=axis)
-    y = alt.Y(f"{field}:O", sort=cells, axis=alt.Axis(title=title, domain=False, ticks=False))
-    offset, runtimes = per_runtime(look, records)
-    drawn = shown("ratios").transform_filter("datum.role === role")
-    tooltip = tips(
-        "configuration:N against",
-        f"{field}:O {title}",
-        "ratio_text:N ratio",
-        "verdict:N ours is",
-        "rounds:Q paired rounds",
-    )
-    return layered(
-        line_at_one(x),
-        bars(drawn, x, y=y, yOffset=offset, color=color(look)),
-        marks(drawn, look, x=x, y=y, yOffset=offset, tooltip=tooltip),
-        height=max(140, len(cells) * max(34, 15 * runtimes + 10)),
-        role="best",
-    )

@@ -14,15 +14,14 @@ import altair as alt
 import msgspec
 
 from tautochrone import text
-from tautochrone.report import drawing
-from tautochrone.report.charts import legend
-from tautochrone.report.palette import runtime_key
+from tautochrone.report.charts import Chart
+from tautochrone.report.drawing import INK, Layers, finished, layered, log_axis, marks, numbers, tips
+from tautochrone.report.palette import RuntimeStyle, runtime_key
 from tautochrone.report.parts import Choice, Figure, Record, View
 from tautochrone.results.row import SCREENING, Row, seconds_of
 from tautochrone.results.spent import measured_joules, why_not_measured
 
 NAME = "energy"
-_TABLE = "energy"
 _ENERGY_LABEL = "replace(format(datum.value, '~s'), /([0-9.]+)/, '$1 ') + 'J'"
 
 
@@ -53,9 +52,20 @@ def points(rows: Sequence[Row]) -> list[Point]:
     for row in rows:
         joules = measured_joules(row)
         if joules is not None and row.seconds and row.source != SCREENING:
-            key = (str(row.group or ""), str(row.config_id))
-            kept.setdefault(key, []).append((row, joules))
-    found = [_point(group, of_one) for (group, _), of_one in kept.items()]
+            kept.setdefault((str(row.group or ""), str(row.config_id)), []).append((row, joules))
+    found: list[Point] = []
+    for (group, _), of_one in kept.items():
+        row, config = of_one[0][0], of_one[0][0].config
+        found.append(
+            Point(
+                group=group,
+                label=row.name or row.config_id,
+                runtime=runtime_key(str(config.get("runtime", "unknown")), str(config.get("library") or "")),
+                seconds=median(seconds_of(one) for one, _ in of_one),
+                joules=median(joules for _, joules in of_one),
+                runs=len(of_one),
+            )
+        )
     return [msgspec.structs.replace(one, front=_is_front(one, found)) for one in found]
 
 
@@ -66,33 +76,21 @@ def build(rows: Sequence[Row]) -> EnergyPart:
         return EnergyPart(why_not_measured(rows))
     groups = list(dict.fromkeys(one.group for one in found))
     table = [_record(one, groups.index(one.group)) for one in found]
-    heading = _heading(found)
-    figure = Figure(
+    chart = Chart(
         name=NAME,
-        heading=heading,
+        records=table,
+        draw=lambda look: _draw(table, look),
+        heading=_heading(found),
         explanation=(
             "Each mark is a configuration: to the left is faster, further down takes less energy. The line "
             "joins the Pareto front: what lies on it cannot be beaten in one without losing in the other."
         ),
         views=[View("", {"situation": 0, "cell": 0}, "Energy against time of each configuration")],
-        legend=legend(table),
         line_legend=[("dashed", "Pareto front")],
         choice=Choice("cell", "Work", [(index, name or "all") for index, name in enumerate(groups)], 0),
     )
-    return EnergyPart("", {_TABLE: table}, {NAME: _chart(table, figure)}, [figure])
-
-
-def _point(group: str, of_one: Sequence[tuple[Row, float]]) -> Point:
-    row = of_one[0][0]
-    config = row.config
-    return Point(
-        group=group,
-        label=row.name or row.config_id,
-        runtime=runtime_key(str(config.get("runtime", "unknown")), str(config.get("library") or "")),
-        seconds=median(seconds_of(one) for one, _ in of_one),
-        joules=median(joules for _, joules in of_one),
-        runs=len(of_one),
-    )
+    figure = chart.figure([])
+    return EnergyPart("", {NAME: table}, {NAME: finished(chart.draw(figure.legend))}, [figure])
 
 
 def _is_front(one: Point, all_points: Sequence[Point]) -> bool:
@@ -106,9 +104,7 @@ def _is_front(one: Point, all_points: Sequence[Point]) -> bool:
 
 
 def _heading(found: Sequence[Point]) -> str:
-    groups: dict[str, list[Point]] = {}
-    for one in found:
-        groups.setdefault(one.group, []).append(one)
+    groups = {one.group: [other for other in found if other.group == one.group] for one in found}
     agree = sum(
         min(of_one, key=lambda one: one.seconds).joules <= min(one.joules for one in of_one)
         for of_one in groups.values()
@@ -135,29 +131,25 @@ def _record(one: Point, cell: int) -> Record:
     }
 
 
-def _chart(table: Sequence[Record], figure: Figure) -> dict[str, Any]:
-    seconds, joules = drawing.numbers(table, "seconds"), drawing.numbers(table, "joules")
-    x = drawing.log_axis(alt.X, "seconds", seconds, "time", padding=1.2)
-    y = drawing.log_axis(alt.Y, "joules", joules, "energy", label=_ENERGY_LABEL, padding=1.2)
-    here = alt.Chart(alt.NamedData(name=_TABLE)).transform_filter("datum.cell === cell")
-    tooltip = [
-        alt.Tooltip("configuration:N", title="configuration"),
-        alt.Tooltip("seconds_text:N", title="time"),
-        alt.Tooltip("joules_text:N", title="energy"),
-        alt.Tooltip("watts_text:N", title="mean power"),
-        alt.Tooltip("runs:Q", title="runs"),
-    ]
+def _draw(table: Sequence[Record], look: list[RuntimeStyle]) -> Layers:
+    x = log_axis(alt.X, "seconds", numbers(table, "seconds"), "time", padding=1.2)
+    y = log_axis(alt.Y, "joules", numbers(table, "joules"), "energy", label=_ENERGY_LABEL, padding=1.2)
+    here = alt.Chart(alt.NamedData(name=NAME)).transform_filter("datum.cell === cell")
+    tooltip = tips(
+        "configuration:N configuration",
+        "seconds_text:N time",
+        "joules_text:N energy",
+        "watts_text:N mean power",
+        "runs:Q runs",
+    )
     front = here.transform_filter("datum.front").mark_line(
-        interpolate="step-after", stroke=drawing.INK, strokeDash=[6, 4], strokeWidth=1.5, opacity=0.7
+        interpolate="step-after", stroke=INK, strokeDash=[6, 4], strokeWidth=1.5, opacity=0.7
     )
-    marks = here.transform_filter("indexof(hidden, datum.runtime) < 0").mark_point(
-        filled=True, opacity=1, size=90, stroke="var(--page)", strokeWidth=1
-    )
-    layers = [
+    return layered(
         front.encode(x=x, y=y, order=alt.Order("seconds:Q")),
-        marks.encode(
-            x=x, y=y, color=drawing.color(figure.legend), shape=drawing.shape(figure.legend), tooltip=tooltip
+        marks(
+            here.transform_filter("indexof(hidden, datum.runtime) < 0"), look, 90, x=x, y=y, tooltip=tooltip
         ),
-    ]
-    chart = alt.layer(*layers).properties(height=360).add_params(*drawing.parameters(cell=0))
-    return drawing.finished(chart)
+        height=360,
+        cell=0,
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -100,10 +101,10 @@ def _box(cpu: Mapping[str, Any], slowed: Mapping[int, list[float]]) -> CoreBox:
 
 
 def _facts(machine: Mapping[str, Any]) -> list[tuple[str, str]]:
-    caches: dict[tuple[int, str, int], int] = {}
-    for cache in machine.get("caches") or []:
-        key = (int(cache["level"]), str(cache.get("type", "")), int(cache["size_bytes"]))
-        caches[key] = caches.get(key, 0) + 1
+    caches = Counter(
+        (int(cache["level"]), str(cache.get("type", "")), int(cache["size_bytes"]))
+        for cache in machine.get("caches") or []
+    )
     cache_text = ", ".join(
         f"{number} × L{level}{' ' + kind if level == 1 else ''} {text.binary_bytes(size)}"
         for (level, kind, size), number in sorted(caches.items())

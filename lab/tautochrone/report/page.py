@@ -14,7 +14,6 @@ from typing import Any
 
 import jinja2
 import markupsafe
-import msgspec
 import vl_convert
 
 from tautochrone import text
@@ -29,20 +28,12 @@ from tautochrone.results.states import state_title
 _VERDICT_SIGNS = {"faster": "▲", "slower": "▼", "no difference resolved": "", "not measured": "–"}
 
 
-class FailedRuns(msgspec.Struct, frozen=True):
-    """Runs that ended in the same error."""
-
-    configuration: str
-    kind: str
-    message: str
-    runs: int
-
-
 def render(rows: Sequence[Row], machine: Mapping[str, Any], analysis: Analysis, study: str) -> str:
     """The whole page as HTML. `rows` are the study's rows, used for what was run and what failed."""
     parts = analysis.parts()
     energy = energy_part.build(rows)
     look = styles(parts.runtimes)
+    name = machine.get("name") or machine.get("cpu_model")
     situations = [state_title(emulated) for emulated in parts.situations]
     embedded = {
         "tables": {name: charts.columns(table) for name, table in {**parts.tables, **energy.tables}.items()},
@@ -60,7 +51,7 @@ def render(rows: Sequence[Row], machine: Mapping[str, Any], analysis: Analysis, 
         .render(
             analysis=analysis,
             study=study,
-            title=_title(machine, study),
+            title=f"tautochrone: study {study}" + (f" on {name}" if name else ""),
             machine=machine_view.build(machine, parts.situations),
             figures=[*parts.figures, *energy.figures],
             energy_sentence=energy.sentence,
@@ -75,11 +66,6 @@ def render(rows: Sequence[Row], machine: Mapping[str, Any], analysis: Analysis, 
             **parts.more,
         )
     )
-
-
-def _title(machine: Mapping[str, Any], study: str) -> str:
-    name = machine.get("name") or machine.get("cpu_model")
-    return f"tautochrone: study {study}" + (f" on {name}" if name else "")
 
 
 def _measured(rows: Sequence[Row]) -> dict[str, Any]:
@@ -104,12 +90,11 @@ def _period(begin: str, end: str) -> str:
     )
 
 
-def _failures(rows: Sequence[Row]) -> list[FailedRuns]:
-    counted: Counter[tuple[str, str, str]] = Counter()
-    for row in rows:
-        if row.error:
-            counted[(row_label(row), row.error.kind, row.error.message)] += 1
-    return [FailedRuns(*key, runs=number) for key, number in counted.most_common()]
+def _failures(rows: Sequence[Row]) -> list[tuple[tuple[str, str, str], int]]:
+    """Configuration, kind and message of an error, and how many runs ended in it."""
+    return Counter(
+        (row_label(row), row.error.kind, row.error.message) for row in rows if row.error
+    ).most_common()
 
 
 def row_label(row: Row) -> str:

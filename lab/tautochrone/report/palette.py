@@ -23,34 +23,30 @@ class RuntimeStyle(msgspec.Struct, frozen=True):
     variable: str
 
 
-def _style(key: str, name: str, light: str, dark: str, shape: str) -> RuntimeStyle:
-    return RuntimeStyle(key, name, light, dark, shape, f"--runtime-{key}")
-
-
 _KNOWN = {
-    style.key: style
-    for style in (
-        _style("tautochrone", "tautochrone", "#d1420a", "#ff8a55", "circle"),
-        _style("libgomp", "OpenMP, libgomp", "#2f66b0", "#7fb0f0", "square"),
-        _style("libomp", "OpenMP, libomp", "#0e8aa8", "#5fd0e8", "diamond"),
-        _style("tbb", "oneTBB", "#228833", "#6fcf7c", "triangle-up"),
-        _style("stdpar", "std::execution::par", "#94790a", "#dcc451", "triangle-down"),
-        _style("openblas", "OpenBLAS", "#a0306f", "#ee8fc2", "cross"),
-        _style("qt", "QtConcurrent", "#5b4fc4", "#aaa2ff", "triangle-left"),
-        _style("async", "std::async", "#7a5a3a", "#d0a67c", "cross"),
-        _style("openmpi", "Open MPI", "#5b4fc4", "#aaa2ff", "triangle-left"),
-        _style("mpich", "MPICH", "#228833", "#6fcf7c", "triangle-up"),
-        _style("intelmpi", "Intel MPI", "#94790a", "#dcc451", "triangle-down"),
-        _style("openmpi-hybrid", "Open MPI and threads", "#a0306f", "#ee8fc2", "cross"),
-        _style("mpich-hybrid", "MPICH and threads", "#3d6f8f", "#8fc0de", "square"),
-        _style("intelmpi-hybrid", "Intel MPI and threads", "#8a3a3a", "#e79a9a", "cross"),
-        _style("blocks", "by blocks", "#2f66b0", "#7fb0f0", "square"),
-        _style("files", "by files", "#228833", "#6fcf7c", "triangle-up"),
-        _style("workers", "zstd’s own workers", "#5b4fc4", "#aaa2ff", "triangle-left"),
-        _style("domain", "by bodies", "#d1420a", "#ff8a55", "circle"),
-        _style("functional", "by functions", "#a0306f", "#ee8fc2", "cross"),
-        _style("functional_free", "by functions, not pinned", "#94790a", "#dcc451", "triangle-down"),
-        _style("serial", "serial", "#6a6f78", "#a4abb6", "triangle-right"),
+    key: RuntimeStyle(key, name, light, dark, shape, f"--runtime-{key}")
+    for key, name, light, dark, shape in (
+        ("tautochrone", "tautochrone", "#d1420a", "#ff8a55", "circle"),
+        ("libgomp", "OpenMP, libgomp", "#2f66b0", "#7fb0f0", "square"),
+        ("libomp", "OpenMP, libomp", "#0e8aa8", "#5fd0e8", "diamond"),
+        ("tbb", "oneTBB", "#228833", "#6fcf7c", "triangle-up"),
+        ("stdpar", "std::execution::par", "#94790a", "#dcc451", "triangle-down"),
+        ("openblas", "OpenBLAS", "#a0306f", "#ee8fc2", "cross"),
+        ("qt", "QtConcurrent", "#5b4fc4", "#aaa2ff", "triangle-left"),
+        ("async", "std::async", "#7a5a3a", "#d0a67c", "cross"),
+        ("openmpi", "Open MPI", "#5b4fc4", "#aaa2ff", "triangle-left"),
+        ("mpich", "MPICH", "#228833", "#6fcf7c", "triangle-up"),
+        ("intelmpi", "Intel MPI", "#94790a", "#dcc451", "triangle-down"),
+        ("openmpi-hybrid", "Open MPI and threads", "#a0306f", "#ee8fc2", "cross"),
+        ("mpich-hybrid", "MPICH and threads", "#3d6f8f", "#8fc0de", "square"),
+        ("intelmpi-hybrid", "Intel MPI and threads", "#8a3a3a", "#e79a9a", "cross"),
+        ("blocks", "by blocks", "#2f66b0", "#7fb0f0", "square"),
+        ("files", "by files", "#228833", "#6fcf7c", "triangle-up"),
+        ("workers", "zstd’s own workers", "#5b4fc4", "#aaa2ff", "triangle-left"),
+        ("domain", "by bodies", "#d1420a", "#ff8a55", "circle"),
+        ("functional", "by functions", "#a0306f", "#ee8fc2", "cross"),
+        ("functional_free", "by functions, not pinned", "#94790a", "#dcc451", "triangle-down"),
+        ("serial", "serial", "#6a6f78", "#a4abb6", "triangle-right"),
     )
 }
 _ALIASES = {"openmp": "libgomp", "gomp": "libgomp", "iomp": "libomp", "onetbb": "tbb", "std": "stdpar"}

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json as json_module
 import shlex
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from rich.console import Console
@@ -14,6 +16,7 @@ from rich.table import Table
 from tautochrone import report
 from tautochrone.errors import TautoError
 from tautochrone.results.context import Command
+from tautochrone.results.states import by_state
 from tautochrone.results.store import Store
 from tautochrone.simulator.findings import Axis, ErrorLine, LineChart, SimulatedAnalysis
 from tautochrone.simulator.measured_machine import typical_record
@@ -47,7 +50,10 @@ def run_against_command(study: str, folder: Path, output: Path | None, json: boo
     rows = store.rows(None)
     found = compare(study, rows, typical_record(store.machines), known.measured_factors, known.measured_turns)
     if json:
-        print(json_module.dumps(as_dict(found), ensure_ascii=False, indent=1))
+        plain: dict[str, Any] = msgspec.to_builtins(found)
+        for prediction, whole in zip(found.predicted, plain["predicted"], strict=True):
+            whole["error"] = prediction.error
+        print(json_module.dumps(plain, ensure_ascii=False, indent=1))
         return 0
     console.print(_table(found))
     for sentence in sentences(found):
@@ -59,15 +65,6 @@ def run_against_command(study: str, folder: Path, output: Path | None, json: boo
     report.write(rows, store.machine, path, _analysis(found, command), study=study)
     console.print(f"The report: {path}", soft_wrap=True, highlight=False)
     return 0
-
-
-def as_dict(found: Agreement) -> dict[str, object]:
-    """The whole comparison as plain values; each prediction with its error."""
-    plain: dict[str, object] = msgspec.to_builtins(found)
-    plain["predicted"] = [
-        msgspec.to_builtins(prediction) | {"error": prediction.error} for prediction in found.predicted
-    ]
-    return plain
 
 
 def sentences(found: Agreement) -> list[str]:
@@ -112,75 +109,22 @@ def _table(found: Agreement) -> Table:
 
 
 def _analysis(found: Agreement, command: Command) -> SimulatedAnalysis:
-    situations: list[Mapping[str, float]] = []
-    for prediction in found.predicted:
-        if prediction.emulated not in situations:
-            situations.append(prediction.emulated)
-    situations.sort(key=lambda state: (len(state), sorted(state.items())))
+    states = (dict(state) for state in by_state(found.predicted))
+    situations = sorted(states, key=lambda state: (len(state), sorted(state.items())))
     return SimulatedAnalysis(
         verdict_sentences=tuple(sentences(found)),
         study=found.study,
         machine_name=found.machine_name,
-        charts=_charts(found, situations),
+        charts=tuple(_charts(found, situations)),
         situations=tuple(situations),
-        errors=tuple(
-            ErrorLine(
-                runtime=group.runtime,
-                schedule=group.schedule,
-                count=group.count,
-                median=group.median,
-                p90=group.p90,
-                bias=group.bias,
-            )
-            for group in found.groups
-        ),
+        errors=msgspec.convert(found.groups, tuple[ErrorLine, ...], from_attributes=True),
         commands=(command,),
     )
 
 
-def _charts(found: Agreement, situations: Sequence[Mapping[str, float]]) -> tuple[LineChart, ...]:
+def _charts(found: Agreement, situations: Sequence[Mapping[str, float]]) -> Iterator[LineChart]:
     """One chart a workload; of each runtime the configuration that was measured in most cells."""
-    workloads: dict[str, list[Predicted]] = {}
-    for prediction in found.predicted:
-        workloads.setdefault("" if found.study == "loop" else prediction.cell.split()[0], []).append(
-            prediction
-        )
-    return tuple(
-        _chart(found, name, number, _representative(part), situations)
-        for number, (name, part) in enumerate(workloads.items())
-    )
 
-
-def _representative(part: Sequence[Predicted]) -> list[Predicted]:
-    cells: dict[tuple[str, str], int] = {}
-    for prediction in part:
-        cells[(prediction.runtime, _way(prediction))] = (
-            cells.get((prediction.runtime, _way(prediction)), 0) + 1
-        )
-    chosen: dict[str, str] = {}
-    for (runtime, way), count in cells.items():
-        if runtime not in chosen or count > cells[(runtime, chosen[runtime])]:
-            chosen[runtime] = way
-    kept = [prediction for prediction in part if _way(prediction) == chosen[prediction.runtime]]
-    return sorted(
-        kept, key=lambda prediction: (prediction.runtime, sorted(prediction.emulated.items()), prediction.x)
-    )
-
-
-def _way(prediction: Predicted) -> str:
-    """The label without the number of threads, which is the axis."""
-    return ", ".join(
-        word for word in prediction.label.split(", ") if not word.endswith(("thread", "threads"))
-    )
-
-
-def _chart(
-    found: Agreement,
-    workload: str,
-    number: int,
-    chosen: Sequence[Predicted],
-    situations: Sequence[Mapping[str, float]],
-) -> LineChart:
     def record(prediction: Predicted, seconds: float) -> dict[str, object]:
         return {
             "runtime": prediction.runtime,
@@ -191,17 +135,39 @@ def _chart(
             "situation": list(situations).index(prediction.emulated),
         }
 
-    of_what = f", tasks/bytes {workload}" if workload else ""
-    heading = f"Measured and simulated: {percent(found.together.median)} apart in the median{of_what}"
-    return LineChart(
-        name=f"against{number}",
-        heading=heading,
-        explanation=(
-            "Solid: the measured median. Dashed: the simulation of the same configuration. Of each runtime "
-            "the configuration that was measured most often."
-        ),
-        x=_X[found.study],
-        y=_TIME,
-        records=tuple(record(prediction, prediction.measured_seconds) for prediction in chosen),
-        beside=tuple(record(prediction, prediction.simulated_seconds) for prediction in chosen),
+    workloads: dict[str, list[Predicted]] = {}
+    for prediction in found.predicted:
+        workload = "" if found.study == "loop" else prediction.cell.split()[0]
+        workloads.setdefault(workload, []).append(prediction)
+    for number, (workload, part) in enumerate(workloads.items()):
+        chosen = _representative(part)
+        of_what = f", tasks/bytes {workload}" if workload else ""
+        yield LineChart(
+            name=f"against{number}",
+            heading=f"Measured and simulated: {percent(found.together.median)} apart in the median{of_what}",
+            explanation=(
+                "Solid: the measured median. Dashed: the simulation of the same configuration. Of each "
+                "runtime the configuration that was measured most often."
+            ),
+            x=_X[found.study],
+            y=_TIME,
+            records=tuple(record(prediction, prediction.measured_seconds) for prediction in chosen),
+            beside=tuple(record(prediction, prediction.simulated_seconds) for prediction in chosen),
+        )
+
+
+def _representative(part: Sequence[Predicted]) -> list[Predicted]:
+    cells = Counter((prediction.runtime, _way(prediction)) for prediction in part)
+    # the first of those that are measured equally often stands last, and so stays
+    chosen = dict(pair for pair, _ in reversed(cells.most_common()))
+    kept = [prediction for prediction in part if _way(prediction) == chosen[prediction.runtime]]
+    return sorted(
+        kept, key=lambda prediction: (prediction.runtime, sorted(prediction.emulated.items()), prediction.x)
+    )
+
+
+def _way(prediction: Predicted) -> str:
+    """The label without the number of threads, which is the axis."""
+    return ", ".join(
+        word for word in prediction.label.split(", ") if not word.endswith(("thread", "threads"))
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics as plain
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from tautochrone.results.runs import RunsOfOne
 from tautochrone.simulator import engine
 from tautochrone.simulator.machines import Machine
 from tautochrone.simulator.measured_machine import measured_machine, placement_of, with_slow_cores
+from tautochrone.studies.cells import state_of
 from tautochrone.studies.loop.configurations import label as loop_label
 from tautochrone.studies.mapreduce.configurations import label as mapreduce_label
 
@@ -189,22 +191,21 @@ def compare(
             f"the folder holds no run of the {study} study that can be compared",
             f"Name a folder that tauto study {study} has written",
         )
-    left_out: dict[str, int] = {}
+    left_out: Counter[str] = Counter()
     asked: dict[tuple[tuple[str, float], ...], list[tuple[RunsOfOne, float, dict[str, Any]]]] = {}
     slowed: dict[tuple[tuple[str, float], ...], Machine] = {}
     for contender in contenders:
         measured = contender.any_seconds
         if measured is None:
             continue
-        state = _state(contender.config)
+        state = state_of(contender.config)
         if state not in slowed:
             slowed[state] = with_slow_cores(
                 machine, _reached(state, factors or {}), (turns or {}).get(_asked(state))
             )
         request = kind.request(contender.config, slowed[state])
         if request is None:
-            words = f"{contender.peer} {contender.schedule}"
-            left_out[words] = left_out.get(words, 0) + 1
+            left_out[f"{contender.peer} {contender.schedule}"] += 1
         else:
             asked.setdefault(state, []).append((contender, measured, request))
     answers = engine.simulate_many(
@@ -294,13 +295,9 @@ def _contenders(rows: Iterable[Row], kind: Kind) -> list[RunsOfOne]:
     for row in rows:
         config = row.config
         if kind.counts(config):
-            key = (_state(config), kind.cell(config), row.config_id)
+            key = (state_of(config), kind.cell(config), row.config_id)
             found.setdefault(key, RunsOfOne(config)).add(row)
     return [runs for runs in found.values() if runs.any_seconds is not None]
-
-
-def _state(config: Config) -> tuple[tuple[str, float], ...]:
-    return tuple(sorted((str(cpu), float(factor)) for cpu, factor in (config.get("emulated") or {}).items()))
 
 
 def _asked(state: tuple[tuple[str, float], ...]) -> str:
@@ -316,11 +313,11 @@ def _reached(
 
 def _predicted(kind: Kind, one: RunsOfOne, measured: float, simulated: float) -> Predicted:
     points = one.points
-    state = _asked(_state(one.config))
+    state = _asked(state_of(one.config))
     return Predicted(
         cell=f"{'/'.join(map(str, kind.cell(one.config)))} {state}".strip(),
         x=kind.x(one.config),
-        emulated=dict(_state(one.config)),
+        emulated=dict(state_of(one.config)),
         label=kind.label(one),
         runtime=one.peer,
         schedule=one.schedule,

@@ -10,8 +10,9 @@ import msgspec
 
 from tautochrone import verdicts
 from tautochrone.results.row import Row
-from tautochrone.results.runs import OURS, PeerRatio, RunsOfOne, ratio
+from tautochrone.results.runs import OURS, PeerRatio, RunsOfOne, geometric_mean, ratio
 from tautochrone.results.spent import Spent, spent_of
+from tautochrone.verdicts import Ratio
 
 
 class Contender(RunsOfOne):
@@ -82,18 +83,24 @@ def emulated_of(config: Mapping[str, Any]) -> dict[str, float]:
     return {str(cpu): float(factor) for cpu, factor in (config.get("emulated") or {}).items()}
 
 
+def state_of(config: Mapping[str, Any]) -> tuple[tuple[str, float], ...]:
+    """The same, to compare and to sort by."""
+    return tuple(sorted(emulated_of(config).items()))
+
+
 Of = TypeVar("Of", bound=Contender)
+Place = TypeVar("Place", bound=Hashable)
 
 
 def contenders_of(
-    rows: Iterable[Row], cell_of: Callable[[Row], Hashable], make: Callable[[Mapping[str, Any]], Of]
-) -> dict[Hashable, list[Of]]:
+    rows: Iterable[Row], cell_of: Callable[[Row], Place], make: Callable[[Mapping[str, Any]], Of]
+) -> dict[Place, list[Of]]:
     """The configurations of each cell with their runs, both in the order in which they first ran.
 
     Linear in the number of rows.
     """
-    cells: dict[Hashable, list[Of]] = {}
-    known: dict[tuple[Hashable, str], Of] = {}
+    cells: dict[Place, list[Of]] = {}
+    known: dict[tuple[Place, str], Of] = {}
     for row in rows:
         cell = cell_of(row)
         contender = known.get((cell, row.config_id))
@@ -124,6 +131,12 @@ def measured_fields(contender: Contender, longest_seconds: float | None) -> dict
         "is_default": contender.is_default,
         "spent": spent_of(contender.rows, longest_seconds),
     }
+
+
+def geometric_mean_of(cells: Iterable[tuple[Contender | None, Contender | None]]) -> tuple[Ratio, int]:
+    """Candidate / reference over the cells that have both, judged as one comparison; how many they are."""
+    both = [(candidate, other) for candidate, other in cells if candidate is not None and other is not None]
+    return geometric_mean(both), len(both)
 
 
 def peer_ratios(ours: Contender | None, finalists: Sequence[Contender]) -> Iterator[PeerRatio]:

@@ -27,6 +27,15 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     note: str = ""
 
 
+Shown = tuple[str, bool | None, str]
+"""What is shown of a claim, whether it holds (None where nothing here can decide it), and a note."""
+
+
+def unknown(why: str) -> Shown:
+    """Of a claim that the rows say nothing of."""
+    return "not measured here", None, why
+
+
 class Statement(msgspec.Struct, frozen=True):
     """A published claim: what it says, and how near is near; empty where nothing is simulated."""
 

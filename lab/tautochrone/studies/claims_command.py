@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json as json_module
+import json
 import sys
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -15,8 +15,10 @@ from rich.table import Table
 
 from tautochrone.errors import TautoError
 from tautochrone.options import Option
+from tautochrone.report.analysis import Claim
+from tautochrone.results.store import ROWS_FILE, Store
+from tautochrone.studies import STUDIES, study_named
 from tautochrone.studies.claims import Verdict
-from tautochrone.studies.claims_measured import beside, measured_claims, measured_here
 from tautochrone.studies.loop import claims as loop
 from tautochrone.studies.mapreduce import claims as mapreduce
 from tautochrone.studies.nbody import claims as nbody
@@ -33,6 +35,9 @@ IDS: tuple[str, ...] = tuple(
     for family, count in (("H", 12), ("M", 6), ("P", 7), ("N", 9))
     for number in range(1, count + 1)
 )
+
+RESULTS = Path("tautochrone-results")
+_HOLDS = {True: "yes", False: "NO", None: "open"}
 
 
 def judge(wanted: Collection[str] = IDS) -> list[Verdict]:
@@ -59,6 +64,77 @@ def wanted_ids(only: str) -> set[str]:
             )
         wanted |= matching
     return wanted or set(IDS)
+
+
+# -- what the studies that were measured on this machine say --
+
+
+class Measured(msgspec.Struct, frozen=True):
+    """A claim as a study's own rows decide it."""
+
+    claim: Claim
+    study: str
+    folder: Path
+
+
+def measured_here(say: Callable[[str], None]) -> dict[str, Measured]:
+    """The same of the studies in the usual place; what cannot be read there is said and passed over."""
+    found: dict[str, Measured] = {}
+    for folder in (RESULTS / study for study in STUDIES):
+        if not (folder / ROWS_FILE).exists():
+            continue
+        try:
+            found |= measured_claims([folder])
+        except TautoError as error:
+            say(f"tauto: warning: {folder} is passed over: {error}")
+    return found
+
+
+def measured_claims(folders: Sequence[Path]) -> dict[str, Measured]:
+    """What the studies in these folders decide, by claim; of several the last one's word.
+
+    Raises TautoError for a folder without rows, or of a study that judges no claim.
+    """
+    found: dict[str, Measured] = {}
+    for folder in folders:
+        with Store.read(folder) as store:
+            if store.study not in STUDIES:
+                raise TautoError(
+                    f"{folder} holds the study {store.study!r}, which judges no claim",
+                    f"Name folders of these studies: {', '.join(STUDIES)}",
+                )
+            decided = [
+                claim for claim in study_named(store.study).stored(store).claims if claim.holds is not None
+            ]
+            found |= {claim.id: Measured(claim, store.study, folder) for claim in decided}
+    return found
+
+
+def beside(verdicts: Sequence[Verdict], measured: dict[str, Measured]) -> list[Verdict]:
+    """Verdicts with what was measured: it decides where no simulation can, and is in the note elsewhere."""
+    return [
+        _beside(verdict, measured[verdict.id]) if verdict.id in measured else verdict for verdict in verdicts
+    ]
+
+
+def _beside(simulated: Verdict, found: Measured) -> Verdict:
+    claim = found.claim
+    source = f"measured here ({found.folder})"
+    if simulated.holds is not None:
+        words = f"{source}: {claim.ours}; it {'holds' if claim.holds else 'does not hold'}"
+        return msgspec.structs.replace(simulated, note="; ".join(filter(None, [simulated.note, words])))
+    words = f"{simulated.source}: {simulated.ours}"
+    return msgspec.structs.replace(
+        simulated,
+        ours=claim.ours,
+        holds=claim.holds,
+        source=source,
+        command=f"tauto study {found.study}",
+        note="; ".join(filter(None, [claim.note, words])),
+    )
+
+
+# -- the command --
 
 
 @dataclass(frozen=True)
@@ -90,30 +166,25 @@ class ClaimsRequest:
 
     def run(self) -> int:
         """Print the table, or the list as JSON; 0."""
-        return run_claims_command(self, Console())
-
-
-def run_claims_command(request: ClaimsRequest, console: Console) -> int:
-    """Print the table, or the list as JSON."""
-    only, json, measured = request.only, request.json, [Path(folder) for folder in request.measured]
-    wanted = wanted_ids(only)
-    if not measured:
-        decided = measured_here(lambda words: print(words, file=sys.stderr))
-    else:
-        decided = measured_claims(measured)
-    found = beside(judge(wanted), decided)
-    if json:
-        print(json_module.dumps(msgspec.to_builtins(found), ensure_ascii=False, indent=1))
+        wanted = wanted_ids(self.only)
+        if self.measured:
+            decided = measured_claims([Path(folder) for folder in self.measured])
+        else:
+            decided = measured_here(lambda words: print(words, file=sys.stderr))
+        found = beside(judge(wanted), decided)
+        if self.json:
+            print(json.dumps(msgspec.to_builtins(found), ensure_ascii=False, indent=1))
+            return 0
+        console = Console()
+        if any(name.strip().upper() in IDS for name in self.only.split(",")):  # single ones, no family
+            for verdict in found:
+                console.print(_details(verdict))
+                console.print()
+        else:
+            console.print(_table(found))
+            console.print("One in full: tauto claims --only H8", highlight=False)
+        console.print(summary(found), soft_wrap=True, highlight=False)
         return 0
-    if any(name.strip().upper() in IDS for name in only.split(",")):  # single claims, not all or a family
-        for verdict in found:
-            console.print(_details(verdict))
-            console.print()
-    else:
-        console.print(_table(found))
-        console.print("One in full: tauto claims --only H8", highlight=False)
-    console.print(summary(found), soft_wrap=True, highlight=False)
-    return 0
 
 
 def summary(found: Sequence[Verdict]) -> str:
@@ -137,9 +208,6 @@ def _table(found: Sequence[Verdict]) -> Table:
     for verdict in found:
         table.add_row(verdict.id, _HOLDS[verdict.holds], verdict.ours)
     return table
-
-
-_HOLDS = {True: "yes", False: "NO", None: "open"}
 
 
 def _details(verdict: Verdict) -> Table:

@@ -71,18 +71,16 @@ def described(
     states: Sequence[PeerState], tried: Iterable[RunnerSetup], settings: str
 ) -> tuple[context.Peer, ...]:
     """The peers as the report lists them, with what was really tried of them; the serial one is left out."""
-    schedules: dict[str, dict[str, None]] = {}
-    waits: dict[str, dict[str, None]] = {}
+    by_peer: dict[str, list[RunnerSetup]] = {}
     for setup in tried:
-        schedules.setdefault(setup.peer, {})[setup.schedule] = None
-        waits.setdefault(setup.peer, {})[setup.wait] = None
+        by_peer.setdefault(setup.peer, []).append(setup)
     return tuple(
         context.Peer(
             runtime=state.peer.name,
             name=state.peer.title,
             version=(state.description.version if state.description is not None else None) or "",
-            wait_policies=tuple(waits.get(state.peer.name, ())),
-            schedules=tuple(schedules.get(state.peer.name, ())),
+            wait_policies=tuple(dict.fromkeys(setup.wait for setup in by_peer.get(state.peer.name, ()))),
+            schedules=tuple(dict.fromkeys(setup.schedule for setup in by_peer.get(state.peer.name, ()))),
             settings=settings,
         )
         for state in states

@@ -106,7 +106,6 @@ class SlowingRequest(StudyRequest):
 
     @property
     def states_are_needed(self) -> bool:
-        """Whether a state that cannot be had is an error."""
         return self.emulate_if_possible is None
 
 

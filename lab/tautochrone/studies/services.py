@@ -16,16 +16,14 @@ from tautochrone.measuring.progress import Progress, progress_for
 from tautochrone.options import State
 
 
-def _machine() -> Mapping[str, Any]:
+def _machine(depth: str = "quick") -> Mapping[str, Any]:
     from tautochrone.machine.probe import read_machine
 
-    return read_machine("quick").to_dict()
+    return read_machine(depth).to_dict()
 
 
 def _machine_again() -> Mapping[str, Any]:
-    from tautochrone.machine.probe import read_machine
-
-    return read_machine("brief").to_dict()
+    return _machine("brief")
 
 
 def _executor(seed: int) -> AbstractContextManager[Executor]:

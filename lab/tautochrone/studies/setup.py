@@ -36,30 +36,6 @@ class RunnerSetup:
         """What the process finds in its environment beside the laboratory's own."""
         return self.state.environment
 
-    def common_arguments(self, times: Times) -> list[str]:
-        """The options that every runner takes, without those that say how large the work is."""
-        words = ["--cpus", ",".join(map(str, self.placement.cpus)), "--threads", str(self.workers)]
-        words += ["--schedule", self.schedule]
-        words += [] if self.chunk is None else ["--chunk", str(self.chunk)]
-        words += [] if self.wait == "default" else ["--wait", self.wait]
-        words += ["--warmup-seconds", f"{times.warmup_seconds:g}"]
-        return [*words, "--min-seconds", f"{times.timed_seconds:g}"]
-
-    def common_settings(self, emulation: State) -> dict[str, object]:
-        """The part of a row's ``config`` that does not say how large the work is."""
-        return {
-            "runtime": self.state.peer.runtime,
-            "library": self.peer,
-            "schedule": self.schedule,
-            "chunk": self.chunk,
-            "threads": self.workers,
-            "placement": self.placement.name,
-            "cpus": list(self.placement.cpus),
-            "cores": dict(self.placement.cores),
-            "wait": self.wait,
-            "emulated": {str(cpu): factor for cpu, factor in sorted(emulation.items())},
-        }
-
     def configuration(
         self,
         name: str,
@@ -71,13 +47,26 @@ class RunnerSetup:
         emulation: State | None = None,
     ) -> Configuration:
         """It as something to measure. ``arguments`` and ``settings`` say how large the work is."""
-        return Configuration(
-            name,
-            [str(self.state.path), *arguments, *self.common_arguments(times)],
-            self.environment,
-            {**self.common_settings(emulation or {}), **settings},
-            group,
-        )
+        words = ["--cpus", ",".join(map(str, self.placement.cpus)), "--threads", str(self.workers)]
+        words += ["--schedule", self.schedule]
+        words += [] if self.chunk is None else ["--chunk", str(self.chunk)]
+        words += [] if self.wait == "default" else ["--wait", self.wait]
+        words += ["--warmup-seconds", f"{times.warmup_seconds:g}"]
+        words += ["--min-seconds", f"{times.timed_seconds:g}"]
+        common = {
+            "runtime": self.state.peer.runtime,
+            "library": self.peer,
+            "schedule": self.schedule,
+            "chunk": self.chunk,
+            "threads": self.workers,
+            "placement": self.placement.name,
+            "cpus": list(self.placement.cpus),
+            "cores": dict(self.placement.cores),
+            "wait": self.wait,
+            "emulated": {str(cpu): factor for cpu, factor in sorted((emulation or {}).items())},
+        }
+        command = [str(self.state.path), *arguments, *words]
+        return Configuration(name, command, self.environment, {**common, **settings}, group)
 
 
 def joined_label(peer: str, schedule: str, *parts: str, wait: str = "default") -> str:

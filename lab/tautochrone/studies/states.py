@@ -7,9 +7,8 @@ runs find. ``tauto simulate --against`` takes the medians of all these records.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
 
 from tautochrone.errors import TautoError
 from tautochrone.measuring.configuration import Configuration
@@ -37,20 +36,12 @@ class StateExecutor:
 
     def run(self, configuration: Configuration, time_limit: float) -> RunResult:
         """Switch the machine's state if needed, then run. Idle power is that of the machine as it is."""
-        if self.idle_is_due():
-            self.measure_idle()
-        self.enter_state(state_key(configuration.settings.get("emulated") or {}))
-        return self._inner.run(configuration, time_limit)
-
-    def idle_is_due(self) -> bool:
-        """Whether idle power is to be measured before the next run."""
-        return isinstance(self._inner, MetersIdle) and self._inner.idle_is_due()
-
-    def measure_idle(self) -> None:
-        """Measure it while nothing is slowed: what makes CPUs slow draws power itself."""
-        if isinstance(self._inner, MetersIdle):
+        if isinstance(self._inner, MetersIdle) and self._inner.idle_is_due():
+            # of the machine with nothing slowed: what makes CPUs slow draws power itself
             self.enter_state("")
             self._inner.measure_idle()
+        self.enter_state(state_key(configuration.settings.get("emulated") or {}))
+        return self._inner.run(configuration, time_limit)
 
     def idle_stretches(self, *, after_runs: bool) -> tuple[float, ...]:
         """Idle power as the metered executor has it, of the machine as it is; empty where none is metered."""
@@ -130,28 +121,25 @@ def open_states(
 LEAST_SECONDS_BETWEEN = 30.0
 
 
-@dataclass(slots=True)
-class MachineAgain:
-    """To be called between runs, as often as one likes: it measures at most every half minute."""
+def machine_again(store: Store, executor: StateExecutor, services: Services) -> Callable[[], None]:
+    """To be called between runs, as often as one likes: it measures at most every half minute.
 
-    store: Store
-    executor: StateExecutor
-    services: Services
-    _last: float = field(init=False)
+    It measures as the machine is, with no CPU slowed, and stores that. A probe that fails is left out.
+    """
+    last = services.clock.monotonic()
 
-    def __post_init__(self) -> None:
-        self._last = self.services.clock.monotonic()
-
-    def __call__(self) -> None:
-        """Measure as the machine is, with no CPU slowed, and store it. A probe that fails is left out."""
-        if self.services.clock.monotonic() - self._last < LEAST_SECONDS_BETWEEN:
+    def measure() -> None:
+        nonlocal last
+        if services.clock.monotonic() - last < LEAST_SECONDS_BETWEEN:
             return
-        self.executor.enter_state("")
+        executor.enter_state("")
         try:
-            record = self.services.machine_again()
+            record = services.machine_again()
         except TautoError:
             return
         finally:
-            self._last = self.services.clock.monotonic()
-        if record.get("machine") == self.store.machine.get("machine"):
-            self.store.append_machine(record)
+            last = services.clock.monotonic()
+        if record.get("machine") == store.machine.get("machine"):
+            store.append_machine(record)
+
+    return measure

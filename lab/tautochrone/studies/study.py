@@ -39,7 +39,7 @@ from tautochrone.studies.peers import checked_cpus, described, peers_here, with_
 from tautochrone.studies.request import StudyRequest, Times
 from tautochrone.studies.services import Services
 from tautochrone.studies.setup import RunnerSetup
-from tautochrone.studies.states import MachineAgain, StateExecutor, open_states
+from tautochrone.studies.states import StateExecutor, machine_again, open_states
 
 IDLE_DRIFT_NOTICED = 0.1
 """From this share of the largest on the spread of idle power before, between and after the runs is said."""
@@ -195,9 +195,7 @@ class Study(ABC, Generic[Asked, Known, Found]):
         """What is known of a study that kept nothing beside its rows."""
         usual = Path("tautochrone-results") / cls.NAME
         return cls.CONTEXT(
-            schema=f"tautochrone.{cls.NAME}/1",
-            command=f"tauto study {cls.NAME}",
-            folder=str(folder or usual),
+            schema=f"tautochrone.{cls.NAME}/1", command=f"tauto study {cls.NAME}", folder=str(folder or usual)
         )
 
     def layout(self, state: State | None = None) -> Layout:
@@ -285,7 +283,7 @@ class Study(ABC, Generic[Asked, Known, Found]):
 
     def _run_parts(self, plan: Plan, runs: Sequence[Run], store: Store, executor: StateExecutor) -> bool:
         """Run what the store lacks of each part. True when the study was interrupted."""
-        again = MachineAgain(store, executor, self.services) if self.MEASURES_MACHINE_AGAIN else None
+        again = machine_again(store, executor, self.services) if self.MEASURES_MACHINE_AGAIN else None
         for title, part in self.parts(plan, runs, store):
             outcome = measure.run_plan(
                 part,

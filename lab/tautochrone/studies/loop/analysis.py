@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from tautochrone.measuring.sampler import CpuSampler, SampledLoad
+from tautochrone.measuring.sampler import CpuSampler
 from tautochrone.results.row import Row
 from tautochrone.results.states import by_state, state_suffix
 from tautochrone.studies import models
@@ -18,7 +18,6 @@ from tautochrone.studies.loop.findings import (
     ChunkPoint,
     CoresUsed,
     CpuLoad,
-    CpuSample,
     LoopAnalysis,
     LoopContext,
     MissRatio,
@@ -26,7 +25,6 @@ from tautochrone.studies.loop.findings import (
 from tautochrone.studies.loop.sentences import settings_to_paste, verdict_sentences
 from tautochrone.studies.request import Times
 from tautochrone.studies.states import StateExecutor
-from tautochrone.verdicts import median_interval
 
 
 def analyse(rows: Iterable[Row], machine: Mapping[str, Any], context: LoopContext) -> LoopAnalysis:
@@ -36,7 +34,7 @@ def analyse(rows: Iterable[Row], machine: Mapping[str, Any], context: LoopContex
     """
     cells = collect(rows)
     misses = tuple(_miss_ratios(cells))
-    reason = _no_counters_reason(cells)
+    counters = machine.get("counters") or {}
     kinds = {str(cpu.get("kind")) for cpu in machine.get("cpus") or ()}
     return LoopAnalysis(
         verdict_sentences=verdict_sentences(cells),
@@ -46,8 +44,8 @@ def analyse(rows: Iterable[Row], machine: Mapping[str, Any], context: LoopContex
         cpu_load=context.cpu_load,
         cores_used=tuple(_cores_used(cells)),
         miss_ratios=misses or None,
-        miss_ratios_reason=None if misses else reason,
-        miss_ratios_remedy=None if misses else _counters_remedy(machine),
+        miss_ratios_reason=None if misses else _no_counters_reason(cells),
+        miss_ratios_remedy=None if misses else counters.get("remedy") or None,
         settings_to_paste=settings_to_paste(cells),
         claims=claims(cells, hybrid=len(kinds) > 1),
         **context.reported,
@@ -62,7 +60,6 @@ def _chunk_points(cells: Sequence[CellRuns]) -> Iterator[ChunkPoint]:
             where = contender.placement, contender.wait
             if chunk is None or seconds is None or where != ("all", "default"):
                 continue
-            interval = median_interval(contender.points) if contender.points else None
             yield ChunkPoint(
                 runtime=contender.peer,
                 schedule=contender.schedule,
@@ -70,8 +67,8 @@ def _chunk_points(cells: Sequence[CellRuns]) -> Iterator[ChunkPoint]:
                 size=cell.size,
                 emulated=cell.emulated,
                 seconds=seconds,
-                low=interval.low if interval is not None else None,
-                high=interval.high if interval is not None else None,
+                low=contender.low,
+                high=contender.high,
             )
 
 
@@ -155,18 +152,8 @@ def _share(counters: Mapping[str, Any], part: str, whole: str) -> float | None:
 
 
 def _no_counters_reason(cells: Sequence[CellRuns]) -> str | None:
-    reasons = (
-        contender.last.counters_reason
-        for cell in cells
-        for contender in cell.contenders
-        if contender.last is not None
-    )
-    return next(filter(None, reasons), None)
-
-
-def _counters_remedy(machine: Mapping[str, Any]) -> str | None:
-    remedy = (machine.get("counters") or {}).get("remedy")
-    return str(remedy) if remedy else None
+    lasts = (contender.last for cell in cells for contender in cell.contenders)
+    return next((last.counters_reason for last in lasts if last is not None and last.counters_reason), None)
 
 
 # -- the load of each CPU over time, from longer runs of a few configurations after all rounds --
@@ -180,12 +167,16 @@ def sample_loads(
 ) -> tuple[list[CpuLoad], float]:
     """The load samples of the chosen runs, and the CPU seconds that taking them cost.
 
+    Of each state of the machine the middle one of its sizes.
     A run that fails is left out: its rounds have been measured, and the samples only illustrate them.
     """
     loads: list[CpuLoad] = []
     cost = 0.0
-    for runs in _sampled_cells(cells):
-        cell = _studied(studied, runs)
+    with_ours = sorted((cell for cell in cells if cell.ours is not None), key=lambda cell: cell.size)
+    for of_state in by_state(with_ours).values():
+        runs = of_state[len(of_state) // 2]
+        emulated = {int(cpu): factor for cpu, factor in runs.emulated.items()}
+        cell = next(one for one in studied if one.size == runs.size and dict(one.state) == emulated)
         cpus = sorted(cpu.number for cpu in cell.layout.fast + cell.layout.slow)
         for candidate in _sampled_candidates(cell, runs):
             longer = configuration(cell, candidate, times, duration_seconds=_SAMPLED_SECONDS)
@@ -193,19 +184,16 @@ def sample_loads(
                 result = executor.run(longer, _TIME_LIMIT_SECONDS)
             cost += sampled.sampler_cpu_seconds
             if result.error is None and sampled.samples:
-                loads.append(_load(runs, candidate, sampled))
+                loads.append(
+                    CpuLoad(
+                        configuration=candidate.label,
+                        runtime=candidate.peer,
+                        size=runs.size,
+                        emulated=runs.emulated,
+                        samples=tuple(sampled.samples),
+                    )
+                )
     return loads, cost
-
-
-def _sampled_cells(cells: Sequence[CellRuns]) -> list[CellRuns]:
-    """One cell for each state of the machine: the middle one of its sizes."""
-    with_ours = sorted((cell for cell in cells if cell.ours is not None), key=lambda cell: cell.size)
-    return [of_state[len(of_state) // 2] for of_state in by_state(with_ours).values()]
-
-
-def _studied(studied: Sequence[StudyCell], runs: CellRuns) -> StudyCell:
-    emulated = {int(cpu): factor for cpu, factor in runs.emulated.items()}
-    return next(cell for cell in studied if cell.size == runs.size and dict(cell.state) == emulated)
 
 
 def _sampled_candidates(cell: StudyCell, runs: CellRuns) -> Iterator[Candidate]:
@@ -215,17 +203,3 @@ def _sampled_candidates(cell: StudyCell, runs: CellRuns) -> Iterator[Candidate]:
     for label in dict.fromkeys(contender.label for contender in wanted if contender is not None):
         if label in candidates:
             yield candidates[label]
-
-
-def _load(runs: CellRuns, candidate: Candidate, sampled: SampledLoad) -> CpuLoad:
-    samples = tuple(
-        CpuSample(cpu=sample.cpu, seconds=sample.seconds, busy=sample.busy, hertz=sample.hertz)
-        for sample in sampled.samples
-    )
-    return CpuLoad(
-        configuration=candidate.label,
-        runtime=candidate.peer,
-        size=runs.size,
-        emulated=runs.emulated,
-        samples=samples,
-    )

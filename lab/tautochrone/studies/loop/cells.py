@@ -9,7 +9,7 @@ from tautochrone.results.row import Row
 from tautochrone.results.runs import OURS, ratio
 from tautochrone.results.spent import longest
 from tautochrone.studies import cells, models
-from tautochrone.studies.cells import contenders_of, emulated_of, measured_fields, peer_ratios
+from tautochrone.studies.cells import contenders_of, emulated_of, measured_fields, peer_ratios, state_of
 from tautochrone.studies.loop.configurations import PEER_BY_NAME, label
 from tautochrone.studies.loop.findings import Cell, ConfigurationTime
 
@@ -27,7 +27,6 @@ class Contender(cells.Contender):
 
     @property
     def is_default(self) -> bool:
-        """True for what one gets without setting anything."""
         peer = PEER_BY_NAME.get(self.peer)
         return (
             peer is not None
@@ -124,15 +123,11 @@ class CellRuns:
 
 def collect(rows: Iterable[Row]) -> list[CellRuns]:
     """Rows (measured and screening) sorted into cells: the unmodified machine first, then by size."""
-    cells_of_rows = [
-        CellRuns(int(contenders[0].config["size"]), emulated_of(contenders[0].config), contenders)
-        for contenders in contenders_of(rows, _place, Contender).values()
+    found = contenders_of(rows, lambda row: (state_of(row.config), row.config["size"]), Contender)
+    return [
+        CellRuns(int(size), emulated_of(contenders[0].config), contenders)
+        for (_, size), contenders in sorted(found.items(), key=lambda item: item[0])
     ]
-    return sorted(cells_of_rows, key=lambda cell: (sorted(cell.emulated.items()), cell.size))
-
-
-def _place(row: Row) -> tuple[object, ...]:
-    return tuple(sorted(emulated_of(row.config).items())), row.config["size"]
 
 
 def report_cell(runs: CellRuns) -> Cell:

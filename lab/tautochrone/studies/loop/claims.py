@@ -18,7 +18,18 @@ from tautochrone.simulator import machines
 from tautochrone.simulator.engine import Row
 from tautochrone.simulator.machines import Machine
 from tautochrone.studies import models
-from tautochrone.studies.claims import Family, Knob, Statement, Verdict, percent, rows, sensitivity, within
+from tautochrone.studies.claims import (
+    Family,
+    Knob,
+    Shown,
+    Statement,
+    Verdict,
+    percent,
+    rows,
+    sensitivity,
+    unknown,
+    within,
+)
 from tautochrone.studies.loop.cells import CellRuns, Contender
 
 MACHINE = "i9-14900k"
@@ -71,9 +82,6 @@ FAMILY = Family(
     },
 )
 
-
-_claim, _verdict = FAMILY.measured, FAMILY.simulated
-
 # The published ranges, both ends in them, and what a machine can show of them.
 _CROSSING_SIZES = (1500, 3000)
 _BEST_GAIN = (0.25, 0.35)
@@ -108,20 +116,17 @@ class _Measured(NamedTuple):
 def claims(cells: Sequence[CellRuns], *, hybrid: bool) -> tuple[Claim, ...]:
     """What rows show of all claims. ``hybrid`` is True where this machine itself has two kinds of cores."""
     measured = _Measured(cells, [cell for cell in cells if cell.unequal], hybrid)
-    return tuple(judge(measured) for judge in _MEASURED)
+    judged = zip(FAMILY.statements, _MEASURED, strict=True)
+    return tuple(FAMILY.measured(id, *judge(measured)) for id, judge in judged)
 
 
 def simulated() -> list[Verdict]:
-    machine = machines.load(MACHINE)
-    grid = Grid(machine, SIZES + LARGE)
-    return [judge(machine, grid) for judge in _SIMULATED]
+    grid = Grid(machines.load(MACHINE), SIZES + LARGE)
+    judged = zip(FAMILY.statements, _SIMULATED, strict=True)
+    return [FAMILY.simulated(id, *judge(grid)) for id, judge in judged]
 
 
 # -- of this machine's rows --
-
-
-def _unknown(id: str, why: str) -> Claim:
-    return _claim(id, "not measured here", None, why)
 
 
 def _best_dynamic(cell: CellRuns) -> tuple[Contender, float] | None:
@@ -174,19 +179,11 @@ SIZES = (
 )
 LARGE = (7000, 8000, 12000, 16000)
 
-# name: (schedule, chunk, placement); the runtime is OpenMP
-WAYS: dict[str, tuple[str, int, str]] = {
-    "sequential": ("static", 1, "P:1"),
-    "static P": ("static", 1, "P"),
-    "static E": ("static", 1, "E"),
-    "static all": ("static", 1, "all"),
-    "dynamic all": ("dynamic", 1, "all"),
-    "dynamic,2 all": ("dynamic", 2, "all"),
-    "dynamic,4 all": ("dynamic", 4, "all"),
-    "dynamic,8 all": ("dynamic", 8, "all"),
-    "dynamic,16 all": ("dynamic", 16, "all"),
-    "dynamic,2 P": ("dynamic", 2, "P"),
-}
+# The schedule with its chunk, 1 where none is said, and the placement; the runtime is OpenMP.
+WAYS = (
+    *("static P", "static E", "static all", "dynamic all", "dynamic,2 P"),
+    *("dynamic,2 all", "dynamic,4 all", "dynamic,8 all", "dynamic,16 all"),
+)
 _MEMORY = Knob("memory.memory_bytes_per_second", 65e9, 105e9)
 _CLUSTER = Knob("cores.E.cluster_memory_bytes_per_second", 8e9, 36e9)
 _SMT = Knob("cores.P.smt_yield", 1.2, 2.0)
@@ -199,10 +196,10 @@ _LAST_LEVEL_CACHE = Knob("memory.last_level_cache_bytes", 30e6, 37.7e6, whole=Tr
 class Grid:
     """Times of every way at every size, simulated once."""
 
-    def __init__(self, machine: Machine, sizes: Iterable[int], ways: Iterable[str] = tuple(WAYS)) -> None:
-        self.sizes, self.ways = tuple(sizes), tuple(ways)
+    def __init__(self, machine: Machine, sizes: Iterable[int], ways: Iterable[str] = WAYS) -> None:
+        self.machine, self.sizes, self.ways = machine, tuple(sizes), tuple(ways)
         places = [(size, way) for size in self.sizes for way in self.ways]
-        simulated_rows = rows(machine, [_request(size, *WAYS[way]) for size, way in places])
+        simulated_rows = rows(machine, [_request(size, way) for size, way in places])
         self._rows = dict(zip(places, simulated_rows, strict=True))
 
     def row(self, size: int, way: str) -> Row:
@@ -216,34 +213,33 @@ class Grid:
         return models.bound_seconds(self.seconds(size, "static P"), self.seconds(size, "static E"))
 
 
-def _request(size: int, schedule: str, chunk: int, placement: str) -> dict[str, object]:
-    return {
-        "study": "loop",
-        "size": size,
-        "runtime": "openmp",
-        "schedule": schedule,
-        "chunk": chunk,
-        "placement": placement,
-    }
+def _request(size: int, way: str) -> dict[str, object]:
+    how, placement = way.split()
+    schedule, _, chunk = how.partition(",")
+    work = {"study": "loop", "size": size, "runtime": "openmp"}
+    return work | {"schedule": schedule, "chunk": int(chunk or 1), "placement": placement}
 
 
 def _or_what_would(
-    machine: Machine,
     grid: Grid,
     holds: Callable[[Grid], bool],
     knobs: Sequence[Knob],
     ways: Sequence[str],
     sizes: Sequence[int] = SIZES,
+    because: str = "",
 ) -> tuple[bool, str]:
-    """Whether a claim holds; where it does not, which parameter would make it hold."""
+    """Whether a claim holds; where it does not, why, and which parameter would make it hold."""
     if holds(grid):
         return True, ""
-    return False, sensitivity(machine, knobs, lambda changed: holds(Grid(changed, sizes, ways)))
+    return False, because + sensitivity(grid.machine, knobs, lambda other: holds(Grid(other, sizes, ways)))
 
 
-def _h1(measured: _Measured) -> Claim:
+# -- claim by claim: of the rows, and of the simulated machine --
+
+
+def _h1(measured: _Measured) -> Shown:
     if not measured.unequal:
-        return _unknown("H1", _NO_UNEQUAL)
+        return unknown(_NO_UNEQUAL)
     ran = {
         "equal shares over all": any(_static_all(cell) for cell in measured.unequal),
         "fast cores only": any(cell.fast_alone for cell in measured.unequal),
@@ -252,19 +248,18 @@ def _h1(measured: _Measured) -> Claim:
     }
     missing = [name for name, there in ran.items() if not there]
     ours = f"all ran, and {list(ran)[-1]} too" if not missing else f"missing: {', '.join(missing)}"
-    return _claim("H1", ours, not missing)
+    return ours, not missing, ""
 
 
-def _h1_simulated(machine: Machine, grid: Grid) -> Verdict:
-    ran = [
-        way for way in ("static all", "static P", "dynamic all", "static E") if grid.seconds(3000, way) > 0
-    ]
-    return _verdict("H1", f"ran: {', '.join(ran)}", len(ran) == 4)
+def _h1_simulated(grid: Grid) -> Shown:
+    ways = ("static all", "static P", "dynamic all", "static E")
+    ran = [way for way in ways if grid.seconds(3000, way) > 0]
+    return f"ran: {', '.join(ran)}", len(ran) == 4, ""
 
 
-def _h2(measured: _Measured) -> Claim:
+def _h2(measured: _Measured) -> Shown:
     if not measured.unequal:
-        return _unknown("H2", _NO_UNEQUAL)
+        return unknown(_NO_UNEQUAL)
     parts: list[str] = []
     crossings: list[int] = []
     for words, cells in measured.states():
@@ -282,9 +277,9 @@ def _h2(measured: _Measured) -> Claim:
         elif advantages:
             parts.append(f"{words}: dynamic over all is ahead from n = {advantages[0][0]} on")
     if not parts:
-        return _unknown("H2", "dynamic over all cores or the fast cores alone were not measured")
+        return unknown("dynamic over all cores or the fast cores alone were not measured")
     holds = any(within(_CROSSING_SIZES, size) for size in crossings) if measured.hybrid else None
-    return _claim("H2", "; ".join(parts), holds, measured.note)
+    return "; ".join(parts), holds, measured.note
 
 
 def _crossing(grid: Grid) -> float:
@@ -297,35 +292,34 @@ def _crossing(grid: Grid) -> float:
     return float("inf")
 
 
-def _h2_simulated(machine: Machine, grid: Grid) -> Verdict:
-    holds, note = _or_what_would(
-        machine,
-        grid,
-        lambda grid: within(_CROSSING_SIZES, _crossing(grid)),
-        [_TRANSFER, _DOT],
-        ("static P", "dynamic all"),
+def _h2_simulated(grid: Grid) -> Shown:
+    ours = f"dynamic over all overtakes at n ≈ {_crossing(grid):.0f}"
+    ways = ("static P", "dynamic all")
+    return ours, *_or_what_would(
+        grid, lambda grid: within(_CROSSING_SIZES, _crossing(grid)), [_TRANSFER, _DOT], ways
     )
-    return _verdict("H2", f"dynamic over all overtakes at n ≈ {_crossing(grid):.0f}", holds, note)
 
 
-def _h3(measured: _Measured) -> Claim:
-    parts: list[str] = []
-    gains: list[float] = []
-    for words, cells in measured.states():
-        by_gain = [
-            (1 - dynamic / min(fast, static), cell.size)
-            for cell in cells
-            if (ways := _three_ways(cell)) is not None
-            for dynamic, fast, static in [ways]
-        ]
-        if by_gain:
-            gain, size = max(by_gain)
-            gains.append(gain)
-            parts.append(f"{words}: at most {100 * gain:.0f} % less time than the better one, at n = {size}")
-    if not parts:
-        return _unknown("H3", _NO_UNEQUAL if not measured.unequal else "not all three ways were measured")
-    holds = within(_BEST_GAIN, max(gains)) if measured.hybrid else None
-    return _claim("H3", "; ".join(parts), holds, _NEEDS_MACHINE)
+def _h3(measured: _Measured) -> Shown:
+    gains = {
+        words: max(by_gain)
+        for words, cells in measured.states()
+        if (
+            by_gain := [
+                (1 - ways[0] / min(ways[1:]), cell.size)
+                for cell in cells
+                if (ways := _three_ways(cell)) is not None
+            ]
+        )
+    }
+    if not gains:
+        return unknown("not all three ways were measured" if measured.unequal else _NO_UNEQUAL)
+    ours = "; ".join(
+        f"{words}: at most {100 * gain:.0f} % less time than the better one, at n = {size}"
+        for words, (gain, size) in gains.items()
+    )
+    holds = within(_BEST_GAIN, max(gains.values())[0]) if measured.hybrid else None
+    return ours, holds, _NEEDS_MACHINE
 
 
 def _best_gain(grid: Grid) -> tuple[float, int]:
@@ -337,20 +331,16 @@ def _best_gain(grid: Grid) -> tuple[float, int]:
     return max(gains)
 
 
-def _h3_simulated(machine: Machine, grid: Grid) -> Verdict:
-    holds, note = _or_what_would(
-        machine,
-        grid,
-        lambda grid: within(_BEST_GAIN, _best_gain(grid)[0]),
-        [_MEMORY, _CLUSTER, _DOT],
-        ("static P", "static all", "dynamic all", "dynamic,2 all"),
-    )
+def _h3_simulated(grid: Grid) -> Shown:
     gain, size = _best_gain(grid)
     ours = f"{percent(gain)} less time than the better of the others, at n = {size}"
-    return _verdict("H3", ours, holds, note)
+    ways = ("static P", "static all", "dynamic all", "dynamic,2 all")
+    return ours, *_or_what_would(
+        grid, lambda grid: within(_BEST_GAIN, _best_gain(grid)[0]), [_MEMORY, _CLUSTER, _DOT], ways
+    )
 
 
-def _h4(measured: _Measured) -> Claim:
+def _h4(measured: _Measured) -> Shown:
     """Shape: somebody comes within 3 % of the bound somewhere."""
     near = [
         (seconds / bound, f"{best.label} at n = {cell.size}, {state_words(cell.emulated)}")
@@ -360,22 +350,21 @@ def _h4(measured: _Measured) -> Claim:
         if (seconds := best.seconds) is not None
     ]
     if not near:
-        return _unknown("H4", _NO_UNEQUAL)
+        return unknown(_NO_UNEQUAL)
     closest, where = min(near)
-    ours = f"closest: {closest:.2f} of the bound's time, {where}"
-    return _claim("H4", ours, closest <= 1 + _NEAR_BOUND)
+    return f"closest: {closest:.2f} of the bound's time, {where}", closest <= 1 + _NEAR_BOUND, ""
 
 
-def _h4_simulated(machine: Machine, grid: Grid) -> Verdict:
+def _h4_simulated(grid: Grid) -> Shown:
     nearest, size = min(
         (abs(grid.seconds(size, way) / grid.bound(size) - 1), size)
         for size in grid.sizes
         for way in ("dynamic all", "dynamic,2 all")
     )
-    return _verdict("H4", f"within {percent(nearest)} of the bound at n = {size}", nearest <= _NEAR_BOUND)
+    return f"within {percent(nearest)} of the bound at n = {size}", nearest <= _NEAR_BOUND, ""
 
 
-def _h5(measured: _Measured) -> Claim:
+def _h5(measured: _Measured) -> Shown:
     gains: list[tuple[float, str]] = []
     for cell in measured.cells:
         seconds = {
@@ -388,10 +377,10 @@ def _h5(measured: _Measured) -> Claim:
         if first and second:
             gains.append((1 - second / first, f"n = {cell.size}, {state_words(cell.emulated)}"))
     if not gains:
-        return _unknown("H5", "dynamic with chunks 1 and 2 was not measured side by side")
+        return unknown("dynamic with chunks 1 and 2 was not measured side by side")
     gain, where = max(gains)
     ours = f"chunk 2 takes {100 * gain:.0f} % less time than chunk 1 at {where}"
-    return _claim("H5", ours, gain >= _CHUNK_2_GAIN, "from the screening runs: medians without an interval")
+    return ours, gain >= _CHUNK_2_GAIN, "from the screening runs: medians without an interval"
 
 
 def _short_chunks(grid: Grid) -> tuple[float, int, float, int, int]:
@@ -413,7 +402,7 @@ def _short_chunks(grid: Grid) -> tuple[float, int, float, int, int]:
     return gain, size, more, chunk, where
 
 
-def _h5_simulated(machine: Machine, grid: Grid) -> Verdict:
+def _h5_simulated(grid: Grid) -> Shown:
     def good(grid: Grid) -> bool:
         gain, _, more, _, _ = _short_chunks(grid)
         return gain >= _CHUNK_2_GAIN and abs(more) <= _LONGER_CHUNKS
@@ -426,19 +415,17 @@ def _h5_simulated(machine: Machine, grid: Grid) -> Verdict:
     )
     ways = [f"dynamic{chunk} all" for chunk in ("", ",2", ",4", ",8", ",16")]
     sizes = [n for n in SIZES if n >= 1500]
-    holds, would = _or_what_would(machine, grid, good, [_TRANSFER, _DOT, _SMT], ways, sizes)
-    return _verdict(
-        "H5", ours, holds, "" if holds else f"the last of a few long chunks is waited for; {would}"
-    )
+    because = "the last of a few long chunks is waited for; "
+    return ours, *_or_what_would(grid, good, [_TRANSFER, _DOT, _SMT], ways, sizes, because)
 
 
 def _passed(sizes: Sequence[int]) -> bool:
     return any(within(_PASSED_SIZES, size) for size in sizes) and max(sizes) <= _PASSED_NOWHERE_ABOVE
 
 
-def _h6(measured: _Measured) -> Claim:
+def _h6(measured: _Measured) -> Shown:
     if not measured.unequal:
-        return _unknown("H6", _NO_UNEQUAL)
+        return unknown(_NO_UNEQUAL)
     over = [
         cell
         for cell in measured.unequal
@@ -451,19 +438,19 @@ def _h6(measured: _Measured) -> Claim:
         holds = _passed([cell.size for cell in over])
     where = "; ".join(f"n = {cell.size} {state_words(cell.emulated)}" for cell in over)
     ours = f"passed by more than 1 % at: {where}" if over else "nowhere passed by more than 1 %"
-    return _claim("H6", ours, holds, measured.note)
+    return ours, holds, measured.note
 
 
-def _h6_simulated(machine: Machine, grid: Grid) -> Verdict:
+def _h6_simulated(grid: Grid) -> Shown:
     over = [n for n in grid.sizes if grid.seconds(n, "dynamic,2 all") < _PASSED_BY * grid.bound(n)]
     holds = _passed(over)
     ours = f"exceeded at n = {min(over)} to {max(over)}" if over else "nowhere exceeded"
     note = "together the L2 caches of both kinds and the L3 hold a matrix that neither kind's caches hold"
-    return _verdict("H6", ours, holds, note if holds else "")
+    return ours, holds, note if holds else ""
 
 
-def _h7(measured: _Measured) -> Claim:
-    return _unknown("H7", "needs hardware counters in a run of each placement; see miss ratios")
+def _h7(measured: _Measured) -> Shown:
+    return unknown("needs hardware counters in a run of each placement; see miss ratios")
 
 
 def _miss_shape(grid: Grid) -> tuple[list[int], list[int]]:
@@ -478,30 +465,27 @@ def _miss_shape(grid: Grid) -> tuple[list[int], list[int]]:
     return lower, higher
 
 
-def _h7_simulated(machine: Machine, grid: Grid) -> Verdict:
-    def shape(grid: Grid) -> bool:
+def _h7_simulated(grid: Grid) -> Shown:
+    def good(grid: Grid) -> bool:
         lower, higher = _miss_shape(grid)
         return bool(lower and higher) and all(within(_PASSED_SIZES, size) for size in higher)
 
-    holds, would = _or_what_would(machine, grid, shape, [_LAST_LEVEL_CACHE], ("static P", "dynamic,2 all"))
     _, higher = _miss_shape(grid)
-    span = (
-        f"P alone misses more from n = {min(higher)} to {max(higher)}"
-        if higher
-        else "P alone never misses more"
-    )
+    span = f"misses more from n = {min(higher)} to {max(higher)}" if higher else "never misses more"
     last = percent(grid.row(16000, "static P")["miss_ratio"] or 0.0)
-    note = f"what threads do to each other in the shared cache, other than fill it, is not modelled; {would}"
-    return _verdict("H7", f"{span}; both reach {last} at n = 16000", holds, "" if holds else note)
+    because = "what threads do to each other in the shared cache, other than fill it, is not modelled; "
+    ways = ("static P", "dynamic,2 all")
+    ours = f"P alone {span}; both reach {last} at n = 16000"
+    return ours, *_or_what_would(grid, good, [_LAST_LEVEL_CACHE], ways, because=because)
 
 
-def _h8(measured: _Measured) -> Claim:
+def _h8(measured: _Measured) -> Shown:
     if not measured.unequal:
-        return _unknown("H8", _NO_UNEQUAL)
+        return unknown(_NO_UNEQUAL)
     largest = max(measured.unequal, key=lambda cell: cell.size)
     ways = _three_ways(largest)
     if ways is None:
-        return _unknown("H8", "not all three ways were measured at the largest size")
+        return unknown("not all three ways were measured at the largest size")
     dynamic, fast, static = ways
     gains = [1 - dynamic / static, 1 - fast / static]
     ours = (
@@ -510,8 +494,8 @@ def _h8(measured: _Measured) -> Claim:
         "over all"
     )
     if not measured.hybrid or largest.size < 8000:
-        return _claim("H8", ours, None, measured.note or "needs n = 8000 or more")
-    return _claim("H8", ours, all(within(_LARGE_GAIN, gain) for gain in gains))
+        return ours, None, measured.note or "needs n = 8000 or more"
+    return ours, all(within(_LARGE_GAIN, gain) for gain in gains), ""
 
 
 def _large(grid: Grid) -> tuple[float, float]:
@@ -521,26 +505,22 @@ def _large(grid: Grid) -> tuple[float, float]:
     return 1 - grid.seconds(size, "dynamic,2 all") / static, 1 - grid.seconds(size, "static P") / static
 
 
-def _h8_simulated(machine: Machine, grid: Grid) -> Verdict:
-    holds, note = _or_what_would(
-        machine,
-        grid,
-        lambda grid: all(within(_LARGE_GAIN, gain) for gain in _large(grid)),
-        [_CLUSTER, _MEMORY, _OUTSTANDING],
-        ("static P", "static all", "dynamic,2 all"),
-        (16000,),
-    )
+def _h8_simulated(grid: Grid) -> Shown:
     dynamic, static = _large(grid)
     ours = (
         f"at n = 16000 dynamic over all is {percent(dynamic)} faster than static over all, "
         f"static P {percent(static)}"
     )
-    return _verdict("H8", ours, holds, note)
+    ways = ("static P", "static all", "dynamic,2 all")
+    knobs = [_CLUSTER, _MEMORY, _OUTSTANDING]
+    return ours, *_or_what_would(
+        grid, lambda grid: all(within(_LARGE_GAIN, gain) for gain in _large(grid)), knobs, ways, (16000,)
+    )
 
 
-def _h9(measured: _Measured) -> Claim:
+def _h9(measured: _Measured) -> Shown:
     if not measured.hybrid:
-        return _unknown("H9", "needs two or more fast cores whose turbo clocks differ")
+        return unknown("needs two or more fast cores whose turbo clocks differ")
     largest = max(measured.unequal, key=lambda cell: cell.size, default=None)
     fast = largest.fast_alone if largest is not None else None
     dynamic = _fastest(
@@ -549,10 +529,9 @@ def _h9(measured: _Measured) -> Claim:
         if contender.placement == "fast" and contender.schedule == "dynamic"
     )
     if largest is None or fast is None or not fast.seconds or dynamic is None:
-        return _unknown("H9", "dynamic on the fast cores alone was not measured")
+        return unknown("dynamic on the fast cores alone was not measured")
     gain = 1 - dynamic[1] / fast.seconds
-    ours = f"{100 * gain:.1f} % less time at n = {largest.size}"
-    return _claim("H9", ours, within(_TURBO_GAIN, gain))
+    return f"{100 * gain:.1f} % less time at n = {largest.size}", within(_TURBO_GAIN, gain), ""
 
 
 def _turbo_gain(grid: Grid) -> float:
@@ -560,46 +539,41 @@ def _turbo_gain(grid: Grid) -> float:
     return 1 - grid.seconds(size, "dynamic,2 P") / grid.seconds(size, "static P")
 
 
-def _h9_simulated(machine: Machine, grid: Grid) -> Verdict:
-    holds, would = _or_what_would(
-        machine,
-        grid,
-        lambda grid: within(_TURBO_GAIN, _turbo_gain(grid)),
-        [_MEMORY, _SMT, _DOT],
-        ("static P", "dynamic,2 P"),
-        (16000,),
-    )
-    note = f"a full memory bus hides clocks: who ends early leaves its part of the bus to the others; {would}"
+def _h9_simulated(grid: Grid) -> Shown:
+    def good(grid: Grid) -> bool:
+        return within(_TURBO_GAIN, _turbo_gain(grid))
+
     ours = f"dynamic on P takes {percent(_turbo_gain(grid))} less time than static on P at n = 16000"
-    return _verdict("H9", ours, holds, "" if holds else note)
+    because = "a full memory bus hides clocks: who ends early leaves its part of the bus to the others; "
+    ways = ("static P", "dynamic,2 P")
+    return ours, *_or_what_would(grid, good, [_MEMORY, _SMT, _DOT], ways, (16000,), because)
 
 
-def _h10(measured: _Measured) -> Claim:
-    parts: list[str] = []
-    every: list[float] = []
-    for words, cells in measured.states():
-        worth = [value for cell in cells if (value := _worth(cell)) is not None]
-        if worth:
-            every += worth
-            parts.append(f"{words}: {min(worth):.2f} to {max(worth):.2f}")
-    if not parts:
-        return _unknown("H10", _NO_UNEQUAL)
-    holds = any(within(_WORTH, value) for value in every) if measured.hybrid else None
-    note = "" if measured.hybrid else "the factor was chosen here, by emulation"
-    return _claim("H10", "; ".join(parts), holds, note)
+def _h10(measured: _Measured) -> Shown:
+    worth = {
+        words: values
+        for words, cells in measured.states()
+        if (values := [value for cell in cells if (value := _worth(cell)) is not None])
+    }
+    if not worth:
+        return unknown(_NO_UNEQUAL)
+    ours = "; ".join(f"{words}: {min(values):.2f} to {max(values):.2f}" for words, values in worth.items())
+    if not measured.hybrid:
+        return ours, None, "the factor was chosen here, by emulation"
+    return ours, any(within(_WORTH, value) for values in worth.values() for value in values), ""
 
 
-def _h10_simulated(machine: Machine, grid: Grid) -> Verdict:
+def _h10_simulated(grid: Grid) -> Shown:
     worth = [
         models.slow_cores_worth_one_fast(grid.seconds(n, "static P"), grid.seconds(n, "static E"), 8, 16)
         for n in (2000, 2500, 3000)
     ]
     holds = all(within(_WORTH, value) for value in worth)
     note = "two dependent sums a P-core against one of 3 cycles on an E-core" if holds else ""
-    return _verdict("H10", f"{min(worth):.2f} to {max(worth):.2f} from n = 2000 to 3000", holds, note)
+    return f"{min(worth):.2f} to {max(worth):.2f} from n = 2000 to 3000", holds, note
 
 
-def _h11(measured: _Measured) -> Claim:
+def _h11(measured: _Measured) -> Shown:
     """The inequality is judged where its two sides are measured and the winner is resolved."""
     agreeing, tested = 0, 0
     for cell in measured.unequal:
@@ -613,18 +587,16 @@ def _h11(measured: _Measured) -> Claim:
         tested += 1
         agreeing += (worth > threshold) == (verdict == verdicts.SLOWER)
     if not tested:
-        unresolved = "no cell resolves equal shares from fast alone"
-        return _unknown("H11", unresolved if measured.unequal else _NO_UNEQUAL)
-    ours = f"the inequality names the winner in {agreeing} of {tested} cells"
-    return _claim("H11", ours, agreeing == tested)
+        return unknown("no cell resolves equal shares from fast alone" if measured.unequal else _NO_UNEQUAL)
+    return f"the inequality names the winner in {agreeing} of {tested} cells", agreeing == tested, ""
 
 
-def _h11_simulated(machine: Machine, grid: Grid) -> Verdict:
+def _h11_simulated(grid: Grid) -> Shown:
     """Equal parts for each core, as an MPI solver has them; E-cores made slower step by step."""
     agreeing, tested, threshold = 0, 0, models.equal_split_threshold(8, 16)
     for cycles in (3.0, 4.0, 6.0, 8.0, 10.0):
         changed = machines.change(
-            machine, [f"cores.E.dot_cycles_per_element={cycles}", "cores.P.hardware_threads_per_core=1"]
+            grid.machine, [f"cores.E.dot_cycles_per_element={cycles}", "cores.P.hardware_threads_per_core=1"]
         )
         slower = Grid(changed, (3000,), ("static all", "static P", "static E"))
         every, fast, slow = (slower.seconds(3000, way) for way in slower.ways)
@@ -637,28 +609,28 @@ def _h11_simulated(machine: Machine, grid: Grid) -> Verdict:
         f"s_P/s_E > 1 + E/P = {threshold:g} names the loser in {agreeing} of {tested} cells with "
         "E-cores of different speed"
     )
-    return _verdict("H11", ours, tested > 2 and agreeing == tested)
+    return ours, tested > 2 and agreeing == tested, ""
 
 
-def _h12(measured: _Measured) -> Claim:
+def _h12(measured: _Measured) -> Shown:
     blas = any(
         contender.peer == "openblas" and contender.by_round
         for cell in measured.cells
         for contender in cell.contenders
     )
     ours = "cores that ran and the memory's share are in this report"
-    return _claim("H12", f"{ours}; OpenBLAS {'ran beside' if blas else 'was not measured'}", blas)
+    return f"{ours}; OpenBLAS {'ran beside' if blas else 'was not measured'}", blas, ""
 
 
-def _h12_simulated(machine: Machine, grid: Grid) -> Verdict:
+def _h12_simulated(grid: Grid) -> Shown:
     row = grid.row(16000, "dynamic,2 all")
     cores = " + ".join(f"{count} {kind}" for kind, count in row["cores"].items())
-    share = row["memory_bytes"] / row["seconds"] / machine.memory.memory_bytes_per_second
+    share = row["memory_bytes"] / row["seconds"] / grid.machine.memory.memory_bytes_per_second
     ours = (
         f"each row says its cores ({cores}) and its memory traffic ({percent(share)} of the "
         "bandwidth at n = 16000)"
     )
-    return _verdict("H12", ours, True, "OpenBLAS runs beside the others in tauto study loop")
+    return ours, True, "OpenBLAS runs beside the others in tauto study loop"
 
 
 _MEASURED = (_h1, _h2, _h3, _h4, _h5, _h6, _h7, _h8, _h9, _h10, _h11, _h12)

@@ -29,6 +29,7 @@ _START_SECONDS = 0.03  # a process, its libraries, its threads
 _PASSES_OVER_THE_MATRIX = 10.0  # filling it once, the solve that is checked, the accounting pass
 _MATRIX_BYTES_PER_SECOND = 4e9
 _FEW_CPUS = 4
+_REFERENCE = frozenset({"reference"})
 _PLACEMENT_WORDS = {
     "all": "all cores",
     "fast": "fast cores only",
@@ -133,12 +134,8 @@ def _serial(state: PeerState, layout: Layout) -> Iterator[Candidate]:
     else:
         names = [str(cpu) for cpu in (fast.cpus if len(fast.cpus) <= _FEW_CPUS else fast.cpus[:1])]
     for name in names:
-        yield Candidate(
-            state=state,
-            schedule="serial",
-            placement=layout.placement(name),
-            roles=frozenset({"reference"}),
-        )
+        placement = layout.placement(name)
+        yield Candidate(state=state, schedule="serial", placement=placement, roles=_REFERENCE)
 
 
 def _references(present: Sequence[PeerState], layout: Layout, threads: int | None) -> Iterator[Candidate]:
@@ -150,9 +147,7 @@ def _references(present: Sequence[PeerState], layout: Layout, threads: int | Non
     for name in ("fast", "slow"):
         placement = layout.placement(name, threads)
         if len(placement.cpus) > 1:
-            yield Candidate(
-                state=state, schedule="static", placement=placement, roles=frozenset({"reference"})
-            )
+            yield Candidate(state=state, schedule="static", placement=placement, roles=_REFERENCE)
 
 
 def _schedules(state: PeerState, chunks: Sequence[int], quick: bool) -> Iterator[tuple[str, int | None]]:

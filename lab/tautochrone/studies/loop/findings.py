@@ -10,6 +10,7 @@ from typing import ClassVar
 
 import msgspec
 
+from tautochrone.measuring.sampler import LoadSample
 from tautochrone.report.analysis import Analysis
 from tautochrone.results.context import StudyContext
 from tautochrone.results.runs import PeerRatio
@@ -84,20 +85,11 @@ class BandwidthPoint(Placed, frozen=True, kw_only=True):
     triad_share: float | None
 
 
-class CpuSample(msgspec.Struct, frozen=True, kw_only=True):
-    """One CPU over one sampling interval that ends ``seconds`` after the run began."""
-
-    cpu: int
-    seconds: float
-    busy: float  # 0 … 1
-    hertz: float | None = None
-
-
 class CpuLoad(Placed, frozen=True, kw_only=True):
     """The load of each CPU over the time of one run."""
 
     configuration: str
-    samples: tuple[CpuSample, ...]
+    samples: tuple[LoadSample, ...]
 
 
 class CoresUsed(msgspec.Struct, frozen=True, kw_only=True):

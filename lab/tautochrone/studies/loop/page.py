@@ -50,6 +50,7 @@ from tautochrone.studies.loop.findings import (
     ConfigurationTime,
     CpuLoad,
     LoopAnalysis,
+    MissRatio,
     Placed,
 )
 
@@ -75,16 +76,13 @@ _COLUMNS: tuple[Column, ...] = (
 _TIPS = ("configuration:N configuration", "size:Q,d size")
 
 
-_Placed = Cell | Placed
-
-
 class _Grid(NamedTuple):
     """The cells of the study: every size in every state of the machine."""
 
     situations: list[dict[str, float]]
     sizes: list[int]
 
-    def place(self, measured: _Placed) -> Record:
+    def place(self, measured: Cell | Placed) -> Record:
         return {"situation": self.situations.index(dict(measured.emulated)), "size": measured.size}
 
     def axis(self) -> alt.X:
@@ -103,11 +101,6 @@ def parts(analysis: LoopAnalysis) -> Parts:
         "loop.html.j2",
         _charts(analysis, grid),
         situations=grid.situations,
-        runtimes={
-            runtime_key(configuration.runtime, configuration.library)
-            for cell in analysis.cells
-            for configuration in cell.configurations
-        },
         configurations=records,
         columns=(*_COLUMNS, *spent.columns(records), *LAST_COLUMNS),
         # one cell at first: times of different sizes in one list say nothing
@@ -122,31 +115,6 @@ def parts(analysis: LoopAnalysis) -> Parts:
 
 
 def _charts(analysis: LoopAnalysis, grid: _Grid) -> Iterator[Chart]:
-    times, points, bounds, ratios = _tables(analysis, grid)
-    beside = {"points": points, "bounds": bounds}
-    yield _time(analysis, grid, times, beside)
-    if numbers(times, "speedup"):
-        yield _speedup(analysis, grid, times, beside)
-    yield ratio_chart(
-        ratios,
-        "size",
-        "matrix size n",
-        grid.sizes,
-        heading=_ratio_heading(analysis),
-        shows="Ratio of tautochrone's time to each peer's time, with intervals",
-    )
-    if analysis.chunk_series:
-        yield _chunk(analysis, grid)
-    yield _bandwidth(analysis, grid)
-    yield _load(analysis)
-    if misses := _miss_records(analysis, grid):
-        yield _misses(misses, grid)
-
-
-def _tables(
-    analysis: LoopAnalysis, grid: _Grid
-) -> tuple[list[Record], list[Record], list[Record], list[Record]]:
-    """Medians, single rounds, bounds and ratios of every cell."""
     times: list[Record] = []
     points: list[Record] = []
     bounds: list[Record] = []
@@ -159,7 +127,27 @@ def _tables(
         if cell.bound_seconds is not None:
             bounds.append(place | _bound_record(cell))
         ratios += ratio_records(cell.peer_ratios, place)
-    return times, points, bounds, ratios
+    beside = {"points": points, "bounds": bounds}
+    yield _time(analysis, grid, times, beside)
+    if numbers(times, "speedup"):
+        yield _speedup(analysis, grid, times, beside)
+    counts = _counts(analysis)
+    heading = f"tautochrone against the best peer: {counts or 'too few rounds for a verdict'}"
+    if counts.startswith(("faster", "slower")):
+        heading = f"tautochrone is {counts}"
+    yield ratio_chart(
+        ratios,
+        "size",
+        "matrix size n",
+        grid.sizes,
+        heading=heading,
+        shows="Ratio of tautochrone's time to each peer's time, with intervals",
+    )
+    if analysis.chunk_series:
+        yield _chunk(analysis, grid)
+    yield _bandwidth(analysis, grid)
+    yield _load(analysis)
+    yield from _misses(analysis.miss_ratios or (), grid)
 
 
 def best_of_runtime(cell: Cell) -> dict[str, ConfigurationTime]:
@@ -227,12 +215,27 @@ def _bound_record(cell: Cell) -> Record:
 def _time(
     analysis: LoopAnalysis, grid: _Grid, times: Sequence[Record], beside: Mapping[str, Sequence[Record]]
 ) -> Chart:
+    bounds = beside["bounds"]
+
+    def draw(look: list[RuntimeStyle]) -> Layers:
+        every = numbers(times, "seconds", "low", "high") + numbers([*bounds, *beside["points"]], "seconds")
+        x, y = grid.axis(), log_axis(alt.Y, "seconds", every, "time of one iteration", padding=1.3)
+        drawn = shown("times")
+        tooltip = tips(*_TIPS, "time:N median", "interval:N interval", "rounds:Q rounds")
+        return layered(
+            _bound(x, y, "time:N no division can take less than"),
+            _single_runs(look, x, y),
+            interval(drawn, look, x, y),
+            *line_with_points(drawn, look, x, y, tooltip),
+            height=330,
+        )
+
     return Chart(
         name="time",
         table="times",
         records=times,
         beside=beside,
-        draw=lambda look: _draw_time(grid, times, beside, look),
+        draw=draw,
         heading=_time_heading(analysis, grid.sizes),
         explanation=(
             "Lower is better. Each peer is shown with the schedule, chunk and cores that were "
@@ -241,7 +244,7 @@ def _time(
             "same cores can pass below the dashed line."
         ),
         shows="Time of one iteration against matrix size, both axes logarithmic",
-        line_legend=[("dashed", "the bound T*")] if beside["bounds"] else [],
+        line_legend=[("dashed", "the bound T*")] if bounds else [],
     )
 
 
@@ -257,27 +260,6 @@ def _time_heading(analysis: LoopAnalysis, sizes: Sequence[int]) -> str:
     if last.size != first.size:
         heading += f" and {text.seconds(last.tautochrone_seconds)} at n = {last.size}"
     return heading
-
-
-def _draw_time(
-    grid: _Grid,
-    times: Sequence[Record],
-    beside: Mapping[str, Sequence[Record]],
-    look: list[RuntimeStyle],
-) -> Layers:
-    every = numbers(times, "seconds", "low", "high") + numbers(beside["bounds"], "seconds")
-    every += numbers(beside["points"], "seconds")
-    x, y = grid.axis(), log_axis(alt.Y, "seconds", every, "time of one iteration", padding=1.3)
-    drawn = shown("times")
-    return layered(
-        _bound(x, y, "time:N no division can take less than"),
-        _single_runs(look, x, y),
-        interval(drawn, look, x, y),
-        *line_with_points(
-            drawn, look, x, y, tips(*_TIPS, "time:N median", "interval:N interval", "rounds:Q rounds")
-        ),
-        height=330,
-    )
 
 
 def _bound(x: alt.X, y: alt.Y, tip: str) -> alt.Chart:
@@ -298,6 +280,7 @@ def _single_runs(look: list[RuntimeStyle], x: alt.X, y: alt.Y) -> alt.Chart:
 def _speedup(
     analysis: LoopAnalysis, grid: _Grid, times: Sequence[Record], beside: Mapping[str, Sequence[Record]]
 ) -> Chart:
+    bounds = beside["bounds"]
     reached = [
         (cell.sequential_seconds / cell.tautochrone_seconds, cell)
         for cell in analysis.cells
@@ -308,12 +291,30 @@ def _speedup(
         speedup, cell = max(reached, key=lambda pair: pair[0])
         bound = f"; the bound there is {text.significant(cell.bound_speedup)}×" if cell.bound_speedup else ""
         heading = f"tautochrone reaches {text.significant(speedup)}× one core at n = {cell.size}{bound}"
+
+    def draw(look: list[RuntimeStyle]) -> Layers:
+        every = numbers(times, "speedup", "speedup_high") + numbers(bounds, "speedup")
+        x = grid.axis()
+        y = axis_from_zero(
+            alt.Y, "speedup", every, "speed-up over one fast core", labelExpr=TIMES_LABEL, tickCount=6
+        )
+        parallel = "isValid(datum.speedup) && datum.runtime !== 'serial'"
+        drawn = shown("times").transform_filter(parallel)
+        tooltip = tips(*_TIPS, "speedup_text:N speed-up", "time:N median time", "interval:N interval")
+        return layered(
+            _bound(x, y, "speedup_text:N bound S").transform_filter("isValid(datum.speedup)"),
+            _single_runs(look, x, y).transform_filter(parallel),
+            interval(drawn, look, x, y, "speedup_low", "speedup_high"),
+            *line_with_points(drawn, look, x, y, tooltip),
+            height=330,
+        )
+
     return Chart(
         name="speedup",
         table="times",
         records=times,
         beside=beside,
-        draw=lambda look: _draw_speedup(grid, times, beside["bounds"], look),
+        draw=draw,
         heading=heading,
         explanation=(
             "Higher is better. The dashed line is S = T_seq (T_P + T_E) / (T_P T_E): what fast and "
@@ -323,52 +324,23 @@ def _speedup(
         ),
         shows="Speed-up over one fast core against matrix size, with the bound S",
         without=["serial"],
-        line_legend=[("dashed", "the bound S")] if beside["bounds"] else [],
+        line_legend=[("dashed", "the bound S")] if bounds else [],
     )
-
-
-def _draw_speedup(
-    grid: _Grid, times: Sequence[Record], bounds: Sequence[Record], look: list[RuntimeStyle]
-) -> Layers:
-    every = numbers(times, "speedup", "speedup_high") + numbers(bounds, "speedup")
-    x = grid.axis()
-    y = axis_from_zero(
-        alt.Y, "speedup", every, "speed-up over one fast core", labelExpr=TIMES_LABEL, tickCount=6
-    )
-    parallel = "isValid(datum.speedup) && datum.runtime !== 'serial'"
-    drawn = shown("times").transform_filter(parallel)
-    tooltip = tips(*_TIPS, "speedup_text:N speed-up", "time:N median time", "interval:N interval")
-    return layered(
-        _bound(x, y, "speedup_text:N bound S").transform_filter("isValid(datum.speedup)"),
-        _single_runs(look, x, y).transform_filter(parallel),
-        interval(drawn, look, x, y, "speedup_low", "speedup_high"),
-        *line_with_points(drawn, look, x, y, tooltip),
-        height=330,
-    )
-
-
-# -- ours against each peer --
 
 
 def _counts(analysis: LoopAnalysis) -> str:
+    """Of ours against the best peer."""
     return verdict_counts(cell.ratio for cell in analysis.cells)
-
-
-def _ratio_heading(analysis: LoopAnalysis) -> str:
-    counts = _counts(analysis)
-    if counts.startswith(("faster", "slower")):
-        return f"tautochrone is {counts}"
-    return f"tautochrone against the best peer: {counts or 'too few rounds for a verdict'}"
 
 
 # -- what the chunk costs and gains --
 
-_DASH_OF_SCHEDULE = {"dynamic": [1, 0], "guided": [6, 3], "static_chunk": [2, 3]}
 _LINE_OF_SCHEDULE = {
-    "dynamic": ("solid", "dynamic"),
-    "guided": ("dashed", "guided"),
-    "static_chunk": ("dotted", "static"),
+    "dynamic": ([1, 0], ("solid", "dynamic")),
+    "guided": ([6, 3], ("dashed", "guided")),
+    "static_chunk": ([2, 3], ("dotted", "static")),
 }
+_OTHER_DASH = [8, 3, 2, 3]
 
 
 def _chunk(analysis: LoopAnalysis, grid: _Grid) -> Chart:
@@ -385,11 +357,39 @@ def _chunk(analysis: LoopAnalysis, grid: _Grid) -> Chart:
     sizes = sorted({point.size for point in analysis.chunk_series})
     schedules = sorted({point.schedule for point in analysis.chunk_series})
     first = sizes[len(sizes) // 2]
+
+    def draw(look: list[RuntimeStyle]) -> Layers:
+        chunks = sorted(set(numbers(records, "chunk")))
+        x = alt.X(
+            "chunk:Q",
+            scale=alt.Scale(type="log", base=2, domain=padded(chunks, 1.25), nice=False),
+            axis=alt.Axis(title="chunk (rows handed out at a time)", values=chunks, format="d", grid=False),
+        )
+        # the time's range depends on the size that the reader picks, so this axis fits what is shown
+        y = alt.Y(
+            "seconds:Q",
+            scale=alt.Scale(type="log", nice=False, padding=16),
+            axis=alt.Axis(title="time of one iteration", tickCount=5, labelExpr=TIME_LABEL),
+        )
+        dashes = [_LINE_OF_SCHEDULE.get(schedule, (_OTHER_DASH, ()))[0] for schedule in schedules]
+        dash = alt.StrokeDash("schedule:N", scale=alt.Scale(domain=schedules, range=dashes), legend=None)
+        about = ("runtime:N runtime", "schedule:N schedule", "chunk:Q,d chunk")
+        drawn = shown("chunks").transform_filter("datum.size === size")
+        return layered(
+            interval(drawn, look, x, y),
+            drawn.mark_line(strokeWidth=1.8).encode(
+                x=x, y=y, color=color(look), strokeDash=dash, detail=["runtime:N", "schedule:N"]
+            ),
+            marks(drawn, look, 64, x=x, y=y, tooltip=tips(*about, "time:N median", "interval:N interval")),
+            height=290,
+            size=first,
+        )
+
     return Chart(
         name="chunk",
         table="chunks",
         records=records,
-        draw=lambda look: _draw_chunk(records, schedules, first, look),
+        draw=draw,
         heading=_chunk_heading(analysis.chunk_series),
         explanation=(
             "A chunk is how many rows a core takes at a time. Small chunks balance well and cost a "
@@ -397,7 +397,7 @@ def _chunk(analysis: LoopAnalysis, grid: _Grid) -> Chart:
             "line. Large chunks leave one core working while the others wait."
         ),
         shows="Time of one iteration against chunk",
-        line_legend=[line for schedule, line in _LINE_OF_SCHEDULE.items() if schedule in schedules],
+        line_legend=[line for schedule, (_, line) in _LINE_OF_SCHEDULE.items() if schedule in schedules],
         choice=Choice("size", "Matrix size n", [(size, str(size)) for size in sizes], first),
     )
 
@@ -417,66 +417,10 @@ def _chunk_heading(points: Iterable[ChunkPoint]) -> str:
     return f"Chunk 2 instead of 1 saves up to {100 * (1 - gain):.0f} % ({runtime} {schedule}, n = {size})"
 
 
-def _draw_chunk(
-    records: Sequence[Record], schedules: Sequence[str], first_size: int, look: list[RuntimeStyle]
-) -> Layers:
-    chunks = sorted(set(numbers(records, "chunk")))
-    x = alt.X(
-        "chunk:Q",
-        scale=alt.Scale(type="log", base=2, domain=padded(chunks, 1.25), nice=False),
-        axis=alt.Axis(title="chunk (rows handed out at a time)", values=chunks, format="d", grid=False),
-    )
-    # the time's range depends on the size that the reader picks, so this axis fits what is shown
-    y = alt.Y(
-        "seconds:Q",
-        scale=alt.Scale(type="log", nice=False, padding=16),
-        axis=alt.Axis(title="time of one iteration", tickCount=5, labelExpr=TIME_LABEL),
-    )
-    dashes = [_DASH_OF_SCHEDULE.get(schedule, [8, 3, 2, 3]) for schedule in schedules]
-    dash = alt.StrokeDash("schedule:N", scale=alt.Scale(domain=schedules, range=dashes), legend=None)
-    tooltip = tips(
-        "runtime:N runtime", "schedule:N schedule", "chunk:Q,d chunk", "time:N median", "interval:N interval"
-    )
-    drawn = shown("chunks").transform_filter("datum.size === size")
-    return layered(
-        interval(drawn, look, x, y),
-        drawn.mark_line(strokeWidth=1.8).encode(
-            x=x, y=y, color=color(look), strokeDash=dash, detail=["runtime:N", "schedule:N"]
-        ),
-        marks(drawn, look, 64, x=x, y=y, tooltip=tooltip),
-        height=290,
-        size=first_size,
-    )
-
-
 # -- how much of the memory's bandwidth the loop uses --
 
 
 def _bandwidth(analysis: LoopAnalysis, grid: _Grid) -> Chart:
-    records = _bandwidth_records(analysis, grid)
-    largest = [point for point in analysis.bandwidth if point.triad_share and point.size == grid.sizes[-1]]
-    heading = "How much of the memory's bandwidth the loop uses"
-    if largest:
-        top = max(largest, key=lambda point: point.bytes_per_second)
-        heading = (
-            f"At n = {top.size} the loop reads {text.quantity(top.bytes_per_second, 'B/s')}, "
-            f"{text.percent(top.triad_share)} of what the triad gets from memory"
-        )
-    return Chart(
-        name="bandwidth",
-        records=records,
-        draw=lambda look: _draw_bandwidth(grid, records, look),
-        heading=heading,
-        explanation=(
-            "Near the dashed line the memory, not the schedule, sets the time: then more cores do "
-            "not help. Above it the matrix comes from a cache, which is faster than memory."
-        ),
-        shows="Share of the triad's bandwidth against matrix size",
-        line_legend=[("dashed", "the triad with as many members")],
-    )
-
-
-def _bandwidth_records(analysis: LoopAnalysis, grid: _Grid) -> list[Record]:
     """The fastest configuration of each runtime at each size: one line a runtime."""
     known = [point for point in analysis.bandwidth if point.triad_share is not None]
     known.sort(key=lambda point: -point.bytes_per_second)
@@ -495,27 +439,40 @@ def _bandwidth_records(analysis: LoopAnalysis, grid: _Grid) -> list[Record]:
                 "members": point.members,
             },
         )
-    return _by_size(best.values())
+    records = _by_size(best.values())
+    top = next((point for point in known if point.triad_share and point.size == grid.sizes[-1]), None)
+    heading = "How much of the memory's bandwidth the loop uses"
+    if top is not None:
+        heading = (
+            f"At n = {top.size} the loop reads {text.quantity(top.bytes_per_second, 'B/s')}, "
+            f"{text.percent(top.triad_share)} of what the triad gets from memory"
+        )
+
+    def draw(look: list[RuntimeStyle]) -> Layers:
+        title, shares = "share of the triad's bandwidth", numbers(records, "share")
+        x = grid.axis()
+        y = axis_from_zero(alt.Y, "share", shares, title, padding=1.05, format=".0%", tickCount=6)
+        tooltip = tips(*_TIPS, "rate_text:N achieved", "share_text:N share of the triad", "members:Q members")
+        limit = alt.Chart(alt.InlineData(values=[{"share": 1}])).mark_rule(**DASHED)
+        lines = line_with_points(shown("bandwidth"), look, x, y, tooltip)
+        return layered(limit.encode(y=y), *lines, height=290)
+
+    return Chart(
+        name="bandwidth",
+        records=records,
+        draw=draw,
+        heading=heading,
+        explanation=(
+            "Near the dashed line the memory, not the schedule, sets the time: then more cores do "
+            "not help. Above it the matrix comes from a cache, which is faster than memory."
+        ),
+        shows="Share of the triad's bandwidth against matrix size",
+        line_legend=[("dashed", "the triad with as many members")],
+    )
 
 
 def _by_size(records: Iterable[Record]) -> list[Record]:
     return sorted(records, key=lambda record: int(str(record["size"])))
-
-
-def _draw_bandwidth(grid: _Grid, records: Sequence[Record], look: list[RuntimeStyle]) -> Layers:
-    x = grid.axis()
-    y = axis_from_zero(
-        alt.Y,
-        "share",
-        numbers(records, "share"),
-        "share of the triad's bandwidth",
-        padding=1.05,
-        format=".0%",
-        tickCount=6,
-    )
-    tooltip = tips(*_TIPS, "rate_text:N achieved", "share_text:N share of the triad", "members:Q members")
-    limit = alt.Chart(alt.InlineData(values=[{"share": 1}])).mark_rule(**DASHED)
-    return layered(limit.encode(y=y), *line_with_points(shown("bandwidth"), look, x, y, tooltip), height=290)
 
 
 # -- what each core did over time --
@@ -619,25 +576,8 @@ def _draw_load(records: Sequence[Record]) -> Layers:
 # -- how often the caches miss --
 
 
-def _misses(records: Sequence[Record], grid: _Grid) -> Chart:
-    counters = distinct(records, "counter")
-    worst = max(records, key=lambda record: float(str(record["ratio"])))
-    return Chart(
-        name="misses",
-        records=records,
-        draw=lambda look: _draw_misses(grid, records, counters[0], look),
-        heading=f"Cache misses reach {worst['ratio_text']} at n = {worst['size']}",
-        explanation=(
-            "How often a core looked in its cache in vain. As the matrix outgrows the caches the "
-            "share rises, and the memory takes over."
-        ),
-        shows="Cache-miss ratio against matrix size",
-        choice=Choice("counter", "Counters", [(counter, counter) for counter in counters], counters[0]),
-    )
-
-
-def _miss_records(analysis: LoopAnalysis, grid: _Grid) -> list[Record]:
-    return _by_size(
+def _misses(misses: Sequence[MissRatio], grid: _Grid) -> Iterator[Chart]:
+    records = _by_size(
         {
             **grid.place(miss),
             "runtime": runtime_key(miss.runtime),
@@ -646,29 +586,43 @@ def _miss_records(analysis: LoopAnalysis, grid: _Grid) -> list[Record]:
             "ratio": ratio,
             "ratio_text": text.percent(ratio),
         }
-        for miss in analysis.miss_ratios or ()
+        for miss in misses
         for counter, ratio in (
             ("cache-misses / cache-references", miss.cache_miss_ratio),
             ("LLC-load-misses / LLC-loads", miss.llc_load_miss_ratio),
         )
         if ratio is not None
     )
+    if not records:
+        return
+    counters = distinct(records, "counter")
+    worst = max(records, key=lambda record: float(str(record["ratio"])))
 
+    def draw(look: list[RuntimeStyle]) -> Layers:
+        x, ratios = grid.axis(), numbers(records, "ratio")
+        y = axis_from_zero(alt.Y, "ratio", ratios, "misses / accesses", padding=1, format=".0%", tickCount=5)
+        drawn = shown("misses").transform_filter("datum.counter === counter")
+        tooltip = tips(*_TIPS, "counter:N counters", "ratio_text:N ratio")
+        return layered(
+            drawn.mark_line(strokeWidth=2).encode(
+                x=x, y=y, color=color(look), detail=["runtime:N", "configuration:N"]
+            ),
+            marks(drawn, look, 70, x=x, y=y, tooltip=tooltip),
+            height=270,
+            counter=counters[0],
+        )
 
-def _draw_misses(
-    grid: _Grid, records: Sequence[Record], first_counter: str, look: list[RuntimeStyle]
-) -> Layers:
-    x = grid.axis()
-    ratios = numbers(records, "ratio")
-    y = axis_from_zero(alt.Y, "ratio", ratios, "misses / accesses", padding=1, format=".0%", tickCount=5)
-    drawn = shown("misses").transform_filter("datum.counter === counter")
-    return layered(
-        drawn.mark_line(strokeWidth=2).encode(
-            x=x, y=y, color=color(look), detail=["runtime:N", "configuration:N"]
+    yield Chart(
+        name="misses",
+        records=records,
+        draw=draw,
+        heading=f"Cache misses reach {worst['ratio_text']} at n = {worst['size']}",
+        explanation=(
+            "How often a core looked in its cache in vain. As the matrix outgrows the caches the "
+            "share rises, and the memory takes over."
         ),
-        marks(drawn, look, 70, x=x, y=y, tooltip=tips(*_TIPS, "counter:N counters", "ratio_text:N ratio")),
-        height=270,
-        counter=first_counter,
+        shows="Cache-miss ratio against matrix size",
+        choice=Choice("counter", "Counters", [(counter, counter) for counter in counters], counters[0]),
     )
 
 

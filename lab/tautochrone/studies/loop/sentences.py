@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 
 from tautochrone import verdicts
 from tautochrone.report.analysis import Settings
 from tautochrone.results.runs import OURS, geometric_mean, ratio
 from tautochrone.results.states import by_state, opening, state_words
+from tautochrone.studies.cells import geometric_mean_of
 from tautochrone.studies.loop.cells import CellRuns, Contender
 from tautochrone.studies.paste import CMAKE
 from tautochrone.text import less_time, outcome, too_few_rounds, unresolved
@@ -38,15 +40,10 @@ def _evidence(compared: Ratio, sizes: int) -> str:
 
 def advice(where: str, cells: Sequence[CellRuns]) -> str:
     """What to use in the state of these cells, against a plain OpenMP loop, over all their sizes."""
-    both = [
-        (ours, plain)
-        for cell in cells
-        if (ours := cell.ours) is not None and (plain := cell.plain_openmp) is not None
-    ]
-    compared = geometric_mean(both)
+    compared, sizes = geometric_mean_of((cell.ours, cell.plain_openmp) for cell in cells)
     if compared.verdict == verdicts.NOT_MEASURED:
         return f"{where}, nothing can be recommended: {_why_not(cells, compared)}."
-    evidence = _evidence(compared, len(both))
+    evidence = _evidence(compared, sizes)
     if compared.verdict == verdicts.FASTER:
         return f"{where}, use all cores with {_OURS_WORDS}: {less_time(compared, _PLAIN_WORDS, evidence)}."
     better = _better_than_plain(cells)
@@ -94,33 +91,24 @@ def _against_plain(contender: Contender, cells: Sequence[CellRuns]) -> Ratio | N
 
 def against_best(cells: Sequence[CellRuns]) -> str | None:
     """Ours against whatever was fastest of all other settings at each size; None where there is nothing."""
-    both = [
-        (ours, best)
-        for cell in cells
-        if (ours := cell.ours) is not None and (best := cell.best_peer) is not None
-    ]
-    compared = geometric_mean(both)
+    compared, sizes = geometric_mean_of((cell.ours, cell.best_peer) for cell in cells)
     if compared.verdict == verdicts.NOT_MEASURED:
         return None
     tried = sum(1 for contender in cells[0].contenders if contender.peer != OURS)
-    words = outcome(compared, "adaptive with no settings", _evidence(compared, len(both)))
+    words = outcome(compared, "adaptive with no settings", _evidence(compared, sizes))
     return f"Against the fastest at each size of the {tried} other settings that were tried, {words}."
 
 
 def best_by_size(where: str, cells: Sequence[CellRuns]) -> str | None:
     """Which configuration is best at which sizes, neighbouring sizes with one answer taken together."""
-    runs: list[tuple[str, list[int]]] = []
-    for cell in sorted(cells, key=lambda cell: cell.size):
-        winner = winner_words(cell)
-        if winner is None:
-            continue
-        if runs and runs[-1][0] == winner:
-            runs[-1][1].append(cell.size)
-        else:
-            runs.append((winner, [cell.size]))
-    if not runs:
+    by_size = sorted(cells, key=lambda cell: cell.size)
+    winners = [(words, cell.size) for cell in by_size if (words := winner_words(cell)) is not None]
+    if not winners:
         return None
-    parts = [f"{_sizes(sizes)}: {winner}" for winner, sizes in runs]
+    parts = [
+        f"{_sizes([size for _, size in together])}: {winner}"
+        for winner, together in itertools.groupby(winners, key=lambda pair: pair[0])
+    ]
     return f"{where}, by size: {'; '.join(parts)}."
 
 
@@ -139,8 +127,8 @@ def winner_words(cell: CellRuns) -> str | None:
     if not finalists or len(finalists[0].by_round) < verdicts.MINIMUM_ROUNDS:
         return None
     equals = [finalists[0], *_not_told_apart(finalists)]
-    for simple in _simplest(cell):
-        if any(simple is equal for equal in equals):
+    for simple in (cell.serial, cell.plain_openmp, cell.ours):
+        if simple is not None and any(simple is equal for equal in equals):
             return simple.label if len(equals) == 1 else f"{simple.label} (nothing is clearly faster)"
     return finalists[0].label
 
@@ -151,11 +139,6 @@ def _not_told_apart(finalists: Sequence[Contender]) -> Iterator[Contender]:
         limit = NEARLY_ALIKE if compared.verdict == verdicts.NO_DIFFERENCE else ALIKE
         if compared.value is not None and compared.value <= limit:
             yield contender
-
-
-def _simplest(cell: CellRuns) -> list[Contender]:
-    simplest = (cell.serial, cell.plain_openmp, cell.ours)
-    return [contender for contender in simplest if contender is not None]
 
 
 # -- settings to paste into a shell or a program --
@@ -193,29 +176,22 @@ def settings_to_paste(cells: Sequence[CellRuns]) -> tuple[Settings, ...]:
     )
 
 
-def _largest(cells: Sequence[CellRuns]) -> CellRuns:
-    return max(cells, key=lambda cell: cell.size)
-
-
 def _best_of(cell: CellRuns, peers: Sequence[str]) -> Contender | None:
     return next((contender for contender in cell.finalists if contender.peer in peers), None)
 
 
 def _openmp(cells: Sequence[CellRuns], where: str) -> Iterator[Settings]:
     """The best OpenMP configuration at the largest size, where time is spent."""
-    cell = _largest(cells)
+    cell = max(cells, key=lambda cell: cell.size)
     best, plain = _best_of(cell, ("libgomp", "libomp")), cell.plain_openmp
     if best is None or plain is None:
         return
-    if best is plain or ratio(best, plain).verdict != verdicts.FASTER:
-        why = f"Nothing to set: no OpenMP setting was resolved as faster at n = {cell.size}."
-        pinned = _openmp_lines(plain)
-        yield Settings(label=f"OpenMP, {where}", language="shell", text=pinned, why=why)
-        return
-    why = f"At n = {cell.size}: {less_time(ratio(best, plain), 'the plain loop')}."
-    yield Settings(
-        label=f"OpenMP, {where}: {best.label}", language="shell", text=_openmp_lines(best), why=why
-    )
+    label, set_up = f"OpenMP, {where}", plain
+    why = f"Nothing to set: no OpenMP setting was resolved as faster at n = {cell.size}."
+    if best is not plain and (gained := ratio(best, plain)).verdict == verdicts.FASTER:
+        label, set_up = f"{label}: {best.label}", best
+        why = f"At n = {cell.size}: {less_time(gained, 'the plain loop')}."
+    yield Settings(label=label, language="shell", text=_openmp_lines(set_up), why=why)
 
 
 def _openmp_lines(contender: Contender) -> str:
@@ -238,7 +214,7 @@ def _openmp_lines(contender: Contender) -> str:
 
 
 def _tbb(cells: Sequence[CellRuns], where: str) -> Iterator[Settings]:
-    cell = _largest(cells)
+    cell = max(cells, key=lambda cell: cell.size)
     best = _best_of(cell, ("tbb",))
     default = cell.find("tbb", "auto", "all")
     if best is None or default is None or best is default:

@@ -12,7 +12,7 @@ from tautochrone.errors import TautoError
 from tautochrone.measuring.configuration import Configuration
 from tautochrone.measuring.plan import Plan
 from tautochrone.measuring.screening import best_of_each
-from tautochrone.options import Option, State, check_cpus, integers_of, parse_cpus, parse_names
+from tautochrone.options import Option, check_cpus, integers_of, parse_cpus, parse_names
 from tautochrone.results.context import NotMeasured
 from tautochrone.results.row import SCREENING, Row
 from tautochrone.results.store import Store
@@ -90,21 +90,15 @@ class LoopRequest(SlowingRequest):
         return QUICK_CHUNKS if self.quick else FULL_CHUNKS
 
 
-@dataclass(frozen=True, slots=True)
-class Sizes:
-    """The sizes to measure, and a sentence for each that does not fit."""
-
-    chosen: tuple[int, ...]
-    left_out: tuple[str, ...] = ()
-
-
 def memory_bytes(size: int) -> int:
     """What a runner needs for a matrix of ``size`` rows: 4 bytes an element, and some vectors."""
     return size * size * _BYTES_PER_ELEMENT + _VECTORS * size * _BYTES_PER_ELEMENT
 
 
-def choose_sizes(request: LoopRequest, available_bytes: int | None) -> Sizes:
-    """The sizes that fit the memory. Sizes that were asked for have to; others are left out with a sentence.
+def choose_sizes(
+    request: LoopRequest, available_bytes: int | None
+) -> tuple[tuple[int, ...], list[NotMeasured]]:
+    """The sizes that fit the memory, and those that do not, which is an error for sizes that were asked for.
 
     Raises TautoError, with the memory asked for and the memory there, for an asked size that does not fit.
     """
@@ -119,22 +113,15 @@ def choose_sizes(request: LoopRequest, available_bytes: int | None) -> Sizes:
             f"and {format_bytes(limit or 0)} may be used here (80 % of what is available)",
             f"Ask for sizes up to {largest}, or free memory",
         )
-    return Sizes(
-        chosen,
-        tuple(
-            f"size {size} was left out: it needs {format_bytes(memory_bytes(size))}, "
-            f"and {format_bytes(limit or 0)} may be used here"
-            for size in too_large
-        ),
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class LoopRun(Run):
-    """A candidate in its cell."""
-
-    setup: Candidate
-    cell: StudyCell
+    left_out = [
+        NotMeasured(
+            what="a size",
+            why=f"size {size} was left out: it needs {format_bytes(memory_bytes(size))}, "
+            f"and {format_bytes(limit or 0)} may be used here",
+        )
+        for size in too_large
+    ]
+    return chosen, left_out
 
 
 class Loop(Study[LoopRequest, LoopContext, LoopAnalysis]):
@@ -163,7 +150,7 @@ class Loop(Study[LoopRequest, LoopContext, LoopAnalysis]):
     ORDER = "latin"
     MEASURES_MACHINE_AGAIN = True
     sizes: tuple[int, ...]
-    cells: Sequence[StudyCell]
+    cells: list[StudyCell]
 
     def prepare(self) -> None:
         request = self.request
@@ -176,40 +163,32 @@ class Loop(Study[LoopRequest, LoopContext, LoopAnalysis]):
                 f"--threads {request.threads} is more than the {len(allowed)} CPUs that may be used here",
                 f"Ask for {len(allowed)} or fewer",
             )
-        sizes = choose_sizes(request, _available_bytes(self.machine))
-        self.sizes = sizes.chosen
-        self.left_out += [NotMeasured(what="a size", why=sentence) for sentence in sizes.left_out]
+        self.sizes, left_out = choose_sizes(request, _available_bytes(self.machine))
+        self.left_out += left_out
 
     @property
     def work(self) -> str:
         return f"sizes {', '.join(map(str, self.sizes))}"
 
-    def runs(self) -> list[LoopRun]:
-        self.cells = [cell for state in self.all_states for cell in self._cells_in(state)]
-        times = self.times
-        return [
-            LoopRun(
-                setup=candidate,
-                configuration=configuration(cell, candidate, times),
-                seconds=estimated_run_seconds(cell.size, times),
-                cell=cell,
+    def runs(self) -> list[Run]:
+        request, times = self.request, self.times
+        self.cells = []
+        for state in self.all_states:
+            placed = self.layout(state)
+            compared = candidates(
+                self.peers,
+                placed,
+                request.chunks,
+                placements=request.placements,
+                threads=request.threads,
+                quick=request.quick,
             )
+            self.cells += [StudyCell(size, state, placed, tuple(compared)) for size in self.sizes]
+        return [
+            Run(candidate, configuration(cell, candidate, times), estimated_run_seconds(cell.size, times))
             for cell in self.cells
             for candidate in cell.candidates
         ]
-
-    def _cells_in(self, state: State) -> list[StudyCell]:
-        request = self.request
-        placed = self.layout(state)
-        compared = candidates(
-            self.peers,
-            placed,
-            request.chunks,
-            placements=request.placements,
-            threads=request.threads,
-            quick=request.quick,
-        )
-        return [StudyCell(size, state, placed, tuple(compared)) for size in self.sizes]
 
     def estimate(self, runs: Sequence[Run]) -> float:
         """Screening and final, with a guess at how many reach the final."""
@@ -242,13 +221,7 @@ class Loop(Study[LoopRequest, LoopContext, LoopAnalysis]):
             replace(whole, configurations=first, rounds=shorter.rounds, source=SCREENING, order="shuffled"),
         )
         screened = store.rows(SCREENING)
-        chosen = [
-            configuration
-            for cell in self.cells
-            for configuration in finalists(
-                [run for run in runs if isinstance(run, LoopRun) and run.cell is cell], screened
-            )
-        ]
+        chosen = [finalist for cell in self.cells for finalist in finalists(cell, self.times, screened)]
         yield "measuring", replace(whole, configurations=chosen)
 
     def is_exempt(self, row: Row) -> bool:
@@ -276,20 +249,17 @@ def is_screened(candidate: Candidate) -> bool:
     return not candidate.always_measured or candidate.peer == "serial"
 
 
-def finalists(runs: Sequence[LoopRun], screened: Iterable[Row]) -> list[Configuration]:
+def finalists(cell: StudyCell, times: Times, screened: Iterable[Row]) -> list[Configuration]:
     """What is measured in the rounds that are reported, of one cell, in the order given.
 
     Always: references, defaults and ours. Of the others each peer's fastest, and the `BEST_OF_ALL` fastest of
     all. What failed in the screening has no time and stays out; its error rows say why.
     """
+    made = [(candidate, configuration(cell, candidate, times)) for candidate in cell.candidates]
     contenders = {
-        run.configuration.config_id: run.setup.peer
-        for run in runs
-        if not run.setup.always_measured and run.setup.peer != "tautochrone"
+        one.config_id: candidate.peer
+        for candidate, one in made
+        if not candidate.always_measured and candidate.peer != "tautochrone"
     }
     chosen = best_of_each(contenders, screened, BEST_OF_ALL)
-    return [
-        run.configuration
-        for run in runs
-        if run.setup.always_measured or run.configuration.config_id in chosen
-    ]
+    return [one for candidate, one in made if candidate.always_measured or one.config_id in chosen]

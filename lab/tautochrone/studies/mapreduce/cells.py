@@ -12,7 +12,7 @@ from tautochrone.results.row import Row
 from tautochrone.results.runs import OURS, pairs, ratio
 from tautochrone.results.spent import longest
 from tautochrone.studies import cells, models
-from tautochrone.studies.cells import contenders_of, emulated_of, measured_fields, peer_ratios
+from tautochrone.studies.cells import contenders_of, emulated_of, measured_fields, peer_ratios, state_of
 from tautochrone.studies.mapreduce.configurations import PEERS, label
 from tautochrone.studies.mapreduce.findings import LawPoint, Payoff, Pays, TaskCell, TaskConfiguration
 
@@ -61,11 +61,6 @@ class CellRuns:
     def cpus(self) -> int:
         return len(self.speeds)
 
-    @property
-    def name(self) -> str:
-        """For people: "50 × 400 kB"."""
-        return f"{self.tasks} × {self.length}"
-
     def find(self, peer: str, threads: int | None = None) -> Contender | None:
         """A runtime with no settings on that many threads, by default one on each CPU, if it was measured."""
         wanted = (peer, threads if threads is not None else self.cpus)
@@ -104,12 +99,7 @@ class CellRuns:
     @property
     def task_seconds(self) -> float | None:
         """One task alone, warm: the median over all runs."""
-        alone = [
-            seconds
-            for contender in self.contenders
-            if (seconds := contender.median("task_seconds")) is not None
-        ]
-        return statistics.median(alone) if alone else None
+        return verdicts.median_known(contender.median("task_seconds") for contender in self.contenders)
 
     def ideal_speedup(self, threads: int) -> float:
         """What whole tasks allow on so many threads, one on a CPU as long as there are any (claim M1)."""
@@ -126,28 +116,16 @@ class CellRuns:
 
 def collect(rows: Iterable[Row], machine: Mapping[str, Any]) -> list[CellRuns]:
     """Rows sorted into cells: the unmodified machine first, then by number and length of tasks."""
-    cells_of_rows = [
-        _cell(contenders, machine) for contenders in contenders_of(rows, _place, Contender).values()
-    ]
-    return sorted(cells_of_rows, key=lambda cell: (sorted(cell.emulated.items()), cell.tasks, cell.bytes))
-
-
-def _place(row: Row) -> tuple[object, ...]:
-    config = row.config
-    return tuple(sorted(emulated_of(config).items())), config["tasks"], config["bytes"]
-
-
-def _cell(contenders: list[Contender], machine: Mapping[str, Any]) -> CellRuns:
-    config = contenders[0].config
-    emulated = emulated_of(config)
-    return CellRuns(
-        int(config["tasks"]),
-        int(config["bytes"]),
-        str(config["length"]),
-        emulated,
-        _speeds(contenders, emulated, machine),
-        contenders,
+    found = contenders_of(
+        rows, lambda row: (state_of(row.config), row.config["tasks"], row.config["bytes"]), Contender
     )
+    cells: list[CellRuns] = []
+    for (_, tasks, size), contenders in sorted(found.items(), key=lambda item: item[0]):
+        config = contenders[0].config
+        emulated = emulated_of(config)
+        speeds = _speeds(contenders, emulated, machine)
+        cells.append(CellRuns(int(tasks), int(size), str(config["length"]), emulated, speeds, contenders))
+    return cells
 
 
 def _speeds(
@@ -247,37 +225,28 @@ def pays(contender: Contender, serial: Contender | None, ideal_speedup: float) -
     return answers.get(verdict)
 
 
-def payoffs(cells: Sequence[TaskCell]) -> tuple[Payoff, ...]:
-    """For each state, number of tasks and runtime with no settings on all CPUs: from where on it pays."""
-    alike: dict[tuple[object, ...], list[TaskCell]] = {}
-    for cell in cells:
-        alike.setdefault((tuple(sorted(cell.emulated.items())), cell.tasks), []).append(cell)
-    return tuple(
-        payoff
-        for of_lengths in alike.values()
-        for payoff in _payoffs_of(sorted(of_lengths, key=lambda cell: cell.bytes))
-    )
+def payoffs(cells: Sequence[TaskCell]) -> Iterator[Payoff]:
+    """For each state, number of tasks and runtime with no settings on all CPUs: from where on it pays.
 
-
-def _payoffs_of(cells: Sequence[TaskCell]) -> Iterator[Payoff]:
-    """``cells`` differ in their tasks' length only, the shortest first."""
-    answers: dict[str, list[tuple[float, Pays]]] = {}
+    ``cells`` are sorted as `collect` sorts them: those that differ in their tasks' length by that.
+    """
+    alike: dict[tuple[object, int, str], list[tuple[TaskCell, float, Pays]]] = {}
     for cell in cells:
         for configuration in cell.configurations:
             counts = configuration.is_default and configuration.threads == cell.cpus
             if counts and configuration.pays is not None and cell.task_seconds is not None:
-                answer = cell.task_seconds, configuration.pays
-                answers.setdefault(configuration.runtime, []).append(answer)
-    for runtime, of_lengths in answers.items():
-        start = first_that_pays([answer for _, answer in of_lengths])
-        below = of_lengths[:start][-1:]
+                key = (tuple(sorted(cell.emulated.items())), cell.tasks, configuration.runtime)
+                alike.setdefault(key, []).append((cell, cell.task_seconds, configuration.pays))
+    for (_, tasks, runtime), answers in alike.items():
+        start = first_that_pays([pays for _, _, pays in answers])
+        below = answers[:start][-1:]
         yield Payoff(
             runtime=runtime,
-            tasks=cells[0].tasks,
-            emulated=cells[0].emulated,
-            from_seconds=of_lengths[start][0] if start < len(of_lengths) else None,
-            not_at_seconds=below[0][0] if below else None,
-            because=below[0][1] if below else None,
+            tasks=tasks,
+            emulated=answers[0][0].emulated,
+            from_seconds=answers[start][1] if start < len(answers) else None,
+            not_at_seconds=below[0][1] if below else None,
+            because=below[0][2] if below else None,
         )
 
 

@@ -17,7 +17,18 @@ from tautochrone.results.runs import ratio
 from tautochrone.simulator import machines
 from tautochrone.simulator.engine import Row
 from tautochrone.simulator.machines import Machine
-from tautochrone.studies.claims import Family, Knob, Statement, Verdict, percent, rows, sensitivity, within
+from tautochrone.studies.claims import (
+    Family,
+    Knob,
+    Shown,
+    Statement,
+    Verdict,
+    percent,
+    rows,
+    sensitivity,
+    unknown,
+    within,
+)
 from tautochrone.studies.mapreduce.cells import CellRuns, Contender
 from tautochrone.studies.mapreduce.sentences import COLLAPSE_THREADS
 
@@ -52,8 +63,6 @@ FAMILY = Family(
     },
 )
 
-_verdict = FAMILY.simulated
-
 # The published figures, and how near is near.
 _ALIKE = 0.05  # Qt and oneTBB; also what may change where the law does not
 _ON_16, _ON_32 = (11.5, 13.0), (21.0, 25.0)
@@ -69,36 +78,34 @@ _QT, _TBB = "qt", "tbb"
 
 
 def claims(cells: Sequence[CellRuns]) -> tuple[Claim, ...]:
-    """What rows show of all claims, from the unmodified machine."""
+    """What rows show of all claims, from the unmodified machine.
+
+    A claim that needs more CPUs than there are stays open, whatever was seen.
+    """
     plain = [cell for cell in cells if not cell.emulated]
     cpus = max((cell.cpus for cell in plain), default=0)
-    return tuple(judge(plain, cpus) for judge in (_m1, _m2, _m3, _m4, _m5, _m6))
+    found: list[Claim] = []
+    for id, judge in zip(FAMILY.statements, (_m1, _m2, _m3, _m4, _m5, _m6), strict=True):
+        ours, holds, note = judge(plain)
+        needed = _NEEDED.get(id, 0)
+        if cpus < needed:
+            holds = None
+            note = (
+                f"not measurable with {text.count(cpus, 'CPU')}, it needs {needed}: neither shown nor "
+                "refuted; simulated: not here"
+            )
+        found.append(FAMILY.measured(id, ours, holds, note))
+    return tuple(found)
 
 
 def simulated() -> list[Verdict]:
-    machine = machines.load(MACHINE)
-    curves = Curves(machine)
+    curves = Curves(machines.load(MACHINE))
     judges = (_m1_simulated, _m2_simulated, _m3_simulated, _m4_simulated, _m5_simulated, _m6_simulated)
-    return [judge(machine, curves) for judge in judges]
+    judged = zip(FAMILY.statements, judges, strict=True)
+    return [FAMILY.simulated(id, *judge(curves)) for id, judge in judged]
 
 
 # -- of this machine's rows --
-
-
-def _claim(id: str, cpus: int, ours: str, holds: bool | None, note: str = "") -> Claim:
-    """A claim that needs more CPUs than there are stays open, whatever was seen."""
-    needed = _NEEDED.get(id, 0)
-    if cpus < needed:
-        open_note = (
-            f"not measurable with {text.count(cpus, 'CPU')}, it needs {needed}: neither shown nor refuted; "
-            "simulated: not here"
-        )
-        return FAMILY.measured(id, ours, None, open_note)
-    return FAMILY.measured(id, ours, holds, note)
-
-
-def _missing(id: str, cpus: int, what: str) -> Claim:
-    return _claim(id, cpus, "not measured here", None, what)
 
 
 def _cell(cells: Sequence[CellRuns], size: int) -> CellRuns | None:
@@ -169,6 +176,7 @@ class Curves:
     """Rows by runtime and size, a row a number of threads."""
 
     def __init__(self, machine: Machine) -> None:
+        self.machine = machine
         self._rows = {
             (runtime, size): rows(machine, _requests(runtime, size))
             for runtime in (_TBB, _QT)
@@ -184,23 +192,23 @@ class Curves:
         return [_speedup(row) for row in self._rows[(runtime, size)]]
 
 
-def _or_what_would(machine: Machine, holds: bool, judge: Callable[[Machine], bool], before: str) -> str:
+def _or_what_would(curves: Curves, holds: bool, judge: Callable[[Machine], bool], before: str) -> str:
     """Nothing of a claim that holds; of another which parameter would make it hold."""
-    return "" if holds else before + sensitivity(machine, KNOBS, judge)
+    return "" if holds else before + sensitivity(curves.machine, KNOBS, judge)
 
 
-def _m1(cells: Sequence[CellRuns], cpus: int) -> Claim:
+def _m1(cells: Sequence[CellRuns]) -> Shown:
     """The law is judged on the longest tasks, where nothing else costs."""
     of_fifty = [cell for cell in cells if cell.tasks == TASKS]
     cell = max(of_fifty, key=lambda cell: cell.bytes, default=None)
     curve = _curve(cell, _TBB) or _curve(cell, _QT) if cell is not None else {}
     if cell is None or not curve:
-        return _missing("M1", cpus, "needs 50 tasks with oneTBB or Qt")
+        return unknown("needs 50 tasks with oneTBB or Qt")
     widest = max(curve)
     seen = f"{_times(curve[widest])} on {text.count(widest, 'thread')}, the law allows"
     ours = f"tasks of {cell.length}: {seen} {_times(cell.ideal_speedup(widest))}"
     holds = _steps(curve, cell, 16, 17) and _steps(curve, cell, 24, 25) if widest >= _NEEDED["M1"] else None
-    return _claim("M1", cpus, ours, holds)
+    return ours, holds, ""
 
 
 def _steps(curve: dict[int, float], cell: CellRuns, before: int, after: int) -> bool | None:
@@ -212,18 +220,17 @@ def _steps(curve: dict[int, float], cell: CellRuns, before: int, after: int) -> 
     return rises and abs(curve[before] / curve[before - 1] - 1) <= _ALIKE
 
 
-def _m1_simulated(machine: Machine, curves: Curves) -> Verdict:
+def _m1_simulated(curves: Curves) -> Shown:
     speedups = curves.speedups(_TBB, LONG)
     steps = sorted(range(16, 32), key=lambda i: speedups[i] / speedups[i - 1], reverse=True)[:2]
     at = sorted(index + 1 for index in steps)
-    ours = f"the largest steps are at {at[0]} and {at[1]} threads"
-    return _verdict("M1", ours, at == [17, 25])
+    return f"the largest steps are at {at[0]} and {at[1]} threads", at == [17, 25], ""
 
 
-def _m2(cells: Sequence[CellRuns], cpus: int) -> Claim:
+def _m2(cells: Sequence[CellRuns]) -> Shown:
     found = _both(cells, LONG)
     if found is None:
-        return _missing("M2", cpus, _needs(LONG))
+        return unknown(_needs(LONG))
     cell, qt, tbb = found
     between = ratio(qt, tbb)
     alike = between.value is not None and abs(between.value - 1) <= _ALIKE
@@ -231,9 +238,7 @@ def _m2(cells: Sequence[CellRuns], cpus: int) -> Claim:
     holds = None
     if None not in at_16:
         holds = alike and all(within(_ON_16, speedup or 0.0) for speedup in at_16)
-    return _claim(
-        "M2", cpus, f"{_side_by_side(found)}; {'alike' if alike else 'not alike'} within 5 %", holds
-    )
+    return f"{_side_by_side(found)}; {'alike' if alike else 'not alike'} within 5 %", holds, ""
 
 
 def _apart(qt: Sequence[float], tbb: Sequence[float]) -> float:
@@ -241,7 +246,7 @@ def _apart(qt: Sequence[float], tbb: Sequence[float]) -> float:
     return max(abs(1 - mine / other) for mine, other in zip(qt, tbb, strict=True))
 
 
-def _m2_simulated(machine: Machine, curves: Curves) -> Verdict:
+def _m2_simulated(curves: Curves) -> Shown:
     def alike(changed: Machine) -> bool:
         qt, tbb = (_speedups(changed, runtime, LONG, (16, 32)) for runtime in (_QT, _TBB))
         return _apart(qt, tbb) <= _ALIKE
@@ -250,23 +255,23 @@ def _m2_simulated(machine: Machine, curves: Curves) -> Verdict:
     apart = _apart(qt, tbb)
     ours = f"{tbb[0]:.1f}× on 16 threads, {tbb[1]:.1f}× on 32; the two are within {100 * apart:.1f} %"
     near = within(_ON_16, tbb[0]) and within(_ON_32, tbb[1])
-    note = _or_what_would(machine, not near or apart <= _ALIKE, alike, "only the distance is too large: ")
-    return _verdict("M2", ours, near and apart <= _ALIKE, note)
+    note = _or_what_would(curves, not near or apart <= _ALIKE, alike, "only the distance is too large: ")
+    return ours, near and apart <= _ALIKE, note
 
 
-def _m3(cells: Sequence[CellRuns], cpus: int) -> Claim:
+def _m3(cells: Sequence[CellRuns]) -> Shown:
     found = _both(cells, MIDDLE)
     if found is None:
-        return _missing("M3", cpus, _needs(MIDDLE))
+        return unknown(_needs(MIDDLE))
     cell, qt, tbb = found
     curve = _curve(cell, _QT)
     rises = curve[max(curve)] >= max(curve.values()) * (1 - _ALIKE)
     better = ratio(tbb, qt).verdict == verdicts.FASTER
     ours = f"{_side_by_side(found)}; Qt {'still rises' if rises else 'has fallen from its best'}"
-    return _claim("M3", cpus, ours, better and rises)
+    return ours, better and rises, ""
 
 
-def _m3_simulated(machine: Machine, curves: Curves) -> Verdict:
+def _m3_simulated(curves: Curves) -> Shown:
     tbb, qt = curves.speedups(_TBB, MIDDLE), curves.speedups(_QT, MIDDLE)
     better = tbb[31] / qt[31] - 1
     rises = qt[31] > qt[15] > qt[7]
@@ -274,18 +279,17 @@ def _m3_simulated(machine: Machine, curves: Curves) -> Verdict:
         f"on 32 threads TBB is {percent(better)} faster; Qt goes from {qt[15]:.1f}× on 16 to "
         f"{qt[31]:.1f}× on 32"
     )
-    return _verdict("M3", ours, better > _ALIKE and rises)
+    return ours, better > _ALIKE and rises, ""
 
 
-def _m4(cells: Sequence[CellRuns], cpus: int) -> Claim:
+def _m4(cells: Sequence[CellRuns]) -> Shown:
     found = _both(cells, SHORT)
     if found is None:
-        return _missing("M4", cpus, _needs(SHORT))
+        return unknown(_needs(SHORT))
     curve = _curve(found[0], _QT)
     best = max(curve, key=lambda count: curve[count])
     ours = f"{_side_by_side(found)}; Qt is fastest on {best} of up to {max(curve)} threads"
-    judged = curve.keys() >= _COLLAPSE_COUNTS
-    return _claim("M4", cpus, ours, within(_QT_PEAK, best) if judged else None)
+    return ours, within(_QT_PEAK, best) if curve.keys() >= _COLLAPSE_COUNTS else None, ""
 
 
 def _peak(speedups: Sequence[float]) -> int:
@@ -293,18 +297,18 @@ def _peak(speedups: Sequence[float]) -> int:
     return max(range(len(speedups)), key=lambda i: speedups[i]) + 1
 
 
-def _m4_simulated(machine: Machine, curves: Curves) -> Verdict:
+def _m4_simulated(curves: Curves) -> Shown:
     qt = curves.speedups(_QT, SHORT)
     ours = (
         f"Qt's maximum is {max(qt):.1f}× at {_peak(qt)} threads, {qt[31]:.1f}× on 32; TBB reaches "
         f"{curves.speedups(_TBB, SHORT)[31]:.1f}×"
     )
-    if within(_QT_PEAK, _peak(qt)):
-        return _verdict("M4", ours, True)
-    would = sensitivity(
-        machine, KNOBS, lambda changed: within(_QT_PEAK, _peak(_speedups(changed, _QT, SHORT)))
+    holds = within(_QT_PEAK, _peak(qt))
+    would = _or_what_would(
+        curves, holds, lambda changed: within(_QT_PEAK, _peak(_speedups(changed, _QT, SHORT))), ""
     )
-    return _verdict("M4", ours, False, f"Qt does fall, but later: {would}; {_handed_over(machine)}")
+    note = "" if holds else f"Qt does fall, but later: {would}; {_handed_over(curves.machine)}"
+    return ours, holds, note
 
 
 def _handed_over(machine: Machine) -> str:
@@ -317,10 +321,10 @@ def _handed_over(machine: Machine) -> str:
     )
 
 
-def _m5(cells: Sequence[CellRuns], cpus: int) -> Claim:
+def _m5(cells: Sequence[CellRuns]) -> Shown:
     found = _both(cells, SHORT)
     if found is None:
-        return _missing("M5", cpus, _needs(SHORT))
+        return unknown(_needs(SHORT))
     _, qt, tbb = found
     waits = [library.median("waiting_share") for library in (qt, tbb)]
     stretches = [library.stretch for library in (qt, tbb)]
@@ -331,7 +335,7 @@ def _m5(cells: Sequence[CellRuns], cpus: int) -> Claim:
     if waits[0] is not None and waits[1] is not None and stretches[0] is not None:
         waiting = within(_QT_WAITS, waits[0]) and within(_TBB_WAITS, waits[1])
         holds = waiting and stretches[0] > 1.5
-    return _claim("M5", cpus, ours, holds)
+    return ours, holds, ""
 
 
 def _waits_as_published(qt: Row, tbb: Row) -> bool:
@@ -340,7 +344,7 @@ def _waits_as_published(qt: Row, tbb: Row) -> bool:
     return bool(shares and slower > 0.1)
 
 
-def _m5_simulated(machine: Machine, curves: Curves) -> Verdict:
+def _m5_simulated(curves: Curves) -> Shown:
     def would(changed: Machine) -> bool:
         qt, tbb = (rows(changed, _requests(runtime, SHORT, (32,)))[0] for runtime in (_QT, _TBB))
         return _waits_as_published(qt, tbb)
@@ -352,11 +356,11 @@ def _m5_simulated(machine: Machine, curves: Curves) -> Verdict:
         f"{percent(tbb['waiting_share'])}; "
         f"Qt's clock is {qt['mean_hertz'] / 1e9:.2f} GHz against {tbb['mean_hertz'] / 1e9:.2f}"
     )
-    note = _or_what_would(machine, holds, would, "the clock's feedback is there; ")
-    return _verdict("M5", ours, holds, note)
+    note = _or_what_would(curves, holds, would, "the clock's feedback is there; ")
+    return ours, holds, note
 
 
-def _m6(cells: Sequence[CellRuns], cpus: int) -> Claim:
+def _m6(cells: Sequence[CellRuns]) -> Shown:
     """The shortest tasks: what handing them out costs shows with two cores as well."""
     with_qt = [
         (cell.bytes, task_seconds, cell, qt)
@@ -365,34 +369,32 @@ def _m6(cells: Sequence[CellRuns], cpus: int) -> Claim:
     ]
     _, task_seconds, cell, qt = min(with_qt, key=lambda each: each[0], default=(0, math.inf, None, None))
     if cell is None or qt is None or task_seconds > _SHORTEST_SECONDS:
-        return _missing("M6", cpus, "needs Qt on tasks of about 1 µs")
+        return unknown("needs Qt on tasks of about 1 µs")
     tbb = cell.find(_TBB)
     parts = [f"Qt {_times(cell.speedup(qt) or 0.0)}, waiting {text.percent(qt.median('waiting_share'))}"]
     if tbb is not None:
         waits = text.percent(tbb.median("waiting_share"))
         parts.append(f"oneTBB {_times(cell.speedup(tbb) or 0.0)}, waiting {waits}")
-    against = ratio(qt, cell.serial)
+    against = ratio(qt, cell.serial).verdict
+    holds = True if against == verdicts.SLOWER else None
     note = "the effect is there where Qt is slower than the serial loop"
-    holds = None
-    if against.verdict == verdicts.SLOWER:
-        holds = True
-    elif against.verdict != verdicts.NOT_MEASURED:
-        # On few cores it need not show: there its absence says nothing.
-        holds = None if cpus < COLLAPSE_THREADS else False
-        note += f"; not seen on {text.count(cpus, 'CPU')}" + (
-            "" if holds is False else ", which refutes nothing"
-        )
+    if against in (verdicts.FASTER, verdicts.NO_DIFFERENCE):
+        cpus = max(each.cpus for each in cells)
+        note += f"; not seen on {text.count(cpus, 'CPU')}"
+        if cpus < COLLAPSE_THREADS:  # there it need not show: its absence says nothing
+            note += ", which refutes nothing"
+        else:
+            holds = False
     where = f"{cell.tasks} tasks of {text.seconds(task_seconds)} on {text.count(cell.cpus, 'thread')}"
-    return _claim("M6", cpus, f"{where}: {'; '.join(parts)}", holds, note)
+    return f"{where}: {'; '.join(parts)}", holds, note
 
 
-def _m6_simulated(machine: Machine, curves: Curves) -> Verdict:
+def _m6_simulated(curves: Curves) -> Shown:
     """Tasks of a microsecond, where the effect needs few cores: 5 cycles a byte at 4.6 GHz are 920 bytes."""
-    few = (1, 2, 4)
-    qt, tbb = (rows(machine, _requests(runtime, 920, few)) for runtime in (_QT, _TBB))
+    qt, tbb = (rows(curves.machine, _requests(runtime, 920, (2,)))[0] for runtime in (_QT, _TBB))
     ours = (
-        f"simulated, 50 tasks of 1 µs on 2 threads: Qt {_speedup(qt[1]):.2f}×, waiting "
-        f"{percent(qt[1]['waiting_share'])}; TBB {_speedup(tbb[1]):.2f}×"
+        f"simulated, 50 tasks of 1 µs on 2 threads: Qt {_speedup(qt):.2f}×, waiting "
+        f"{percent(qt['waiting_share'])}; TBB {_speedup(tbb):.2f}×"
     )
     note = "asks for a measurement, which a simulation cannot be: tauto study mapreduce makes it here"
-    return _verdict("M6", ours, None, note)
+    return ours, None, note

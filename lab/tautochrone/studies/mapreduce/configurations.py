@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -220,10 +221,8 @@ def _placement(layout: Layout, threads: int) -> Placement:
     """The first CPUs, one a thread as long as there are any."""
     kinds = {cpu.number: cpu.kind for cpu in layout.fast + layout.slow}
     cpus = cpus_in_order(layout)[:threads]
-    cores: dict[str, int] = {}
-    for cpu in cpus:
-        cores[kinds[cpu]] = cores.get(kinds[cpu], 0) + 1
-    return Placement("all" if len(cpus) == len(kinds) else f"first {len(cpus)}", cpus, cores)
+    name = "all" if len(cpus) == len(kinds) else f"first {len(cpus)}"
+    return Placement(name, cpus, Counter(kinds[cpu] for cpu in cpus))
 
 
 def _others(state: PeerState, layout: Layout, threads: int) -> Iterator[Candidate]:

@@ -11,6 +11,7 @@ from tautochrone import text
 from tautochrone.report import spent
 from tautochrone.report.charts import (
     Chart,
+    Draw,
     caption,
     machine_filter,
     page_parts,
@@ -33,7 +34,7 @@ from tautochrone.report.drawing import (
     shown,
     tips,
 )
-from tautochrone.report.palette import RuntimeStyle, runtime_key, styles
+from tautochrone.report.palette import RuntimeStyle, name_of, runtime_key, styles
 from tautochrone.report.parts import LAST_COLUMNS, Choice, Column, Filter, Parts, Record, View
 from tautochrone.results.runs import OURS
 from tautochrone.results.states import state_title, states_of
@@ -96,11 +97,6 @@ def parts(analysis: MapReduceAnalysis) -> Parts:
         "mapreduce.html.j2",
         _charts(analysis, tables),
         situations=tables.situations,
-        runtimes={
-            runtime_key(configuration.runtime)
-            for cell in analysis.cells
-            for configuration in cell.configurations
-        },
         configurations=records,
         columns=(*_COLUMNS, *spent.columns(records), *LAST_COLUMNS),
         # one kind of tasks at first: times of different ones in one list say nothing
@@ -150,8 +146,8 @@ def _shown(cell: TaskCell) -> list[TaskConfiguration]:
     ]
 
 
-def _cpus(analysis_cells: Sequence[TaskCell]) -> int:
-    return max((cell.cpus for cell in analysis_cells), default=1)
+def _most_cpus(cells: Sequence[TaskCell]) -> int:
+    return max((cell.cpus for cell in cells), default=1)
 
 
 def _series(cells: Sequence[TaskCell]) -> list[_Series]:
@@ -160,7 +156,7 @@ def _series(cells: Sequence[TaskCell]) -> list[_Series]:
     for cell in cells:
         for configuration in _shown(cell):
             lengths.setdefault(_Series(cell.tasks, configuration.threads), set()).add(cell.bytes)
-    cpus = _cpus(cells)
+    cpus = _most_cpus(cells)
     several = [series for series, measured in lengths.items() if len(measured) > 1] or list(lengths)
     few = [series for series in several if series.threads in (1, cpus, 2 * cpus)] or several
     return sorted(few, key=lambda series: (series.threads != cpus, series.tasks, series.threads))
@@ -199,11 +195,38 @@ def _charts(analysis: MapReduceAnalysis, tables: _Tables) -> Iterator[Chart]:
     if numbers(tables.lengths, "share"):
         yield _pays(analysis, tables)
     yield _speedup(analysis, tables)
-    yield _ratio(analysis, tables)
+    counts = verdict_counts(
+        peer.ratio for cell in analysis.cells for peer in cell.peer_ratios if peer.role == "best"
+    )
+    heading = f"tautochrone against each peer: {counts or 'too few rounds for a verdict'}"
+    if counts.startswith(("faster", "slower")):
+        heading = f"tautochrone is {counts}".replace("the best peer", "a peer at its best")
+    compared = {record["name"] for record in tables.ratios}
+    yield ratio_chart(
+        tables.ratios,
+        "name",
+        "tasks",
+        [name for name in tables.workloads if name in compared],
+        heading=heading,
+        shows="Ratio of tautochrone's time to each peer's time with all CPUs, with intervals",
+    )
     if numbers(tables.lengths, "waiting"):
         yield _waiting(tables)
     if numbers(tables.lengths, "load"):
-        yield _busy(tables)
+        yield Chart(
+            name="busy",
+            table="lengths",
+            records=tables.lengths,
+            draw=_share_against_length(tables, "load", "load of the CPUs"),
+            heading="How busy the CPUs are: low is idle, high is working or spinning",
+            explanation=(
+                "CPU time of the process by the time that its CPUs had. Waiting asleep lowers it, and on a "
+                "laptop or server the clock frequency with it; waiting in a spin keeps it high without doing "
+                "work. Compare it with the chart above."
+            ),
+            shows="Load of the CPUs against the length of a task",
+            choice=_series_choice(tables),
+        )
     if tables.lengths:
         yield _switches(tables)
 
@@ -211,48 +234,26 @@ def _charts(analysis: MapReduceAnalysis, tables: _Tables) -> Iterator[Chart]:
 # -- charts against the length of a task: the reader chooses how many tasks on how many threads --
 
 
-def _against_length(
-    tables: _Tables,
-    name: str,
-    field: str,
-    title: str,
-    *,
-    heading: str,
-    explanation: str,
-    shows: str,
-    limit: float | None = None,
-    line_legend: Sequence[tuple[str, str]] = (),
-) -> Chart:
-    """A chart of a share of 1, with a dashed line at ``limit``."""
-    return Chart(
-        name=name,
-        table="lengths",
-        records=tables.lengths,
-        draw=lambda look: _draw_against_length(tables, look, field, title, limit),
-        heading=heading,
-        explanation=explanation,
-        shows=f"{shows} against the length of a task",
-        line_legend=line_legend,
-        choice=_series_choice(tables),
-    )
+def _share_against_length(tables: _Tables, field: str, title: str, limit: float | None = None) -> Draw:
+    """What draws a share of 1, with a dashed line at ``limit``."""
+
+    def draw(look: list[RuntimeStyle]) -> Layers:
+        shares = numbers(tables.lengths, field)
+        y = axis_from_zero(alt.Y, field, shares, title, padding=1.04, format=".0%", tickCount=6)
+        drawn = shown("lengths").transform_filter(f"datum.series === series && isValid(datum.{field})")
+        x, tooltip = _length_axis(tables.lengths), _tips(f"{field}_text:N {title}")
+        layers = line_with_points(drawn, look, x, y, tooltip)
+        if limit is not None:
+            line = alt.Chart(alt.InlineData(values=[{field: limit}])).mark_rule(**DASHED)
+            layers.insert(0, line.encode(y=y))
+        return layered(*layers, height=_HEIGHT, series=tables.series[0].key)
+
+    return draw
 
 
 def _series_choice(tables: _Tables) -> Choice:
     options = [(series.key, series.label) for series in tables.series]
     return Choice("series", "Show", options, options[0][0])
-
-
-def _draw_against_length(
-    tables: _Tables, look: list[RuntimeStyle], field: str, title: str, limit: float | None
-) -> Layers:
-    records = tables.lengths
-    y = axis_from_zero(alt.Y, field, numbers(records, field), title, padding=1.04, format=".0%", tickCount=6)
-    drawn = shown("lengths").transform_filter(f"datum.series === series && isValid(datum.{field})")
-    layers = line_with_points(drawn, look, _length_axis(records), y, _tips(f"{field}_text:N {title}"))
-    if limit is not None:
-        line = alt.Chart(alt.InlineData(values=[{field: limit}])).mark_rule(**DASHED)
-        layers.insert(0, line.encode(y=y))
-    return layered(*layers, height=_HEIGHT, series=tables.series[0].key)
 
 
 def _length_axis(records: Sequence[Record]) -> alt.X:
@@ -287,7 +288,7 @@ def _on_shortest(tables: _Tables, field: str) -> tuple[str, list[tuple[float, st
         if record["length"] == known[0]["length"]
     )
     length = str(known[0]["length_text"]) if known else ""
-    return length, [(value, styles([runtime])[0].name) for value, runtime in values]
+    return length, [(value, name_of(runtime)) for value, runtime in values]
 
 
 def _pays(analysis: MapReduceAnalysis, tables: _Tables) -> Chart:
@@ -299,20 +300,21 @@ def _pays(analysis: MapReduceAnalysis, tables: _Tables) -> Chart:
             f"On tasks of {length}, {fastest} reaches {text.percent(most)} of the "
             f"ideal speed-up, {slowest} {text.percent(least)}"
         )
-    return _against_length(
-        tables,
-        "pays",
-        "share",
-        "share of the ideal speed-up",
+    limit = analysis.share_that_pays
+    return Chart(
+        name="pays",
+        table="lengths",
+        records=tables.lengths,
+        draw=_share_against_length(tables, "share", "share of the ideal speed-up", limit),
         heading=heading,
         explanation=(
             "The shorter the tasks, the more of the time goes into handing them out. The ideal is what whole "
             "tasks on these CPUs allow. Each library is shown as one gets it with no settings; above the "
             "dashed line it is said to pay."
         ),
-        shows="Share of the ideal speed-up",
-        limit=analysis.share_that_pays,
-        line_legend=[("dashed", f"{text.percent(analysis.share_that_pays)} of the ideal: here sharing pays")],
+        shows="Share of the ideal speed-up against the length of a task",
+        line_legend=[("dashed", f"{text.percent(limit)} of the ideal: here sharing pays")],
+        choice=_series_choice(tables),
     )
 
 
@@ -325,34 +327,19 @@ def _waiting(tables: _Tables) -> Chart:
             f"On tasks of {length} the threads of {worst} wait {text.percent(most)} "
             f"of their time, those of {best} {text.percent(least)}"
         )
-    return _against_length(
-        tables,
-        "waiting",
-        "waiting",
-        "time spent waiting",
+    return Chart(
+        name="waiting",
+        table="lengths",
+        records=tables.lengths,
+        draw=_share_against_length(tables, "waiting", "time spent waiting"),
         heading=heading,
         explanation=(
             "All that is not spent inside a task: taking tasks, locks, waking up, waiting for the last one, "
             "reducing. A share that the law itself demands (a last task alone on one core) is in it too. "
             "Measured in repetitions of their own, by reading a clock at each task's begin and end."
         ),
-        shows="Share of time spent waiting",
-    )
-
-
-def _busy(tables: _Tables) -> Chart:
-    return _against_length(
-        tables,
-        "busy",
-        "load",
-        "load of the CPUs",
-        heading="How busy the CPUs are: low is idle, high is working or spinning",
-        explanation=(
-            "CPU time of the process by the time that its CPUs had. Waiting asleep lowers it, and on a "
-            "laptop or server the clock frequency with it; waiting in a spin keeps it high without doing "
-            "work. Compare it with the chart above."
-        ),
-        shows="Load of the CPUs",
+        shows="Share of time spent waiting against the length of a task",
+        choice=_series_choice(tables),
     )
 
 
@@ -364,10 +351,34 @@ def _switches(tables: _Tables) -> Chart:
         for kind in ("voluntary", "involuntary")
         if isinstance(value := record[kind], int | float)
     ]
+
+    def draw(look: list[RuntimeStyle]) -> Layers:
+        x = _length_axis(records)
+        y = alt.Y(
+            "switches:Q",
+            scale=alt.Scale(type="symlog", constant=0.1, nice=False),
+            axis=alt.Axis(title="context switches of one repetition", values=_SWITCH_TICKS, format="~g"),
+        )
+        kinds = alt.Scale(domain=["voluntary", "involuntary"], range=[[1, 0], [3, 3]])
+        drawn = shown("switches").transform_filter("datum.series === series")
+        tooltip = _tips("kind:N kind", "switches_text:N switches of a repetition")
+        return layered(
+            drawn.mark_line(strokeWidth=1.8, opacity=0.9).encode(
+                x=x,
+                y=y,
+                color=color(look),
+                strokeDash=alt.StrokeDash("kind:N", scale=kinds, legend=None),
+                detail=["runtime:N", "kind:N"],
+            ),
+            line_with_points(drawn, look, x, y, tooltip)[1],
+            height=_HEIGHT,
+            series=tables.series[0].key,
+        )
+
     return Chart(
         name="switches",
         records=records,
-        draw=lambda look: _draw_switches(tables, records, look),
+        draw=draw,
         heading="How often threads go to sleep, and how often they are put aside",
         explanation=(
             "Context switches of the whole process in one repetition. A voluntary one is a thread that waits "
@@ -376,30 +387,6 @@ def _switches(tables: _Tables) -> Chart:
         shows="Context switches against the length of a task",
         line_legend=[("solid", "voluntary"), ("dotted", "involuntary")],
         choice=_series_choice(tables),
-    )
-
-
-def _draw_switches(tables: _Tables, records: Sequence[Record], look: list[RuntimeStyle]) -> Layers:
-    y = alt.Y(
-        "switches:Q",
-        scale=alt.Scale(type="symlog", constant=0.1, nice=False),
-        axis=alt.Axis(title="context switches of one repetition", values=_SWITCH_TICKS, format="~g"),
-    )
-    x = _length_axis(records)
-    kinds = alt.Scale(domain=["voluntary", "involuntary"], range=[[1, 0], [3, 3]])
-    drawn = shown("switches").transform_filter("datum.series === series")
-    tooltip = _tips("kind:N kind", "switches_text:N switches of a repetition")
-    return layered(
-        drawn.mark_line(strokeWidth=1.8, opacity=0.9).encode(
-            x=x,
-            y=y,
-            color=color(look),
-            strokeDash=alt.StrokeDash("kind:N", scale=kinds, legend=None),
-            detail=["runtime:N", "kind:N"],
-        ),
-        line_with_points(drawn, look, x, y, tooltip)[1],
-        height=_HEIGHT,
-        series=tables.series[0].key,
     )
 
 
@@ -420,13 +407,38 @@ def _speedup(analysis: MapReduceAnalysis, tables: _Tables) -> Chart:
             f"tautochrone reaches {text.significant(best)}× the serial loop on "
             f"{text.count(threads, 'thread')} ({name})"
         )
-    cpus = text.count(_cpus(analysis.cells), "CPU")
+    cpus = text.count(_most_cpus(analysis.cells), "CPU")
+
+    def draw(look: list[RuntimeStyle]) -> Layers:
+        threads = sorted({int(count) for count in numbers(tables.speedups, "threads")})
+        ticks = threads if len(threads) <= _MOST_TICKS else threads[:: len(threads) // _MOST_TICKS + 1]
+        x = alt.X(
+            "threads:Q",
+            scale=alt.Scale(domain=[threads[0] - 0.25, threads[-1] + 0.25], nice=False),
+            axis=alt.Axis(title="threads", values=ticks, format="d", grid=False),
+        )
+        every = numbers(tables.speedups, "speedup", "speedup_high") + numbers(tables.laws, "speedup")
+        y = axis_from_zero(
+            alt.Y, "speedup", every, "speed-up over the serial loop", labelExpr=TIMES_LABEL, tickCount=6
+        )
+        drawn, law = (
+            shown(table).transform_filter("datum.workload === workload") for table in ("speedups", "laws")
+        )
+        passes = tips("threads:Q,d threads", "speedup_text:N no sharing of whole tasks passes")
+        return layered(
+            law.mark_line(**DASHED).encode(x=x, y=y, tooltip=passes),
+            interval(drawn, look, x, y, "speedup_low", "speedup_high"),
+            *line_with_points(drawn, look, x, y, _tips("waiting_text:N waiting")),
+            height=260,
+            workload=0,
+        )
+
     return Chart(
         name="speedup",
         table="speedups",
         records=tables.speedups,
         beside={"laws": tables.laws},
-        draw=lambda look: _draw_speedup(tables, look),
+        draw=draw,
         heading=heading,
         explanation=(
             "The published chart, measured here: one panel for each kind of tasks. Tasks are not divided, "
@@ -450,51 +462,6 @@ def _speedup_views(tables: _Tables) -> Iterator[View]:
                     {"situation": index, "workload": number},
                     f"Speed-up against threads, {name}. {state_title(emulated)}.",
                 )
-
-
-def _draw_speedup(tables: _Tables, look: list[RuntimeStyle]) -> Layers:
-    threads = sorted({int(count) for count in numbers(tables.speedups, "threads")})
-    ticks = threads if len(threads) <= _MOST_TICKS else threads[:: len(threads) // _MOST_TICKS + 1]
-    x = alt.X(
-        "threads:Q",
-        scale=alt.Scale(domain=[threads[0] - 0.25, threads[-1] + 0.25], nice=False),
-        axis=alt.Axis(title="threads", values=ticks, format="d", grid=False),
-    )
-    every = numbers(tables.speedups, "speedup", "speedup_high") + numbers(tables.laws, "speedup")
-    y = axis_from_zero(
-        alt.Y, "speedup", every, "speed-up over the serial loop", labelExpr=TIMES_LABEL, tickCount=6
-    )
-    drawn = shown("speedups").transform_filter("datum.workload === workload")
-    law = shown("laws").transform_filter("datum.workload === workload")
-    return layered(
-        law.mark_line(**DASHED).encode(
-            x=x, y=y, tooltip=tips("threads:Q,d threads", "speedup_text:N no sharing of whole tasks passes")
-        ),
-        interval(drawn, look, x, y, "speedup_low", "speedup_high"),
-        *line_with_points(drawn, look, x, y, _tips("waiting_text:N waiting")),
-        height=260,
-        workload=0,
-    )
-
-
-# -- ours against each peer --
-
-
-def _ratio(analysis: MapReduceAnalysis, tables: _Tables) -> Chart:
-    best = [peer.ratio for cell in analysis.cells for peer in cell.peer_ratios if peer.role == "best"]
-    counts = verdict_counts(best)
-    heading = f"tautochrone against each peer: {counts or 'too few rounds for a verdict'}"
-    if counts.startswith(("faster", "slower")):
-        heading = f"tautochrone is {counts}".replace("the best peer", "a peer at its best")
-    compared = {record["name"] for record in tables.ratios}
-    return ratio_chart(
-        tables.ratios,
-        "name",
-        "tasks",
-        [name for name in tables.workloads if name in compared],
-        heading=heading,
-        shows="Ratio of tautochrone's time to each peer's time with all CPUs, with intervals",
-    )
 
 
 # -- the tables: speed-ups with all CPUs, and all configurations --

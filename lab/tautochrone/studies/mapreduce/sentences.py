@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 
 from tautochrone import text, verdicts
 from tautochrone.report.analysis import Settings
-from tautochrone.report.palette import runtime_key, styles
-from tautochrone.results.runs import OURS, geometric_mean
+from tautochrone.report.palette import name_of, runtime_key
+from tautochrone.results.runs import OURS
 from tautochrone.results.states import by_state, opening
+from tautochrone.studies.cells import geometric_mean_of
 from tautochrone.studies.disturbance import restless
-from tautochrone.studies.mapreduce.cells import SHARE_THAT_PAYS, CellRuns, Contender
+from tautochrone.studies.mapreduce.cells import SHARE_THAT_PAYS, CellRuns
 from tautochrone.studies.mapreduce.configurations import preferred
 from tautochrone.studies.mapreduce.findings import Payoff
 from tautochrone.studies.paste import CMAKE
@@ -68,11 +69,7 @@ def _all_paying(cells: Sequence[CellRuns], payoffs: Sequence[Payoff]) -> Iterato
 def _signature(payoffs: Sequence[Payoff]) -> object:
     """What a sentence would say, lengths to within some per cent."""
     return {
-        (
-            payoff.runtime,
-            None if payoff.from_seconds is None else preferred(payoff.from_seconds),
-            payoff.because,
-        )
+        (payoff.runtime, payoff.from_seconds and preferred(payoff.from_seconds), payoff.because)
         for payoff in payoffs
     }
 
@@ -113,7 +110,7 @@ def _order(payoff: Payoff) -> tuple[bool, float, bool, str]:
 
 def name(runtime: str) -> str:
     """A runtime's name in a sentence: "OpenMP (libgomp)"."""
-    main, comma, library = styles([runtime_key(runtime)])[0].name.partition(", ")
+    main, comma, library = name_of(runtime_key(runtime)).partition(", ")
     return f"{main} ({library})" if comma else main
 
 
@@ -135,18 +132,11 @@ def _against(where: str, cells: Sequence[CellRuns]) -> Iterator[str]:
         "the fastest other library in each case": [(cell.ours, cell.best_default) for cell in cells],
     }
     for rival, pairs in rivals.items():
-        both = _measured(pairs)
-        found = geometric_mean(both)
+        found, kinds = geometric_mean_of(pairs)
         if found.verdict != verdicts.NOT_MEASURED:
-            evidence = f"{found.rounds} rounds of each of {text.count(len(both), 'kind')} of tasks"
+            evidence = f"{found.rounds} rounds of each of {text.count(kinds, 'kind')} of tasks"
             words = outcome(found, "tautochrone", evidence)
             yield f"{where}, against {rival}, all without settings, {words}."
-
-
-def _measured(
-    pairs: Sequence[tuple[Contender | None, Contender | None]],
-) -> list[tuple[Contender, Contender]]:
-    return [(ours, other) for ours, other in pairs if ours is not None and other is not None]
 
 
 def too_few_cores(cells: Sequence[CellRuns]) -> list[str]:
@@ -207,11 +197,8 @@ def settings_to_paste(cells: Sequence[CellRuns]) -> tuple[Settings, ...]:
 
 def _why(cells: Sequence[CellRuns], peer: str) -> str:
     """What the change gave on all CPUs of the machine as it is, over all kinds of tasks."""
-    both = _measured([(cell.ours, cell.find(peer)) for cell in cells if not cell.emulated])
-    found = geometric_mean(both)
+    found, kinds = geometric_mean_of((cell.ours, cell.find(peer)) for cell in cells if not cell.emulated)
     if found.verdict in (verdicts.FASTER, verdicts.SLOWER):
-        kinds = text.count(len(both), "kind")
-        return (
-            f"Here, over {kinds} of tasks: {less_time(found, evidence=f'{found.rounds} rounds')}. {_ORDERED}"
-        )
+        gained = less_time(found, evidence=f"{found.rounds} rounds")
+        return f"Here, over {text.count(kinds, 'kind')} of tasks: {gained}. {_ORDERED}"
     return _ORDERED

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,13 +13,15 @@ from tautochrone.machine.runners import PeerState
 from tautochrone.measuring.configuration import Configuration
 from tautochrone.measuring.executor import Executor
 from tautochrone.options import Option, integers_of
+from tautochrone.results.context import NotMeasured
 from tautochrone.results.row import Row
 from tautochrone.studies.disturbance import others_share
-from tautochrone.studies.mapreduce import configurations, traces
+from tautochrone.studies.mapreduce import configurations
 from tautochrone.studies.mapreduce.cells import SHARE_THAT_PAYS, collect, payoffs, report_cell
 from tautochrone.studies.mapreduce.claims import claims
 from tautochrone.studies.mapreduce.configurations import (
     PEERS,
+    Candidate,
     StudyCell,
     Workload,
     candidates,
@@ -27,9 +29,10 @@ from tautochrone.studies.mapreduce.configurations import (
     cpus_in_order,
     estimated_run_seconds,
     parse_workloads,
+    sized,
     sized_all,
 )
-from tautochrone.studies.mapreduce.findings import MapReduceAnalysis, MapReduceContext
+from tautochrone.studies.mapreduce.findings import MapReduceAnalysis, MapReduceContext, Trace
 from tautochrone.studies.mapreduce.sentences import settings_to_paste, verdict_sentences
 from tautochrone.studies.request import OUTPUT, SlowingRequest, Times, peers_option
 from tautochrone.studies.states import StateExecutor
@@ -112,6 +115,7 @@ class MapReduce(Study[MapReduceRequest, MapReduceContext, MapReduceAnalysis]):
     order: tuple[int, ...]  # the CPUs' numbers in the order in which threads get them
     counts: tuple[int, ...]
     cells: Sequence[StudyCell]
+    seconds_per_byte: float  # from the probe on
 
     def prepare(self) -> None:
         request = self.request
@@ -123,12 +127,12 @@ class MapReduce(Study[MapReduceRequest, MapReduceContext, MapReduceAnalysis]):
 
     def probe(self, executor: Executor) -> None:
         """How long hashing a byte takes: from a folder whose tasks these are to be, else from runs."""
-        for known in self.contexts_to_share():
-            if known.seconds_per_byte is not None:
-                self.context.seconds_per_byte = known.seconds_per_byte
-                return
-        serial = next(state for state in self.peers if state.peer.name == "serial")
-        self.context.seconds_per_byte = probe_seconds_per_byte(serial, self.order[0], executor)
+        known = (context.seconds_per_byte for context in self.contexts_to_share())
+        found = next((seconds for seconds in known if seconds is not None), None)
+        if found is None:
+            serial = next(state for state in self.peers if state.peer.name == "serial")
+            found = probe_seconds_per_byte(serial, self.order[0], executor)
+        self.context.seconds_per_byte = self.seconds_per_byte = found
 
     @property
     def work(self) -> str:
@@ -158,16 +162,9 @@ class MapReduce(Study[MapReduceRequest, MapReduceContext, MapReduceAnalysis]):
             for candidate in cell.candidates
         ]
 
-    @property
-    def seconds_per_byte(self) -> float:
-        seconds = self.context.seconds_per_byte
-        if seconds is None:
-            raise ValueError("tasks cannot be sized before the probe")
-        return seconds
-
     def illustrate(self, executor: StateExecutor, limit_seconds: float) -> None:
         """Timelines beside the rows; one that fails is named and changes no result."""
-        self.context.traces, failed = traces.record(
+        self.context.traces, failed = record_traces(
             self.cells, self.request.output, self.seconds_per_byte, executor, limit_seconds
         )
         self.context.not_measured = (*self.context.not_measured, *failed)
@@ -179,7 +176,7 @@ class MapReduce(Study[MapReduceRequest, MapReduceContext, MapReduceAnalysis]):
         """The findings; the speeds of the machine's kinds of cores give the ideal."""
         cells = collect(rows, machine)
         reported = tuple(report_cell(cell) for cell in cells)
-        paying = payoffs(reported)
+        paying = tuple(payoffs(reported))
         return MapReduceAnalysis(
             verdict_sentences=verdict_sentences(cells, paying, others_share(rows, machine)),
             cells=reported,
@@ -243,3 +240,50 @@ def probe_seconds_per_byte(serial: PeerState, cpu: int, executor: Executor) -> f
             )
         per_byte.append(float(seconds) / _PROBE_BYTES)
     return min(per_byte)
+
+
+# -- timelines: one run of each runtime with a recorder on, after all rounds, so that none is disturbed --
+
+_TRACES = "traces"
+_TRACED = configurations.PUBLISHED[0]  # 50 tasks of 400 kB
+_TRACED_TIMES = Times(0.02, 0.04, 1)
+
+
+def record_traces(
+    cells: Sequence[StudyCell], folder: Path, seconds_per_byte: float, executor: Executor, limit: float
+) -> tuple[tuple[Trace, ...], tuple[NotMeasured, ...]]:
+    """A trace of each runtime with no settings on all CPUs, as files below ``folder``; what failed, and why.
+
+    TautoError when the folder cannot be written.
+    """
+    try:
+        (folder / _TRACES).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise TautoError(
+            f"{folder / _TRACES} cannot be made: {error.strerror or error}",
+            "Choose another folder with --output",
+        ) from error
+    traces: list[Trace] = []
+    failed: list[NotMeasured] = []
+    cell = replace(cells[0], work=sized(_TRACED, seconds_per_byte))
+    for candidate in _traced(cell):
+        file = f"{_TRACES}/{candidate.peer}.json"
+        path = (folder / file).absolute()
+        plain = configuration(cell, candidate, _TRACED_TIMES)
+        result = executor.run(replace(plain, command=[*plain.command, "--trace", str(path)]), limit)
+        if result.error is None and path.is_file():
+            traces.append(Trace(runtime=candidate.peer, label=plain.name, file=file))
+        else:
+            why = result.error.message if result.error is not None else "the runner wrote no file"
+            failed.append(NotMeasured(what=f"the timeline of {candidate.label}", why=why))
+    return tuple(traces), tuple(failed)
+
+
+def _traced(cell: StudyCell) -> Iterator[Candidate]:
+    """Each runtime with no settings on as many threads as there are CPUs."""
+    cpus = len(cell.layout.fast) + len(cell.layout.slow)
+    widest = max(candidate.threads for candidate in cell.candidates if candidate.threads <= cpus)
+    for candidate in cell.candidates:
+        default = candidate.schedule == candidate.state.peer.default_schedule and candidate.wait == "default"
+        if default and candidate.peer != "serial" and candidate.threads == widest:
+            yield candidate

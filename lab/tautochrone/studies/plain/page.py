@@ -25,7 +25,7 @@ from tautochrone.report.drawing import (
 from tautochrone.report.palette import RuntimeStyle, runtime_key
 from tautochrone.report.parts import LAST_COLUMNS, Choice, Column, Filter, Parts, Record
 from tautochrone.results.states import states_of
-from tautochrone.studies.plain.findings import PlainAnalysis, PlainCell, PlainConfiguration
+from tautochrone.studies.plain.study import PlainAnalysis, PlainCell, PlainConfiguration
 
 _COLUMNS: tuple[Column, ...] = (
     ("work", "work", "text"),
@@ -58,7 +58,6 @@ def parts(analysis: PlainAnalysis) -> Parts:
         "report.html.j2",
         _charts(records, works),
         situations=situations,
-        runtimes={str(record["runtime"]) for record in records},
         configurations=records,
         columns=(*_COLUMNS, *spent.columns(records), *LAST_COLUMNS),
         filters=[Filter("work", "Work", [(work, work) for work in works])],

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
+
+import msgspec
 
 from tautochrone import text, verdicts
 from tautochrone.machine.runners import PeerState
 from tautochrone.options import State
+from tautochrone.report.analysis import Analysis
 from tautochrone.results.context import StudyContext
 from tautochrone.results.row import Row
 from tautochrone.results.runs import pairs
 from tautochrone.results.states import state_suffix, state_title
-from tautochrone.studies.cells import Contender, contenders_of, measured_fields
-from tautochrone.studies.plain.findings import PlainAnalysis, PlainCell, PlainConfiguration
+from tautochrone.studies.cells import Contender, Measured, contenders_of, measured_fields
 from tautochrone.studies.request import SlowingRequest, peers_option
 from tautochrone.studies.setup import RunnerSetup, joined_label
 from tautochrone.studies.study import Run, Study
@@ -26,6 +28,30 @@ from tautochrone.verdicts import Ratio, as_ratio
 
 REFERENCE = "serial"
 """The schedule of the runs that all others are compared with, and whose answer is right."""
+
+
+class PlainConfiguration(Measured, frozen=True, kw_only=True):
+    """One way to do a work. ``to_reference``: its time by the reference's in the same rounds."""
+
+    threads: int
+    is_reference: bool
+    to_reference: Ratio
+
+
+class PlainCell(msgspec.Struct, frozen=True, kw_only=True):
+    """One work in one state of the machine; the ways to do it are sorted by their time, failed ones last."""
+
+    work: str
+    emulated: Mapping[str, float]  # CPU → how many times slower it was made
+    configurations: tuple[PlainConfiguration, ...]
+
+
+class PlainAnalysis(Analysis, frozen=True, kw_only=True):
+    """What rows of a plain study tell."""
+
+    PAGE: ClassVar[str] = "tautochrone.studies.plain.page"
+
+    cells: tuple[PlainCell, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,11 +108,7 @@ class PlainStudy(Study[Asked, StudyContext, PlainAnalysis]):
     def analyse(cls, rows: Sequence[Row], machine: Mapping[str, Any], context: StudyContext) -> PlainAnalysis:
         """The cells, and a sentence on the fastest way in each. Linear in the number of rows."""
         cells = tuple(_cells(rows))
-        return PlainAnalysis(
-            verdict_sentences=tuple(_sentences(cells)),
-            cells=cells,
-            **context.reported,
-        )
+        return PlainAnalysis(verdict_sentences=tuple(_sentences(cells)), cells=cells, **context.reported)
 
 
 class _Way(Contender):
