@@ -1,8 +1,6 @@
 #pragma once
-// Whether threads sleep, as the kernel says: no test has to wait "long enough" for that. And the CPU time
-// that they use when they do not.
+// Whether threads sleep, as the kernel says: no test has to wait "long enough" for that.
 
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -34,14 +32,6 @@ inline bool others_fall_asleep() {
         std::this_thread::yield();
     }
     return false;
-}
-
-// Of this process, so far.
-inline double cpu_seconds() {
-    rusage used{};
-    getrusage(RUSAGE_SELF, &used);
-    return static_cast<double>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
-           1e-6 * static_cast<double>(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
 }
 
 }  // namespace tauto::testing

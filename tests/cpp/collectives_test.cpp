@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,12 +26,8 @@
 #include <tauto/tauto.hpp>
 
 #include "asleep.hpp"
-#include "child.hpp"
-#include "refusals.hpp"
 
 using namespace tauto;
-using detail::at;
-using detail::usize;
 
 namespace {
 
@@ -111,8 +108,8 @@ bool same_bits(const T& a, const T& b) {
 
 template <class T>
 std::vector<T> samples(index n, int rank) {
-    std::vector<T> values(usize(n));
-    for (index i = 0; i < n; ++i) at(values, i) = sample<T>(i, rank);
+    std::vector<T> values(static_cast<std::size_t>(n));
+    for (index i = 0; i < n; ++i) values[static_cast<std::size_t>(i)] = sample<T>(i, rank);
     return values;
 }
 
@@ -127,22 +124,24 @@ void try_all_operations(Member& me, index n) {
     std::vector<T> data = samples<T>(n, me.rank());
     me.all_reduce(std::span<T>(data), fold_op{});
     for (index i = 0; i < n; ++i)
-        require(same_bits(at(data, i), folded<T>(i, me.size())), "all_reduce" + where);
+        require(same_bits(data[static_cast<std::size_t>(i)], folded<T>(i, me.size())), "all_reduce" + where);
 
     const std::vector<T> part = samples<T>(n, me.rank());
-    std::vector<T> whole(part.size() * usize(me.size()));
+    std::vector<T> whole(part.size() * static_cast<std::size_t>(me.size()));
     me.all_gather(std::span<const T>(part), std::span<T>(whole));
     const auto right_whole = [&] {
         for (int rank = 0; rank < me.size(); ++rank) {
             for (index i = 0; i < n; ++i)
-                require(same_bits(at(whole, n * rank + i), sample<T>(i, rank)), "all_gather" + where);
+                require(same_bits(whole[static_cast<std::size_t>(n * rank + i)], sample<T>(i, rank)),
+                        "all_gather" + where);
         }
     };
     right_whole();
 
     // In place: the part lies where it belongs.
     std::fill(whole.begin(), whole.end(), T{});
-    const std::span<T> own = std::span<T>(whole).subspan(usize(n * me.rank()), part.size());
+    const std::span<T> own =
+        std::span<T>(whole).subspan(static_cast<std::size_t>(n * me.rank()), part.size());
     std::copy(part.begin(), part.end(), own.begin());
     me.all_gather(std::span<const T>(own), std::span<T>(whole));
     right_whole();
@@ -150,28 +149,32 @@ void try_all_operations(Member& me, index n) {
     // Parts of different lengths, and elements around them that nobody touches.
     std::vector<index> bounds{2};
     for (int rank = 0; rank < me.size(); ++rank) bounds.push_back(bounds.back() + n * (rank % 3) / 2);
-    const index mine = at(bounds, me.rank() + 1) - at(bounds, me.rank());
-    whole.assign(usize(bounds.back()) + 1, sample<T>(77, 3));
+    const index mine =
+        bounds[static_cast<std::size_t>(me.rank()) + 1] - bounds[static_cast<std::size_t>(me.rank())];
+    whole.assign(static_cast<std::size_t>(bounds.back()) + 1, sample<T>(77, 3));
     const std::vector<T> unequal = samples<T>(mine, me.rank());
     me.all_gather(std::span<const T>(unequal), std::span<T>(whole), std::span<const index>(bounds));
     for (int rank = 0; rank < me.size(); ++rank) {
-        const index begin = at(bounds, rank);
-        for (index i = begin; i < at(bounds, rank + 1); ++i)
-            require(same_bits(at(whole, i), sample<T>(i - begin, rank)), "all_gather v" + where);
+        const index begin = bounds[static_cast<std::size_t>(rank)];
+        for (index i = begin; i < bounds[static_cast<std::size_t>(rank) + 1]; ++i)
+            require(same_bits(whole[static_cast<std::size_t>(i)], sample<T>(i - begin, rank)),
+                    "all_gather v" + where);
     }
     require(same_bits(whole[1], sample<T>(77, 3)) && same_bits(whole.back(), sample<T>(77, 3)),
             "around" + where);
 
     const range share = equal_share(n, me.size(), me.rank());
-    std::vector<T> reduced(usize(share.size()));
+    std::vector<T> reduced(static_cast<std::size_t>(share.size()));
     me.reduce_scatter(std::span<const T>(part), std::span<T>(reduced), fold_op{});
     for (index i = share.begin; i < share.end; ++i)
-        require(same_bits(at(reduced, i - share.begin), folded<T>(i, me.size())), "reduce_scatter" + where);
+        require(same_bits(reduced[static_cast<std::size_t>(i - share.begin)], folded<T>(i, me.size())),
+                "reduce_scatter" + where);
 
     const int root = static_cast<int>(n % me.size());
     data = samples<T>(n, me.rank());
     me.broadcast(std::span<T>(data), root);
-    for (index i = 0; i < n; ++i) require(same_bits(at(data, i), sample<T>(i, root)), "broadcast" + where);
+    for (index i = 0; i < n; ++i)
+        require(same_bits(data[static_cast<std::size_t>(i)], sample<T>(i, root)), "broadcast" + where);
 
     require(same_bits(me.all_reduce(sample<T>(n, me.rank()), fold_op{}), folded<T>(n, me.size())),
             "value" + where);
@@ -188,6 +191,15 @@ bool works(team& members) {
         ++right;
     });
     return right == members.size();
+}
+
+double cpu_seconds() {
+    rusage used{};
+    getrusage(RUSAGE_SELF, &used);
+    const auto seconds = [](const timeval& t) {
+        return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
+    };
+    return seconds(used.ru_utime) + seconds(used.ru_stime);
 }
 
 }  // namespace
@@ -241,7 +253,8 @@ TEST_CASE("lengths of many pieces are right") {
                 std::vector<double> data = samples<double>(n, me.rank());
                 me.all_reduce(std::span<double>(data), fold_op{});
                 for (index i = 0; i < n; ++i)
-                    require(same_bits(at(data, i), folded<double>(i, me.size())), "pieces");
+                    require(same_bits(data[static_cast<std::size_t>(i)], folded<double>(i, me.size())),
+                            "pieces");
             }
         });
     }
@@ -287,13 +300,13 @@ TEST_CASE("solo does what a team of one does") {
 TEST_CASE("what was written before a barrier is seen after it") {
     for (const int size : sizes) {
         team members{team_options{.size = size}};
-        std::vector<int> written(usize(size));
+        std::vector<int> at(static_cast<std::size_t>(size));
         const int rounds = size == 2 ? 20'000 : 300;
         members.run([&](member& me) {
             for (int round = 1; round <= rounds; ++round) {
-                at(written, me.rank()) = round;
+                at[static_cast<std::size_t>(me.rank())] = round;
                 me.barrier();
-                for (const int seen : written) require(seen == round, "barrier");
+                for (const int seen : at) require(seen == round, "barrier");
                 me.barrier();
             }
         });
@@ -339,18 +352,18 @@ TEST_CASE("a collective between arrive and wait, and a wait of nothing, are refu
 TEST_CASE("peers reads the others' data in place") {
     for (const int size : sizes) {
         team members{team_options{.size = size}};
-        std::vector<const double*> where(usize(size));
+        std::vector<const double*> where(static_cast<std::size_t>(size));
         members.run([&](member& me) {
             for (index round = 0; round < 50; ++round) {
                 const std::vector<double> mine = samples<double>(round * me.rank(), me.rank());
-                at(where, me.rank()) = mine.data();
+                where[static_cast<std::size_t>(me.rank())] = mine.data();
                 const peers_view<double> view = me.peers(std::span<const double>(mine));
                 require(view.size() == size, "size");
                 for (int rank = 0; rank < size; ++rank) {
-                    require(view[rank].data() == at(where, rank), "in place");
+                    require(view[rank].data() == where[static_cast<std::size_t>(rank)], "in place");
                     require(std::ssize(view[rank]) == round * rank, "length");
                     for (index i = 0; i < round * rank; ++i)
-                        require(at(view[rank], i) == sample<double>(i, rank), "data");
+                        require(view[rank][static_cast<std::size_t>(i)] == sample<double>(i, rank), "data");
                 }
                 me.barrier();
             }
@@ -370,9 +383,9 @@ TEST_CASE("data may be changed as soon as an operation returns, however late the
                         std::this_thread::sleep_for(std::chrono::microseconds(random() % 100));
                     me.all_reduce(std::span<int>(data), fold_op{});
                     for (index i = 0; i < n; i += 7)
-                        require(at(data, i) == folded<int>(i, size), "all_reduce");
+                        require(data[static_cast<std::size_t>(i)] == folded<int>(i, size), "all_reduce");
                     std::fill(data.begin(), data.end(), me.rank());
-                    std::vector<int> whole(data.size() * usize(size));
+                    std::vector<int> whole(data.size() * static_cast<std::size_t>(size));
                     me.all_gather(std::span<const int>(data), std::span<int>(whole));
                     std::fill(data.begin(), data.end(), -1);
                     for (std::size_t i = 0; i < whole.size(); i += 5)
@@ -404,14 +417,16 @@ TEST_CASE("members that come at random times in random operations agree") {
                     std::vector<int> data = samples<int>(n, me.rank());
                     me.all_reduce(std::span<int>(data), fold_op{});
                     for (index i = 0; i < n; i += 3)
-                        require(at(data, i) == folded<int>(i, size), "all_reduce");
+                        require(data[static_cast<std::size_t>(i)] == folded<int>(i, size), "all_reduce");
                 }
                 if (choice == 4) require(me.scan(1, std::plus<>{}) == me.rank() + 1, "scan");
                 if (choice == 5) {
                     std::vector<int> data = samples<int>(n, me.rank());
                     me.broadcast(std::span<int>(data), static_cast<int>(n) % size);
                     for (index i = 0; i < n; i += 3)
-                        require(at(data, i) == sample<int>(i, static_cast<int>(n) % size), "broadcast");
+                        require(
+                            data[static_cast<std::size_t>(i)] == sample<int>(i, static_cast<int>(n) % size),
+                            "broadcast");
                 }
             }
         });
@@ -422,8 +437,8 @@ TEST_CASE("the first exception comes out of run, whatever the others wait in, an
     using operation = std::function<void(member&)>;
     const auto with = [](index n, auto use) {
         return [=](member& me) {
-            std::vector<double> data(usize(n), 1.0);
-            std::vector<double> whole(usize(n * me.size()));
+            std::vector<double> data(static_cast<std::size_t>(n), 1.0);
+            std::vector<double> whole(static_cast<std::size_t>(n * me.size()));
             use(me, std::span<double>(data), std::span<double>(whole));
         };
     };
@@ -445,8 +460,9 @@ TEST_CASE("the first exception comes out of run, whatever the others wait in, an
             me.all_gather(std::span<const double>(data), whole);
         }));
         operations.push_back(with(n, [](member& me, auto data, auto whole) {
-            me.reduce_scatter(std::span<const double>(whole.first(data.size() * usize(me.size()))), data,
-                              std::plus<>{});
+            me.reduce_scatter(
+                std::span<const double>(whole.first(data.size() * static_cast<std::size_t>(me.size()))), data,
+                std::plus<>{});
         }));
     }
     const int stride = slow > 1 ? 8 : 3;
@@ -546,7 +562,7 @@ void scan_wide(member& me, int thrower) {
 void scatter_long(member& me, int thrower) {
     const std::vector<double> whole(std::size_t{1} << 16, 1.0);
     const range share = equal_share(std::ssize(whole), me.size(), me.rank());
-    std::vector<double> part(usize(share.size()));
+    std::vector<double> part(static_cast<std::size_t>(share.size()));
     me.reduce_scatter(std::span<const double>(whole), std::span<double>(part), [&](double a, double b) {
         if (me.rank() == thrower) throw bad_element();
         return a + b;
@@ -663,10 +679,16 @@ TEST_CASE("members that end a run at different times do not disturb the next") {
 TEST_CASE("a wrong length names operation, rank, length and expected length, and nothing is written") {
     for (const int size : {2, 3, 9}) {
         team members{team_options{.size = size}};
-        const auto refused = [&](const std::vector<std::string>& words, auto body) {
-            const std::string said = testing::message_of<error>([&] { members.run(body); });
-            INFO(said);
-            for (const std::string& word : words) CHECK(testing::mentions(said, word));
+        const auto refused = [&](auto body, std::vector<std::string> words) {
+            try {
+                members.run(body);
+                FAIL("not refused");
+            } catch (const error& problem) {
+                for (const std::string& word : words) {
+                    INFO(problem.what());
+                    CHECK(std::string(problem.what()).find(word) != std::string::npos);
+                }
+            }
         };
         // Sees on every member that only zeros are left.
         const auto untouched = [](const std::vector<double>& data, auto call) {
@@ -678,86 +700,108 @@ TEST_CASE("a wrong length names operation, rank, length and expected length, and
                 throw;
             }
         };
-        const auto gather = [&](member& me, index mine, index all, const std::vector<index>& bounds) {
-            const std::vector<double> part(usize(mine), 1.0);
-            std::vector<double> whole(usize(all));
-            untouched(whole, [&] {
-                if (bounds.empty())
-                    me.all_gather(std::span<const double>(part), std::span<double>(whole));
-                else
+        refused(
+            [&](member& me) {
+                const std::vector<double> part(4, 1.0);
+                std::vector<double> whole(4 * static_cast<std::size_t>(size) - (me.rank() == 1 ? 1 : 0));
+                untouched(whole,
+                          [&] { me.all_gather(std::span<const double>(part), std::span<double>(whole)); });
+            },
+            {"all_gather", "rank 1", std::to_string(4 * size - 1), std::to_string(4 * size)});
+        for (const std::size_t n : {4U, 200U, 5000U}) {
+            refused(
+                [&](member& me) {
+                    std::vector<double> data(n + (me.rank() == 1 ? 2 : 0));
+                    untouched(data, [&] {
+                        me.all_reduce(std::span<double>(data), [](double, double) { return 1.0; });
+                    });
+                },
+                {"all_reduce", "rank 1", std::to_string(n), std::to_string(n + 2)});
+            refused(
+                [&](member& me) {
+                    std::vector<double> data(n + (me.rank() == 1 ? 2 : 0), me.rank() == 0 ? 1.0 : 0.0);
+                    if (me.rank() == 0)
+                        me.broadcast(std::span<double>(data));
+                    else
+                        untouched(data, [&] { me.broadcast(std::span<double>(data)); });
+                },
+                {"broadcast", "rank 1", std::to_string(n), std::to_string(n + 2)});
+            refused(
+                [&](member& me) {
+                    const std::vector<double> part(n + (me.rank() == 1 ? 2 : 0), 1.0);
+                    std::vector<double> whole(part.size() * static_cast<std::size_t>(size));
+                    untouched(whole, [&] {
+                        me.all_gather(std::span<const double>(part), std::span<double>(whole));
+                    });
+                },
+                {"all_gather", "rank 1", std::to_string(n), std::to_string(n + 2)});
+        }
+        refused(
+            [&](member& me) {
+                const std::vector<double> whole(static_cast<std::size_t>(4 * size), 1.0);
+                std::vector<double> part(me.rank() == 1 ? 3 : 4);
+                untouched(part, [&] {
+                    me.reduce_scatter(std::span<const double>(whole), std::span<double>(part), std::plus<>{});
+                });
+            },
+            {"reduce_scatter", "rank 1", "3", "4"});
+        refused(
+            [&](member& me) {
+                const std::vector<double> part(2, 1.0);
+                std::vector<double> whole(2 * static_cast<std::size_t>(size));
+                std::vector<index> bounds(static_cast<std::size_t>(size) + 1);
+                for (std::size_t i = 0; i < bounds.size(); ++i) bounds[i] = static_cast<index>(2 * i);
+                if (me.rank() == 1) bounds[1] = 3;
+                untouched(whole, [&] {
                     me.all_gather(std::span<const double>(part), std::span<double>(whole),
                                   std::span<const index>(bounds));
-            });
-        };
-        // Where the parts of all ranks would begin and end.
-        const auto bounds_of = [&](index length) {
-            std::vector<index> bounds;
-            for (int rank = 0; rank <= size; ++rank) bounds.push_back(rank * length);
-            return bounds;
-        };
-        refused({"all_gather", "rank 1", std::to_string(4 * size - 1), std::to_string(4 * size)},
-                [&](member& me) { gather(me, 4, 4 * size - (me.rank() == 1 ? 1 : 0), {}); });
-        for (const index n : {4, 200, 5000}) {
-            const auto length = [&](member& me) { return n + (me.rank() == 1 ? 2 : 0); };
-            const auto refused_by = [&](const char* operation, auto body) {
-                refused({operation, "rank 1", std::to_string(n), std::to_string(n + 2)}, body);
-            };
-            refused_by("all_reduce", [&](member& me) {
-                std::vector<double> data(usize(length(me)));
-                untouched(data, [&] {
-                    me.all_reduce(std::span<double>(data), [](double, double) { return 1.0; });
                 });
-            });
-            refused_by("broadcast", [&](member& me) {
-                std::vector<double> data(usize(length(me)), me.rank() == 0 ? 1.0 : 0.0);
-                if (me.rank() == 0)
-                    me.broadcast(std::span<double>(data));
-                else
-                    untouched(data, [&] { me.broadcast(std::span<double>(data)); });
-            });
-            refused_by("all_gather", [&](member& me) { gather(me, length(me), length(me) * size, {}); });
-        }
-        refused({"reduce_scatter", "rank 1", "3", "4"}, [&](member& me) {
-            const std::vector<double> whole(usize(4 * size), 1.0);
-            std::vector<double> part(me.rank() == 1 ? 3 : 4);
-            untouched(part, [&] {
-                me.reduce_scatter(std::span<const double>(whole), std::span<double>(part), std::plus<>{});
-            });
-        });
-        refused({"all_gather", "rank 1", "2", "1"}, [&](member& me) {
-            std::vector<index> bounds = bounds_of(2);
-            if (me.rank() == 1) bounds[1] = 3;
-            gather(me, 2, 2 * size, bounds);
-        });
-        refused({"barrier", "all_reduce", "rank 1"}, [&](member& me) {
-            if (me.rank() == 1)
-                me.barrier();
-            else
-                (void)me.all_reduce(1, std::plus<>{});
-        });
-        for (const int odd : {0, 1, size - 1}) {
-            refused({"barrier", "arrive", "rank " + std::to_string(odd)}, [&](member& me) {
-                if (me.rank() == odd)
-                    me.wait(me.arrive());
-                else
+            },
+            {"all_gather", "rank 1", "2", "1"});
+        refused(
+            [&](member& me) {
+                if (me.rank() == 1)
                     me.barrier();
-            });
+                else
+                    (void)me.all_reduce(1, std::plus<>{});
+            },
+            {"barrier", "all_reduce", "rank 1"});
+        for (const int odd : {0, 1, size - 1}) {
+            refused(
+                [&](member& me) {
+                    if (me.rank() == odd)
+                        me.wait(me.arrive());
+                    else
+                        me.barrier();
+                },
+                {"barrier", "arrive", "rank " + std::to_string(odd)});
         }
         // Bounds that end alike, and give each rank a part of its length.
         for (const index length : {1, 100, 1000}) {
-            refused({"all_gather", "bounds", "rank " + std::to_string(size - 1)}, [&](member& me) {
-                std::vector<index> bounds = bounds_of(length);
-                // The others think that the last rank has two parts.
-                bounds.back() += length;
-                if (me.rank() == size - 1)
-                    for (int i = 1; i < size; ++i) at(bounds, i) += length;
-                gather(me, length, length * (size + 1), bounds);
-            });
+            refused(
+                [&](member& me) {
+                    const std::vector<double> part(static_cast<std::size_t>(length), 1.0);
+                    std::vector<double> whole(part.size() * static_cast<std::size_t>(size + 1));
+                    std::vector<index> bounds(static_cast<std::size_t>(size) + 1);
+                    for (std::size_t i = 0; i < bounds.size(); ++i)
+                        bounds[i] = static_cast<index>(i) * length;
+                    // The others think that the last rank has two parts.
+                    bounds.back() += length;
+                    if (me.rank() == size - 1)
+                        for (int i = 1; i < size; ++i) bounds[static_cast<std::size_t>(i)] += length;
+                    untouched(whole, [&] {
+                        me.all_gather(std::span<const double>(part), std::span<double>(whole),
+                                      std::span<const index>(bounds));
+                    });
+                },
+                {"all_gather", "bounds", "rank " + std::to_string(size - 1)});
         }
-        refused({"broadcast", "root " + std::to_string(size)}, [&](member& me) {
-            double x = 0;
-            me.broadcast(std::span<double>(&x, 1), size);
-        });
+        refused(
+            [&](member& me) {
+                double x = 0;
+                me.broadcast(std::span<double>(&x, 1), size);
+            },
+            {"broadcast", "root " + std::to_string(size)});
         CHECK(works(members));
     }
     solo alone;
@@ -863,18 +907,30 @@ TEST_CASE("members that wait long sleep") {
 
 TEST_CASE("more members than CPUs: a meeting costs a few turns of the scheduler, not its time slices") {
     team members{team_options{.size = 8}};
-    const double before = testing::cpu_seconds();
+    const double before = cpu_seconds();
     members.run([](member& me) {
         for (int round = 0; round < 1000; ++round) me.barrier();
     });
     // CPU time, which other programs do not add to. Members that spin for time slices of 3 ms would use 10 s.
-    CHECK(testing::cpu_seconds() - before < 2.0 * slow);
+    CHECK(cpu_seconds() - before < 2.0 * slow);
 }
 
 TEST_CASE("after fork the child may run on the team") {
     team members{team_options{.size = 3}};
     CHECK(works(members));
-    CHECK(testing::in_child([&] { return works(members) && works(members); }) == 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(20);
+        bool right = false;
+        try {
+            right = works(members) && works(members);
+        } catch (...) {
+        }
+        _exit(right ? 0 : 1);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    CHECK(status == 0);
     CHECK(works(members));
 }
 

@@ -21,7 +21,6 @@ namespace {
 
 using tauto::aligned_floats;
 using tauto::dense_matrix;
-using tauto::testing::whole_product;
 
 // Around every multiple of a register, of the four registers of a pass, and the smallest size of the study.
 constexpr std::array<std::size_t, 17> orders{1,  2,  3,  4,  5,   15,  16,  17, 31,
@@ -45,6 +44,13 @@ std::vector<std::uint32_t> bits(const aligned_floats& y) {
     std::vector<std::uint32_t> result;
     for (const float value : y.values()) result.push_back(std::bit_cast<std::uint32_t>(value));
     return result;
+}
+
+// The product with all rows of a system that outlives it.
+auto whole_product(const tauto::toeplitz_system& system) {
+    return [&system](const aligned_floats& x, aligned_floats& y) {
+        tauto::matvec_rows(system.a, x, y, 0, x.size());
+    };
 }
 
 }  // namespace

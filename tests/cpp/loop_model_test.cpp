@@ -12,7 +12,6 @@
 
 using tauto::index;
 using tauto::detail::adaptive_loop;
-using tauto::detail::at;
 using tauto::detail::loop_model;
 using tauto::detail::loop_model_options;
 
@@ -39,14 +38,15 @@ struct made_up_machine {
         }
         const int width = model.width();
         double sum = 0;
-        for (int i = 0; i < width; ++i) sum += at(speeds, at(model.order(), i));
+        for (int i = 0; i < width; ++i)
+            sum += speeds[static_cast<std::size_t>(model.order()[static_cast<std::size_t>(i)])];
         std::normal_distribution<double> spread(1.0, noise);
         double time = static_cast<double>(n) / sum * (noise > 0 ? std::max(0.5, spread(random)) : 1.0);
         if (width > 1) time += fork;
         time += extra(width, now);
         for (int i = 0; i < width && width > 1; ++i) {
-            const int rank = at(model.order(), i);
-            const double part = at(speeds, rank) / sum;
+            const int rank = model.order()[static_cast<std::size_t>(i)];
+            const double part = speeds[static_cast<std::size_t>(rank)] / sum;
             model.record_member(rank, static_cast<index>(static_cast<double>(n) * part + 0.5),
                                 static_cast<std::int64_t>(time));
         }

@@ -15,8 +15,6 @@
 namespace {
 
 using namespace tauto::runner;
-using tauto::testing::solved;
-using tauto::testing::whole_product;
 
 loop_request asking_for(std::int64_t size) {
     auto asked = asking<loop_request>({0}, 1);
@@ -28,27 +26,30 @@ loop_request asking_for(std::int64_t size) {
 
 TEST_CASE("too_large_a_system_is_refused_with_what_is_asked_and_what_is_there") {
     const std::string message = message_of([] { require_memory_for(1e9); });
-    CHECK(mentions(message, "takes 4 EB of memory"));
-    CHECK(mentions(message, "use --size up to about"));
+    CHECK(message.find("takes 4 EB of memory") != std::string::npos);
+    CHECK(message.find("use --size up to about") != std::string::npos);
     CHECK(message_of([] { require_memory_for(100.0); }).empty());
 }
 
 TEST_CASE("right_and_wrong_answers_are_told_apart") {
     const tauto::toeplitz_system system{200};
+    const auto product = [&](const tauto::aligned_floats& x, tauto::aligned_floats& y) {
+        tauto::matvec_rows(system.a, x, y, 0, 200);
+    };
     const auto wrong_product = [&](const tauto::aligned_floats& x, tauto::aligned_floats& y) {
         tauto::matvec_rows(system.a, x, y, 0, 199);
     };
     loop_request asked = asking_for(200);
-    const auto checked = [&](auto&& product) {
-        return check_answer(asked, system, solved(system.b, product, limits_of(asked)));
-    };
-    CHECK(checked(whole_product(system)).passed);
-    CHECK_FALSE(checked(wrong_product).passed);
+    CHECK(check_answer(asked, system, tauto::testing::solved(system.b, product, limits_of(asked))).passed);
+    CHECK_FALSE(check_answer(asked, system, tauto::testing::solved(system.b, wrong_product, limits_of(asked)))
+                    .passed);
     asked.solution_iterations = 3;
-    const auto early = checked(whole_product(system));
+    const auto early =
+        check_answer(asked, system, tauto::testing::solved(system.b, product, limits_of(asked)));
     CHECK(early.iterations == 3);
     CHECK(early.passed);
-    CHECK_FALSE(checked(wrong_product).passed);
+    CHECK_FALSE(check_answer(asked, system, tauto::testing::solved(system.b, wrong_product, limits_of(asked)))
+                    .passed);
 }
 
 TEST_CASE("an_answer_that_is_not_a_number_does_not_pass") {
@@ -57,5 +58,6 @@ TEST_CASE("an_answer_that_is_not_a_number_does_not_pass") {
         for (float& value : y.values()) value = std::numeric_limits<float>::quiet_NaN();
     };
     const loop_request asked = asking_for(50);
-    CHECK_FALSE(check_answer(asked, system, solved(system.b, product, limits_of(asked))).passed);
+    CHECK_FALSE(
+        check_answer(asked, system, tauto::testing::solved(system.b, product, limits_of(asked))).passed);
 }

@@ -2,8 +2,6 @@
 // A whole solve by conjugate gradients.
 
 #include "kernels/conjugate_gradient.hpp"
-#include "kernels/matvec.hpp"
-#include "kernels/toeplitz.hpp"
 
 namespace tauto::testing {
 
@@ -13,12 +11,6 @@ conjugate_gradient solved(const aligned_floats& b, Product&& product, const solv
     conjugate_gradient state{b};
     while (!state.finished(limits)) state.iterate(product);
     return state;
-}
-
-// The product with all rows of a system that outlives it.
-inline auto whole_product(const toeplitz_system& system) {
-    return
-        [&system](const aligned_floats& x, aligned_floats& y) { matvec_rows(system.a, x, y, 0, x.size()); };
 }
 
 }  // namespace tauto::testing
