@@ -71,7 +71,8 @@ TEST_CASE("slow_text_is_refused_with_what_was_found") {
     CHECK(mentions(refusal_of("1:4@3"), "time window"));
     CHECK(mentions(refusal_of("1:4@6-3"), "time window"));
     CHECK(mentions(refusal_of("1:4@1-3@2-5"), "overlap"));
-    for (const char* text : {"", "1", "1:", ":4", "1:4,", "a:4", "-1:4", "1:2:3", "1 :4", "99999999999:2"}) {
+    for (const char* text : {"", "1", "1:4,", "-1:4"}) CHECK(mentions(refusal_of(text), "cannot read"));
+    for (const char* text : {"1:", ":4", "a:4", "1:2:3", "1 :4", "99999999999:2"}) {
         CAPTURE(text);
         CHECK_FALSE(refusal_of(text).empty());
     }
