@@ -46,6 +46,13 @@ std::vector<std::uint32_t> bits(const aligned_floats& y) {
     return result;
 }
 
+// The product with all rows of a system that outlives it.
+auto whole_product(const tauto::toeplitz_system& system) {
+    return [&system](const aligned_floats& x, aligned_floats& y) {
+        tauto::matvec_rows(system.a, x, y, 0, x.size());
+    };
+}
+
 }  // namespace
 
 TEST_CASE("matvec_agrees_with_double_precision_for_every_instruction_set") {
@@ -141,9 +148,7 @@ TEST_CASE("toeplitz_matrix_is_symmetric_with_the_stated_elements") {
 TEST_CASE("conjugate_gradient_finds_the_known_solution") {
     for (const auto n : orders) {
         const tauto::toeplitz_system system{n};
-        const auto product = [&](const aligned_floats& x, aligned_floats& y) {
-            tauto::matvec_rows(system.a, x, y, 0, n);
-        };
+        const auto product = whole_product(system);
         const auto state = tauto::testing::solved(system.b, product);
         CAPTURE(n);
         CHECK(state.iterations() <= static_cast<std::int64_t>(std::min<std::size_t>(n + 1, 60)));
@@ -159,9 +164,7 @@ TEST_CASE("conjugate_gradient_converges_at_least_as_fast_as_its_bound") {
     // ||r_k|| / ||r_0|| <= 2 sqrt(c) ((sqrt(c) - 1) / (sqrt(c) + 1))^k for condition number c.
     constexpr std::size_t n = 500;
     const tauto::toeplitz_system system{n};
-    const auto product = [&](const aligned_floats& x, aligned_floats& y) {
-        tauto::matvec_rows(system.a, x, y, 0, n);
-    };
+    const auto product = whole_product(system);
     const double root = std::sqrt(tauto::toeplitz_system::condition_bound());
     tauto::conjugate_gradient state{system.b};
     double bound = 2.0 * root;
@@ -190,9 +193,7 @@ TEST_CASE("conjugate_gradient_never_yields_nan") {
     SUBCASE("when_it_is_asked_to_go_on_long_after_convergence") {
         for (const auto n : orders) {
             const tauto::toeplitz_system system{n};
-            const auto product = [&](const aligned_floats& x, aligned_floats& y) {
-                tauto::matvec_rows(system.a, x, y, 0, n);
-            };
+            const auto product = whole_product(system);
             const auto state =
                 tauto::testing::solved(system.b, product, {.iterations = 10'000, .tolerance = 0.0});
             CHECK(state.iterations() < 60);
@@ -219,9 +220,7 @@ TEST_CASE("a_wrong_solution_has_a_large_residual") {
 
 TEST_CASE("a_restarted_solve_repeats_its_bits") {
     const tauto::toeplitz_system system{333};
-    const auto product = [&](const aligned_floats& x, aligned_floats& y) {
-        tauto::matvec_rows(system.a, x, y, 0, 333);
-    };
+    const auto product = whole_product(system);
     tauto::conjugate_gradient state{system.b};
     for (int k = 0; k < 5; ++k) state.iterate(product);
     const auto first = tauto::fnv1a(state.solution().values());

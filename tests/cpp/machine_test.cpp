@@ -11,6 +11,7 @@
 #include <tauto/machine.hpp>
 
 #include "fake_tree.hpp"
+#include "refusals.hpp"
 
 namespace {
 
@@ -32,12 +33,7 @@ const tauto::cpu_record& cpu_of(const tauto::machine_record& machine, int cpu) {
 }
 
 std::string refusal(const tauto::machine_record& machine, const std::string& selection) {
-    try {
-        tauto::select_cpus(machine, selection);
-    } catch (const tauto::error& error) {
-        return error.what();
-    }
-    return "accepted";
+    return tauto::testing::message_of<tauto::error>([&] { tauto::select_cpus(machine, selection); });
 }
 
 }  // namespace
@@ -167,12 +163,9 @@ TEST_SUITE("big.LITTLE") {
     TEST_CASE("three capacities are three kinds") {
         const changed_tree tree("big_little");
         tree.write("sys/devices/system/cpu/cpu7/cpu_capacity", "1024");
-        for (const char* cpu : {"4", "5", "6"}) {
-            tree.write(std::string("sys/devices/system/cpu/cpu") + cpu + "/cpu_capacity", "800");
-        }
-        for (const char* cpu : {"0", "1", "2", "3"}) {
-            tree.write(std::string("sys/devices/system/cpu/cpu") + cpu + "/cpu_capacity", "250");
-        }
+        for (int cpu = 0; cpu < 7; ++cpu)
+            tree.write("sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/cpu_capacity",
+                       cpu < 4 ? "250" : "800");
         const auto machine = tree.read();
         REQUIRE(machine.kinds.size() == 3);
         CHECK(machine.kinds[0].cpus == cpus{7});
@@ -301,12 +294,8 @@ TEST_SUITE("limits") {
 
 TEST_SUITE("this machine") {
     TEST_CASE("a folder without a machine is refused by name") {
-        try {
-            tauto::read_machine({.root = "/nonexistent/tree"});
-            FAIL("accepted");
-        } catch (const tauto::error& error) {
-            says(error.what(), "/nonexistent/tree");
-        }
+        CHECK_THROWS_WITH_AS(tauto::read_machine({.root = "/nonexistent/tree"}),
+                             doctest::Contains("/nonexistent/tree"), tauto::error);
     }
     TEST_CASE("the light and the full way agree") {
         const auto machine = tauto::read_machine();

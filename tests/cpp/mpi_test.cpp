@@ -20,6 +20,9 @@
 
 namespace {
 
+using tauto::detail::at;
+using tauto::detail::usize;
+
 static_assert(tauto::spmd_member<tauto::mpi_member>);
 static_assert(tauto::spmd_member<tauto::hybrid_member>);
 
@@ -124,13 +127,12 @@ TEST_CASE("all_gather_lays_parts_in_rank_order_in_place_and_out_of_place") {
     tauto::mpi_member me;
     for (const std::size_t length : {0U, 1U, 5000U}) {
         const std::vector<double> part = numbers(me.rank(), length);
-        std::vector<double> whole(length * static_cast<std::size_t>(me.size()), -1.0);
+        std::vector<double> whole(length * usize(me.size()), -1.0);
         me.all_gather(std::span<const double>{part}, std::span<double>{whole});
         const auto expected = [&](std::size_t i) { return number(static_cast<int>(i / length), i % length); };
         CHECK(wrong_bits(whole, expected) == 0);
         std::vector<double> again(whole.size(), -1.0);
-        const auto place =
-            std::span<double>{again}.subspan(length * static_cast<std::size_t>(me.rank()), length);
+        const auto place = std::span<double>{again}.subspan(length * usize(me.rank()), length);
         std::ranges::copy(part, place.begin());
         me.all_gather(std::span<const double>{place}, std::span<double>{again});
         CHECK(again == whole);
@@ -141,17 +143,16 @@ TEST_CASE("all_gather_with_bounds_takes_parts_of_any_length") {
     tauto::mpi_member me;
     std::vector<tauto::index> bounds{2};  // rank r has 3 r elements: the first has none
     for (int rank = 0; rank < me.size(); ++rank) bounds.push_back(bounds.back() + 3 * rank);
-    const auto length = static_cast<std::size_t>(3 * me.rank());
+    const auto length = usize(3 * me.rank());
     const std::vector<double> part = numbers(me.rank(), length);
-    std::vector<double> whole(static_cast<std::size_t>(bounds.back()) + 1, -1.0);
+    std::vector<double> whole(usize(bounds.back()) + 1, -1.0);
     me.all_gather(std::span<const double>{part}, std::span<double>{whole},
                   std::span<const tauto::index>{bounds});
     CHECK(whole.front() == -1.0);
     CHECK(whole.back() == -1.0);
     for (int rank = 0; rank < me.size(); ++rank)
-        for (std::size_t i = 0; i < static_cast<std::size_t>(3 * rank); ++i)
-            CHECK(whole[static_cast<std::size_t>(bounds[static_cast<std::size_t>(rank)]) + i] ==
-                  number(rank, i));
+        for (std::size_t i = 0; i < usize(3 * rank); ++i)
+            CHECK(whole[usize(at(bounds, rank)) + i] == number(rank, i));
 }
 
 TEST_CASE("reduce_scatter_gives_each_rank_its_equal_share") {
@@ -160,11 +161,10 @@ TEST_CASE("reduce_scatter_gives_each_rank_its_equal_share") {
         const std::vector<double> whole = numbers(me.rank(), length);
         const tauto::range share =
             tauto::equal_share(static_cast<tauto::index>(length), me.size(), me.rank());
-        std::vector<double> part(static_cast<std::size_t>(share.size()), -1.0);
+        std::vector<double> part(usize(share.size()), -1.0);
         me.reduce_scatter(std::span<const double>{whole}, std::span<double>{part}, std::plus<>{});
-        CHECK(wrong_bits(part, [&](std::size_t i) {
-                  return folded(0, me.size(), static_cast<std::size_t>(share.begin) + i);
-              }) == 0);
+        CHECK(wrong_bits(part, [&](std::size_t i) { return folded(0, me.size(), usize(share.begin) + i); }) ==
+              0);
     }
 }
 
@@ -195,7 +195,7 @@ TEST_CASE("wrong_lengths_are_refused_with_operation_rank_length_and_expected_len
     CHECK(begins_with(gathered, on_rank(me, "all_gather")));
     CHECK(gathered.find('4') != std::string::npos);
     CHECK(gathered.find(std::to_string(3 * me.size())) != std::string::npos);
-    const std::vector<tauto::index> falling(static_cast<std::size_t>(me.size()) + 1, 9);
+    const std::vector<tauto::index> falling(usize(me.size()) + 1, 9);
     CHECK(begins_with(message_of([&] { me.all_gather(mine, all, std::span<const tauto::index>{falling}); }),
                       on_rank(me, "all_gather")));
     CHECK(begins_with(message_of([&] {
@@ -231,19 +231,17 @@ TEST_CASE("hybrid_members_count_through_and_agree") {
 
 TEST_CASE("hybrid_members_gather_scatter_and_broadcast") {
     with_threads(2, [&](tauto::hybrid_member& me, tauto::mpi_member&) {
-        const auto members = static_cast<std::size_t>(me.size());
+        const auto members = usize(me.size());
         const std::vector<double> part = numbers(me.rank(), 11);
         std::vector<double> whole(11 * members, -1.0);
         me.all_gather(std::span<const double>{part}, std::span<double>{whole});
         CHECK(wrong_bits(whole, [](std::size_t i) { return number(static_cast<int>(i / 11), i % 11); }) == 0);
         const std::vector<double> mine = numbers(0, 103);  // the same on all: a sum without an order
         const tauto::range share = tauto::equal_share(103, me.size(), me.rank());
-        std::vector<double> sums(static_cast<std::size_t>(share.size()), -1.0);
+        std::vector<double> sums(usize(share.size()), -1.0);
         me.reduce_scatter(std::span<const double>{mine}, std::span<double>{sums},
                           [](double a, double b) { return std::max(a, b); });
-        CHECK(wrong_bits(sums, [&](std::size_t i) {
-                  return number(0, static_cast<std::size_t>(share.begin) + i);
-              }) == 0);
+        CHECK(wrong_bits(sums, [&](std::size_t i) { return number(0, usize(share.begin) + i); }) == 0);
         for (int root = 0; root < me.size(); ++root) {
             std::vector<double> data = numbers(me.rank(), 300);
             me.broadcast(std::span<double>{data}, root);

@@ -20,6 +20,8 @@
 #include <tauto/tauto.hpp>
 
 using namespace tauto;
+using detail::at;
+using detail::usize;
 
 namespace {
 
@@ -120,7 +122,7 @@ TEST_CASE("the same bits for every team size, schedule and run, with random dela
                     const unsigned turn = ticket.fetch_add(1, std::memory_order_relaxed) * 2654435761U;
                     if (turn % 128 == 0) burn(static_cast<int>(turn % 5000));
                     if (turn % 4096 == 1) std::this_thread::yield();
-                    return values[static_cast<std::size_t>(i)];
+                    return at(values, i);
                 };
                 const double sum =
                     parallel_reduce(some, n, 0.0, map, [](double a, double b) { return a + b; },
@@ -143,9 +145,9 @@ TEST_CASE("fuzzed sizes and grains: the result is the tree's, and every index is
         const index n = static_cast<index>(random() % (trial % 10 == 0 ? 20'000 : 400));
         const index grain = static_cast<index>(random() % 40);
         const schedule chosen = every_schedule[random() % every_schedule.size()];
-        std::vector<std::atomic<int>> count(static_cast<std::size_t>(n));
+        std::vector<std::atomic<int>> count(usize(n));
         const auto map = [&](index i) {
-            count[static_cast<std::size_t>(i)].fetch_add(1);
+            at(count, i).fetch_add(1);
             return std::to_string(i % 7);
         };
         const std::string found =
@@ -273,13 +275,11 @@ TEST_CASE("a reduction inside a body runs inline and has the same bits") {
     const std::vector<double> values = uneven_numbers(500, 9);
     const auto sum = [&] {
         return parallel_reduce(
-            some, std::ssize(values), 0.0, [&](index i) { return values[static_cast<std::size_t>(i)]; },
-            std::plus<>{});
+            some, std::ssize(values), 0.0, [&](index i) { return at(values, i); }, std::plus<>{});
     };
     const double outside = sum();
     std::array<double, 64> inside{};
-    parallel_for(some, std::ssize(inside), [&](index i) { inside[static_cast<std::size_t>(i)] = sum(); },
-                 {.schedule = dynamic{1}});
+    parallel_for(some, std::ssize(inside), [&](index i) { at(inside, i) = sum(); }, {.schedule = dynamic{1}});
     for (const double one : inside)
         CHECK(std::bit_cast<std::uint64_t>(one) == std::bit_cast<std::uint64_t>(outside));
 }
@@ -340,7 +340,7 @@ TEST_CASE("values of half a megabyte fit the stacks of caller and members") {
     using histogram = std::array<std::uint64_t, 1 << 16>;
     const auto one = [](index i) {
         histogram bins{};
-        ++bins[static_cast<std::size_t>(i * 997) % bins.size()];
+        ++bins[usize(i * 997) % bins.size()];
         return bins;
     };
     const auto add = [](histogram& left, const histogram& right) {
@@ -455,9 +455,7 @@ TEST_CASE("default grains: a power of two, which depends on the kind of map and 
 TEST_CASE("products have the same bits for every run, also where the compiler fuses operations") {
     const std::vector<double> a = uneven_numbers(2'000, 11);
     const std::vector<double> b = uneven_numbers(2'000, 12);
-    const auto product = [&](index i) {
-        return a[static_cast<std::size_t>(i)] * b[static_cast<std::size_t>(i)];
-    };
+    const auto product = [&](index i) { return at(a, i) * at(b, i); };
     const auto add = [](double x, double y) { return x + y; };
     for (const index n : {5, 37, 100, 255, 256, 700, 2'000}) {
         std::set<std::uint64_t> in_order;
@@ -471,7 +469,7 @@ TEST_CASE("products have the same bits for every run, also where the compiler fu
                     std::bit_cast<std::uint64_t>(parallel_reduce(some, n, 0.0, product, add, options)));
                 in_lanes.insert(std::bit_cast<std::uint64_t>(
                     parallel_reduce(some, n, 0.0, product, std::plus<>{}, options)));
-                std::vector<index> items(static_cast<std::size_t>(n));
+                std::vector<index> items(usize(n));
                 std::iota(items.begin(), items.end(), index{0});
                 tasks.insert(std::bit_cast<std::uint64_t>(map_reduce(some, items, product, add, options)));
             }

@@ -39,6 +39,12 @@ std::vector<contact> contacts_of(const std::vector<body>& bodies) {
     return found;
 }
 
+contact only_contact_of(const std::vector<body>& bodies) {
+    const auto found = contacts_of(bodies);
+    REQUIRE(found.size() == 1);
+    return found[0];
+}
+
 scene with(double restitution, double step = 0.02) {
     scene wanted;
     wanted.restitution = restitution;
@@ -50,43 +56,38 @@ const vector2 diagonal{std::numbers::sqrt2 / 2, std::numbers::sqrt2 / 2};
 
 TEST_CASE("discs_touch_where_their_circles_overlap") {
     CHECK(contacts_of({disc({0, 0}, 1), disc({2.1, 0}, 1)}).empty());
-    const auto found = contacts_of({disc({0, 0}, 1), disc({0, 1.9}, 1)});
-    REQUIRE(found.size() == 1);
-    CHECK(found[0].normal.y == Approx(1.0));
-    CHECK(found[0].depth == Approx(0.1));
-    CHECK(found[0].point.y == Approx(0.95));
+    const auto found = only_contact_of({disc({0, 0}, 1), disc({0, 1.9}, 1)});
+    CHECK(found.normal.y == Approx(1.0));
+    CHECK(found.depth == Approx(0.1));
+    CHECK(found.point.y == Approx(0.95));
 }
 
 TEST_CASE("discs_in_one_place_are_pushed_apart_somewhere") {
-    const auto found = contacts_of({disc({3, 3}, 1), disc({3, 3}, 1)});
-    REQUIRE(found.size() == 1);
-    CHECK(length(found[0].normal) == 1.0);
-    CHECK(found[0].depth == 2.0);
+    const auto found = only_contact_of({disc({3, 3}, 1), disc({3, 3}, 1)});
+    CHECK(length(found.normal) == 1.0);
+    CHECK(found.depth == 2.0);
 }
 
 TEST_CASE("a_disc_touches_a_side_a_corner_or_from_inside") {
     const body square = box({0, 0}, {1, 1});
-    auto found = contacts_of({disc({1.4, 0.2}, 0.5), square});
-    REQUIRE(found.size() == 1);
-    CHECK(found[0].normal.x == Approx(-1.0));
-    CHECK(found[0].depth == Approx(0.1));
+    auto found = only_contact_of({disc({1.4, 0.2}, 0.5), square});
+    CHECK(found.normal.x == Approx(-1.0));
+    CHECK(found.depth == Approx(0.1));
     // Towards the corner, and in the same way when the box comes first.
     const double beside = 1.0 + 0.4 * std::numbers::sqrt2 / 2;
-    found = contacts_of({square, disc({beside, beside}, 0.5)});
-    REQUIRE(found.size() == 1);
-    CHECK(found[0].first == 1);
-    CHECK(dot(found[0].normal, diagonal) == Approx(-1.0));
-    CHECK(found[0].depth == Approx(0.1));
+    found = only_contact_of({square, disc({beside, beside}, 0.5)});
+    CHECK(found.first == 1);
+    CHECK(dot(found.normal, diagonal) == Approx(-1.0));
+    CHECK(found.depth == Approx(0.1));
     CHECK(contacts_of({disc({1.4, 1.4}, 0.5), square}).empty());
     // The centre lies inside: out through the nearest side.
-    found = contacts_of({disc({0, 0.8}, 0.5), square});
-    REQUIRE(found.size() == 1);
-    CHECK(found[0].normal == vector2{0, -1});
-    CHECK(found[0].depth == Approx(0.7));
+    found = only_contact_of({disc({0, 0.8}, 0.5), square});
+    CHECK(found.normal == vector2{0, -1});
+    CHECK(found.depth == Approx(0.7));
 }
 
 TEST_CASE("boxes_touch_along_a_side_or_with_a_corner") {
-    auto found = contacts_of({box({0, 0}, {1, 1}), box({1.5, 1.9}, {1, 1})});
+    const auto found = contacts_of({box({0, 0}, {1, 1}), box({1.5, 1.9}, {1, 1})});
     REQUIRE(found.size() == 2);
     for (const auto& one : found) {
         CHECK(one.normal == vector2{0, 1});
@@ -95,11 +96,11 @@ TEST_CASE("boxes_touch_along_a_side_or_with_a_corner") {
     }
     CHECK(std::min(found[0].point.x, found[1].point.x) == Approx(0.5));
     CHECK(std::max(found[0].point.x, found[1].point.x) == Approx(1.0));
-    found = contacts_of({box({0, 0}, {1, 1}), box({0.3, 1 + std::numbers::sqrt2 - 0.1}, {1, 1}, diagonal)});
-    REQUIRE(found.size() == 1);
-    CHECK(found[0].normal.y == Approx(1.0));
-    CHECK(found[0].depth == Approx(0.1));
-    CHECK(found[0].point.x == Approx(0.3));
+    const auto corner =
+        only_contact_of({box({0, 0}, {1, 1}), box({0.3, 1 + std::numbers::sqrt2 - 0.1}, {1, 1}, diagonal)});
+    CHECK(corner.normal.y == Approx(1.0));
+    CHECK(corner.depth == Approx(0.1));
+    CHECK(corner.point.x == Approx(0.3));
     // Their circles overlap, and so do their projections on three of four axes.
     CHECK(contacts_of({box({0, 0}, {1, 1}), box({1.8, 1.8}, {1, 1}, diagonal)}).empty());
 }

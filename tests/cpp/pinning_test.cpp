@@ -4,7 +4,6 @@
 
 #include <sched.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -14,7 +13,10 @@
 
 #include <tauto/tauto.hpp>
 
+#include "child.hpp"
+
 using namespace tauto;
+using testing::in_child;
 
 namespace {
 
@@ -88,18 +90,14 @@ TEST_CASE("a team that another thread ends gives its maker's CPUs back, each tim
 TEST_CASE("a child's copy of a team gives the child its CPUs back, and leaves the parent alone") {
     const cpu_set_t before = mask_of(0);
     auto mine = team_on(cpus[0]);
-    const pid_t child = fork();
-    if (child == 0) {
-        alarm(20);
+    const int status = in_child([&] {
         mine.reset();
         bool right = same(mask_of(0), before);
         mine = team_on(cpus[1], 1);
         right = right && only(mask_of(0), cpus[1]);
         mine.reset();
-        _exit(right && same(mask_of(0), before) ? 0 : 1);
-    }
-    int status = -1;
-    waitpid(child, &status, 0);
+        return right && same(mask_of(0), before);
+    });
     CHECK(status == 0);
     CHECK(only(mask_of(0), cpus[0]));
     mine.reset();
@@ -110,14 +108,10 @@ TEST_CASE("a child of another thread than the maker leaves both processes' threa
     auto mine = team_on(cpus[0]);
     std::thread([&] {
         const cpu_set_t own = mask_of(0);
-        const pid_t child = fork();
-        if (child == 0) {
-            alarm(20);
+        const int status = in_child([&] {
             mine.reset();
-            _exit(same(mask_of(0), own) ? 0 : 1);
-        }
-        int status = -1;
-        waitpid(child, &status, 0);
+            return same(mask_of(0), own);
+        });
         CHECK(status == 0);
     }).join();
     CHECK(only(mask_of(0), cpus[0]));

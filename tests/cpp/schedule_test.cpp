@@ -13,6 +13,8 @@
 #include <tauto/schedule.hpp>
 
 using namespace tauto;
+using detail::at;
+using detail::usize;
 
 namespace {
 
@@ -22,7 +24,7 @@ const std::vector<schedule> every_schedule = {
 };
 
 std::vector<std::vector<double>> speed_patterns(int members) {
-    const auto size = static_cast<std::size_t>(members);
+    const auto size = usize(members);
     std::vector<double> equal(size, 1.0);
     std::vector<double> fast_first(size, 0.25);
     fast_first[0] = 1;
@@ -38,7 +40,7 @@ using chooser = int (*)(const std::vector<int>& asking, std::mt19937& random, in
 
 const std::vector<chooser> orders = {
     [](const std::vector<int>& asking, std::mt19937&, int step) {
-        return asking[static_cast<std::size_t>(step) % asking.size()];
+        return asking[usize(step) % asking.size()];
     },
     [](const std::vector<int>& asking, std::mt19937&, int) { return asking.front(); },
     [](const std::vector<int>& asking, std::mt19937&, int) { return asking.back(); },
@@ -49,7 +51,7 @@ const std::vector<chooser> orders = {
 
 // Returns how often each index was handed out when members ask in the given order until all are told to stop.
 std::vector<int> hand_out(worksharing& loop, int members, index n, chooser choose, std::mt19937& random) {
-    std::vector<int> count(static_cast<std::size_t>(n), 0);
+    std::vector<int> count(usize(n), 0);
     std::vector<int> asking;
     for (int rank = 0; rank < members; ++rank) asking.push_back(rank);
     for (int step = 0; !asking.empty(); ++step) {
@@ -61,7 +63,7 @@ std::vector<int> hand_out(worksharing& loop, int members, index n, chooser choos
         }
         REQUIRE(chunk.begin >= 0);
         REQUIRE(chunk.end <= n);
-        for (index i = chunk.begin; i < chunk.end; ++i) ++count[static_cast<std::size_t>(i)];
+        for (index i = chunk.begin; i < chunk.end; ++i) ++at(count, i);
     }
     return count;
 }
@@ -79,7 +81,7 @@ TEST_CASE("every index is handed out exactly once for all n <= 64 and members <=
                         loop.reset(chosen, n, speeds);
                         const std::vector<int> count = hand_out(loop, members, n, choose, random);
                         INFO(name_of(chosen), " n=", n, " members=", members);
-                        REQUIRE(count == std::vector<int>(static_cast<std::size_t>(n), 1));
+                        REQUIRE(count == std::vector<int>(usize(n), 1));
                     }
                 }
             }
@@ -203,7 +205,7 @@ TEST_CASE("adaptive: an idle fast member takes from the share that would finish 
     adaptive_plan plan{
         .n = 200, .unit_shift = 0, .members = 3, .grain = 4, .divisor = 2, .speeds = speeds.data()};
     const auto share_of = [&](int rank) -> auto& {
-        return shares[static_cast<std::size_t>(rank)];
+        return at(shares, rank);
     };
     CHECK(last_to_finish(plan, share_of, 2) == 1);
     int steals = 0;
@@ -223,7 +225,7 @@ TEST_CASE("adaptive: a thief does not leave a rest that is worth less than a ste
     adaptive_plan plan{
         .n = 9, .unit_shift = 0, .members = 2, .grain = 8, .divisor = 2, .speeds = speeds.data()};
     const auto share_of = [&](int rank) -> auto& {
-        return shares[static_cast<std::size_t>(rank)];
+        return at(shares, rank);
     };
     int steals = 0;
     CHECK(adaptive_next(plan, share_of, 1, steals) == range{0, 9});
@@ -267,13 +269,11 @@ TEST_CASE("racing members and thieves never hand out an index twice or lose one"
     for (int round = 0; round < 400; ++round) {
         const auto n = static_cast<index>(random() % 3000);
         const auto patterns = speed_patterns(members);
-        const auto& speeds = patterns[static_cast<std::size_t>(round) % patterns.size()];
+        const auto& speeds = patterns[usize(round) % patterns.size()];
         const schedule& chosen =
-            every_schedule[static_cast<std::size_t>(round) % 2 == 0
-                               ? 0
-                               : static_cast<std::size_t>(round / 2) % every_schedule.size()];
+            every_schedule[usize(round) % 2 == 0 ? 0 : usize(round / 2) % every_schedule.size()];
         loop.reset(chosen, n, speeds);
-        std::vector<std::atomic<int>> count(static_cast<std::size_t>(n));
+        std::vector<std::atomic<int>> count(usize(n));
         std::atomic<int> ready{0};
         std::vector<std::thread> threads;
         for (int rank = 0; rank < members; ++rank) {
@@ -282,13 +282,13 @@ TEST_CASE("racing members and thieves never hand out an index twice or lose one"
                 while (ready.load() < members) std::this_thread::yield();
                 for (range chunk = loop.next(rank); !chunk.empty(); chunk = loop.next(rank)) {
                     for (index i = chunk.begin; i < chunk.end; ++i) {
-                        count[static_cast<std::size_t>(i)].fetch_add(1, std::memory_order_relaxed);
+                        at(count, i).fetch_add(1, std::memory_order_relaxed);
                     }
                 }
             });
         }
         for (std::thread& thread : threads) thread.join();
-        for (index i = 0; i < n; ++i) REQUIRE(count[static_cast<std::size_t>(i)].load() == 1);
+        for (index i = 0; i < n; ++i) REQUIRE(at(count, i).load() == 1);
     }
 }
 
@@ -320,11 +320,11 @@ struct virtual_loop {
                                  .speeds = speeds.data(),
                                  .margins = margins.data()};
         const auto share_of = [&](int rank) -> auto& {
-            return shares[static_cast<std::size_t>(rank)];
+            return at(shares, rank);
         };
-        std::vector<int> count(static_cast<std::size_t>(n), 0);
+        std::vector<int> count(usize(n), 0);
         const auto mark = [&](range chunk) {
-            for (index i = chunk.begin; i < chunk.end; ++i) ++count[static_cast<std::size_t>(i)];
+            for (index i = chunk.begin; i < chunk.end; ++i) ++at(count, i);
         };
         std::vector<double> clock = begins;
         std::vector<bool> done(speeds.size(), false);

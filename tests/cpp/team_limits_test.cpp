@@ -29,29 +29,12 @@
 #include <tauto/tauto.hpp>
 
 #include "asleep.hpp"
+#include "child.hpp"
 
 using namespace tauto;
+using testing::in_child;
 
 namespace {
-
-// Runs `test` in a forked child that must say yes within the time limit; 0: it did.
-template <class Test>
-int in_child(Test test) {
-    const pid_t child = fork();
-    if (child == 0) {
-        alarm(20);
-        int status = 1;
-        try {
-            status = test() ? 0 : 1;
-        } catch (...) {
-            status = 2;
-        }
-        _exit(status);
-    }
-    int status = -1;
-    waitpid(child, &status, 0);
-    return status;
-}
 
 bool sums_right(team& members, index n, const loop_options& options) {
     std::atomic<index> sum{0};
@@ -287,23 +270,13 @@ TEST_CASE("a child that is the copy of a worker ends when its body does, and say
 }
 
 TEST_CASE("a child that ends normally destroys its copy of the team without hanging") {
-    const pid_t child = fork();
-    if (child == 0) {
-        alarm(20);
-        auto members = std::make_unique<team>(team_options{.size = 2});
-        const pid_t grandchild = fork();
-        if (grandchild == 0) {
-            alarm(20);
-            members.reset();
-            _exit(0);
-        }
-        int status = -1;
-        waitpid(grandchild, &status, 0);
-        _exit(status == 0 ? 0 : 1);
-    }
-    int status = -1;
-    waitpid(child, &status, 0);
-    CHECK(status == 0);
+    CHECK(in_child([] {
+              auto members = std::make_unique<team>(team_options{.size = 2});
+              return in_child([&] {
+                         members.reset();
+                         return true;
+                     }) == 0;
+          }) == 0);
 }
 
 TEST_CASE("fork inside a body: the child's loop ends with an error instead of hanging") {

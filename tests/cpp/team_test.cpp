@@ -17,6 +17,8 @@
 #include <tauto/tauto.hpp>
 
 using namespace tauto;
+using detail::at;
+using detail::usize;
 
 namespace {
 
@@ -32,11 +34,11 @@ team_options pair() {
 
 // How often parallel_for ran each index.
 std::vector<int> counts(team& members, index n, const loop_options& options) {
-    std::vector<std::atomic<int>> count(static_cast<std::size_t>(n));
+    std::vector<std::atomic<int>> count(usize(n));
     const bool all = parallel_for(
         members, n,
         [&](range r) {
-            for (index i = r.begin; i < r.end; ++i) count[static_cast<std::size_t>(i)].fetch_add(1);
+            for (index i = r.begin; i < r.end; ++i) at(count, i).fetch_add(1);
         },
         options);
     CHECK(all);
@@ -78,12 +80,11 @@ TEST_CASE("what a body writes is seen by the caller after the call, and by the n
     std::vector<double> x(5000);
     for (int round = 1; round <= 200; ++round) {
         parallel_for(members, 5000, [&](range r) {
-            for (index i = r.begin; i < r.end; ++i)
-                x[static_cast<std::size_t>(i)] = static_cast<double>(i * round);
+            for (index i = r.begin; i < r.end; ++i) at(x, i) = static_cast<double>(i * round);
         });
         parallel_for(members, 5000,
                      [&](range r) {
-                         for (index i = r.begin; i < r.end; ++i) x[static_cast<std::size_t>(4999 - i)] += 1;
+                         for (index i = r.begin; i < r.end; ++i) at(x, 4999 - i) += 1;
                      },
                      {.schedule = static_{}});
         REQUIRE(std::accumulate(x.begin(), x.end(), 0.0) == 4999.0 * 2500.0 * round + 5000.0);
@@ -154,7 +155,7 @@ TEST_CASE("the first exception is rethrown at the call, the rest is skipped, the
                     if (r.begin > 37 && r.size() <= 2)
                         std::this_thread::sleep_for(std::chrono::milliseconds(5));
                     for (index i = r.begin; i < r.end; ++i) {
-                        count[static_cast<std::size_t>(i)].fetch_add(1);
+                        at(count, i).fetch_add(1);
                         if (i == 37) throw std::runtime_error("at 37");
                     }
                 };
@@ -214,12 +215,8 @@ TEST_CASE("a nested loop has the rank of the member that runs it, on its own tea
         std::vector<int> wrong(2, 0);
         parallel_for(members, 16,
                      [&](range, int rank) {
-                         const auto asked = [&](range, int inner) {
-                             wrong[static_cast<std::size_t>(rank)] += inner != rank;
-                         };
-                         const auto elsewhere = [&](range, int inner) {
-                             wrong[static_cast<std::size_t>(rank)] += inner != 0;
-                         };
+                         const auto asked = [&](range, int inner) { at(wrong, rank) += inner != rank; };
+                         const auto elsewhere = [&](range, int inner) { at(wrong, rank) += inner != 0; };
                          parallel_for(members, 100, asked, {.schedule = chosen});
                          parallel_for(other, 100, elsewhere, {.schedule = chosen});
                          parallel_for(members, 100, asked);
@@ -317,10 +314,10 @@ TEST_CASE("threads that use one team take turns") {
 TEST_CASE("threads that use one team with adaptive loops of many sites and sizes get right answers") {
     team members{pair()};
     const auto user = [&](index n) {
-        std::vector<int> x(static_cast<std::size_t>(n), 0);
+        std::vector<int> x(usize(n), 0);
         for (int round = 0; round < 500; ++round) {
             parallel_for(members, n, [&](range r) {
-                for (index i = r.begin; i < r.end; ++i) ++x[static_cast<std::size_t>(i)];
+                for (index i = r.begin; i < r.end; ++i) ++at(x, i);
             });
         }
         return std::all_of(x.begin(), x.end(), [](int c) { return c == 500; });

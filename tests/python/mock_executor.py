@@ -20,6 +20,7 @@ import math
 import random
 import re
 from collections import Counter
+from collections.abc import Mapping
 
 from tautochrone.measuring.clock import VirtualClock
 from tautochrone.measuring.configuration import Configuration
@@ -42,10 +43,23 @@ _ERRORS = {
 
 
 class MockExecutor:
-    """Executes the language above. The same seed gives the same noise."""
+    """Executes the language above. The same seed gives the same noise.
 
-    def __init__(self, clock: VirtualClock, seed: int = 1) -> None:
+    ``instead``: (name, which of its runs) → the command of that run. ``interrupt_at``: Ctrl-C in that run
+    of all. Both count from 0.
+    """
+
+    def __init__(
+        self,
+        clock: VirtualClock,
+        seed: int = 1,
+        *,
+        instead: Mapping[tuple[str, int], str] | None = None,
+        interrupt_at: int | None = None,
+    ) -> None:
         self.clock = clock
+        self.instead = instead or {}
+        self.interrupt_at = interrupt_at
         self.ran: list[str] = []
         self.limits: list[float] = []
         self._chance = random.Random(seed)
@@ -54,8 +68,12 @@ class MockExecutor:
     def run(self, configuration: Configuration, time_limit: float) -> RunResult:
         self.ran.append(configuration.name)
         self.limits.append(time_limit)
+        if len(self.ran) - 1 == self.interrupt_at:
+            raise KeyboardInterrupt
+        words = self.instead.get(
+            (configuration.name, self._runs[configuration.name]), " ".join(configuration.command)
+        )
         self._runs[configuration.name] += 1
-        words = " ".join(configuration.command)
         clauses = _clauses(words)
         fate = clauses.get("fate", "")
         if "good" in clauses and self._runs[configuration.name] > int(clauses["good"]):

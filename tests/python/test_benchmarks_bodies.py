@@ -228,24 +228,23 @@ def trace(*parts: tuple[int, float]) -> list[Loop]:
     return [Loop(end, seconds) for end, seconds in zip(accumulate(taken), taken, strict=True)]
 
 
-def test_loops_are_counted_from_the_first_that_felt_the_change() -> None:
-    found = trace((1000, 1e-3), (12, 4e-3), (2000, 1.5e-3))
-    assert loops_to_optimum(found, 1.0005, 4.0) == 12 - 2  # the median of five is near with three good loops
-
-
-def test_a_change_that_comes_late_is_not_a_loop_that_follows_it() -> None:
-    found = trace((1000, 1e-3), (50, 1e-3), (8, 4e-3), (2000, 1.5e-3))
-    assert loops_to_optimum(found, 1.0, 4.0) == 8 - 2 + 1  # felt when two of three loops are slow
-
-
-def test_one_disturbed_loop_is_no_change() -> None:
-    found = trace((1000, 1e-3), (20, 1e-3), (1, 9e-3), (2000, 1e-3))
-    assert loops_to_optimum(found, 1.0, 3.0) is None
-
-
-def test_a_run_that_never_settles_has_no_count() -> None:
-    swinging = [(3, 2e-3), (3, 8e-3)] * 100
-    assert loops_to_optimum(trace((1000, 1e-3), *swinging), 1.0, 4.0) is None
+@pytest.mark.parametrize(
+    ("parts", "changed", "until", "loops"),
+    [
+        # From the first that felt the change; the median of five is near with three good loops.
+        ([(1000, 1e-3), (12, 4e-3), (2000, 1.5e-3)], 1.0005, 4.0, 12 - 2),
+        # A change that comes late: felt when two of three loops are slow.
+        ([(1000, 1e-3), (50, 1e-3), (8, 4e-3), (2000, 1.5e-3)], 1.0, 4.0, 8 - 2 + 1),
+        # One disturbed loop is no change.
+        ([(1000, 1e-3), (20, 1e-3), (1, 9e-3), (2000, 1e-3)], 1.0, 3.0, None),
+        # It never settles.
+        ([(1000, 1e-3), *[(3, 2e-3), (3, 8e-3)] * 100], 1.0, 4.0, None),
+    ],
+)
+def test_loops_that_follow_a_change_are_counted(
+    parts: list[tuple[int, float]], changed: float, until: float, loops: int | None
+) -> None:
+    assert loops_to_optimum(trace(*parts), changed, until) == loops
 
 
 # -- B9 to B13: map/reduce and sums --

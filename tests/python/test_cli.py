@@ -100,15 +100,29 @@ def fail_with(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     monkeypatch.setattr(version, "all_peer_states", broken)
 
 
-def test_defect_is_one_line_that_says_how_to_report_it(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("error", "code", "line"),
+    [
+        (
+            ZeroDivisionError("division by zero"),
+            UNEXPECTED,
+            r".*ZeroDivisionError: division by zero\. Please report.*TAUTO_DEBUG=1.*\n",
+        ),
+        (TautoError("this, not that", "Do something"), 2, r"tauto: error: this, not that\. Do something\n"),
+        (KeyboardInterrupt(), 130, r"\s*tauto: interrupted\s*"),
+    ],
+    ids=["defect", "error", "interrupt"],
+)
+def test_what_ends_a_command_is_told_in_one_line(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    error: BaseException,
+    code: int,
+    line: str,
 ) -> None:
-    fail_with(monkeypatch, ZeroDivisionError("division by zero"))
-    assert main(["version"]) == UNEXPECTED
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1
-    assert "ZeroDivisionError: division by zero. Please report" in said
-    assert "TAUTO_DEBUG=1" in said
+    fail_with(monkeypatch, error)
+    assert main(["version"]) == code
+    assert re.fullmatch(line, capsys.readouterr().err)
 
 
 def test_debug_shows_the_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,20 +130,6 @@ def test_debug_shows_the_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TAUTO_DEBUG", "1")
     with pytest.raises(ZeroDivisionError):
         main(["version"])
-
-
-def test_error_of_the_lab_is_one_line_with_its_remedy(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fail_with(monkeypatch, TautoError("asked for this, found that", "Do something"))
-    assert main(["version"]) == 2
-    assert capsys.readouterr().err == "tauto: error: asked for this, found that. Do something\n"
-
-
-def test_interrupt_ends_with_130(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    fail_with(monkeypatch, KeyboardInterrupt())
-    assert main(["version"]) == 130
-    assert capsys.readouterr().err.strip() == "tauto: interrupted"
 
 
 def test_runner_is_found_in_the_named_folder_before_the_packages_own(

@@ -126,7 +126,7 @@ def test_a_row_has_the_fields_of_the_schema(bench: Bench) -> None:
 def test_what_is_in_the_store_is_not_run_again(bench: Bench) -> None:
     what = plan(*ABC, configuration("stop", "seconds 1"), rounds=10)
     whole = [names for number in range(10) for members in what.round_order(number) for names in members]
-    bench.executor = Stopper(bench.clock, after=14)
+    bench.executor = MockExecutor(bench.clock, interrupt_at=14)
     first = bench.measure(what)
     assert (first.finished, first.interrupted, first.measured, first.rounds) == (False, True, 14, 3)
     before = list(bench.ran)[:-1]
@@ -138,20 +138,6 @@ def test_what_is_in_the_store_is_not_run_again(bench: Bench) -> None:
     assert len(keys) == len(set(keys)) == 40
     third = bench.measure(what)
     assert (bench.ran, third.finished, third.rounds) == ([], True, 10)
-
-
-class Stopper(MockExecutor):
-    """Ctrl-C in the run after `after` runs."""
-
-    def __init__(self, clock: VirtualClock, after: int) -> None:
-        super().__init__(clock)
-        self.after = after
-
-    def run(self, configuration: Configuration, time_limit: float) -> RunResult:
-        result = super().run(configuration, time_limit)
-        if len(self.ran) > self.after:
-            raise KeyboardInterrupt
-        return result
 
 
 def test_an_interrupted_run_leaves_no_row(bench: Bench) -> None:
@@ -172,12 +158,7 @@ def test_a_failing_configuration_is_dropped_after_two_failures_and_the_others_go
 
 
 def test_a_configuration_that_fails_once_stays_in(bench: Bench) -> None:
-    class Once(MockExecutor):
-        def run(self, configuration: Configuration, time_limit: float) -> RunResult:
-            bad = Configuration("a", ["fail"]) if len(self.ran) == 3 else configuration
-            return super().run(bad, time_limit)
-
-    bench.executor = Once(bench.clock)
+    bench.executor = MockExecutor(bench.clock, instead={("a", 3): "fail"})
     outcome = bench.measure(plan(configuration("a"), rounds=10))
     assert (len(bench.ran), outcome.failed, outcome.measured, outcome.dropped) == (10, 1, 9, {})
 

@@ -128,14 +128,7 @@ def test_the_final_is_measured_on_fresh_balanced_rounds(search: Search) -> None:
 
 
 def test_a_lucky_run_in_the_screening_is_not_reported(search: Search) -> None:
-    class Lucky(MockExecutor):
-        """The first run of c9 is five times too short."""
-
-        def run(self, configuration: Configuration, time_limit: float) -> RunResult:
-            first = configuration.name == "c9" and "c9" not in self.ran
-            return super().run(Configuration("c9", ["seconds 0.9"]) if first else configuration, time_limit)
-
-    search.executor = Lucky(search.clock)
+    search.executor = MockExecutor(search.clock, instead={("c9", 0): "seconds 0.9"})
     what = plan(*ladder(10))
     screened = search.screen(what, Rules(finalists=3, stage_rounds=(1,)))
     assert "c9" in names(screened)
@@ -212,14 +205,7 @@ def test_a_forgiven_stop_counts_as_a_run_of_that_length(search: Search) -> None:
 
 
 def test_a_candidate_with_good_runs_survives_stops(search: Search) -> None:
-    class Disturbed(MockExecutor):
-        """The second and the fourth run of c0 take ten times as long."""
-
-        def run(self, one: Configuration, time_limit: float) -> RunResult:
-            again = Counter(self.ran)[one.name] in (1, 3) and one.name == "c0"
-            return super().run(Configuration("c0", ["seconds 10"]) if again else one, time_limit)
-
-    search.executor = Disturbed(search.clock)
+    search.executor = MockExecutor(search.clock, instead=dict.fromkeys([("c0", 1), ("c0", 3)], "seconds 10"))
     rules = Rules(finalists=2, cap_runs=True, stage_rounds=(6,), doubt=1.0, stops_forgiven=1)
     found = search.screen(plan(*ladder(6, 0.05)), rules, max_runs=200)
     assert names(found)[0] == "c0"
@@ -295,18 +281,11 @@ def test_nothing_that_works_leaves_no_finalist(search: Search) -> None:
 
 
 def test_a_search_that_was_interrupted_goes_on_to_the_same_finalists(tmp_path: Path) -> None:
-    class Stopper(MockExecutor):
-        def run(self, configuration: Configuration, time_limit: float) -> RunResult:
-            result = super().run(configuration, time_limit)
-            if len(self.ran) > 10:
-                raise KeyboardInterrupt
-            return result
-
     what = plan(*ladder(16))
     whole = Search(tmp_path / "whole")
     expected = whole.screen(what, Rules(finalists=3))
     broken = Search(tmp_path / "broken")
-    broken.executor = Stopper(broken.clock)
+    broken.executor = MockExecutor(broken.clock, interrupt_at=10)
     first = broken.screen(what, Rules(finalists=3))
     assert (first.interrupted, broken.runs) == (True, 10)
     broken.executor = MockExecutor(broken.clock)

@@ -142,15 +142,7 @@ def test_a_slow_candidate_is_stopped_at_the_kill_factor_times_the_best_so_far(ra
 
 
 def test_the_best_survives_a_first_run_that_others_disturbed(race: Race) -> None:
-    class Disturbed(MockExecutor):
-        """The first run of c0 takes three times as long."""
-
-        def run(self, one: Configuration, time_limit: float) -> RunResult:
-            if one.name == "c0" and "c0" not in self.ran:
-                return super().run(Configuration("c0", ["seconds 2.4"]), time_limit)
-            return super().run(one, time_limit)
-
-    race.executor = Disturbed(race.clock)
+    race.executor = MockExecutor(race.clock, instead={("c0", 0): "seconds 2.4"})
     found = race.run(*field(0.8, *rising(12, 0.95, 0.02)))
     assert found.winner.name == "c0"
 
@@ -229,15 +221,7 @@ def test_a_search_that_was_killed_goes_on_and_decides_the_same(race: Race, tmp_p
     other = Race(tmp_path / "whole")
     whole = other.run(*cells)
 
-    class Killed(MockExecutor):
-        """Ctrl-C at the thirtieth run."""
-
-        def run(self, configuration: Configuration, time_limit: float):  # type: ignore[no-untyped-def]
-            if len(self.ran) == 30:
-                raise KeyboardInterrupt
-            return super().run(configuration, time_limit)
-
-    race.executor = Killed(race.clock)
+    race.executor = MockExecutor(race.clock, interrupt_at=30)
     with pytest.raises(KeyboardInterrupt):
         race.run(*cells)
     before = len(Store.read(race.folder).rows(None))
