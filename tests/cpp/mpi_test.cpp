@@ -18,6 +18,8 @@
 #include <string_view>
 #include <vector>
 
+#include "refusals.hpp"
+
 namespace {
 
 using tauto::detail::at;
@@ -63,20 +65,11 @@ struct affine {
 };
 
 std::string message_of(const std::function<void()>& action) {
-    try {
-        action();
-    } catch (const tauto::error& error) {
-        return error.what();
-    }
-    return "";
+    return tauto::testing::message_of<tauto::error>(action);
 }
 
 std::string on_rank(const tauto::mpi_member& me, const char* operation) {
     return std::string{operation} + " on rank " + std::to_string(me.rank());
-}
-
-bool begins_with(const std::string& text, const std::string& start) {
-    return text.starts_with(start);
 }
 
 template <class Body>
@@ -192,18 +185,18 @@ TEST_CASE("wrong_lengths_are_refused_with_operation_rank_length_and_expected_len
     const std::span<const double> mine{part};
     const std::span<double> all{whole};
     const std::string gathered = message_of([&] { me.all_gather(mine, all); });
-    CHECK(begins_with(gathered, on_rank(me, "all_gather")));
+    CHECK(gathered.starts_with(on_rank(me, "all_gather")));
     CHECK(gathered.find('4') != std::string::npos);
     CHECK(gathered.find(std::to_string(3 * me.size())) != std::string::npos);
     const std::vector<tauto::index> falling(usize(me.size()) + 1, 9);
-    CHECK(begins_with(message_of([&] { me.all_gather(mine, all, std::span<const tauto::index>{falling}); }),
-                      on_rank(me, "all_gather")));
-    CHECK(begins_with(message_of([&] {
-                          me.reduce_scatter(std::span<const double>{whole}, std::span<double>{part}.first(0),
-                                            std::plus<>{});
-                      }),
-                      on_rank(me, "reduce_scatter")));
-    CHECK(begins_with(message_of([&] { me.broadcast(all, me.size()); }), on_rank(me, "broadcast")));
+    CHECK(message_of([&] {
+              me.all_gather(mine, all, std::span<const tauto::index>{falling});
+          }).starts_with(on_rank(me, "all_gather")));
+    CHECK(message_of([&] {
+              me.reduce_scatter(std::span<const double>{whole}, std::span<double>{part}.first(0),
+                                std::plus<>{});
+          }).starts_with(on_rank(me, "reduce_scatter")));
+    CHECK(message_of([&] { me.broadcast(all, me.size()); }).starts_with(on_rank(me, "broadcast")));
     me.barrier();  // nobody has begun anything
 }
 
@@ -256,7 +249,7 @@ TEST_CASE("members_that_disagree_on_a_length_are_told_so") {
     if (me.size() != 2) return;
     std::vector<double> data(me.rank() == 0 ? 5 : 6);
     const std::string said = message_of([&] { me.all_reduce(std::span<double>{data}, std::plus<>{}); });
-    CHECK(begins_with(said, on_rank(me, "all_reduce")));
+    CHECK(said.starts_with(on_rank(me, "all_reduce")));
 }
 
 int main(int argc, char** argv) {

@@ -13,6 +13,7 @@
 #include <tauto/schedule.hpp>
 
 using namespace tauto;
+using detail::as_double;
 using detail::at;
 using detail::usize;
 
@@ -31,7 +32,7 @@ std::vector<std::vector<double>> speed_patterns(int members) {
     std::vector<double> slow_first(size, 4.0);
     slow_first[0] = 0.5;
     std::vector<double> steep(size);
-    for (std::size_t rank = 0; rank < size; ++rank) steep[rank] = 1e-3 + static_cast<double>(rank * rank);
+    for (std::size_t rank = 0; rank < size; ++rank) steep[rank] = 1e-3 + as_double(rank * rank);
     return {equal, fast_first, slow_first, steep};
 }
 
@@ -66,6 +67,13 @@ std::vector<int> hand_out(worksharing& loop, int members, index n, chooser choos
         for (index i = chunk.begin; i < chunk.end; ++i) ++at(count, i);
     }
     return count;
+}
+
+// The shares as the adaptive schedule asks for them.
+auto by_rank(auto& shares) {
+    return [&shares](int rank) -> auto& {
+        return at(shares, rank);
+    };
 }
 
 }  // namespace
@@ -204,9 +212,7 @@ TEST_CASE("adaptive: an idle fast member takes from the share that would finish 
     shares[2] = detail::pack_share(200, 200);
     adaptive_plan plan{
         .n = 200, .unit_shift = 0, .members = 3, .grain = 4, .divisor = 2, .speeds = speeds.data()};
-    const auto share_of = [&](int rank) -> auto& {
-        return at(shares, rank);
-    };
+    const auto share_of = by_rank(shares);
     CHECK(last_to_finish(plan, share_of, 2) == 1);
     int steals = 0;
     const range chunk = adaptive_next(plan, share_of, 2, steals);
@@ -224,9 +230,7 @@ TEST_CASE("adaptive: a thief does not leave a rest that is worth less than a ste
     shares[0] = detail::pack_share(0, 9);
     adaptive_plan plan{
         .n = 9, .unit_shift = 0, .members = 2, .grain = 8, .divisor = 2, .speeds = speeds.data()};
-    const auto share_of = [&](int rank) -> auto& {
-        return at(shares, rank);
-    };
+    const auto share_of = by_rank(shares);
     int steals = 0;
     CHECK(adaptive_next(plan, share_of, 1, steals) == range{0, 9});
     CHECK(detail::share_size(shares[0]) == 0);
@@ -251,11 +255,11 @@ TEST_CASE("an adaptive loop with known speeds ends within a grain of the ideal i
             if (chunk.empty()) {
                 done[next] = true;
             } else {
-                clock[next] += static_cast<double>(chunk.size()) / speeds[next];
+                clock[next] += as_double(chunk.size()) / speeds[next];
             }
         }
         const double end = *std::max_element(clock.begin(), clock.end());
-        const double ideal = static_cast<double>(n) / total;
+        const double ideal = as_double(n) / total;
         CHECK(end >= ideal * 0.999);
         // Unknown speeds: the slowest is eight times slower than assumed and sits on a quarter of its share.
         CHECK(end <= ideal * (speeds_known ? 1.001 : 1.5));
@@ -319,9 +323,7 @@ struct virtual_loop {
                                  .divisor = 2,
                                  .speeds = speeds.data(),
                                  .margins = margins.data()};
-        const auto share_of = [&](int rank) -> auto& {
-            return at(shares, rank);
-        };
+        const auto share_of = by_rank(shares);
         std::vector<int> count(usize(n), 0);
         const auto mark = [&](range chunk) {
             for (index i = chunk.begin; i < chunk.end; ++i) ++at(count, i);
@@ -338,7 +340,7 @@ struct virtual_loop {
                                     ? range{}
                                     : adaptive_next(plan, share_of, static_cast<int>(next), steals);
             done[next] = chunk.empty();
-            clock[next] += static_cast<double>(chunk.size()) / speeds[next];
+            clock[next] += as_double(chunk.size()) / speeds[next];
             mark(chunk);
         }
         double end = 0;
@@ -351,7 +353,7 @@ struct virtual_loop {
             mark(rest);
         }
         for (const int times : count) REQUIRE(times == 1);
-        return end + static_cast<double>(swept) / speeds[0];
+        return end + as_double(swept) / speeds[0];
     }
 };
 
@@ -389,9 +391,9 @@ TEST_CASE("members that leave early lose nothing: every index still runs once") 
         const auto members = 1 + random() % 4;
         virtual_loop loop;
         for (std::size_t rank = 0; rank < members; ++rank) {
-            loop.speeds.push_back(1.0 / static_cast<double>(1 + random() % 8));
-            loop.margins.push_back(random() % 2 == 0 ? 0.0 : static_cast<double>(random() % 100));
-            loop.begins.push_back(static_cast<double>(random() % 16));
+            loop.speeds.push_back(1.0 / as_double(1 + random() % 8));
+            loop.margins.push_back(random() % 2 == 0 ? 0.0 : as_double(random() % 100));
+            loop.begins.push_back(as_double(random() % 16));
         }
         loop.grain = 1 + random() % 4;
         loop.run(static_cast<index>(random() % 100));

@@ -24,6 +24,7 @@
 #include "threads.hpp"
 
 using namespace tauto::sim;
+using tauto::detail::as_double;
 using tauto::testing::mentions;
 using tauto::testing::message_of;
 
@@ -135,7 +136,7 @@ json cores_json(int cores, double hertz, double cycles_per_byte) {
 
 json random_machine(std::mt19937& random) {
     const auto between = [&](double low, double high) {
-        return low + (high - low) * static_cast<double>(random() % 1001) / 1000;
+        return low + (high - low) * as_double(random() % 1001) / 1000;
     };
     json made = machine_json();
     made["kind"] = json::array();
@@ -226,7 +227,7 @@ TEST_CASE(
 TEST_CASE(
     "random flows: no bus is overfull, no rate above its limit, more memory bandwidth moves no fewer bytes") {
     std::mt19937 random(11);
-    const auto part = [&] { return static_cast<double>(random() % 1001) / 1000; };
+    const auto part = [&] { return as_double(random() % 1001) / 1000; };
     for (int trial = 0; trial < 300; ++trial) {
         std::vector<flow> flows(1 + random() % 12);
         for (flow& one : flows)
@@ -308,7 +309,7 @@ TEST_CASE(
         source["memory"]["memory_bytes_per_second"] = 2 * on.memory_bytes_per_second;
         // Rounding to whole nanoseconds, and rates that follow to a thousandth.
         const loop_result wider = simulate_loop(read_machine(source), loop_of(size, "static"));
-        CHECK(static_cast<double>(wider.loop) <= static_cast<double>(plain.loop) * 1.002 + 10);
+        CHECK(as_double(wider.loop) <= as_double(plain.loop) * 1.002 + 10);
         // The oracle: all data in the nearest cache, nothing shared, no overhead, all end together.
         double fastest = 0;
         for (const hardware_thread& one : hardware_threads(on)) {
@@ -317,9 +318,9 @@ TEST_CASE(
                 fastest += kind.turbo(1) * kind.spread(one.core_of_kind) / kind.stream_cycles_per_byte *
                            std::max(1.0, kind.smt_yield);
         }
-        const double oracle = static_cast<double>(size) * static_cast<double>(size) * 4 / fastest * 1e9;
+        const double oracle = as_double(size) * as_double(size) * 4 / fastest * 1e9;
         for (const char* schedule : {"static", "dynamic", "guided"})
-            CHECK(static_cast<double>(simulate_loop(on, loop_of(size, schedule)).loop) >= oracle);
+            CHECK(as_double(simulate_loop(on, loop_of(size, schedule)).loop) >= oracle);
     }
 }
 
@@ -335,14 +336,14 @@ TEST_CASE("two kinds side by side are as fast as their times alone allow, where 
     const machine on = read_machine(source);
     loop_request asked = loop_of(2000, "static");
     asked.placement = "P";
-    const auto fast = static_cast<double>(simulate_loop(on, asked).loop);
+    const auto fast = as_double(simulate_loop(on, asked).loop);
     asked.placement = "E";
-    const auto slow = static_cast<double>(simulate_loop(on, asked).loop);
+    const auto slow = as_double(simulate_loop(on, asked).loop);
     const double bound = fast * slow / (fast + slow);
-    const auto both = static_cast<double>(simulate_loop(on, loop_of(2000, "adaptive", "tautochrone")).loop);
+    const auto both = as_double(simulate_loop(on, loop_of(2000, "adaptive", "tautochrone")).loop);
     CHECK(both >= 0.99 * bound);
     CHECK(both <= 1.1 * bound);
-    CHECK(static_cast<double>(simulate_loop(on, loop_of(2000, "static")).loop) > 1.2 * both);
+    CHECK(as_double(simulate_loop(on, loop_of(2000, "static")).loop) > 1.2 * both);
 }
 
 TEST_CASE("a core that no member of a loop is on sleeps deeply, as beside short tasks") {
@@ -380,8 +381,8 @@ TEST_CASE("whole tasks on equal cores take as many rounds as the law says") {
             const tasks_result found = simulate_tasks(
                 on, {.bytes = 1'000'000, .threads = threads, .runtime = runtime, .seconds = 0.1});
             const int rounds = (50 + threads - 1) / threads;
-            CHECK(static_cast<double>(found.repetition) >= rounds * 1e6);
-            CHECK(static_cast<double>(found.repetition) <= rounds * 1e6 * 1.03);
+            CHECK(as_double(found.repetition) >= rounds * 1e6);
+            CHECK(as_double(found.repetition) <= rounds * 1e6 * 1.03);
         }
     }
 }
@@ -397,14 +398,13 @@ TEST_CASE("QtConcurrent ends on any machine, sleeps, and is not faster than the 
         source["system"]["mutex_handover"] = trial % 2 == 1;
         const machine on = read_machine(source);
         const tasks_request asked{.tasks = 1 + static_cast<int>(random() % 60),
-                                  .bytes = 100 + static_cast<double>(random() % 400'000),
+                                  .bytes = 100 + as_double(random() % 400'000),
                                   .threads = on.hardware_threads(),
                                   .runtime = "qt",
                                   .seconds = 0.02};
         const tasks_result found = simulate_tasks(on, asked);
         CHECK(found.repetitions > 0);
-        CHECK(static_cast<double>(found.repetition) * asked.threads >=
-              0.99 * static_cast<double>(found.alone));
+        CHECK(as_double(found.repetition) * asked.threads >= 0.99 * as_double(found.alone));
     }
 }
 
@@ -426,7 +426,7 @@ TEST_CASE("who would finish last is found as the schedule itself finds it") {
         std::vector<double> times(static_cast<std::size_t>(members));
         std::vector<std::atomic<std::uint64_t>> shares(times.size());
         std::vector<double> speeds(times.size());
-        for (double& speed : speeds) speed = 1.0 + static_cast<double>(random() % 3);
+        for (double& speed : speeds) speed = 1.0 + as_double(random() % 3);
         tauto::adaptive_plan plan;
         plan.members = members;
         plan.speeds = speeds.data();
@@ -696,7 +696,7 @@ TEST_CASE("a core of which a thief takes three quarters is four times slower, an
     source["kind"][0]["stolen_turn_seconds"] = 50e-6;
     source["kind"][0]["stolen_share"] = 0.75;
     const nanoseconds slow = simulate_loop(read_machine(source), asked).iteration;
-    CHECK(static_cast<double>(slow) / static_cast<double>(whole) == doctest::Approx(4).epsilon(0.02));
+    CHECK(as_double(slow) / as_double(whole) == doctest::Approx(4).epsilon(0.02));
     // Work that is shorter than a window is done in one of them, or waits for the next.
     asked.size = 50;
     const nanoseconds brief = simulate_loop(read_machine(source), asked).iteration;
@@ -718,7 +718,7 @@ TEST_CASE(
     // Three cores and an eighth: whoever waited for the slow one's last chunk would be far off.
     loop_request fast = asked;
     fast.placement = "fast";
-    CHECK(static_cast<double>(slowed.loop) <= 1.01 * static_cast<double>(simulate_loop(on, fast).loop));
+    CHECK(as_double(slowed.loop) <= 1.01 * as_double(simulate_loop(on, fast).loop));
 }
 
 TEST_CASE("what a cache was measured to hold takes the place of what random replacement would") {
@@ -742,8 +742,8 @@ TEST_CASE("a locked instruction that fetches its line beside a store waits for o
     const nanoseconds after = simulate_loop(read_machine(source), asked).loop;
     source["system"]["locked_waits_for_stores"] = false;
     const nanoseconds beside = simulate_loop(read_machine(source), asked).loop;
-    CHECK(static_cast<double>(beside) == doctest::Approx(200 * 100).epsilon(0.15));
-    CHECK(static_cast<double>(after) > 1.2 * static_cast<double>(beside));
+    CHECK(as_double(beside) == doctest::Approx(200 * 100).epsilon(0.15));
+    CHECK(as_double(after) > 1.2 * as_double(beside));
 }
 
 TEST_CASE("what others bring into the last level drives out what waits long to be read again") {
@@ -752,8 +752,7 @@ TEST_CASE("what others bring into the last level drives out what waits long to b
         source["memory"]["foreign_bytes_per_second"] = foreign;
         source["kind"][0]["stolen_turn_seconds"] = stolen > 0 ? 50e-6 : 0;
         source["kind"][0]["stolen_share"] = stolen;
-        return static_cast<double>(
-            simulate_loop(read_machine(source), loop_of(size, "static", "serial")).iteration);
+        return as_double(simulate_loop(read_machine(source), loop_of(size, "static", "serial")).iteration);
     };
     const double last_level = source["memory"]["last_level_bytes"];
     const auto half = static_cast<std::int64_t>(std::sqrt(last_level / 2 / 4));
@@ -780,7 +779,7 @@ TEST_CASE("a dequeue costs what was measured, beside all that is waited for") {
     source["costs"]["dequeue_libomp_seconds"] = 1100e-9;
     const nanoseconds dear = simulate_loop(read_machine(source), asked).loop;
     // 250 chunks by two members, a microsecond more each.
-    CHECK(static_cast<double>(dear - cheap) == doctest::Approx(125'000).epsilon(0.1));
+    CHECK(as_double(dear - cheap) == doctest::Approx(125'000).epsilon(0.1));
     asked.library = "libgomp";
     CHECK(simulate_loop(read_machine(source), asked).loop < dear);
     asked.library = "icc";

@@ -47,6 +47,11 @@ bool sums_right(team& members, index n, const loop_options& options) {
     return sum == n * (n - 1) / 2;
 }
 
+// Each of two members has one iteration, body(range, rank).
+void on_each_of_two(team& members, const auto& body) {
+    parallel_for(members, 2, body, {.schedule = static_{}});
+}
+
 // From now on the system calls of these numbers answer `failure` in this process.
 bool forbid(std::initializer_list<int> numbers, int failure) {
     for (const int number : numbers) {
@@ -252,16 +257,14 @@ TEST_CASE("threads of a child that find a team without members make them once") 
 TEST_CASE("a child that is the copy of a worker ends when its body does, and says why") {
     team members{team_options{.size = 2}};
     std::atomic<pid_t> child{-1};
-    parallel_for(members, 2,
-                 [&](range, int rank) {
-                     if (rank == 0) return;
-                     const pid_t made = fork();
-                     if (made == 0)
-                         alarm(20);
-                     else
-                         child = made;
-                 },
-                 {.schedule = static_{}});
+    on_each_of_two(members, [&](range, int rank) {
+        if (rank == 0) return;
+        const pid_t made = fork();
+        if (made == 0)
+            alarm(20);
+        else
+            child = made;
+    });
     int status = -1;
     waitpid(child, &status, 0);
     CHECK(WIFEXITED(status));
@@ -287,23 +290,21 @@ TEST_CASE("fork inside a body: the child's loop ends with an error instead of ha
     std::atomic<bool> forked{false};
     const pid_t parent = getpid();
     try {
-        parallel_for(members, 2,
-                     [&](range, int rank) {
-                         if (rank != 0) {
-                             // Until the fork is over, so that the child surely lacks this member's part.
-                             while (!forked) std::this_thread::yield();
-                             return;
-                         }
-                         const pid_t child = fork();
-                         forked = true;
-                         if (child == 0) {
-                             alarm(20);
-                             in_the_child = true;
-                         } else {
-                             waitpid(child, &child_status, 0);
-                         }
-                     },
-                     {.schedule = static_{}});
+        on_each_of_two(members, [&](range, int rank) {
+            if (rank != 0) {
+                // Until the fork is over, so that the child surely lacks this member's part.
+                while (!forked) std::this_thread::yield();
+                return;
+            }
+            const pid_t child = fork();
+            forked = true;
+            if (child == 0) {
+                alarm(20);
+                in_the_child = true;
+            } else {
+                waitpid(child, &child_status, 0);
+            }
+        });
     } catch (const error& problem) {
         refused = std::string(problem.what()).find("fork()") != std::string::npos;
     }
@@ -319,12 +320,10 @@ TEST_CASE("exit() in a body ends the program with its code, on every member") {
         if (child == 0) {
             alarm(20);
             static team members{team_options{.size = 2}};
-            parallel_for(members, 2,
-                         [&](range, int rank) {
-                             if (rank == leaver) std::exit(7);
-                             for (;;) pause();
-                         },
-                         {.schedule = static_{}});
+            on_each_of_two(members, [&](range, int rank) {
+                if (rank == leaver) std::exit(7);
+                for (;;) pause();
+            });
         }
         int status = -1;
         waitpid(child, &status, 0);
@@ -337,12 +336,10 @@ TEST_CASE("a body may make a team and end it, and end an idle one of another thr
     team members{team_options{.size = 2}};
     auto other = std::make_unique<team>(team_options{.size = 2});
     CHECK(sums_right(*other, 100, {}));
-    parallel_for(members, 2,
-                 [&](range, int rank) {
-                     team own{team_options{.size = 2}};
-                     if (rank == 1) other.reset();
-                 },
-                 {.schedule = static_{}});
+    on_each_of_two(members, [&](range, int rank) {
+        team own{team_options{.size = 2}};
+        if (rank == 1) other.reset();
+    });
     CHECK_FALSE(other);
 }
 

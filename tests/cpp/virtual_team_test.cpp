@@ -12,13 +12,14 @@
 #include "virtual_team.hpp"
 
 using tauto::index;
+using tauto::detail::as_double;
 using tauto::testing::virtual_machine;
 using tauto::testing::virtual_team;
 
 namespace {
 
 std::vector<double> speeds_of(int members, double slow_half) {
-    std::vector<double> speeds(static_cast<std::size_t>(members), 1.0);
+    std::vector<double> speeds(tauto::detail::usize(members), 1.0);
     for (std::size_t rank = (speeds.size() + 1) / 2; rank < speeds.size(); ++rank) speeds[rank] = slow_half;
     return speeds;
 }
@@ -40,7 +41,7 @@ TEST_CASE("a worker that slept at a loop's first call takes part in the later on
             CAPTURE(n);
             virtual_team team({.speeds = {1.0, 1.0}});
             team.late = [](int, int call) { return call == 0 ? 60'000.0 : 0.0; };
-            CHECK(learned(team, n, 1000 * microseconds / static_cast<double>(n)) <= 1.05);
+            CHECK(learned(team, n, 1000 * microseconds / as_double(n)) <= 1.05);
         }
     }
 }
@@ -53,7 +54,7 @@ TEST_CASE("few iterations on many members, some of them slow, are shared as well
                 for (const double microseconds : {2.0, 4.0, 10.0, 20.0, 50.0, 100.0}) {
                     virtual_team team({.speeds = speeds_of(members, slow_half)});
                     team.late = [](int, int call) { return call == 0 ? 60'000.0 : 0.0; };
-                    ratios.push_back(learned(team, n, 1000 * microseconds / static_cast<double>(n)));
+                    ratios.push_back(learned(team, n, 1000 * microseconds / as_double(n)));
                 }
             }
         }
@@ -77,8 +78,8 @@ TEST_CASE("no disturbance is remembered for ever") {
         const int sleeps = below(100);
         const int holds = below(30);
         team.late = [&](int, int) { return below(100) < sleeps ? 20'000.0 + below(60'000) : 0.0; };
-        team.held = [&](int, int) { return below(100) < holds ? static_cast<double>(below(200'000)) : 0.0; };
-        const double length = all / static_cast<double>(n);
+        team.held = [&](int, int) { return below(100) < holds ? as_double(below(200'000)) : 0.0; };
+        const double length = all / as_double(n);
         const int disturbed = 1 + below(400);
         for (int call = 0; call < disturbed; ++call) team.run(n, length);
         team.late = team.held = [](int, int) { return 0.0; };
@@ -100,7 +101,7 @@ std::vector<double> costs_of(const std::string& profile, index n) {
     std::vector<double> costs;
     double sum = 0;
     for (index i = 0; i < n; ++i) {
-        const double place = (static_cast<double>(i) + 0.5) / static_cast<double>(n);
+        const double place = (as_double(i) + 0.5) / as_double(n);
         const double from_middle = (place - 0.5) / 0.15;
         costs.push_back(profile == "Mandelbrot" ? 1 + 12 * std::exp(-from_middle * from_middle)
                         : profile == "triangle" ? place
@@ -108,7 +109,7 @@ std::vector<double> costs_of(const std::string& profile, index n) {
                                                 : (place < 0.1 ? 10.0 : 1.0));
         sum += costs.back();
     }
-    for (double& cost : costs) cost *= static_cast<double>(n) / sum;
+    for (double& cost : costs) cost *= as_double(n) / sum;
     return costs;
 }
 
@@ -122,7 +123,7 @@ TEST_CASE("iterations of unequal cost are shared, and no profile keeps a loop fr
                 for (const double microseconds : {7.0, 33.0, 68.0, 246.0, 1000.0}) {
                     virtual_team team({.speeds = speeds_of(members, 1.0)});
                     team.cost(costs_of(profile, n));
-                    ratios.push_back(learned(team, n, 1000 * microseconds / static_cast<double>(n)));
+                    ratios.push_back(learned(team, n, 1000 * microseconds / as_double(n)));
                 }
             }
         }

@@ -41,3 +41,8 @@ def runners(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("TAUTO_RUNNERS", str(folder))
     monkeypatch.chdir(tmp_path)
     return folder
+
+
+@pytest.fixture
+def in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)

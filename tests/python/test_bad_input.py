@@ -1,20 +1,22 @@
-"""Bad input that takes more than a command to arrange: a full disk, a store of another study, bad runners.
+"""Bad input: every command of refusals.toml, and what takes more than a command to arrange.
 
-What a command alone can show is in refusals.toml.
+That is a full disk, a store of another study, runners that die.
 """
 
 from __future__ import annotations
 
 import itertools
 import os
+import shlex
 import sys
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from processes import run_to_end
+from processes import LAB, run_to_end
 from study_fakes import machine, refused
 from study_loop_fakes import laboratory, request
 from tautochrone.cli.main import main
@@ -23,12 +25,31 @@ from tautochrone.results.journal import Journal
 from tautochrone.results.store import Store
 from tautochrone.studies.loop.study import Loop
 
-LAB = Path(__file__).resolve().parents[2] / "lab"
+SMALL = {
+    "LOOP": "study loop --quick --sizes 100 --peers libgomp",
+    "TASKS": "study mapreduce --quick --tasks 50x1kB,50x9kB --peers libgomp",
+}
+REFUSALS: dict[str, list[str]] = tomllib.loads(Path(__file__).with_name("refusals.toml").read_text())
+
+
+@pytest.mark.usefixtures("runners")
+@pytest.mark.parametrize("command", REFUSALS)
+def test_bad_input_is_refused_in_one_line_with_code_2(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, command: str
+) -> None:
+    before = sorted(tmp_path.iterdir())
+    words = command
+    for name, quick in SMALL.items():
+        words = words.replace(name, quick)
+    line = refused(capsys, *shlex.split(words))
+    for text in REFUSALS[command]:
+        assert text in line
+    assert sorted(tmp_path.iterdir()) == before, "a refused command leaves no files"
 
 
 def study(*words: str) -> tuple[str, ...]:
     """A study that would be over at once."""
-    return ("study", "loop", "--quick", "--sizes", "100", "--peers", "libgomp", *words)
+    return (*SMALL["LOOP"].split(), *words)
 
 
 def test_cpu_that_is_not_allowed(tmp_path: Path) -> None:

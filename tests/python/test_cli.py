@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -12,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import tautochrone
-from processes import run_to_end
+from processes import run_to_end, with_lab
 from study_fakes import write_runners
 from tautochrone.cli import version
 from tautochrone.cli.commands import command
@@ -32,7 +31,7 @@ HEAVY = ("numpy", "scipy", "altair", "jinja2", "pyarrow", "vl_convert", "rich.pr
 
 def python(*words: str) -> subprocess.CompletedProcess[str]:
     """Python in a process of its own, with this laboratory."""
-    return run_to_end([sys.executable, *words], env={**os.environ, "PYTHONPATH": str(ROOT / "lab")})
+    return run_to_end([sys.executable, *words], env=with_lab())
 
 
 def test_help_names_every_verb_and_no_others(capsys: pytest.CaptureFixture[str]) -> None:

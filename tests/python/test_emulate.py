@@ -20,7 +20,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from processes import family_of, is_running, run_to_end, wait_until
+from processes import family_of, is_running, run_to_end, wait_until, with_lab
 from tautochrone.errors import TautoError
 from tautochrone.machine import runners
 from tautochrone.machine.emulate import (
@@ -422,10 +422,8 @@ def test_held_emulation_ends_when_its_holder_is_killed(emulator: Path) -> None:
         "import time; from tautochrone.machine.emulate import emulated\n"
         f"with emulated({{{CPU}: 4.0}}): print('held', flush=True); time.sleep(60)"
     )
-    path = os.pathsep.join([str(Path(runners.__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
     command = [sys.executable, "-c", program]
-    environment = {**os.environ, "PYTHONPATH": path}
-    holder = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+    holder = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=with_lab())
     assert holder.stdout is not None
     assert holder.stdout.readline() == "held\n"
     assert thieves() - before

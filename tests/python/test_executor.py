@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from processes import is_running, wait_until
+from processes import is_running, wait_until, with_lab
 from tautochrone.errors import TautoError
 from tautochrone.measuring.configuration import Configuration
 from tautochrone.measuring.executor import RunResult
@@ -175,9 +175,8 @@ LAB = """
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -9)])
 def test_ctrl_c_or_the_death_of_the_lab_ends_the_program(tmp_path: Path, number: int, code: int) -> None:
-    environment = {**os.environ, "PYTHONPATH": str(Path(counters.__file__).parents[3])}
     command = [sys.executable, "-c", textwrap.dedent(LAB), str(tmp_path)]
-    with subprocess.Popen(command, env=environment) as lab:
+    with subprocess.Popen(command, env=with_lab()) as lab:
         while not (tmp_path / "pid").exists():
             assert lab.poll() is None
         pid = int((tmp_path / "pid").read_text())

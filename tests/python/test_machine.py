@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import importlib.util
 import io
 import json
 import os
@@ -8,8 +7,9 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Callable
+from functools import cache
+from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import msgspec
@@ -42,28 +42,13 @@ Reader = Callable[[str], Machine]
 Cpus = list[MeasuredCpu]
 
 
-def _builder() -> ModuleType:
-    path = Path(__file__).parents[1] / "fake_trees" / "build_trees.py"
-    spec = importlib.util.spec_from_file_location("build_trees", path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["build_trees"] = module  # its dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture(scope="session")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Trees:
     """The root of a fake machine, by name."""
-    builder = _builder()
+    sys.path.append(str(Path(__file__).parents[1] / "fake_trees"))
+    builder = import_module("build_trees")
     folder = tmp_path_factory.mktemp("trees")
-    built: dict[str, Path] = {}
-
-    def root_of(name: str) -> Path:
-        if name not in built:
-            built[name] = builder.build(name, folder)
-        return built[name]
-
-    return root_of
+    return cache(lambda name: builder.build(name, folder))
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from energy_trees import write
-from processes import is_running, wait_until
+from processes import is_running, wait_until, with_lab
 from tautochrone.cli import main
 from tautochrone.energy.meter import Tree
 from tautochrone.errors import TautoError
@@ -29,7 +29,6 @@ from tautochrone.studies.study import Study, run
 pytestmark = pytest.mark.timed
 CPUS = "sys/devices/system/cpu"
 _PREFERENCES = "default performance balance_performance power"
-LAB = Path(__file__).resolve().parents[2] / "lab"
 
 
 def laptop(root: Path, governor: str = "powersave", preference: str = "balance_performance") -> Path:
@@ -145,9 +144,8 @@ with held(knobs, policies) as holding:
 def holder(root: Path, policy: str) -> Iterator[tuple[int, int]]:
     """A process of its own that holds a policy until it is killed: its pid and that of its watcher."""
     command = [sys.executable, "-c", HOLDER, str(root), policy]
-    environment = {**os.environ, "PYTHONPATH": str(LAB)}
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, text=True, env=environment, start_new_session=True
+        command, stdout=subprocess.PIPE, text=True, env=with_lab(), start_new_session=True
     ) as process:
         assert process.stdout is not None
         yield process.pid, int(process.stdout.readline())

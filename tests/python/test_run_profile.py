@@ -12,12 +12,11 @@ from typing import Any
 
 import pytest
 
-from processes import run_to_end
+from processes import run_to_end, with_lab
 from runner_processes import FOLDER, needs_runners
 
 pytestmark = [needs_runners, pytest.mark.timed]
 
-LAB = Path(__file__).resolve().parents[2] / "lab"
 TAUTO = Path(FOLDER or "").resolve() / "tauto"
 
 
@@ -40,11 +39,6 @@ def run(*words: object) -> subprocess.CompletedProcess[str]:
 def refusal(done: subprocess.CompletedProcess[str]) -> str:
     assert done.returncode == 2
     return done.stderr
-
-
-def with_lab(**variables: str) -> dict[str, str]:
-    """This environment, in which any Python finds the laboratory."""
-    return {**os.environ, "PYTHONPATH": str(LAB), **variables}
 
 
 def test_environment_cpus_and_priority_are_those_of_the_profile(tmp_path: Path) -> None:

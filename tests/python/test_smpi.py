@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-import os
 import shutil
 import subprocess
 import sys
@@ -16,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from processes import run_to_end, wait_until
+from processes import run_to_end, wait_until, with_lab
 from tautochrone.cli import main
 from tautochrone.errors import TautoError
 from tautochrone.machine import runners
@@ -32,7 +31,6 @@ from tautochrone.studies.nbody import smpi as nbody
 pytestmark = pytest.mark.timed
 
 MACHINE = "2x-e5-2650v2"
-LAB = Path(main.__file__).resolve().parents[2]
 
 Simulate = Callable[[str], tuple[str, list[dict[str, Any]], str]]
 
@@ -159,7 +157,7 @@ def test_more_ranks_than_cores_need_a_network(machine: Machine) -> None:
 def test_each_command_can_import_its_module_first(module: str) -> None:
     # A circle of imports shows only where no other module was imported before.
     words = [sys.executable, "-c", f"import tautochrone.{module}"]
-    subprocess.run(words, env={**os.environ, "PYTHONPATH": str(LAB)}, check=True)
+    subprocess.run(words, env=with_lab(), check=True)
 
 
 def test_missing_smpirun_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -480,8 +478,7 @@ def _ranks_at_work(temporary: Path) -> list[str]:
 def test_ranks_end_with_a_killed_tauto(tmp_path: Path) -> None:
     command = ["simulate", "nbody", "--smpi", "ompi", "--machine", MACHINE, "--ranks", "256"]
     words = [sys.executable, "-m", "tautochrone", *command, "--particles", "4099", "--json"]
-    environment = {**os.environ, "PYTHONPATH": str(LAB), "TMPDIR": str(tmp_path)}
-    tauto = subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL)
+    tauto = subprocess.Popen(words, env=with_lab(TMPDIR=str(tmp_path)), stdout=subprocess.DEVNULL)
     try:
         wait_until(lambda: bool(_ranks_at_work(tmp_path)), "ranks at work")
     finally:

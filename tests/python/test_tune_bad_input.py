@@ -23,14 +23,9 @@ from tautochrone.tune.preparing import input_is_lost, meter_for, prepare
 from tautochrone.tune.services import Services
 from tune_fakes import machine
 
-pytestmark = pytest.mark.timed
+pytestmark = [pytest.mark.timed, pytest.mark.usefixtures("in_an_empty_folder")]
 
 WORK = "i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done; "
-
-
-@pytest.fixture(autouse=True)
-def in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
 
 
 def no_meter() -> Found:

@@ -24,12 +24,7 @@ from tautochrone.tune.answer import TuneAnalysis
 from tautochrone.tune.options import TuneRequest, parse_environment
 from tune_fakes import compiled, here, machine, real_services, tune_by_runs
 
-pytestmark = [pytest.mark.timed, pytest.mark.machine]
-
-
-@pytest.fixture(autouse=True)
-def in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+pytestmark = [pytest.mark.timed, pytest.mark.machine, pytest.mark.usefixtures("in_an_empty_folder")]
 
 
 def need(program: str) -> None:
