@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from tautochrone.verdicts import MINIMUM_ROUNDS, NO_DIFFERENCE, Ratio
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 UNKNOWN = "not measured"
 _PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
@@ -210,3 +214,13 @@ def frequency_policy(record: Mapping[str, object]) -> str:
         profile and f"profile {profile}",
     ]
     return ", ".join(str(word) for word in words if word)
+
+
+def names_and_words(style: str = "dim") -> Table:
+    """A table for the terminal of two columns: a name, and what is said of it."""
+    from rich.table import Table
+
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(style=style, no_wrap=True)
+    grid.add_column(overflow="fold")
+    return grid

@@ -185,12 +185,6 @@ def median_interval(values: Sequence[float], *, confidence: float = PLOT_CONFIDE
     return Interval(statistics.median(ordered), low, high, confidence, len(ordered))
 
 
-def median_known(values: Iterable[float | None]) -> float | None:
-    """The median of those that are known; None where none is."""
-    known = [value for value in values if value is not None]
-    return statistics.median(known) if known else None
-
-
 @lru_cache(maxsize=4096)
 def sign_interval_rank(count: int, confidence: float) -> int:
     """The largest k for which [k-th smallest, k-th largest] of `count` values covers their median.

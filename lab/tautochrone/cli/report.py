@@ -8,8 +8,7 @@ from typing import Annotated
 
 from tautochrone.errors import TautoError
 from tautochrone.options import Argument, Option
-from tautochrone.results.store import Store
-from tautochrone.studies import STUDIES, study_named
+from tautochrone.studies import STUDIES, study_in, study_named
 from tautochrone.tune import tuning
 
 
@@ -32,13 +31,12 @@ class ReportRequest:
 
 def report_again(folder: Path, output: Path | None = None) -> Path:
     """Write the report of a folder's rows; returns where. Raises TautoError for what has no report."""
-    with Store.read(folder) as store:
-        study, path = store.study, store.path
+    study = study_in(folder)
     if study == tuning.STUDY:
         return tuning.report_again(folder, output)
     if study not in STUDIES:
         raise TautoError(
-            f"{path} holds the study {study!r}, which has no report",
+            f"{folder} holds the study {study!r}, which has no report",
             f"Name the folder of one of these studies: {', '.join(STUDIES)}",
         )
     return study_named(study).report_again(folder, output)

@@ -16,7 +16,6 @@ from tautochrone.inspection.findings import Findings, inspect
 from tautochrone.inspection.watching import watch
 from tautochrone.machine.probe import read_machine
 from tautochrone.options import Option, Words, format_cpus
-from tautochrone.terminal import names_and_words
 
 _WORDS = {True: "yes", False: "no", None: "cannot be told from its files"}
 
@@ -60,7 +59,7 @@ def run_inspect_command(request: InspectRequest, console: Console) -> int:
 
 
 def render(findings: Findings, console: Console) -> None:
-    grid = names_and_words()
+    grid = text.names_and_words()
     through = f" (through {', '.join(findings.through)})" if findings.through else ""
     grid.add_row("program", escape(", ".join(findings.programs) + through))
     grid.add_row("linked", "statically" if findings.linked_statically else "dynamically")

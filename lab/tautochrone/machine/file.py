@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from tautochrone.errors import TautoError
 from tautochrone.machine.record import Cpu, Kind, Machine, Measured, MeasuredCpu
 from tautochrone.machine.schema import HEAD, KIND, SCHEMA
-from tautochrone.verdicts import median_known
+from tautochrone.results.runs import median_known
 
 Value = str | bool | int | float | Sequence[int] | Sequence[float]
 Entry = tuple[str, Value | None, str]

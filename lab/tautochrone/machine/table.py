@@ -15,7 +15,6 @@ from tautochrone import text
 from tautochrone.machine.advice import advise
 from tautochrone.machine.record import Cpu, Machine, Measured, MeasuredCpu
 from tautochrone.options import format_cpus
-from tautochrone.terminal import names_and_words
 
 MOST_CPUS_IN_ROWS = 8  # more CPUs are shown by kind
 
@@ -30,7 +29,7 @@ def render_table(machine: Machine, console: Console) -> None:
     else:
         console.print("[dim]Nothing was measured: add --measure quick[/]")
     if findings := advise(machine):
-        grid = names_and_words(style="")
+        grid = text.names_and_words(style="")
         for finding in findings:
             grid.add_row("•", escape(str(finding)))
         console.print()
@@ -38,7 +37,7 @@ def render_table(machine: Machine, console: Console) -> None:
 
 
 def _facts(machine: Machine) -> Table:
-    grid = names_and_words()
+    grid = text.names_and_words()
     counts = text.cores({kind.kind: machine.cores(kind) for kind in machine.kinds})
     if len(machine.cpus) > sum(machine.cores(kind) for kind in machine.kinds):
         counts += f", {len(machine.cpus)} hardware threads"
@@ -134,7 +133,7 @@ def _numbers(cpus: Sequence[Cpu]) -> str:
 
 
 def _costs(measured: Measured) -> Table:
-    grid = names_and_words()
+    grid = text.names_and_words()
     if measured.triad:
         points = (
             f"{text.quantity(point.bytes_per_second, 'B/s')} on {point.members}" for point in measured.triad

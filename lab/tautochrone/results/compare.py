@@ -21,9 +21,10 @@ from tautochrone import text, verdicts
 from tautochrone.errors import TautoError
 from tautochrone.options import Argument, Option
 from tautochrone.results.row import Row, pair_rows, seconds_of
+from tautochrone.results.runs import median_known
 from tautochrone.results.spent import Joules, Spent, longest, measured_joules, spent_of
 from tautochrone.results.store import Store
-from tautochrone.verdicts import Comparison, median_known
+from tautochrone.verdicts import Comparison
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics as plain
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -118,3 +118,9 @@ class PeerRatio(msgspec.Struct, frozen=True, kw_only=True):
     configuration: str  # label of the peer's configuration
     role: PeerRole  # the peer's best in this cell, or what it does with no settings
     ratio: Ratio
+
+
+def median_known(values: Iterable[float | None]) -> float | None:
+    """The median of those that are known; None where none is."""
+    known = [value for value in values if value is not None]
+    return plain.median(known) if known else None

@@ -12,7 +12,7 @@ import msgspec
 
 from tautochrone import text
 from tautochrone.results.row import SCREENING, Energy, Row, energy_of, seconds_of
-from tautochrone.verdicts import median_known
+from tautochrone.results.runs import median_known
 
 METERED = "measured"
 """The status of a row's energy whose joules come from a meter."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tautochrone.errors import TautoError
@@ -53,3 +54,11 @@ def study_named(name: str) -> type[Study[Any, Any, Any]]:
     module, _, study = STUDIES[name].place.partition(":")
     found: type[Study[Any, Any, Any]] = getattr(import_module(module), study)
     return found
+
+
+def study_in(folder: Path) -> str:
+    """The study whose rows a folder holds. Raises TautoError where it holds none."""
+    from tautochrone.results.store import Store
+
+    with Store.read(folder) as store:
+        return store.study

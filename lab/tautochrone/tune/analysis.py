@@ -14,6 +14,7 @@ from tautochrone import verdicts
 from tautochrone.measuring.session import disturbed
 from tautochrone.results.context import Command
 from tautochrone.results.row import MEASURED, Row
+from tautochrone.results.runs import median_known
 from tautochrone.results.spent import longest, spent_of
 from tautochrone.tune.answer import CandidateResult, Effect, Role, TuneAnalysis, TuneContext
 from tautochrone.tune.applying import run_line, settings_to_paste
@@ -22,7 +23,7 @@ from tautochrone.tune.knobs import in_words
 from tautochrone.tune.search import claims, verdict
 from tautochrone.tune.sentences import sentences
 from tautochrone.tune.space import DEFAULT
-from tautochrone.verdicts import as_ratio, median_known
+from tautochrone.verdicts import as_ratio
 
 _UNITS = {
     "time": "time",

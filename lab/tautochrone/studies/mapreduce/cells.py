@@ -9,7 +9,7 @@ from typing import Any
 
 from tautochrone import verdicts
 from tautochrone.results.row import Row
-from tautochrone.results.runs import OURS, pairs, ratio
+from tautochrone.results.runs import OURS, median_known, pairs, ratio
 from tautochrone.results.spent import longest
 from tautochrone.studies import cells, models
 from tautochrone.studies.cells import contenders_of, emulated_of, measured_fields, peer_ratios, state_of
@@ -99,7 +99,7 @@ class CellRuns:
     @property
     def task_seconds(self) -> float | None:
         """One task alone, warm: the median over all runs."""
-        return verdicts.median_known(contender.median("task_seconds") for contender in self.contenders)
+        return median_known(contender.median("task_seconds") for contender in self.contenders)
 
     def ideal_speedup(self, threads: int) -> float:
         """What whole tasks allow on so many threads, one on a CPU as long as there are any (claim M1)."""

@@ -10,12 +10,12 @@ from typing import Any
 
 from tautochrone import verdicts
 from tautochrone.results.row import Row
-from tautochrone.results.runs import NOT_MEASURED, ratio
+from tautochrone.results.runs import NOT_MEASURED, median_known, ratio
 from tautochrone.results.spent import figures_of_row, joules_of, longest
 from tautochrone.studies.cells import Contender, contenders_of, timed_fields
 from tautochrone.studies.power.configurations import FREE, SERIAL, SETUPS, TOGETHER, label
 from tautochrone.studies.power.findings import BusyThread, JobCell, ProgramTime, Setup, SharedJob
-from tautochrone.verdicts import Ratio, as_ratio, median_known
+from tautochrone.verdicts import Ratio, as_ratio
 
 MATTERS = 0.03
 """Differences in time or energy below this are none that one would act on (claim P5)."""
