@@ -12,6 +12,8 @@
 
 namespace tauto::detail {
 
+// Who has no turn touches nothing of the team: a wrong guess that a loop sleeps costs a loop on one core, and
+// never a wrong answer.
 class turns {
   public:
     // Waits for the turn, as long as it takes.
