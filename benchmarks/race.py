@@ -6,6 +6,8 @@ loop and what happened before the first one are drawn from wide ranges, from a s
 
 from __future__ import annotations
 
+import hashlib
+import math
 import random
 import sys
 from collections.abc import Sequence
@@ -24,12 +26,12 @@ if __name__ == "__main__":
 
 from benchmarks.bodies.launches import openmp_waits, program
 from benchmarks.context import Context
-from benchmarks.rounds import Bench
+from benchmarks.rounds import Bench, Interrupted
 from benchmarks.rows import Results
 from benchmarks.run import context_of, main_of, two_cpus
 from tautochrone.errors import TautoError, explained
 from tautochrone.machine.emulate import emulated
-from tautochrone.measuring.configuration import Configuration
+from tautochrone.measuring.configuration import Configuration, digest
 from tautochrone.measuring.subprocess_executor import RunnerExecutor
 from tautochrone.options import LARGEST_FACTOR, Option
 from tautochrone.results.row import seconds_of
@@ -39,13 +41,15 @@ KERNELS = ("even", "triangle", "head", "random", "axpy", "rows", "mandelbrot", "
 MEMORY_KERNELS = ("axpy", "dot")  # their iterations have no length to choose
 CHUNKS = (1, 16, 256)
 ROUNDS = 11
-SECONDS_A_CELL = 12.0
+SECONDS_A_CELL = 20.0  # most cells; those with long pauses take up to two minutes
+MOST_SECONDS = 60.0  # of the judging rounds
+LONG_PAUSE = 5000  # microseconds; peers then run with their first chunk alone
 LOOP_SECONDS = (1e-6, 10e-3)  # of one loop, serially: from a launch to what every peer does well
 QUICK = ("--warmup-seconds", "0.01", "--min-seconds", "0.02")
 MOST_CELLS = 10_000
 
 
-class Cell(msgspec.Struct, frozen=True):
+class Cell(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One loop. `nanoseconds` of an iteration, in the mean; `gap` and `idle` in microseconds."""
 
     kernel: str
@@ -73,6 +77,8 @@ class Cell(msgspec.Struct, frozen=True):
 class Outcome(msgspec.Struct, frozen=True):
     """A cell that was run: our time by the best peer's, and by the plain loop's."""
 
+    made_with: str
+    """The program, CPUs and machine that it was measured with: an outcome of others is not used again."""
     cell: Cell
     peer: str
     ratio: float
@@ -116,10 +122,16 @@ def parse_cell(text: str) -> Cell:
     """What `Cell.text` says. Raises TautoError for anything else."""
     given = dict(word.partition("=")[::2] for word in text.split(","))
     try:
-        cell = msgspec.convert({**given, "other": given.get("other") == "1"}, Cell, strict=False)
+        cell = msgspec.convert(given, Cell, strict=False)
     except msgspec.ValidationError:
         cell = None
-    if cell is None or cell.kernel not in KERNELS or cell.iterations < 1 or min(cell.gap, cell.idle) < 0:
+    if (
+        cell is None
+        or cell.kernel not in KERNELS
+        or cell.iterations < 1
+        or min(cell.gap, cell.idle) < 0
+        or not 0 < cell.nanoseconds < math.inf
+    ):
         raise TautoError(f"{text!r} is not a cell", "Copy one from the table of an earlier race")
     return cell
 
@@ -127,7 +139,9 @@ def parse_cell(text: str) -> Cell:
 def rivals(context: Context, cell: Cell, *more: str) -> list[Configuration]:
     """Every peer with each of its schedules, as far as it is here."""
     chunks = [chunk for chunk in CHUNKS if chunk == 1 or 2 * chunk <= cell.iterations]
-    ways = [("static", 1), *((schedule, chunk) for schedule in ("dynamic", "guided") for chunk in chunks)]
+    chunks = chunks[:1] if cell.gap >= LONG_PAUSE else chunks
+    schedules = ("cyclic", "dynamic", "guided")
+    ways = [("static", 1), *((schedule, chunk) for schedule in schedules for chunk in chunks)]
     words = [*cell.words(), *more]
     found = [
         replace(one, name=f"{one.name}, {schedule} {chunk}")
@@ -165,8 +179,8 @@ def rivals(context: Context, cell: Cell, *more: str) -> list[Configuration]:
     return found
 
 
-def raced(context: Context, cell: Cell, number: str) -> Outcome | str:
-    """The outcome of a cell, or why there is none."""
+def raced(context: Context, cell: Cell, number: str, own: str) -> Outcome | str:
+    """The outcome of a cell, or why there is none. `own` is `made_with(context)`."""
     words = cell.words()
     times = QUICK if cell.gap < 5000 else ("--warmup-seconds", "0", "--min-seconds", "0.01")
     ours = program(context, "tautochrone", "tautochrone race", *words, *times, library="tautochrone")
@@ -175,13 +189,20 @@ def raced(context: Context, cell: Cell, number: str) -> Outcome | str:
         best = bench.fastest(rivals(context, cell, *times), SECONDS_A_CELL / 2)
         if best is None:
             return bench.errors() or "no peer is here"
-        rows = bench.run([ours, best, plain], ROUNDS, SECONDS_A_CELL / 2)
+        rows = bench.run([ours, best, plain], ROUNDS, MOST_SECONDS)
         against, alone = compare(bench.pairs(ours, best)), compare(bench.pairs(ours, plain))
         if against.ratio is None or alone.ratio is None:
             return bench.errors() or "no round ended"
         first = median(row.detail["first_seconds"] / seconds_of(row) for row in rows if row.name == ours.name)
         note = bench.times(ours, best)
-        return Outcome(cell, best.name, against.ratio, against.low, against.high, alone.ratio, first, note)
+        bounds = (against.low, against.high)
+        return Outcome(own, cell, best.name, against.ratio, *bounds, alone.ratio, first, note)
+
+
+def made_with(context: Context) -> str:
+    """Twelve digits of the program of ours, the CPUs and the machine."""
+    program = hashlib.sha256(Path(context.program("tautochrone")).read_bytes()).hexdigest()
+    return digest([program, context.cpus_text, context.machine.get("cpu_model")])
 
 
 # -- what is kept and printed --
@@ -203,8 +224,10 @@ def read(path: Path) -> list[Outcome]:
 
 def write(path: Path, outcome: Outcome) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("ab") as file:
-        file.write(msgspec.json.encode(outcome) + b"\n")
+    with path.open("ab+") as file:
+        file.seek(max(0, file.tell() - 1))
+        cut_off = file.read() not in (b"", b"\n")  # by a kill
+        file.write(b"\n" * cut_off + msgspec.json.encode(outcome) + b"\n")
 
 
 def spread(values: Sequence[float]) -> tuple[float, float, float, float]:
@@ -214,8 +237,16 @@ def spread(values: Sequence[float]) -> tuple[float, float, float, float]:
     return median(ordered), cuts[89], cuts[98], ordered[-1]
 
 
-def report(outcomes: Sequence[Outcome], console: Console) -> None:
-    """The distribution of the ratios, and the ten worst with what repeats them."""
+def report(every: Sequence[Outcome], console: Console, settings: str = "") -> None:
+    """The distribution of the ratios, and the ten worst with what repeats them.
+
+    Cells with too few rounds for an interval are named by their number and left out.
+    """
+    outcomes = [one for one in every if one.low is not None]
+    if len(outcomes) < len(every):
+        console.print(f"{len(every) - len(outcomes)} cells had fewer than 8 rounds and are not counted")
+    if not outcomes:
+        return
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     for heading in (f"{len(outcomes)} cells, our time by", "median", "90 %", "99 %", "worst"):
         table.add_column(heading, no_wrap=True)
@@ -225,18 +256,31 @@ def report(outcomes: Sequence[Outcome], console: Console) -> None:
     ):
         table.add_row(name, *(f"{value:.3f}" for value in spread(values)))
     console.print(table)
-    console.print("\nThe ten worst against a peer; each again: make race CELL=…")
-    for one in sorted(outcomes, key=lambda one: -one.ratio)[:10]:
-        console.print(f"  {one.sentence}", highlight=False, markup=False)
-        console.print(f"    {one.cell.text}", highlight=False, soft_wrap=True)
+    for against, figure in (("a peer", _to_peer), ("the plain loop", _to_plain)):
+        console.print(f"\nThe ten worst against {against}:")
+        for one in sorted(outcomes, key=figure, reverse=True)[:10]:
+            console.print(f"  {figure(one):.3f}: {one.sentence}", highlight=False, markup=False)
+            again = f"    make race {settings}CELL={one.cell.text}"
+            console.print(again, highlight=False, markup=False, soft_wrap=True)
+
+
+def _to_peer(one: Outcome) -> float:
+    return one.ratio
+
+
+def _to_plain(one: Outcome) -> float:
+    return one.to_plain
 
 
 @dataclass(frozen=True)
 class RaceRequest:
     """Run loops drawn at random, ours with no settings against every peer with each of its settings."""
 
-    seed: Annotated[int, Option("Which cells are drawn. The same seed goes on where a race was stopped.")] = 1
-    cells: Annotated[int, Option("How many; each takes about 12 seconds.")] = 60
+    seed: Annotated[
+        int | None,
+        Option("Which cells are drawn; the same goes on where it stopped. Default: others."),
+    ] = None
+    cells: Annotated[int, Option("How many; most take about 20 seconds.")] = 40
     cell: Annotated[str | None, Option("Only this one, as the table prints it.")] = None
     emulate: Annotated[float, Option("Make the second CPU this many times slower.")] = 1.0
     output: Annotated[
@@ -252,38 +296,39 @@ class RaceRequest:
             raise TautoError(
                 f"a CPU cannot be made {self.emulate:g} times slower", f"Ask for 1 to {LARGEST_FACTOR:g}"
             )
-        cells = (
-            [parse_cell(self.cell)]
-            if self.cell
-            else [drawn(self.seed, number) for number in range(self.cells)]
-        )
+        seed = random.SystemRandom().randrange(1_000_000) if self.seed is None else self.seed
+        only = parse_cell(self.cell) if self.cell else None
+        cells = [only] if only else [drawn(seed, number) for number in range(self.cells)]
         slow = "" if self.emulate == 1 else f"-{self.emulate:g}"
-        output = self.output or Path(f"build/race-{self.seed}{slow}.json")
-        known = [] if self.cell else read(output)
-        todo = [cell for cell in cells if cell not in {one.cell for one in known}]
-        print(
-            f"seed {self.seed}: {len(todo)} cells, about {len(todo) * SECONDS_A_CELL / 60:.0f} minutes",
-            file=sys.stderr,
-        )
+        output = self.output or Path(f"build/race-{seed}{slow}.json")
         cpus = two_cpus(self.cpus)
-        with RunnerExecutor(seed=self.seed) as executor, ExitStack() as held:
-            context = context_of(executor, Results(None), output.parent / "race", cpus, self.seed)
+        with RunnerExecutor(seed=seed) as executor, ExitStack() as held:
+            context = context_of(executor, Results(None), output.parent / "race", cpus, seed)
+            own = made_with(context)
+            known = {one.cell: one for one in ([] if only else read(output)) if one.made_with == own}
+            todo = [cell for cell in cells if cell not in known]
+            minutes = len(todo) * SECONDS_A_CELL / 60
+            context.say(f"seed {seed}: {len(todo)} cells, about {minutes:.0f} minutes, more with long pauses")
             if slow:
                 held.enter_context(emulated({cpus[1]: self.emulate}))
             for number, cell in enumerate(todo, start=1):
-                outcome = raced(context, cell, "one" if self.cell else str(cells.index(cell)))
+                try:
+                    outcome = raced(context, cell, "one" if only else str(cells.index(cell)), own)
+                except Interrupted:
+                    raise KeyboardInterrupt from None
                 if isinstance(outcome, str):
                     context.say(f"{cell.text}: {outcome}")
                     continue
                 context.say(f"{number} of {len(todo)}: {outcome.sentence}; {cell.text}")
-                known.append(outcome)
-                if not self.cell:
+                known[cell] = outcome
+                if not only:
                     write(output, outcome)
-        outcomes = [one for one in known if one.cell in cells]
+        outcomes = [known[cell] for cell in cells if cell in known]
         if not outcomes:
             raise TautoError("no cell could be run", "See the reasons above")
-        report(outcomes, Console(width=None if sys.stdout.isatty() else 150))
-        if not self.cell:
+        settings = f"EMULATE={self.emulate:g} " if slow else ""
+        report(outcomes, Console(width=None if sys.stdout.isatty() else 150), settings)
+        if not only:
             print(f"\nCells: {output}")
         return 0
 

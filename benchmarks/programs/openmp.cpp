@@ -121,12 +121,12 @@ struct openmp_race {
 };
 
 json race(const options& asked, const race_cell& cell) {
-    const bool shared = cell.schedule == "dynamic" || cell.schedule == "guided";
-    omp_set_schedule(cell.schedule == "guided" ? omp_sched_guided
-                     : shared                  ? omp_sched_dynamic
-                                               : omp_sched_static,
-                     shared ? 1 : 0);
-    return timed_cell(asked, cell, openmp_race{.chunk = shared ? cell.chunk : 0});
+    const bool in_chunks = cell.schedule != "static" && cell.schedule != "default";
+    omp_set_schedule(cell.schedule == "guided"    ? omp_sched_guided
+                     : cell.schedule == "dynamic" ? omp_sched_dynamic
+                                                  : omp_sched_static,
+                     1);
+    return timed_cell(asked, cell, openmp_race{.chunk = in_chunks ? cell.chunk : 0});
 }
 
 }  // namespace
@@ -140,7 +140,7 @@ int main(int argc, char** argv) {
         [&](arguments& app) {
             app.work(work, {"launch", "barrier", "sum", "gaps", "race"});
             add_amounts(app, wanted);
-            add_cell(app, cell, {"default", "static", "dynamic", "guided"});
+            add_cell(app, cell, {"default", "static", "cyclic", "dynamic", "guided"});
         },
         [&](const options& asked) {
             // The library reads its settings when it is loaded, so the program begins anew with them.

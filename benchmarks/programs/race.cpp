@@ -94,12 +94,13 @@ race_work::race_work(const race_cell& cell)
 
 double race_work::value(std::ptrdiff_t i) const noexcept {
     const std::int32_t steps = steps_[at(i)];
-    if (kernel_ == kernel::mandelbrot) return mandelbrot_row(i, iterations(), steps / 16 + 1);
+    if (kernel_ == kernel::mandelbrot) return mandelbrot_row(i, iterations(), steps / 48 + 1);
     if (kernel_ != kernel::rows) return chain(x_[at(i)], steps);
     double sum = 0;  // a row of a sparse matrix: entries that are far apart
     auto column = static_cast<std::size_t>(i);
     for (std::int32_t k = 0; k < steps; ++k) {
-        column = (column * 5 + 17) % x_.size();
+        column += x_.size() / 3 + 1;
+        if (column >= x_.size()) column -= x_.size();
         sum += x_[column];
     }
     return sum;

@@ -3,6 +3,7 @@
 // loop(n, body) calls body(begin, end) for parts of [0, n); sum(n, part) and tasks(n, one) add up
 // part(begin, end) or one(i).
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -90,15 +91,16 @@ json timed_cell(const options& asked, const race_cell& cell, Runtime&& runtime) 
         return seconds_now() - begin;
     };
     const double first = timed_call();
-    constexpr int to_learn = 60;
-    for (int i = 0; i < to_learn; ++i) static_cast<void>(timed_call());
+    const int to_learn = cell.gap_microseconds < 5000 ? 60 : 20;
+    double shortest = first;
+    for (int i = 0; i < to_learn; ++i) shortest = std::min(shortest, timed_call());
     std::vector<double> seconds;
     if (cell.other || cell.gap_microseconds > 0) {
         const double start = seconds_now();
         while (seconds_now() - start < asked.min_seconds || seconds.size() < 9)
             seconds.push_back(timed_call());
     } else {
-        seconds = batch_seconds(asked, first < 1e-4 ? static_cast<int>(1e-4 / first) + 1 : 1, call);
+        seconds = batch_seconds(asked, shortest < 1e-4 ? static_cast<int>(1e-4 / shortest) + 1 : 1, call);
     }
     work.clear();
     call();

@@ -13,10 +13,9 @@ from rich.console import Console
 from tautochrone.errors import TautoError
 
 
-def outcome(ratio: float, iterations: int = 32) -> Outcome:
-    return Outcome(
-        Cell("even", iterations, 100), "tbb, auto 1", ratio, None, None, ratio / 2, 3.0, "ours 1 µs"
-    )
+def outcome(ratio: float, iterations: int = 32, low: float | None = 0.1) -> Outcome:
+    cell = Cell("even", iterations, 100)
+    return Outcome("build", cell, "tbb, auto 1", ratio, low, 9.0, ratio / 2, 3.0, "ours 1 µs")
 
 
 def test_a_cell_depends_on_the_seed_and_its_number_alone() -> None:
@@ -47,6 +46,9 @@ def test_a_cell_is_read_as_it_is_written() -> None:
         "kernel=even",
         "kernel=nothing,iterations=3,nanoseconds=1",
         "kernel=even,iterations=0,nanoseconds=1",
+        "kernel=even,iterations=9,nanoseconds=nan",
+        "kernel=even,iterations=9,nanoseconds=1,other=yes",
+        "kernel=even,iterations=9,nanoseconds=1,speed=3",
     ],
 )
 def test_what_is_no_cell_is_refused(text: str) -> None:
@@ -78,6 +80,8 @@ def test_cells_are_kept_a_line_each_and_a_cut_line_is_passed_over(tmp_path: Path
     with path.open("ab") as file:
         file.write(b'{"cell":{"kernel":"ev')
     assert race.read(path) == kept
+    race.write(path, kept[0])
+    assert race.read(path) == [*kept, kept[0]]
 
 
 def test_the_report_has_the_distribution_and_the_ten_worst() -> None:
@@ -92,10 +96,20 @@ def test_the_report_has_the_distribution_and_the_ten_worst() -> None:
         "1.490",
         "1.500",
     ]
-    assert text.count("of tbb, auto 1: ours 1 µs") == 10
+    assert text.count("of tbb, auto 1: ours 1 µs") == 20
+    assert "not counted" not in text
     assert race.spread([1.25]) == (1.25, 1.25, 1.25, 1.25)
-    assert text.index("1.500 of tbb") < text.index("1.490 of tbb")
-    assert "kernel=even,iterations=101,nanoseconds=100,gap=0,idle=0,other=0" in text
+    assert text.index("1.500 [0.100") < text.index("1.490 [0.100")
+    assert "make race CELL=kernel=even,iterations=101,nanoseconds=100,gap=0,idle=0,other=0" in text
+
+
+def test_cells_of_too_few_rounds_are_not_counted() -> None:
+    shown = io.StringIO()
+    race.report([outcome(1.0), outcome(7.0, 5, low=None)], Console(file=shown, width=150), "EMULATE=4 ")
+    text = shown.getvalue()
+    assert "1 cells had fewer than 8 rounds and are not counted" in text
+    assert "7.000" not in text
+    assert "make race EMULATE=4 CELL=" in text
 
 
 @pytest.mark.machine
@@ -105,6 +119,7 @@ def test_a_race_goes_on_where_it_was_stopped(
 ) -> None:
     monkeypatch.setattr(race, "ROUNDS", 2)
     monkeypatch.setattr(race, "SECONDS_A_CELL", 2.0)
+    monkeypatch.setattr(race, "MOST_SECONDS", 2.0)
     words = ["--seed", "7", "--output", str(tmp_path / "race.json")]
     assert race.main([*words, "--cells", "1"]) == 0
     (first,) = race.read(tmp_path / "race.json")
