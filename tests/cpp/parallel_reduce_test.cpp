@@ -336,8 +336,8 @@ TEST_CASE("large results: few are alive at a time") {
     CHECK(most.load() < 64);
 }
 
-TEST_CASE("values of half a megabyte fit the stacks of caller and members") {
-    using histogram = std::array<std::uint64_t, 1 << 16>;
+TEST_CASE("values of a megabyte fit the stacks of caller and members") {
+    using histogram = std::array<std::uint64_t, 1 << 17>;
     const auto one = [](index i) {
         histogram bins{};
         ++bins[usize(i * 997) % bins.size()];
@@ -350,12 +350,12 @@ TEST_CASE("values of half a megabyte fit the stacks of caller and members") {
     team some(shared_by(3));
     for (const bool unordered : {false, true}) {
         const auto all = std::make_unique<histogram>(
-            parallel_reduce(some, 4000, histogram{}, one, add, {.grain = 1, .unordered = unordered}));
-        CHECK(total(*all) == 4000);
+            parallel_reduce(some, 300, histogram{}, one, add, {.grain = 1, .unordered = unordered}));
+        CHECK(total(*all) == 300);
     }
-    std::vector<index> items(4000);
+    std::vector<index> items(300);
     std::iota(items.begin(), items.end(), index{0});
-    CHECK(total(*std::make_unique<histogram>(map_reduce(some, items, one, add))) == 4000);
+    CHECK(total(*std::make_unique<histogram>(map_reduce(some, items, one, add))) == 300);
 }
 
 TEST_CASE("map_reduce has the shape of blockingMappedReduced") {
