@@ -21,8 +21,8 @@ class turns {
         turn_.lock();
         note_holder();
     }
-    // The same, but false, without the turn, when the thread that has it and all members sleep for longer
-    // than two looks at them: then the loop waits for something, which may be the calling thread.
+    // The same, unless the thread that has the turn and all members sleep from one look at them to the next.
+    // Their loop then waits for something, perhaps for the calling thread: false, and no turn.
     [[nodiscard]] bool take_unless_asleep(const launcher& members);
     void give_back() noexcept {
         thread_.store(nullptr, std::memory_order_relaxed);
