@@ -126,7 +126,8 @@ json race(const options& asked, const race_cell& cell) {
                      : cell.schedule == "dynamic" ? omp_sched_dynamic
                                                   : omp_sched_static,
                      1);
-    return timed_cell(asked, cell, openmp_race{.chunk = in_chunks ? cell.chunk : 0});
+    const openmp_race runtime{.chunk = in_chunks ? cell.chunk : 0};
+    return timed_cell(asked, cell, runtime, runtime);
 }
 
 }  // namespace

@@ -56,10 +56,11 @@ class race_work {
     std::vector<double> out_;
 };
 
-/// The row of a cell on `runtime`: `first_seconds` is the first call's, `seconds` the median of the learned
+/// The row of a cell on `runtime`; `beside` runs the other loop, of which `runtime` must not learn.
+/// `first_seconds` is the first call's, `seconds` the median of the learned
 /// ones.
 template <class Runtime>
-json timed_cell(const options& asked, const race_cell& cell, Runtime&& runtime) {
+json timed_cell(const options& asked, const race_cell& cell, Runtime runtime, Runtime beside) {
     race_work work(cell);
     race_cell small;
     small.iterations = 256;
@@ -79,8 +80,8 @@ json timed_cell(const options& asked, const race_cell& cell, Runtime&& runtime) 
         }
     };
     const auto other = [&] {
-        runtime.loop(between.iterations(),
-                     [&](std::ptrdiff_t begin, std::ptrdiff_t end) { between.run(begin, end); });
+        beside.loop(between.iterations(),
+                    [&](std::ptrdiff_t begin, std::ptrdiff_t end) { between.run(begin, end); });
     };
     pause_for(cell.idle_microseconds);
     const auto timed_call = [&] {

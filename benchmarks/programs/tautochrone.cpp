@@ -253,10 +253,10 @@ struct plain_race {
 json race(const options& asked, const request& what) {
     if (what.plain) {
         pin_to_first(asked);
-        return timed_cell(asked, what.cell, plain_race{});
+        return timed_cell(asked, what.cell, plain_race{}, plain_race{});
     }
     tauto::team team{team_of(asked)};
-    return timed_cell(asked, what.cell, our_race{team});
+    return timed_cell(asked, what.cell, our_race{team}, our_race{team});
 }
 
 json run(const options& asked, const request& what) {

@@ -56,7 +56,7 @@ json gaps(const options& asked, const ways& way) {
     });
 }
 
-// One partitioner for the whole run: the one with affinity remembers.
+// One partitioner for all calls of a loop: the one with affinity remembers.
 template <class Partitioner>
 struct tbb_race {
     std::size_t grain;
@@ -85,13 +85,17 @@ struct tbb_race {
     }
 };
 
-json race(const options& asked, const race_cell& cell) {
+template <class Partitioner>
+json race_with(const options& asked, const race_cell& cell) {
     const auto grain = static_cast<std::size_t>(cell.chunk);
-    if (cell.schedule == "static") return timed_cell(asked, cell, tbb_race<tbb::static_partitioner>{grain});
-    if (cell.schedule == "simple") return timed_cell(asked, cell, tbb_race<tbb::simple_partitioner>{grain});
-    if (cell.schedule == "affinity")
-        return timed_cell(asked, cell, tbb_race<tbb::affinity_partitioner>{grain});
-    return timed_cell(asked, cell, tbb_race<tbb::auto_partitioner>{grain});
+    return timed_cell(asked, cell, tbb_race<Partitioner>{grain}, tbb_race<Partitioner>{grain});
+}
+
+json race(const options& asked, const race_cell& cell) {
+    if (cell.schedule == "static") return race_with<tbb::static_partitioner>(asked, cell);
+    if (cell.schedule == "simple") return race_with<tbb::simple_partitioner>(asked, cell);
+    if (cell.schedule == "affinity") return race_with<tbb::affinity_partitioner>(asked, cell);
+    return race_with<tbb::auto_partitioner>(asked, cell);
 }
 
 json run(const options& asked, const ways& way) {
