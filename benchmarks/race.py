@@ -29,6 +29,7 @@ from benchmarks.context import Context
 from benchmarks.rounds import Bench, Interrupted
 from benchmarks.rows import Results
 from benchmarks.run import context_of, main_of, two_cpus
+from tautochrone import text
 from tautochrone.errors import TautoError, explained
 from tautochrone.machine.emulate import emulated
 from tautochrone.measuring.configuration import Configuration, digest
@@ -41,9 +42,9 @@ KERNELS = ("even", "triangle", "head", "random", "axpy", "rows", "mandelbrot", "
 MEMORY_KERNELS = ("axpy", "dot")  # their iterations have no length to choose
 CHUNKS = (1, 16, 256)
 ROUNDS = 11
-SECONDS_A_CELL = 20.0  # most cells; those with long pauses take up to two minutes
+SECONDS_A_CELL = 20.0  # most cells; those with long pauses take up to four minutes
 MOST_SECONDS = 60.0  # of the judging rounds
-LONG_PAUSE = 5000  # microseconds; peers then run with their first chunk alone
+LONG_PAUSE = 5000  # microseconds; a run is then as short as it can be
 LOOP_SECONDS = (1e-6, 10e-3)  # of one loop, serially: from a launch to what every peer does well
 QUICK = ("--warmup-seconds", "0.01", "--min-seconds", "0.02")
 MOST_CELLS = 10_000
@@ -139,7 +140,6 @@ def parse_cell(text: str) -> Cell:
 def rivals(context: Context, cell: Cell, *more: str) -> list[Configuration]:
     """Every peer with each of its schedules, as far as it is here."""
     chunks = [chunk for chunk in CHUNKS if chunk == 1 or 2 * chunk <= cell.iterations]
-    chunks = chunks[:1] if cell.gap >= LONG_PAUSE else chunks
     schedules = ("cyclic", "dynamic", "guided")
     ways = [("static", 1), *((schedule, chunk) for schedule in schedules for chunk in chunks)]
     words = [*cell.words(), *more]
@@ -182,7 +182,7 @@ def rivals(context: Context, cell: Cell, *more: str) -> list[Configuration]:
 def raced(context: Context, cell: Cell, number: str, own: str) -> Outcome | str:
     """The outcome of a cell, or why there is none. `own` is `made_with(context)`."""
     words = cell.words()
-    times = QUICK if cell.gap < 5000 else ("--warmup-seconds", "0", "--min-seconds", "0.01")
+    times = QUICK if cell.gap < LONG_PAUSE else ("--warmup-seconds", "0", "--min-seconds", "0.01")
     ours = program(context, "tautochrone", "tautochrone race", *words, *times, library="tautochrone")
     plain = program(context, "plain loop", "tautochrone race --plain", *words, *times, library="none")
     with Bench(context, number) as bench:
@@ -244,15 +244,17 @@ def report(every: Sequence[Outcome], console: Console, settings: str = "") -> No
     """
     outcomes = [one for one in every if one.low is not None]
     if len(outcomes) < len(every):
-        console.print(f"{len(every) - len(outcomes)} cells had fewer than 8 rounds and are not counted")
+        left_out = text.count(len(every) - len(outcomes), "cell")
+        console.print(f"Not counted, for fewer than 8 rounds: {left_out}")
     if not outcomes:
         return
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-    for heading in (f"{len(outcomes)} cells, our time by", "median", "90 %", "99 %", "worst"):
+    for heading in (f"{text.count(len(outcomes), 'cell')}, our time by", "median", "90 %", "99 %", "worst"):
         table.add_column(heading, no_wrap=True)
     for name, values in (
         ("the best peer's, with its best setting", [one.ratio for one in outcomes]),
         ("the plain loop's, on one core", [one.to_plain for one in outcomes]),
+        ("our own, for the very first call", [one.first for one in outcomes]),
     ):
         table.add_row(name, *(f"{value:.3f}" for value in spread(values)))
     console.print(table)
@@ -308,7 +310,8 @@ class RaceRequest:
             known = {one.cell: one for one in ([] if only else read(output)) if one.made_with == own}
             todo = [cell for cell in cells if cell not in known]
             minutes = len(todo) * SECONDS_A_CELL / 60
-            context.say(f"seed {seed}: {len(todo)} cells, about {minutes:.0f} minutes, more with long pauses")
+            how_many = text.count(len(todo), "cell")
+            context.say(f"seed {seed}: {how_many}, about {minutes:.0f} minutes, more with long pauses")
             if slow:
                 held.enter_context(emulated({cpus[1]: self.emulate}))
             for number, cell in enumerate(todo, start=1):

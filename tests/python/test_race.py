@@ -97,7 +97,7 @@ def test_the_report_has_the_distribution_and_the_ten_worst() -> None:
         "1.500",
     ]
     assert text.count("of tbb, auto 1: ours 1 µs") == 20
-    assert "not counted" not in text
+    assert "Not counted" not in text
     assert race.spread([1.25]) == (1.25, 1.25, 1.25, 1.25)
     assert text.index("1.500 [0.100") < text.index("1.490 [0.100")
     assert "make race CELL=kernel=even,iterations=101,nanoseconds=100,gap=0,idle=0,other=0" in text
@@ -107,7 +107,7 @@ def test_cells_of_too_few_rounds_are_not_counted() -> None:
     shown = io.StringIO()
     race.report([outcome(1.0), outcome(7.0, 5, low=None)], Console(file=shown, width=150), "EMULATE=4 ")
     text = shown.getvalue()
-    assert "1 cells had fewer than 8 rounds and are not counted" in text
+    assert "Not counted, for fewer than 8 rounds: 1 cell" in text
     assert "7.000" not in text
     assert "make race EMULATE=4 CELL=" in text
 
@@ -127,4 +127,4 @@ def test_a_race_goes_on_where_it_was_stopped(
     assert first.to_plain > 0
     assert race.main([*words, "--cells", "2"]) == 0
     assert race.read(tmp_path / "race.json")[0] == first
-    assert "seed 7: 1 cells" in capsys.readouterr().err
+    assert "seed 7: 1 cell," in capsys.readouterr().err
