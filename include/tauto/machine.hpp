@@ -102,8 +102,8 @@ std::vector<int> allowed_cpus();
 // min(|allowed_cpus()|, cgroup quota rounded up), at least 1. Reads a few files, no hwloc.
 int usable_members();
 
-// select_cpus(read_machine(options), "cores"), which a team uses by default, in a tenth of the time: kinds
-// and siblings come from a few files, no hwloc. Empty where no CPU is described.
+// select_cpus(read_machine(options), "cores"), which a team uses by default. Kinds and siblings come from a
+// few files, no hwloc. Empty where no CPU is described.
 std::vector<int> usable_cores(const machine_options& options = {});
 
 // "0-3,8" for {0, 1, 2, 3, 8}; "none" for an empty list.
