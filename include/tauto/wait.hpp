@@ -24,7 +24,7 @@ namespace detail {
 // What one turn of a spin loop does.
 inline void relax() noexcept {
 #if defined(__x86_64__)
-    _mm_pause();
+    __builtin_ia32_pause();
 #elif defined(__aarch64__)
     asm volatile("isb" ::: "memory");
 #endif

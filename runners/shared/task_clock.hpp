@@ -5,10 +5,6 @@
 #include <chrono>
 #include <cstdint>
 
-#if defined(__x86_64__)
-#include <x86intrin.h>
-#endif
-
 #include "runners/shared/signed.hpp"
 #include "runners/shared/timing.hpp"
 
@@ -19,8 +15,8 @@ namespace tauto::runner {
 /// still waiting: 100 bytes of FNV-1a would seem to take half their time.
 inline std::int64_t task_ticks() noexcept {
 #if defined(__x86_64__)
-    _mm_lfence();
-    return static_cast<std::int64_t>(__rdtsc());
+    __builtin_ia32_lfence();
+    return static_cast<std::int64_t>(__builtin_ia32_rdtsc());
 #else
     return std::chrono::duration_cast<std::chrono::nanoseconds>(
                std::chrono::steady_clock::now().time_since_epoch())

@@ -339,8 +339,6 @@ TEST_CASE("large results: few are alive at a time") {
 // AddressSanitizer gives each temporary of a frame a place of its own: five of them here.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr bool has_address_sanitizer = true;
-#elif defined(__has_feature)
-constexpr bool has_address_sanitizer = __has_feature(address_sanitizer);
 #else
 constexpr bool has_address_sanitizer = false;
 #endif
