@@ -234,6 +234,6 @@ def test_weighted_places_balance_a_static_loop_on_unequal_cores(tmp_path: Path) 
         found = tune_by_runs(request, real_services(machine=lambda measure: machine(speeds)), 20)
     weighted = [one for one in found.candidates if "weighted_places" in one.settings]
     assert weighted
-    # No verdict on times here: a test must not depend on the load, and under load a run may be stopped that
-    # takes 1.3 times the best time. benchmarks/README.md has the figures.
+    # No verdict on times here: a test must not depend on the load. benchmarks/README.md has the figures. A
+    # search stops a run that takes 1.3 times the best time, and load can do that to any candidate.
     assert all(one.figure is not None or one.stopped for one in weighted)
