@@ -10,7 +10,8 @@ namespace tauto::detail {
 // 22), of the virtual counter on AArch64, else nanoseconds. Differences are meaningful on one thread only.
 inline std::int64_t ticks() noexcept {
 #if defined(__x86_64__)
-    return static_cast<std::int64_t>(__builtin_ia32_rdtsc());  // the header of intrinsics has 60,000 lines
+    // The built-in function, because <x86intrin.h> has 60,000 lines.
+    return static_cast<std::int64_t>(__builtin_ia32_rdtsc());
 #elif defined(__aarch64__)
     std::int64_t value;
     asm volatile("mrs %0, cntvct_el0" : "=r"(value));
