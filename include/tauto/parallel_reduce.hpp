@@ -74,10 +74,11 @@ struct block_plan {
     }
 };
 
-// A leaf that has a faster way to the value of 2^level neighbours: with the same bits.
-template <class Leaf, int Level>
-concept leaf_of_trees = requires(Leaf& leaf, index first) {
-    leaf.template tree<Level>(first);
+// A leaf that has a faster way, with the same bits, to the value of 2^level neighbours where has_tree(level).
+template <class Leaf>
+concept leaf_of_trees = requires(Leaf& leaf, index first, int level) {
+    { Leaf::has_tree(level) } -> std::same_as<bool>;
+    leaf.tree(first, level);
 };
 
 // Trees up to this level are straight code, so that short blocks cost little more than their indices.
@@ -88,8 +89,6 @@ template <int Level, class Leaf, class Merge>
 [[gnu::always_inline]] inline auto small_tree(index first, Leaf& leaf, Merge& merge) {
     if constexpr (Level == 0) {
         return leaf(first);
-    } else if constexpr (leaf_of_trees<Leaf, Level>) {
-        return leaf.template tree<Level>(first);
     } else {
         auto left = small_tree<Level - 1>(first, leaf, merge);
         merge(left, small_tree<Level - 1>(first + (index{1} << (Level - 1)), leaf, merge));
@@ -110,6 +109,9 @@ T larger_tree(index first, int level, Leaf& leaf, Merge& merge) {
 
 template <class T, class Leaf, class Merge>
 T complete_tree(index first, int level, Leaf& leaf, Merge& merge) {
+    if constexpr (leaf_of_trees<Leaf>) {
+        if (Leaf::has_tree(level)) return leaf.tree(first, level);
+    }
     switch (level) {
         case 0:
             return small_tree<0>(first, leaf, merge);
@@ -368,56 +370,59 @@ struct lane_blocks {
         fold_block(values, b * plan.grain);
         return values;
     }
-    template <int Level>
-    lane_values<T> tree(index first) const {
-        lane_values<T> values;
-        if (plan.grain == shortest) {
-            add_up<Level, true>(values, first * shortest);
-        } else {
-            add_up<Level, false>(values, first * plan.grain);
-        }
-        return lane_values<T>(values);  // a copy: what is made in place is written to memory at every step
+    static constexpr bool has_tree(int level) noexcept { return level <= most_waiting; }
+    // One loop for all levels: more straight code would cost the compiler seconds at each call of the user's.
+    lane_values<T> tree(index first, int level) const {
+        if (plan.grain == shortest && level >= straight) return joined_trees<straight>(first, level);
+        return joined_trees<0>(first, level);
     }
 
   private:
     static constexpr index shortest = 2 * lanes;  // by default
+    static constexpr int straight = 2;
+    static constexpr int most_waiting = 8;
 
+    // The 2^level blocks from `first`, in trees of 2^Step blocks. They are joined as a binary number counts:
+    // of those that are done, one tree waits for each bit that is set.
+    template <int Step>
+    [[gnu::always_inline]] lane_values<T> joined_trees(index first, int level) const {
+        std::array<lane_values<T>, usize(most_waiting)> waiting;
+        for (index done = 0;; ++done) {
+            const index block = first + (done << Step);
+            lane_values<T> values;
+            if constexpr (Step == 0) {
+                fold_block(values, block * plan.grain);
+            } else {
+                add_up<Step, true>(values, block * shortest);
+            }
+            int open = 0;
+            for (; (done >> open & 1) != 0; ++open) {
+                lane_values<T> left = waiting[usize(open)];
+                combine_lanes<Operation>(left, values);
+                values = left;
+            }
+            if (done + 1 == index{1} << (level - Step)) return values;
+            waiting[usize(open)] = values;
+        }
+    }
     [[gnu::noinline]] void fold_block(lane_values<T>& values, index begin) const {
         fold_lanes<Operation>(values, {begin, std::min(begin + plan.grain, plan.n)}, *map);
     }
-    // Shortest: the compiler knows the blocks' length. Only the last block may be shorter.
-    template <int Level, bool Shortest>
+    // Ends: the last block may be the last of all, which may be shorter.
+    template <int Level, bool Ends>
     [[gnu::always_inline]] void add_up(lane_values<T>& values, index begin) const {
         if constexpr (Level > 0) {
             lane_values<T> right;
-            add_up_whole<Level - 1, Shortest>(values, begin);
-            add_up<Level - 1, Shortest>(right, begin + ((Shortest ? shortest : plan.grain) << (Level - 1)));
+            add_up<Level - 1, false>(values, begin);
+            add_up<Level - 1, Ends>(right, begin + (shortest << (Level - 1)));
             combine_lanes<Operation>(values, right);
-        } else {
+        } else if (Ends && begin + shortest > plan.n) {
             fold_block(values, begin);
-        }
-    }
-    template <int Level, bool Shortest>
-    [[gnu::always_inline]] void add_up_whole(lane_values<T>& values, index begin) const {
-        if constexpr (Level > 0) {
-            lane_values<T> right;
-            add_up_whole<Level - 1, Shortest>(values, begin);
-            add_up_whole<Level - 1, Shortest>(right,
-                                              begin + ((Shortest ? shortest : plan.grain) << (Level - 1)));
-            combine_lanes<Operation>(values, right);
-        } else if constexpr (Shortest) {
+        } else {
             fold_lanes<Operation>(values, {begin, begin + shortest}, *map);
-        } else {
-            fold_block(values, begin);
         }
     }
 };
-
-template <int Level>
-concept one_row = index {
-    1
-}
-<< Level == lanes;
 
 // Blocks of one index each, of which 16 at a time are one row of lanes. So that both ways have the same bits,
 // the tree's neighbours are those that lanes join: 0 and 8, 4 and 12, 2 and 10 ...
@@ -432,9 +437,8 @@ struct single_indices {
         const index first = b & ~(lanes - 1);
         return mapped<T>(*map, first + lanes <= n ? first + place[usize(b - first)] : b);
     }
-    template <int Level>
-    requires one_row<Level> T tree(index first)
-    const {
+    static constexpr bool has_tree(int level) noexcept { return index{1} << level == lanes; }
+    T tree(index first, int) const {
         lane_values<T> values;
         map_row(values, first, *map);
         return join_lanes<Operation>(values);
