@@ -295,9 +295,9 @@ def test_claim_h5_asks_whether_long_chunks_are_within_3_percent_not_whether_they
         def seconds(self, size: int, way: str) -> float:
             return {"dynamic all": 1.5, "dynamic,16 all": 1.1 if size == 3000 else 9.0}.get(way, 1.0)
 
-    gain, size, more, chunk, where = claims_loop._short_chunks(cast("claims_loop.Grid", Times()))
-    assert (size, chunk, where) == (3000, 16, 3000)
-    assert (gain, more) == pytest.approx((1 / 3, -0.1))
+    times = cast("claims_loop.Grid", Times())
+    assert claims_loop._shortest_chunks(times) == (pytest.approx(1 / 3), 3000)
+    assert claims_loop._longer_chunks(times) == (pytest.approx(-0.1), 16, 3000)
 
 
 def test_a_claim_that_holds_in_a_part_of_a_parameters_range_is_said_to_with_that_part() -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+import os
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 import msgspec
 
@@ -12,6 +15,7 @@ from tautochrone.simulator import engine, machines
 from tautochrone.simulator.machines import Machine
 
 _STEPS = 24
+T = TypeVar("T")
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,6 +70,13 @@ class Family(msgspec.Struct, frozen=True):
             note=note,
         )
 
+    def verdicts(
+        self, wanted: Collection[str], judges: Sequence[Callable[[T], Shown]], shown: T
+    ) -> list[Verdict]:
+        """Those that are wanted, each by its judge: ``judges`` are in the order of the claims."""
+        judged = zip(self.statements, judges, strict=True)
+        return [self.simulated(id, *judge(shown)) for id, judge in judged if id in wanted]
+
 
 Judge = Callable[[Machine], bool]
 
@@ -92,13 +103,15 @@ class Knob(msgspec.Struct, frozen=True):
 def sensitivity(machine: Machine, knobs: Sequence[Knob], holds: Judge) -> str:
     """Which parameter, moved alone within its published range, would make a claim hold that does not."""
     tried: list[str] = []
-    for knob in knobs:
-        values = knob.values()
-        working = [holds(machines.with_values(machine, {knob.path: value})) for value in values]
-        if any(working):
-            where = _spans(values, working)
-            return f"it would hold with {knob.path} = {where} (published: {knob.low:g} to {knob.high:g})"
-        tried.append(f"{knob.path} {knob.low:g} to {knob.high:g}")
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:  # the simulator is a process of its own
+        for knob in knobs:
+            values = knob.values()
+            changed = [machines.with_values(machine, {knob.path: value}) for value in values]
+            working = list(pool.map(holds, changed))
+            if any(working):
+                where = _spans(values, working)
+                return f"it would hold with {knob.path} = {where} (published: {knob.low:g} to {knob.high:g})"
+            tried.append(f"{knob.path} {knob.low:g} to {knob.high:g}")
     return f"no single parameter within its published range changes that: tried {', '.join(tried)}"
 
 

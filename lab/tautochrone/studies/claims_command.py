@@ -24,7 +24,7 @@ from tautochrone.studies.mapreduce import claims as mapreduce
 from tautochrone.studies.nbody import claims as nbody
 from tautochrone.studies.power import claims as power
 
-FAMILIES: dict[str, Callable[[], list[Verdict]]] = {
+FAMILIES: dict[str, Callable[[Collection[str]], list[Verdict]]] = {
     "H": loop.simulated,
     "M": mapreduce.simulated,
     "P": power.simulated,
@@ -42,13 +42,12 @@ _HOLDS = {True: "yes", False: "NO", None: "open"}
 
 def judge(wanted: Collection[str] = IDS) -> list[Verdict]:
     """What the simulator shows of these claims, in their order."""
-    found = [
+    return [
         verdict
-        for family in FAMILIES
+        for family, simulated in FAMILIES.items()
         if any(id[0] == family for id in wanted)
-        for verdict in FAMILIES[family]()
+        for verdict in simulated(wanted)
     ]
-    return [verdict for verdict in found if verdict.id in wanted]
 
 
 def wanted_ids(only: str) -> set[str]:

@@ -7,7 +7,7 @@ None wherever the claim is about that machine. The second judges the simulated i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from tautochrone import verdicts
@@ -120,10 +120,8 @@ def claims(cells: Sequence[CellRuns], *, hybrid: bool) -> tuple[Claim, ...]:
     return tuple(FAMILY.measured(id, *judge(measured)) for id, judge in judged)
 
 
-def simulated() -> list[Verdict]:
-    grid = Grid(machines.load(MACHINE), SIZES + LARGE)
-    judged = zip(FAMILY.statements, _SIMULATED, strict=True)
-    return [FAMILY.simulated(id, *judge(grid)) for id, judge in judged]
+def simulated(wanted: Collection[str]) -> list[Verdict]:
+    return FAMILY.verdicts(wanted, _SIMULATED, Grid(machines.load(MACHINE), SIZES + LARGE))
 
 
 # -- of this machine's rows --
@@ -179,11 +177,6 @@ SIZES = (
 )
 LARGE = (7000, 8000, 12000, 16000)
 
-# The schedule with its chunk, 1 where none is said, and the placement; the runtime is OpenMP.
-WAYS = (
-    *("static P", "static E", "static all", "dynamic all", "dynamic,2 P"),
-    *("dynamic,2 all", "dynamic,4 all", "dynamic,8 all", "dynamic,16 all"),
-)
 _MEMORY = Knob("memory.memory_bytes_per_second", 65e9, 105e9)
 _CLUSTER = Knob("cores.E.cluster_memory_bytes_per_second", 8e9, 36e9)
 _SMT = Knob("cores.P.smt_yield", 1.2, 2.0)
@@ -194,16 +187,17 @@ _LAST_LEVEL_CACHE = Knob("memory.last_level_cache_bytes", 30e6, 37.7e6, whole=Tr
 
 
 class Grid:
-    """Times of every way at every size, simulated once."""
+    """Times of every size. A way is simulated, once, when it is first asked for."""
 
-    def __init__(self, machine: Machine, sizes: Iterable[int], ways: Iterable[str] = WAYS) -> None:
-        self.machine, self.sizes, self.ways = machine, tuple(sizes), tuple(ways)
-        places = [(size, way) for size in self.sizes for way in self.ways]
-        simulated_rows = rows(machine, [_request(size, way) for size, way in places])
-        self._rows = dict(zip(places, simulated_rows, strict=True))
+    def __init__(self, machine: Machine, sizes: Iterable[int]) -> None:
+        self.machine, self.sizes = machine, tuple(sizes)
+        self._rows: dict[str, dict[int, Row]] = {}
 
     def row(self, size: int, way: str) -> Row:
-        return self._rows[(size, way)]
+        if way not in self._rows:
+            simulated_rows = rows(self.machine, [_request(each, way) for each in self.sizes])
+            self._rows[way] = dict(zip(self.sizes, simulated_rows, strict=True))
+        return self._rows[way][size]
 
     def seconds(self, size: int, way: str) -> float:
         return float(self.row(size, way)["seconds"])
@@ -214,6 +208,7 @@ class Grid:
 
 
 def _request(size: int, way: str) -> dict[str, object]:
+    """``dynamic,2 all``: the schedule with its chunk (1 if there is none) and the placement, by OpenMP."""
     how, placement = way.split()
     schedule, _, chunk = how.partition(",")
     work = {"study": "loop", "size": size, "runtime": "openmp"}
@@ -224,14 +219,13 @@ def _or_what_would(
     grid: Grid,
     holds: Callable[[Grid], bool],
     knobs: Sequence[Knob],
-    ways: Sequence[str],
     sizes: Sequence[int] = SIZES,
     because: str = "",
 ) -> tuple[bool, str]:
     """Whether a claim holds; where it does not, why, and which parameter would make it hold."""
     if holds(grid):
         return True, ""
-    return False, because + sensitivity(grid.machine, knobs, lambda other: holds(Grid(other, sizes, ways)))
+    return False, because + sensitivity(grid.machine, knobs, lambda other: holds(Grid(other, sizes)))
 
 
 # -- claim by claim: of the rows, and of the simulated machine --
@@ -294,9 +288,8 @@ def _crossing(grid: Grid) -> float:
 
 def _h2_simulated(grid: Grid) -> Shown:
     ours = f"dynamic over all overtakes at n ≈ {_crossing(grid):.0f}"
-    ways = ("static P", "dynamic all")
     return ours, *_or_what_would(
-        grid, lambda grid: within(_CROSSING_SIZES, _crossing(grid)), [_TRANSFER, _DOT], ways
+        grid, lambda grid: within(_CROSSING_SIZES, _crossing(grid)), [_TRANSFER, _DOT]
     )
 
 
@@ -334,9 +327,8 @@ def _best_gain(grid: Grid) -> tuple[float, int]:
 def _h3_simulated(grid: Grid) -> Shown:
     gain, size = _best_gain(grid)
     ours = f"{percent(gain)} less time than the better of the others, at n = {size}"
-    ways = ("static P", "static all", "dynamic all", "dynamic,2 all")
     return ours, *_or_what_would(
-        grid, lambda grid: within(_BEST_GAIN, _best_gain(grid)[0]), [_MEMORY, _CLUSTER, _DOT], ways
+        grid, lambda grid: within(_BEST_GAIN, _best_gain(grid)[0]), [_MEMORY, _CLUSTER, _DOT]
     )
 
 
@@ -383,14 +375,18 @@ def _h5(measured: _Measured) -> Shown:
     return ours, gain >= _CHUNK_2_GAIN, "from the screening runs: medians without an interval"
 
 
-def _short_chunks(grid: Grid) -> tuple[float, int, float, int, int]:
-    """What chunk 2 gains over 1 at best, at which n; how far 4 to 16 are from 2 at most, which, where."""
-    gain, size = max(
+def _shortest_chunks(grid: Grid) -> tuple[float, int]:
+    """What chunk 2 gains over 1 at best, and at which n."""
+    return max(
         (1 - grid.seconds(n, "dynamic,2 all") / grid.seconds(n, "dynamic all"), n)
         for n in grid.sizes
         if n >= 1500
     )
-    more, chunk, where = max(
+
+
+def _longer_chunks(grid: Grid) -> tuple[float, int, int]:
+    """How much less time one of 4 to 16 takes than 2 where it is farthest from it; which, and at which n."""
+    return max(
         (
             (1 - grid.seconds(n, f"dynamic,{chunk} all") / grid.seconds(n, "dynamic,2 all"), chunk, n)
             for n in grid.sizes
@@ -399,24 +395,22 @@ def _short_chunks(grid: Grid) -> tuple[float, int, float, int, int]:
         ),
         key=lambda difference: abs(difference[0]),
     )
-    return gain, size, more, chunk, where
 
 
 def _h5_simulated(grid: Grid) -> Shown:
     def good(grid: Grid) -> bool:
-        gain, _, more, _, _ = _short_chunks(grid)
-        return gain >= _CHUNK_2_GAIN and abs(more) <= _LONGER_CHUNKS
+        return abs(_longer_chunks(grid)[0]) <= _LONGER_CHUNKS and _shortest_chunks(grid)[0] >= _CHUNK_2_GAIN
 
-    gain, size, more, chunk, where = _short_chunks(grid)
+    gain, size = _shortest_chunks(grid)
+    more, chunk, where = _longer_chunks(grid)
     ours = (
         f"chunk 2 takes {percent(gain)} less time than 1 at n = {size}; from n = 3000 on 4 to 16 are within "
         f"{percent(abs(more))} of 2: {chunk} takes {percent(abs(more))} {'less' if more > 0 else 'more'} at "
         f"n = {where}"
     )
-    ways = [f"dynamic{chunk} all" for chunk in ("", ",2", ",4", ",8", ",16")]
     sizes = [n for n in SIZES if n >= 1500]
     because = "the last of a few long chunks is waited for; "
-    return ours, *_or_what_would(grid, good, [_TRANSFER, _DOT, _SMT], ways, sizes, because)
+    return ours, *_or_what_would(grid, good, [_TRANSFER, _DOT, _SMT], sizes, because)
 
 
 def _passed(sizes: Sequence[int]) -> bool:
@@ -474,9 +468,8 @@ def _h7_simulated(grid: Grid) -> Shown:
     span = f"misses more from n = {min(higher)} to {max(higher)}" if higher else "never misses more"
     last = percent(grid.row(16000, "static P")["miss_ratio"] or 0.0)
     because = "what threads do to each other in the shared cache, other than fill it, is not modelled; "
-    ways = ("static P", "dynamic,2 all")
     ours = f"P alone {span}; both reach {last} at n = 16000"
-    return ours, *_or_what_would(grid, good, [_LAST_LEVEL_CACHE], ways, because=because)
+    return ours, *_or_what_would(grid, good, [_LAST_LEVEL_CACHE], because=because)
 
 
 def _h8(measured: _Measured) -> Shown:
@@ -511,10 +504,9 @@ def _h8_simulated(grid: Grid) -> Shown:
         f"at n = 16000 dynamic over all is {percent(dynamic)} faster than static over all, "
         f"static P {percent(static)}"
     )
-    ways = ("static P", "static all", "dynamic,2 all")
     knobs = [_CLUSTER, _MEMORY, _OUTSTANDING]
     return ours, *_or_what_would(
-        grid, lambda grid: all(within(_LARGE_GAIN, gain) for gain in _large(grid)), knobs, ways, (16000,)
+        grid, lambda grid: all(within(_LARGE_GAIN, gain) for gain in _large(grid)), knobs, (16000,)
     )
 
 
@@ -545,8 +537,7 @@ def _h9_simulated(grid: Grid) -> Shown:
 
     ours = f"dynamic on P takes {percent(_turbo_gain(grid))} less time than static on P at n = 16000"
     because = "a full memory bus hides clocks: who ends early leaves its part of the bus to the others; "
-    ways = ("static P", "dynamic,2 P")
-    return ours, *_or_what_would(grid, good, [_MEMORY, _SMT, _DOT], ways, (16000,), because)
+    return ours, *_or_what_would(grid, good, [_MEMORY, _SMT, _DOT], (16000,), because)
 
 
 def _h10(measured: _Measured) -> Shown:
@@ -598,8 +589,8 @@ def _h11_simulated(grid: Grid) -> Shown:
         changed = machines.change(
             grid.machine, [f"cores.E.dot_cycles_per_element={cycles}", "cores.P.hardware_threads_per_core=1"]
         )
-        slower = Grid(changed, (3000,), ("static all", "static P", "static E"))
-        every, fast, slow = (slower.seconds(3000, way) for way in slower.ways)
+        slower = Grid(changed, (3000,))
+        every, fast, slow = (slower.seconds(3000, way) for way in ("static all", "static P", "static E"))
         worth = models.slow_cores_worth_one_fast(fast, slow, 8, 16)
         if abs(worth / threshold - 1) < _TOO_CLOSE:
             continue

@@ -223,7 +223,7 @@ def _time(
         drawn = shown("times")
         tooltip = tips(*_TIPS, "time:N median", "interval:N interval", "rounds:Q rounds")
         return layered(
-            _bound(x, y, "time:N no division can take less than"),
+            _bound(x, y, "time:N the bound T*"),
             _single_runs(look, x, y),
             interval(drawn, look, x, y),
             *line_with_points(drawn, look, x, y, tooltip),
@@ -240,8 +240,9 @@ def _time(
         explanation=(
             "Lower is better. Each peer is shown with the schedule, chunk and cores that were "
             "fastest for it at that size; tautochrone with no settings. Large marks are medians, "
-            "the small dots behind them single runs. Nothing that divides the same work over the "
-            "same cores can pass below the dashed line."
+            "the small dots behind them single runs. The dashed line is the least that the fast and the "
+            "slow cores together need at the speeds they have apart. Together they also have more "
+            "cache: where the matrix fits only then, points can lie below it."
         ),
         shows="Time of one iteration against matrix size, both axes logarithmic",
         line_legend=[("dashed", "the bound T*")] if bounds else [],

@@ -5,7 +5,7 @@ N4 is the collective study's.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from tautochrone import text
 from tautochrone.report.analysis import Claim
@@ -173,9 +173,10 @@ def _forecast(crossings: Sequence[Crossing], forecasts: Sequence[Forecast]) -> I
 # -- on the simulated two-socket Xeon --
 
 
-def simulated() -> list[Verdict]:
+def simulated(wanted: Collection[str]) -> list[Verdict]:
     machine = machines.load(FAMILY.machine)
-    return [judge(machine) for judge in (_n1, _n2, _n3, collective.simulated, _n5, _n6, _n7, _n8, _n9)]
+    judges = (_n1, _n2, _n3, collective.simulated, _n5, _n6, _n7, _n8, _n9)
+    return [judge(machine) for number, judge in enumerate(judges, 1) if f"N{number}" in wanted]
 
 
 def speedup(row: engine.Row) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Literal
 
 from tautochrone import text, verdicts
@@ -291,7 +291,7 @@ def policies(machine: Machine) -> dict[str, Machine]:
     }
 
 
-def simulated() -> list[Verdict]:
+def simulated(wanted: Collection[str]) -> list[Verdict]:
     machine = machines.load(FAMILY.machine)
     under = policies(machine)
     serial, balanced = _alone_and_shared(under["maximum"])
@@ -308,7 +308,7 @@ def simulated() -> list[Verdict]:
     seventh = _p7(under["maximum"])
     saves = balanced["energy"]["common_joules"] < serial["energy"]["common_joules"]
     sixth = _p6([*others, seventh], _apart(side_by_side), saves, _meetings_cost(under["maximum"]))
-    return [*others, sixth, seventh]
+    return [verdict for verdict in (*others, sixth, seventh) if verdict.id in wanted]
 
 
 def _alone_and_shared(machine: Machine) -> list[Row]:
