@@ -138,9 +138,10 @@ template <lane_number T, class Value>
 [[gnu::always_inline]] inline void make_lanes(lane_values<T>& result, Value&& value) {
     using type = lane_values<T>;
     each_part<lane_values<T>::count>([&](std::size_t k) __attribute__((always_inline)) {
-        typename type::part made{};
-        for (std::size_t j = 0; j < type::width; ++j)
-            made[j] = value(static_cast<index>(k * type::width + j));
+        auto made = [&]<std::size_t... J>(std::index_sequence<J...>) __attribute__((always_inline)) {
+            return typename type::part{value(static_cast<index>(k * type::width + J))...};
+        }
+        (std::make_index_sequence<type::width>{});
         hide_origin(made);
         result.parts[k] = made;
     });

@@ -74,11 +74,11 @@ struct block_plan {
     }
 };
 
-// A leaf that has a faster way, with the same bits, to the value of 2^level neighbours where has_tree(level).
+// A leaf that may have a faster way, with the same bits, to the value of neighbours: see tree_of.
 template <class Leaf>
-concept leaf_of_trees = requires(Leaf& leaf, index first, int level) {
-    { Leaf::has_tree(level) } -> std::same_as<bool>;
-    leaf.tree(first, level);
+concept leaf_of_trees = requires(const Leaf& leaf, index first, index blocks) {
+    { leaf.joins_trees() } -> std::same_as<bool>;
+    leaf.tree_of(first, blocks);
 };
 
 // Trees up to this level are straight code, so that short blocks cost little more than their indices.
@@ -110,21 +110,23 @@ T larger_tree(index first, int level, Leaf& leaf, Merge& merge) {
 template <class T, class Leaf, class Merge>
 T complete_tree(index first, int level, Leaf& leaf, Merge& merge) {
     if constexpr (leaf_of_trees<Leaf>) {
-        if (Leaf::has_tree(level)) return leaf.tree(first, level);
-    }
-    switch (level) {
-        case 0:
-            return small_tree<0>(first, leaf, merge);
-        case 1:
-            return small_tree<1>(first, leaf, merge);
-        case 2:
-            return small_tree<2>(first, leaf, merge);
-        case 3:
-            return small_tree<3>(first, leaf, merge);
-        case straight_level:
-            return small_tree<straight_level>(first, leaf, merge);
-        default:
-            return larger_tree<T>(first, level, leaf, merge);
+        if (leaf.joins_trees()) return leaf.tree_of(first, index{1} << level);
+        return level == 0 ? leaf(first) : larger_tree<T>(first, level, leaf, merge);
+    } else {
+        switch (level) {
+            case 0:
+                return small_tree<0>(first, leaf, merge);
+            case 1:
+                return small_tree<1>(first, leaf, merge);
+            case 2:
+                return small_tree<2>(first, leaf, merge);
+            case 3:
+                return small_tree<3>(first, leaf, merge);
+            case straight_level:
+                return small_tree<straight_level>(first, leaf, merge);
+            default:
+                return larger_tree<T>(first, level, leaf, merge);
+        }
     }
 }
 
@@ -132,6 +134,9 @@ T complete_tree(index first, int level, Leaf& leaf, Merge& merge) {
 // which the smaller ones are joined first.
 template <class T, class Leaf, class Merge>
 T tree_of(index first, index blocks, Leaf& leaf, Merge& merge) {
+    if constexpr (leaf_of_trees<Leaf>) {
+        if (leaf.joins_trees()) return leaf.tree_of(first, blocks);
+    }
     const int level = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(blocks))) - 1;
     T left = complete_tree<T>(first, level, leaf, merge);
     const index complete = index{1} << level;
@@ -330,118 +335,109 @@ template <class T, class Map>
     make_lanes(values, [&](index lane) { return static_cast<T>(map(first + lane)); });
 }
 
-// The values of fewer; the other lanes have one that changes nothing.
+// The values of fewer, from `lane` on; the other lanes have one that changes nothing.
 template <class Operation, class T, class Map>
-void map_rest(lane_values<T>& values, range r, Map& map) {
+void map_some(lane_values<T>& values, range r, index lane, Map& map) {
     std::array<T, static_cast<std::size_t>(lanes)> some;
     some.fill(Operation::neutral);
-    for (index i = r.begin; i < r.end; ++i) some[usize(i - r.begin)] = static_cast<T>(map(i));
-    make_lanes(values, [&](index lane) { return some[usize(lane)]; });
+    for (index i = r.begin; i < r.end; ++i) some[usize(lane + i - r.begin)] = static_cast<T>(map(i));
+    make_lanes(values, [&](index j) { return some[usize(j)]; });
 }
 
-// The lanes of a block: index i goes to lane i mod 16, counted from the block's begin. The lanes stay apart
-// until the whole range is reduced.
-template <class Operation, class T, class Map>
-[[gnu::always_inline]] inline void fold_lanes(lane_values<T>& values, range r, Map& map) {
-    if (r.size() < lanes) return map_rest<Operation>(values, r, map);
-    lane_values<T> sum;  // in registers; `values` may be anywhere
-    map_row(sum, r.begin, map);
-    lane_values<T> more;
-    index i = r.begin + lanes;
-    for (; i + lanes <= r.end; i += lanes) {
-        map_row(more, i, map);
-        combine_lanes<Operation>(sum, more);
-    }
-    values = sum;
-    if (i < r.end) {
-        map_rest<Operation>(more, {i, r.end}, map);
-        combine_lanes<Operation>(values, more);
-    }
-}
-
-// Blocks whose values are lanes.
+// Blocks whose values are lanes, which stay apart until the whole range is reduced. Two rows of lanes are a
+// pair, and pairs are the leaves of the tree. Where the length of blocks is a power of two, index i is in
+// lane i mod 16: so the bits are the same for each such length.
 template <class Operation, class T, class Map>
 struct lane_blocks {
     Map* map;
     block_plan plan;
 
-    lane_values<T> operator()(index b) const {
-        lane_values<T> values;
-        fold_block(values, b * plan.grain);
-        return values;
+    [[nodiscard]] bool joins_trees() const noexcept {
+        return std::has_single_bit(static_cast<std::uint64_t>(plan.grain));
     }
-    static constexpr bool has_tree(int level) noexcept { return level <= most_waiting; }
-    // One loop for all levels: more straight code would cost the compiler seconds at each call of the user's.
-    lane_values<T> tree(index first, int level) const {
-        if (plan.grain == shortest && level >= straight) return joined_trees<straight>(first, level);
-        return joined_trees<0>(first, level);
+    [[nodiscard]] lane_values<T> operator()(index b) const {
+        return joins_trees() ? tree_of(b, 1) : value_of(plan.block(b));
+    }
+    [[nodiscard]] lane_values<T> tree_of(index first, index blocks) const {
+        const range r{first * plan.grain, std::min((first + blocks) * plan.grain, plan.n)};
+        return r.size() < lanes ? part_of_row(r, r.begin % lanes) : value_of(r);
+    }
+
+    // Index i is in lane (i - r.begin) mod 16.
+    // The trees of four pairs are joined as a binary number counts: of those that are done, one waits for
+    // each digit that is set. What comes last is joined with all of them, the smallest one first. More
+    // straight code would cost the compiler seconds at each call of the user's.
+    [[nodiscard]] lane_values<T> value_of(range r) const {
+        std::array<lane_values<T>, 50> waiting;  // 2^56 indices are 2^49 trees
+        for (std::uint64_t done = 0;; ++done) {
+            lane_values<T> values;
+            if (r.size() > four_pairs - pair) {
+                fold_tree<2, true>(values, r);
+            } else {
+                fold_few(values, r);
+            }
+            if (r.size() <= four_pairs) {
+                for (std::uint64_t digits = done; digits != 0; digits &= digits - 1)
+                    put_before(waiting[usize(std::countr_zero(digits))], values);
+                return values;
+            }
+            r.begin += four_pairs;
+            int digit = 0;
+            for (; (done >> digit & 1) != 0; ++digit) put_before(waiting[usize(digit)], values);
+            waiting[usize(digit)] = values;
+        }
     }
 
   private:
-    static constexpr index shortest = 2 * lanes;  // by default
-    static constexpr int straight = 2;
-    static constexpr int most_waiting = 8;
+    static constexpr index pair = 2 * lanes;
+    static constexpr index four_pairs = 4 * pair;
 
-    // The 2^level blocks from `first`, in trees of 2^Step blocks. They are joined as a binary number counts:
-    // of those that are done, one tree waits for each bit that is set.
-    template <int Step>
-    [[gnu::always_inline]] lane_values<T> joined_trees(index first, int level) const {
-        std::array<lane_values<T>, usize(most_waiting)> waiting;
-        for (index done = 0;; ++done) {
-            const index block = first + (done << Step);
-            lane_values<T> values;
-            if constexpr (Step == 0) {
-                fold_block(values, block * plan.grain);
-            } else {
-                add_up<Step, true>(values, block * shortest);
-            }
-            int open = 0;
-            for (; (done >> open & 1) != 0; ++open) {
-                lane_values<T> left = waiting[usize(open)];
-                combine_lanes<Operation>(left, values);
-                values = left;
-            }
-            if (done + 1 == index{1} << (level - Step)) return values;
-            waiting[usize(open)] = values;
-        }
-    }
-    [[gnu::noinline]] void fold_block(lane_values<T>& values, index begin) const {
-        fold_lanes<Operation>(values, {begin, std::min(begin + plan.grain, plan.n)}, *map);
-    }
-    // Ends: the last block may be the last of all, which may be shorter.
-    template <int Level, bool Ends>
-    [[gnu::always_inline]] void add_up(lane_values<T>& values, index begin) const {
-        if constexpr (Level > 0) {
-            lane_values<T> right;
-            add_up<Level - 1, false>(values, begin);
-            add_up<Level - 1, Ends>(right, begin + (shortest << (Level - 1)));
-            combine_lanes<Operation>(values, right);
-        } else if (Ends && begin + shortest > plan.n) {
-            fold_block(values, begin);
-        } else {
-            fold_lanes<Operation>(values, {begin, begin + shortest}, *map);
-        }
-    }
-};
-
-// Blocks of one index each, of which 16 at a time are one row of lanes. So that both ways have the same bits,
-// the tree's neighbours are those that lanes join: 0 and 8, 4 and 12, 2 and 10 ...
-template <class Operation, class T, class Map>
-struct single_indices {
-    Map* map;
-    index n;
-
-    T operator()(index b) const {
-        static constexpr std::array<std::uint8_t, 16> place{0, 8, 4, 12, 2, 10, 6, 14,
-                                                            1, 9, 5, 13, 3, 11, 7, 15};
-        const index first = b & ~(lanes - 1);
-        return mapped<T>(*map, first + lanes <= n ? first + place[usize(b - first)] : b);
-    }
-    static constexpr bool has_tree(int level) noexcept { return index{1} << level == lanes; }
-    T tree(index first, int) const {
+    [[gnu::noinline]] lane_values<T> part_of_row(range r, index lane) const {
         lane_values<T> values;
-        map_row(values, first, *map);
-        return join_lanes<Operation>(values);
+        map_some<Operation>(values, r, lane, *map);
+        return values;
+    }
+    // At most three pairs: a tree of three joins the first two first.
+    [[gnu::noinline]] void fold_few(lane_values<T>& values, range r) const {
+        lane_values<T> sum;
+        fold_tree<0, true>(sum, r);
+        for (r.begin += pair; r.begin < r.end; r.begin += pair) {
+            lane_values<T> more;
+            fold_tree<0, true>(more, r);
+            combine_lanes<Operation>(sum, more);
+        }
+        values = sum;
+    }
+    // Less than a pair.
+    [[gnu::noinline]] void fold_rest(lane_values<T>& values, range r) const {
+        if (r.size() < lanes) return map_some<Operation>(values, r, 0, *map);
+        map_row(values, r.begin, *map);
+        if (r.size() == lanes) return;
+        lane_values<T> more;
+        map_some<Operation>(more, {r.begin + lanes, r.end}, 0, *map);
+        combine_lanes<Operation>(values, more);
+    }
+    // 2^Level pairs from r.begin on; Ends: the last one may be cut by r.end.
+    template <int Level, bool Ends>
+    [[gnu::always_inline]] void fold_tree(lane_values<T>& values, range r) const {
+        lane_values<T> right;
+        if constexpr (Level > 0) {
+            fold_tree<Level - 1, false>(values, r);
+            fold_tree<Level - 1, Ends>(right, {r.begin + (pair << (Level - 1)), r.end});
+            combine_lanes<Operation>(values, right);
+        } else if (Ends && r.size() < pair) {
+            fold_rest(values, r);
+        } else {
+            map_row(values, r.begin, *map);
+            map_row(right, r.begin + lanes, *map);
+            combine_lanes<Operation>(values, right);
+        }
+    }
+    // right = left + right.
+    [[gnu::always_inline]] static void put_before(const lane_values<T>& left, lane_values<T>& right) {
+        lane_values<T> sum = left;
+        combine_lanes<Operation>(sum, right);
+        right = sum;
     }
 };
 
@@ -480,9 +476,10 @@ inline loop_options loop_options_of(const reduce_options& options) {
     return {options.schedule, options.stop, options.site, options.report, options.name};
 }
 
+// By the members of the team.
 template <class T, class Leaf, class Fold, class Merge>
-T reduce_values(team& members, const block_plan& plan, Leaf& leaf, Fold& fold, Merge& merge,
-                const reduce_options& options) {
+[[gnu::noinline]] T reduce_shared(team& members, const block_plan& plan, Leaf& leaf, Fold& fold, Merge& merge,
+                                  const reduce_options& options) {
     const index blocks = plan.blocks();
     const bool nested = running_as.team != nullptr;
     // On a member of another team a loop has one member, of rank 0.
@@ -499,16 +496,26 @@ T reduce_values(team& members, const block_plan& plan, Leaf& leaf, Fold& fold, M
         return std::move(*all.value);
     }
     using body_type = ordered_body<T, Leaf, Merge>;
-    const tauto::site& where = options.site != nullptr ? *options.site : site_of<body_type>;
-    if (std::holds_alternative<adaptive>(options.schedule) && options.report == nullptr &&
-        !options.stop.stop_possible() && (nested || members.take_inline_call(where, blocks))) {
-        const inside_body inside(nested ? running_as.team : members.identity(), nested ? running_as.rank : 0);
-        return tree_of<T>(0, blocks, leaf, merge);
-    }
     member_lines<partials<T>> of_members(size);
     const body_type body{of_members.data(), &leaf, &merge};
     if (!parallel_for(members, blocks, body, loop_options_of(options))) throw stopped{};
     return join_partials<T>({of_members.data(), size}, merge);
+}
+
+// Inlined, so that the options of a reduction that does not fork are never written to memory.
+template <class T, class Leaf, class Fold, class Merge>
+[[gnu::always_inline]] inline T reduce_values(team& members, const block_plan& plan, Leaf& leaf, Fold& fold,
+                                              Merge& merge, const reduce_options& options) {
+    const tauto::site& where =
+        options.site != nullptr ? *options.site : site_of<ordered_body<T, Leaf, Merge>>;
+    const bool nested = running_as.team != nullptr;
+    if (!options.unordered && std::holds_alternative<adaptive>(options.schedule) &&
+        options.report == nullptr && !options.stop.stop_possible() &&
+        (nested || members.take_inline_call(where, plan.blocks()))) {
+        const inside_body inside(nested ? running_as.team : members.identity(), nested ? running_as.rank : 0);
+        return tree_of<T>(0, plan.blocks(), leaf, merge);
+    }
+    return reduce_shared<T>(members, plan, leaf, fold, merge, options);
 }
 
 // Values larger than this are kept on the heap: a tree of them would not fit a thread's stack.
@@ -517,8 +524,8 @@ inline constexpr std::size_t most_bytes_on_stack = 4096;
 // Reduces the blocks of `plan`, of which there is at least one. leaf(b) is the value of block b; fold(r),
 // used when `unordered`, is the value of the indices r; merge(T& left, T&& right) joins neighbours.
 template <class T, class Leaf, class Fold, class Merge>
-T reduce_blocks(team& members, const block_plan& plan, Leaf& leaf, Fold& fold, Merge& merge,
-                const reduce_options& options) {
+[[gnu::always_inline]] inline T reduce_blocks(team& members, const block_plan& plan, Leaf& leaf, Fold& fold,
+                                              Merge& merge, const reduce_options& options) {
     if constexpr (sizeof(T) <= most_bytes_on_stack) {
         return reduce_values<T>(members, plan, leaf, fold, merge, options);
     } else {
@@ -558,8 +565,9 @@ inline void check_reduction(index n, index grain) {
 // than 4096 bytes is kept on the heap, an allocation a block.
 template <class T, class Map, class Combine>
 requires std::invocable<Map&, range> || std::invocable<Map&, index>
-[[nodiscard]] T parallel_reduce(team& members, index n, T identity, Map&& map, Combine&& combine,
-                                const reduce_options& options = {}) {
+[[nodiscard, gnu::always_inline]] inline T parallel_reduce(team& members, index n, T identity, Map&& map,
+                                                           Combine&& combine,
+                                                           const reduce_options& options = {}) {
     detail::check_reduction(n, options.grain);
     constexpr bool by_range = std::invocable<Map&, range>;
     using value_type = typename std::conditional_t<by_range, std::invoke_result<Map&, range>,
@@ -586,27 +594,14 @@ requires std::invocable<Map&, range> || std::invocable<Map&, index>
         using operation = detail::lane_operation<combine_type, T>;
         using map_type = std::remove_reference_t<Map>;
         using values_type = detail::lane_values<T>;
-        auto fold = [&](range r) {
-            values_type values;
-            detail::fold_lanes<operation>(values, r, map);
-            return values;
+        detail::lane_blocks<operation, T, map_type> leaf{&map, plan};
+        auto fold = [&](range r) { return leaf.value_of(r); };
+        auto merge_lanes = [](values_type& left, const values_type& right) {
+            detail::combine_lanes<operation>(left, right);
         };
-        if (plan.grain == 1) {
-            detail::single_indices<operation, T, map_type> leaf{&map, n};
-            auto joined = [&](range r) {
-                values_type values = fold(r);
-                return detail::join_lanes<operation>(values);
-            };
-            merge(identity, detail::reduce_blocks<T>(members, plan, leaf, joined, merge, options));
-        } else {
-            detail::lane_blocks<operation, T, map_type> leaf{&map, plan};
-            auto merge_lanes = [](values_type& left, const values_type& right) {
-                detail::combine_lanes<operation>(left, right);
-            };
-            values_type values =
-                detail::reduce_blocks<values_type>(members, plan, leaf, fold, merge_lanes, options);
-            merge(identity, detail::join_lanes<operation>(values));
-        }
+        values_type values =
+            detail::reduce_blocks<values_type>(members, plan, leaf, fold, merge_lanes, options);
+        merge(identity, detail::join_lanes<operation>(values));
     } else {
         auto fold = [&](range r) -> T { return detail::fold_indices<T>(r, map, combine); };
         if (plan.grain == 1) {

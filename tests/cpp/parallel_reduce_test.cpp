@@ -196,6 +196,23 @@ TEST_CASE("sums in lanes are as good as any: every length, against exact arithme
     }
 }
 
+TEST_CASE("sums in lanes have the same bits for each grain that is a power of two") {
+    team some(shared_by(2));
+    const std::vector<double> values = uneven_numbers(70'000, 5);
+    const auto value = [&](index i) { return at(values, i); };
+    for (const index n : {3, 16, 31, 33, 97, 128, 161, 1'000, 4'097, 70'000}) {
+        std::set<std::uint64_t> bits;
+        for (index grain = 1; grain <= 8192; grain *= 2) {
+            for (const schedule& chosen : {schedule{adaptive{}}, schedule{dynamic{3}}}) {
+                const double sum =
+                    parallel_reduce(some, n, 0.0, value, std::plus<>{}, {.schedule = chosen, .grain = grain});
+                bits.insert(std::bit_cast<std::uint64_t>(sum));
+            }
+        }
+        CHECK(bits.size() == 1);
+    }
+}
+
 TEST_CASE("n = 0 gives the identity, which otherwise counts once") {
     team some;
     const auto one = [](index) { return 1; };
