@@ -12,9 +12,11 @@
 #include <chrono>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <numeric>
 #include <random>
 #include <set>
@@ -28,6 +30,25 @@
 #include "asleep.hpp"
 
 using namespace tauto;
+
+namespace {
+
+std::atomic<int> allocations{0};
+
+}  // namespace
+
+// All of this program's, so that a test can count them. Inlined, GCC takes malloc and free for a mismatch.
+[[gnu::noinline]] void* operator new(std::size_t size) {
+    allocations.fetch_add(1, std::memory_order_relaxed);
+    if (void* const memory = std::malloc(size)) return memory;
+    throw std::bad_alloc();
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept {
+    std::free(memory);
+}
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept {
+    std::free(memory);
+}
 
 namespace {
 
@@ -204,7 +225,8 @@ double cpu_seconds() {
 
 }  // namespace
 
-TEST_CASE("the body runs once on every member at the same time, and the caller is rank 0") {
+TEST_CASE("the body runs once on every member at the same time, and the caller is rank 0" *
+          doctest::description("runtime.md, promise 9")) {
     for (const int size : sizes) {
         team members{team_options{.size = size}};
         const auto caller = std::this_thread::get_id();
@@ -227,7 +249,8 @@ TEST_CASE("the body runs once on every member at the same time, and the caller i
     }
 }
 
-TEST_CASE("every operation is right at every length, on every number of members") {
+TEST_CASE("every operation is right at every length, on every number of members" *
+          doctest::description("collectives.md, promise 1")) {
     for (const int size : sizes) {
         team members{team_options{.size = size}};
         const index step = (size <= 2 ? 1 : size <= 8 ? 17 : 173) * slow;
@@ -260,7 +283,8 @@ TEST_CASE("lengths of many pieces are right") {
     }
 }
 
-TEST_CASE("values of any size are reduced and scanned in rank order") {
+TEST_CASE("values of any size are reduced and scanned in rank order" *
+          doctest::description("collectives.md, promise 1")) {
     const auto own = [](int rank) {
         matrix m{};
         for (std::size_t i = 0; i < m.value.size(); ++i) m.value[i] = static_cast<double>(i) + rank;
@@ -297,7 +321,8 @@ TEST_CASE("solo does what a team of one does") {
     CHECK_THROWS_WITH_AS(alone.wait(token), doctest::Contains("without an arrive"), error);
 }
 
-TEST_CASE("what was written before a barrier is seen after it") {
+TEST_CASE("what was written before a barrier is seen after it" *
+          doctest::description("collectives.md, promise 3")) {
     for (const int size : sizes) {
         team members{team_options{.size = size}};
         std::vector<int> at(static_cast<std::size_t>(size));
@@ -309,6 +334,65 @@ TEST_CASE("what was written before a barrier is seen after it") {
                 for (const int seen : at) require(seen == round, "barrier");
                 me.barrier();
             }
+        });
+    }
+}
+
+// Each with a reduction that fits a line, one that is read in place, and what the other operations do with
+// them.
+TEST_CASE("what was written before any operation is seen after it" *
+          doctest::description("collectives.md, promise 3")) {
+    for (const int size : {2, 3, 9, 13}) {
+        team members{team_options{.size = size}};
+        std::vector<int> rounds(static_cast<std::size_t>(size));
+        members.run([&](member& me) {
+            std::vector<int> few(3);
+            std::vector<int> many(5000);
+            std::vector<int> whole(3 * static_cast<std::size_t>(size));
+            const std::array<std::function<void()>, 8> operations = {
+                [&] { me.barrier(); },
+                [&] { static_cast<void>(me.all_reduce(1, std::plus<>{})); },
+                [&] { me.all_reduce(std::span<int>(few), fold_op{}); },
+                [&] { me.all_reduce(std::span<int>(many), fold_op{}); },
+                [&] { me.all_gather(std::span<const int>(few), std::span<int>(whole)); },
+                [&] { me.reduce_scatter(std::span<const int>(whole), std::span<int>(few), fold_op{}); },
+                [&] { me.broadcast(std::span<int>(few), size - 1); },
+                [&] { static_cast<void>(me.scan(1, std::plus<>{})); },
+            };
+            for (int round = 1; round <= (slow > 1 ? 32 : 400); ++round) {
+                rounds[static_cast<std::size_t>(me.rank())] = round;
+                operations[static_cast<std::size_t>(round) % operations.size()]();
+                for (const int seen : rounds) require(seen == round, "operation");
+                me.barrier();
+            }
+        });
+    }
+}
+
+TEST_CASE("nothing is allocated in a collective" * doctest::description("collectives.md, promise 11")) {
+    for (const int size : {1, 2, 3, 9}) {
+        team members{team_options{.size = size}};
+        members.run([&](member& me) {
+            std::vector<matrix> values(400);
+            std::vector<matrix> whole(values.size() * static_cast<std::size_t>(size));
+            const auto first = [](const matrix& a, const matrix&) { return a; };
+            me.barrier();
+            const int before = allocations.load();
+            me.barrier();
+            for (const std::size_t n : {std::size_t{1}, std::size_t{30}, values.size()}) {
+                const std::span<matrix> some(values.data(), n);
+                me.all_reduce(some, first);
+                me.all_gather(std::span<const matrix>(some),
+                              std::span<matrix>(whole.data(), n * static_cast<std::size_t>(size)));
+                me.reduce_scatter(std::span<const matrix>(whole.data(), n * static_cast<std::size_t>(size)),
+                                  some, first);
+                me.broadcast(some, 0);
+                static_cast<void>(me.scan(some[0], first));
+                me.wait(me.arrive());
+            }
+            me.barrier();
+            require(allocations.load() == before, "allocation");
+            me.barrier();
         });
     }
 }
@@ -349,7 +433,7 @@ TEST_CASE("a collective between arrive and wait, and a wait of nothing, are refu
     });
 }
 
-TEST_CASE("peers reads the others' data in place") {
+TEST_CASE("peers reads the others' data in place" * doctest::description("collectives.md, promise 2")) {
     for (const int size : sizes) {
         team members{team_options{.size = size}};
         std::vector<const double*> where(static_cast<std::size_t>(size));
@@ -371,7 +455,8 @@ TEST_CASE("peers reads the others' data in place") {
     }
 }
 
-TEST_CASE("data may be changed as soon as an operation returns, however late the others read") {
+TEST_CASE("data may be changed as soon as an operation returns, however late the others read" *
+          doctest::description("collectives.md, promise 2")) {
     for (const int size : {2, 3, 5, 9}) {
         team members{team_options{.size = size}};
         members.run([&](member& me) {
@@ -433,7 +518,8 @@ TEST_CASE("members that come at random times in random operations agree") {
     }
 }
 
-TEST_CASE("the first exception comes out of run, whatever the others wait in, and the team stays usable") {
+TEST_CASE("the first exception comes out of run, whatever the others wait in, and the team stays usable" *
+          doctest::description("collectives.md, promise 4")) {
     using operation = std::function<void(member&)>;
     const auto with = [](index n, auto use) {
         return [=](member& me) {
@@ -498,7 +584,8 @@ TEST_CASE("all members may throw at once; one of the exceptions comes out") {
     CHECK(works(members));
 }
 
-TEST_CASE("a release is no std::exception, and a body that swallows it cannot go on meeting") {
+TEST_CASE("a release is no std::exception, and a body that swallows it cannot go on meeting" *
+          doctest::description("collectives.md, promise 4")) {
     team members{team_options{.size = 2}};
     bool seen_as_exception = false;
     int swallowed = 0;
@@ -572,7 +659,8 @@ void scatter_long(member& me, int thrower) {
 }  // namespace
 
 // What the others read must last until they have read it (AddressSanitizer sees whether it does).
-TEST_CASE("an operator that throws on one member ends the run with its exception, and the others read on") {
+TEST_CASE("an operator that throws on one member ends the run with its exception, and the others read on" *
+          doctest::description("collectives.md, promise 5")) {
     for (const int size : {2, 3, 9, 13}) {
         team members{team_options{.size = size}};
         for (const throwing_operation operation : {reduce_long, reduce_wide, scan_wide, scatter_long}) {
@@ -592,7 +680,8 @@ TEST_CASE("an operator that throws on one member ends the run with its exception
     }
 }
 
-TEST_CASE("a body cannot go on after an operator has thrown on data that others read") {
+TEST_CASE("a body cannot go on after an operator has thrown on data that others read" *
+          doctest::description("collectives.md, promise 5")) {
     team members{team_options{.size = 3}};
     for (const throwing_operation operation : {reduce_long, scan_wide, scatter_long}) {
         std::atomic<int> went_on{0};
@@ -649,7 +738,8 @@ TEST_CASE("a member that leaves is heard after more than half the circle of epoc
     }
 }
 
-TEST_CASE("a member that returns while others wait for it is an error that says so") {
+TEST_CASE("a member that returns while others wait for it is an error that says so" *
+          doctest::description("collectives.md, promise 6")) {
     for (const int size : {2, 5, 9, 17}) {
         team members{team_options{.size = size}};
         for (int round = 0; round < 20 / std::min<index>(slow, 10); ++round) {
@@ -676,7 +766,8 @@ TEST_CASE("members that end a run at different times do not disturb the next") {
     }
 }
 
-TEST_CASE("a wrong length names operation, rank, length and expected length, and nothing is written") {
+TEST_CASE("a wrong length names operation, rank, length and expected length, and nothing is written" *
+          doctest::description("collectives.md, promise 6")) {
     for (const int size : {2, 3, 9}) {
         team members{team_options{.size = size}};
         const auto refused = [&](auto body, std::vector<std::string> words) {
@@ -814,7 +905,8 @@ TEST_CASE("a wrong length names operation, rank, length and expected length, and
                          doctest::Contains("bounds[1] is 1"), error);
 }
 
-TEST_CASE("inside a body a parallel_for runs inline and a run has one member") {
+TEST_CASE("inside a body a parallel_for runs inline and a run has one member" *
+          doctest::description("collectives.md, promise 7")) {
     team members{team_options{.size = 2}};
     team other{team_options{.size = 2}};
     std::atomic<int> inner{0};
@@ -842,7 +934,8 @@ TEST_CASE("inside a body a parallel_for runs inline and a run has one member") {
         "inner", std::runtime_error);
 }
 
-TEST_CASE("threads that use one team take turns, runs and loops alike") {
+TEST_CASE("threads that use one team take turns, runs and loops alike" *
+          doctest::description("collectives.md, promise 8")) {
     team members{team_options{.size = 3}};
     std::atomic<int> users{0};
     const auto user = [&] {
@@ -875,7 +968,8 @@ TEST_CASE("a body may be move-only and is never copied") {
     members.run([counter = std::make_unique<int>(3)](member&) { CHECK(*counter == 3); });
 }
 
-TEST_CASE("a stop request ends the run at the next collectives, and run says so") {
+TEST_CASE("a stop request ends the run at the next collectives, and run says so" *
+          doctest::description("collectives.md, promise 10")) {
     for (const int size : {1, 2, 5, 9}) {
         team members{team_options{.size = size}};
         std::stop_source source;
@@ -915,7 +1009,7 @@ TEST_CASE("more members than CPUs: a meeting costs a few turns of the scheduler,
     CHECK(cpu_seconds() - before < 2.0 * slow);
 }
 
-TEST_CASE("after fork the child may run on the team") {
+TEST_CASE("after fork the child may run on the team" * doctest::description("collectives.md, promise 9")) {
     team members{team_options{.size = 3}};
     CHECK(works(members));
     const pid_t child = fork();

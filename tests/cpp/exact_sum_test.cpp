@@ -80,7 +80,8 @@ TEST_CASE("sums of integers of 100 bits agree with integer arithmetic") {
     }
 }
 
-TEST_CASE("the same bits for every order, grouping, team and schedule") {
+TEST_CASE("the same bits for every order, grouping, team and schedule" *
+          doctest::description("runtime.md, promise 16")) {
     std::mt19937_64 random(5);
     std::vector<double> values(20'000);
     for (double& value : values)

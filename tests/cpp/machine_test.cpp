@@ -99,7 +99,8 @@ TEST_SUITE("hybrid with SMT on the fast cores") {
         CHECK(tauto::select_cpus(machine, "3,2") == cpus{2, 3});
     }
 
-    TEST_CASE("a selection that cannot be had says what there is") {
+    TEST_CASE("a selection that cannot be had says what there is" *
+              doctest::description("runtime.md, promise 14")) {
         const auto machine = fake("i9_14900k");
         const std::string unknown = refusal(machine, "X");
         says(unknown, "'X' names nothing");

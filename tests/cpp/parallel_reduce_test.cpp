@@ -93,7 +93,8 @@ TEST_CASE("a member keeps at most two values a level") {
     }
 }
 
-TEST_CASE("the same bits for every team size, schedule and run, with random delays") {
+TEST_CASE("the same bits for every team size, schedule and run, with random delays" *
+          doctest::description("runtime.md, promise 16")) {
     constexpr index n = 300;
     const std::vector<double> values = uneven_numbers(n, 7);
     std::set<std::uint64_t> seen;
@@ -157,7 +158,7 @@ TEST_CASE("fuzzed sizes and grains: the result is the tree's, and every index is
     }
 }
 
-TEST_CASE("combine need not commute") {
+TEST_CASE("combine need not commute" * doctest::description("runtime.md, promise 16")) {
     team some;
     const std::string text = parallel_reduce(
         some, 200, std::string(), [](index i) { return std::to_string(i) + ","; }, std::plus<>{});

@@ -52,7 +52,8 @@ std::unique_ptr<team> team_on(int cpu, int size = 2) {
 
 }  // namespace
 
-TEST_CASE("a team that replaces an older one keeps its maker pinned") {
+TEST_CASE("a team that replaces an older one keeps its maker pinned" *
+          doctest::description("runtime.md, promise 11")) {
     const cpu_set_t before = mask_of(0);
     auto mine = team_on(cpus[0]);
     mine = team_on(cpus[1]);
@@ -62,7 +63,8 @@ TEST_CASE("a team that replaces an older one keeps its maker pinned") {
     CHECK(same(mask_of(0), before));
 }
 
-TEST_CASE("the maker is pinned where its newest living team wants it") {
+TEST_CASE("the maker is pinned where its newest living team wants it" *
+          doctest::description("runtime.md, promise 11")) {
     const cpu_set_t before = mask_of(0);
     auto first = team_on(cpus[0]);
     auto second = team_on(cpus[1]);
@@ -78,7 +80,8 @@ TEST_CASE("the maker is pinned where its newest living team wants it") {
     CHECK(same(mask_of(0), before));
 }
 
-TEST_CASE("a team that another thread ends gives its maker's CPUs back, each time") {
+TEST_CASE("a team that another thread ends gives its maker's CPUs back, each time" *
+          doctest::description("runtime.md, promise 11")) {
     const cpu_set_t before = mask_of(0);
     for (int round = 0; round < 3; ++round) {
         auto mine = team_on(cpus[static_cast<std::size_t>(round) % 2]);
@@ -87,7 +90,8 @@ TEST_CASE("a team that another thread ends gives its maker's CPUs back, each tim
     }
 }
 
-TEST_CASE("a child's copy of a team gives the child its CPUs back, and leaves the parent alone") {
+TEST_CASE("a child's copy of a team gives the child its CPUs back, and leaves the parent alone" *
+          doctest::description("runtime.md, promise 11")) {
     const cpu_set_t before = mask_of(0);
     auto mine = team_on(cpus[0]);
     const int status = in_child([&] {
@@ -104,7 +108,8 @@ TEST_CASE("a child's copy of a team gives the child its CPUs back, and leaves th
     CHECK(same(mask_of(0), before));
 }
 
-TEST_CASE("a child of another thread than the maker leaves both processes' threads alone") {
+TEST_CASE("a child of another thread than the maker leaves both processes' threads alone" *
+          doctest::description("runtime.md, promise 11")) {
     auto mine = team_on(cpus[0]);
     std::thread([&] {
         const cpu_set_t own = mask_of(0);

@@ -48,7 +48,7 @@ TEST_CASE("the first exception is rethrown, values are not leaked, and the team 
     }
 }
 
-TEST_CASE("a requested stop throws stopped") {
+TEST_CASE("a requested stop throws stopped" * doctest::description("runtime.md, promise 16")) {
     team some(shared_by(2));
     std::stop_source source;
     const auto map = [&](index i) {

@@ -116,12 +116,16 @@ double cpu_seconds() {
 
 }  // namespace
 
-TEST_CASE("more members than CPUs: nobody spins and every loop is right") {
-    const std::vector<int> cpus = select_cpus(read_machine(), "all");
-    team members{team_options{.cpus = {cpus[0]}, .size = 4}};
-    CHECK(members.oversubscribed());
-    for (const schedule& chosen : {schedule{adaptive{}}, schedule{static_{}}, schedule{dynamic{8}}}) {
-        for (int round = 0; round < 200; ++round) REQUIRE(sums_right(members, 1000, {.schedule = chosen}));
+TEST_CASE("more members than CPUs: nobody spins and every loop is right" *
+          doctest::description("runtime.md, promise 10")) {
+    const std::vector<int> all = select_cpus(read_machine(), "all");
+    for (const std::vector<int>& cpus : {std::vector<int>{all[0]}, all}) {
+        team members{team_options{.cpus = cpus, .size = 4 * static_cast<int>(cpus.size())}};
+        CHECK(members.oversubscribed());
+        for (int round = 0; round < 200; ++round) {
+            for (const schedule& chosen : {schedule{adaptive{}}, schedule{static_{}}, schedule{dynamic{8}}})
+                REQUIRE(sums_right(members, 1000, {.schedule = chosen}));
+        }
     }
 }
 
@@ -141,7 +145,8 @@ std::atomic<int> signals_handled{0};
 }  // namespace
 
 TEST_CASE(
-    "signals of a member's own doing, and a profiler's, reach it; the others go to the program's threads") {
+    "signals of a member's own doing, and a profiler's, reach it; the others go to the program's threads" *
+    doctest::description("runtime.md, promise 12")) {
     team members{team_options{.size = 3}};
     const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGPROF};
     for (const int number : own) {
@@ -174,7 +179,8 @@ TEST_CASE("a wait leaves errno to the program") {
     CHECK(errno == 0);
 }
 
-TEST_CASE("a system that refuses pinning is worked with and said") {
+TEST_CASE("a system that refuses pinning is worked with and said" *
+          doctest::description("runtime.md, promise 13")) {
     const int status = in_child([] {
         if (!forbid_pinning()) return false;
         team members{team_options{.size = 2}};
@@ -186,7 +192,8 @@ TEST_CASE("a system that refuses pinning is worked with and said") {
     CHECK(status == 0);
 }
 
-TEST_CASE("a forked child can use the parent's team, and the parent goes on") {
+TEST_CASE("a forked child can use the parent's team, and the parent goes on" *
+          doctest::description("runtime.md, promise 7")) {
     team members{team_options{.size = 3}};
     REQUIRE(sums_right(members, 1000, {}));
     for (int round = 0; round < 5; ++round) {
@@ -202,7 +209,8 @@ TEST_CASE("a forked child can use the parent's team, and the parent goes on") {
     }
 }
 
-TEST_CASE("a child forked while another thread runs loops does not hang") {
+TEST_CASE("a child forked while another thread runs loops does not hang" *
+          doctest::description("runtime.md, promise 7")) {
     team members{team_options{.size = 2}};
     const busy_thread other([&] { sums_right(members, 2000, {.schedule = dynamic{10}}); });
     for (int round = 0; round < 10; ++round) {
@@ -210,7 +218,8 @@ TEST_CASE("a child forked while another thread runs loops does not hang") {
     }
 }
 
-TEST_CASE("a child that is given no threads is told so at every call, and ends") {
+TEST_CASE("a child that is given no threads is told so at every call, and ends" *
+          doctest::description("runtime.md, promise 7")) {
     team members{team_options{.size = 3}};
     const int status = in_child([&] {
         if (!forbid_threads()) return false;
@@ -239,7 +248,8 @@ TEST_CASE("a child forked while another thread runs may ask for everything that 
 
 // ThreadSanitizer takes the stack of a child's new thread for that of a thread of the parent.
 #if !defined(__SANITIZE_THREAD__)
-TEST_CASE("threads of a child that find a team without members make them once") {
+TEST_CASE("threads of a child that find a team without members make them once" *
+          doctest::description("runtime.md, promise 7")) {
     team members{team_options{.size = 3}};
     for (int round = 0; round < 20; ++round) {
         CHECK(in_child([&] {
@@ -254,7 +264,8 @@ TEST_CASE("threads of a child that find a team without members make them once") 
 }
 #endif
 
-TEST_CASE("a child that is the copy of a worker ends when its body does, and says why") {
+TEST_CASE("a child that is the copy of a worker ends when its body does, and says why" *
+          doctest::description("runtime.md, promise 8")) {
     team members{team_options{.size = 2}};
     std::atomic<pid_t> child{-1};
     on_each_of_two(members, [&](range, int rank) {
@@ -282,7 +293,8 @@ TEST_CASE("a child that ends normally destroys its copy of the team without hang
           }) == 0);
 }
 
-TEST_CASE("fork inside a body: the child's loop ends with an error instead of hanging") {
+TEST_CASE("fork inside a body: the child's loop ends with an error instead of hanging" *
+          doctest::description("runtime.md, promise 8")) {
     team members{team_options{.size = 2}};
     int child_status = -1;
     bool in_the_child = false;

@@ -60,7 +60,8 @@ bool each_once(const std::vector<int>& count) {
 
 }  // namespace
 
-TEST_CASE("every index runs exactly once, for every schedule, size of loop and size of team") {
+TEST_CASE("every index runs exactly once, for every schedule, size of loop and size of team" *
+          doctest::description("runtime.md, promise 1")) {
     for (int size = 1; size <= 5; ++size) {
         team members{team_options{.size = size}};
         CHECK(members.size() == size);
@@ -75,7 +76,8 @@ TEST_CASE("every index runs exactly once, for every schedule, size of loop and s
     }
 }
 
-TEST_CASE("what a body writes is seen by the caller after the call, and by the next loop's members") {
+TEST_CASE("what a body writes is seen by the caller after the call, and by the next loop's members" *
+          doctest::description("runtime.md, promise 2")) {
     team members{pair()};
     std::vector<double> x(5000);
     for (int round = 1; round <= 200; ++round) {
@@ -132,7 +134,7 @@ TEST_CASE("bodies may be plain functions, and objects that hide their address") 
     CHECK(parallel_reduce(members, 101, 0.0, half, std::plus<>{}) == 2525.0);
 }
 
-TEST_CASE("a body may be move-only and is never copied") {
+TEST_CASE("a body may be move-only and is never copied" * doctest::description("runtime.md, promise 15")) {
     team members{pair()};
     auto owned = std::make_unique<std::atomic<int>>(0);
     auto body = [counter = std::move(owned)](range r) { counter->fetch_add(static_cast<int>(r.size())); };
@@ -142,7 +144,8 @@ TEST_CASE("a body may be move-only and is never copied") {
     parallel_for(members, 10, [counter = std::make_unique<int>(3)](range) { CHECK(*counter == 3); });
 }
 
-TEST_CASE("the first exception is rethrown at the call, the rest is skipped, the team stays usable") {
+TEST_CASE("the first exception is rethrown at the call, the rest is skipped, the team stays usable" *
+          doctest::description("runtime.md, promise 3")) {
     constexpr index n = 20'000;
     for (int size : {1, 2, 4}) {
         team members{team_options{.size = size}};
@@ -173,7 +176,8 @@ TEST_CASE("the first exception is rethrown at the call, the rest is skipped, the
     }
 }
 
-TEST_CASE("exceptions from all members at once give one of them") {
+TEST_CASE("exceptions from all members at once give one of them" *
+          doctest::description("runtime.md, promise 3")) {
     team members{pair()};
     for (int round = 0; round < 200; ++round) {
         CHECK_THROWS_AS(
@@ -184,7 +188,8 @@ TEST_CASE("exceptions from all members at once give one of them") {
     CHECK(each_once(counts(members, 64, {})));
 }
 
-TEST_CASE("a nested call runs inline on the member that makes it") {
+TEST_CASE("a nested call runs inline on the member that makes it" *
+          doctest::description("runtime.md, promise 4")) {
     team members{pair()};
     team other{pair()};
     for (const schedule& chosen : every_schedule) {
@@ -208,7 +213,8 @@ TEST_CASE("a nested call runs inline on the member that makes it") {
     }
 }
 
-TEST_CASE("a nested loop has the rank of the member that runs it, on its own team") {
+TEST_CASE("a nested loop has the rank of the member that runs it, on its own team" *
+          doctest::description("runtime.md, promise 4")) {
     team members{pair()};
     team other{pair()};
     for (const schedule& chosen : every_schedule) {
@@ -226,7 +232,8 @@ TEST_CASE("a nested loop has the rank of the member that runs it, on its own tea
     }
 }
 
-TEST_CASE("a loop in the body of a loop that was learned to be too short to fork stays where it is") {
+TEST_CASE("a loop in the body of a loop that was learned to be too short to fork stays where it is" *
+          doctest::description("runtime.md, promise 4")) {
     team members{pair()};
     std::atomic<int> elsewhere{0};
     std::atomic<int> several{0};
@@ -245,7 +252,8 @@ TEST_CASE("a loop in the body of a loop that was learned to be too short to fork
     CHECK(several == 0);
 }
 
-TEST_CASE("a body may wait for another thread that uses the team") {
+TEST_CASE("a body may wait for another thread that uses the team" *
+          doctest::description("runtime.md, promise 5")) {
     team members{pair()};
     team other{pair()};
     const auto sum_of = [](team& some, const schedule& chosen) {
@@ -282,7 +290,7 @@ TEST_CASE("a body may wait for another thread that uses the team") {
     CHECK(right == 2);
 }
 
-TEST_CASE("threads that use one team take turns") {
+TEST_CASE("threads that use one team take turns" * doctest::description("runtime.md, promise 5")) {
     team members{pair()};
     std::atomic<int> inside{0};
     std::atomic<bool> overlapped{false};
@@ -329,7 +337,8 @@ TEST_CASE("threads that use one team with adaptive loops of many sites and sizes
     CHECK(second_right);
 }
 
-TEST_CASE("a stop request ends the loop early and parallel_for says so") {
+TEST_CASE("a stop request ends the loop early and parallel_for says so" *
+          doctest::description("runtime.md, promise 6")) {
     for (const schedule& chosen : {schedule{adaptive{}}, schedule{dynamic{1}}, schedule{guided{1}}}) {
         team members{pair()};
         std::stop_source source;
@@ -356,7 +365,8 @@ TEST_CASE("a stop request ends the loop early and parallel_for says so") {
     }
 }
 
-TEST_CASE("a stop in the part of a first loop that the caller runs alone is heard") {
+TEST_CASE("a stop in the part of a first loop that the caller runs alone is heard" *
+          doctest::description("runtime.md, promise 6")) {
     // Members that share a CPU are expensive to launch, so the caller begins alone.
     team crowded{{.cpus = {pair().cpus[0]}, .size = 48}};
     for (const bool stops : {true, false}) {
@@ -379,13 +389,14 @@ TEST_CASE("a stop in the part of a first loop that the caller runs alone is hear
     }
 }
 
-TEST_CASE("a loop that stops on its last chunk has run every iteration") {
+TEST_CASE("a loop that stops on its last chunk has run every iteration" *
+          doctest::description("runtime.md, promise 6")) {
     team members{team_options{.size = 1}};
     std::stop_source source;
     CHECK(parallel_for(members, 1, [&](range) { source.request_stop(); }, {.stop = source.get_token()}));
 }
 
-TEST_CASE("n may exceed 2^32") {
+TEST_CASE("n may exceed 2^32" * doctest::description("runtime.md, promise 1")) {
     team members{pair()};
     const index n = (index{1} << 33) + 7;
     for (const schedule& chosen :
@@ -403,7 +414,8 @@ TEST_CASE("n may exceed 2^32") {
     }
 }
 
-TEST_CASE("a size that cannot be is refused with what was asked and what is possible") {
+TEST_CASE("a size that cannot be is refused with what was asked and what is possible" *
+          doctest::description("runtime.md, promise 1")) {
     team members{team_options{.size = 1}};
     CHECK_THROWS_WITH_AS(parallel_for(members, -1, [](range) {}), doctest::Contains("n = -1"), error);
     CHECK_THROWS_AS(parallel_for(members, max_iterations + 1, [](range) {}), error);

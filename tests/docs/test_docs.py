@@ -281,3 +281,13 @@ def test_runtime_page_names_the_environment_variables_that_the_runtime_reads() -
     read = set(re.findall(r"\"(TAUTO_[A-Z_]+)\"", "".join(path.read_text() for path in files)))
     named = set(re.findall(r"`(TAUTO_[A-Z_]+)", (ROOT / "docs" / "runtime.md").read_text()))
     assert read == named
+
+
+@pytest.mark.parametrize("page", ["runtime.md", "collectives.md"])
+def test_every_promise_has_a_number_and_a_test(page: str) -> None:
+    section = (ROOT / "docs" / page).read_text().split("## What it promises")[1].split("```")[0]
+    promises = [int(number) for number in re.findall(r"^(\d+)\. ", section, re.MULTILINE)]
+    assert promises == list(range(1, len(promises) + 1))
+    tests = "".join(path.read_text() for path in sorted((ROOT / "tests/cpp").glob("*.cpp")))
+    tested = {int(number) for number in re.findall(rf"{re.escape(page)}, promise (\d+)\"", tests)}
+    assert tested == set(promises)
