@@ -125,8 +125,15 @@ def _idle_share(row: Row) -> float:
 # -- B14: waiting --
 
 POLICIES = {"default": "balanced", "active": "active", "passive": "passive"}
-# Microseconds of a pause, loops, and the part of the time: a cold run takes a second, the others a tenth.
-GAPS = {"hot": (0, 2000, 0.1), "warm": (100, 500, 0.15), "cold": (10_000, 60, 1.0)}
+# Microseconds of a pause, loops, and the part of the time that is left. The last one is judged.
+GAPS = {
+    "no pause": (0, 2000, 0.05),
+    "10 µs": (10, 1000, 0.05),
+    "0.1 ms": (100, 500, 0.1),
+    "1 ms": (1000, 100, 0.15),
+    "100 ms": (100_000, 8, 0.4),
+    "10 ms": (10_000, 60, 1.0),
+}
 _FLOATS = 200_000
 
 
@@ -155,7 +162,6 @@ def waiting(m: Measurement) -> None:
         with m.bench(gap) as bench:
             rows = bench.run([*ours, *peers], 15, m.budget.left * share)
         notes.append(f"{gap}: " + ", ".join(_costs(rows, made) for made in (*ours, *peers)))
-    # Judged is the last gap, the cold one.
     rivals = [peer for peer in peers if peer.settings["label"] != "libomp" and _figures(rows, peer, _cpu)]
     if not rivals:
         m.row("", None, note=context.absent())

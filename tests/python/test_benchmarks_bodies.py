@@ -378,8 +378,8 @@ def test_slowed_tasks_are_held_against_the_best_split(acted: Suite) -> None:
 def test_waiting_is_held_against_the_wasteful_one_and_the_quick_one(acted: Suite) -> None:
     figure = by("label", {"oneTBB": 2.0, "libgomp": 3.0}, 1.0)
     rows = acted.rows("B14", figure, record=task_record, seconds=400.0)
-    assert (rows["B14/cpu"].peer, rows["B14/cpu"].ratio) == ("libgomp, cold", pytest.approx(0.1))
-    assert (rows["B14/latency"].peer, rows["B14/latency"].ratio) == ("oneTBB, cold", pytest.approx(0.5))
+    assert (rows["B14/cpu"].peer, rows["B14/cpu"].ratio) == ("libgomp, 10 ms", pytest.approx(0.1))
+    assert (rows["B14/latency"].peer, rows["B14/latency"].ratio) == ("oneTBB, 10 ms", pytest.approx(0.5))
     assert "ours, passive" in rows["B14"].note
 
 
