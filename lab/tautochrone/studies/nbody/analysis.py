@@ -95,7 +95,7 @@ def _ours(every: Sequence[BlockRuns]) -> Iterator[tuple[BlockRuns, BlockRuns]]:
 
 def _curve(runs: BlockRuns, every: Sequence[BlockRuns]) -> BlockCurve:
     interval = verdicts.median_interval(list(runs.by_round.values()))
-    blocks, time = runs.figure("blocks"), runs.config.get("end_time")
+    blocks, time = runs.median("blocks"), runs.config.get("end_time")
     alone = _of(every, runs, SERIAL, SERIAL)
     alike = (each for each in every if (each.particles, each.order) == (runs.particles, runs.order))
     return BlockCurve(
@@ -114,9 +114,9 @@ def _curve(runs: BlockRuns, every: Sequence[BlockRuns]) -> BlockCurve:
         high=interval.high,
         to_serial=None if runs.peer == SERIAL else ratio(runs, alone),
         unit_seconds=interval.median * blocks / float(time) if blocks and time else None,
-        energy_error=runs.figure("check", "energy_error"),
-        pairs_per_second=runs.figure("pairs_per_second"),
-        shared_share=runs.figure("shared_share"),
+        energy_error=runs.energy_error,
+        pairs_per_second=runs.median("pairs_per_second"),
+        shared_share=runs.median("shared_share"),
         spent=spent_of(runs.rows, longest(each.seconds for each in alike)),
     )
 
@@ -181,8 +181,7 @@ def _forecasts(every: Sequence[BlockRuns]) -> Iterator[Forecast]:
     for serial, ours in _ours(every):
         if ours.model is not None and int(ours.model["members"]) >= 2:
             fitted = from_record(ours.model, serial.particles)
-            error = ours.figure("check", "energy_error")
-            yield from (_forecast(fitted, serial, members, error) for members in FORECAST_MEMBERS)
+            yield from (_forecast(fitted, serial, members, ours.energy_error) for members in FORECAST_MEMBERS)
 
 
 def _forecast(model: Model, serial: BlockRuns, members: int, energy_error: float | None) -> Forecast:
