@@ -42,11 +42,6 @@ def analyse(rows: Iterable[Row], machine: Mapping[str, Any], context: NbodyConte
     crossings = tuple(_crossings(measured))
     forecasts = tuple(_forecasts(measured))
     speed_ups = tuple((serial.particles, ratio(ours, serial)) for serial, ours in _ours(measured))
-    failed = {
-        f"{runs.label}, {runs.particles} particles: {runs.errors[0]}": None
-        for runs in every
-        if runs.errors and not runs.by_round
-    }
     return NbodyAnalysis(
         verdict_sentences=verdict_sentences(
             curves,
@@ -65,7 +60,13 @@ def analyse(rows: Iterable[Row], machine: Mapping[str, Any], context: NbodyConte
         simulated=context.simulated,
         measured_speed_ups=speed_ups,
         counts=tuple(count for serial in _serials(measured) for count in _counts(serial)),
-        failed=tuple(failed),
+        failed=tuple(
+            dict.fromkeys(
+                f"{runs.label}, {runs.particles} particles: {runs.errors[0]}"
+                for runs in every
+                if runs.errors and not runs.by_round
+            )
+        ),
         settings_to_paste=settings_to_paste(curves),
         claims=claims(curves, crossings, forecasts, rows),
         **context.reported,
@@ -196,7 +197,7 @@ def _forecast(model: Model, serial: BlockRuns, members: int, energy_error: float
     )
 
 
-def best_others(every: Sequence[BlockRuns]) -> dict[int, tuple[str, Ratio]]:
+def best_others(every: Sequence[BlockRuns]) -> dict[int, tuple[BlockRuns, Ratio]]:
     """Particles → the fastest configuration of the other engines, and our time by its."""
     contests = {}
     for serial, ours in _ours(every):
@@ -207,7 +208,7 @@ def best_others(every: Sequence[BlockRuns]) -> dict[int, tuple[str, Ratio]]:
         ]
         best = min(others, key=lambda runs: runs.seconds or float("inf"), default=None)
         if best is not None:
-            contests[serial.particles] = (best.label, ratio(ours, best))
+            contests[serial.particles] = (best, ratio(ours, best))
     return contests
 
 

@@ -368,7 +368,7 @@ def _speeds(analysis: NbodyAnalysis) -> Iterator[Record]:
     ]
     fastest = {
         (curve.runtime, curve.particles): (curve, ratio)
-        for curve, ratio in sorted(compared, key=lambda pair: pair[0].seconds or 0.0, reverse=True)
+        for curve, ratio in sorted(compared, key=lambda pair: pair[0].seconds, reverse=True)
     }
     for (runtime, particles), (curve, ratio) in sorted(fastest.items(), key=lambda item: item[0]):
         speed_up = ratio.inverse()
@@ -641,20 +641,19 @@ def _filters(analysis: NbodyAnalysis) -> list[Filter]:
 
 
 def _configurations(analysis: NbodyAnalysis) -> list[Record]:
-    timed = [(curve, curve.seconds) for curve in analysis.curves if curve.seconds is not None]
     fastest: dict[tuple[int, int], float] = {}
-    for curve, seconds in timed:
+    for curve in analysis.curves:
         key = (curve.particles, curve.order)
-        fastest[key] = min(seconds, fastest.get(key, seconds))
+        fastest[key] = min(curve.seconds, fastest.get(key, curve.seconds))
     return [
         table_row(
             curve,
             _FIRST_COLUMNS,
-            relative=seconds / fastest[curve.particles, curve.order],
+            relative=curve.seconds / fastest[curve.particles, curve.order],
             shared=curve.shared_share,
             energy=text.energy_error(curve.energy_error),
             pairs=text.quantity(curve.pairs_per_second, ""),
         )
         | spent.record(curve.spent)
-        for curve, seconds in timed
+        for curve in analysis.curves
     ]
