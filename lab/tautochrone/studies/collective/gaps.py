@@ -123,10 +123,7 @@ def _step_pairs(curve: Curve, one: Segment, other: Segment, apart: float) -> lis
 
 
 def _geometric(values: Sequence[float]) -> float:
-    product = 1.0
-    for value in values:
-        product *= value
-    return float(product ** (1.0 / len(values)))
+    return float(math.prod(values) ** (1.0 / len(values)))
 
 
 def gaps(curves: Iterable[Curve]) -> Iterator[Gap]:
@@ -207,7 +204,7 @@ def guidelines(runs: Runs) -> tuple[Guideline, ...]:
     """Every guideline that a library breaks with what it was measured with."""
     broken: list[Guideline] = []
     for operation in ("all_reduce", "all_gather"):
-        curve = runs.curve(operation)
+        curve = runs.curves.get(operation)
         if curve is not None:
             broken += larger_is_cheaper(curve)
     for mine, other, kind in (
@@ -215,7 +212,7 @@ def guidelines(runs: Runs) -> tuple[Guideline, ...]:
         ("all_gather", "gather_broadcast", "dearer than gather and broadcast"),
         ("all_gather", "all_reduce", "dearer than all_reduce"),
     ):
-        curve, against = runs.curve(mine), runs.curve(other)
+        curve, against = runs.curves.get(mine), runs.curves.get(other)
         if curve is not None and against is not None:
             broken += costlier_than(curve, against, kind)
     return tuple(broken)

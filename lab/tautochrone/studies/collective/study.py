@@ -186,7 +186,10 @@ def lengths_of_part(number: int, wanted: Sequence[int], rows: Sequence[Row]) -> 
     before = {part_name(earlier) for earlier in range(number)}
     runs = default_runs(collect(row for row in rows if row.config.get("part") in before))
     curves = [
-        curve for library in runs for operation in PAIRS if (curve := library.curve(operation)) is not None
+        curve
+        for library in runs
+        for operation in PAIRS
+        if (curve := library.curves.get(operation)) is not None
     ]
     known = sorted({*wanted, *(words for curve in curves for words in curve.words)})
-    return refined((gap for curve in curves for gap in gaps([curve])), known, MOST_GAPS)
+    return refined(gaps(curves), known, MOST_GAPS)
