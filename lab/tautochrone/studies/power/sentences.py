@@ -52,7 +52,7 @@ def verdict_sentences(
 def _why_not(cells: Sequence[CellRuns]) -> str:
     rounds = max((len(runs.by_round) for cell in cells for runs in cell.ways), default=0)
     if rounds < verdicts.MINIMUM_ROUNDS:
-        return f"{rounds} complete rounds are fewer than the {verdicts.MINIMUM_ROUNDS} that a verdict needs"
+        return text.too_few_rounds(rounds)
     return "no job was measured both on one thread and on several"
 
 

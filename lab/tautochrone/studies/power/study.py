@@ -185,9 +185,9 @@ class Power(Study[PowerRequest, PowerContext, PowerAnalysis]):
             for work in works(self.jobs, self.probed, self.request.wanted)
             for candidate in candidates(work, self.jobs[work.job], seen, counts)
         ]
-        pair = pair_of(self.jobs)
-        if TOGETHER in self.jobs and pair is not None:
-            found += together(self.jobs[TOGETHER], seen, pair, repetitions(self.probed, self.times))
+        if TOGETHER in self.jobs:
+            both, often = pair_of(self.jobs), repetitions(self.probed, self.times)
+            found += together(self.jobs[TOGETHER], seen, both, often)
         return found
 
     @classmethod
