@@ -35,10 +35,9 @@ from tautochrone.verdicts import as_ratio
 
 
 def analyse(
-    rows: Iterable[Row], machine: Mapping[str, Any], context: CollectiveContext
+    rows: Sequence[Row], machine: Mapping[str, Any], context: CollectiveContext
 ) -> CollectiveAnalysis:
     """The analysis of the study's rows. ``machine`` is a record of tautochrone.machine/1."""
-    rows = list(rows)
     runs = collect(rows)
     curves = tuple(curve for library in runs for curve in _curves(library, runs))
     overall = tuple(_overall(runs))
@@ -55,11 +54,9 @@ def analyse(
         clock_seconds=median_known(row.detail.get("clock_seconds") for row in launches),
         late=sum(int(point.get("late") or 0) for row in launches for point in points_of(row)),
         failed=tuple(
-            dict.fromkeys(
-                f"{library.label}: {library.errors[0]}"
-                for library in runs
-                if library.errors and not library.curves
-            )
+            f"{library.label}: {library.errors[0]}"
+            for library in runs
+            if library.errors and not library.curves
         ),
         settings_to_paste=settings_to_paste(runs),
         claims=claims(curves, ranks),
@@ -69,7 +66,6 @@ def analyse(
 
 def _curves(library: Runs, runs: Sequence[Runs]) -> Iterator[OperationCurve]:
     """What the charts draw: the two operations, and the pairs that they are held against."""
-    broken = gaps.guidelines(library)
     for operation in (*PAIRS, *PAIRS.values()):
         curve = library.curves.get(operation)
         if curve is None:
@@ -80,16 +76,16 @@ def _curves(library: Runs, runs: Sequence[Runs]) -> Iterator[OperationCurve]:
             label=library.label,
             is_default=library.is_default and main,
             operation=operation,
-            points=tuple(_points(curve, operation, library, runs)),
+            points=tuple(_points(curve, library, runs)),
             segments=gaps.fitted_segments(curve) if main else (),
             steps=gaps.steps(curve) if main else (),
-            guidelines=tuple(guideline for guideline in broken if guideline.operation == operation),
+            guidelines=tuple(gaps.guidelines(library, curve)) if main else (),
         )
 
 
-def _points(curve: Curve, operation: str, library: Runs, runs: Sequence[Runs]) -> Iterator[LengthPoint]:
-    rivals = _mpi_curves(runs, operation) if library.peer == OURS and library.is_default else {}
-    alike = [same for each in runs if (same := each.curves.get(operation)) is not None]
+def _points(curve: Curve, library: Runs, runs: Sequence[Runs]) -> Iterator[LengthPoint]:
+    rivals = _mpi_curves(runs, curve.operation) if library.peer == OURS and library.is_default else {}
+    alike = [same for each in runs if (same := each.curves.get(curve.operation)) is not None]
     for words in curve.words:
         launches = list(curve.at(words).values())
         interval = verdicts.median_interval(launches)

@@ -32,9 +32,8 @@ _ORDINARY = {SERIAL: SERIAL, OURS: AUTO, "libgomp": "loops-i", "libomp": "loops-
 _SOURCES_OF = {"i": "j", "region-i": "region-j"}  # OpenMP in one region: its schemes differ in nothing else
 
 
-def analyse(rows: Iterable[Row], machine: Mapping[str, Any], context: NbodyContext) -> NbodyAnalysis:
+def analyse(rows: Sequence[Row], machine: Mapping[str, Any], context: NbodyContext) -> NbodyAnalysis:
     """The analysis of the study's rows. ``machine`` is a record of tautochrone.machine/1."""
-    rows = list(rows)
     every = collect(rows)
     measured = [runs for runs in every if runs.by_round]
     members = max((runs.threads for runs in every), default=0)
@@ -61,11 +60,9 @@ def analyse(rows: Iterable[Row], machine: Mapping[str, Any], context: NbodyConte
         measured_speed_ups=speed_ups,
         counts=tuple(count for serial in _serials(measured) for count in _counts(serial)),
         failed=tuple(
-            dict.fromkeys(
-                f"{runs.label}, {runs.particles} particles: {runs.errors[0]}"
-                for runs in every
-                if runs.errors and not runs.by_round
-            )
+            f"{runs.label}, {runs.particles} particles: {runs.errors[0]}"
+            for runs in every
+            if runs.errors and not runs.by_round
         ),
         settings_to_paste=settings_to_paste(curves),
         claims=claims(curves, crossings, forecasts, rows),
@@ -83,7 +80,7 @@ def _of(every: Iterable[BlockRuns], like: BlockRuns, peer: str, scheme: str) -> 
 
 
 def _serials(every: Iterable[BlockRuns]) -> list[BlockRuns]:
-    return [runs for runs in every if runs.schedule == SERIAL and runs.peer == SERIAL and runs.order == 4]
+    return [runs for runs in every if runs.peer == SERIAL and runs.order == 4]
 
 
 def _ours(every: Sequence[BlockRuns]) -> Iterator[tuple[BlockRuns, BlockRuns]]:

@@ -146,10 +146,8 @@ def _encryption_energy(encryptions: Sequence[CellRuns], no_energy: str) -> Claim
             brought = "of one thread’s energy, both brought to one length"
             parts.append(f"{cell.title}: {text.ratio(energy)} {brought}")
             inside.append(within(energy, *_near(published, _P2_TOLERANCE)))
-    if not parts:
-        ours = "encryption on two threads was not metered beside idle power in enough rounds"
-        return FAMILY.measured("P2", ours)
-    return FAMILY.measured("P2", "; ".join(parts), all_of(inside), f"published: {published:.2f}")
+    ours = "; ".join(parts) or "encryption on two threads was not metered beside idle power in enough rounds"
+    return FAMILY.measured("P2", ours, all_of(inside), f"published: {published:.2f}" if parts else "")
 
 
 def _policies(knobs: Mapping[str, str], under: Sequence[UnderPolicy]) -> tuple[Claim, Claim]:
