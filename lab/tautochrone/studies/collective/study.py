@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 from tautochrone.errors import TautoError
 from tautochrone.measuring.plan import Plan
-from tautochrone.measuring.session import CheckRows
 from tautochrone.options import Option
 from tautochrone.results import context as contexts
 from tautochrone.results.row import Row
@@ -143,11 +142,6 @@ class Collective(Study[CollectiveRequest, CollectiveContext, CollectiveAnalysis]
                 f"looking closer ({number})",
                 replace(refining, time_limit_seconds=whole.time_limit_seconds),
             )
-
-    @property
-    def check_rows(self) -> CheckRows:
-        """Every repetition's result is compared word by word where it was computed."""
-        return lambda rows: {}
 
     @classmethod
     def analyse(
