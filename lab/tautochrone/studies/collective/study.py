@@ -138,10 +138,7 @@ class Collective(Study[CollectiveRequest, CollectiveContext, CollectiveAnalysis]
             self.context.refined = tuple(sorted({*self.context.refined, *lengths} - set(wanted)))
             contexts.save(self.context, store.folder)
             refining = self.plan(self._runs_of(part_name(number), lengths))
-            yield (
-                f"looking closer ({number})",
-                replace(refining, time_limit_seconds=whole.time_limit_seconds),
-            )
+            yield f"looking closer ({number})", replace(refining, time_limit_seconds=whole.time_limit_seconds)
 
     @classmethod
     def analyse(

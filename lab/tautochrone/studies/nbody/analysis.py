@@ -22,7 +22,7 @@ from tautochrone.studies.nbody.findings import (
     NbodyAnalysis,
     NbodyContext,
 )
-from tautochrone.studies.nbody.model import Model, from_record
+from tautochrone.studies.nbody.model import from_record
 from tautochrone.studies.nbody.runs import BlockRuns, collect, crossing
 from tautochrone.studies.nbody.sentences import settings_to_paste, verdict_sentences
 from tautochrone.verdicts import Ratio
@@ -177,21 +177,19 @@ def _crossings(every: Sequence[BlockRuns]) -> Iterator[Crossing]:
 def _forecasts(every: Sequence[BlockRuns]) -> Iterator[Forecast]:
     """From the constants that our own threads measured, for the blocks that one core ran."""
     for serial, ours in _ours(every):
-        if ours.model is not None and int(ours.model["members"]) >= 2:
-            fitted = from_record(ours.model, serial.particles)
-            yield from (_forecast(fitted, serial, members, ours.energy_error) for members in FORECAST_MEMBERS)
-
-
-def _forecast(model: Model, serial: BlockRuns, members: int, energy_error: float | None) -> Forecast:
-    blocks = [(each.active, each.blocks) for low in serial.lows for each in serial.at(low).values()]
-    return Forecast(
-        particles=serial.particles,
-        members=members,
-        speed_up=model.speed_up(blocks, members),
-        crossing=model.crossing(members),
-        speed_up_of_many=model.speed_up([(float(serial.particles), 1)], members),
-        energy_error=energy_error,
-    )
+        if ours.model is None or int(ours.model["members"]) < 2:
+            continue
+        model = from_record(ours.model, serial.particles)
+        blocks = [(each.active, each.blocks) for low in serial.lows for each in serial.at(low).values()]
+        for members in FORECAST_MEMBERS:
+            yield Forecast(
+                particles=serial.particles,
+                members=members,
+                speed_up=model.speed_up(blocks, members),
+                crossing=model.crossing(members),
+                speed_up_of_many=model.speed_up([(float(serial.particles), 1)], members),
+                energy_error=ours.energy_error,
+            )
 
 
 def best_others(every: Sequence[BlockRuns]) -> dict[int, tuple[BlockRuns, Ratio]]:

@@ -14,14 +14,8 @@ from tautochrone.studies.request import Times
 from tautochrone.studies.setup import RunnerSetup
 
 ENCRYPTION, COMPRESSION, PHYSICS, TOGETHER = "encryption", "compression", "physics", "together"
-SERIAL, BLOCKS, FILES, WORKERS, DOMAIN, FUNCTIONAL = (
-    "serial",
-    "blocks",
-    "files",
-    "workers",
-    "domain",
-    "functional",
-)
+SERIAL = "serial"
+BLOCKS, FILES, WORKERS, DOMAIN, FUNCTIONAL = "blocks", "files", "workers", "domain", "functional"
 BALANCED = (BLOCKS, FILES, WORKERS, DOMAIN)
 FUNCTIONAL_FREE = "functional_free"
 """Not a split of its own: the functional one with threads that the system may move."""

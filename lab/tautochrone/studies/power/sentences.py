@@ -12,14 +12,7 @@ from tautochrone.results.spent import METERED, why_not_measured
 from tautochrone.studies.disturbance import restless
 from tautochrone.studies.paste import CMAKE
 from tautochrone.studies.power.cells import CellRuns, jobs_of, pair_of
-from tautochrone.studies.power.configurations import (
-    AFFINITIES,
-    DOMAIN,
-    FREE,
-    FUNCTIONAL,
-    PHYSICS,
-    SETUPS,
-)
+from tautochrone.studies.power.configurations import AFFINITIES, DOMAIN, FREE, FUNCTIONAL, PHYSICS, SETUPS
 from tautochrone.studies.power.findings import Recommendation
 from tautochrone.studies.power.recommendations import balanced_ways, compared, times_as_fast
 from tautochrone.trace import findings
