@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any
-
 import altair as alt
 
 from tautochrone import text
@@ -121,10 +119,6 @@ def _in_choice(table: str) -> alt.Chart:
     return _in_view(table).transform_filter("datum.view === view")
 
 
-def _first(records: Sequence[Record]) -> dict[str, Any]:
-    return {"particles": records[0]["particles"]}
-
-
 def _place(curve: BlockCurve, point: BlockPoint) -> Record:
     return {
         "situation": 0,
@@ -217,7 +211,7 @@ def _draw_blocks(records: Sequence[Record], look: list[RuntimeStyle]) -> Layers:
         *line_with_points(measured, look, x, y, tooltip),
         height=320,
         view="ordinary",
-        **_first(records),
+        particles=records[0]["particles"],
     )
 
 
@@ -259,7 +253,7 @@ def _draw_sharing(records: Sequence[Record], look: list[RuntimeStyle]) -> Layers
     )
     measured = _in_choice("blocks").transform_filter("datum.runtime !== 'serial'")
     lines = line_with_points(measured, look, x, y, tooltip)
-    return layered(*lines, height=280, view="ordinary", **_first(records))
+    return layered(*lines, height=280, view="ordinary", particles=records[0]["particles"])
 
 
 # -- sharing the targets against sharing the sources --
@@ -353,7 +347,7 @@ def _draw_schemes(records: Sequence[Record], crossings: Sequence[Record], look: 
         "sources:N sharing the sources",
     )
     lines = line_with_points(_in_view("schemes"), look, x, y, tooltip)
-    return layered(*layers, *lines, height=280, **_first(records))
+    return layered(*layers, *lines, height=280, particles=records[0]["particles"])
 
 
 # -- against one core, measured and expected --
@@ -575,7 +569,7 @@ def _draw_counts(records: Sequence[Record]) -> Layers:
         shares = both.transform_filter(f"datum.of === '{of}'")
         layers.append(shares.mark_line(strokeWidth=2, strokeDash=dash, stroke=stroke).encode(x=x, y=y))
         layers.append(shares.mark_point(filled=True, size=60, fill=stroke).encode(x=x, y=y, tooltip=tooltip))
-    return layered(*layers, height=240, **_first(records))
+    return layered(*layers, height=240, particles=records[0]["particles"])
 
 
 def _accuracy_chart(analysis: NbodyAnalysis) -> Chart:
@@ -623,7 +617,7 @@ def _draw_accuracy(records: Sequence[Record], look: list[RuntimeStyle]) -> Layer
     return layered(
         points.encode(x=x, y=y, color=color(look), shape=shape(look), size=size, tooltip=tooltip),
         height=260,
-        **_first(records),
+        particles=records[0]["particles"],
     )
 
 
