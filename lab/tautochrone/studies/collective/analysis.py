@@ -16,7 +16,6 @@ from tautochrone.studies.collective.curves import (
     Curve,
     Runs,
     collect,
-    default_runs,
     mean_ratio,
     pairs_at,
     pairs_of,
@@ -105,8 +104,10 @@ def _mpi_curves(runs: Sequence[Runs], operation: str) -> dict[str, Curve]:
     """What the operation takes each MPI with no settings, by its name."""
     return {
         library.peer: curve
-        for library in default_runs(runs)
-        if library.peer != OURS and (curve := library.curves.get(operation)) is not None
+        for library in runs
+        if library.is_default
+        and library.peer != OURS
+        and (curve := library.curves.get(operation)) is not None
     }
 
 

@@ -173,11 +173,6 @@ def collect(rows: Iterable[Row]) -> list[Runs]:
     )
 
 
-def default_runs(runs: Iterable[Runs]) -> list[Runs]:
-    """What each library does with no settings."""
-    return [library for library in runs if library.is_default]
-
-
 def pairs_at(
     mine: Curve, other: Curve, words: int, other_words: int | None = None
 ) -> list[tuple[float, float]]:

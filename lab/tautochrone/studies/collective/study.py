@@ -25,7 +25,7 @@ from tautochrone.studies.collective.configurations import (
     parse_lengths,
     refined,
 )
-from tautochrone.studies.collective.curves import collect, default_runs
+from tautochrone.studies.collective.curves import collect
 from tautochrone.studies.collective.findings import CollectiveAnalysis, CollectiveContext
 from tautochrone.studies.collective.gaps import gaps
 from tautochrone.studies.request import OUTPUT, StudyRequest, Times, peers_option
@@ -175,12 +175,11 @@ def part_name(number: int) -> str:
 def lengths_of_part(number: int, wanted: Sequence[int], rows: Sequence[Row]) -> tuple[int, ...]:
     """The lengths of a refinement, from the rows of the parts before it: the same when a study goes on."""
     before = {part_name(earlier) for earlier in range(number)}
-    runs = default_runs(collect(row for row in rows if row.config.get("part") in before))
     curves = [
-        curve
-        for library in runs
+        library.curves[operation]
+        for library in collect(row for row in rows if row.config.get("part") in before)
         for operation in PAIRS
-        if (curve := library.curves.get(operation)) is not None
+        if library.is_default and operation in library.curves
     ]
     known = sorted({*wanted, *(words for curve in curves for words in curve.words)})
     return refined(gaps(curves), known, MOST_GAPS)

@@ -71,8 +71,7 @@ def _speed_up(curves: Sequence[BlockCurve], speed_ups: Sequence[tuple[int, Ratio
         return f"no comparison of {text.count(members, 'member')} with one core has 8 good rounds yet"
     count = nearest(list(judged))
     ours = curve_of(curves, count, OURS, AUTO)
-    error = "" if ours is None else _error(ours.energy_error)
-    took = "" if ours is None else f" ({text.seconds(ours.seconds)} a block, {error})"
+    took = "" if ours is None else f" ({text.seconds(ours.seconds)} a block, {_error(ours.energy_error)})"
     return (
         f"{text.count(members, 'member')} move {count:,} particles{took} {text.speed_up(judged[count])} as "
         "fast as one core with tautochrone, which chooses for each block how to share it"
