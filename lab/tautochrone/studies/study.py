@@ -75,7 +75,7 @@ class Study(ABC, Generic[Asked, Known, Found]):
     SETTINGS: ClassVar[str]
     """How all peers run: a line of the report."""
     ANSWER: ClassVar[str]
-    """The field of a row's ``check`` in which all must agree with the serial runner."""
+    """The field of a row's ``check`` in which all must agree with the serial runner; empty for none."""
     QUICK: ClassVar[Times]
     FULL: ClassVar[Times]
     ORDER: ClassVar[Order] = "shuffled"
@@ -135,6 +135,8 @@ class Study(ABC, Generic[Asked, Known, Found]):
     @property
     def check_rows(self) -> CheckRows:
         """What is wrong with which run of a group: by default an answer that differs from the reference's."""
+        if not self.ANSWER:
+            return lambda rows: {}
         return measure.equal_answers(self.is_reference, field_name=self.ANSWER, exempt=self.is_exempt)
 
     def is_reference(self, row: Row) -> bool:

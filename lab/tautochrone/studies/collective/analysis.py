@@ -7,7 +7,7 @@ from typing import Any
 
 from tautochrone import verdicts
 from tautochrone.results.row import Row
-from tautochrone.results.runs import OURS
+from tautochrone.results.runs import OURS, median_known
 from tautochrone.results.spent import longest, spent_of
 from tautochrone.studies.collective import gaps
 from tautochrone.studies.collective.claims import claims
@@ -16,9 +16,10 @@ from tautochrone.studies.collective.curves import (
     Curve,
     Runs,
     collect,
-    common_words,
-    default_runs,
+    mean_ratio,
     pairs_at,
+    pairs_of,
+    points_of,
 )
 from tautochrone.studies.collective.findings import (
     CollectiveAnalysis,
@@ -29,20 +30,19 @@ from tautochrone.studies.collective.findings import (
 )
 from tautochrone.studies.collective.sentences import BETTER_MPI, remarks, settings_to_paste, verdict_sentences
 from tautochrone.studies.disturbance import others_share
-from tautochrone.verdicts import Ratio, as_ratio
+from tautochrone.verdicts import as_ratio
 
 
 def analyse(
-    rows: Iterable[Row], machine: Mapping[str, Any], context: CollectiveContext
+    rows: Sequence[Row], machine: Mapping[str, Any], context: CollectiveContext
 ) -> CollectiveAnalysis:
     """The analysis of the study's rows. ``machine`` is a record of tautochrone.machine/1."""
-    rows = list(rows)
     runs = collect(rows)
     curves = tuple(curve for library in runs for curve in _curves(library, runs))
     overall = tuple(_overall(runs))
     ranks = max((int(row.config["threads"]) for row in rows), default=0)
     cpus = max((len(row.config["cpus"]) for row in rows), default=0)
-    clocks = [seconds for library in runs for seconds in library.clock_seconds]
+    launches = [row for library in runs for row in library.rows]
     return CollectiveAnalysis(
         verdict_sentences=verdict_sentences(curves, overall, ranks, cpus, others_share(rows, machine)),
         ranks=ranks,
@@ -50,14 +50,12 @@ def analyse(
         overall=overall,
         remarks=remarks(curves),
         refined_words=context.refined,
-        clock_seconds=verdicts.median_interval(clocks).median if clocks else None,
-        late=sum(library.late for library in runs),
+        clock_seconds=median_known(row.detail.get("clock_seconds") for row in launches),
+        late=sum(int(point.get("late") or 0) for row in launches for point in points_of(row)),
         failed=tuple(
-            dict.fromkeys(
-                f"{library.label}: {library.errors[0]}"
-                for library in runs
-                if library.errors and not library.curves
-            )
+            f"{library.label}: {library.errors[0]}"
+            for library in runs
+            if library.errors and not library.curves
         ),
         settings_to_paste=settings_to_paste(runs),
         claims=claims(curves, ranks),
@@ -67,9 +65,8 @@ def analyse(
 
 def _curves(library: Runs, runs: Sequence[Runs]) -> Iterator[OperationCurve]:
     """What the charts draw: the two operations, and the pairs that they are held against."""
-    broken = gaps.guidelines(library)
     for operation in (*PAIRS, *PAIRS.values()):
-        curve = library.curve(operation)
+        curve = library.curves.get(operation)
         if curve is None:
             continue
         main = operation in PAIRS
@@ -78,69 +75,63 @@ def _curves(library: Runs, runs: Sequence[Runs]) -> Iterator[OperationCurve]:
             label=library.label,
             is_default=library.is_default and main,
             operation=operation,
-            points=tuple(_points(curve, operation, library, runs)),
+            points=tuple(_points(curve, library, runs)),
             segments=gaps.fitted_segments(curve) if main else (),
             steps=gaps.steps(curve) if main else (),
-            guidelines=tuple(guideline for guideline in broken if guideline.operation == operation),
+            guidelines=tuple(gaps.guidelines(library, curve)) if main else (),
         )
 
 
-def _points(curve: Curve, operation: str, library: Runs, runs: Sequence[Runs]) -> Iterator[LengthPoint]:
-    rivals = _mpi_curves(runs, operation) if library.peer == OURS and library.is_default else []
-    alike = [same for each in runs if (same := each.curve(operation)) is not None]
+def _points(curve: Curve, library: Runs, runs: Sequence[Runs]) -> Iterator[LengthPoint]:
+    rivals = _mpi_curves(runs, curve.operation) if library.peer == OURS and library.is_default else {}
+    alike = [same for each in runs if (same := each.curves.get(curve.operation)) is not None]
     for words in curve.words:
         launches = list(curve.at(words).values())
         interval = verdicts.median_interval(launches)
+        better = _better_at(rivals.values(), words)
         yield LengthPoint(
             words=words,
             seconds=curve.medians[words],
             low=interval.low,
             high=interval.high,
             launches=len(launches),
-            to_better_mpi=_to_better(curve, rivals, words),
+            to_better_mpi=as_ratio(verdicts.compare(pairs_at(curve, better, words))) if better else None,
             spent=spent_of(curve.rows_at(words), longest(each.medians.get(words) for each in alike)),
         )
 
 
-def _mpi_curves(runs: Sequence[Runs], operation: str) -> list[Curve]:
-    curves = (library.curve(operation) for library in default_runs(runs) if library.peer != OURS)
-    return [curve for curve in curves if curve is not None]
+def _mpi_curves(runs: Sequence[Runs], operation: str) -> dict[str, Curve]:
+    """What the operation takes each MPI with no settings, by its name."""
+    return {
+        library.peer: curve
+        for library in runs
+        if library.is_default
+        and library.peer != OURS
+        and (curve := library.curves.get(operation)) is not None
+    }
 
 
-def _better_at(rivals: Sequence[Curve], words: int) -> Curve | None:
+def _better_at(rivals: Iterable[Curve], words: int) -> Curve | None:
     """The MPI whose median is the least at a length."""
     there = [curve for curve in rivals if words in curve.medians]
     return min(there, key=lambda curve: curve.medians[words], default=None)
-
-
-def _to_better(curve: Curve, rivals: Sequence[Curve], words: int) -> Ratio | None:
-    better = _better_at(rivals, words)
-    return as_ratio(verdicts.compare(pairs_at(curve, better, words))) if better is not None else None
 
 
 def _overall(runs: Sequence[Runs]) -> Iterator[Overall]:
     """Ours against the better MPI at each length, and against each library."""
     ours = next((library for library in runs if library.peer == OURS and library.is_default), None)
     for operation in PAIRS:
-        curve = ours.curve(operation) if ours is not None else None
+        curve = ours.curves.get(operation) if ours is not None else None
         if curve is None:
             continue
         rivals = _mpi_curves(runs, operation)
-        cells = [
-            pairs_at(curve, better, words)
-            for words in curve.words
-            if (better := _better_at(rivals, words)) is not None
-        ]
-        yield Overall(operation=operation, against=BETTER_MPI, ratio=_mean(cells), lengths=len(cells))
-        for library in default_runs(runs):
-            other = library.curve(operation)
-            if library.peer != OURS and other is not None:
-                cells = [pairs_at(curve, other, words) for words in common_words(curve, other)]
-                yield Overall(
-                    operation=operation, against=library.peer, ratio=_mean(cells), lengths=len(cells)
-                )
-
-
-def _mean(cells: Sequence[Sequence[tuple[float, float]]]) -> Ratio:
-    """The geometric mean over lengths; the k-th launches of all of them are one draw."""
-    return as_ratio(verdicts.geometric_mean(cells))
+        against = {
+            BETTER_MPI: [
+                pairs_at(curve, better, words)
+                for words in curve.words
+                if (better := _better_at(rivals.values(), words)) is not None
+            ]
+        }
+        against |= {peer: pairs_of(curve, rival) for peer, rival in rivals.items()}
+        for rival, cells in against.items():
+            yield Overall(operation=operation, against=rival, ratio=mean_ratio(cells), lengths=len(cells))

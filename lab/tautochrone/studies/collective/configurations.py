@@ -204,21 +204,20 @@ def refined(gaps: Iterable[Gap], known: Sequence[int], most: int) -> tuple[int, 
     """Lengths to measure next: some inside each gap, its ends, and a few on both sides to compare with.
 
     The ``most`` largest gaps are taken, whatever their direction; empty when all are as fine as is wanted.
+    ``known`` lengths ascend.
     """
     widest: dict[tuple[int, int], float] = {}
     for gap in gaps:
-        size = abs(math.log(gap.factor))
         key = (gap.below, gap.above)
         if gap.above - gap.below > 1 and gap.above / gap.below > _FINEST:
-            widest[key] = max(widest.get(key, 0.0), size)
+            widest[key] = max(widest.get(key, 0.0), abs(math.log(gap.factor)))
     chosen = sorted(widest, key=lambda key: -widest[key])[:most]
-    ordered = sorted(known)
     wanted: set[int] = set()
     for below, above in chosen:
         inside = {
             round(below * (above / below) ** (place / (_BETWEEN + 1))) for place in range(1, _BETWEEN + 1)
         }
-        left = [words for words in ordered if words <= below][-_BESIDE:]
-        right = [words for words in ordered if words >= above][:_BESIDE]
+        left = [words for words in known if words <= below][-_BESIDE:]
+        right = [words for words in known if words >= above][:_BESIDE]
         wanted |= {*inside, *left, *right}
     return tuple(sorted(wanted))

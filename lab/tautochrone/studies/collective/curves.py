@@ -21,10 +21,13 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from tautochrone import verdicts
 from tautochrone.results.row import Row
 from tautochrone.results.runs import OURS
 from tautochrone.results.spent import for_row
+from tautochrone.studies.cells import Contender
 from tautochrone.studies.collective.configurations import DEFAULT, MEMBER, label
+from tautochrone.verdicts import Ratio, as_ratio
 
 _TO_NORMAL = 1.4826  # from the median absolute deviation to the standard deviation
 _OF_A_MEDIAN = math.sqrt(math.pi / 2)  # its standard error by that of a mean
@@ -121,21 +124,24 @@ class Curve:
         return found
 
 
-@dataclass
-class Runs:
-    """One configuration with all its runs, over all parts of the study."""
+class Runs(Contender):
+    """One configuration with all its runs, over all parts of the study.
 
-    config: Mapping[str, Any]
-    curves: dict[str, Curve] = field(default_factory=dict)  # by operation
-    errors: list[str] = field(default_factory=list)
-    clock_seconds: list[float] = field(default_factory=list)
-    late: int = 0
-    version: str = ""
-    found_library: str = ""
+    Its schedule: the library's own operations (``native``) or the fold of tautochrone's members (``member``).
+    """
 
-    @property
-    def peer(self) -> str:
-        return str(self.config["library"])
+    @cached_property
+    def curves(self) -> dict[str, Curve]:
+        """What each operation took that was measured."""
+        found: dict[str, Curve] = {}
+        for row in self.rows:
+            key = (str(row.config.get("part", "")), row.round)
+            for point in points_of(row):
+                operation = str(point["operation"])
+                curve = found.setdefault(operation, Curve(operation))
+                curve.rows[key] = row
+                curve.launches.setdefault(key, {})[int(point["words"])] = float(point["seconds"])
+        return found
 
     @property
     def variant(self) -> str:
@@ -143,59 +149,28 @@ class Runs:
         return str(self.config.get("variant") or DEFAULT)
 
     @property
-    def schedule(self) -> str:
-        """The library's own operations (``native``) or the fold of tautochrone's members (``member``)."""
-        return str(self.config["schedule"])
-
-    @property
     def label(self) -> str:
         return label(self.peer, self.schedule, self.variant)
 
     @property
     def is_default(self) -> bool:
-        ours = self.peer == OURS
-        return self.variant == DEFAULT and (ours or self.schedule != MEMBER)
+        return self.variant == DEFAULT and (self.peer == OURS or self.schedule != MEMBER)
 
-    def curve(self, operation: str) -> Curve | None:
-        """What an operation took, where it was measured."""
-        found = self.curves.get(operation)
-        return found if found is not None and found.launches else None
 
-    def add(self, row: Row) -> None:
-        if row.error is not None:
-            self.errors.append(str(row.error.message))
-            return
-        detail = row.detail or {}
-        key = (str(row.config.get("part", "")), int(row.round))
-        self.version = str(detail.get("library_version") or "")
-        self.found_library = str(detail.get("library") or "")
-        if isinstance(detail.get("clock_seconds"), int | float):
-            self.clock_seconds.append(float(detail["clock_seconds"]))
-        for point in detail.get("points") or ():
-            operation = str(point["operation"])
-            curve = self.curves.setdefault(operation, Curve(operation))
-            curve.rows[key] = row
-            curve.launches.setdefault(key, {})[int(point["words"])] = float(point["seconds"])
-            self.late += int(point.get("late") or 0)
+def points_of(row: Row) -> Sequence[Mapping[str, Any]]:
+    """Each operation at each length of a launch, as the runner gives them."""
+    return row.detail.get("points") or ()
 
 
 def collect(rows: Iterable[Row]) -> list[Runs]:
     """Rows sorted into configurations, ours first, then by name; defaults before what has settings."""
     found: dict[tuple[str, str, str], Runs] = {}
     for row in rows:
-        config = row.config
-        key = (str(config["library"]), str(config["schedule"]), str(config.get("variant") or DEFAULT))
-        if key not in found:
-            found[key] = Runs(config)
-        found[key].add(row)
+        runs = Runs(row.config)
+        found.setdefault((runs.peer, runs.schedule, runs.variant), runs).add(row)
     return sorted(
         found.values(), key=lambda runs: (runs.peer != OURS, runs.peer, not runs.is_default, runs.label)
     )
-
-
-def default_runs(runs: Iterable[Runs]) -> list[Runs]:
-    """What each library does with no settings."""
-    return [library for library in runs if library.is_default]
 
 
 def pairs_at(
@@ -210,6 +185,18 @@ def pairs_at(
 def common_words(mine: Curve, other: Curve) -> list[int]:
     """The lengths that both have."""
     return [words for words in mine.words if words in set(other.words)]
+
+
+def mean_ratio(cells: Sequence[Sequence[tuple[float, float]]]) -> Ratio:
+    """The geometric mean over lengths; the k-th launches of all of them are one draw."""
+    return as_ratio(verdicts.geometric_mean(cells))
+
+
+def pairs_of(mine: Curve | None, other: Curve | None) -> list[list[tuple[float, float]]]:
+    """The pairs at each length that both have; none where one was not measured."""
+    if mine is None or other is None:
+        return []
+    return [pairs_at(mine, other, words) for words in common_words(mine, other)]
 
 
 # -- segments of a curve --

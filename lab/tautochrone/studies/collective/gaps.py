@@ -123,10 +123,7 @@ def _step_pairs(curve: Curve, one: Segment, other: Segment, apart: float) -> lis
 
 
 def _geometric(values: Sequence[float]) -> float:
-    product = 1.0
-    for value in values:
-        product *= value
-    return float(product ** (1.0 / len(values)))
+    return float(math.prod(values) ** (1.0 / len(values)))
 
 
 def gaps(curves: Iterable[Curve]) -> Iterator[Gap]:
@@ -203,19 +200,16 @@ def _resolved(
         )
 
 
-def guidelines(runs: Runs) -> tuple[Guideline, ...]:
-    """Every guideline that a library breaks with what it was measured with."""
-    broken: list[Guideline] = []
-    for operation in ("all_reduce", "all_gather"):
-        curve = runs.curve(operation)
-        if curve is not None:
-            broken += larger_is_cheaper(curve)
-    for mine, other, kind in (
-        ("all_reduce", "reduce_broadcast", "dearer than reduce and broadcast"),
-        ("all_gather", "gather_broadcast", "dearer than gather and broadcast"),
-        ("all_gather", "all_reduce", "dearer than all_reduce"),
-    ):
-        curve, against = runs.curve(mine), runs.curve(other)
-        if curve is not None and against is not None:
-            broken += costlier_than(curve, against, kind)
-    return tuple(broken)
+_NO_DEARER = (
+    ("all_reduce", "reduce_broadcast", "dearer than reduce and broadcast"),
+    ("all_gather", "gather_broadcast", "dearer than gather and broadcast"),
+    ("all_gather", "all_reduce", "dearer than all_reduce"),
+)
+
+
+def guidelines(runs: Runs, curve: Curve) -> Iterator[Guideline]:
+    """Every guideline that one of a library's two operations breaks with what it was measured with."""
+    yield from larger_is_cheaper(curve)
+    for operation, other, kind in _NO_DEARER:
+        if operation == curve.operation and (against := runs.curves.get(other)) is not None:
+            yield from costlier_than(curve, against, kind)

@@ -215,11 +215,14 @@ def _operation_choice(records: Sequence[Record]) -> Choice | None:
     return Choice("operation", "Show", options, options[0][0]) if options else None
 
 
-def _ratio_axis(records: Sequence[Record], title: str) -> alt.Y:
+def _by_length(records: Sequence[Record], table: str, title: str) -> tuple[alt.X, alt.Y, alt.Chart]:
+    """The axes of the length and of the ratio, and the table's records of the operation that was chosen."""
     every = [*numbers(records, "ratio", "low", "high"), 1.0]
     inside = [tick for tick in _RATIO_TICKS if min(every) / 1.05 <= tick <= max(every) * 1.05]
     axis = alt.Axis(title=title, format="~g", values=inside) if len(inside) > 2 else alt.Axis(title=title)
-    return alt.Y("ratio:Q", scale=alt.Scale(type="log", domain=padded(every, 1.08), nice=False), axis=axis)
+    y = alt.Y("ratio:Q", scale=alt.Scale(type="log", domain=padded(every, 1.08), nice=False), axis=axis)
+    x = powers_axis(records, "words", "length (8-byte words)")
+    return x, y, shown(table).transform_filter("datum.operation === operation")
 
 
 def _ratios(curve: OperationCurve) -> Iterator[Record]:
@@ -256,9 +259,7 @@ def _ratio_chart(records: Sequence[Record]) -> Chart:
 
 
 def _draw_ratio(records: Sequence[Record], look: list[RuntimeStyle]) -> Layers:
-    x = powers_axis(records, "words", "length (8-byte words)")
-    y = _ratio_axis(records, "our time / time of the better MPI")
-    chosen = shown("ratios").transform_filter("datum.operation === operation")
+    x, y, chosen = _by_length(records, "ratios", "our time / time of the better MPI")
     tooltip = tips(
         "operation:N operation",
         "length:N length",
@@ -326,9 +327,7 @@ def _pairs_chart(analysis: CollectiveAnalysis, records: Sequence[Record]) -> Cha
 
 
 def _draw_pairs(records: Sequence[Record], look: list[RuntimeStyle]) -> Layers:
-    x = powers_axis(records, "words", "length (8-byte words)")
-    y = _ratio_axis(records, "one call / the pair of calls")
-    chosen = shown("pairs").transform_filter("datum.operation === operation")
+    x, y, chosen = _by_length(records, "pairs", "one call / the pair of calls")
     tooltip = tips(
         "runtime:N library", "length:N length", "ratio_text:N ratio", "time:N one call", "other:N the pair"
     )

@@ -9,11 +9,11 @@ from tautochrone.report.analysis import Settings
 from tautochrone.report.palette import name_of
 from tautochrone.results.runs import OURS
 from tautochrone.studies.collective.configurations import MEMBER, PAIRS, VARIANTS, WORD_BYTES
-from tautochrone.studies.collective.curves import Runs, common_words, pairs_at
+from tautochrone.studies.collective.curves import Runs, mean_ratio, pairs_of
 from tautochrone.studies.collective.findings import Guideline, OperationCurve, Overall, Step
 from tautochrone.studies.disturbance import restless
 from tautochrone.text import interval, less_time, unresolved
-from tautochrone.verdicts import Ratio, as_ratio
+from tautochrone.verdicts import Ratio
 
 BETTER_MPI = "the better MPI"
 CHEAPER = "larger is cheaper"
@@ -32,11 +32,12 @@ def verdict_sentences(
     shown = [curve for curve in curves if curve.is_default and curve.points]
     if not shown:
         return (f"On this machine nothing can be said yet: no library was measured with {where}.",)
-    sentences = [f"On this machine, with {where}, {_against_mpi(overall, shown)}."]
-    sentences += restless(others_share, "ranks")
-    sentences += _of_libraries(shown)
-    sentences += _ours_at_worst(shown)
-    return tuple(sentences)
+    return (
+        f"On this machine, with {where}, {_against_mpi(overall, shown)}.",
+        *restless(others_share, "ranks"),
+        *_of_libraries(shown),
+        *_ours_at_worst(shown),
+    )
 
 
 def _against_mpi(overall: Sequence[Overall], shown: Sequence[OperationCurve]) -> str:
@@ -210,12 +211,5 @@ def _best(default: Runs, runs: Sequence[Runs]) -> Iterator[Settings]:
 
 def over_all_lengths(runs: Runs, other: Runs) -> Ratio:
     """The geometric mean of the ratio over all operations and lengths that both have."""
-    cells = [pairs for operation in PAIRS for pairs in _cells(runs, other, operation)]
-    return as_ratio(verdicts.geometric_mean(cells))
-
-
-def _cells(runs: Runs, other: Runs, operation: str) -> Iterator[list[tuple[float, float]]]:
-    mine, theirs = runs.curve(operation), other.curve(operation)
-    if mine is not None and theirs is not None:
-        for words in common_words(mine, theirs):
-            yield pairs_at(mine, theirs, words)
+    both = [pairs_of(runs.curves.get(operation), other.curves.get(operation)) for operation in PAIRS]
+    return mean_ratio([pairs for of_operation in both for pairs in of_operation])

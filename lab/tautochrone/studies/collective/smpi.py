@@ -82,15 +82,11 @@ def analyse(
 ) -> SimulatedAnalysis:
     """What the runs say: a chart for each operation and number of ranks."""
     counts = sorted({run.ranks for run, _ in found})
-    groups = {
-        (count, operation): [
-            (run, row["points"]) for run, row in found if (run.ranks, run.operation) == (count, operation)
-        ]
-        for count in counts
-        for operation in OPERATIONS
-    }
+    places = [(count, operation) for count in counts for operation in OPERATIONS]
     charts = tuple(
-        _chart(operation, count, curves) for (count, operation), curves in groups.items() if curves
+        _chart(operation, count, curves)
+        for count, operation in places
+        if (curves := [pair for pair in found if (pair[0].ranks, pair[0].operation) == (count, operation)])
     )
     version = found[0][1]["library_version"]
     return SimulatedAnalysis(
@@ -134,12 +130,10 @@ def _places(points: Sequence[OperationTime]) -> str:
     return in_words([int(point["words"]) for point in points], [float(point["seconds"]) for point in points])
 
 
-def _chart(
-    operation: str, ranks: int, curves: Sequence[tuple[SimulatedOperation, Sequence[OperationTime]]]
-) -> LineChart:
+def _chart(operation: str, ranks: int, curves: Sequence[tuple[SimulatedOperation, Row]]) -> LineChart:
     alike: dict[str, list[str]] = {}
-    for run, points in curves:
-        alike.setdefault(_places(points), []).append(run.selector)
+    for run, row in curves:
+        alike.setdefault(_places(row["points"]), []).append(run.selector)
     places = "; ".join(f"{', '.join(selectors)}: {found}" for found, selectors in alike.items())
     return LineChart(
         name=f"{operation}-{ranks}",
@@ -151,7 +145,7 @@ def _chart(
         ),
         x=Axis(field="x", title="words", logarithmic=True),
         y=Axis(field="y", title="time", logarithmic=True, seconds=True),
-        records=tuple(_record(run, point) for run, points in curves for point in points),
+        records=tuple(_record(run, point) for run, row in curves for point in row["points"]),
     )
 
 

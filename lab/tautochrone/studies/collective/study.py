@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 from tautochrone.errors import TautoError
 from tautochrone.measuring.plan import Plan
-from tautochrone.measuring.session import CheckRows
 from tautochrone.options import Option
 from tautochrone.results import context as contexts
 from tautochrone.results.row import Row
@@ -26,7 +25,7 @@ from tautochrone.studies.collective.configurations import (
     parse_lengths,
     refined,
 )
-from tautochrone.studies.collective.curves import collect, default_runs
+from tautochrone.studies.collective.curves import collect
 from tautochrone.studies.collective.findings import CollectiveAnalysis, CollectiveContext
 from tautochrone.studies.collective.gaps import gaps
 from tautochrone.studies.request import OUTPUT, StudyRequest, Times, peers_option
@@ -139,15 +138,7 @@ class Collective(Study[CollectiveRequest, CollectiveContext, CollectiveAnalysis]
             self.context.refined = tuple(sorted({*self.context.refined, *lengths} - set(wanted)))
             contexts.save(self.context, store.folder)
             refining = self.plan(self._runs_of(part_name(number), lengths))
-            yield (
-                f"looking closer ({number})",
-                replace(refining, time_limit_seconds=whole.time_limit_seconds),
-            )
-
-    @property
-    def check_rows(self) -> CheckRows:
-        """Every repetition's result is compared word by word where it was computed."""
-        return lambda rows: {}
+            yield f"looking closer ({number})", replace(refining, time_limit_seconds=whole.time_limit_seconds)
 
     @classmethod
     def analyse(
@@ -184,9 +175,11 @@ def part_name(number: int) -> str:
 def lengths_of_part(number: int, wanted: Sequence[int], rows: Sequence[Row]) -> tuple[int, ...]:
     """The lengths of a refinement, from the rows of the parts before it: the same when a study goes on."""
     before = {part_name(earlier) for earlier in range(number)}
-    runs = default_runs(collect(row for row in rows if row.config.get("part") in before))
     curves = [
-        curve for library in runs for operation in PAIRS if (curve := library.curve(operation)) is not None
+        library.curves[operation]
+        for library in collect(row for row in rows if row.config.get("part") in before)
+        for operation in PAIRS
+        if library.is_default and operation in library.curves
     ]
     known = sorted({*wanted, *(words for curve in curves for words in curve.words)})
-    return refined((gap for curve in curves for gap in gaps([curve])), known, MOST_GAPS)
+    return refined(gaps(curves), known, MOST_GAPS)

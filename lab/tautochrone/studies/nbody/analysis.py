@@ -22,7 +22,7 @@ from tautochrone.studies.nbody.findings import (
     NbodyAnalysis,
     NbodyContext,
 )
-from tautochrone.studies.nbody.model import Model, from_record
+from tautochrone.studies.nbody.model import from_record
 from tautochrone.studies.nbody.runs import BlockRuns, collect, crossing
 from tautochrone.studies.nbody.sentences import settings_to_paste, verdict_sentences
 from tautochrone.verdicts import Ratio
@@ -32,9 +32,8 @@ _ORDINARY = {SERIAL: SERIAL, OURS: AUTO, "libgomp": "loops-i", "libomp": "loops-
 _SOURCES_OF = {"i": "j", "region-i": "region-j"}  # OpenMP in one region: its schemes differ in nothing else
 
 
-def analyse(rows: Iterable[Row], machine: Mapping[str, Any], context: NbodyContext) -> NbodyAnalysis:
+def analyse(rows: Sequence[Row], machine: Mapping[str, Any], context: NbodyContext) -> NbodyAnalysis:
     """The analysis of the study's rows. ``machine`` is a record of tautochrone.machine/1."""
-    rows = list(rows)
     every = collect(rows)
     measured = [runs for runs in every if runs.by_round]
     members = max((runs.threads for runs in every), default=0)
@@ -42,11 +41,6 @@ def analyse(rows: Iterable[Row], machine: Mapping[str, Any], context: NbodyConte
     crossings = tuple(_crossings(measured))
     forecasts = tuple(_forecasts(measured))
     speed_ups = tuple((serial.particles, ratio(ours, serial)) for serial, ours in _ours(measured))
-    failed = {
-        f"{runs.label}, {runs.particles} particles: {runs.errors[0]}": None
-        for runs in every
-        if runs.errors and not runs.by_round
-    }
     return NbodyAnalysis(
         verdict_sentences=verdict_sentences(
             curves,
@@ -65,7 +59,11 @@ def analyse(rows: Iterable[Row], machine: Mapping[str, Any], context: NbodyConte
         simulated=context.simulated,
         measured_speed_ups=speed_ups,
         counts=tuple(count for serial in _serials(measured) for count in _counts(serial)),
-        failed=tuple(failed),
+        failed=tuple(
+            f"{runs.label}, {runs.particles} particles: {runs.errors[0]}"
+            for runs in every
+            if runs.errors and not runs.by_round
+        ),
         settings_to_paste=settings_to_paste(curves),
         claims=claims(curves, crossings, forecasts, rows),
         **context.reported,
@@ -82,7 +80,7 @@ def _of(every: Iterable[BlockRuns], like: BlockRuns, peer: str, scheme: str) -> 
 
 
 def _serials(every: Iterable[BlockRuns]) -> list[BlockRuns]:
-    return [runs for runs in every if runs.schedule == SERIAL and runs.peer == SERIAL and runs.order == 4]
+    return [runs for runs in every if runs.peer == SERIAL and runs.order == 4]
 
 
 def _ours(every: Sequence[BlockRuns]) -> Iterator[tuple[BlockRuns, BlockRuns]]:
@@ -95,7 +93,7 @@ def _ours(every: Sequence[BlockRuns]) -> Iterator[tuple[BlockRuns, BlockRuns]]:
 
 def _curve(runs: BlockRuns, every: Sequence[BlockRuns]) -> BlockCurve:
     interval = verdicts.median_interval(list(runs.by_round.values()))
-    blocks, time = runs.figure("blocks"), runs.config.get("end_time")
+    blocks, time = runs.median("blocks"), runs.config.get("end_time")
     alone = _of(every, runs, SERIAL, SERIAL)
     alike = (each for each in every if (each.particles, each.order) == (runs.particles, runs.order))
     return BlockCurve(
@@ -114,9 +112,9 @@ def _curve(runs: BlockRuns, every: Sequence[BlockRuns]) -> BlockCurve:
         high=interval.high,
         to_serial=None if runs.peer == SERIAL else ratio(runs, alone),
         unit_seconds=interval.median * blocks / float(time) if blocks and time else None,
-        energy_error=runs.figure("check", "energy_error"),
-        pairs_per_second=runs.figure("pairs_per_second"),
-        shared_share=runs.figure("shared_share"),
+        energy_error=runs.energy_error,
+        pairs_per_second=runs.median("pairs_per_second"),
+        shared_share=runs.median("shared_share"),
         spent=spent_of(runs.rows, longest(each.seconds for each in alike)),
     )
 
@@ -179,25 +177,22 @@ def _crossings(every: Sequence[BlockRuns]) -> Iterator[Crossing]:
 def _forecasts(every: Sequence[BlockRuns]) -> Iterator[Forecast]:
     """From the constants that our own threads measured, for the blocks that one core ran."""
     for serial, ours in _ours(every):
-        if ours.model is not None and int(ours.model["members"]) >= 2:
-            fitted = from_record(ours.model, serial.particles)
-            error = ours.figure("check", "energy_error")
-            yield from (_forecast(fitted, serial, members, error) for members in FORECAST_MEMBERS)
+        if ours.model is None or int(ours.model["members"]) < 2:
+            continue
+        model = from_record(ours.model, serial.particles)
+        blocks = [(each.active, each.blocks) for low in serial.lows for each in serial.at(low).values()]
+        for members in FORECAST_MEMBERS:
+            yield Forecast(
+                particles=serial.particles,
+                members=members,
+                speed_up=model.speed_up(blocks, members),
+                crossing=model.crossing(members),
+                speed_up_of_many=model.speed_up([(float(serial.particles), 1)], members),
+                energy_error=ours.energy_error,
+            )
 
 
-def _forecast(model: Model, serial: BlockRuns, members: int, energy_error: float | None) -> Forecast:
-    blocks = [(each.active, each.blocks) for low in serial.lows for each in serial.at(low).values()]
-    return Forecast(
-        particles=serial.particles,
-        members=members,
-        speed_up=model.speed_up(blocks, members),
-        crossing=model.crossing(members),
-        speed_up_of_many=model.speed_up([(float(serial.particles), 1)], members),
-        energy_error=energy_error,
-    )
-
-
-def best_others(every: Sequence[BlockRuns]) -> dict[int, tuple[str, Ratio]]:
+def best_others(every: Sequence[BlockRuns]) -> dict[int, tuple[BlockRuns, Ratio]]:
     """Particles → the fastest configuration of the other engines, and our time by its."""
     contests = {}
     for serial, ours in _ours(every):
@@ -208,7 +203,7 @@ def best_others(every: Sequence[BlockRuns]) -> dict[int, tuple[str, Ratio]]:
         ]
         best = min(others, key=lambda runs: runs.seconds or float("inf"), default=None)
         if best is not None:
-            contests[serial.particles] = (best.label, ratio(ours, best))
+            contests[serial.particles] = (best, ratio(ours, best))
     return contests
 
 

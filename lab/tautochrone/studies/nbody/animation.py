@@ -14,7 +14,7 @@ from typing import Any
 import jinja2
 import numpy as np
 
-from tautochrone.errors import TautoError
+from tautochrone.errors import TautoError, explained
 from tautochrone.results.journal import write_whole
 
 PARTICLES = 256
@@ -37,13 +37,9 @@ def check(path: Path) -> None:
 def write(path: Path, runner: Path, seed: int) -> None:
     """Run the cluster once and write the picture whole. Raises TautoError where that cannot be done."""
     page = render(_frames(runner, seed))
-    try:
+    remedy = "Choose another file with --animate, or make room there"
+    with explained(f"the animation cannot be written to {path}", remedy):
         write_whole(path, page)
-    except OSError as error:
-        raise TautoError(
-            f"the animation cannot be written to {path}: {error.strerror or error}",
-            "Choose another file with --animate, or make room there",
-        ) from error
 
 
 def _frames(runner: Path, seed: int) -> Mapping[str, Any]:

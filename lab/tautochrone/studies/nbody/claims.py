@@ -13,11 +13,11 @@ from tautochrone.report.palette import name_of
 from tautochrone.results.row import Row
 from tautochrone.simulator import engine, machines, requests
 from tautochrone.simulator.machines import Machine
-from tautochrone.studies.claims import Family, Knob, Statement, Verdict, percent, rows, sensitivity
+from tautochrone.studies.claims import Family, Knob, Statement, Verdict, percent, rows, sensitivity, within
 from tautochrone.studies.collective import claims as collective
 from tautochrone.studies.nbody.configurations import SERIAL
 from tautochrone.studies.nbody.findings import BlockCurve, Crossing, Forecast
-from tautochrone.studies.nbody.sentences import curve_of, nearest
+from tautochrone.studies.nbody.sentences import curve_of, ordinary_loops
 from tautochrone.text import digits
 
 FAMILY = Family(
@@ -69,7 +69,7 @@ _WITHOUT_COPIES = 8  # N9: times one core, and more
 
 def _crosses(active: float | None) -> bool:
     """N6: whether i-parallel wins from the published active count on, about."""
-    return active is not None and _CROSSING[0] <= active <= _CROSSING[1]
+    return active is not None and within(_CROSSING, active)
 
 
 # -- measured and modelled here --
@@ -90,15 +90,8 @@ def claims(
     )
 
 
-def _loops(curves: Sequence[BlockCurve]) -> list[BlockCurve]:
-    """OpenMP's ordinary loops, with the number of particles that is spoken of."""
-    loops = [curve for curve in curves if (curve.scheme, curve.wait) == ("loops-i", "default")]
-    count = nearest([curve.particles for curve in loops]) if loops else 0
-    return [curve for curve in loops if curve.particles == count]
-
-
 def _fork_join(curves: Sequence[BlockCurve]) -> Iterator[Claim]:
-    loops = [curve for curve in _loops(curves) if curve.points]
+    loops = [curve for curve in ordinary_loops(curves) if curve.points]
     if not loops:
         return
     ends = [(curve, curve.points[0], curve.points[-1]) for curve in loops]
@@ -115,9 +108,9 @@ def _fork_join(curves: Sequence[BlockCurve]) -> Iterator[Claim]:
 
 def _one_region(curves: Sequence[BlockCurve], rows: Sequence[Row]) -> Iterator[Claim]:
     times = [
-        f"{digits(100 * (region.seconds or 0.0) / (loops.seconds or 1.0))} % of the loops’ time "
+        f"{digits(100 * region.seconds / loops.seconds)} % of the loops’ time "
         f"({name_of(loops.runtime)}, {loops.particles:,} particles)"
-        for loops in _loops(curves)
+        for loops in ordinary_loops(curves)
         if (region := curve_of(curves, loops.particles, loops.runtime, "region-i")) is not None
     ]
     if times:
@@ -212,8 +205,7 @@ def _n5(machine: Machine) -> Verdict:
     blocks = [requests.block(active, "i") for active in (512, 1024, 2048)]
     speed_ups = [speedup(row) for row in rows(machine, blocks)]
     ours = f"{min(speed_ups):.1f} to {max(speed_ups):.1f}× with 512 to 2048 active"
-    least, most = _SPEED_UP
-    return FAMILY.simulated("N5", ours, all(least <= times <= most for times in speed_ups))
+    return FAMILY.simulated("N5", ours, all(within(_SPEED_UP, times) for times in speed_ups))
 
 
 def _crossing(machine: Machine) -> float:

@@ -119,12 +119,8 @@ def _ways(state: PeerState, members: int) -> Iterator[tuple[str, str]]:
     description = state.description
     if description is None:
         return
-    if state.peer.name == SERIAL:
-        yield SERIAL, "default"
-        return
-    offered = description.schedules
-    for scheme in offered:
-        if scheme == SERIAL or (scheme == GRID and not has_grid(members)):
+    for scheme in description.schedules:
+        if (scheme == SERIAL) != (state.peer.name == SERIAL) or (scheme == GRID and not has_grid(members)):
             continue
         yield scheme, "default"
         if "active" in description.wait_policies and state.peer.runtime == "openmp":

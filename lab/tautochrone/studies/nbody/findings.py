@@ -42,7 +42,7 @@ class BlockCurve(msgspec.Struct, frozen=True, kw_only=True):
     order: int
     members: int
     points: tuple[BlockPoint, ...]
-    seconds: float | None  # of a mean block
+    seconds: float  # of a mean block
     low: float | None
     high: float | None
     to_serial: Ratio | None  # its time by that of one core; None for one core

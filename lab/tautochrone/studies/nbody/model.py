@@ -22,6 +22,11 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
+import msgspec
+
+COSTS = ("pair", "target_force", "source", "target", "put", "scan", "block")
+"""Of the parts of the work; a record has each with its unit: ``pair_seconds``."""
+
 Curve = Sequence[tuple[float, float]]
 """(words, seconds), ascending."""
 
@@ -51,8 +56,7 @@ def schemes_of(members: int) -> list[Scheme]:
     return [ALONE, *shapes]
 
 
-@dataclass(frozen=True, slots=True)
-class Model:
+class Model(msgspec.Struct, frozen=True, rename=lambda name: f"{name}_seconds" if name in COSTS else None):
     """Seconds of each part on one member, and of the collectives between ``members``."""
 
     particles: float
@@ -173,18 +177,4 @@ def at(curve: Curve, words: float) -> float:
 
 def from_record(record: Mapping[str, Any], particles: int) -> Model:
     """The model of a runner's row (its field ``model``)."""
-    names = ("pair", "target_force", "source", "target", "put", "scan", "block")
-    return Model(
-        particles=float(particles),
-        members=int(record["members"]),
-        **{name: float(record[f"{name}_seconds"]) for name in names},
-        changed_words=float(record["changed_words"]),
-        force_words=float(record["force_words"]),
-        gather=_curve(record["gather"]),
-        reduce=_curve(record["reduce"]),
-        gather_one=_curve(record.get("gather_one", ())),
-    )
-
-
-def _curve(points: Iterable[Sequence[float]]) -> Curve:
-    return tuple((float(words), float(seconds)) for words, seconds in points)
+    return msgspec.convert({**record, "particles": particles}, Model)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any
 
 import altair as alt
 
@@ -121,10 +120,6 @@ def _in_choice(table: str) -> alt.Chart:
     return _in_view(table).transform_filter("datum.view === view")
 
 
-def _first(records: Sequence[Record]) -> dict[str, Any]:
-    return {"particles": records[0]["particles"]}
-
-
 def _place(curve: BlockCurve, point: BlockPoint) -> Record:
     return {
         "situation": 0,
@@ -217,7 +212,7 @@ def _draw_blocks(records: Sequence[Record], look: list[RuntimeStyle]) -> Layers:
         *line_with_points(measured, look, x, y, tooltip),
         height=320,
         view="ordinary",
-        **_first(records),
+        particles=records[0]["particles"],
     )
 
 
@@ -259,7 +254,7 @@ def _draw_sharing(records: Sequence[Record], look: list[RuntimeStyle]) -> Layers
     )
     measured = _in_choice("blocks").transform_filter("datum.runtime !== 'serial'")
     lines = line_with_points(measured, look, x, y, tooltip)
-    return layered(*lines, height=280, view="ordinary", **_first(records))
+    return layered(*lines, height=280, view="ordinary", particles=records[0]["particles"])
 
 
 # -- sharing the targets against sharing the sources --
@@ -353,7 +348,7 @@ def _draw_schemes(records: Sequence[Record], crossings: Sequence[Record], look: 
         "sources:N sharing the sources",
     )
     lines = line_with_points(_in_view("schemes"), look, x, y, tooltip)
-    return layered(*layers, *lines, height=280, **_first(records))
+    return layered(*layers, *lines, height=280, particles=records[0]["particles"])
 
 
 # -- against one core, measured and expected --
@@ -368,7 +363,7 @@ def _speeds(analysis: NbodyAnalysis) -> Iterator[Record]:
     ]
     fastest = {
         (curve.runtime, curve.particles): (curve, ratio)
-        for curve, ratio in sorted(compared, key=lambda pair: pair[0].seconds or 0.0, reverse=True)
+        for curve, ratio in sorted(compared, key=lambda pair: pair[0].seconds, reverse=True)
     }
     for (runtime, particles), (curve, ratio) in sorted(fastest.items(), key=lambda item: item[0]):
         speed_up = ratio.inverse()
@@ -575,7 +570,7 @@ def _draw_counts(records: Sequence[Record]) -> Layers:
         shares = both.transform_filter(f"datum.of === '{of}'")
         layers.append(shares.mark_line(strokeWidth=2, strokeDash=dash, stroke=stroke).encode(x=x, y=y))
         layers.append(shares.mark_point(filled=True, size=60, fill=stroke).encode(x=x, y=y, tooltip=tooltip))
-    return layered(*layers, height=240, **_first(records))
+    return layered(*layers, height=240, particles=records[0]["particles"])
 
 
 def _accuracy_chart(analysis: NbodyAnalysis) -> Chart:
@@ -623,7 +618,7 @@ def _draw_accuracy(records: Sequence[Record], look: list[RuntimeStyle]) -> Layer
     return layered(
         points.encode(x=x, y=y, color=color(look), shape=shape(look), size=size, tooltip=tooltip),
         height=260,
-        **_first(records),
+        particles=records[0]["particles"],
     )
 
 
@@ -641,20 +636,19 @@ def _filters(analysis: NbodyAnalysis) -> list[Filter]:
 
 
 def _configurations(analysis: NbodyAnalysis) -> list[Record]:
-    timed = [(curve, curve.seconds) for curve in analysis.curves if curve.seconds is not None]
     fastest: dict[tuple[int, int], float] = {}
-    for curve, seconds in timed:
+    for curve in analysis.curves:
         key = (curve.particles, curve.order)
-        fastest[key] = min(seconds, fastest.get(key, seconds))
+        fastest[key] = min(curve.seconds, fastest.get(key, curve.seconds))
     return [
         table_row(
             curve,
             _FIRST_COLUMNS,
-            relative=seconds / fastest[curve.particles, curve.order],
+            relative=curve.seconds / fastest[curve.particles, curve.order],
             shared=curve.shared_share,
             energy=text.energy_error(curve.energy_error),
             pairs=text.quantity(curve.pairs_per_second, ""),
         )
         | spent.record(curve.spent)
-        for curve, seconds in timed
+        for curve in analysis.curves
     ]

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-import statistics as plain
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
+
+import msgspec
 
 from tautochrone import verdicts
 from tautochrone.results.row import Row
-from tautochrone.results.runs import OURS
+from tautochrone.results.runs import OURS, median_known
 from tautochrone.studies.cells import Contender, contenders_of
 from tautochrone.studies.nbody.configurations import AUTO, GRID, SERIAL, SOURCES, TARGETS, label
 
@@ -19,32 +20,25 @@ LEAST_BLOCKS = 3
 """Of a class in a run, for its median to say something."""
 
 
-@dataclass(frozen=True, slots=True)
-class ActiveClass:
-    """The blocks of one run whose active count lies between two powers of two."""
+class ActiveClass(msgspec.Struct, frozen=True):
+    """The blocks of one run whose active count lies between two powers of two, as the runner gives them."""
 
-    low: int
-    active: float
+    low: int = msgspec.field(name="active_from")
+    active: float = msgspec.field(name="median_active")
     blocks: int
-    seconds: float
+    seconds: float = msgspec.field(name="median_seconds")
     total_seconds: float
-    predicted: float | None
     shared_share: float
+    predicted: float | None = msgspec.field(name="predicted_median_seconds", default=None)
 
 
-@dataclass
 class BlockRuns(Contender):
     """One configuration with all its runs of one number of particles. Times are seconds of a mean block."""
 
-    classes_by_round: dict[int, dict[int, ActiveClass]] = field(default_factory=dict)  # by the class' low end
-    details: list[Mapping[str, Any]] = field(default_factory=list)
-
-    def add(self, row: Row) -> None:
-        super().add(row)
-        detail = {**(row.detail or {}), "check": row.check}
-        if row.error is None:
-            self.details.append(detail)
-            self.classes_by_round[int(row.round)] = {block.low: block for block in _classes(detail)}
+    @cached_property
+    def classes_by_round(self) -> dict[int, dict[int, ActiveClass]]:
+        """Each round's classes by their low end."""
+        return {row.round: {block.low: block for block in _classes(row.detail)} for row in self.rows}
 
     @property
     def particles(self) -> int:
@@ -77,39 +71,21 @@ class BlockRuns(Contender):
         """A class by round."""
         return {number: classes[low] for number, classes in self.classes_by_round.items() if low in classes}
 
-    def figure(self, *names: str) -> float | None:
-        """The median over the runs of a figure of the runner's row, such as ``("check", "energy_error")``."""
-        values = [value for detail in self.details if (value := _inside(detail, names)) is not None]
-        return plain.median(values) if values else None
+    @property
+    def energy_error(self) -> float | None:
+        """The median over the runs."""
+        return median_known((row.check or {}).get("energy_error") for row in self.rows)
 
     @property
     def model(self) -> Mapping[str, Any] | None:
         """The model's constants of the run whose pair was the cheapest: the least disturbed one."""
-        models = [detail["model"] for detail in self.details if detail.get("model")]
+        models = [row.detail["model"] for row in self.rows if row.detail.get("model")]
         return min(models, key=lambda model: float(model["pair_seconds"]), default=None)
 
 
-def _inside(detail: Mapping[str, Any], names: Sequence[str]) -> float | None:
-    value: object = detail
-    for name in names:
-        value = value.get(name) if isinstance(value, Mapping) else None
-    return float(value) if isinstance(value, int | float) else None
-
-
-def _classes(detail: Mapping[str, Any]) -> Iterator[ActiveClass]:
-    for block in detail.get("classes") or ():
-        if int(block["blocks"]) < LEAST_BLOCKS:
-            continue
-        predicted = block.get("predicted_median_seconds")
-        yield ActiveClass(
-            low=int(block["active_from"]),
-            active=float(block["median_active"]),
-            blocks=int(block["blocks"]),
-            seconds=float(block["median_seconds"]),
-            total_seconds=float(block["total_seconds"]),
-            predicted=None if predicted is None else float(predicted),
-            shared_share=float(block["shared_share"]),
-        )
+def _classes(detail: Mapping[str, Any]) -> list[ActiveClass]:
+    every = msgspec.convert(detail.get("classes") or (), list[ActiveClass])
+    return [block for block in every if block.blocks >= LEAST_BLOCKS]
 
 
 def collect(rows: Iterable[Row]) -> list[BlockRuns]:

@@ -11,6 +11,7 @@ from tautochrone.results.runs import OURS
 from tautochrone.studies.disturbance import restless
 from tautochrone.studies.nbody.configurations import AUTO, SERIAL
 from tautochrone.studies.nbody.findings import BlockCurve, Crossing, Forecast, SimulatedRanks
+from tautochrone.studies.nbody.runs import BlockRuns
 from tautochrone.text import less_time, unresolved
 from tautochrone.verdicts import Ratio
 
@@ -21,7 +22,7 @@ _MANY_CORES = 16
 def verdict_sentences(
     curves: Sequence[BlockCurve],
     speed_ups: Sequence[tuple[int, Ratio]],
-    contests: Mapping[int, tuple[str, Ratio]],
+    contests: Mapping[int, tuple[BlockRuns, Ratio]],
     crossings: Sequence[Crossing],
     forecasts: Sequence[Forecast],
     simulated: Sequence[SimulatedRanks],
@@ -31,15 +32,16 @@ def verdict_sentences(
     """Ours against one core and against the best other engine, then what the classes show."""
     if not curves:
         return ("On this machine nothing can be said yet: no run of the particles was good.",)
-    sentences = [f"On this machine, {_speed_up(curves, speed_ups, members)}."]
-    sentences += restless(others_share, "members")
-    sentences += _against_others(contests, curves)
-    sentences += _forks(curves)
-    sentences += _crossing(crossings, members)
-    sentences += _forecast(forecasts)
-    sentences += _simulated(simulated)
-    sentences += _orders(curves)
-    return tuple(sentences)
+    return (
+        f"On this machine, {_speed_up(curves, speed_ups, members)}.",
+        *restless(others_share, "members"),
+        *_against_others(contests),
+        *_forks(curves),
+        *_crossing(crossings, members),
+        *_forecast(forecasts),
+        *_simulated(simulated),
+        *_orders(curves),
+    )
 
 
 def nearest(particles: Sequence[int]) -> int:
@@ -69,27 +71,25 @@ def _speed_up(curves: Sequence[BlockCurve], speed_ups: Sequence[tuple[int, Ratio
         return f"no comparison of {text.count(members, 'member')} with one core has 8 good rounds yet"
     count = nearest(list(judged))
     ours = curve_of(curves, count, OURS, AUTO)
-    took = f" ({text.seconds(ours.seconds)} a block, {_error(ours)})" if ours is not None else ""
+    took = "" if ours is None else f" ({text.seconds(ours.seconds)} a block, {_error(ours.energy_error)})"
     return (
         f"{text.count(members, 'member')} move {count:,} particles{took} {text.speed_up(judged[count])} as "
         "fast as one core with tautochrone, which chooses for each block how to share it"
     )
 
 
-def _error(curve: BlockCurve) -> str:
-    return f"energy error {text.energy_error(curve.energy_error)}"
+def _error(relative: float | None) -> str:
+    return f"energy error {text.energy_error(relative)}"
 
 
-def _against_others(contests: Mapping[int, tuple[str, Ratio]], curves: Sequence[BlockCurve]) -> Iterator[str]:
+def _against_others(contests: Mapping[int, tuple[BlockRuns, Ratio]]) -> Iterator[str]:
     judged = {count: contest for count, contest in contests.items() if contest[1].value is not None}
     if not judged:
         yield "No other engine was measured in 8 good rounds, so there is nothing to compare with."
         return
     parts = []
-    for count, (label, found) in sorted(judged.items()):
-        same = (curve for curve in curves if (curve.label, curve.particles) == (label, count))
-        theirs = next(same, None)
-        label += f" ({_error(theirs)})" if theirs is not None else ""
+    for count, (theirs, found) in sorted(judged.items()):
+        label = f"{theirs.label} ({_error(theirs.energy_error)})"
         if found.verdict == verdicts.NO_DIFFERENCE:
             parts.append(f"{count:,} particles: no difference to {label} resolved ({unresolved(found)})")
         else:
@@ -97,18 +97,23 @@ def _against_others(contests: Mapping[int, tuple[str, Ratio]], curves: Sequence[
     yield f"Against the fastest way of all other engines, {'; '.join(parts)}."
 
 
+def ordinary_loops(curves: Sequence[BlockCurve]) -> list[BlockCurve]:
+    """OpenMP's ordinary loops, with the number of particles that is spoken of."""
+    loops = [curve for curve in curves if (curve.scheme, curve.wait) == ("loops-i", "default")]
+    count = nearest([curve.particles for curve in loops]) if loops else 0
+    return [curve for curve in loops if curve.particles == count]
+
+
 def _forks(curves: Sequence[BlockCurve]) -> Iterator[str]:
     """Where the ordinary parallel loops spend their time."""
-    loops = [loop for loop in curves if loop.scheme == "loops-i" and loop.is_ordinary and loop.points]
+    loops = [curve for curve in ordinary_loops(curves) if curve.points]
     if not loops:
         return
-    count = nearest([loop.particles for loop in loops])
     # GCC's where both libraries are here: it is the one that most programs have.
-    alike = [loop for loop in loops if loop.particles == count]
-    curve = min(alike, key=lambda loop: loop.runtime != "libgomp")
+    curve = min(loops, key=lambda loop: loop.runtime != "libgomp")
     few, many = curve.points[0], curve.points[-1]
     yield (
-        f"Ordinary OpenMP loops ({name_of(curve.runtime)}) of {count:,} particles spend "
+        f"Ordinary OpenMP loops ({name_of(curve.runtime)}) of {curve.particles:,} particles spend "
         f"{text.percent(few.shared_share)} of a block with {few.active:.0f} active in starting, joining and "
         f"waiting, and {text.percent(many.shared_share)} with {many.active:.0f}."
     )
@@ -138,7 +143,7 @@ def _forecast(forecasts: Sequence[Forecast]) -> Iterator[str]:
     yield (
         f"The model, fitted here, expects {forecast.speed_up:.1f} times on {_MANY_CORES} such cores with "
         f"{forecast.particles:,} particles, {forecast.speed_up_of_many:.1f} times in blocks that move "
-        f"all{crossing}; energy error {text.energy_error(forecast.energy_error)} as measured here."
+        f"all{crossing}; {_error(forecast.energy_error)} as measured here."
     )
 
 
@@ -149,8 +154,8 @@ def _simulated(libraries: Sequence[SimulatedRanks]) -> Iterator[str]:
     (least, slow), (most, fast) = (pick(best, key=lambda pair: pair[0]) for pick in (min, max))
     yield (
         f"{fast.ranks} ranks of MPI on such cores would be {least:.1f} ({slow.library}) to {most:.1f} "
-        f"({fast.library}) times as fast as one core with {fast.particles:,} particles, energy error "
-        f"{text.energy_error(fast.energy_error)}: simulated by SMPI."
+        f"({fast.library}) times as fast as one core with {fast.particles:,} particles, "
+        f"{_error(fast.energy_error)}: simulated by SMPI."
     )
 
 
@@ -187,15 +192,12 @@ team.run([&](tauto::member& me) {
 
 def settings_to_paste(curves: Sequence[BlockCurve]) -> tuple[Settings, ...]:
     """A block of one's own program with one collective, and the command that runs this study's."""
-    ours = [
-        curve for curve in curves if curve.runtime == OURS and curve.order == 4 and curve.seconds is not None
-    ]
+    ours = [curve for curve in curves if curve.runtime == OURS and curve.order == 4]
     if not ours:
         return ()
     count = nearest([curve.particles for curve in ours])
-    best = min((curve for curve in ours if curve.particles == count), key=lambda curve: curve.seconds or 0.0)
-    error = text.energy_error(best.energy_error)
-    took = f"{text.seconds(best.seconds)} a block here, with {best.scheme}; energy error {error}."
+    best = min((curve for curve in ours if curve.particles == count), key=lambda curve: curve.seconds)
+    took = f"{text.seconds(best.seconds)} a block here, with {best.scheme}; {_error(best.energy_error)}."
     return (
         Settings(
             label="One collective a block, in your own program",

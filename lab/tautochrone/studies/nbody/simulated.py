@@ -17,10 +17,11 @@ from tautochrone.results.context import NotMeasured
 from tautochrone.results.row import Row
 from tautochrone.simulator.machines import Machine, machine_of
 from tautochrone.simulator.smpi.platform import word_seconds
+from tautochrone.simulator.smpi.running import SERIAL, Simulated, ready, run_all
 from tautochrone.simulator.smpi.running import Row as SimulatedRow
-from tautochrone.simulator.smpi.running import Simulated, ready, run_all
 from tautochrone.studies.nbody import smpi
 from tautochrone.studies.nbody.findings import SimulatedRanks
+from tautochrone.studies.nbody.model import COSTS
 from tautochrone.studies.nbody.runs import BlockRuns, collect
 from tautochrone.studies.nbody.sentences import nearest
 
@@ -31,7 +32,6 @@ _SCHEMES = ("i", "j", "grid", "auto")
 _BLOCKS = 100  # from the start on, where all steps are short at first
 _EAGER_BYTES = 4096  # of Open MPI's shared memory; without a cost of its own here
 _BYTES_A_WORD = 8
-_COSTS = ("pair", "target_force", "source", "target", "put", "scan", "block")
 
 
 def simulated(rows: Iterable[Row]) -> tuple[tuple[SimulatedRanks, ...], tuple[NotMeasured, ...]]:
@@ -42,9 +42,9 @@ def simulated(rows: Iterable[Row]) -> tuple[tuple[SimulatedRanks, ...], tuple[No
         remedy = "Let --peers name openmpi or mpich, or install libopenmpi-dev and build again (make)"
         return (), (NotMeasured(what=f"{RANKS} ranks under SMPI", why=why, remedy=remedy),)
     particles, model = source
-    costs = {f"{name}_seconds": float(model[f"{name}_seconds"]) for name in _COSTS}
+    costs = {f"{name}_seconds": float(model[f"{name}_seconds"]) for name in COSTS}
     costs["word_seconds"] = word_seconds()
-    asked = [Simulated(SELECTORS[0], "serial", 1, particles, _BLOCKS)]
+    asked = [Simulated(SELECTORS[0], SERIAL, 1, particles, _BLOCKS)]
     asked += [
         Simulated(selector, scheme, RANKS, particles, _BLOCKS)
         for selector in SELECTORS
@@ -54,19 +54,16 @@ def simulated(rows: Iterable[Row]) -> tuple[tuple[SimulatedRanks, ...], tuple[No
         outcomes = dict(run_all(ready(_machine(model), costs), asked))
     except TautoError as error:
         return (), (_missing("", error),)
-    failed = tuple(
-        _missing(f", {run.label}", outcome)
-        for run, outcome in outcomes.items()
-        if isinstance(outcome, TautoError)
-    )
-    alone = outcomes[asked[0]]
-    if isinstance(alone, TautoError):
-        return (), failed
-    schemes: dict[str, dict[str, SimulatedRow]] = {}
+    failed: list[NotMeasured] = []
+    schemes: dict[str, dict[str, SimulatedRow]] = {name: {} for name in SELECTORS}
     for run, outcome in outcomes.items():
-        if run.ranks > 1 and not isinstance(outcome, TautoError):
-            schemes.setdefault(run.selector, {})[run.scheme] = outcome
-    return tuple(_answer(name, alone, schemes[name]) for name in SELECTORS if name in schemes), failed
+        if isinstance(outcome, TautoError):
+            failed.append(_missing(f", {run.label}", outcome))
+        else:
+            schemes[run.selector][run.scheme] = outcome
+    alone = schemes[SELECTORS[0]].pop(SERIAL, None)
+    found = () if alone is None else tuple(_answer(name, alone, of) for name, of in schemes.items() if of)
+    return found, tuple(failed)
 
 
 def _missing(which: str, error: TautoError) -> NotMeasured:

@@ -109,7 +109,7 @@ def analyse(
             "what a block’s work costs comes from the machine file, and who waits is charged as spinning"
         ),
         charts=(_scaling(alone, shared, machine), *blocks),
-        rows=tuple(_record(run, row, speed_up(alone, row), run.selector) for run, row in found),
+        rows=tuple(_record(run, row, alone) for run, row in found),
         **shared_fields(machine, counts[-1], command, failed),
     )
 
@@ -126,15 +126,14 @@ def _block_chart(selector: str, shared: Sequence[tuple[Simulated, Row]], alone: 
     if {"i", "j"} <= curves.keys():
         at = crossing(curves["i"], curves["j"])
         found = "never beats sharing the sources" if at is None else f"pays from {at:.0f} particles on"
-    ways = [(SERIAL, alone), *((f"{each.scheme}", row) for each, row in shared)]
+    ways = [(SERIAL, alone), *((each.scheme, row) for each, row in shared)]
     return LineChart(
         name=f"blocks-{selector}",
         heading=f"With the collectives of {selector}, {run.ranks} ranks: sharing the targets {found}",
         explanation=(
             f"Time of a block against how many of the {run.particles} particles move in it: one core, "
             "targets shared (i), sources shared (j), both at once (grid), and the scheme that is cheapest "
-            "for each block (auto). "
-            f"The first {run.blocks} blocks."
+            f"for each block (auto). The first {run.blocks} blocks."
         ),
         x=Axis(field="x", title="particles that move", logarithmic=True),
         y=Axis(field="y", title="time of a block", logarithmic=True, seconds=True),
@@ -158,30 +157,29 @@ def _scaling(alone: Row, shared: Sequence[tuple[Simulated, Row]], machine: Machi
     for run, row in sorted(shared, key=lambda pair: -float(pair[1]["mean_seconds"])):
         fastest[run.selector, run.ranks] = (run, row)
     best, row = max(fastest.values(), key=lambda pair: speed_up(alone, pair[1]))
-    times = f"{speed_up(alone, row):.1f} times"
-    cores = machine.cores
     return LineChart(
         name="scaling",
-        heading=f"The fastest that was simulated: {best.ranks} ranks, {times} one core ({best.label})",
+        heading=f"The fastest that was simulated: {best.ranks} ranks, {speed_up(alone, row):.1f} times one "
+        f"core ({best.label})",
         explanation=(
             "The mean block of one core by that of the ranks, by the library’s fastest scheme; "
-            f"{cores} cores a node, one rank a core."
+            f"{machine.cores} cores a node, one rank a core."
         ),
         x=Axis(field="x", title="ranks", logarithmic=True),
         y=Axis(field="y", title="times as fast as one core"),
         records=tuple(
-            _record(run, row, speed_up(alone, row), run.selector)
+            _record(run, row, alone)
             for run, row in sorted(fastest.values(), key=lambda pair: (pair[0].selector, pair[0].ranks))
         ),
     )
 
 
-def _record(run: Simulated, row: Row, y: float, runtime: str) -> Record:
+def _record(run: Simulated, row: Row, alone: Row) -> Record:
     return {
-        "runtime": runtime,
+        "runtime": run.selector,
         "label": f"{run.label}, all blocks",
         "x": run.ranks,
-        "y": y,
+        "y": speed_up(alone, row),
         "seconds": row["mean_seconds"],
         "waiting": waiting_share(row),
         "joules": row["energy"]["joules"],
@@ -190,14 +188,8 @@ def _record(run: Simulated, row: Row, y: float, runtime: str) -> Record:
 
 def crossing(targets: Sequence[BlockClass], sources: Sequence[BlockClass]) -> float | None:
     """The active count from which on the first is faster, as in the measured study; None: it never is."""
-    theirs = {each["active_from"]: float(each["median_seconds"]) for each in sources}
+    theirs = {each["active_from"]: each["median_seconds"] for each in sources}
+    both = [(mine, theirs[mine["active_from"]]) for mine in targets if mine["active_from"] in theirs]
     return crossing_of_round(
-        [
-            (
-                float(mine["median_active"]),
-                math.log(float(mine["median_seconds"]) / theirs[mine["active_from"]]),
-            )
-            for mine in targets
-            if mine["active_from"] in theirs
-        ]
+        [(float(mine["median_active"]), math.log(mine["median_seconds"] / other)) for mine, other in both]
     )

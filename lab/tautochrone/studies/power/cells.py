@@ -107,8 +107,10 @@ def most_unequal(cells: Sequence[CellRuns]) -> CellRuns | None:
     return max(unequal, key=lambda cell: cell.ratio or 0.0, default=None)
 
 
-def paired(runs: WayRuns, reference: WayRuns, figure: Callable[[Row], float | None]) -> Ratio:
+def paired(runs: WayRuns | None, reference: WayRuns | None, figure: Callable[[Row], float | None]) -> Ratio:
     """A positive figure of rows by that of the reference's, paired by the rounds that have both."""
+    if runs is None or reference is None:
+        return NOT_MEASURED
     ours, theirs = (
         {int(row.round): value for row in each.rows if (value := figure(row)) is not None and value > 0}
         for each in (runs, reference)
@@ -119,14 +121,14 @@ def paired(runs: WayRuns, reference: WayRuns, figure: Callable[[Row], float | No
 
 def common_energy(cell: CellRuns, runs: WayRuns | None) -> Ratio:
     """Its energy by that of one thread, both brought to the longest time of the cell."""
-    if runs is None or cell.serial is None:
-        return NOT_MEASURED
+    until = cell.longest_seconds
+    return paired(runs, cell.serial, lambda row: common_joules(row, until))
 
-    def common(row: Row) -> float | None:
-        figures = figures_of_row(row, cell.longest_seconds)
-        return None if figures is None else figures.common_joules
 
-    return paired(runs, cell.serial, common)
+def common_joules(row: Row, until: float | None) -> float | None:
+    """The run's energy, brought to that length; None where it was not metered beside idle power."""
+    figures = figures_of_row(row, until)
+    return None if figures is None else figures.common_joules
 
 
 # -- whether an interval says yes, no, or nothing yet: one rule for claims and recommendations --

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from typing import Literal
 
 from tautochrone import text, verdicts
 from tautochrone.report.analysis import Claim
@@ -147,10 +146,8 @@ def _encryption_energy(encryptions: Sequence[CellRuns], no_energy: str) -> Claim
             brought = "of one thread’s energy, both brought to one length"
             parts.append(f"{cell.title}: {text.ratio(energy)} {brought}")
             inside.append(within(energy, *_near(published, _P2_TOLERANCE)))
-    if not parts:
-        ours = "encryption on two threads was not metered beside idle power in enough rounds"
-        return FAMILY.measured("P2", ours)
-    return FAMILY.measured("P2", "; ".join(parts), all_of(inside), f"published: {published:.2f}")
+    ours = "; ".join(parts) or "encryption on two threads was not metered beside idle power in enough rounds"
+    return FAMILY.measured("P2", ours, all_of(inside), f"published: {published:.2f}" if parts else "")
 
 
 def _policies(knobs: Mapping[str, str], under: Sequence[UnderPolicy]) -> tuple[Claim, Claim]:
@@ -177,15 +174,10 @@ _SESSIONS = "policies are measured one after the other, so drift between them is
 def _adaptive(policies: Sequence[AgainstHighest]) -> Claim:
     """Is any policy as slow as the published one, and does it cost energy?"""
     slow = _near(_ADAPTIVE_SECONDS / _HIGHEST_SECONDS, _P3_TOLERANCE)
-    judged = [
-        all_of(
-            [
-                within(policy.seconds, *slow),
-                *([] if policy.energy.value is None else [costs(policy.energy)]),
-            ]
-        )
-        for policy in policies
-    ]
+    judged = []
+    for policy in policies:
+        cost = [] if policy.energy.value is None else [costs(policy.energy)]
+        judged.append(all_of([within(policy.seconds, *slow), *cost]))
     return FAMILY.measured("P3", _under_each(policies), any_of(judged), _SESSIONS)
 
 
@@ -320,10 +312,8 @@ def _unbalanced(machine: Machine) -> Row:
     return row
 
 
-def _mwh(
-    row: Row, kind: Literal["joules", "common_joules", "platform_common_joules"] = "common_joules"
-) -> float:
-    return float(row["energy"][kind]) / _JOULES_PER_MWH
+def _mwh(row: Row) -> float:
+    return float(row["energy"]["common_joules"]) / _JOULES_PER_MWH
 
 
 def _platform_joules(row: Row) -> float:
@@ -345,7 +335,7 @@ def _saves_as_published(serial: Row, balanced: Row) -> bool:
 
 
 def _p2(machine: Machine, serial: Row, balanced: Row) -> Verdict:
-    platform = [_mwh(row, "platform_common_joules") for row in (serial, balanced)]
+    platform = [_platform_joules(row) / _JOULES_PER_MWH for row in (serial, balanced)]
     ours = (
         f"{_mwh(serial):.0f} mWh serial, {_mwh(balanced):.0f} mWh with two threads; platform "
         f"{platform[0]:.0f} and {platform[1]:.0f} mWh"
@@ -410,7 +400,7 @@ def _apart(side_by_side: Sequence[Row]) -> float:
 
 
 def _p5(side_by_side: Sequence[Row]) -> Verdict:
-    free, both, _ = (_mwh(row, "joules") for row in side_by_side)
+    free, both, _ = (row["energy"]["joules"] for row in side_by_side)
     apart = _apart(side_by_side)
     more = both / free - 1
     # The tolerance is the time's; of the energy the study gives no figure.

@@ -14,14 +14,8 @@ from tautochrone.studies.request import Times
 from tautochrone.studies.setup import RunnerSetup
 
 ENCRYPTION, COMPRESSION, PHYSICS, TOGETHER = "encryption", "compression", "physics", "together"
-SERIAL, BLOCKS, FILES, WORKERS, DOMAIN, FUNCTIONAL = (
-    "serial",
-    "blocks",
-    "files",
-    "workers",
-    "domain",
-    "functional",
-)
+SERIAL = "serial"
+BLOCKS, FILES, WORKERS, DOMAIN, FUNCTIONAL = "blocks", "files", "workers", "domain", "functional"
 BALANCED = (BLOCKS, FILES, WORKERS, DOMAIN)
 FUNCTIONAL_FREE = "functional_free"
 """Not a split of its own: the functional one with threads that the system may move."""
@@ -89,15 +83,6 @@ class Work:
     @property
     def group(self) -> str:
         return f"job={self.job}" + (f",{self.variant}" if self.variant else "")
-
-
-def encryption(cipher: str) -> Work:
-    title = f"encryption, {CIPHERS[cipher]}"
-    return Work(ENCRYPTION, f"cipher={cipher}", title, ("--cipher", cipher), None, {"cipher": cipher})
-
-
-def compression() -> Work:
-    return Work(COMPRESSION, title="compression, zstd")
 
 
 def physics(ratio: float, collide_passes: float, draw_passes: float) -> Work:
@@ -199,19 +184,29 @@ def works(states: Mapping[str, PeerState], probe: Probe, ratios: Sequence[float]
     """What is measured of the jobs that are here."""
     found: list[Work] = []
     if ENCRYPTION in states:
-        found += [encryption(cipher) for cipher in CIPHERS]
+        found += [
+            Work(
+                ENCRYPTION,
+                f"cipher={cipher}",
+                f"encryption, {name}",
+                ("--cipher", cipher),
+                None,
+                {"cipher": cipher},
+            )
+            for cipher, name in CIPHERS.items()
+        ]
     if COMPRESSION in states:
-        found.append(compression())
+        found.append(Work(COMPRESSION, title="compression, zstd"))
     if PHYSICS in states and probe.collide_seconds is not None and probe.draw_seconds is not None:
         costs = (probe.collide_seconds, probe.draw_seconds)
         found += [physics(ratio, *balanced_passes(*costs, ratio)) for ratio in ratios]
     return found
 
 
-def pair_of(states: Mapping[str, PeerState]) -> tuple[str, str] | None:
-    """Which two programs run at once: unlike ones where there are two jobs; None without any."""
+def pair_of(states: Mapping[str, PeerState]) -> tuple[str, str]:
+    """Which two programs run at once: unlike ones where there are two jobs."""
     present = [job for job in (ENCRYPTION, COMPRESSION, PHYSICS) if job in states]
-    return (present[0], present[-1]) if present else None
+    return present[0], present[-1]
 
 
 def repetitions(probe: Probe, times: Times) -> dict[str, int]:

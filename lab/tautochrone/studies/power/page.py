@@ -276,19 +276,19 @@ def _draw_busy(records: Sequence[Record], look: list[RuntimeStyle]) -> Layers:
 
 
 def _together(analysis: PowerAnalysis) -> Chart:
+    by_itself: Record = {"relative": 1.0, "ratio_text": "1, by definition", "verdict": ""}
     records: list[Record] = [
         {
             "situation": 0,
             "setup": setup.label,
-            "relative": setup.to_free.value if setup.to_free.value is not None else 1.0,
+            "relative": setup.to_free.value,
             "low": setup.to_free.low,
             "high": setup.to_free.high,
-            "ratio_text": text.ratio(setup.to_free)
-            if setup.to_free.value is not None
-            else "1, by definition",
-            "verdict": setup.to_free.verdict if setup.to_free.value is not None else "",
+            "ratio_text": text.ratio(setup.to_free),
+            "verdict": setup.to_free.verdict,
             "time": text.seconds(setup.seconds),
         }
+        | (by_itself if setup.name == FREE else {})
         for setup in analysis.setups
         if setup.seconds is not None and (setup.to_free.value is not None or setup.name == FREE)
     ]

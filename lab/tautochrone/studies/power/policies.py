@@ -11,9 +11,9 @@ from tautochrone import verdicts
 from tautochrone.errors import TautoError
 from tautochrone.machine.policy.knobs import GOVERNOR, PROFILE, TURBO
 from tautochrone.results.runs import NOT_MEASURED
-from tautochrone.results.spent import figures_of_row, longest
+from tautochrone.results.spent import longest
 from tautochrone.results.store import Store
-from tautochrone.studies.power.cells import CellRuns, WayRuns, collect, most_unequal
+from tautochrone.studies.power.cells import CellRuns, WayRuns, collect, common_joules, most_unequal
 from tautochrone.studies.power.configurations import FUNCTIONAL_FREE
 from tautochrone.studies.power.findings import PowerContext
 from tautochrone.verdicts import Ratio, as_ratio
@@ -87,13 +87,9 @@ def _compared(ours: WayRuns, theirs: WayRuns) -> tuple[Ratio, Ratio]:
     """Their seconds and, with a value only where both were metered, their joules."""
     seconds = verdicts.compare_unpaired([*ours.by_round.values()], [*theirs.by_round.values()])
     until = longest((ours.seconds, theirs.seconds))
-    joules = [_common(runs, until) for runs in (ours, theirs)]
+    joules = [
+        [each for row in runs.rows if (each := common_joules(row, until)) is not None and each > 0.0]
+        for runs in (ours, theirs)
+    ]
     energy = as_ratio(verdicts.compare_unpaired(*joules)) if all(joules) else NOT_MEASURED
     return as_ratio(seconds), energy
-
-
-def _common(runs: WayRuns, until: float | None) -> list[float]:
-    """Joules of each run brought to one length; those that are not known to be positive are left out."""
-    figures = [figures_of_row(row, until) for row in runs.rows]
-    joules = [each.common_joules for each in figures if each is not None]
-    return [each for each in joules if each is not None and each > 0.0]

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from tautochrone import text, verdicts
-from tautochrone.results.runs import NOT_MEASURED, ratio
+from tautochrone.results.runs import ratio
 from tautochrone.studies.power.cells import (
     MATTERS,
     CellRuns,
     WayRuns,
     all_of,
+    any_of,
     common_energy,
     costs,
     jobs_of,
@@ -28,7 +29,6 @@ from tautochrone.studies.power.configurations import (
     ONE_PINNED,
     PINNED,
     SAME,
-    label,
 )
 from tautochrone.studies.power.findings import Recommendation
 from tautochrone.text import less_time, unresolved
@@ -62,7 +62,11 @@ _NO_POLICY = {
 def recommendations(cells: Sequence[CellRuns], knobs: Mapping[str, str]) -> tuple[Recommendation, ...]:
     """All four. ``knobs`` is the frequency policy that the machine shows."""
     jobs = jobs_of(cells)
-    return (_balance(jobs), _imbalance(jobs), _governor(jobs, knobs), _placement(pair_of(cells)))
+    found = (_balance(jobs), _imbalance(jobs), _governor(jobs, knobs), _placement(pair_of(cells)))
+    return tuple(
+        Recommendation(published=published, here=here, supported=supported, rows=tuple(rows))
+        for published, (here, supported, rows) in zip(PUBLISHED, found, strict=True)
+    )
 
 
 def balanced_ways(jobs: Sequence[CellRuns]) -> Iterator[tuple[CellRuns, WayRuns]]:
@@ -88,12 +92,15 @@ def compared(found: Ratio) -> str:
     return less_time(found)
 
 
-def _balance(jobs: Sequence[CellRuns]) -> Recommendation:
+Advice = tuple[str, bool | None, Sequence[str]]
+"""What these rows say of a recommendation, whether they support it, and the figures that it rests on."""
+
+
+def _balance(jobs: Sequence[CellRuns]) -> Advice:
     found = [(cell, runs, ratio(runs, cell.serial)) for cell, runs in balanced_ways(jobs)]
     judged = [(cell, runs, time) for cell, runs, time in found if time.value is not None]
-    rows = tuple(f"{cell.title}, {_named(runs)}: {times_as_fast(time)}" for cell, runs, time in judged)
     if not judged:
-        return _open(PUBLISHED[0], "no balanced way was measured in enough rounds", rows)
+        return _open("no balanced way was measured in enough rounds")
     times = [saves(time) for _, _, time in judged]
     energies = [
         saves(energy) for cell, runs, _ in judged if (energy := common_energy(cell, runs)).value is not None
@@ -107,8 +114,8 @@ def _balance(jobs: Sequence[CellRuns]) -> Recommendation:
         here += f"Brought to one length, {_so_many(energies)} save as much of its energy."
     else:
         here += "Energy was not measured beside idle power, so nothing is said of it."
-    supported = all_of([*times, *energies])
-    return Recommendation(published=PUBLISHED[0], here=here, supported=supported, rows=rows)
+    rows = [f"{cell.title}, {runs.label}: {times_as_fast(time)}" for cell, runs, time in judged]
+    return here, all_of([*times, *energies]), rows
 
 
 def _so_many(judged: Sequence[bool | None], noun: str = "") -> str:
@@ -118,83 +125,68 @@ def _so_many(judged: Sequence[bool | None], noun: str = "") -> str:
     return f"{words} ({still} {'is' if still == 1 else 'are'} open)" if still else words
 
 
-def _named(runs: WayRuns) -> str:
-    return label(runs.way, runs.threads)
-
-
-def _imbalance(jobs: Sequence[CellRuns]) -> Recommendation:
+def _imbalance(jobs: Sequence[CellRuns]) -> Advice:
     cell = most_unequal(jobs)
     functional = cell.find(FUNCTIONAL) if cell is not None else None
     domain = cell.find(DOMAIN, 2) if cell is not None else None
     found = ratio(functional, domain)
     if cell is None or functional is None or domain is None or found.value is None:
-        return _open(PUBLISHED[1], "the physics was not shared in both ways in enough rounds", ())
-    rows = tuple(
-        f"{cell.title}, {_named(runs)}: {times_as_fast(ratio(runs, cell.serial))}, imbalance "
+        return _open("the physics was not shared in both ways in enough rounds")
+    rows = [
+        f"{cell.title}, {runs.label}: {times_as_fast(ratio(runs, cell.serial))}, imbalance "
         f"{runs.median('imbalance') or 1.0:.2f}"
         for runs in (functional, domain)
-    )
+    ]
     supported = {verdicts.SLOWER: True, verdicts.FASTER: False}.get(found.verdict)
     here = f"Shared by its functions the physics takes {compared(found)} than shared by its bodies."
     if supported is None:
         here = f"The physics shared by functions against by bodies: {compared(found)}."
-    return Recommendation(published=PUBLISHED[1], here=here, supported=supported, rows=rows)
+    return here, supported, rows
 
 
-def stretch(cell: CellRuns, way: str) -> Ratio:
-    """CPU time of the expensive function in a shared run by that of one thread alone, paired by rounds."""
-    shared, serial = cell.find(way), cell.serial
-    if shared is None or serial is None:
-        return NOT_MEASURED
-    return paired(shared, serial, lambda row: row.detail.get("collide_seconds"))
-
-
-def _governor(jobs: Sequence[CellRuns], knobs: Mapping[str, str]) -> Recommendation:
+def _governor(jobs: Sequence[CellRuns], knobs: Mapping[str, str]) -> Advice:
+    """By the CPU time of the expensive function in threads that may move, against one thread alone."""
     cell = most_unequal(jobs)
-    found = stretch(cell, FUNCTIONAL_FREE) if cell is not None else NOT_MEASURED
-    if cell is None or found.value is None:
-        return _open(PUBLISHED[2], "the unbalanced physics was not measured unpinned in enough rounds", ())
+    free = cell.find(FUNCTIONAL_FREE) if cell is not None else None
+    alone = cell.serial if cell is not None else None
+    found = paired(free, alone, lambda row: row.detail.get("collide_seconds"))
+    if cell is None or free is None or found.value is None:
+        return _open("the unbalanced physics was not measured unpinned in enough rounds")
     rows = [f"{cell.title}: the busy thread’s work against one thread alone, not pinned: {compared(found)}"]
-    free = cell.find(FUNCTIONAL_FREE)
-    moved = [float(row.migrations) for row in (free.rows if free else ()) if row.migrations is not None]
+    moved = [float(row.migrations) for row in free.rows if row.migrations is not None]
     if moved:
         rows.append(f"migrations of a run: {sum(moved) / len(moved):.1f}")
     policy = ", ".join(f"{knob} {value}" for knob, value in knobs.items())
     rows.append(f"frequency policy: {policy or 'none is shown by this machine'}")
     longer = costs(found)
     here = f"{_LONGER[longer]}{_UNDER_POLICY[longer] if knobs else _NO_POLICY[longer]}."
-    return Recommendation(
-        published=PUBLISHED[2], here=here, supported=longer if knobs else None, rows=tuple(rows)
-    )
+    return here, longer if knobs else None, rows
 
 
-def _placement(pair: CellRuns | None) -> Recommendation:
+def _placement(pair: CellRuns | None) -> Advice:
     free = pair.find(FREE) if pair is not None else None
     pinned = {way: pair.find(way) if pair is not None else None for way in (PINNED, ONE_PINNED, SAME)}
     against = {way: ratio(runs, free) for way, runs in pinned.items()}
-    rows = tuple(
-        f"{_named(runs)} against no affinity: {compared(against[way])}"
+    rows = [
+        f"{runs.label} against no affinity: {compared(against[way])}"
         for way, runs in pinned.items()
         if runs is not None
-    )
+    ]
     judged = [against[way] for way in (PINNED, ONE_PINNED)]
     if any(time.value is None for time in judged):
-        return _open(PUBLISHED[3], "two programs at once were not measured in enough rounds", rows)
-    saving = [saves(time) for time in judged]
-    if True in saving:
-        here = "This machine does not support it: pinning two programs apart saves time."
-        return Recommendation(published=PUBLISHED[3], here=here, supported=False, rows=rows)
-    if None in saving:
+        return _open("two programs at once were not measured in enough rounds", rows)
+    saving = any_of([saves(time) for time in judged])
+    if saving:
+        return "This machine does not support it: pinning two programs apart saves time.", False, rows
+    if saving is None:
         here = f"The intervals leave open whether pinning saves more than {text.percent(MATTERS)}."
-        return Recommendation(published=PUBLISHED[3], here=here, supported=None, rows=rows)
+        return here, None, rows
     here = f"Pinning saves nothing above {text.percent(MATTERS)} of the time"
     wrong = against[SAME]
     if wrong.verdict == verdicts.SLOWER and wrong.value is not None:
         here += f", and pinned to the wrong CPU the two programs take {wrong.value:.2f} times as long"
-    return Recommendation(published=PUBLISHED[3], here=f"{here}.", supported=True, rows=rows)
+    return f"{here}.", True, rows
 
 
-def _open(published: str, why: str, rows: tuple[str, ...]) -> Recommendation:
-    return Recommendation(
-        published=published, here=text.sentence(f"Not told by these rows: {why}"), supported=None, rows=rows
-    )
+def _open(why: str, rows: Sequence[str] = ()) -> Advice:
+    return text.sentence(f"Not told by these rows: {why}"), None, rows

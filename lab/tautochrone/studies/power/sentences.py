@@ -12,14 +12,7 @@ from tautochrone.results.spent import METERED, why_not_measured
 from tautochrone.studies.disturbance import restless
 from tautochrone.studies.paste import CMAKE
 from tautochrone.studies.power.cells import CellRuns, jobs_of, pair_of
-from tautochrone.studies.power.configurations import (
-    AFFINITIES,
-    DOMAIN,
-    FREE,
-    FUNCTIONAL,
-    PHYSICS,
-    SETUPS,
-)
+from tautochrone.studies.power.configurations import AFFINITIES, DOMAIN, FREE, FUNCTIONAL, PHYSICS, SETUPS
 from tautochrone.studies.power.findings import Recommendation
 from tautochrone.studies.power.recommendations import balanced_ways, compared, times_as_fast
 from tautochrone.trace import findings
@@ -52,7 +45,7 @@ def verdict_sentences(
 def _why_not(cells: Sequence[CellRuns]) -> str:
     rounds = max((len(runs.by_round) for cell in cells for runs in cell.ways), default=0)
     if rounds < verdicts.MINIMUM_ROUNDS:
-        return f"{rounds} complete rounds are fewer than the {verdicts.MINIMUM_ROUNDS} that a verdict needs"
+        return text.too_few_rounds(rounds)
     return "no job was measured both on one thread and on several"
 
 

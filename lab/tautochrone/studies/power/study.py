@@ -123,7 +123,7 @@ class Power(Study[PowerRequest, PowerContext, PowerAnalysis]):
     ANSWER = "answer"
     QUICK = Times(0.02, 0.1, 12)  # the fewest rounds of which one may disagree: of 8 to 11 all must agree
     FULL = Times(0.1, 0.5, 15)
-    candidates: Sequence[Candidate]
+    candidates: list[Candidate]
 
     def prepare(self) -> None:
         """Check that there is a job, and say what the machine does not permit."""
@@ -165,9 +165,17 @@ class Power(Study[PowerRequest, PowerContext, PowerAnalysis]):
 
     def runs(self) -> list[Run]:
         """Every way to share every job, two programs at once last."""
-        shown = {knob: value for knob, value in Knobs().now().items() if value is not None}
-        self.context.knobs = shown
-        self.candidates = self._candidates()
+        self.context.knobs = {knob: value for knob, value in Knobs().now().items() if value is not None}
+        seen = self.layout()
+        counts = thread_counts(len(seen.placement("all").cpus), quick=self.request.quick)
+        self.candidates = [
+            candidate
+            for work in works(self.jobs, self.probed, self.request.wanted)
+            for candidate in candidates(work, self.jobs[work.job], seen, counts)
+        ]
+        if TOGETHER in self.jobs:
+            both, often = pair_of(self.jobs), repetitions(self.probed, self.times)
+            self.candidates += together(self.jobs[TOGETHER], seen, both, often)
         return [
             Run(
                 candidate,
@@ -176,19 +184,6 @@ class Power(Study[PowerRequest, PowerContext, PowerAnalysis]):
             )
             for candidate in self.candidates
         ]
-
-    def _candidates(self) -> list[Candidate]:
-        seen = self.layout()
-        counts = thread_counts(len(seen.placement("all").cpus), quick=self.request.quick)
-        found = [
-            candidate
-            for work in works(self.jobs, self.probed, self.request.wanted)
-            for candidate in candidates(work, self.jobs[work.job], seen, counts)
-        ]
-        pair = pair_of(self.jobs)
-        if TOGETHER in self.jobs and pair is not None:
-            found += together(self.jobs[TOGETHER], seen, pair, repetitions(self.probed, self.times))
-        return found
 
     @classmethod
     def analyse(
