@@ -240,9 +240,9 @@ def _time(
         explanation=(
             "Lower is better. Each peer is shown with the schedule, chunk and cores that were "
             "fastest for it at that size; tautochrone with no settings. Large marks are medians, "
-            "the small dots behind them single runs. The dashed line is the least that the fast and the "
-            "slow cores together need at the speeds they have apart. Together they also have more "
-            "cache: where the matrix fits only then, points can lie below it."
+            "the small dots behind them single runs. The dashed line is the least that all cores "
+            "together need at the speeds they have apart. Together they also have more cache: where "
+            "the matrix fits only then, points can lie below it."
         ),
         shows="Time of one iteration against matrix size, both axes logarithmic",
         line_legend=[("dashed", "the bound T*")] if bounds else [],
