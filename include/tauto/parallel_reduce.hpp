@@ -40,7 +40,8 @@ struct reduce_options {
     // Indices of a block; 0: chosen from n and the kind of map. 1 where single indices are long or very
     // unequal; a range map has at least 512 otherwise.
     index grain = 0;
-    // Combines in the order in which members finish: a little faster, but not the same bits every time.
+    // Combines in the order in which members finish: at best a little faster, and not the same bits every
+    // time.
     bool unordered = false;
 };
 

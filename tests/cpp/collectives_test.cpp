@@ -37,7 +37,8 @@ std::atomic<int> allocations{0};
 
 }  // namespace
 
-// All of this program's, so that a test can count them. Inlined, GCC takes malloc and free for a mismatch.
+// All of this program's, so that a test can count them. Where GCC inlines them, it warns that free() does not
+// match operator new.
 [[gnu::noinline]] void* operator new(std::size_t size) {
     allocations.fetch_add(1, std::memory_order_relaxed);
     if (void* const memory = std::malloc(size)) return memory;
@@ -338,8 +339,7 @@ TEST_CASE("what was written before a barrier is seen after it" *
     }
 }
 
-// Each with a reduction that fits a line, one that is read in place, and what the other operations do with
-// them.
+// Short data ride in a line, long data are read in place.
 TEST_CASE("what was written before any operation is seen after it" *
           doctest::description("collectives.md, promise 3")) {
     for (const int size : {2, 3, 9, 13}) {
