@@ -16,8 +16,7 @@ void run_alone(const run_call& call, const std::stop_token* stop);
 
 class body_runner {
   public:
-    body_runner(launcher& members, wait_policy wait, bool oversubscribed)
-        : members_(members), wait_(wait), oversubscribed_(oversubscribed) {}
+    body_runner(launcher& members, wait_policy wait) : members_(members), wait_(wait) {}
     // Rethrows the first exception that left a body.
     void run(const run_call& call, const char* name, const std::stop_token* stop);
     // Done by the first run too.
@@ -36,7 +35,6 @@ class body_runner {
 
     launcher& members_;
     wait_policy wait_;
-    bool oversubscribed_;
     std::unique_ptr<collectives> meetings_;
 };
 

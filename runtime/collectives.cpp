@@ -128,7 +128,7 @@ void check_bounds(int rank, int size, std::size_t part, std::size_t whole, std::
 
 using namespace detail;
 
-member::member(const std::stop_token* stop) noexcept : stop_(stop), budget_(wait_policy::passive, false) {}
+member::member(const std::stop_token* stop) noexcept : stop_(stop), budget_(wait_policy::passive) {}
 
 member::member(collectives& shared, int rank) noexcept
     : shared_(&shared),
@@ -137,7 +137,7 @@ member::member(collectives& shared, int rank) noexcept
       epoch_(shared.start_epoch),
       rank_(rank),
       size_(shared.size),
-      budget_(shared.wait, false) {}
+      budget_(shared.wait) {}
 
 arrival member::arrive() {
     open(operation::split_barrier, 0);

@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <numeric>
+#include <set>
 #include <string>
 
 #include <tauto/trace.hpp>
@@ -104,13 +105,15 @@ void launcher::run_member(int rank) noexcept {
     if (box.mode != launch_mode::fixed) report.end_ticks = ticks();
 }
 
-void launcher::launch(const loop_call& call, int position, launch_mode mode, range fixed) noexcept {
+void launcher::launch(const loop_call& call, int position, launch_mode mode, range fixed,
+                      bool crowded) noexcept {
     const int rank = at(loop.ranks, position);
     mailbox& box = at(boxes, rank);
     box.invoke = call.invoke;
     box.body = call.body;
     box.loop = &loop;
     box.mode = mode;
+    box.crowded = crowded;
     box.fixed = fixed;
     box.position = position;
     if (mode != launch_mode::fixed) box.cancellable = loop.stop != nullptr;
@@ -136,11 +139,12 @@ void launcher::wake_parked(std::span<const int> ranks) noexcept {
 void launcher::worker_loop(int rank) noexcept {
     mailbox& box = at(boxes, rank);
     report_line& report = at(reports, rank);
-    spin_budget budget(wait_, oversubscribed_);
+    spin_budget budget(wait_);
+    bool crowded = oversubscribed();
     const unsigned born = current_fork_generation();
     std::uint32_t last = report.done.load(std::memory_order_relaxed) & ~1U;
     for (;;) {
-        std::uint32_t ticket = spin_while_equal(box.ticket, last, budget.ticks());
+        std::uint32_t ticket = spin_while_equal(box.ticket, last, crowded ? 0 : budget.ticks());
         const bool slept = ticket == last;
         if (slept) {
             if (born != current_fork_generation()) end_copy_of_worker();
@@ -155,6 +159,7 @@ void launcher::worker_loop(int rank) noexcept {
         last = ticket;
         if (box.mode == launch_mode::end) return;
         report.slept = slept;
+        crowded = box.crowded;  // here: after its report the box is the next launch's
         run_member(rank);
         // Releases all that this member wrote; pairs with the acquire load in join. An exchange and not a
         // store, because bit 0 says that the caller sleeps.
@@ -163,11 +168,11 @@ void launcher::worker_loop(int rank) noexcept {
     }
 }
 
-void launcher::join(int rank) {
+void launcher::join(int rank, bool crowded) {
     report_line& report = at(reports, rank);
     const std::uint32_t ticket = at(boxes, rank).ticket.load(std::memory_order_relaxed);
     const std::uint32_t before = ticket - 2;
-    std::uint32_t seen = spin_while_equal(report.done, before, join_budget_.ticks());
+    std::uint32_t seen = spin_while_equal(report.done, before, crowded ? 0 : join_budget_.ticks());
     if (seen == ticket) {
         join_budget_.note_short_wait();
         return;
@@ -191,15 +196,16 @@ void launcher::join(int rank) {
 
 void launcher::fork_and_join(const loop_call& call, launch_mode mode) {
     const std::span<const int> others = std::span<const int>(loop.ranks).subspan(1);
+    const bool crowded = oversubscribed() && participants_share_cpus();
     for (int position = loop.width() - 1; position >= 0; --position) {
         const range fixed = mode == launch_mode::fixed
                                 ? range{at(loop.bounds, position), at(loop.bounds, position + 1)}
                                 : range{};
-        launch(call, position, mode, fixed);
+        launch(call, position, mode, fixed, crowded);
     }
     wake_parked(others);
     run_member(0);
-    for (const int rank : others) join(rank);
+    for (const int rank : others) join(rank, crowded);
     if (mode == launch_mode::adaptive) run_what_was_left();
     if (loop.failed.load(std::memory_order_relaxed)) {
         loop.failed.store(false, std::memory_order_relaxed);
@@ -247,27 +253,32 @@ void* launcher::worker_main(void* argument) {
     return nullptr;
 }
 
-launcher::launcher(const team_state* team, pinning& pins, wait_policy wait, bool oversubscribed)
-    : team_(team),
-      pins_(pins),
-      wait_(wait),
-      oversubscribed_(oversubscribed),
-      fork_generation_(current_fork_generation()),
-      join_budget_(wait, oversubscribed) {
+launcher::launcher(const team_state* team, pinning& pins, wait_policy wait)
+    : team_(team), pins_(pins), wait_(wait), fork_generation_(current_fork_generation()), join_budget_(wait) {
     const std::size_t members = pins.cpus().size();
     boxes = std::make_unique<mailbox[]>(members);
     reports = std::make_unique<report_line[]>(members);
     everyone.resize(members);
     std::iota(everyone.begin(), everyone.end(), 0);
+    std::set<int> taken;
+    for (const int rank : everyone) {
+        if (taken.insert(at(pins.cpus(), rank)).second) one_a_cpu.push_back(rank);
+    }
     loop.boxes = {boxes.get(), members};
     loop.ranks.reserve(members);
     loop.bounds.reserve(members + 1);
     loop.adaptive.reserve(members);
 }
 
-void launcher::deal_one_each(int width, const char* name) {
-    loop.ranks.assign(everyone.begin(), everyone.begin() + width);
-    loop.bounds.resize(usize(width) + 1);
+bool launcher::participants_share_cpus() const noexcept {
+    return !std::all_of(loop.ranks.begin(), loop.ranks.end(), [this](int rank) {
+        return std::binary_search(one_a_cpu.begin(), one_a_cpu.end(), rank);
+    });
+}
+
+void launcher::deal_one_each(std::span<const int> ranks, const char* name) {
+    loop.ranks.assign(ranks.begin(), ranks.end());
+    loop.bounds.resize(ranks.size() + 1);
     std::iota(loop.bounds.begin(), loop.bounds.end(), index{0});
     loop.stop = nullptr;
     loop.name = name;

@@ -42,7 +42,7 @@ struct loop_state {
 // Used by one thread at a time: the one that has the team's turn.
 struct launcher {
     // `team`: whose members these are.
-    launcher(const team_state* team, pinning& pins, wait_policy wait, bool oversubscribed);
+    launcher(const team_state* team, pinning& pins, wait_policy wait);
     launcher(const launcher&) = delete;
     launcher& operator=(const launcher&) = delete;
 
@@ -51,12 +51,14 @@ struct launcher {
     std::unique_ptr<mailbox[]> boxes;        // by rank, as all below
     std::unique_ptr<report_line[]> reports;  // of the last loop
     std::vector<int> everyone;               // 0, 1, … size - 1
+    std::vector<int> one_a_cpu;              // the first member on each CPU
 
     [[nodiscard]] int size() const noexcept { return int_size(everyone); }
     [[nodiscard]] const team_state* team() const noexcept { return team_; }
 
-    // Makes `loop` one of one iteration for each of the first `width` ranks.
-    void deal_one_each(int width, const char* name);
+    [[nodiscard]] bool oversubscribed() const noexcept { return one_a_cpu.size() < everyone.size(); }
+    // Makes `loop` one of one iteration for each of these ranks.
+    void deal_one_each(std::span<const int> ranks, const char* name);
     // Launches loop.ranks[1..], runs the caller's part, joins, rethrows.
     void fork_and_join(const loop_call& call, launch_mode mode);
     [[nodiscard]] index iterations_done() const noexcept;
@@ -81,16 +83,16 @@ struct launcher {
     void end_started() noexcept;
     static void* worker_main(void* argument);
     void worker_loop(int rank) noexcept;
-    void launch(const loop_call& call, int position, launch_mode mode, range fixed) noexcept;
+    [[nodiscard]] bool participants_share_cpus() const noexcept;
+    void launch(const loop_call& call, int position, launch_mode mode, range fixed, bool crowded) noexcept;
     void wake_parked(std::span<const int> ranks) noexcept;
     void run_member(int rank) noexcept;
-    void join(int rank);
+    void join(int rank, bool crowded);
     void run_what_was_left();
 
     const team_state* team_;
     pinning& pins_;
     wait_policy wait_;
-    bool oversubscribed_;
     std::vector<worker> workers_;  // [0] is unused
     std::atomic<unsigned> fork_generation_;
     // Written at each join, so not on the line from which the workers read `boxes` and `reports`.

@@ -76,7 +76,6 @@ loop_model::loop_model(const loop_model_options& options) : microsecond_(options
         option o;
         o.width = width.width;
         o.fork_ticks = width.fork_ticks;
-        if (width.cpus > 0) o.cpus_per_member = as_double(width.cpus) / width.width;
         if (o.width > 1) {
             o.uneven = true;
             options_.push_back(o);
@@ -273,7 +272,7 @@ double loop_model::speed_of(const option& o) const noexcept {
     for (int i = 0; i < o.width; ++i) {
         sum += at(speeds_, at(order_, i));
     }
-    return sum * o.cpus_per_member;
+    return sum;
 }
 
 double loop_model::predicted(const option& o, double n) const noexcept {

@@ -16,12 +16,17 @@ bool run_inline(const loop_call& call, int rank) {
     return true;
 }
 
-loop_runner::loop_runner(launcher& members, const recorder& known)
-    : members_(members), known_(known), shared_(members.size()), equal_speeds_(usize(members.size()), 1.0) {}
+namespace {
 
-std::span<const int> loop_runner::ranks_for(const loop_call& call) const noexcept {
-    return std::span<const int>(members_.everyone).first(usize(std::min<index>(call.n, members_.size())));
+// As many of these ranks as there are iterations.
+std::span<const int> first_of(std::span<const int> ranks, index n) noexcept {
+    return ranks.first(usize(std::min<index>(n, std::ssize(ranks))));
 }
+
+}  // namespace
+
+loop_runner::loop_runner(launcher& members)
+    : members_(members), shared_(members.size()), equal_speeds_(usize(members.size()), 1.0) {}
 
 void loop_runner::prepare(const loop_call& call, std::span<const int> ranks) {
     loop_state& loop = members_.loop;
@@ -47,8 +52,8 @@ bool loop_runner::finish(const loop_call& call) const {
 }
 
 // Through a worksharing, which all members ask for their next chunk.
-void loop_runner::run_shared(const loop_call& call, std::span<const double> speeds) {
-    const std::span<const int> ranks = ranks_for(call);
+void loop_runner::run_shared(const loop_call& call, std::span<const int> ranks,
+                             std::span<const double> speeds) {
     prepare(call, ranks);
     shared_.reset(call.options->schedule, call.n, speeds.first(ranks.size()));
     members_.loop.shared = &shared_;
@@ -56,8 +61,9 @@ void loop_runner::run_shared(const loop_call& call, std::span<const double> spee
 }
 
 bool loop_runner::run_schedule(const loop_call& call) {
+    const std::span<const int> ranks = first_of(members_.everyone, call.n);
     if (std::holds_alternative<static_>(call.options->schedule)) {
-        prepare(call, ranks_for(call));
+        prepare(call, ranks);
         loop_state& loop = members_.loop;
         const int width = loop.width();
         loop.bounds.resize(usize(width) + 1);
@@ -67,31 +73,33 @@ bool loop_runner::run_schedule(const loop_call& call) {
         at(loop.bounds, width) = call.n;
         members_.fork_and_join(call, launch_mode::fixed);
     } else {
-        run_shared(call, equal_speeds_);
+        run_shared(call, ranks, equal_speeds_);
     }
     return finish(call);
 }
 
-void loop_runner::record_members(loop_model& model, std::int64_t end, bool own_starts) const {
+void loop_runner::record_members(loop_model& model, std::span<const int> places, std::int64_t end,
+                                 bool own_starts) const {
     const loop_state& loop = members_.loop;
-    for (const int rank : loop.ranks) {
-        const report_line& line = at(members_.reports, rank);
+    for (const int place : places) {
+        const report_line& line = at(members_.reports, at(members_.one_a_cpu, place));
         // Counters of two sockets may differ by more than a short loop takes; then this call teaches nothing.
         const std::int64_t busy = line.end_ticks - loop.launch_ticks;
         if (busy <= 0 || busy > end - loop.launch_ticks) continue;
         const std::int64_t start = own_starts ? line.start_ticks - loop.launch_ticks : 0;
         if (start < 0 || start > busy) continue;
-        model.record_member(rank, line.iterations, busy, start, own_starts && line.slept);
+        model.record_member(place, line.iterations, busy, start, own_starts && line.slept);
     }
 }
 
 bool loop_runner::run_weighted(const loop_call& call, loop_model& model) {
     const std::int64_t start = ticks();
     members_.loop.launch_ticks = start;
-    run_shared(call, model.share_speeds());
+    run_shared(call, first_of(members_.one_a_cpu, call.n), model.share_speeds());
     const std::int64_t end = ticks();
     if (!finish(call)) return false;
-    record_members(model, end, false);
+    const std::span<const int> places = members_.everyone;  // 0, 1, …
+    record_members(model, places.first(members_.loop.ranks.size()), end, false);
     model.record_speeds(end - start);
     return true;
 }
@@ -105,7 +113,9 @@ bool loop_runner::run_forked_adaptive(const loop_call& call, loop_model& model) 
     const std::int64_t start = ticks();
     loop_state& loop = members_.loop;
     loop.launch_ticks = start;
-    prepare(call, model.order().first(usize(model.width())));
+    const std::span<const int> places = model.order().first(usize(model.width()));
+    prepare(call, places);
+    for (int& rank : loop.ranks) rank = at(members_.one_a_cpu, rank);
     loop.adaptive.make(model, call.n);
     deal_shares(
         loop.adaptive.plan(), loop.adaptive.bounds(), [&](int position) -> auto& {
@@ -114,55 +124,12 @@ bool loop_runner::run_forked_adaptive(const loop_call& call, loop_model& model) 
     members_.fork_and_join(call, launch_mode::adaptive);
     const std::int64_t end = ticks();
     if (!finish(call)) return false;
-    record_members(model, end, true);
+    record_members(model, places, end, true);
     model.record(call.n, end - start);
     return true;
 }
 
-namespace {
-
-// A loop without its first iterations.
-struct later_part {
-    const loop_call* call;
-    index offset;
-
-    static void invoke(const void* self, range r, int rank) {
-        const auto& part = *static_cast<const later_part*>(self);
-        part.call->invoke(part.call->body, {r.begin + part.offset, r.end + part.offset}, rank);
-    }
-};
-
-}  // namespace
-
-// The first call of a loop on a team whose launch is expensive (its members share CPUs): the caller begins
-// alone and forks only if it has not finished in the time that a fork takes. That costs at most twice the
-// optimal offline choice (competitive ratio 2).
-bool loop_runner::run_first_call(const loop_call& call, loop_model& model) {
-    const std::int64_t start = ticks();
-    index done = 0;
-    index piece = std::max<index>(1, call.n / 1024);
-    while (done < call.n && as_double(ticks() - start) < known_.fork_ticks()) {
-        if (call.options->stop.stop_requested()) return false;
-        piece = std::min(piece, call.n - done);
-        const later_part part{&call, done};
-        if (!run_on_caller({&later_part::invoke, &part, piece, call.site, call.options})) return false;
-        done += piece;
-        piece *= 2;
-    }
-    if (done == call.n) {
-        model.begin_inline(call.n, ticks() - start);
-        return true;
-    }
-    const later_part part{&call, done};
-    const loop_call rest{&later_part::invoke, &part, call.n - done, call.site, call.options};
-    if (!run_forked_adaptive(rest, model)) return false;
-    if (call.options->report != nullptr) call.options->report->iterations[0] += done;
-    return true;
-}
-
 bool loop_runner::run_adaptive(const loop_call& call, loop_model& model) {
-    const bool expensive = known_.fork_ticks() > 20 * known_.microsecond();
-    if (expensive && model.fresh() && call.n > 1) return run_first_call(call, model);
     if (model.width() > 1 && call.n > 1) return run_forked_adaptive(call, model);
     const std::int64_t start = ticks();
     if (!run_on_caller(call)) return false;

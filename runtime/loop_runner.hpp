@@ -7,7 +7,6 @@
 #include <tauto/team.hpp>
 
 #include "launcher.hpp"
-#include "recorder.hpp"
 
 namespace tauto::detail {
 
@@ -16,28 +15,26 @@ namespace tauto::detail {
 
 class loop_runner {
   public:
-    loop_runner(launcher& members, const recorder& known);
+    explicit loop_runner(launcher& members);
     // static_, static_chunk, dynamic and guided: all members, nothing learned.
     [[nodiscard]] bool run_schedule(const loop_call& call);
-    // All members, with shares by the speeds in the model, which learns from this call.
+    // One member a CPU, with shares by the speeds in the model, which learns from this call.
     [[nodiscard]] bool run_weighted(const loop_call& call, loop_model& model);
-    // As many members as the model says.
+    // As many members as the model says, one a CPU at most.
     [[nodiscard]] bool run_adaptive(const loop_call& call, loop_model& model);
 
   private:
     [[nodiscard]] bool run_on_caller(const loop_call& call) const;
-    [[nodiscard]] bool run_first_call(const loop_call& call, loop_model& model);
     [[nodiscard]] bool run_forked_adaptive(const loop_call& call, loop_model& model);
-    void run_shared(const loop_call& call, std::span<const double> speeds);
+    void run_shared(const loop_call& call, std::span<const int> ranks, std::span<const double> speeds);
     void prepare(const loop_call& call, std::span<const int> ranks);
-    [[nodiscard]] std::span<const int> ranks_for(const loop_call& call) const noexcept;
-    // `own_starts`: of the members, who noted them.
-    void record_members(loop_model& model, std::int64_t end, bool own_starts) const;
+    // A model's ranks are places in members_.one_a_cpu. `own_starts`: of the members, who noted them.
+    void record_members(loop_model& model, std::span<const int> places, std::int64_t end,
+                        bool own_starts) const;
     // Reports the loop; true when every iteration of it ran.
     bool finish(const loop_call& call) const;
 
     launcher& members_;
-    const recorder& known_;
     worksharing shared_;
     std::vector<double> equal_speeds_;
 };

@@ -7,10 +7,10 @@
 namespace tauto::detail {
 namespace {
 
-// Ticks that launching and joining the first `width` members takes at best.
-double measure_fork_join(launcher& members, int width) {
-    const loop_call empty{[](const void*, range, int) {}, nullptr, width, nullptr, nullptr};
-    members.deal_one_each(width, nullptr);
+// Ticks that launching and joining these members takes at best.
+double measure_fork_join(launcher& members, std::span<const int> ranks) {
+    const loop_call empty{[](const void*, range, int) {}, nullptr, std::ssize(ranks), nullptr, nullptr};
+    members.deal_one_each(ranks, nullptr);
     std::int64_t least = std::numeric_limits<std::int64_t>::max();
     for (int repeat = 0; repeat < 8; ++repeat) {
         const std::int64_t start = ticks();
@@ -22,16 +22,16 @@ double measure_fork_join(launcher& members, int width) {
 
 }  // namespace
 
-void recorder::measure_launches(launcher& members, const std::vector<int>& cpus) {
-    const int size = members.size();
+void recorder::measure_launches(launcher& members) {
+    const std::span<const int> ranks = members.one_a_cpu;
+    const int size = int_size(ranks);
     // Widths that can matter: one, powers of two, all.
     std::set<int> widths{1, size};
     for (int width = 2; width < size; width *= 2) widths.insert(width);
     options_.microsecond = 1000 * ticks_per_nanosecond();
     for (const int width : widths) {
-        const std::set<int> distinct(cpus.begin(), cpus.begin() + width);
-        fork_ticks_ = width > 1 ? measure_fork_join(members, width) : 0;
-        options_.widths.push_back({width, fork_ticks_, int_size(distinct)});
+        fork_ticks_ = width > 1 ? measure_fork_join(members, ranks.first(usize(width))) : 0;
+        options_.widths.push_back({width, fork_ticks_});
     }
 }
 

@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <forward_list>
-#include <vector>
 
 #include <tauto/team.hpp>
 
@@ -14,10 +13,9 @@ namespace tauto::detail {
 class recorder {
   public:
     // Times launch and join for each width that can matter. Once, before the first loop.
-    void measure_launches(launcher& members, const std::vector<int>& cpus);
-    // Of launching and joining all members, at best.
+    void measure_launches(launcher& members);
+    // Of launching and joining all members, one a CPU at most, at best.
     [[nodiscard]] double fork_ticks() const noexcept { return fork_ticks_; }
-    [[nodiscard]] double microsecond() const noexcept { return options_.microsecond; }
 
     // The model of loops of n at the site whose record `slot` points to; the first call makes both.
     loop_model& model_of(std::atomic<site_record*>& slot, index n);

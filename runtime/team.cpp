@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <set>
 #include <string>
 
 #include <tauto/machine.hpp>
@@ -64,16 +63,15 @@ std::unique_ptr<team_state> make_state(const team_options& options) {
 
 team_state::team_state(std::vector<int> cpus, wait_policy how, bool pin)
     : wait(how),
-      oversubscribed(std::set<int>(cpus.begin(), cpus.end()).size() < cpus.size()),
       pins(std::move(cpus), pin),
-      members(this, pins, wait, oversubscribed),
-      loops(members, known),
-      bodies(members, wait, oversubscribed) {
+      members(this, pins, wait),
+      loops(members),
+      bodies(members, wait) {
     of_threads.emplace();
     pins.pin_caller();
     try {
         members.start_workers();
-        known.measure_launches(members, pins.cpus());
+        known.measure_launches(members);
     } catch (...) {
         pins.restore_caller();
         throw;
@@ -135,7 +133,7 @@ wait_policy team::wait() const noexcept {
     return state_->wait;
 }
 bool team::oversubscribed() const noexcept {
-    return state_->oversubscribed;
+    return state_->members.oversubscribed();
 }
 bool team::pinned() const noexcept {
     return state_->pins.pinned();

@@ -31,7 +31,6 @@ struct team_state {
     [[nodiscard]] bool runs_on_this_thread() const noexcept;
 
     wait_policy wait;
-    bool oversubscribed;
     pinning pins;
     launcher members;
     recorder known;

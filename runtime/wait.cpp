@@ -109,9 +109,8 @@ std::uint32_t spin_while_equal(const std::atomic<std::uint32_t>& word, std::uint
     }
 }
 
-spin_budget::spin_budget(wait_policy policy, bool oversubscribed) noexcept
+spin_budget::spin_budget(wait_policy policy) noexcept
     : policy_(policy),
-      oversubscribed_(oversubscribed),
       wake_ticks_(to_ticks(std::chrono::microseconds(30))),
       cap_ticks_(to_ticks(policy == wait_policy::active ? std::chrono::microseconds(1'000'000)
                                                         : std::chrono::microseconds(2'000))),
@@ -127,9 +126,7 @@ void spin_budget::learn(std::int64_t waited_ticks) noexcept {
 }
 
 void spin_budget::set_budget() noexcept {
-    if (oversubscribed_) {
-        budget_ = 0;
-    } else if (policy_ == wait_policy::active) {
+    if (policy_ == wait_policy::active) {
         budget_ = cap_ticks_;
     } else if (policy_ == wait_policy::passive || mean_gap_ > cap_ticks_) {
         budget_ = wake_ticks_;

@@ -215,7 +215,7 @@ class learning_runtime : public loop_runtime {
         detail::loop_model_options options;
         options.microsecond = 1000;
         const auto add = [&](int width) {
-            options.widths.push_back({width, static_cast<double>(team.fork_join(width)), width});
+            options.widths.push_back({width, static_cast<double>(team.fork_join(width))});
         };
         for (int width = 1; width < all; width *= 2) add(width);
         add(all);

@@ -2,7 +2,7 @@
 // What is learned about one loop: one call site, one power-of-two class of sizes.
 //
 // Pure: no thread and no clock; the team tells it what happened and asks what to do. So the simulator and
-// the tests drive it in virtual time.
+// the tests drive it in virtual time. Its members have a CPU each, and a rank here is a place among these.
 
 #include <array>
 #include <atomic>
@@ -20,8 +20,6 @@ namespace tauto::detail {
 struct width_option {
     int width = 1;
     double fork_ticks = 0;
-    // CPUs that these members have between them: fewer than `width` where members share CPUs.
-    int cpus = 0;
 };
 
 // Times in ticks. `microsecond` is the length of one, so that thresholds mean the same on every clock.
@@ -103,7 +101,6 @@ class loop_model {
         int width = 1;
         bool uneven = false;
         double fork_ticks = 0;
-        double cpus_per_member = 1;
         double waiting = 0;  // share of the members' time, of late
         // Ticks per iteration of the last four windows, latest first; infinity where there was none.
         std::array<double, 4> recent = unknown;

@@ -69,7 +69,8 @@ struct weighted {
     static constexpr std::string_view name = "weighted";
 };
 // Weighted shares, eaten from the front; an idle member takes from the back of the share that would
-// finish last. In a team it also learns the speeds, and whether a loop pays for all members, some, or one.
+// finish last. In a team it also learns the speeds, and whether a loop pays for all members, some, or one;
+// it runs on at most one member for each CPU, as weighted does.
 struct adaptive {
     static constexpr std::string_view name = "adaptive";
 };

@@ -144,7 +144,7 @@ struct run_call {
 struct loop_state;
 
 // What a launched member is to do with its mailbox.
-enum class launch_mode : std::uint32_t { fixed, shared, adaptive, end };
+enum class launch_mode : std::uint8_t { fixed, shared, adaptive, end };
 
 // Two cache lines. A launch and a thief (schedule.hpp) touch the first; the second has what an adaptive loop
 // needs to begin without reading a third one (170 ns each between the cores measured here).
@@ -157,7 +157,8 @@ struct alignas(128) mailbox {
     loop_state* loop = nullptr;
     range fixed;
     launch_mode mode = launch_mode::fixed;
-    int position = 0;  // of this member among the loop's participants
+    bool crowded = false;  // participants share CPUs, so nobody spins
+    int position = 0;      // of this member among the loop's participants
     adaptive_plan plan;
     adaptive_rights may;
     bool cancellable = false;
@@ -199,12 +200,13 @@ class team {
     // The CPU of each member, by rank.
     [[nodiscard]] const std::vector<int>& cpus() const noexcept;
     [[nodiscard]] wait_policy wait() const noexcept;
-    // True with more members than CPUs: then no member spins.
+    // True with more members than CPUs. Then adaptive and weighted loops run on one member a CPU; in all
+    // others nobody spins.
     [[nodiscard]] bool oversubscribed() const noexcept;
     // False when the system refused to pin a member; notes() says which and why.
     [[nodiscard]] bool pinned() const noexcept;
     [[nodiscard]] std::vector<std::string> notes() const;
-    // Cost of launching and joining all members, measured at start.
+    // Cost of launching and joining all members, one a CPU at most, measured at start.
     [[nodiscard]] double fork_join_seconds() const noexcept;
 
     // Runs body(member&) once on every member at the same time and returns when all are done; the caller is

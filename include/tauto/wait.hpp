@@ -51,7 +51,7 @@ std::uint32_t spin_while_equal(const std::atomic<std::uint32_t>& word, std::uint
 // all that is risked.
 class spin_budget {
   public:
-    spin_budget(wait_policy policy, bool oversubscribed) noexcept;
+    explicit spin_budget(wait_policy policy) noexcept;
     // Ticks to spin in the wait that begins now.
     [[nodiscard]] std::int64_t ticks() const noexcept { return budget_; }
     // Tells how long a wait was in the end, sleeping included.
@@ -60,13 +60,12 @@ class spin_budget {
     // the mean just shrinks a little, and grows back at the first wait that outlasts the budget.
     void note_short_wait() noexcept {
         mean_gap_ -= mean_gap_ / 64;
-        if (!oversubscribed_ && policy_ == wait_policy::balanced) set_budget();
+        if (policy_ == wait_policy::balanced) set_budget();
     }
 
   private:
     void set_budget() noexcept;
     wait_policy policy_;
-    bool oversubscribed_;
     std::int64_t wake_ticks_;
     std::int64_t cap_ticks_;
     std::int64_t mean_gap_;

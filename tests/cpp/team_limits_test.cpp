@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <csignal>
@@ -20,10 +21,12 @@
 #include <cstdlib>
 #include <functional>
 #include <numeric>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <thread>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <tauto/tauto.hpp>
@@ -116,17 +119,49 @@ double cpu_seconds() {
 
 }  // namespace
 
-TEST_CASE("more members than CPUs: nobody spins and every loop is right" *
+TEST_CASE("more members than CPUs: every loop is right, and no CPU has two members of a learned one" *
           doctest::description("runtime.md, promise 10")) {
     const std::vector<int> all = select_cpus(read_machine(), "all");
-    for (const std::vector<int>& cpus : {std::vector<int>{all[0]}, all}) {
+    std::vector<int> doubled = all;
+    doubled.insert(doubled.begin(), all.begin(), all.end());
+    std::sort(doubled.begin(), doubled.end());  // 0, 0, 1, 1, …: neighbours share a CPU
+    for (const std::vector<int>& cpus : {std::vector<int>{all[0]}, all, doubled}) {
         team members{team_options{.cpus = cpus, .size = 4 * static_cast<int>(cpus.size())}};
         CHECK(members.oversubscribed());
+        const std::set<int> distinct(cpus.begin(), cpus.end());
         for (int round = 0; round < 200; ++round) {
-            for (const schedule& chosen : {schedule{adaptive{}}, schedule{static_{}}, schedule{dynamic{8}}})
-                REQUIRE(sums_right(members, 1000, {.schedule = chosen}));
+            for (const schedule& chosen :
+                 {schedule{adaptive{}}, schedule{weighted{}}, schedule{static_{}}, schedule{dynamic{8}}}) {
+                loop_report report;
+                REQUIRE(sums_right(members, 1000, {.schedule = chosen, .report = &report}));
+                const bool learned =
+                    std::holds_alternative<adaptive>(chosen) || std::holds_alternative<weighted>(chosen);
+                if (!learned) REQUIRE(report.width == members.size());
+                if (report.width <= 1) continue;
+                std::vector<int> shared_by(detail::usize(1 + *std::max_element(cpus.begin(), cpus.end())));
+                for (int rank = 0; rank < members.size(); ++rank) {
+                    if (detail::at(report.iterations, rank) > 0)
+                        ++detail::at(shared_by, detail::at(members.cpus(), rank));
+                }
+                const int most = *std::max_element(shared_by.begin(), shared_by.end());
+                if (learned) REQUIRE(most <= 1);
+            }
         }
     }
+}
+
+TEST_CASE("members that share a CPU do not spin while they wait, not even with active wait" *
+          doctest::description("runtime.md, promise 10")) {
+    const std::vector<int> all = select_cpus(read_machine(), "all");
+    team members{
+        team_options{.cpus = all, .size = 2 * static_cast<int>(all.size()), .wait = wait_policy::active}};
+    const auto last_sleeps = [&](range r) {
+        if (r.end == members.size()) std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    };
+    REQUIRE(testing::others_fall_asleep());
+    const double before = cpu_seconds();
+    parallel_for(members, members.size(), last_sleeps, {.schedule = static_{}});
+    CHECK(cpu_seconds() - before < 0.1);
 }
 
 TEST_CASE("an idle team uses no CPU") {

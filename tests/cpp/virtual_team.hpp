@@ -87,8 +87,8 @@ class virtual_team {
         detail::loop_model_options options;
         options.microsecond = 1000;
         for (int width = 1; width < machine.members(); width *= 2)
-            options.widths.push_back({width, machine.fork(width), width});
-        options.widths.push_back({machine.members(), machine.fork(machine.members()), machine.members()});
+            options.widths.push_back({width, machine.fork(width)});
+        options.widths.push_back({machine.members(), machine.fork(machine.members())});
         return options;
     }
 
