@@ -36,7 +36,7 @@ void run_alone(const run_call& call, const std::stop_token* stop) {
 
 void body_runner::run_on_all(const run_call& call, const char* name) {
     running run{&call, meetings_.get()};
-    members_.deal_one_each(members_.everyone, name);
+    members_.deal_one_each(name);
     members_.fork_and_join({&running::invoke, &run, members_.size(), nullptr, nullptr}, launch_mode::fixed);
     // No member can have arrived more than once after the caller's last arrival. So what the words say of
     // this run is older than all that the next run compares it with.

@@ -13,7 +13,7 @@ constinit std::atomic<unsigned> fork_generations{0};
 constinit process_locks locks;
 
 void before_fork() {
-    locks.recovery.lock();
+    locks.start.lock();
     locks.pins.lock();
     locks.notes.lock();
 }
@@ -21,7 +21,7 @@ void before_fork() {
 void after_fork() {
     locks.notes.unlock();
     locks.pins.unlock();
-    locks.recovery.unlock();
+    locks.start.unlock();
 }
 
 void after_fork_in_child() {

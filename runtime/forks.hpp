@@ -10,9 +10,9 @@ unsigned current_fork_generation() noexcept;
 // Locks of the whole process. fork() waits until they are free, so they are free in the child. Take several
 // of them in this order only.
 struct process_locks {
-    std::mutex recovery;  // while a child's team gets new members
-    std::mutex pins;      // what is known of pinned threads (pinning.cpp)
-    std::mutex notes;     // the notes of every team
+    std::mutex start;  // while a team gets its members
+    std::mutex pins;   // what is known of pinned threads (pinning.cpp)
+    std::mutex notes;  // the notes of every team
 };
 
 process_locks& locks_of_process() noexcept;

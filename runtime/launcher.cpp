@@ -179,7 +179,7 @@ void launcher::join(int rank, bool crowded) {
     }
     const std::int64_t parked_at = ticks();
     while (seen != ticket) {
-        if (workers_lost()) {
+        if (made_in_ != current_fork_generation()) {
             throw error(
                 "fork() was called inside a loop body: the other members do not exist in the child, so the "
                 "loop cannot end there; leave the child with _exit or exec");
@@ -254,7 +254,7 @@ void* launcher::worker_main(void* argument) {
 }
 
 launcher::launcher(const team_state* team, pinning& pins, wait_policy wait)
-    : team_(team), pins_(pins), wait_(wait), fork_generation_(current_fork_generation()), join_budget_(wait) {
+    : team_(team), pins_(pins), wait_(wait), join_budget_(wait) {
     const std::size_t members = pins.cpus().size();
     boxes = std::make_unique<mailbox[]>(members);
     reports = std::make_unique<report_line[]>(members);
@@ -276,15 +276,22 @@ bool launcher::participants_share_cpus() const noexcept {
     });
 }
 
-void launcher::deal_one_each(std::span<const int> ranks, const char* name) {
-    loop.ranks.assign(ranks.begin(), ranks.end());
-    loop.bounds.resize(ranks.size() + 1);
+void launcher::deal_one_each(const char* name) {
+    loop.ranks = everyone;
+    loop.bounds.resize(everyone.size() + 1);
     std::iota(loop.bounds.begin(), loop.bounds.end(), index{0});
     loop.stop = nullptr;
     loop.name = name;
 }
 
-void launcher::start_workers() {
+void launcher::launch_and_join(std::span<const int> ranks) {
+    loop.ranks.assign(ranks.begin(), ranks.end());
+    loop.bounds.assign(ranks.size() + 1, 0);
+    loop.stop = nullptr;
+    fork_and_join({nullptr, nullptr, 0, nullptr, nullptr}, launch_mode::fixed);
+}
+
+void launcher::make_threads() {
     workers_.assign(everyone.size(), {});
     // Signals to the process belong to the program's own threads. A member handles its own faults and a
     // profiler's clock.
@@ -310,7 +317,7 @@ void launcher::start_workers() {
 }
 
 void launcher::stop_workers() noexcept {
-    if (!workers_lost()) end_started();
+    if (has_workers()) end_started();
 }
 
 void launcher::end_started() noexcept {
@@ -338,13 +345,12 @@ bool launcher::is_worker(pthread_t thread) const noexcept {
     });
 }
 
-bool launcher::workers_lost() const noexcept {
-    // Pairs with the store in recover_after_fork: who sees that the members are there may use all that it
-    // made.
-    return fork_generation_.load(std::memory_order_acquire) != current_fork_generation();
+bool launcher::has_workers() const noexcept {
+    // Pairs with the store in start_workers: who sees that the members are there may use all that it made.
+    return ready_in_.load(std::memory_order_acquire) == current_fork_generation();
 }
 
-void launcher::recover_after_fork() {
+void launcher::start_workers() {
     for (const int rank : everyone) {
         at(boxes, rank).ticket.store(0, std::memory_order_relaxed);
         at(boxes, rank).parked.store(0, std::memory_order_relaxed);
@@ -352,9 +358,11 @@ void launcher::recover_after_fork() {
         at(reports, rank).thread.store(0, std::memory_order_relaxed);
     }
     loop.failed.store(false, std::memory_order_relaxed);
-    start_workers();
-    // Not before: a child that gets no members is to be told so again.
-    fork_generation_.store(current_fork_generation(), std::memory_order_release);
+    make_threads();
+    made_in_ = current_fork_generation();
+    launch_and_join(everyone);
+    // Not before: who gets no members is to be told so again, and no other thread may use them yet.
+    ready_in_.store(made_in_, std::memory_order_release);
 }
 
 }  // namespace tauto::detail

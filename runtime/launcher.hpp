@@ -57,21 +57,23 @@ struct launcher {
     [[nodiscard]] const team_state* team() const noexcept { return team_; }
 
     [[nodiscard]] bool oversubscribed() const noexcept { return one_a_cpu.size() < everyone.size(); }
-    // Makes `loop` one of one iteration for each of these ranks.
-    void deal_one_each(std::span<const int> ranks, const char* name);
+    // Makes `loop` one of one iteration for each member.
+    void deal_one_each(const char* name);
+    // Launches these members and joins them; they run no iteration.
+    void launch_and_join(std::span<const int> ranks);
     // Launches loop.ranks[1..], runs the caller's part, joins, rethrows.
     void fork_and_join(const loop_call& call, launch_mode mode);
     [[nodiscard]] index iterations_done() const noexcept;
 
+    // Starts the workers and runs a loop of nothing on each, after which it is pinned. Throws, and leaves
+    // them missing, when the system gives no threads.
     void start_workers();
     void stop_workers() noexcept;
     // The workers' numbers in the system; 0 for one that has not begun yet.
     [[nodiscard]] std::vector<pid_t> threads() const;
     [[nodiscard]] bool is_worker(pthread_t thread) const noexcept;
-    // True in a child of fork, where only the thread that forked lives on.
-    [[nodiscard]] bool workers_lost() const noexcept;
-    // Throws, and leaves them lost, when the system gives no threads.
-    void recover_after_fork();
+    // False before the first start, and in a child of fork, where only the thread that forked lives on.
+    [[nodiscard]] bool has_workers() const noexcept;
 
   private:
     struct worker {
@@ -80,6 +82,8 @@ struct launcher {
         pthread_t thread{};
         bool started = false;
     };
+    static constexpr unsigned never = ~0U;
+    void make_threads();
     void end_started() noexcept;
     static void* worker_main(void* argument);
     void worker_loop(int rank) noexcept;
@@ -93,8 +97,9 @@ struct launcher {
     const team_state* team_;
     pinning& pins_;
     wait_policy wait_;
-    std::vector<worker> workers_;  // [0] is unused
-    std::atomic<unsigned> fork_generation_;
+    std::vector<worker> workers_;            // [0] is unused
+    unsigned made_in_ = never;               // fork generation of the workers
+    std::atomic<unsigned> ready_in_{never};  // likewise, once each has run a loop
     // Written at each join, so not on the line from which the workers read `boxes` and `reports`.
     alignas(128) spin_budget join_budget_;
 };

@@ -9,12 +9,10 @@ namespace {
 
 // Ticks that launching and joining these members takes at best.
 double measure_fork_join(launcher& members, std::span<const int> ranks) {
-    const loop_call empty{[](const void*, range, int) {}, nullptr, std::ssize(ranks), nullptr, nullptr};
-    members.deal_one_each(ranks, nullptr);
     std::int64_t least = std::numeric_limits<std::int64_t>::max();
     for (int repeat = 0; repeat < 8; ++repeat) {
         const std::int64_t start = ticks();
-        members.fork_and_join(empty, launch_mode::fixed);
+        members.launch_and_join(ranks);
         least = std::min(least, ticks() - start);
     }
     return as_double(least);
@@ -22,16 +20,17 @@ double measure_fork_join(launcher& members, std::span<const int> ranks) {
 
 }  // namespace
 
-void recorder::measure_launches(launcher& members) {
-    const std::span<const int> ranks = members.one_a_cpu;
+// For each width that can matter.
+void recorder::measure_launches() {
+    const std::span<const int> ranks = members_.one_a_cpu;
     const int size = int_size(ranks);
     // Widths that can matter: one, powers of two, all.
     std::set<int> widths{1, size};
     for (int width = 2; width < size; width *= 2) widths.insert(width);
     options_.microsecond = 1000 * ticks_per_nanosecond();
     for (const int width : widths) {
-        fork_ticks_ = width > 1 ? measure_fork_join(members, ranks.first(usize(width))) : 0;
-        options_.widths.push_back({width, fork_ticks_});
+        const double fork_ticks = width > 1 ? measure_fork_join(members_, ranks.first(usize(width))) : 0;
+        options_.widths.push_back({width, fork_ticks});
     }
 }
 
@@ -45,6 +44,7 @@ loop_model& recorder::model_of(std::atomic<site_record*>& slot, index n) {
     std::atomic<loop_model*>& of_size = record->models[std::bit_width(static_cast<std::uint64_t>(n))];
     loop_model* model = of_size.load(std::memory_order_relaxed);
     if (model == nullptr) {
+        if (options_.widths.empty()) measure_launches();
         model = &models_.emplace_front(options_);
         of_size.store(model, std::memory_order_release);
     }

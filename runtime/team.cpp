@@ -65,45 +65,39 @@ team_state::team_state(std::vector<int> cpus, wait_policy how, bool pin)
     : wait(how),
       pins(std::move(cpus), pin),
       members(this, pins, wait),
+      known(members),
       loops(members),
       bodies(members, wait) {
     of_threads.emplace();
     pins.pin_caller();
-    try {
-        members.start_workers();
-        known.measure_launches(members);
-    } catch (...) {
-        pins.restore_caller();
-        throw;
-    }
 }
 
 team_state::~team_state() {
-    if (!members.workers_lost()) {
+    if (members.has_workers()) {
         const team_turn last = take_turn();
         members.stop_workers();
     }
     pins.restore_caller();
 }
 
-void team_state::recover_after_fork() {
-    if (!members.workers_lost()) return;
-    const std::lock_guard one_at_a_time(locks_of_process().recovery);
-    if (!members.workers_lost()) return;
-    // Only the thread that called fork lives on; the turn may have been held by one that does not.
+void team_state::start() {
+    if (members.has_workers()) return;
+    const std::lock_guard one_at_a_time(locks_of_process().start);
+    if (members.has_workers()) return;
+    // In a child only the thread that called fork lives on; the turn may have been held by one that does not.
     of_threads.emplace();
     bodies.reset();
-    members.recover_after_fork();
+    members.start_workers();
 }
 
 team_turn team_state::take_turn() {
-    recover_after_fork();
+    start();
     of_threads->take();
     return team_turn(&*of_threads);
 }
 
 team_turn team_state::take_turn_unless_asleep() {
-    recover_after_fork();
+    start();
     return team_turn(of_threads->take_unless_asleep(members) ? &*of_threads : nullptr);
 }
 
@@ -135,14 +129,13 @@ wait_policy team::wait() const noexcept {
 bool team::oversubscribed() const noexcept {
     return state_->members.oversubscribed();
 }
-bool team::pinned() const noexcept {
+bool team::pinned() const {
+    if (detail::running_as.team != identity()) state_->start();
     return state_->pins.pinned();
 }
 std::vector<std::string> team::notes() const {
+    if (detail::running_as.team != identity()) state_->start();
     return state_->pins.notes();
-}
-double team::fork_join_seconds() const noexcept {
-    return state_->known.fork_ticks() / detail::ticks_per_nanosecond() * 1e-9;
 }
 
 detail::loop_model& team::model_for(tauto::site& where, index n) {

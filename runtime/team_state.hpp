@@ -16,17 +16,20 @@
 namespace tauto::detail {
 
 struct team_state {
-    // Pins and starts the members. Throws tauto::error when the system gives no thread.
+    // Pins the caller.
     team_state(std::vector<int> cpus, wait_policy how, bool pin);
     // Waits for a loop of another thread, ends the members, undoes the pin.
     ~team_state();
     team_state(const team_state&) = delete;
     team_state& operator=(const team_state&) = delete;
 
-    // In a child of fork both start the members anew.
+    // Both start the members where there are none: at first, and in a child of fork. They throw tauto::error
+    // when the system gives no thread.
     [[nodiscard]] team_turn take_turn();
     // None where the loop that has the turn sleeps (turns.hpp).
     [[nodiscard]] team_turn take_turn_unless_asleep();
+    // The same without a turn.
+    void start();
     // True inside a body of this team.
     [[nodiscard]] bool runs_on_this_thread() const noexcept;
 
@@ -38,9 +41,6 @@ struct team_state {
     body_runner bodies;
     // In an optional, so that a forked child can have fresh ones.
     std::optional<turns> of_threads;
-
-  private:
-    void recover_after_fork();
 };
 
 }  // namespace tauto::detail

@@ -184,10 +184,12 @@ struct site_record {
 
 class team {
   public:
-    // Starts the members. They handle SIGPROF and the signals of their own faults (SIGSEGV, SIGBUS, SIGFPE,
-    // SIGILL, SIGTRAP, SIGSYS), and block all others. Throws tauto::error for a CPU that does not exist or is
-    // not allowed, a negative size, or when the system gives no thread. A refused pin is not an error: see
-    // pinned().
+    // Chooses the CPUs and pins the calling thread. Throws tauto::error for a CPU that does not exist or is
+    // not allowed, or a negative size. A refused pin is not an error: see pinned().
+    //
+    // The first call that uses the members starts them, and throws tauto::error when the system gives no
+    // thread. They handle SIGPROF and the signals of their own faults (SIGSEGV, SIGBUS, SIGFPE, SIGILL,
+    // SIGTRAP, SIGSYS), and block all others. Without a pin they may run where the thread of that call may.
     explicit team(team_options options = {});
     // Waits for a loop of another thread, ends the members, gives the constructing thread its CPUs back (see
     // team_options::pin). Does none of this inside a body of this team: exit() in a body destroys
@@ -203,11 +205,9 @@ class team {
     // True with more members than CPUs. Then adaptive and weighted loops run on one member a CPU; in all
     // others nobody spins.
     [[nodiscard]] bool oversubscribed() const noexcept;
-    // False when the system refused to pin a member; notes() says which and why.
-    [[nodiscard]] bool pinned() const noexcept;
+    // False when the system refused to pin a member; notes() says which and why. Both start the members.
+    [[nodiscard]] bool pinned() const;
     [[nodiscard]] std::vector<std::string> notes() const;
-    // Cost of launching and joining all members, one a CPU at most, measured at start.
-    [[nodiscard]] double fork_join_seconds() const noexcept;
 
     // Runs body(member&) once on every member at the same time and returns when all are done; the caller is
     // rank 0. The members meet in the member's collectives (member.hpp).

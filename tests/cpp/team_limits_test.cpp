@@ -19,7 +19,9 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <functional>
+#include <iterator>
 #include <numeric>
 #include <set>
 #include <stop_token>
@@ -108,6 +110,11 @@ bool refuses(Call call) {
         return true;
     }
     return false;
+}
+
+std::ptrdiff_t threads_of_process() {
+    const std::filesystem::directory_iterator tasks("/proc/self/task");
+    return std::distance(begin(tasks), end(tasks));
 }
 
 double cpu_seconds() {
@@ -253,20 +260,46 @@ TEST_CASE("a child forked while another thread runs loops does not hang" *
     }
 }
 
-TEST_CASE("a child that is given no threads is told so at every call, and ends" *
+TEST_CASE("a team that is given no threads says so at every call, and ends" *
           doctest::description("runtime.md, promise 7")) {
-    team members{team_options{.size = 3}};
-    const int status = in_child([&] {
-        if (!forbid_threads()) return false;
-        for (int round = 0; round < 3; ++round) {
-            if (!refuses([&] { sums_right(members, 1000, {.schedule = static_{}}); }) ||
-                !refuses([&] { members.run([](member& me) { me.barrier(); }); }) ||
-                !refuses([&] { (void)members.barrier_shape(); }))
-                return false;
-        }
-        return true;
-    });
-    CHECK(status == 0);
+    for (const bool ran_before : {false, true}) {
+        CAPTURE(ran_before);
+        team members{team_options{.size = 3}};
+        if (ran_before) REQUIRE(sums_right(members, 1000, {}));
+        const int status = in_child([&] {
+            if (!forbid_threads()) return false;
+            for (int round = 0; round < 3; ++round) {
+                if (!refuses([&] { sums_right(members, 1000, {.schedule = static_{}}); }) ||
+                    !refuses([&] { members.run([](member& me) { me.barrier(); }); }) ||
+                    !refuses([&] { (void)members.barrier_shape(); }) ||
+                    !refuses([&] { (void)members.pinned(); }))
+                    return false;
+            }
+            return true;
+        });
+        CHECK(status == 0);
+    }
+}
+
+TEST_CASE("a team has no threads before its first call" * doctest::description("runtime.md, promise 7")) {
+    CHECK(in_child([] {
+              team members{team_options{.size = 3}};
+              const auto before = threads_of_process();
+              return sums_right(members, 1000, {}) && threads_of_process() == before + 2;
+          }) == 0);
+}
+
+TEST_CASE("threads that call a new team at once start its members once" *
+          doctest::description("runtime.md, promise 7")) {
+    for (int round = 0; round < 20; ++round) {
+        team members{team_options{.size = 3}};
+        std::atomic<int> right{0};
+        std::vector<std::thread> callers;
+        for (int caller = 0; caller < 4; ++caller)
+            callers.emplace_back([&] { right += sums_right(members, 1000, {}) ? 1 : 0; });
+        for (std::thread& one : callers) one.join();
+        CHECK(right == 4);
+    }
 }
 
 TEST_CASE("a child forked while another thread runs may ask for everything that a team knows") {
