@@ -305,7 +305,13 @@ void launcher::make_threads() {
         worker& fresh = at(workers_, rank);
         fresh.owner = this;
         fresh.rank = rank;
-        failure = pthread_create(&fresh.thread, nullptr, &worker_main, &fresh);
+        // A thread begins on the CPUs of its maker, which is pinned and waits, so it would wait there too.
+        pthread_attr_t there;
+        pthread_attr_init(&there);
+        pins_.begin_on_cpu_of(rank, there);
+        failure = pthread_create(&fresh.thread, &there, &worker_main, &fresh);
+        pthread_attr_destroy(&there);
+        if (failure != 0) failure = pthread_create(&fresh.thread, nullptr, &worker_main, &fresh);
         fresh.started = failure == 0;
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);

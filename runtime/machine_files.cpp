@@ -1,10 +1,11 @@
 #include "machine_files.hpp"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
-#include <fstream>
 #include <iterator>
 #include <system_error>
 
@@ -89,10 +90,18 @@ bool file_tree::readable(std::string_view path) const {
 }
 
 std::optional<std::string> file_tree::text(std::string_view path) const {
-    std::ifstream file(locate(path), std::ios::binary);
-    if (!file) return std::nullopt;
-    const std::string all{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-    if (file.bad()) return std::nullopt;
+    // No stream: setting up its locale takes 0.1 ms of the time in which a process makes its first team.
+    const int file = open(locate(path).c_str(), O_RDONLY | O_CLOEXEC);
+    if (file < 0) return std::nullopt;
+    std::string all;
+    ssize_t got = 0;
+    do {
+        char part[4096];
+        got = read(file, part, sizeof part);
+        if (got > 0) all.append(part, static_cast<std::size_t>(got));
+    } while (got > 0 || (got < 0 && errno == EINTR));
+    close(file);
+    if (got < 0) return std::nullopt;
     return std::string(trimmed(all));
 }
 

@@ -18,8 +18,9 @@ namespace tauto::detail {
 
 namespace {
 
-// 0, or the number of the failure. Thread 0 is the calling one.
-int set_affinity(pid_t thread, const std::vector<int>& cpus) noexcept {
+// use(bytes, set) with these CPUs: 0, or the number of the failure.
+template <class Use>
+int with_set(const std::vector<int>& cpus, Use use) noexcept {
     if (cpus.empty()) return EINVAL;  // it could not be read
     const std::size_t count = usize(*std::max_element(cpus.begin(), cpus.end())) + 1;
     const std::size_t bytes = CPU_ALLOC_SIZE(count);
@@ -27,9 +28,16 @@ int set_affinity(pid_t thread, const std::vector<int>& cpus) noexcept {
     if (set == nullptr) return ENOMEM;
     CPU_ZERO_S(bytes, set);
     for (const int cpu : cpus) CPU_SET_S(usize(cpu), bytes, set);
-    const int failure = sched_setaffinity(thread, bytes, set) == 0 ? 0 : errno;
+    const int failure = use(bytes, set);
     CPU_FREE(set);
     return failure;
+}
+
+// 0, or the number of the failure. Thread 0 is the calling one.
+int set_affinity(pid_t thread, const std::vector<int>& cpus) noexcept {
+    return with_set(cpus, [thread](std::size_t bytes, const cpu_set_t* set) {
+        return sched_setaffinity(thread, bytes, set) == 0 ? 0 : errno;
+    });
 }
 
 }  // namespace
@@ -156,6 +164,13 @@ void pinning::restore_caller() noexcept {
     std::erase(caller_->teams, this);
     if (newest && caller_->here()) caller_->apply(caller_->thread);
     drop_if_over(std::exchange(caller_, nullptr));
+}
+
+void pinning::begin_on_cpu_of(int rank, pthread_attr_t& attributes) const noexcept {
+    if (!wanted_) return;
+    (void)with_set({at(cpus_, rank)}, [&](std::size_t bytes, const cpu_set_t* set) {
+        return pthread_attr_setaffinity_np(&attributes, bytes, set);
+    });
 }
 
 void pinning::pin_worker(int rank) {

@@ -1,6 +1,7 @@
 #pragma once
 // Which CPU each member is pinned to, and what the calling thread had before.
 
+#include <pthread.h>
 #include <sys/types.h>
 
 #include <atomic>
@@ -23,6 +24,8 @@ class pinning {
     // Pins the thread that was pinned for its newest team that is left, or gives it the CPUs that it had
     // before its first team. Does nothing if it has ended or belongs to another process. On any thread.
     void restore_caller() noexcept;
+    // A thread made with these attributes begins on that member's CPU, where the system allows that.
+    void begin_on_cpu_of(int rank, pthread_attr_t& attributes) const noexcept;
     // Of the calling thread, which is the worker `rank`.
     void pin_worker(int rank);
 
