@@ -49,24 +49,6 @@ void run_chunks(mailbox& box, report_line& report, int rank) {
     }
 }
 
-void run_share(mailbox& box, report_line& report, int rank) {
-    loop_state& loop = *box.loop;
-    const adaptive_plan& plan = box.plan;
-    const auto share_of = [&](int position) -> std::atomic<std::uint64_t>& {
-        return at(loop.boxes, at(loop.ranks, position)).share;
-    };
-    const auto victim_of = [&](int thief) { return last_to_finish(plan, share_of, thief); };
-    for (bool begun = false;; begun = true) {
-        const int steals_before = report.steals;
-        const range chunk = member_next(plan, box.may, box.share, share_of, victim_of, box.position, begun,
-                                        report.steals, report.left_early);
-        if (chunk.empty()) return;
-        run_chunk(box, chunk, rank, report.steals != steals_before, trace::enabled() ? loop.name : nullptr);
-        report.iterations += chunk.size();
-        if (loop.should_stop(box.cancellable)) return;
-    }
-}
-
 // In a child that a body forked on a worker. The loop's caller does not exist there, so nobody can go on.
 [[noreturn]] void end_copy_of_worker() {
     std::fputs(
@@ -77,6 +59,27 @@ void run_share(mailbox& box, report_line& report, int rank) {
 }
 
 }  // namespace
+
+void launcher::run_share(mailbox& box, report_line& report, int rank) {
+    const adaptive_plan& plan = box.plan;
+    const auto share_of = [&](int position) -> std::atomic<std::uint64_t>& {
+        return at(loop.boxes, at(loop.ranks, position)).share;
+    };
+    chunk_log* const log = box.may.timed ? &at(logs, rank) : nullptr;
+    if (log != nullptr) log->count = 0;
+    const auto victim_of = [&](int thief) { return last_to_finish(plan, share_of, thief); };
+    for (bool begun = false;; begun = true) {
+        const int steals_before = report.steals;
+        const range chunk = member_next(plan, box.may, box.share, share_of, victim_of, box.position, begun,
+                                        report.steals, report.left_early);
+        if (chunk.empty()) return;
+        const std::int64_t begin = log != nullptr ? ticks() : 0;
+        run_chunk(box, chunk, rank, report.steals != steals_before, trace::enabled() ? loop.name : nullptr);
+        if (log != nullptr) log->note(chunk, ticks() - begin);
+        report.iterations += chunk.size();
+        if (loop.should_stop(box.cancellable)) return;
+    }
+}
 
 void launcher::run_member(int rank) noexcept {
     mailbox& box = at(boxes, rank);
@@ -220,10 +223,7 @@ void launcher::run_what_was_left() {
                                         [this](int rank) { return at(reports, rank).left_early; });
     if (!left_early || loop.should_stop(loop.stop != nullptr)) return;
     const mailbox& own = boxes[0];
-    for (const int rank : loop.ranks) {
-        const std::uint64_t word = at(boxes, rank).share.load(std::memory_order_relaxed);
-        if (share_size(word) == 0) continue;
-        const range rest = loop.adaptive.plan().iterations(share_begin(word), share_end(word));
+    const auto run = [&](range rest) {
         try {
             const inside_body inside(team_, 0);
             run_chunk(own, rest, 0, true, loop.name);
@@ -232,6 +232,10 @@ void launcher::run_what_was_left() {
             loop.failure = std::current_exception();
         }
         reports[0].iterations += rest.size();
+        return !loop.should_stop(loop.stop != nullptr);
+    };
+    for (const int rank : loop.ranks) {
+        for_each_left(loop.adaptive.plan(), at(boxes, rank).share.load(std::memory_order_relaxed), run);
         if (loop.should_stop(loop.stop != nullptr)) return;
     }
 }

@@ -50,6 +50,7 @@ struct launcher {
     loop_state loop;
     std::unique_ptr<mailbox[]> boxes;        // by rank, as all below
     std::unique_ptr<report_line[]> reports;  // of the last loop
+    std::unique_ptr<chunk_log[]> logs;       // of the last timed one; null before the first
     std::vector<int> everyone;               // 0, 1, … size - 1
     std::vector<int> one_a_cpu;              // the first member on each CPU
 
@@ -92,6 +93,7 @@ struct launcher {
     void wake_parked(std::span<const int> ranks) noexcept;
     void run_member(int rank) noexcept;
     void join(int rank, bool crowded);
+    void run_share(mailbox& box, report_line& report, int rank);
     void run_what_was_left();
 
     const team_state* team_;

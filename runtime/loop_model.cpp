@@ -56,6 +56,13 @@ constexpr double enough_waiting = 0.03;
 constexpr double much_waiting = 0.2;
 // Workers steal, and leave early, only in loops that would take the caller alone longer than this.
 constexpr double stealing_microseconds = 16;
+// Chunks are timed where they can be this long and so many, in the first calls and then in one of so many.
+constexpr double timed_chunk_microseconds = 0.25;
+constexpr int fewest_timed = 8;
+constexpr int first_timed = 8;
+constexpr int timed_every = 16;
+// A part of a loop that is handed out by cost takes at least so many steals' time.
+constexpr double part_steals = 2;
 
 }  // namespace
 
@@ -86,6 +93,9 @@ loop_model::loop_model(const loop_model_options& options) : microsecond_(options
     const auto members = usize(options_.back().width);
     speeds_.assign(members, 1.0);
     share_speeds_.assign(members, 1.0);
+    costed_speeds_.assign(members, 1.0);
+    timed_costs_.assign(members, 0.0);
+    timed_ticks_.assign(members, 0.0);
     fold_iterations_.assign(members, 0.0);
     fold_ticks_.assign(members, 0.0);
     jumped_.assign(members, false);
@@ -101,6 +111,65 @@ void loop_model::begin_inline(index n, std::int64_t elapsed) noexcept {
     serial_ = as_double(elapsed) / as_double(n);
     chosen_ = current_ = 0;
     spent_ += std::max(1.0, as_double(elapsed));
+}
+
+// What a member's parts cost by what is known, against the time that they took on it.
+void loop_model::learn_costed_speeds() noexcept {
+    constexpr double weight = 0.5;
+    constexpr double largest_step = 3;
+    constexpr double hope = 0.05;
+    double rates = 0;
+    double known = 0;
+    for (std::size_t rank = 0; rank < timed_ticks_.size(); ++rank) {
+        if (timed_ticks_[rank] <= 0) continue;
+        rates += timed_costs_[rank] / timed_ticks_[rank];
+        known += costed_speeds_[rank];
+    }
+    const double fastest = *std::max_element(costed_speeds_.begin(), costed_speeds_.end());
+    for (std::size_t rank = 0; rank < timed_ticks_.size(); ++rank) {
+        double& speed = costed_speeds_[rank];
+        if (timed_ticks_[rank] <= 0) {
+            speed += hope * (fastest - speed);  // or it would be thought slow for ever
+        } else if (rates > 0) {
+            const double now = timed_costs_[rank] / timed_ticks_[rank] * known / rates;
+            speed += weight * (std::clamp(now, speed / largest_step, speed * largest_step) - speed);
+        }
+        timed_costs_[rank] = timed_ticks_[rank] = 0;
+    }
+    const double most = *std::max_element(costed_speeds_.begin(), costed_speeds_.end());
+    for (double& speed : costed_speeds_) speed /= most;
+    if (costs_.calls() > 0) {
+        std::iota(order_.begin(), order_.end(), 0);
+        sort_members(costed_speeds_);
+    }
+}
+
+// For shares that do not know the costs: what was learned with them may have been costs, or long ago.
+void loop_model::adopt_costed_speeds() noexcept {
+    const double scale = speeds_[0] / costed_speeds_[0];
+    for (std::size_t rank = 0; rank < speeds_.size(); ++rank) speeds_[rank] = costed_speeds_[rank] * scale;
+    std::fill(jumped_.begin(), jumped_.end(), false);
+    std::iota(order_.begin(), order_.end(), 0);
+    sort_members(speeds_);
+    settle_shares();
+}
+
+index loop_model::timed_chunk(index n) const noexcept {
+    if (!uneven() || serial_ <= 0) return 0;
+    const bool due = !costs_.known(n) || costs_.calls() < first_timed || untimed_ >= timed_every;
+    if (!due) return 0;
+    const double shortest = timed_chunk_microseconds * microsecond_ / serial_;
+    const double chunk = std::ceil(std::max(shortest, as_double(n) / as_double(cost_profile::most_blocks)));
+    return chunk == 1 || fewest_timed * chunk <= as_double(n) ? static_cast<index>(chunk) : 0;
+}
+
+void loop_model::record_chunk(int rank, index n, range chunk, std::int64_t ticks) noexcept {
+    chunks_noted_ = true;
+    if (costs_.known(n)) {
+        at(timed_costs_, rank) += costs_.cost(n, chunk);
+        at(timed_ticks_, rank) += as_double(ticks);
+    }
+    costs_.note(n, chunk, as_double(ticks) * at(costed_speeds_, rank));
 }
 
 void loop_model::record_member(int rank, index iterations, std::int64_t end, std::int64_t start,
@@ -164,7 +233,7 @@ void loop_model::note_waiting() noexcept {
     mine.waiting += 0.25 * (waiting - mine.waiting);
 }
 
-// Members that hardly wait for each other have nothing to gain from smaller parts, nor few iterations from
+// Members that hardly wait for each other have nothing to gain from parts by cost, nor few iterations from
 // many members.
 bool loop_model::may_pay(std::size_t which, double n) const noexcept {
     const option& o = options_[which];
@@ -204,7 +273,7 @@ void loop_model::fold_speeds() noexcept {
     fold_elapsed_ = 0;
     if (rates <= 0) {
         fade(fastest_before, 1.0);
-        sort_members();
+        if (!uneven()) sort_members(speeds_);  // else each keeps its part of the loop
         settle_shares();
         return;
     }
@@ -224,15 +293,13 @@ void loop_model::fold_speeds() noexcept {
     fade(fastest, folds_ == 0 ? std::numeric_limits<double>::infinity() : fastest / fastest_before);
     ++folds_;
     if (!options_[0].tried()) serial_ = 1 / speeds_[0];
-    sort_members();
+    if (!uneven()) sort_members(speeds_);  // else each keeps its part of the loop
     settle_shares();
     // What a width takes while its shares are still wrong says nothing about it; but noise must not keep a
     // window from ever ending.
     const option& mine = options_[current_];
     const int most = mine.uneven || mine.waiting > much_waiting ? 1 : 6;
-    if (settled) {
-        unsettled_ = 0;
-    } else if (unsettled_ < most) {
+    if (!settled && unsettled_ < most) {
         ++unsettled_;
         skip_next_ = true;
         window_ = {};
@@ -260,24 +327,28 @@ void loop_model::settle_shares() noexcept {
         share_speeds_[rank] = equal ? mean : wanted(rank);
 }
 
-void loop_model::sort_members() noexcept {
-    if (options_[current_].uneven) return;  // each keeps its part of the loop
+void loop_model::sort_members(const std::vector<double>& speeds) noexcept {
     // Only clear differences reorder: a width below the team's should keep its members and their caches.
     std::stable_sort(order_.begin() + 1, order_.end(),
-                     [this](int a, int b) { return at(speeds_, a) > 1.25 * at(speeds_, b); });
+                     [&](int a, int b) { return at(speeds, a) > 1.25 * at(speeds, b); });
 }
 
-double loop_model::speed_of(const option& o) const noexcept {
+double loop_model::speed_of(const option& o, const std::vector<double>& speeds) const noexcept {
     double sum = 0;
     for (int i = 0; i < o.width; ++i) {
-        sum += at(speeds_, at(order_, i));
+        sum += at(speeds, at(order_, i));
     }
     return sum;
 }
 
 double loop_model::predicted(const option& o, double n) const noexcept {
     if (o.width == 1) return serial_;
-    return serial_ * speeds_[0] / speed_of(o) + o.fork_ticks / n;
+    // Where costs are known, the speeds of shares are not the members' own.
+    if (costs_.known(static_cast<index>(n))) {
+        const double together = std::max(costed_speeds_[0] / speed_of(o, costed_speeds_), costs_.largest());
+        return serial_ * together + o.fork_ticks / n;
+    }
+    return serial_ * speeds_[0] / speed_of(o, speeds_) + o.fork_ticks / n;
 }
 
 double loop_model::estimate(const option& o, double n) const noexcept {
@@ -309,8 +380,10 @@ bool loop_model::window_complete() const noexcept {
 }
 
 void loop_model::start_trial(std::size_t which) noexcept {
+    if (!options_[which].uneven && costs_.calls() > 0) adopt_costed_speeds();
     current_ = which;
     in_trial_ = true;
+    unsettled_ = 0;
     skip_next_ = true;
     window_ = {};
     inline_calls_.store(0, std::memory_order_relaxed);
@@ -349,9 +422,16 @@ void loop_model::choose(double n) noexcept {
     }
     if (best != chosen_ || current_ != best) skip_next_ = true;
     if (best != chosen_) drifts_ = 0;
+    if (!options_[best].uneven && costs_.calls() > 0) {
+        // Nobody times them any more: what disturbed their learning would count for ever.
+        adopt_costed_speeds();
+        costs_ = {};
+        std::fill(costed_speeds_.begin(), costed_speeds_.end(), 1.0);
+    }
     chosen_ = current_ = best;
     reference_ = estimate(options_[best], n);
     window_ = {};
+    unsettled_ = 0;
 }
 
 loop_model::outlook loop_model::outlook_of(std::size_t which, double n) const noexcept {
@@ -408,7 +488,7 @@ std::string loop_model::explanation() const {
         }
     };
     const auto name = [&](const option& o) {
-        text << o.width << (o.width == 1 ? " member" : " members") << (o.uneven ? ", smaller parts" : "");
+        text << o.width << (o.width == 1 ? " member" : " members") << (o.uneven ? ", parts by cost" : "");
     };
     const double n = last_n_;
     name(options_[chosen_]);
@@ -450,6 +530,8 @@ std::string loop_model::explanation() const {
         const double fastest = *std::max_element(speeds_.begin(), speeds_.end());
         for (const double speed : speeds_) text << ' ' << speed / fastest;
         text << "; members wait " << std::round(100 * options_[chosen_].waiting) << " % of the time";
+        if (costs_.calls() > 0)
+            text << "; the most expensive part is " << std::round(100 * costs_.largest()) << " % of the loop";
     }
     return text.str();
 }
@@ -512,7 +594,18 @@ void loop_model::record(index n, std::int64_t elapsed) noexcept {
         note_waiting();
         learn_margins(ticks);
     }
-    if (options_[current_].width > 1 || folds_ > 0) record_speeds(elapsed);
+    if (uneven() && (chunks_noted_ || costs_.known(n))) {
+        // Speeds cannot be told from costs here.
+        std::fill(fold_iterations_.begin(), fold_iterations_.end(), 0.0);
+        std::fill(fold_ticks_.begin(), fold_ticks_.end(), 0.0);
+    } else if (options_[current_].width > 1 || folds_ > 0) {
+        record_speeds(elapsed);
+    }
+    untimed_ = chunks_noted_ ? 0 : untimed_ + 1;
+    if (std::exchange(chunks_noted_, false)) {
+        learn_costed_speeds();
+        costs_.end_call();
+    }
     const bool woken = std::exchange(woken_, false);
     if (std::exchange(skip_next_, false)) return;
     window_.calls += 1;
@@ -542,34 +635,52 @@ void adaptive_loop::reserve(std::size_t members) {
     bounds_.reserve(members + 1);
 }
 
+void adaptive_loop::make_order(const loop_model& model, index n) {
+    // Its lines stay in the members' caches while nothing changes.
+    if (ordered_calls_ != model.costs().calls() || n != plan_.n || plan_.order == nullptr) {
+        ordered_calls_ = model.costs().calls();
+        model.costs().sort(n, part_steals * model.steal_ticks(), order_);
+        order_.total_speed = std::accumulate(speeds_.begin(), speeds_.end(), 0.0);
+        order_.fastest = fastest_;
+    }
+    std::fill(bounds_.begin(), bounds_.end(), order_.parts);
+    bounds_[0] = 0;
+}
+
 void adaptive_loop::make(const loop_model& model, index n) {
     const auto width = usize(model.width());
     if (speeds_.size() != width) plan_.n = 0;
     speeds_.resize(width);
     margins_.resize(width);
     bounds_.resize(width + 1);
-    bool same = n == plan_.n;
+    const bool costed = model.uneven() && model.costs().known(n);
+    bool same = n == plan_.n && plan_.order == nullptr;
     for (std::size_t position = 0; position < width; ++position) {
         const auto rank = usize(model.order()[position]);
-        const double speed = model.share_speeds()[rank];
+        const double speed = costed ? model.costed_speeds()[rank] : model.share_speeds()[rank];
         same = same && speeds_[position] == speed;
         speeds_[position] = speed;
         margins_[position] = model.margin_ticks()[rank];
     }
     fastest_ = *std::max_element(speeds_.begin(), speeds_.end());
-    const int shift = unit_shift_for(n);
+    const int shift = costed ? 0 : unit_shift_for(n);
     const double units = as_double(index{1} << shift);
     const double iterations = as_double(n);
     const double per_iteration = model.ticks_per_iteration();
     const double grain =
         per_iteration > 0 ? model.steal_ticks() / per_iteration : iterations / (64.0 * as_double(width));
-    workers_may_steal_ = model.uneven() || per_iteration <= 0 ||
+    timed_chunk_ = model.timed_chunk(n);
+    workers_may_steal_ = timed_chunk_ > 0 || (model.uneven() && !costed) || per_iteration <= 0 ||
                          iterations * per_iteration > stealing_microseconds * model.microsecond();
     // From ticks to the plan's time; the caller, whose speed the model knows in both, is its position 0.
     const double ticks_of_iteration = per_iteration * speeds_[0];
     const double head = ticks_of_iteration > 0 ? model.head_ticks() / ticks_of_iteration : 0;
     same = head == std::exchange(head_, head) && same;
-    if (!same) weighted_bounds(n, {speeds_, head}, bounds_);
+    if (costed) {
+        make_order(model, n);
+    } else if (!same) {
+        weighted_bounds(n, {speeds_, head}, bounds_);
+    }
     const double ticks_of_one = units * ticks_of_iteration;
     for (double& margin : margins_) margin = ticks_of_one > 0 ? margin / ticks_of_one : 0;
     plan_ = {.n = n,
@@ -580,10 +691,13 @@ void adaptive_loop::make(const loop_model& model, index n) {
              .divisor = !workers_may_steal_                       ? 1U
                         : model.speeds_known() && !model.uneven() ? 2U
                                                                   : 4U,
+             .most = timed_chunk_ > 0 ? static_cast<std::uint32_t>(std::max<index>(1, timed_chunk_ >> shift))
+                                      : std::numeric_limits<std::uint32_t>::max(),
              .speeds = speeds_.data(),
              .margins = model.uneven() ? nullptr : margins_.data(),
              .steal = ticks_of_one > 0 ? model.steal_ticks() / ticks_of_one : 0,
-             .report = ticks_of_one > 0 ? model.head_ticks() / 2 / ticks_of_one : 0};
+             .report = ticks_of_one > 0 ? model.head_ticks() / 2 / ticks_of_one : 0,
+             .order = costed ? &order_ : nullptr};
 }
 
 }  // namespace tauto::detail

@@ -92,6 +92,16 @@ void loop_runner::record_members(loop_model& model, std::span<const int> places,
     }
 }
 
+void loop_runner::record_chunks(loop_model& model, std::span<const int> places, index n) const {
+    for (const int place : places) {
+        const chunk_log& log = at(members_.logs, at(members_.one_a_cpu, place));
+        for (const chunk_log::entry& one : std::span(log.entries).first(log.count)) {
+            // A counter that was set back says nothing.
+            if (one.ticks > 0) model.record_chunk(place, n, one.chunk, one.ticks);
+        }
+    }
+}
+
 bool loop_runner::run_weighted(const loop_call& call, loop_model& model) {
     const std::int64_t start = ticks();
     members_.loop.launch_ticks = start;
@@ -121,9 +131,13 @@ bool loop_runner::run_forked_adaptive(const loop_call& call, loop_model& model) 
         loop.adaptive.plan(), loop.adaptive.bounds(), [&](int position) -> auto& {
             return at(loop.boxes, at(loop.ranks, position)).share;
         });
+    const bool timed = model.timed_chunk(call.n) > 0;
+    if (timed && members_.logs == nullptr)
+        members_.logs = std::make_unique<chunk_log[]>(members_.everyone.size());
     members_.fork_and_join(call, launch_mode::adaptive);
     const std::int64_t end = ticks();
     if (!finish(call)) return false;
+    if (timed) record_chunks(model, places, call.n);
     record_members(model, places, end, true);
     model.record(call.n, end - start);
     return true;

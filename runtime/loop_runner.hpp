@@ -31,6 +31,8 @@ class loop_runner {
     // A model's ranks are places in members_.one_a_cpu. `own_starts`: of the members, who noted them.
     void record_members(loop_model& model, std::span<const int> places, std::int64_t end,
                         bool own_starts) const;
+    // Of a timed call.
+    void record_chunks(loop_model& model, std::span<const int> places, index n) const;
     // Reports the loop; true when every iteration of it ran.
     bool finish(const loop_call& call) const;
 

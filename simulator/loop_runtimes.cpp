@@ -248,7 +248,8 @@ class adaptive_runtime final : public learning_runtime {
   public:
     explicit adaptive_runtime(const loop_team& team)
         : learning_runtime(team),
-          words_(std::make_unique<std::atomic<std::uint64_t>[]>(team.members.size())) {}
+          words_(std::make_unique<std::atomic<std::uint64_t>[]>(team.members.size())),
+          asked_(team.members.size(), 0) {}
 
     int width() override {
         // A loop that is known to be too short to fork is rarely timed; a simulated one never grows longer.
@@ -266,8 +267,13 @@ class adaptive_runtime final : public learning_runtime {
         const auto order = model_.order();
         return {order.begin(), order.begin() + model_.width()};
     }
-    nanoseconds ask(actor_id /*member*/, range /*done*/, nanoseconds at) override {
-        return alone() ? at : at + own_atomic;
+    nanoseconds ask(actor_id member, range done, nanoseconds at) override {
+        if (alone()) return at;
+        if (!done.empty() && loop_.rights(0).timed)
+            model_.record_chunk(static_cast<int>(member), size(), done,
+                                std::max<nanoseconds>(1, at - asked_[member]));
+        const bool ordered = loop_.plan().order != nullptr;  // then all take from one share
+        return asked_[member] = at + (ordered ? on().line_transfer : own_atomic);
     }
     row_grant next(int position, bool begun) override {
         // Alone, the caller runs the whole loop at once.
@@ -292,9 +298,10 @@ class adaptive_runtime final : public learning_runtime {
     std::vector<range> left_behind() override {
         std::vector<range> rest;
         for (int position = 0; left_early_ && position < loop_.plan().members; ++position) {
-            const std::uint64_t share = word(position).load(std::memory_order_relaxed);
-            if (detail::share_size(share) > 0)
-                rest.push_back(loop_.plan().iterations(detail::share_begin(share), detail::share_end(share)));
+            for_each_left(loop_.plan(), word(position).load(std::memory_order_relaxed), [&](range left) {
+                rest.push_back(left);
+                return true;
+            });
         }
         return rest;
     }
@@ -317,6 +324,7 @@ class adaptive_runtime final : public learning_runtime {
     }
 
     std::unique_ptr<std::atomic<std::uint64_t>[]> words_;
+    std::vector<nanoseconds> asked_;  // when each member began its last chunk
     detail::adaptive_loop loop_;
     finish_tree ends_;  // of the shares in words_
     bool timed_ = true;

@@ -1,4 +1,4 @@
-/* A child of fork that uses its parent's team (team_state::take_turn in runtime/team.cpp, recover_after_fork in
+/* A child of fork that uses its parent's team (team_state::take_turn in runtime/team.cpp, start_workers in
  * runtime/launcher.cpp), under sequential consistency.
  *
  * The fork came while a thread of the parent had the turn. CALLERS threads of the child make CALLS calls each; the

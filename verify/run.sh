@@ -62,6 +62,12 @@ adaptive       cycles  pass       LEAVING MAY_STEAL=3
 adaptive       safety  assertion  LEAVING NO_REST
 adaptive       safety  assertion  LEAVING REST_BEFORE_JOIN
 adaptive       safety  assertion  LEAVING LEFT_UNSAID
+ordered        safety  pass
+ordered        safety  pass       SLOW=0
+ordered        cycles  pass
+ordered        safety  assertion  TAKER_STORES
+ordered        safety  assertion  END_COMPARED
+ordered        safety  assertion  FAST_LEAVES
 exception      safety  pass       LOOPS=3
 exception      safety  assertion  FAILED_STORED
 exception      safety  assertion  FAILED_KEPT

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include <tauto/cost_profile.hpp>
 #include <tauto/schedule.hpp>
 
 namespace tauto::detail {
@@ -39,9 +40,15 @@ class loop_model {
 
     // The width to run the next call with.
     [[nodiscard]] int width() const noexcept { return options_[current_].width; }
-    // Whether its members should expect iterations of unequal cost: take little at a time, and any that is
-    // left.
+    // Whether its members should expect iterations of unequal cost: take them by cost or, until that is
+    // known, little at a time and any that is left.
     [[nodiscard]] bool uneven() const noexcept { return options_[current_].uneven; }
+    // In an uneven loop whose chunks should be timed in the next call, of n iterations, to learn what they
+    // cost: the largest chunk. Else 0.
+    [[nodiscard]] index timed_chunk(index n) const noexcept;
+    [[nodiscard]] const cost_profile& costs() const noexcept { return costs_; }
+    // As speeds(), learned from what chunks cost.
+    [[nodiscard]] std::span<const double> costed_speeds() const noexcept { return costed_speeds_; }
     // The ranks that take part, fastest first, rank 0 (the caller) always first: take the first width().
     [[nodiscard]] std::span<const int> order() const noexcept { return order_; }
     // Relative speed by rank, each > 0; all 1 until something is known.
@@ -64,6 +71,8 @@ class loop_model {
     [[nodiscard]] double head_ticks() const noexcept { return 0.75 * options_[current_].fork_ticks; }
     [[nodiscard]] double microsecond() const noexcept { return microsecond_; }
 
+    // A chunk of a timed call: called for each of them, before record_member().
+    void record_chunk(int rank, index n, range chunk, std::int64_t ticks) noexcept;
     // What a member did in the call that ends now: called for each participant, before record(). It did its
     // iterations from `start` to `end`, in ticks after the launch. With start 0 its speed contains the
     // launch, which the shares of schedules without stealing must make up for. A member that did no iteration
@@ -125,6 +134,8 @@ class loop_model {
     };
 
     void learn_margins(double elapsed) noexcept;
+    void learn_costed_speeds() noexcept;
+    void adopt_costed_speeds() noexcept;
     void note_waiting() noexcept;
     [[nodiscard]] bool may_pay(std::size_t which, double n) const noexcept;
     // What an option should take for an iteration, and the ticks of this loop after which it may be tried: at
@@ -136,9 +147,9 @@ class loop_model {
     [[nodiscard]] outlook outlook_of(std::size_t which, double n) const noexcept;
     void fold_speeds() noexcept;
     void fade(double fastest, double scale) noexcept;
-    void sort_members() noexcept;
+    void sort_members(const std::vector<double>& speeds) noexcept;
     void settle_shares() noexcept;
-    [[nodiscard]] double speed_of(const option& o) const noexcept;
+    [[nodiscard]] double speed_of(const option& o, const std::vector<double>& speeds) const noexcept;
     [[nodiscard]] double predicted(const option& o, double n) const noexcept;
     [[nodiscard]] double estimate(const option& o, double n) const noexcept;
     [[nodiscard]] bool trial_complete() const noexcept;
@@ -150,11 +161,18 @@ class loop_model {
     void start_trial(std::size_t which) noexcept;
     void allow_inline_calls(double elapsed) noexcept;
 
-    // By width. Before each of several members stands the one for uneven loops.
+    // By width. Before each of several members stands the one for uneven loops. What these learn (costs_,
+    // costed_speeds_) is kept while one of them is used, and no longer.
     std::vector<option> options_;
     double microsecond_;
     std::vector<double> speeds_;
     std::vector<double> share_speeds_;
+    cost_profile costs_;
+    std::vector<double> costed_speeds_;
+    std::vector<double> timed_costs_;  // of a member's chunks in the call that ends now, and their time there
+    std::vector<double> timed_ticks_;
+    bool chunks_noted_ = false;  // likewise
+    int untimed_ = 0;            // calls since chunks were timed
     std::vector<double> fold_iterations_;
     std::vector<double> fold_ticks_;
     std::vector<bool> jumped_;
@@ -196,24 +214,31 @@ class adaptive_loop {
     void make(const loop_model& model, index n);
 
     [[nodiscard]] const adaptive_plan& plan() const noexcept { return plan_; }
-    // In iterations: the share of `position` is bounds()[position] to bounds()[position + 1].
+    // In iterations, or in parts of the plan's order: the share of `position` is bounds()[position] to
+    // bounds()[position + 1].
     [[nodiscard]] std::span<const index> bounds() const noexcept { return bounds_; }
     [[nodiscard]] std::span<const double> speeds() const noexcept { return speeds_; }
     [[nodiscard]] adaptive_rights rights(int position) const noexcept {
         const auto own = static_cast<std::size_t>(position);
         // No other member could do the rest of a fastest member sooner.
         return {.steal = position == 0 || workers_may_steal_,
-                .leave = workers_may_steal_ && (margins_[own] > 0 || speeds_[own] < fastest_)};
+                .leave = workers_may_steal_ && (margins_[own] > 0 || speeds_[own] < fastest_),
+                .timed = timed_chunk_ > 0};
     }
 
   private:
+    void make_order(const loop_model& model, index n);
+
     std::vector<double> speeds_;   // by position
     std::vector<double> margins_;  // likewise, in the plan's time
     std::vector<index> bounds_;    // by position, one more than participants
     adaptive_plan plan_;
     bool workers_may_steal_ = true;
-    double fastest_ = 0;  // of the speeds
-    double head_ = 0;     // see share_rule
+    index timed_chunk_ = 0;
+    cost_order order_;
+    int ordered_calls_ = 0;  // timed ones that order_ knows
+    double fastest_ = 0;     // of the speeds
+    double head_ = 0;        // see share_rule
 };
 
 }  // namespace tauto::detail

@@ -27,6 +27,10 @@
 // What is still there when all members have ended is run by the caller that joined them. From then on no
 // word changes, so nothing is lost or run twice.
 // (The same protocol, with the same names, is in verify/adaptive.pml.)
+//
+// In an ordered loop (adaptive_plan::order) all units are in one word, from both ends of which everybody takes
+// by compare-exchange: the same invariant with no thieves. A fastest member never leaves, so nothing is left
+// unless a body throws or is stopped (verify/ordered.pml).
 
 #include <algorithm>
 #include <atomic>
@@ -39,6 +43,7 @@
 #include <string_view>
 #include <variant>
 
+#include <tauto/cost_order.hpp>
 #include <tauto/range.hpp>
 #include <tauto/signed.hpp>
 
@@ -118,6 +123,8 @@ struct adaptive_plan {
     std::uint32_t grain = 1;
     // An owner takes 1/divisor of what is left of its share: 2 where speeds are known, 4 where not.
     std::uint32_t divisor = 4;
+    // Largest chunk an owner takes, in units.
+    std::uint32_t most = std::numeric_limits<std::uint32_t>::max();
     // Relative speeds by rank, each > 0.
     const double* speeds = nullptr;
     // By rank, how much later than expected a member's chunk may end, as a time (units / speed). Null: no
@@ -125,10 +132,14 @@ struct adaptive_plan {
     const double* margins = nullptr;
     double steal = 0;   // time that a steal takes
     double report = 0;  // time that a member other than the first needs to say that it has ended
+    // Not null: a unit is a part in this order, and the first member's share has them all, for everyone.
+    const detail::cost_order* order = nullptr;
 
     [[nodiscard]] std::uint32_t units() const noexcept {
+        if (order != nullptr) return static_cast<std::uint32_t>(order->parts);
         return static_cast<std::uint32_t>((n + (index{1} << unit_shift) - 1) >> unit_shift);
     }
+    // Without an order.
     [[nodiscard]] range iterations(std::uint32_t begin, std::uint32_t end) const noexcept {
         return {static_cast<index>(begin) << unit_shift, std::min(n, static_cast<index>(end) << unit_shift)};
     }
@@ -227,7 +238,7 @@ void deal_shares(const adaptive_plan& plan, std::span<const index> bounds, Share
 
 // How many units of the `left` ones an owner takes from the front.
 inline std::uint32_t front_count(const adaptive_plan& plan, std::uint32_t left) noexcept {
-    std::uint32_t count = std::max(plan.grain, left / plan.divisor);
+    std::uint32_t count = std::min(plan.most, std::max(plan.grain, left / plan.divisor));
     if (count >= 16) count = (count + 3) & ~std::uint32_t{3};
     // A rest below half a grain would cost a claim and be worth no steal.
     return count >= left || left - count < (plan.grain + 1) / 2 ? left : count;
@@ -365,12 +376,55 @@ range adaptive_next(const adaptive_plan& plan, ShareOf&& share_of, int rank, int
     return adaptive_next(plan, share_of, victim_of, rank, steals);
 }
 
+// The next part of an ordered loop: fast members take the most expensive one, slow ones the cheapest. A slow
+// one leaves (`left_early`) when the others would finish all that is left sooner than it this part; a fastest
+// one never does.
+inline range take_in_order(const adaptive_plan& plan, std::atomic<std::uint64_t>& share, int rank,
+                           bool& left_early) noexcept {
+    constexpr double slow_part = 0.8;  // of the fastest member's speed
+    const detail::cost_order& order = *plan.order;
+    const double speed = plan.speeds[rank];
+    const bool slow = speed < slow_part * order.fastest;
+    std::uint64_t word = share.load(std::memory_order_relaxed);
+    for (;;) {
+        if (detail::share_size(word) == 0) return {};
+        const std::uint32_t begin = detail::share_begin(word);
+        const std::uint32_t end = detail::share_end(word);
+        if (slow) {
+            // Half of what a fast member took last may be undone yet.
+            const double in_others_hands = 0.5 * order.time(begin, begin + 1) / order.fastest;
+            const double by_others = order.time(begin, end) / (order.total_speed - speed) + in_others_hands;
+            left_early = order.time(end - 1, end) / speed > by_others;
+            if (left_early) return {};
+        }
+        const std::uint64_t rest =
+            slow ? detail::pack_share(begin, end - 1) : detail::pack_share(begin + 1, end);
+        if (share.compare_exchange_weak(word, rest, std::memory_order_relaxed))
+            return order.iterations(plan.n, slow ? end - 1 : begin);
+    }
+}
+
+// The iterations of the units in a share word, as ranges: use(range) for each, until it says false.
+template <class Use>
+void for_each_left(const adaptive_plan& plan, std::uint64_t word, Use&& use) {
+    const std::uint32_t end = detail::share_end(word);
+    if (detail::share_size(word) == 0) return;
+    if (plan.order == nullptr) {
+        use(plan.iterations(detail::share_begin(word), end));
+        return;
+    }
+    for (std::uint32_t place = detail::share_begin(word); place < end; ++place) {
+        if (!use(plan.order->iterations(plan.n, place))) return;
+    }
+}
+
 // What one member of an adaptive loop may do besides taking from its own share.
 struct adaptive_rights {
     // A look at the other shares costs one transfer at the end of a loop; in loops of a few microseconds only
     // the caller, who would wait anyway, looks for more.
     bool steal = true;
     bool leave = false;  // near the loop's end, see leaves_early
+    bool timed = false;  // its chunks are timed
 };
 
 // What `rank` runs first, or after a chunk (`begun`); empty when it has come to its end. It leaves early
@@ -380,6 +434,7 @@ template <class ShareOf, class VictimOf>
 range member_next(const adaptive_plan& plan, adaptive_rights may, std::atomic<std::uint64_t>& own,
                   ShareOf&& share_of, VictimOf&& victim_of, int rank, bool begun, int& steals,
                   bool& left_early) noexcept {
+    if (plan.order != nullptr) return take_in_order(plan, share_of(0), rank, left_early);
     if (begun && may.leave && leaves_early(plan, share_of, rank)) {
         left_early = true;
         return {};

@@ -22,6 +22,7 @@
 
 #include <sys/types.h>
 
+#include <array>
 #include <atomic>
 #include <bit>
 #include <concepts>
@@ -173,6 +174,21 @@ struct alignas(128) report_line {
     std::int64_t start_ticks = 0;
     std::int64_t end_ticks = 0;
     std::atomic<pid_t> thread{0};  // the worker's number in the system
+};
+
+// What a member's chunks of a loop took, for the model: as many as there is room for.
+struct chunk_log {
+    struct entry {
+        range chunk;
+        std::int64_t ticks;
+    };
+    static constexpr std::size_t room = 2 * cost_order::most_parts;
+    std::size_t count = 0;
+    std::array<entry, room> entries;
+
+    void note(range chunk, std::int64_t ticks) noexcept {
+        if (count < room) entries[count++] = {chunk, ticks};
+    }
 };
 
 // The models of one site, by power-of-two class of sizes (index: bit width of n).

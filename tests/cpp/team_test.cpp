@@ -387,6 +387,35 @@ TEST_CASE("a stop in a site's first loop is heard" * doctest::description("runti
     }
 }
 
+TEST_CASE("a loop of unequal iterations runs each once, whatever was learned of their costs" *
+          doctest::description("runtime.md, promise 1")) {
+    team members{team_options{.size = 3, .pin = false}};
+    for (const index n : {2, 5, 31, 64, 128, 129, 1000}) {
+        CAPTURE(n);
+        site here;
+        std::vector<int> runs(detail::usize(n));
+        double sum = 0;
+        const auto body = [&](range r) {
+            for (index i = r.begin; i < r.end; ++i) {
+                volatile double value = 1;
+                for (index k = 0; k < 40'000 * (i + 1) / n / n; ++k) value = value * 0.999 + 0.1;
+                ++runs[detail::usize(i)];
+            }
+        };
+        for (int call = 1; call <= 300; ++call) {
+            parallel_for(members, n, body, {.site = &here});
+            sum += static_cast<double>(std::count(runs.begin(), runs.end(), call));
+            // A throw leaves parts that nobody has taken; the next call begins afresh.
+            if (call % 50 == 0) {
+                CHECK_THROWS_AS(parallel_for(members, n, [](range) { throw std::runtime_error("stop"); },
+                                             {.site = &here}),
+                                std::runtime_error);
+            }
+        }
+        CHECK(sum == doctest::Approx(300.0 * static_cast<double>(n)));
+    }
+}
+
 TEST_CASE("a loop that stops on its last chunk has run every iteration" *
           doctest::description("runtime.md, promise 6")) {
     team members{team_options{.size = 1}};

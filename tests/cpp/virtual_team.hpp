@@ -157,8 +157,12 @@ class virtual_team {
                 continue;
             }
             const int rank = rank_of(position);
-            one.time += steals * machine_.round_trip +
-                        work(chunk) * length / machine_.speeds[detail::usize(rank)] + held(rank, call);
+            const double held_for = held(rank, call);
+            if (loop_.plan().order != nullptr) one.time += machine_.round_trip / 2;  // the share's line
+            const double took = work(chunk) * length / machine_.speeds[detail::usize(rank)] + held_for;
+            one.time += steals * machine_.round_trip + took;
+            if (loop_.rights(position).timed)
+                model_.record_chunk(rank, n, chunk, static_cast<std::int64_t>(took));
             one.iterations += chunk.size();
         }
         double end = 0;
@@ -168,8 +172,11 @@ class virtual_team {
         }
         for (int position = 0; position < width; ++position) {  // what members left behind
             const std::uint64_t rest = share_of(position).load();
-            end += work(loop_.plan().iterations(detail::share_begin(rest), detail::share_end(rest))) * length;
-            team[0].iterations += detail::share_size(rest);
+            for_each_left(loop_.plan(), rest, [&](range left) {
+                end += work(left) * length;
+                team[0].iterations += left.size();
+                return true;
+            });
         }
         for (int position = 0; position < width; ++position) {
             const member& one = team[detail::usize(position)];

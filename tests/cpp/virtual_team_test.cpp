@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <numeric>
 #include <random>
 #include <string>
 #include <vector>
@@ -116,22 +117,35 @@ std::vector<double> costs_of(const std::string& profile, index n) {
 }  // namespace
 
 TEST_CASE("iterations of unequal cost are shared, and no profile keeps a loop from being tried") {
-    for (const int members : {2, 4, 8, 16}) {
+    struct limit {
+        int members;
+        double slow_half;
+        double mean;
+        double ninety;
+        double worst;
+    };
+    // Of whole iterations in their own order, without the cost of claims: about 0.2 µs each, which is much of
+    // a loop of 7 µs on many members. By cost they can take less time than that.
+    for (const limit& most :
+         {limit{2, 1.0, 1.01, 1.10, 1.25}, limit{4, 1.0, 1.05, 1.22, 1.9}, limit{8, 1.0, 1.10, 1.27, 2.2},
+          limit{16, 1.0, 1.13, 1.33, 2.2}, limit{2, 0.25, 1.02, 1.10, 1.35}, limit{4, 0.25, 1.08, 1.3, 1.85},
+          limit{8, 0.25, 1.15, 1.43, 2.1}, limit{16, 0.25, 1.23, 1.7, 2.35}}) {
         std::vector<double> ratios;
         for (const char* profile : {"Mandelbrot", "triangle", "random", "head"}) {
-            for (const index n : {8, 16, 32, 64, 128, 1000}) {
+            for (const index n : {3, 5, 8, 16, 32, 64, 128, 1000}) {
                 for (const double microseconds : {7.0, 33.0, 68.0, 246.0, 1000.0}) {
-                    virtual_team team({.speeds = speeds_of(members, 1.0)});
+                    virtual_team team({.speeds = speeds_of(most.members, most.slow_half)});
                     team.cost(costs_of(profile, n));
                     ratios.push_back(learned(team, n, 1000 * microseconds / as_double(n)));
                 }
             }
         }
         std::sort(ratios.begin(), ratios.end());
-        CAPTURE(members);
-        // Of whole iterations without the cost of a steal: 0.3 µs, of which many members make many.
-        CHECK(ratios[ratios.size() / 2] <= (members == 2 ? 1.02 : 1.15));
-        CHECK(ratios[ratios.size() * 9 / 10] <= (members == 2 ? 1.09 : 2.05));
-        CHECK(ratios.back() <= (members == 2 ? 1.15 : 2.5));
+        const double mean = std::accumulate(ratios.begin(), ratios.end(), 0.0) / as_double(ratios.size());
+        CAPTURE(most.members);
+        CAPTURE(most.slow_half);
+        CHECK(mean <= most.mean);
+        CHECK(ratios[ratios.size() * 9 / 10] <= most.ninety);
+        CHECK(ratios.back() <= most.worst);
     }
 }
