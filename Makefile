@@ -24,7 +24,7 @@ help: ## Show this list
 	@echo 'make test     build and run every test; ends with `N passed, N failed`'
 	@echo 'make test-repeat   run the tests that touch time or processes 50 times (TIMES=50)'
 	@echo 'make bench    hold the runtime against its peers (ONLY=B1,B4 for some); writes build/bench.json'
-	@echo 'make race     loops drawn at random against every peer (SEED= CELLS= EMULATE=4 CELL=one again)'
+	@echo 'make race     loops drawn at random against every peer (SEED= CELLS= EMULATE=4 CPUS= CELL=one again)'
 	@echo 'make build    build the library, the executables and the C++ tests into build/cpp/default'
 	@echo 'make format   format C++ and Python'
 	@echo 'make clean    remove build/ (results in tautochrone-results/ stay)'
@@ -103,7 +103,7 @@ race: ## Loops drawn at random, against every peer's best
 	@sh tools/packages.sh build $(peer_marks)
 	@sh tools/venv.sh
 	@sh tools/cmake.sh default -DTAUTO_BUILD_TESTS=OFF
-	@TAUTO_RUNNERS=build/cpp/default/bin build/venv/bin/python benchmarks/race.py $(if $(SEED),--seed "$(SEED)") $(if $(CELLS),--cells "$(CELLS)") $(if $(CELL),--cell "$(CELL)") $(if $(EMULATE),--emulate "$(EMULATE)")
+	@TAUTO_RUNNERS=build/cpp/default/bin build/venv/bin/python benchmarks/race.py $(if $(SEED),--seed "$(SEED)") $(if $(CELLS),--cells "$(CELLS)") $(if $(CELL),--cell "$(CELL)") $(if $(EMULATE),--emulate "$(EMULATE)") $(if $(CPUS),--cpus "$(CPUS)")
 
 build: ## Library, executables, C++ tests
 	@sh tools/packages.sh build $(peer_marks) test

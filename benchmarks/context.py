@@ -44,7 +44,7 @@ class Context:
     folder: Path
     machine: Mapping[str, object]
     seconds_per_id: float
-    cpus: tuple[int, int] = (0, 1)
+    cpus: tuple[int, ...] = (0, 1)
     cells: Sequence[tuple[int, float]] | None = None  # size and factor; None: all
     verbose: bool = False
     seed: int = 1

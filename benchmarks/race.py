@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import math
+import os
 import random
+import subprocess
 import sys
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median, quantiles
@@ -24,17 +26,17 @@ from rich.table import Table
 if __name__ == "__main__":
     sys.path[0] = str(Path(__file__).resolve().parents[1])  # the package, in place of its own folder
 
-from benchmarks.bodies.launches import openmp_waits, program
+from benchmarks.bodies.launches import WAITS, openmp_waits, program
 from benchmarks.context import Context
 from benchmarks.rounds import Bench, Interrupted
 from benchmarks.rows import Results
-from benchmarks.run import context_of, main_of, two_cpus
+from benchmarks.run import context_of, main_of
 from tautochrone import text
 from tautochrone.errors import TautoError, explained
 from tautochrone.machine.emulate import emulated
 from tautochrone.measuring.configuration import Configuration, digest
 from tautochrone.measuring.subprocess_executor import RunnerExecutor
-from tautochrone.options import LARGEST_FACTOR, Option
+from tautochrone.options import LARGEST_FACTOR, Option, parse_cpus
 from tautochrone.results.row import seconds_of
 from tautochrone.verdicts import compare
 
@@ -44,6 +46,7 @@ CHUNKS = (1, 16, 256)
 ROUNDS = 11
 SECONDS_A_CELL = 20.0  # most cells; those with long pauses take up to four minutes
 MOST_SECONDS = 60.0  # of the judging rounds
+SPUN = 2000  # microseconds that ours spins at most
 LONG_PAUSE = 5000  # microseconds; a run is then as short as it can be
 LOOP_SECONDS = (1e-6, 10e-3)  # of one loop, serially: from a launch to what every peer does well
 QUICK = ("--warmup-seconds", "0.01", "--min-seconds", "0.02")
@@ -51,7 +54,10 @@ MOST_CELLS = 10_000
 
 
 class Cell(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One loop. `nanoseconds` of an iteration, in the mean; `gap` and `idle` in microseconds."""
+    """One loop: `nanoseconds` of an iteration, in the mean; `gap` and `idle` in microseconds.
+
+    A `neighbour` is another program that comes and goes on the last member's CPU.
+    """
 
     kernel: str
     iterations: int
@@ -59,6 +65,8 @@ class Cell(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     gap: int = 0
     idle: int = 0
     other: bool = False
+    neighbour: bool = False
+    members: int = 2
 
     @property
     def text(self) -> str:
@@ -67,11 +75,15 @@ class Cell(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def words(self) -> list[str]:
         """As options of the programs."""
-        words = [f"--{name}={value}" for name, value in self.values().items() if name != "other"]
+        ours = ("other", "neighbour", "members")
+        words = [f"--{name}={value}" for name, value in self.values().items() if name not in ours]
         return [*words, *(["--other"] if self.other else [])]
 
     def values(self) -> dict[str, str]:
-        fields = msgspec.structs.asdict(self) | {"other": int(self.other)}
+        fields = msgspec.structs.asdict(self) | {
+            "other": int(self.other),
+            "neighbour": int(self.neighbour),
+        }
         return {name: value if isinstance(value, str) else f"{value:.10g}" for name, value in fields.items()}
 
 
@@ -86,6 +98,7 @@ class Outcome(msgspec.Struct, frozen=True):
     low: float | None
     high: float | None
     to_plain: float
+    plain_seconds: float
     first: float
     """Our very first call, by the learned one."""
     note: str
@@ -97,8 +110,8 @@ class Outcome(msgspec.Struct, frozen=True):
         return f"{self.ratio:.3f}{bounds} of {self.peer}: {self.note}"
 
 
-def drawn(seed: int, number: int) -> Cell:
-    """The cell of this number: the same for a seed, whichever others are run."""
+def drawn(seed: int, number: int, cpus: int = 2) -> Cell:
+    """The cell of this number: the same for a seed and number of CPUs, whichever others are run."""
     draw = random.Random(f"{seed}/{number}")
 
     def log_uniform(least: float, most: float) -> float:
@@ -106,17 +119,18 @@ def drawn(seed: int, number: int) -> Cell:
 
     kernel = draw.choice(KERNELS)
     if kernel in MEMORY_KERNELS:
-        return _around(draw, kernel, round(log_uniform(50, 4_000_000)), 1.0)
+        return _around(draw, cpus, kernel, round(log_uniform(50, 4_000_000)), 1.0)
     loop = log_uniform(*LOOP_SECONDS)
     iterations = round(log_uniform(2, min(100_000, loop / 2e-9)))
-    return _around(draw, kernel, iterations, float(f"{1e9 * loop / iterations:.3g}"))
+    return _around(draw, cpus, kernel, iterations, float(f"{1e9 * loop / iterations:.3g}"))
 
 
-def _around(draw: random.Random, kernel: str, iterations: int, nanoseconds: float) -> Cell:
-    """A third come after pauses, a third beside another loop, half after a silence at the start."""
+def _around(draw: random.Random, cpus: int, kernel: str, iterations: int, nanoseconds: float) -> Cell:
+    """A third after pauses or with another loop between, half after a silence, an eighth with a neighbour."""
     gap = round(10 ** draw.uniform(1, 5)) if draw.random() < 1 / 3 else 0
     idle = round(10 ** draw.uniform(3, 4.5)) if draw.random() < 1 / 2 else 0
-    return Cell(kernel, iterations, nanoseconds, gap, idle, draw.random() < 1 / 3)
+    other, neighbour = draw.random() < 1 / 3, draw.random() < 1 / 8
+    return Cell(kernel, iterations, nanoseconds, gap, idle, other, neighbour, draw.randint(2, cpus))
 
 
 def parse_cell(text: str) -> Cell:
@@ -131,6 +145,7 @@ def parse_cell(text: str) -> Cell:
         or cell.kernel not in KERNELS
         or cell.iterations < 1
         or min(cell.gap, cell.idle) < 0
+        or cell.members < 2
         or not 0 < cell.nanoseconds < math.inf
     ):
         raise TautoError(f"{text!r} is not a cell", "Copy one from the table of an earlier race")
@@ -138,11 +153,16 @@ def parse_cell(text: str) -> Cell:
 
 
 def rivals(context: Context, cell: Cell, *more: str) -> list[Configuration]:
-    """Every peer with each of its schedules, as far as it is here."""
+    """Every peer with each of its schedules, as far as it is here.
+
+    After pauses that are longer than ours spins, the waits that spin through them (libomp's default lasts
+    200 ms) are left out: a core that is busy all the time is another price, which B14 shows.
+    """
     chunks = [chunk for chunk in CHUNKS if chunk == 1 or 2 * chunk <= cell.iterations]
     schedules = ("cyclic", "dynamic", "guided")
     ways = [("static", 1), *((schedule, chunk) for schedule in schedules for chunk in chunks)]
     words = [*cell.words(), *more]
+    waits = WAITS if cell.gap <= SPUN else ("default", "passive")
     found = [
         replace(one, name=f"{one.name}, {schedule} {chunk}")
         for schedule, chunk in ways
@@ -154,9 +174,11 @@ def rivals(context: Context, cell: Cell, *more: str) -> list[Configuration]:
             schedule,
             "--chunk",
             str(chunk),
+            waits=waits,
             schedule=schedule,
             chunk=chunk,
         )
+        if not (cell.gap > SPUN and one.settings["library"] == "libomp" and one.settings["wait"] == "default")
     ]
     if context.present(["tbb"]):
         partitioners = [("auto", 1), ("static", 1), ("affinity", 1), *(("simple", chunk) for chunk in chunks)]
@@ -179,13 +201,36 @@ def rivals(context: Context, cell: Cell, *more: str) -> list[Configuration]:
     return found
 
 
+@contextmanager
+def neighbour(cpu: int) -> Iterator[None]:
+    """Another program that runs and rests on this CPU, 1 to 20 ms each, no longer than this process."""
+    program = (
+        "import os, random, sys, time\n"
+        "parent = os.getppid()\n"
+        "os.sched_setaffinity(0, {int(sys.argv[1])})\n"
+        "while os.getppid() == parent:\n"
+        "    end = time.monotonic() + random.uniform(1e-3, 20e-3)\n"
+        "    while time.monotonic() < end: pass\n"
+        "    time.sleep(random.uniform(1e-3, 20e-3))\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", program, str(cpu)]) as beside:
+        try:
+            yield
+        finally:
+            beside.kill()
+
+
 def raced(context: Context, cell: Cell, number: str, own: str) -> Outcome | str:
     """The outcome of a cell, or why there is none. `own` is `made_with(context)`."""
     words = cell.words()
+    context = replace(context, cpus=context.cpus[: cell.members])
     times = QUICK if cell.gap < LONG_PAUSE else ("--warmup-seconds", "0", "--min-seconds", "0.01")
     ours = program(context, "tautochrone", "tautochrone race", *words, *times, library="tautochrone")
     plain = program(context, "plain loop", "tautochrone race --plain", *words, *times, library="none")
-    with Bench(context, number) as bench:
+    with ExitStack() as held:
+        bench = held.enter_context(Bench(context, number))
+        if cell.neighbour:
+            held.enter_context(neighbour(context.cpus[-1]))
         best = bench.fastest(rivals(context, cell, *times), SECONDS_A_CELL / 2)
         if best is None:
             return bench.errors() or "no peer is here"
@@ -196,13 +241,26 @@ def raced(context: Context, cell: Cell, number: str, own: str) -> Outcome | str:
         first = median(row.detail["first_seconds"] / seconds_of(row) for row in rows if row.name == ours.name)
         note = bench.times(ours, best)
         bounds = (against.low, against.high)
-        return Outcome(own, cell, best.name, against.ratio, *bounds, alone.ratio, first, note)
+        plain_seconds = median(seconds_of(row) for row in rows if row.name == plain.name)
+        return Outcome(own, cell, best.name, against.ratio, *bounds, alone.ratio, plain_seconds, first, note)
 
 
 def made_with(context: Context) -> str:
     """Twelve digits of the program of ours, the CPUs and the machine."""
     program = hashlib.sha256(Path(context.program("tautochrone")).read_bytes()).hexdigest()
     return digest([program, context.cpus_text, context.machine.get("cpu_model")])
+
+
+def race_cpus(text: str) -> tuple[int, ...]:
+    """Two CPUs or more that this process may use. Raises TautoError otherwise."""
+    cpus, allowed = tuple(parse_cpus(text)), os.sched_getaffinity(0)
+    if len(cpus) < 2 or not set(cpus) <= allowed:
+        raise TautoError(
+            f"--cpus {text} was asked for, and a race needs two CPUs or more that it may use "
+            f"({', '.join(map(str, sorted(allowed)))})",
+            "Name some of them, such as 0,1",
+        )
+    return cpus
 
 
 # -- what is kept and printed --
@@ -251,12 +309,16 @@ def report(every: Sequence[Outcome], console: Console, settings: str = "") -> No
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     for heading in (f"{text.count(len(outcomes), 'cell')}, our time by", "median", "90 %", "99 %", "worst"):
         table.add_column(heading, no_wrap=True)
+    paused, hot = [one for one in outcomes if one.cell.gap], [one for one in outcomes if not one.cell.gap]
     for name, values in (
         ("the best peer's, with its best setting", [one.ratio for one in outcomes]),
-        ("the plain loop's, on one core", [one.to_plain for one in outcomes]),
+        (f"  in {text.count(len(hot), 'cell')} without pauses", [one.ratio for one in hot]),
+        (f"  in {text.count(len(paused), 'cell')} after pauses", [one.ratio for one in paused]),
+        ("the plain loop's, on one core, without 40 ns", [_to_plain(one) for one in outcomes]),
         ("our own, for the very first call", [one.first for one in outcomes]),
     ):
-        table.add_row(name, *(f"{value:.3f}" for value in spread(values)))
+        if values:
+            table.add_row(name, *(f"{value:.3f}" for value in spread(values)))
     console.print(table)
     for against, figure in (("a peer", _to_peer), ("the plain loop", _to_plain)):
         console.print(f"\nThe ten worst against {against}:")
@@ -271,7 +333,8 @@ def _to_peer(one: Outcome) -> float:
 
 
 def _to_plain(one: Outcome) -> float:
-    return one.to_plain
+    """Without the 40 ns that a call may take to find out that it should not fork."""
+    return one.to_plain - 40e-9 / one.plain_seconds
 
 
 @dataclass(frozen=True)
@@ -288,7 +351,7 @@ class RaceRequest:
     output: Annotated[
         Path | None, Option("Where finished cells are kept. Default: build/race-SEED.json.")
     ] = None
-    cpus: Annotated[str, Option("The two CPUs to pin to.")] = "0,1"
+    cpus: Annotated[str, Option("The CPUs to pin to, two or more: a cell has 2 to all of them.")] = "0,1"
 
     def run(self) -> int:
         """Race, keep each cell, print the distribution; 0."""
@@ -300,10 +363,15 @@ class RaceRequest:
             )
         seed = random.SystemRandom().randrange(1_000_000) if self.seed is None else self.seed
         only = parse_cell(self.cell) if self.cell else None
-        cells = [only] if only else [drawn(seed, number) for number in range(self.cells)]
+        cpus = race_cpus(self.cpus)
+        cells = [only] if only else [drawn(seed, number, len(cpus)) for number in range(self.cells)]
+        if only and only.members > len(cpus):
+            raise TautoError(
+                f"the cell has {only.members} members, and --cpus {self.cpus} has {len(cpus)} CPUs",
+                "Name as many CPUs as members",
+            )
         slow = "" if self.emulate == 1 else f"-{self.emulate:g}"
         output = self.output or Path(f"build/race-{seed}{slow}.json")
-        cpus = two_cpus(self.cpus)
         with RunnerExecutor(seed=seed) as executor, ExitStack() as held:
             context = context_of(executor, Results(None), output.parent / "race", cpus, seed)
             own = made_with(context)

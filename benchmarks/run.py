@@ -144,7 +144,7 @@ class BenchRequest:
 
 
 def context_of(
-    executor: Executor, results: Results, folder: Path, cpus: tuple[int, int], seed: int
+    executor: Executor, results: Results, folder: Path, cpus: tuple[int, ...], seed: int
 ) -> Context:
     """This machine, its peers, and a terminal that is told of progress."""
     console = Console(stderr=True)

@@ -35,12 +35,14 @@ def program(
     return Configuration(name, command, environment or {}, {"program": words, **settings})
 
 
-def openmp_waits(context: Context, work: str, *more: str, **settings: object) -> list[Configuration]:
-    """A work with each OpenMP library that is here, in the default and in the active wait."""
+def openmp_waits(
+    context: Context, work: str, *more: str, waits: Sequence[str] = WAITS, **settings: object
+) -> list[Configuration]:
+    """A work with each OpenMP library that is here, in each of these waits."""
     return [
         program(
             context,
-            state.peer.name if wait == "default" else f"{state.peer.name}, active wait",
+            state.peer.name if wait == "default" else f"{state.peer.name}, {wait} wait",
             f"openmp {work}",
             *(*more, "--wait", wait),
             environment=state.environment,
@@ -49,7 +51,7 @@ def openmp_waits(context: Context, work: str, *more: str, **settings: object) ->
             **settings,
         )
         for state in context.present(OPENMP)
-        for wait in WAITS
+        for wait in waits
     ]
 
 

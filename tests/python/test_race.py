@@ -15,7 +15,7 @@ from tautochrone.errors import TautoError
 
 def outcome(ratio: float, iterations: int = 32, low: float | None = 0.1) -> Outcome:
     cell = Cell("even", iterations, 100)
-    return Outcome("build", cell, "tbb, auto 1", ratio, low, 9.0, ratio / 2, 3.0, "ours 1 µs")
+    return Outcome("build", cell, "tbb, auto 1", ratio, low, 9.0, ratio / 2, 1e-5, 3.0, "ours 1 µs")
 
 
 def test_a_cell_depends_on_the_seed_and_its_number_alone() -> None:
@@ -31,6 +31,9 @@ def test_a_cell_depends_on_the_seed_and_its_number_alone() -> None:
     assert 80 < len(gaps) < 120
     assert 80 < sum(cell.other for cell in cells) < 120
     assert 120 < sum(cell.idle > 0 for cell in cells) < 180
+    assert 20 < sum(cell.neighbour for cell in cells) < 55
+    assert {cell.members for cell in cells} == {2}
+    assert {race.drawn(1, number, 4).members for number in range(50)} == {2, 3, 4}
 
 
 def test_a_cell_is_read_as_it_is_written() -> None:
@@ -48,6 +51,7 @@ def test_a_cell_is_read_as_it_is_written() -> None:
         "kernel=even,iterations=0,nanoseconds=1",
         "kernel=even,iterations=9,nanoseconds=nan",
         "kernel=even,iterations=9,nanoseconds=1,other=yes",
+        "kernel=even,iterations=9,nanoseconds=1,members=1",
         "kernel=even,iterations=9,nanoseconds=1,speed=3",
     ],
 )
@@ -62,7 +66,8 @@ def test_what_is_no_cell_is_refused(text: str) -> None:
         (["--cells", "0"], "0 cells were asked for"),
         (["--emulate", "0.5"], "a CPU cannot be made 0.5 times slower"),
         (["--cell", "kernel=x"], "'kernel=x' is not a cell"),
-        (["--cpus", "0"], "the suite needs two CPUs"),
+        (["--cpus", "0"], "a race needs two CPUs"),
+        (["--cell", "kernel=even,iterations=9,nanoseconds=1,members=3"], "the cell has 3 members"),
         (["--rounds", "3"], "No such option"),
     ],
 )
@@ -100,7 +105,10 @@ def test_the_report_has_the_distribution_and_the_ten_worst() -> None:
     assert "Not counted" not in text
     assert race.spread([1.25]) == (1.25, 1.25, 1.25, 1.25)
     assert text.index("1.500 [0.100") < text.index("1.490 [0.100")
-    assert "make race CELL=kernel=even,iterations=101,nanoseconds=100,gap=0,idle=0,other=0" in text
+    assert (
+        "make race CELL=kernel=even,iterations=101,nanoseconds=100,gap=0,idle=0,other=0,neighbour=0,members=2"
+        in text
+    )
 
 
 def test_cells_of_too_few_rounds_are_not_counted() -> None:
