@@ -4,7 +4,7 @@
 # at a time; `machine` and `docs` both slow CPUs, so a lock keeps them apart.
 FIRST := style cpp python
 STAGES := $(FIRST) machine tsan asan models docs consumers browser
-.PHONY: help study test test-repeat bench race build format clean install-packages \
+.PHONY: help study test test-repeat soak bench race build format clean install-packages \
 	$(STAGES:%=test-%) no-stage build-default build-tsan build-asan
 MAKEFLAGS += --no-print-directory
 
@@ -23,6 +23,7 @@ help: ## Show this list
 	@echo 'make study    measure parallel loops on this machine, every peer beside ours, and write a report'
 	@echo 'make test     build and run every test; ends with `N passed, N failed`'
 	@echo 'make test-repeat   run the tests that touch time or processes 50 times (TIMES=50)'
+	@echo 'make soak     programs drawn at random, plain and under both sanitizers (SECONDS=600 each)'
 	@echo 'make bench    hold the runtime against its peers (ONLY=B1,B4 for some); writes build/bench.json'
 	@echo 'make race     loops drawn at random against every peer (SEED= CELLS= EMULATE=4 CPUS= CELL=one again)'
 	@echo 'make build    build the library, the executables and the C++ tests into build/cpp/default'
@@ -92,6 +93,13 @@ test-repeat: ## What touches time or processes, often
 	@sh tools/cmake.sh default
 	ctest --preset default --label-regex timed --repeat until-fail:$(TIMES)
 	$(built_runners) build/venv/bin/python -m pytest -q -p no:cacheprovider -m timed --times $(TIMES) tests/python
+
+soak: ## Programs drawn at random against serial execution, plain and under both sanitizers (SECONDS= each, SEED=)
+	@sh tools/packages.sh build test
+	@for preset in default tsan asan; do \
+	    sh tools/cmake.sh $$preset && echo "$$preset:" && \
+	    build/cpp/$$preset/bin/tauto-fuzz --seconds $(or $(SECONDS),600) --seed $(or $(SEED),$$(date +%s)) || exit 1; \
+	done
 
 bench: ## The runtime against its peers
 	@sh tools/packages.sh build $(peer_marks)

@@ -12,9 +12,9 @@ namespace {
 // What a new time weighs, in the first calls and later: a block that another member runs takes another time
 // there until its speed is known, and a disturbance only ever adds.
 constexpr int first_calls = 8;
-constexpr double eager = 0.6;
-constexpr double steady = 0.25;
-constexpr double largest_step = 3;  // a cost changes by this factor at most
+constexpr double first_weight = 0.6;
+constexpr double later_weight = 0.25;
+constexpr double cost_step = 3;  // a cost changes by this factor at most
 
 }  // namespace
 
@@ -48,10 +48,9 @@ void cost_profile::end_call() noexcept {
         if (seen_[block] <= 0) continue;
         const double now = time_[block] / seen_[block];
         double& known = costs_[block];
-        const double weight = calls_ < first_calls ? eager : steady;
-        known = known <= 0
-                    ? now
-                    : known + weight * (std::clamp(now, known / largest_step, known * largest_step) - known);
+        const double weight = calls_ < first_calls ? first_weight : later_weight;
+        known = known <= 0 ? now
+                           : known + weight * (std::clamp(now, known / cost_step, known * cost_step) - known);
         time_[block] = seen_[block] = 0;
     }
     ++calls_;

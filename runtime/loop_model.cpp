@@ -116,7 +116,7 @@ void loop_model::begin_inline(index n, std::int64_t elapsed) noexcept {
 // What a member's parts cost by what is known, against the time that they took on it.
 void loop_model::learn_costed_speeds() noexcept {
     constexpr double weight = 0.5;
-    constexpr double largest_step = 3;
+    constexpr double speed_step = 3;
     constexpr double hope = 0.05;
     double rates = 0;
     double known = 0;
@@ -132,7 +132,7 @@ void loop_model::learn_costed_speeds() noexcept {
             speed += hope * (fastest - speed);  // or it would be thought slow for ever
         } else if (rates > 0) {
             const double now = timed_costs_[rank] / timed_ticks_[rank] * known / rates;
-            speed += weight * (std::clamp(now, speed / largest_step, speed * largest_step) - speed);
+            speed += weight * (std::clamp(now, speed / speed_step, speed * speed_step) - speed);
         }
         timed_costs_[rank] = timed_ticks_[rank] = 0;
     }
