@@ -28,9 +28,9 @@
 // word changes, so nothing is lost or run twice.
 // (The same protocol, with the same names, is in verify/adaptive.pml.)
 //
-// In an ordered loop (adaptive_plan::order) all units are in one word, from both ends of which everybody takes
-// by compare-exchange: the same invariant with no thieves. A fastest member never leaves, so nothing is left
-// unless a body throws or is stopped (verify/ordered.pml).
+// In an ordered loop (adaptive_plan::order) all units are in one word, from both ends of which everybody
+// takes by compare-exchange: the same invariant with no thieves. A fastest member never leaves, so nothing is
+// left unless a body throws or is stopped (verify/ordered.pml).
 
 #include <algorithm>
 #include <atomic>
