@@ -44,6 +44,11 @@ std::atomic<int> allocations{0};
     if (void* const memory = std::malloc(size)) return memory;
     throw std::bad_alloc();
 }
+// Of std::stable_sort; the library's own would not match the delete below.
+[[gnu::noinline]] void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+    allocations.fetch_add(1, std::memory_order_relaxed);
+    return std::malloc(size);
+}
 [[gnu::noinline]] void operator delete(void* memory) noexcept {
     std::free(memory);
 }
