@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from math import ceil, log2
 from statistics import median
 
-from benchmarks.context import Context
+from benchmarks.context import Budget, Context
 from tautochrone.measuring.configuration import Configuration
 from tautochrone.measuring.executor import Executor
 from tautochrone.measuring.measure import run_plan
@@ -23,6 +23,7 @@ RUN_LIMIT_SECONDS = 30.0
 # they have four, the best two until they have seven. One round alone would choose a lucky one.
 LEADERS = 8
 ROUNDS_BEHIND = (2, 4, 7)
+REFINING_SHARE = 0.5  # of the time that the first round left, for the relatives of the best
 HOPELESS = 1.15  # a schedule this much slower than the best gets no second look
 
 Pairs = list[tuple[float, float]]
@@ -203,6 +204,24 @@ def relatives(bench: Bench, ways: Sequence[Way], tried: Sequence[Way], most: int
     near = dict.fromkeys(way.kin for time, way in timed if time <= HOPELESS * timed[0][0])
     done = {way.key for way in tried}
     return [way for kin in list(near)[:most] for way in ways if way.kin == kin and way.key not in done]
+
+
+def best_way(
+    bench: Bench, every: Sequence[Way], tried: Sequence[Way], most: int, budget: Budget
+) -> Configuration | None:
+    """The fastest of `every`; None where none of them ran.
+
+    First those `tried`, then the other chunks and waits of `most` kinds near the best, the fastest kind's
+    first, as time allows; then more rounds of the leaders.
+    """
+    bench.screen([way.quick for way in tried], 1, budget.left)
+    leader = next(iter(bench.ranked(way.quick for way in tried)), None)
+    if leader is None:
+        return None
+    affordable = REFINING_SHARE * budget.left / max(1e-3, bench.elapsed_seconds(leader))
+    tried = [*tried, *relatives(bench, every, tried, most)[: int(affordable)]]
+    best = bench.fastest([way.quick for way in tried], budget.left)
+    return next((way.made for way in tried if best and way.made.config_id == best.config_id), None)
 
 
 def bound_pairs(

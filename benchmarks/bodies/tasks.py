@@ -10,7 +10,7 @@ from typing import Any
 from benchmarks.bodies.launches import openmp_waits, program
 from benchmarks.context import Budget, Context
 from benchmarks.measurement import Measurement
-from benchmarks.rounds import Bench, Pairs, Way, bound_pairs, relatives
+from benchmarks.rounds import Bench, Pairs, Way, best_way, bound_pairs
 from benchmarks.rows import joined
 from tautochrone.machine.emulate import emulated
 from tautochrone.measuring.configuration import Configuration
@@ -28,7 +28,6 @@ _TIMES = ("--warmup-seconds", "0.05", "--min-seconds", "0.1")
 _QUICK = ("--warmup-seconds", "0.02", "--min-seconds", "0.03")  # to choose: peers have nothing to learn
 _LONG_BYTES = 50_000_000  # hashed by one loop: 65 ms on one core; one loop then is enough to choose
 _REFINED = 4  # schedules whose other chunks and waits are tried
-_REFINING_SHARE = 0.5  # of the time that the first round left
 _CHOOSING_SHARE = 0.45  # of a cell's time; the rest is for the rounds that are reported
 _ROUNDS = 25
 _FEW = 100  # tasks say what one takes on a core; all of 1,000 would take a slow one seconds
@@ -115,21 +114,9 @@ def _ways(context: Context, tasks: Tasks) -> Iterator[Way]:
                         yield Way((peer, schedule), chunk, wait, made, _quick(made))
 
 
-def best_way(bench: Bench, every: Sequence[Way], budget: Budget) -> Configuration | None:
-    """The fastest of `every`; None where none of them ran.
-
-    First every schedule with some chunks, then the other chunks and waits of those near the best, the fastest
-    schedule's first, as time allows; then more rounds of the leaders.
-    """
-    tried = [way for way in every if way.is_coarse(COARSE_CHUNKS)]
-    bench.screen([way.quick for way in tried], 1, budget.left)
-    leader = next(iter(bench.ranked(way.quick for way in tried)), None)
-    if leader is None:
-        return None
-    affordable = _REFINING_SHARE * budget.left / max(1e-3, bench.elapsed_seconds(leader))
-    tried += relatives(bench, every, tried, _REFINED)[: int(affordable)]
-    best = bench.fastest([way.quick for way in tried], budget.left)
-    return next((way.made for way in tried if best and way.made.config_id == best.config_id), None)
+def _best(bench: Bench, every: Sequence[Way], budget: Budget) -> Configuration | None:
+    """The fastest of `every`: first each schedule with some chunks, then what is near the best."""
+    return best_way(bench, every, [way for way in every if way.is_coarse(COARSE_CHUNKS)], _REFINED, budget)
 
 
 # -- B9, B10, B13: tasks --
@@ -163,8 +150,8 @@ def short(m: Measurement, tasks: Sequence[AsListed]) -> None:
         mine, rivals = ours(context, work), ways(context, work)
         of_qt = [way for way in rivals if way.peer == "qt"]
         with m.bench(work.cell) as bench:
-            qt = best_way(bench, of_qt, choosing)
-            best = best_way(bench, rivals, choosing)
+            qt = _best(bench, of_qt, choosing)
+            best = _best(bench, rivals, choosing)
             chosen = {made.config_id: made for made in (mine, best, qt) if made is not None}
             rows = bench.run(list(chosen.values()), _ROUNDS, budget.left)
             pairs = _ideal_pairs(rows, mine, lambda d: d["tasks"] * d["task_seconds"] / members)
@@ -205,7 +192,7 @@ def slowed(m: Measurement, tasks: Sequence[AsListed], factor: float) -> None:
             budget, choosing = _budgets(context, seconds)
             mine, each_core = ours(context, work), alone(context, work)
             with m.bench(work.cell) as bench:
-                best = best_way(bench, ways(context, work), choosing)
+                best = _best(bench, ways(context, work), choosing)
                 chosen = [made for made in (mine, best, *each_core) if made is not None]
                 rows = bench.run(chosen, _ROUNDS, budget.left)
                 pairs = split_pairs(rows, mine, each_core, work)

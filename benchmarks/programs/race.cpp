@@ -71,6 +71,7 @@ void add_cell(arguments& app, race_cell& cell, std::vector<std::string> schedule
     app.number("--gap", cell.gap_microseconds, "race: microseconds before each loop", std::int64_t{0});
     app.number("--idle", cell.idle_microseconds, "race: microseconds before the first loop", std::int64_t{0});
     app.flag("--other", cell.other, "race: another loop between two of them");
+    app.number("--learn", cell.learn, "race: calls before the timed ones");
     app.word("--schedule", cell.schedule, "race: how the loop is shared", std::move(schedules));
     app.number("--chunk", cell.chunk, "race: iterations of a part");
 }

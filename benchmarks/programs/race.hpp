@@ -21,6 +21,7 @@ struct race_cell {
     std::int64_t gap_microseconds = 0;   ///< before each timed loop
     std::int64_t idle_microseconds = 0;  ///< from the runtime's start to its first loop
     bool other = false;                  ///< another loop runs between two timed ones
+    int learn = 60;                      ///< calls before the timed ones
     std::string schedule = "default";
     std::int64_t chunk = 1;
 };
@@ -92,9 +93,8 @@ json timed_cell(const options& asked, const race_cell& cell, Runtime runtime, Ru
         return seconds_now() - begin;
     };
     const double first = timed_call();
-    const int to_learn = cell.gap_microseconds < 5000 ? 60 : 20;
     double shortest = first;
-    for (int i = 0; i < to_learn; ++i) shortest = std::min(shortest, timed_call());
+    for (int i = 0; i < cell.learn; ++i) shortest = std::min(shortest, timed_call());
     std::vector<double> seconds;
     if (cell.other || cell.gap_microseconds > 0) {
         const double start = seconds_now();

@@ -126,7 +126,7 @@ def test_a_race_goes_on_where_it_was_stopped(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(race, "ROUNDS", 2)
-    monkeypatch.setattr(race, "SECONDS_A_CELL", 2.0)
+    monkeypatch.setattr(race, "CHOOSING_SECONDS", 1.0)
     monkeypatch.setattr(race, "MOST_SECONDS", 2.0)
     words = ["--seed", "7", "--output", str(tmp_path / "race.json")]
     assert race.main([*words, "--cells", "1"]) == 0
