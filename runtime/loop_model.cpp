@@ -23,6 +23,7 @@ constexpr double trial_share = 0.01;
 // showed first was most likely the price of learning.
 constexpr double promising_share = 0.2;
 constexpr int promising_trials = 5;
+constexpr double most_patience = 16;
 constexpr double free_trials_microseconds = 2500;
 // Speeds are folded into what is known after this much looped time: several times as long as another program
 // holds a member up.
@@ -364,6 +365,9 @@ bool loop_model::trial_complete() const noexcept {
     if (!best.tried()) return false;
     // Noise only ever adds: if its quickest call is slower than what is usual, so is the width.
     if (window_.calls >= enough_calls && window_.least > clearly * best.typical()) return true;
+    // Members that had to be woken each time, though a call before had woken them: the pauses are long, and
+    // what a wake-up costs here is seen.
+    if (window_.calls >= 2 && window_.woken == window_.calls && window_.least > best.typical()) return true;
     const double slower = window_.per_iteration() / best.typical();
     if (window_.calls >= 2 * enough_calls && slower < 1 / clearly) return true;
     // Where neither is clear, it matters little which of them is taken.
@@ -400,11 +404,13 @@ void loop_model::finish_trial() noexcept {
     if (!lost && tried.typical() > (as_promised ? 1.03 : 1.2) * now) tried.recent = unknown;
     tried.add(now);
     tried.woken = window_.mostly_woken();
+    if (tried.width > 1)
+        sleepers_patience_ = tried.woken ? std::min(most_patience, sleepers_patience_ * 2) : 1;
     tried.spent_at_trial = spent_;
     if (current_ == 0) serial_ = tried.typical();
     // Far from what the speeds promise: something held it up, which may be over.
     const bool held_up = now > far_off * predicted(tried, n);
-    tried.patience = lost ? std::min(held_up ? 4.0 : 16.0, tried.patience * 2) : 1;
+    tried.patience = lost ? std::min(held_up ? 4.0 : most_patience, tried.patience * 2) : 1;
     in_trial_ = false;
     choose(n);
     maybe_start_trial(n);
@@ -441,7 +447,7 @@ loop_model::outlook loop_model::outlook_of(std::size_t which, double n) const no
     const bool promising = o.trials < promising_trials && predicted(o, n) < 0.97 * now_best;
     // Members that had to be woken then may be awake now.
     const bool hopeful = promising && o.woken;
-    const double patience = o.woken ? 1.0 : o.patience;
+    const double patience = hopeful ? sleepers_patience_ : o.woken ? 1.0 : o.patience;
     const double expected = hopeful ? predicted(o, n) : estimate(o, n);
     // A trial lasts some calls or 0.5 ms, plus the call that warms up; one that is clearly worse ends sooner.
     const double long_enough = std::max(4.0, 500 / std::max(expected * n / microsecond_, 1e-3));
@@ -551,6 +557,7 @@ void loop_model::finish_window(double n) noexcept {
     if (drifts_ >= 2) {
         // What was learned about the others belongs to a machine or a loop that no longer exists.
         drifts_ = 0;
+        sleepers_patience_ = 1;
         reference_ = now;
         for (option& o : options_) {
             if (&o == &mine) continue;
@@ -619,7 +626,10 @@ void loop_model::record(index n, std::int64_t elapsed) noexcept {
         finish_window(size);
     } else if (!options_[chosen_].tried() && window_.calls == 2 && chosen_ != 0) {
         // A loop of a few forks' length: the prediction of the time alone contains half a fork, so try it.
-        if (ticks < 20 * options_.back().fork_ticks) {
+        // Likewise where waking the members took longer than the loop.
+        const bool costly_wakes =
+            window_.woken == 2 && window_.per_iteration() > 1.5 * predicted(options_[0], size);
+        if (ticks < 20 * options_.back().fork_ticks || costly_wakes) {
             options_[chosen_].add(window_.per_iteration());
             options_[chosen_].woken = window_.mostly_woken();
             options_[chosen_].spent_at_trial = spent_;

@@ -188,7 +188,8 @@ class loop_model {
     std::size_t chosen_ = 0;
     std::size_t current_ = 0;  // differs from chosen_ during a trial
     bool in_trial_ = false;
-    bool skip_next_ = true;  // the first call after a change of width moves data between caches
+    double sleepers_patience_ = 1;  // doubles with each trial that found the members asleep
+    bool skip_next_ = true;         // the first call after a change of width moves data between caches
     window window_;
     double reference_ = 0;  // the chosen width's usual ticks per iteration
     int drifts_ = 0;

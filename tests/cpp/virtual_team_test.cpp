@@ -66,6 +66,32 @@ TEST_CASE("few iterations on many members, some of them slow, are shared as well
     CHECK(ratios[ratios.size() * 99 / 100] <= 1.2);
 }
 
+TEST_CASE("pauses in which the members fall asleep cost little, and their end is noticed") {
+    for (const int members : {2, 4, 8}) {
+        for (const double microseconds : {5.0, 12.0, 20.0}) {
+            for (const double wake : {40'000.0, 80'000.0}) {
+                CAPTURE(members);
+                CAPTURE(microseconds);
+                CAPTURE(wake);
+                virtual_team team({.speeds = speeds_of(members, 1.0)});
+                team.late = [&](int rank, int) { return rank > 0 ? wake : 0.0; };
+                const double alone = 1000 * microseconds;
+                const auto calls = [&](int number) {
+                    double sum = 0;
+                    for (int call = 0; call < number; ++call) sum += team.run(32, alone / 32);
+                    return sum / number / alone;
+                };
+                calls(20);
+                CHECK(calls(1000) <= 1.15);
+                CHECK(calls(2000) <= 1.15);
+                team.late = [](int, int) { return 0.0; };
+                for (double calm = 0; calm < 50e6;) calm += team.run(32, alone / 32);
+                CHECK(learned(team, 32, alone / 32) <= 1.1);
+            }
+        }
+    }
+}
+
 TEST_CASE("no disturbance is remembered for ever") {
     std::mt19937 random{7};
     const auto below = [&random](unsigned limit) { return static_cast<int>(random() % limit); };
