@@ -364,7 +364,10 @@ def _split(name: str, outcomes: Sequence[Outcome]) -> list[tuple[str, list[float
     """A row of these cells, and one of the peer by itself: what the machine alone does there."""
     cells = name.format(text.count(len(outcomes), "cell"))
     twins = [one.twin for one in outcomes if one.twin]
-    return [(f"  {cells}", [one.ratio for one in outcomes]), ("    there the peer's by its own, again", twins)]
+    return [
+        (f"  {cells}", [one.ratio for one in outcomes]),
+        ("    there the peer's by its own, again", twins),
+    ]
 
 
 def _to_peer(one: Outcome) -> float:
