@@ -25,7 +25,7 @@ help: ## Show this list
 	@echo 'make test-repeat   run the tests that touch time or processes 50 times (TIMES=50)'
 	@echo 'make soak     programs drawn at random, plain and under both sanitizers (SECONDS=600 each)'
 	@echo 'make bench    hold the runtime against its peers (ONLY=B1,B4 for some); writes build/bench.json'
-	@echo 'make race     loops drawn at random against every peer (SEED= CELLS= EMULATE=4 CPUS= CELL=one again)'
+	@echo 'make race     loops drawn at random against every peer (SEED= CELLS= EMULATE=4 CPUS= CELL=one again PEERS_FROM=folder)'
 	@echo 'make build    build the library, the executables and the C++ tests into build/cpp/default'
 	@echo 'make format   format C++ and Python'
 	@echo 'make clean    remove build/ (results in tautochrone-results/ stay)'
@@ -110,7 +110,7 @@ bench: ## The runtime against its peers
 race: ## Loops drawn at random, against every peer's best
 	@sh tools/packages.sh build $(peer_marks)
 	@sh tools/venv.sh
-	@sh tools/cmake.sh default -DTAUTO_BUILD_TESTS=OFF
+	@sh tools/cmake.sh default -DTAUTO_BUILD_TESTS=OFF $(if $(PEERS_FROM),-DTAUTO_PEERS_FROM="$(abspath $(PEERS_FROM))")
 	@TAUTO_RUNNERS=build/cpp/default/bin build/venv/bin/python benchmarks/race.py $(if $(SEED),--seed "$(SEED)") $(if $(CELLS),--cells "$(CELLS)") $(if $(CELL),--cell "$(CELL)") $(if $(EMULATE),--emulate "$(EMULATE)") $(if $(CPUS),--cpus "$(CPUS)")
 
 build: ## Library, executables, C++ tests

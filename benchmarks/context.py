@@ -97,6 +97,14 @@ class Context:
                 missing.message, "Build it with cmake -DTAUTO_BUILD_BENCHMARKS=ON (make bench does)"
             ) from None
 
+    def has_program(self, name: str) -> bool:
+        """Whether one of the programs that are built for some peers only is here."""
+        try:
+            self.program(name)
+        except TautoError:
+            return False
+        return True
+
     @property
     def cpus_text(self) -> str:
         """``0,1``, as the programs read them."""

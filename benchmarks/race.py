@@ -204,6 +204,27 @@ def rivals(context: Context, cell: Cell, *more: str) -> list[Way]:
             )
             for name, chunk in partitioners
         ]
+    if cell.gap <= SPUN and context.has_program("fork-union"):  # its threads never sleep
+        found += [
+            program(
+                context,
+                f"fork union, {schedule} {chunk}" + (", active wait" if wait == "active" else ""),
+                "fork-union race",
+                *words,
+                "--schedule",
+                schedule,
+                "--chunk",
+                str(chunk),
+                "--wait",
+                wait,
+                library="fork-union",
+                schedule=schedule,
+                chunk=chunk,
+                wait=wait,
+            )
+            for schedule, chunk in [("static", 1), *(("dynamic", chunk) for chunk in chunks)]
+            for wait in WAITS
+        ]
     return [_way(one) for one in found]
 
 
