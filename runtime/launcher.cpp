@@ -119,10 +119,13 @@ void launcher::launch(const loop_call& call, int position, launch_mode mode, ran
     box.crowded = crowded;
     box.fixed = fixed;
     box.position = position;
-    if (mode != launch_mode::fixed) box.cancellable = loop.stop != nullptr;
+    const bool cancellable = loop.stop != nullptr;
+    if (mode != launch_mode::fixed && box.cancellable != cancellable) box.cancellable = cancellable;
     if (mode == launch_mode::adaptive) {
-        box.plan = loop.adaptive.plan();
-        box.may = loop.adaptive.rights(position);
+        // Written only where it is new: else the line stays in the worker's cache.
+        const adaptive_rights may = loop.adaptive.rights(position);
+        if (box.plan != loop.adaptive.plan()) box.plan = loop.adaptive.plan();
+        if (box.may != may) box.may = may;
     }
     // Publishes the fields above (and, for the first member launched, all of `loop`). Pairs with the
     // acquire load in worker_loop.

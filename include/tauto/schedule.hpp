@@ -135,6 +135,8 @@ struct adaptive_plan {
     // Not null: a unit is a part in this order, and the first member's share has them all, for everyone.
     const detail::cost_order* order = nullptr;
 
+    bool operator==(const adaptive_plan&) const = default;
+
     [[nodiscard]] std::uint32_t units() const noexcept {
         if (order != nullptr) return static_cast<std::uint32_t>(order->parts);
         return static_cast<std::uint32_t>((n + (index{1} << unit_shift) - 1) >> unit_shift);
@@ -425,6 +427,8 @@ struct adaptive_rights {
     bool steal = true;
     bool leave = false;  // near the loop's end, see leaves_early
     bool timed = false;  // its chunks are timed
+
+    bool operator==(const adaptive_rights&) const = default;
 };
 
 // What `rank` runs first, or after a chunk (`begun`); empty when it has come to its end. It leaves early
