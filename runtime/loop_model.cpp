@@ -57,6 +57,8 @@ constexpr double enough_waiting = 0.03;
 constexpr double much_waiting = 0.2;
 // Workers steal, and leave early, only in loops that would take the caller alone longer than this.
 constexpr double stealing_microseconds = 16;
+// A loop is short for skip_recording.
+constexpr double short_microseconds = 20;
 // Chunks are timed where they can be this long and so many, in the first calls and then in one of so many.
 constexpr double timed_chunk_microseconds = 0.25;
 constexpr int fewest_timed = 8;
@@ -230,7 +232,7 @@ void loop_model::note_waiting() noexcept {
         busy += end;
         last = std::max(last, end);
     }
-    const double waiting = last > 0 ? 1 - busy / (mine.width * last) : 0;
+    const double waiting = last > 0 ? 1 - busy / (std::min<double>(mine.width, last_n_) * last) : 0;
     mine.waiting += 0.25 * (waiting - mine.waiting);
 }
 
@@ -303,7 +305,7 @@ void loop_model::fold_speeds() noexcept {
     if (!settled && unsettled_ < most) {
         ++unsettled_;
         skip_next_ = true;
-        window_ = {};
+        window_ = latest_ = {};
     }
 }
 
@@ -383,13 +385,23 @@ bool loop_model::window_complete() const noexcept {
     return (window_.calls >= 4 && us >= 1000) || (window_.calls >= 3 && us >= 4000);
 }
 
+// Noise only ever adds: where even the quickest of the latest calls is slower than usual, something has
+// changed. These calls alone are then the window.
+bool loop_model::turned_slow() noexcept {
+    if (latest_.calls < 2 * enough_calls) return false;
+    const window latest = std::exchange(latest_, {});
+    if (latest.least < (1 + drift) * reference_) return false;
+    window_ = latest;
+    return true;
+}
+
 void loop_model::start_trial(std::size_t which) noexcept {
     if (!options_[which].uneven && costs_.calls() > 0) adopt_costed_speeds();
     current_ = which;
     in_trial_ = true;
     unsettled_ = 0;
     skip_next_ = true;
-    window_ = {};
+    window_ = latest_ = {};
     inline_calls_.store(0, std::memory_order_relaxed);
 }
 
@@ -429,14 +441,15 @@ void loop_model::choose(double n) noexcept {
     if (best != chosen_ || current_ != best) skip_next_ = true;
     if (best != chosen_) drifts_ = 0;
     if (!options_[best].uneven && costs_.calls() > 0) {
-        // Nobody times them any more: what disturbed their learning would count for ever.
-        adopt_costed_speeds();
+        // After a mere trial the speeds of before are still right. Nobody times costs any more: what
+        // disturbed their learning would count for ever.
+        if (options_[chosen_].uneven) adopt_costed_speeds();
         costs_ = {};
         std::fill(costed_speeds_.begin(), costed_speeds_.end(), 1.0);
     }
     chosen_ = current_ = best;
     reference_ = estimate(options_[best], n);
-    window_ = {};
+    window_ = latest_ = {};
     unsettled_ = 0;
 }
 
@@ -553,7 +566,7 @@ void loop_model::finish_window(double n) noexcept {
     mine.woken = window_.mostly_woken();
     mine.spent_at_trial = spent_;
     if (chosen_ == 0) serial_ = mine.typical();
-    window_ = {};
+    window_ = latest_ = {};
     if (drifts_ >= 2) {
         // What was learned about the others belongs to a machine or a loop that no longer exists.
         drifts_ = 0;
@@ -595,7 +608,8 @@ void loop_model::record_speeds(std::int64_t elapsed) noexcept {
 void loop_model::record(index n, std::int64_t elapsed) noexcept {
     const auto size = as_double(n);
     const auto ticks = as_double(elapsed);
-    spent_ += ticks;
+    const double calls = 1 + std::exchange(skipped_, 0);  // that this one stands for
+    spent_ += calls * ticks;
     last_n_ = size;
     if (options_[current_].width > 1) {
         note_waiting();
@@ -606,7 +620,7 @@ void loop_model::record(index n, std::int64_t elapsed) noexcept {
         std::fill(fold_iterations_.begin(), fold_iterations_.end(), 0.0);
         std::fill(fold_ticks_.begin(), fold_ticks_.end(), 0.0);
     } else if (options_[current_].width > 1 || folds_ > 0) {
-        record_speeds(elapsed);
+        record_speeds(static_cast<std::int64_t>(calls * ticks));
     }
     untimed_ = chunks_noted_ ? 0 : untimed_ + 1;
     if (std::exchange(chunks_noted_, false)) {
@@ -614,15 +628,13 @@ void loop_model::record(index n, std::int64_t elapsed) noexcept {
         costs_.end_call();
     }
     const bool woken = std::exchange(woken_, false);
+    unrecorded_ = 0;
     if (std::exchange(skip_next_, false)) return;
-    window_.calls += 1;
-    window_.woken += woken ? 1 : 0;
-    window_.ticks += ticks;
-    window_.iterations += size;
-    window_.least = std::min(window_.least, ticks / size);
+    window_.add(size, ticks, calls, woken);
+    latest_.add(size, ticks, calls, woken);
     if (in_trial_) {
         if (trial_complete()) finish_trial();
-    } else if (!options_[chosen_].tried() ? trial_complete() : window_complete()) {
+    } else if (!options_[chosen_].tried() ? trial_complete() : window_complete() || turned_slow()) {
         finish_window(size);
     } else if (!options_[chosen_].tried() && window_.calls == 2 && chosen_ != 0) {
         // A loop of a few forks' length: the prediction of the time alone contains half a fork, so try it.
@@ -636,6 +648,8 @@ void loop_model::record(index n, std::int64_t elapsed) noexcept {
             start_trial(0);
         }
     }
+    const bool nothing_tried = !in_trial_ && options_[chosen_].tried();
+    unrecorded_ = nothing_tried && ticks < short_microseconds * microsecond_ ? 3 : 0;
     if (current_ == 0 && !in_trial_) allow_inline_calls(ticks);
 }
 
@@ -658,7 +672,7 @@ void adaptive_loop::make_order(const loop_model& model, index n) {
 }
 
 void adaptive_loop::make(const loop_model& model, index n) {
-    const auto width = usize(model.width());
+    const auto width = usize(std::min<index>(model.width(), n));
     if (speeds_.size() != width) plan_.n = 0;
     speeds_.resize(width);
     margins_.resize(width);
@@ -695,7 +709,7 @@ void adaptive_loop::make(const loop_model& model, index n) {
     for (double& margin : margins_) margin = ticks_of_one > 0 ? margin / ticks_of_one : 0;
     plan_ = {.n = n,
              .unit_shift = shift,
-             .members = model.width(),
+             .members = static_cast<int>(width),
              .grain = static_cast<std::uint32_t>(std::clamp(grain / units, 1.0, 1e9)),
              // Where a look at the others would cost more than it can give, a share is taken whole.
              .divisor = !workers_may_steal_                       ? 1U

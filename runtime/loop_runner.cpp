@@ -123,10 +123,10 @@ bool loop_runner::run_forked_adaptive(const loop_call& call, loop_model& model) 
     const std::int64_t start = ticks();
     loop_state& loop = members_.loop;
     loop.launch_ticks = start;
-    const std::span<const int> places = model.order().first(usize(model.width()));
+    loop.adaptive.make(model, call.n);
+    const std::span<const int> places = model.order().first(usize(loop.adaptive.plan().members));
     prepare(call, places);
     for (int& rank : loop.ranks) rank = at(members_.one_a_cpu, rank);
-    loop.adaptive.make(model, call.n);
     deal_shares(
         loop.adaptive.plan(), loop.adaptive.bounds(), [&](int position) -> auto& {
             return at(loop.boxes, at(loop.ranks, position)).share;
@@ -135,6 +135,7 @@ bool loop_runner::run_forked_adaptive(const loop_call& call, loop_model& model) 
     if (timed && members_.logs == nullptr)
         members_.logs = std::make_unique<chunk_log[]>(members_.everyone.size());
     members_.fork_and_join(call, launch_mode::adaptive);
+    if (!timed && model.skip_recording()) return finish(call);
     const std::int64_t end = ticks();
     if (!finish(call)) return false;
     if (timed) record_chunks(model, places, call.n);

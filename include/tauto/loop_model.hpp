@@ -4,6 +4,7 @@
 // Pure: no thread and no clock; the team tells it what happened and asks what to do. So the simulator and
 // the tests drive it in virtual time. Its members have a CPU each, and a rank here is a place among these.
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -82,6 +83,13 @@ class loop_model {
                        bool slept = false) noexcept;
     // One call of n iterations took `elapsed` ticks with width().
     void record(index n, std::int64_t elapsed) noexcept;
+    // Whether nothing is to be told of the next call, of which no chunk is timed: to record a call takes as
+    // long as half a transfer, so of a short loop that nothing is tried on one in four is recorded.
+    [[nodiscard]] bool skip_recording() noexcept {
+        if (unrecorded_ == skipped_) return false;
+        ++skipped_;
+        return true;
+    }
 
     // In words: how the loop is run, what each other way took or should take, and when it may be tried.
     [[nodiscard]] std::string explanation() const;
@@ -131,6 +139,14 @@ class loop_model {
         double least = never;  // of one call, per iteration
         [[nodiscard]] double per_iteration() const noexcept { return ticks / iterations; }
         [[nodiscard]] bool mostly_woken() const noexcept { return 2 * woken > calls; }
+        // `calls` calls of which one, of so many iterations in so many ticks, was recorded.
+        void add(double n, double one, double calls_in_all, bool had_to_wake) noexcept {
+            calls += 1;
+            woken += had_to_wake ? 1 : 0;
+            ticks += calls_in_all * one;
+            iterations += calls_in_all * n;
+            least = std::min(least, one / n);
+        }
     };
 
     void learn_margins(double elapsed) noexcept;
@@ -154,6 +170,7 @@ class loop_model {
     [[nodiscard]] double estimate(const option& o, double n) const noexcept;
     [[nodiscard]] bool trial_complete() const noexcept;
     [[nodiscard]] bool window_complete() const noexcept;
+    [[nodiscard]] bool turned_slow() noexcept;
     void finish_trial() noexcept;
     void finish_window(double n) noexcept;
     void choose(double n) noexcept;
@@ -183,6 +200,8 @@ class loop_model {
     double fold_elapsed_ = 0;
     int folds_ = 0;
     bool woken_ = false;  // a member, in the call that ends now
+    int unrecorded_ = 0;  // calls that may go unrecorded after the last one that was
+    int skipped_ = 0;     // those that did
     int unsettled_ = 0;   // folds in a row that moved a speed far
     double serial_ = 0;   // ticks per iteration of the caller alone
     std::size_t chosen_ = 0;
@@ -191,6 +210,7 @@ class loop_model {
     double sleepers_patience_ = 1;  // doubles with each trial that found the members asleep
     bool skip_next_ = true;         // the first call after a change of width moves data between caches
     window window_;
+    window latest_;         // its last few calls
     double reference_ = 0;  // the chosen width's usual ticks per iteration
     int drifts_ = 0;
     double spent_ = 0;  // ticks spent in this loop in all
@@ -200,7 +220,7 @@ class loop_model {
 };
 
 // One call of an adaptive loop as its members follow it: the plan, and which of them may steal or leave
-// early. A position is a place in model.order(): 0 is the caller, and the first model.width() take part.
+// early. A position is a place in model.order(): 0 is the caller, and the first plan().members take part.
 // The caller of make() also stores the members' shares: see deal_shares.
 class adaptive_loop {
   public:

@@ -323,6 +323,44 @@ TEST_CASE("before a loop was ever timed its chunks are small parts of the shares
     CHECK(!loop.rights(3).leave);
 }
 
+TEST_CASE("fewer iterations than the width are shared by as many members as there are iterations") {
+    const loop_model model(widths({1, 2, 4}, 500));
+    adaptive_loop loop;
+    loop.reserve(4);
+    loop.make(model, 3);
+    CHECK(model.width() == 4);
+    CHECK(loop.plan().members == 3);
+    CHECK(loop.bounds().back() == 3);
+}
+
+TEST_CASE("of a short loop that nothing is tried on one call in four is recorded, and stands for all") {
+    made_up_machine machine{{1.0, 1.0}};
+    loop_model model(widths({1, 2}, 500));
+    CHECK_FALSE(model.skip_recording());
+    machine.mean(model, 10'000, 400, 1);
+    REQUIRE(model.width() == 2);
+    int recorded = 0;
+    for (int call = 0; call < 400; ++call) {
+        if (model.skip_recording()) continue;
+        machine.run(model, 10'000);
+        ++recorded;
+    }
+    CHECK(recorded >= 100);
+    CHECK(recorded <= 150);  // all calls of a trial are
+    loop_model of_long_loops(widths({1, 2}, 500));
+    machine.mean(of_long_loops, 100'000, 400, 1);
+    CHECK_FALSE(of_long_loops.skip_recording());
+}
+
+TEST_CASE("a loop that turns slower is seen long before a millisecond of it") {
+    made_up_machine machine{{1.0, 1.0}};
+    loop_model model(widths({1, 2}, 500));
+    machine.mean(model, 2'000, 800, 1);
+    REQUIRE(model.width() == 2);
+    machine.fork = 3'000;  // more than the whole loop takes one member
+    CHECK(machine.mean(model, 2'000, 100, 10) <= 2'100);
+}
+
 TEST_CASE("in a loop of a few microseconds only the caller looks for more, and nobody leaves early") {
     constexpr index n = 10'000;
     const learned_model learned(n, 0.25, 1);

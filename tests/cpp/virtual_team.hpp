@@ -121,7 +121,7 @@ class virtual_team {
 
     double run_forked(int call, index n, double length) {
         loop_.make(model_, n);
-        const int width = model_.width();
+        const int width = loop_.plan().members;
         const auto share_of = [this](int position) -> std::atomic<std::uint64_t>& {
             return words_[detail::usize(position)];
         };
@@ -178,6 +178,7 @@ class virtual_team {
                 return true;
             });
         }
+        if (model_.timed_chunk(n) == 0 && model_.skip_recording()) return end;
         for (int position = 0; position < width; ++position) {
             const member& one = team[detail::usize(position)];
             model_.record_member(rank_of(position), one.iterations, static_cast<std::int64_t>(one.time),

@@ -50,7 +50,7 @@ TEST_CASE("a worker that slept at a loop's first call takes part in the later on
 TEST_CASE("few iterations on many members, some of them slow, are shared as well as they can be") {
     std::vector<double> ratios;
     for (const double slow_half : {1.0, 0.667, 0.25}) {
-        for (const int members : {2, 3, 4, 8, 16}) {
+        for (const int members : {2, 3, 4, 8, 16, 64}) {
             for (const index n : {2, 3, 4, 7, 8, 16, 32, 64, 100, 1000}) {
                 for (const double microseconds : {2.0, 4.0, 10.0, 20.0, 50.0, 100.0}) {
                     virtual_team team({.speeds = speeds_of(members, slow_half)});
@@ -62,8 +62,9 @@ TEST_CASE("few iterations on many members, some of them slow, are shared as well
     }
     std::sort(ratios.begin(), ratios.end());
     CHECK(ratios[ratios.size() / 2] <= 1.01);
-    CHECK(ratios[ratios.size() * 9 / 10] <= 1.06);
-    CHECK(ratios[ratios.size() * 99 / 100] <= 1.2);
+    CHECK(ratios[ratios.size() * 9 / 10] <= 1.05);
+    CHECK(ratios[ratios.size() * 99 / 100] <= 1.16);
+    CHECK(ratios.back() <= 1.35);
 }
 
 TEST_CASE("pauses in which the members fall asleep cost little, and their end is noticed") {
@@ -153,9 +154,9 @@ TEST_CASE("iterations of unequal cost are shared, and no profile keeps a loop fr
     // Of whole iterations in their own order, without the cost of claims: about 0.2 µs each, which is much of
     // a loop of 7 µs on many members. By cost they can take less time than that.
     for (const limit& most :
-         {limit{2, 1.0, 1.01, 1.10, 1.25}, limit{4, 1.0, 1.05, 1.22, 1.9}, limit{8, 1.0, 1.10, 1.27, 2.2},
-          limit{16, 1.0, 1.13, 1.33, 2.2}, limit{2, 0.25, 1.02, 1.10, 1.35}, limit{4, 0.25, 1.08, 1.3, 1.85},
-          limit{8, 0.25, 1.15, 1.43, 2.1}, limit{16, 0.25, 1.23, 1.7, 2.35}}) {
+         {limit{2, 1.0, 1.0, 1.06, 1.2}, limit{4, 1.0, 1.04, 1.18, 1.6}, limit{8, 1.0, 1.1, 1.24, 2.4},
+          limit{16, 1.0, 1.12, 1.3, 2.2}, limit{2, 0.25, 1.01, 1.06, 1.25}, limit{4, 0.25, 1.07, 1.22, 1.5},
+          limit{8, 0.25, 1.13, 1.41, 1.75}, limit{16, 0.25, 1.18, 1.52, 2.2}}) {
         std::vector<double> ratios;
         for (const char* profile : {"Mandelbrot", "triangle", "random", "head"}) {
             for (const index n : {3, 5, 8, 16, 32, 64, 128, 1000}) {
