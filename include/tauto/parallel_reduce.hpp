@@ -192,10 +192,11 @@ class node_stack {
         capacity_ = capacity;
     }
 
-    alignas(node<T>) std::array<std::byte, kept * sizeof(node<T>)> buffer_;
+    // Before the nodes, of which most runs have few: so all of it is on one or two lines.
     node<T>* nodes_ = inside();
     std::size_t size_ = 0;
     std::size_t capacity_ = kept;
+    alignas(node<T>) std::array<std::byte, kept * sizeof(node<T>)> buffer_;
 };
 
 // The finished parts of what one member has been handed, in the order in which they were handed out.
@@ -239,9 +240,9 @@ class alignas(128) partials {
     [[nodiscard]] node_stack<T>& nodes() noexcept { return stack_; }
 
   private:
-    node_stack<T> stack_;
     std::size_t open_ = 0;  // nodes before it belong to earlier runs
     index end_ = -1;        // where the last run ended
+    node_stack<T> stack_;
 };
 
 // One object for each member, on cache lines of its own. The objects of a small team are in the caller's
