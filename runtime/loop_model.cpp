@@ -121,6 +121,7 @@ void loop_model::learn_costed_speeds() noexcept {
     constexpr double weight = 0.5;
     constexpr double speed_step = 3;
     constexpr double hope = 0.05;
+    constexpr double doubt = 0.02;
     double rates = 0;
     double known = 0;
     for (std::size_t rank = 0; rank < timed_ticks_.size(); ++rank) {
@@ -136,6 +137,9 @@ void loop_model::learn_costed_speeds() noexcept {
         } else if (rates > 0) {
             const double now = timed_costs_[rank] / timed_ticks_[rank] * known / rates;
             speed += weight * (std::clamp(now, speed / speed_step, speed * speed_step) - speed);
+            // Where each member runs the same parts in each call, what is cost and what is speed cannot be
+            // told.
+            speed += doubt * (fastest - speed);
         }
         timed_costs_[rank] = timed_ticks_[rank] = 0;
     }

@@ -383,7 +383,7 @@ range adaptive_next(const adaptive_plan& plan, ShareOf&& share_of, int rank, int
 // one never does.
 inline range take_in_order(const adaptive_plan& plan, std::atomic<std::uint64_t>& share, int rank,
                            bool& left_early) noexcept {
-    constexpr double slow_part = 0.8;  // of the fastest member's speed
+    constexpr double slow_part = 0.6;  // of the fastest member's speed
     const detail::cost_order& order = *plan.order;
     const double speed = plan.speeds[rank];
     const bool slow = speed < slow_part * order.fastest;

@@ -64,7 +64,7 @@ TEST_CASE("few iterations on many members, some of them slow, are shared as well
     CHECK(ratios[ratios.size() / 2] <= 1.01);
     CHECK(ratios[ratios.size() * 9 / 10] <= 1.05);
     CHECK(ratios[ratios.size() * 99 / 100] <= 1.16);
-    CHECK(ratios.back() <= 1.35);
+    CHECK(ratios.back() <= 1.55);
 }
 
 TEST_CASE("pauses in which the members fall asleep cost little, and their end is noticed") {
@@ -154,9 +154,9 @@ TEST_CASE("iterations of unequal cost are shared, and no profile keeps a loop fr
     // Of whole iterations in their own order, without the cost of claims: about 0.2 µs each, which is much of
     // a loop of 7 µs on many members. By cost they can take less time than that.
     for (const limit& most :
-         {limit{2, 1.0, 1.0, 1.06, 1.2}, limit{4, 1.0, 1.04, 1.18, 1.6}, limit{8, 1.0, 1.1, 1.24, 2.4},
-          limit{16, 1.0, 1.12, 1.3, 2.2}, limit{2, 0.25, 1.01, 1.06, 1.25}, limit{4, 0.25, 1.07, 1.22, 1.5},
-          limit{8, 0.25, 1.13, 1.41, 1.75}, limit{16, 0.25, 1.18, 1.52, 2.2}}) {
+         {limit{2, 1.0, 1.0, 1.06, 1.2}, limit{4, 1.0, 1.03, 1.17, 1.5}, limit{8, 1.0, 1.08, 1.24, 2.0},
+          limit{16, 1.0, 1.09, 1.25, 2.0}, limit{2, 0.25, 1.01, 1.06, 1.25}, limit{4, 0.25, 1.07, 1.22, 1.55},
+          limit{8, 0.25, 1.11, 1.32, 1.7}, limit{16, 0.25, 1.16, 1.48, 2.05}}) {
         std::vector<double> ratios;
         for (const char* profile : {"Mandelbrot", "triangle", "random", "head"}) {
             for (const index n : {3, 5, 8, 16, 32, 64, 128, 1000}) {
