@@ -58,7 +58,12 @@ constexpr index default_grain(index n, map_kind kind) noexcept {
     const auto floor_of = [](index size) {
         return size < 1 ? index{1} : static_cast<index>(std::bit_floor(static_cast<std::uint64_t>(size)));
     };
-    if (kind == map_kind::of_ranges) return std::clamp(floor_of(n / 128), index{512}, index{4096});
+    if (kind == map_kind::of_ranges) {
+        if (n >= 8192) return std::clamp(floor_of(n / 128), index{512}, index{4096});
+        // So few that 9 blocks would keep one of two members for a quarter longer: 1, 2, 4 or 8 equal ones.
+        const index blocks = floor_of(n / 512);
+        return std::max(index{512}, (n + blocks * lanes - 1) / (blocks * lanes) * lanes);
+    }
     if (kind == map_kind::in_order) return n < 8192 ? 1 : std::min(floor_of(n / 1024), index{64});
     if (n < 256) return 1;
     return std::clamp(floor_of(n / 512), 2 * lanes, index{4096});
@@ -288,16 +293,21 @@ T fold_right(node_stack<T>& nodes, Merge& merge) {
 template <class T, class Merge>
 T join_partials(std::span<partials<T>> of_members, Merge& merge) {
     const auto earlier = [](const node<T>* a, const node<T>* b) { return a->first < b->first; };
-    std::vector<node<T>*> all;
-    all.reserve(64);
+    std::size_t total = 0;
+    for (partials<T>& of_member : of_members) total += of_member.nodes().size();
+    // An allocation would take a third of what a short reduction costs.
+    std::array<node<T>*, 64> few;
+    std::vector<node<T>*> many;
+    if (total > few.size()) many.resize(total);
+    const std::span<node<T>*> all = many.empty() ? std::span(few).first(total) : std::span(many);
+    auto end = all.begin();
     for (partials<T>& of_member : of_members) {
-        const auto middle = std::ssize(all);
-        for (node<T>& one : of_member.nodes().nodes()) all.push_back(&one);
-        const auto begin = all.begin() + middle;
+        const auto begin = end;
+        for (node<T>& one : of_member.nodes().nodes()) *end++ = &one;
         // A member gets its runs in ascending order unless it stole.
-        if (!std::is_sorted(begin, all.end(), earlier)) std::sort(begin, all.end(), earlier);
-        if (middle > 0 && begin != all.end() && earlier(*begin, *(begin - 1)))
-            std::inplace_merge(all.begin(), begin, all.end(), earlier);
+        if (!std::is_sorted(begin, end, earlier)) std::sort(begin, end, earlier);
+        if (begin != all.begin() && begin != end && earlier(*begin, *(begin - 1)))
+            std::inplace_merge(all.begin(), begin, end, earlier);
     }
     partials<T> joined;
     for (node<T>* one : all) joined.add_node(one->first, one->level, std::move(one->value), merge);

@@ -249,11 +249,20 @@ TEST_CASE("a reduction inside a body runs inline and has the same bits") {
         CHECK(std::bit_cast<std::uint64_t>(one) == std::bit_cast<std::uint64_t>(outside));
 }
 
-TEST_CASE("default grains: a power of two, which depends on the kind of map and on n alone") {
+TEST_CASE(
+    "default grains depend on the kind of map and on n alone: a power of two, or blocks of equal size") {
     using detail::default_grain, detail::map_kind;
+    for (index n = 1; n < 8192; ++n) {
+        const index grain = default_grain(n, map_kind::of_ranges);
+        const index blocks = (n + grain - 1) / grain;
+        CHECK(grain >= 512);
+        CHECK(std::has_single_bit(static_cast<std::uint64_t>(blocks)));
+        if (blocks > 1) CHECK(n - (blocks - 1) * grain > grain - 16 * blocks);
+    }
     for (const map_kind kind : {map_kind::of_ranges, map_kind::in_lanes, map_kind::in_order}) {
         for (index n = 1; n < index{1} << 40; n = n * 3 + 1) {
-            CHECK(std::has_single_bit(static_cast<std::uint64_t>(default_grain(n, kind))));
+            if (n >= 8192 || kind != map_kind::of_ranges)
+                CHECK(std::has_single_bit(static_cast<std::uint64_t>(default_grain(n, kind))));
             if (n > 1 << 22) CHECK(n / default_grain(n, kind) >= 500);
         }
     }
