@@ -227,10 +227,11 @@ struct our_race {
     template <class One>
     [[nodiscard]] double tasks(std::ptrdiff_t n, One&& one) const {
         return tauto::parallel_reduce(
-            team, n, 0.0, [&](tauto::index i) { return one(i); }, add);
+            team, n, 0.0, [&](tauto::index i) { return one(i); },
+            // As a program's own way to fold results: its order counts. Not a function's address, as the
+            // peers' additions are inlined too.
+            [](double& left, double right) { left += right; });
     }
-    // As a program's own function to fold results: its order counts.
-    static void add(double& left, double right) { left += right; }
 };
 
 struct plain_race {

@@ -52,8 +52,8 @@ namespace detail {
 enum class map_kind { of_ranges, in_lanes, in_order };
 
 // Indices of a block when the user names none. A range map is thought cheap, and its loop needs a length to
-// be fast. Few single indices may each be long, so each is a block; many are cut into about a thousand
-// blocks.
+// be fast. Few single indices may each be long, so each is a block; many are cut into 512 blocks or
+// more.
 constexpr index default_grain(index n, map_kind kind) noexcept {
     const auto floor_of = [](index size) {
         return size < 1 ? index{1} : static_cast<index>(std::bit_floor(static_cast<std::uint64_t>(size)));
@@ -64,7 +64,7 @@ constexpr index default_grain(index n, map_kind kind) noexcept {
         const index blocks = floor_of(n / 512);
         return std::max(index{512}, (n + blocks * lanes - 1) / (blocks * lanes) * lanes);
     }
-    if (kind == map_kind::in_order) return n < 8192 ? 1 : std::min(floor_of(n / 1024), index{64});
+    if (kind == map_kind::in_order) return std::min(floor_of(n / 512), index{64});
     if (n < 256) return 1;
     return std::clamp(floor_of(n / 512), 2 * lanes, index{4096});
 }

@@ -269,8 +269,8 @@ TEST_CASE(
     // Few single indices may each be long; a loop over a range is thought short.
     CHECK(default_grain(255, map_kind::in_lanes) == 1);
     CHECK(default_grain(256, map_kind::in_lanes) == 32);
-    CHECK(default_grain(8191, map_kind::in_order) == 1);
-    CHECK(default_grain(8192, map_kind::in_order) == 8);
+    CHECK(default_grain(1023, map_kind::in_order) == 1);
+    CHECK(default_grain(8192, map_kind::in_order) == 16);
     CHECK(default_grain(1, map_kind::of_ranges) == 512);
 }
 
