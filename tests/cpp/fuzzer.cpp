@@ -435,7 +435,8 @@ class program {
     }
 
     void forked() {
-#if !defined(__SANITIZE_THREAD__)  // it cannot follow a child that starts threads
+// Neither ThreadSanitizer nor qemu follows a child that starts threads.
+#if !defined(__SANITIZE_THREAD__) && !defined(TAUTO_NO_FORKS)
         team& members = some_team();
         const pid_t child = fork();
         if (child == 0) {
