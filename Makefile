@@ -4,7 +4,7 @@
 # at a time; `machine` and `docs` both slow CPUs, so a lock keeps them apart.
 FIRST := style cpp python
 STAGES := $(FIRST) machine tsan asan models docs consumers browser
-.PHONY: help study test test-repeat soak bench race build format clean install-packages \
+.PHONY: help study test test-platforms test-repeat soak bench race build format clean install-packages \
 	$(STAGES:%=test-%) no-stage build-default build-tsan build-asan
 MAKEFLAGS += --no-print-directory
 
@@ -22,6 +22,7 @@ peer_marks := $(if $(filter yes,$(PEERS)),peer)
 help: ## Show this list
 	@echo 'make study    measure parallel loops on this machine, every peer beside ours, and write a report'
 	@echo 'make test     build and run every test; ends with `N passed, N failed`'
+	@echo 'make test-platforms   the C++ tests for 64-bit ARM (with qemu), with libc++, and with -O3 -march=native'
 	@echo 'make test-repeat   run the tests that touch time or processes 50 times (TIMES=50)'
 	@echo 'make soak     programs drawn at random, plain and under both sanitizers (SECONDS=600 each)'
 	@echo 'make bench    hold the runtime against its peers (ONLY=B1,B4 for some); writes build/bench.json'
@@ -94,6 +95,11 @@ test-repeat: ## What touches time or processes, often
 	ctest --preset default --label-regex timed --repeat until-fail:$(TIMES)
 	$(built_runners) build/venv/bin/python -m pytest -q -p no:cacheprovider -m timed --times $(TIMES) tests/python
 
+test-platforms: ## The C++ tests on another processor and another library, and with every instruction of this one
+	@sh tools/packages.sh build test platform
+	@sh tools/sysroot.sh
+	@for preset in native libcxx aarch64; do sh tools/cmake.sh $$preset && ctest --preset $$preset || exit 1; done
+
 soak: ## Programs drawn at random against serial execution, plain and under both sanitizers (SECONDS= each, SEED=)
 	@sh tools/packages.sh build test
 	@for preset in default tsan asan; do \
@@ -127,4 +133,4 @@ clean: ## Remove everything that was built
 	rm -rf build
 
 install-packages: ## Every package of packages.txt
-	@sh tools/packages.sh build peer test program browser
+	@sh tools/packages.sh build peer test program platform browser

@@ -48,8 +48,10 @@ function(tauto_find_mpi name launcher package)
     set(tauto_mpi_${name}_launcher ${program} PARENT_SCOPE)
 endfunction()
 
-tauto_find_mpi(openmpi mpirun.openmpi libopenmpi-dev)
-tauto_find_mpi(mpich mpiexec.mpich libmpich-dev)
+if(NOT CMAKE_CROSSCOMPILING) # the wrappers name this machine's libraries
+    tauto_find_mpi(openmpi mpirun.openmpi libopenmpi-dev)
+    tauto_find_mpi(mpich mpiexec.mpich libmpich-dev)
+endif()
 
 # tauto_mpi_runners(STUDY): mpi.cpp of this folder as tauto-STUDY-NAME, built once for each MPI.
 function(tauto_mpi_runners study)

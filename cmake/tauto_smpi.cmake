@@ -4,8 +4,8 @@
 find_program(tauto_smpicxx NAMES smpicxx)
 find_program(tauto_smpirun NAMES smpirun)
 mark_as_advanced(tauto_smpicxx tauto_smpirun)
-# smpirun itself is not instrumented, and loads no object that is.
-if(TAUTO_SANITIZE STREQUAL "")
+# smpirun itself is not instrumented, and loads no object that is, nor one for another machine.
+if(TAUTO_SANITIZE STREQUAL "" AND NOT CMAKE_CROSSCOMPILING)
     if(tauto_smpicxx AND tauto_smpirun)
         tauto_add_mpi(smpi ${tauto_smpicxx} libsimgrid-dev)
     else()

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <tauto/error.hpp>
 
+#include "kernels/read_number.hpp"
+
 namespace tauto::emulate {
 
 namespace {
@@ -15,9 +17,8 @@ namespace {
 constexpr const char* usage =
     "write CPU:FACTOR, for example 1:4, and @START-END in seconds behind it for a part of the run";
 
-template <typename number>
-std::optional<number> parse_number(std::string_view text) {
-    number value{};
+std::optional<int> to_cpu(std::string_view text) {
+    int value = 0;
     const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (failed != std::errc{} || end != text.data() + text.size()) return std::nullopt;
     return value;
@@ -40,7 +41,7 @@ std::string number_text(double value) {
 }
 
 double parse_factor(std::string_view text, const std::string& entry) {
-    const std::optional<double> factor = parse_number<double>(text);
+    const std::optional<double> factor = to_number(text);
     if (!factor || !std::isfinite(*factor))
         throw error("'" + entry + "' has the factor '" + std::string(text) + "', which is not a number; " +
                     usage);
@@ -57,8 +58,8 @@ double parse_factor(std::string_view text, const std::string& entry) {
 
 time_window parse_window(std::string_view text, const std::string& entry) {
     const auto ends = split(text, '-');
-    const auto on = parse_number<double>(ends.front());
-    const auto off = parse_number<double>(ends.back());
+    const auto on = to_number(ends.front());
+    const auto off = to_number(ends.back());
     if (ends.size() != 2 || !on || !off || !std::isfinite(*on) || !std::isfinite(*off) || *on < 0.0 ||
         *off <= *on)
         throw error("'" + entry + "' has the time window '" + std::string(text) +
@@ -70,7 +71,7 @@ slow_cpu parse_entry(std::string_view text) {
     const std::string entry(text);
     const auto parts = split(text, '@');
     const auto pair = split(parts.front(), ':');
-    const auto cpu = parse_number<int>(pair.front());
+    const auto cpu = to_cpu(pair.front());
     if (pair.size() != 2 || !cpu || *cpu < 0) throw error("cannot read '" + entry + "'; " + usage);
     slow_cpu asked{*cpu, parse_factor(pair[1], entry), {}};
     for (std::size_t i = 1; i < parts.size(); ++i) asked.windows.push_back(parse_window(parts[i], entry));

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
 #include <utility>
 
+#include "kernels/read_number.hpp"
 #include "probe/meters.hpp"
 #include "runtime/machine_files.hpp"
 #include "runtime/machine_kinds.hpp"
@@ -135,15 +135,13 @@ std::vector<slowed_cpu> parse_emulated(const char* text) {
         const std::size_t colon = item.find(':');
         const auto cpu = detail::to_integer(item.substr(0, colon));
         const std::string_view rest = colon == std::string_view::npos ? "" : item.substr(colon + 1);
-        double factor = 0;
-        const auto [end, failure] = std::from_chars(rest.data(), rest.data() + rest.size(), factor);
-        if (!cpu || *cpu < 0 || failure != std::errc{} || end != rest.data() + rest.size() ||
-            !(factor >= 1)) {
+        const auto factor = to_number(rest);
+        if (!cpu || *cpu < 0 || !factor || !(*factor >= 1)) {
             throw error(
                 "TAUTO_EMULATED is '" + std::string(text) +
                 "'; it must read CPU:FACTOR[,...] with factors of 1 and more, as `tauto emulate` sets it");
         }
-        slowed.push_back({static_cast<int>(*cpu), factor});
+        slowed.push_back({static_cast<int>(*cpu), *factor});
     }
     return slowed;
 }

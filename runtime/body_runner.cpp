@@ -36,6 +36,7 @@ void run_alone(const run_call& call, const std::stop_token* stop) {
 
 void body_runner::run_on_all(const run_call& call, const char* name) {
     running run{&call, meetings_.get()};
+    meetings_->oversubscribed = members_.crowded();
     members_.deal_one_each(name);
     members_.fork_and_join({&running::invoke, &run, members_.size(), nullptr, nullptr}, launch_mode::fixed);
     // No member can have arrived more than once after the caller's last arrival. So what the words say of
@@ -66,7 +67,7 @@ std::int64_t body_runner::barrier_ticks() {
 // members, or where transfers are slow. The members time both.
 void body_runner::choose_shape() {
     if (members_.size() <= 2) return;
-    if (members_.oversubscribed()) {
+    if (members_.crowded()) {
         // Times would measure the system's scheduler. What counts then is to wake few members.
         meetings_->shape = members_.size() > 8 ? barrier_shape::tournament : barrier_shape::rows;
         return;
@@ -79,7 +80,7 @@ void body_runner::choose_shape() {
 
 void body_runner::prepare() {
     if (meetings_) return;
-    meetings_ = std::make_unique<collectives>(members_.size(), members_.oversubscribed(), wait_);
+    meetings_ = std::make_unique<collectives>(members_.size(), members_.crowded(), wait_);
     choose_shape();
 }
 

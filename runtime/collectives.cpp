@@ -144,7 +144,7 @@ arrival member::arrive() {
     coming_lines_ = 0;
     if (size_ > 1) announce();
     phase_ = phase::arrived;
-    return arrival(epoch_);
+    return arrival();
 }
 
 // Rows, whatever the team's shape: then no arrival depends on a member that is still computing.

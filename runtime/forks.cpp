@@ -16,9 +16,11 @@ void before_fork() {
     locks.start.lock();
     locks.pins.lock();
     locks.notes.lock();
+    locks.rooms.lock();
 }
 
 void after_fork() {
+    locks.rooms.unlock();
     locks.notes.unlock();
     locks.pins.unlock();
     locks.start.unlock();

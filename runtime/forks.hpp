@@ -13,6 +13,7 @@ struct process_locks {
     std::mutex start;  // while a team gets its CPUs or its members
     std::mutex pins;   // what is known of pinned threads (pinning.cpp)
     std::mutex notes;  // the notes of every team
+    std::mutex rooms;  // which teams are in use, and where (room.cpp)
 };
 
 process_locks& locks_of_process() noexcept;

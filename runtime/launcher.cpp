@@ -17,6 +17,7 @@
 #include <tauto/trace.hpp>
 
 #include "forks.hpp"
+#include "machine_limits.hpp"
 
 namespace tauto::detail {
 namespace {
@@ -146,7 +147,7 @@ void launcher::worker_loop(int rank) noexcept {
     mailbox& box = at(boxes, rank);
     report_line& report = at(reports, rank);
     spin_budget budget(wait_);
-    bool crowded = oversubscribed();
+    bool crowded = this->crowded();
     const unsigned born = current_fork_generation();
     std::uint32_t last = report.done.load(std::memory_order_relaxed) & ~1U;
     for (;;) {
@@ -202,7 +203,8 @@ void launcher::join(int rank, bool crowded) {
 
 void launcher::fork_and_join(const loop_call& call, launch_mode mode) {
     const std::span<const int> others = std::span<const int>(loop.ranks).subspan(1);
-    const bool crowded = oversubscribed() && participants_share_cpus();
+    if (room_.due(ticks)) room_.look(masks(), ticks());
+    const bool crowded = room_.crowded() || (oversubscribed() && participants_share_cpus());
     for (int position = loop.width() - 1; position >= 0; --position) {
         const range fixed = mode == launch_mode::fixed
                                 ? range{at(loop.bounds, position), at(loop.bounds, position + 1)}
@@ -281,6 +283,17 @@ bool launcher::participants_share_cpus() const noexcept {
     return !std::all_of(loop.ranks.begin(), loop.ranks.end(), [this](int rank) {
         return std::binary_search(one_a_cpu.begin(), one_a_cpu.end(), rank);
     });
+}
+
+// Of the first member on each CPU, as far as the system tells.
+std::vector<std::vector<int>> launcher::masks() const {
+    std::vector<std::vector<int>> found;
+    for (const int rank : one_a_cpu) {
+        const pid_t thread = at(reports, rank).thread.load(std::memory_order_relaxed);  // 0: the calling one
+        auto mask = rank == 0 || thread != 0 ? affinity_of(thread) : std::vector<int>{};
+        if (!mask.empty()) found.push_back(std::move(mask));
+    }
+    return found;
 }
 
 void launcher::deal_one_each(const char* name) {

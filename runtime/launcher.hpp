@@ -15,6 +15,7 @@
 #include <tauto/team.hpp>
 
 #include "pinning.hpp"
+#include "room.hpp"
 
 namespace tauto::detail {
 
@@ -58,6 +59,8 @@ struct launcher {
     [[nodiscard]] const team_state* team() const noexcept { return team_; }
 
     [[nodiscard]] bool oversubscribed() const noexcept { return one_a_cpu.size() < everyone.size(); }
+    // True also where the members had no CPU each when the team last looked (room.hpp): then nobody spins.
+    [[nodiscard]] bool crowded() const noexcept { return oversubscribed() || room_.crowded(); }
     // Makes `loop` one of one iteration for each member.
     void deal_one_each(const char* name);
     // Launches these members and joins them; they run no iteration.
@@ -89,6 +92,7 @@ struct launcher {
     static void* worker_main(void* argument);
     void worker_loop(int rank) noexcept;
     [[nodiscard]] bool participants_share_cpus() const noexcept;
+    [[nodiscard]] std::vector<std::vector<int>> masks() const;
     void launch(const loop_call& call, int position, launch_mode mode, range fixed, bool crowded) noexcept;
     void wake_parked(std::span<const int> ranks) noexcept;
     void run_member(int rank) noexcept;
@@ -99,6 +103,7 @@ struct launcher {
     const team_state* team_;
     pinning& pins_;
     wait_policy wait_;
+    room room_;
     std::vector<worker> workers_;            // [0] is unused
     unsigned made_in_ = never;               // fork generation of the workers
     std::atomic<unsigned> ready_in_{never};  // likewise, once each has run a loop

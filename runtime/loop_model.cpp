@@ -335,9 +335,25 @@ void loop_model::settle_shares() noexcept {
 }
 
 void loop_model::sort_members(const std::vector<double>& speeds) noexcept {
-    // Only clear differences reorder: a width below the team's should keep its members and their caches.
-    std::stable_sort(order_.begin() + 1, order_.end(),
-                     [&](int a, int b) { return at(speeds, a) > 1.25 * at(speeds, b); });
+    // Only clear differences reorder: a width below the team's should keep its members and their caches. So
+    // this is no order that std::sort may be given: of two that differ little, neither is less, and that is
+    // not transitive. Each place gets the first of the rest than which none is clearly faster.
+    const auto speed = [&](int rank) { return at(speeds, rank); };
+    const auto in_place = [&] {
+        double most = 0;  // of those behind
+        return std::all_of(order_.rbegin(), order_.rend() - 1, [&](int rank) {
+            most = std::max(most, speed(rank));
+            return 1.25 * speed(rank) >= most;
+        });
+    };
+    if (in_place()) return;
+    for (auto place = order_.begin() + 1; place < order_.end(); ++place) {
+        const auto fastest =
+            std::max_element(place, order_.end(), [&](int a, int b) { return speed(a) < speed(b); });
+        const double enough = speed(*fastest) / 1.25;
+        const auto first = std::find_if(place, fastest, [&](int rank) { return speed(rank) >= enough; });
+        std::rotate(place, first, first + 1);
+    }
 }
 
 double loop_model::speed_of(const option& o, const std::vector<double>& speeds) const noexcept {

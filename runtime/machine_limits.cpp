@@ -81,6 +81,10 @@ std::vector<int> online_cpus(const file_tree& files, const std::vector<int>& fal
 }  // namespace
 
 std::vector<int> affinity_of_caller() {
+    return affinity_of(0);
+}
+
+std::vector<int> affinity_of(pid_t thread) {
     // The kernel refuses a mask smaller than its own with EINVAL.
     for (int count = 1024; count <= 1 << 20; count *= 2) {
         const std::size_t bytes = CPU_ALLOC_SIZE(usize(count));
@@ -88,7 +92,7 @@ std::vector<int> affinity_of_caller() {
         if (set == nullptr) return {};
         CPU_ZERO_S(bytes, set);
         std::vector<int> cpus;
-        const bool done = sched_getaffinity(0, bytes, set) == 0;
+        const bool done = sched_getaffinity(thread, bytes, set) == 0;
         for (int cpu = 0; done && cpu < count; ++cpu) {
             if (CPU_ISSET_S(usize(cpu), bytes, set)) cpus.push_back(cpu);
         }
@@ -127,6 +131,12 @@ limits read_limits(const file_tree& files, std::vector<int> affinity) {
     const double quota = result.quota_cpus ? std::ceil(*result.quota_cpus - 1e-6) : cpus;
     result.usable_members = static_cast<int>(std::clamp(quota, 1.0, as_double(cpus)));
     return result;
+}
+
+std::optional<double> read_quota(const file_tree& files) {
+    limits result;
+    read_quota(files, control_groups(files), result);
+    return result.quota_cpus;
 }
 
 std::optional<std::int64_t> read_memory_limit(const file_tree& files) {

@@ -143,7 +143,7 @@ wait_policy team::wait() const noexcept {
     return state_->wait;
 }
 bool team::oversubscribed() const noexcept {
-    return state_->members.oversubscribed();
+    return state_->members.crowded();
 }
 bool team::pinned() const {
     if (detail::running_as.team != identity()) state_->start();

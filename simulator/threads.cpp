@@ -102,13 +102,13 @@ threads_run::threads_run(const machine& on, const threads_request& asked)
         if (one.core >= on.cores())
             throw input_error("thread '" + one.name + "' is pinned to core " + std::to_string(one.core) +
                               "; " + on.name + " has " + std::to_string(on.cores()));
-        thread made;
-        made.left = one.seconds * hertz;
-        made.paced = one.pace < 1;
-        made.whole_burst = made.paced ? one.pace * static_cast<double>(frame) * 1e-9 * hertz : made.left;
-        made.burst = std::min(made.left, made.whole_burst);
-        made.pinned = one.core;
-        threads_.push_back(made);
+        thread added;
+        added.left = one.seconds * hertz;
+        added.paced = one.pace < 1;
+        added.whole_burst = added.paced ? one.pace * static_cast<double>(frame) * 1e-9 * hertz : added.left;
+        added.burst = std::min(added.left, added.whole_burst);
+        added.pinned = one.core;
+        threads_.push_back(added);
     }
     left_ = static_cast<int>(threads_.size());
 }

@@ -23,10 +23,10 @@ fail() {
     exit 2
 }
 
-[ -n "$wanted_marks" ] || fail 'which packages? usage: tools/packages.sh [--dry-run] build|peer|test|program|browser …'
+[ -n "$wanted_marks" ] || fail 'which packages? usage: tools/packages.sh [--dry-run] build|peer|test|program|platform|browser …'
 [ -r "$list" ] || fail "there is no package list at $list"
 for mark in $wanted_marks; do
-    grep -q "^$mark[[:space:]]" "$list" || fail "no package has the mark '$mark'; marks are build, peer, test, program, browser"
+    grep -q "^$mark[[:space:]]" "$list" || fail "no package has the mark '$mark'; marks are build, peer, test, program, platform, browser"
 done
 
 has_word() { # has_word WORD WORDS...

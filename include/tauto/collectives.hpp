@@ -224,8 +224,7 @@ class [[nodiscard]] arrival {
   private:
     friend class solo;
     friend class member;
-    explicit arrival(std::uint32_t epoch) : epoch_(epoch) {}
-    std::uint32_t epoch_;
+    arrival() = default;
 };
 
 // The spans of all members, in place: view[r] is what rank r gave. A reader may use it until it calls its

@@ -136,7 +136,7 @@ class solo {
     arrival arrive() {
         check_phase(false);
         arrived_ = true;
-        return arrival(0);
+        return arrival();
     }
     void wait(arrival) {
         check_phase(true);

@@ -219,7 +219,9 @@ class team {
     [[nodiscard]] const std::vector<int>& cpus() const noexcept;
     [[nodiscard]] wait_policy wait() const noexcept;
     // True with more members than CPUs. Then adaptive and weighted loops run on one member a CPU; in all
-    // others nobody spins.
+    // others nobody spins. True also where the members had no CPU each when the team last looked, which is at
+    // most once a second of use: its threads' masks, the quota, and other teams of this process that are in
+    // use may have changed. Then nobody spins in any loop.
     [[nodiscard]] bool oversubscribed() const noexcept;
     // False when the system refused to pin a member; notes() says which and why. Both start the members.
     [[nodiscard]] bool pinned() const;

@@ -16,6 +16,8 @@
 #error "TAUTO_LANES must name the instruction set that this file is built for"
 #endif
 
+// For the functions below what Highway's own are compiled for, or they could not be inlined (64-bit ARM).
+HWY_BEFORE_NAMESPACE();
 namespace tauto::kernels::nbody::lanes {
 
 namespace {
@@ -424,3 +426,4 @@ const table TAUTO_LANES = {sum<jerk_terms>, sum<snap_terms>, sum<potential_terms
                            inverse_roots};
 
 }  // namespace tauto::kernels::nbody::lanes
+HWY_AFTER_NAMESPACE();

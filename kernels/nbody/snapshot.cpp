@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "kernels/read_number.hpp"
+
 namespace tauto::kernels::nbody {
 
 namespace {
@@ -54,14 +56,11 @@ class line_reader {
     }
 
     double number(std::string_view word) const {
-        double value = 0.0;
-        const std::string_view digits = word.starts_with('+') ? word.substr(1) : word;
-        const auto [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-        if (problem != std::errc{} || end != digits.data() + digits.size())
-            refuse("'" + std::string{word} + "' is not a number; write one such as 0.25 or 1e-3");
-        if (!std::isfinite(value))
+        const auto value = to_number(word.starts_with('+') ? word.substr(1) : word);
+        if (!value) refuse("'" + std::string{word} + "' is not a number; write one such as 0.25 or 1e-3");
+        if (!std::isfinite(*value))
             refuse("'" + std::string{word} + "' is not finite; every value must be a finite number");
-        return value;
+        return *value;
     }
 
   private:

@@ -29,8 +29,6 @@
 
 #include "asleep.hpp"
 
-using namespace tauto;
-
 namespace {
 
 std::atomic<int> allocations{0};
@@ -56,6 +54,7 @@ std::atomic<int> allocations{0};
     std::free(memory);
 }
 
+namespace tauto {
 namespace {
 
 static_assert(spmd_member<solo>);
@@ -1065,3 +1064,5 @@ TEST_CASE("a run is in the trace under its name") {
     CHECK(trace::stop() >= 2);
     std::remove(file.c_str());
 }
+
+}  // namespace tauto

@@ -12,7 +12,7 @@
 #include <tauto/cost_profile.hpp>
 #include <tauto/schedule.hpp>
 
-using namespace tauto;
+namespace tauto {
 using detail::as_double;
 using detail::cost_order;
 using detail::cost_profile;
@@ -160,3 +160,5 @@ TEST_CASE("a slow member leaves when the others would end sooner than its next p
     for_each_left(plan, share.load(), [&](range) { return ++left < 3; });
     CHECK(left == 3);
 }
+
+}  // namespace tauto

@@ -12,7 +12,7 @@
 
 #include <tauto/tauto.hpp>
 
-using namespace tauto;
+namespace tauto {
 
 namespace {
 
@@ -96,3 +96,5 @@ TEST_CASE("the same bits for every order, grouping, team and schedule" *
     }
     CHECK(exact_sum(*std::make_unique<team>(), 0, [](index) { return 1.0; }) == 0.0);
 }
+
+}  // namespace tauto

@@ -10,10 +10,10 @@
 
 #include <tauto/loop_model.hpp>
 
-using tauto::index;
-using tauto::detail::adaptive_loop;
-using tauto::detail::loop_model;
-using tauto::detail::loop_model_options;
+namespace tauto {
+using detail::adaptive_loop;
+using detail::loop_model;
+using detail::loop_model_options;
 
 namespace {
 
@@ -390,3 +390,5 @@ TEST_CASE("a member's margin is a time in ticks for the model and in iterations 
     CHECK(loop.plan().margins[1] * ticks_of_one == doctest::Approx(model.margin_ticks()[1]));
     CHECK(loop.plan().margins[0] == 0);
 }
+
+}  // namespace tauto

@@ -17,7 +17,7 @@
 
 #include "reducing.hpp"
 
-using namespace tauto;
+namespace tauto {
 using detail::at;
 using detail::usize;
 using testing::burn;
@@ -303,3 +303,5 @@ TEST_CASE("products have the same bits for every run, also where the compiler fu
         CHECK(tasks.size() == 1);
     }
 }
+
+}  // namespace tauto

@@ -17,7 +17,7 @@
 
 #include "reducing.hpp"
 
-using namespace tauto;
+namespace tauto {
 using detail::usize;
 using testing::burn;
 using testing::every_schedule;
@@ -219,3 +219,5 @@ TEST_CASE("unordered reductions count everything once") {
         }
     }
 }
+
+}  // namespace tauto

@@ -12,7 +12,7 @@
 
 #include <tauto/schedule.hpp>
 
-using namespace tauto;
+namespace tauto {
 using detail::as_double;
 using detail::at;
 using detail::usize;
@@ -410,3 +410,5 @@ TEST_CASE("members of equal speed and no margin never leave early and never turn
         if (n == 1000) CHECK(end <= 1048.0 / 4 + 2);
     }
 }
+
+}  // namespace tauto

@@ -36,7 +36,7 @@
 #include "asleep.hpp"
 #include "child.hpp"
 
-using namespace tauto;
+namespace tauto {
 using testing::in_child;
 
 namespace {
@@ -439,3 +439,5 @@ TEST_CASE("TAUTO_CPUS and TAUTO_WAIT choose a default team, and a bad value is s
     CHECK_THROWS_AS(team(), error);
     unsetenv("TAUTO_CPUS");
 }
+
+}  // namespace tauto

@@ -16,7 +16,7 @@
 
 #include <tauto/tauto.hpp>
 
-using namespace tauto;
+namespace tauto {
 using detail::at;
 using detail::usize;
 
@@ -579,3 +579,5 @@ TEST_CASE("waiting policies all give the same answers, through sleeping and waki
         }
     }
 }
+
+}  // namespace tauto

