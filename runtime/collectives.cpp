@@ -5,6 +5,7 @@
 #include <sched.h>
 
 #include <string>
+#include <utility>
 
 #include <tauto/member.hpp>
 
@@ -68,6 +69,7 @@ collectives::collectives(int members, bool more_members_than_cpus, wait_policy p
     constexpr std::size_t in_lines = 128 / sizeof(published_span);
     table_row = (count + in_lines - 1) / in_lines * in_lines;
     tables = std::make_unique<published_span[]>(count * table_row);
+    failures = std::make_unique<std::exception_ptr[]>(count);
     reset();
 }
 
@@ -79,12 +81,24 @@ void collectives::reset() noexcept {
     }
     start_epoch = first_epoch;
     fork_generation = current_fork_generation();
-    failed.store(false, std::memory_order_relaxed);
-    failure = nullptr;
+    (void)take_failure();
 }
 
-void collectives::fail(std::exception_ptr what) noexcept {
-    if (!failed.exchange(true, std::memory_order_acq_rel)) failure = std::move(what);
+void collectives::fail(int rank, std::exception_ptr what) noexcept {
+    std::exception_ptr& own = at(failures, rank);
+    if (own == nullptr) own = std::move(what);
+    failed.store(true, std::memory_order_release);
+}
+
+std::exception_ptr collectives::take_failure() noexcept {
+    if (!failed.load(std::memory_order_relaxed)) return nullptr;
+    failed.store(false, std::memory_order_relaxed);
+    std::exception_ptr lowest;
+    for (int rank = size - 1; rank >= 0; --rank) {
+        std::exception_ptr one = std::exchange(at(failures, rank), nullptr);
+        if (one != nullptr) lowest = std::move(one);
+    }
+    return lowest;
 }
 
 void refuse_length(operation what, int rank, const char* argument, std::size_t length, std::size_t expected,

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <numeric>
 #include <set>
 #include <string>
@@ -21,31 +22,60 @@
 namespace tauto::detail {
 namespace {
 
-// One chunk of a loop on one member, with its slice in the trace.
-void run_chunk(const mailbox& box, range chunk, int rank, bool stolen, const char* name) {
-    if (!trace::enabled()) {
-        box.invoke(box.body, chunk, rank);
-        return;
-    }
-    const std::int64_t begin = trace::now_nanoseconds();
+// One chunk of a loop on one member.
+void invoke(const mailbox& box, report_line& report, range chunk, int rank) {
+    report.begun = chunk.begin;
     box.invoke(box.body, chunk, rank);
+    report.iterations += chunk.size();
+}
+
+// The same, with its slice in the trace.
+void run_chunk(const mailbox& box, report_line& report, range chunk, int rank, bool stolen,
+               const char* name) {
+    if (!trace::enabled()) return invoke(box, report, chunk, rank);
+    const std::int64_t begin = trace::now_nanoseconds();
+    invoke(box, report, chunk, rank);
     trace::record_chunk(name, rank, chunk, stolen, begin, trace::now_nanoseconds());
 }
 
-void run_fixed_part(mailbox& box, report_line& report, int rank) {
-    if (box.fixed.empty()) return;
-    run_chunk(box, box.fixed, rank, false, trace::enabled() ? box.loop->name : nullptr);
-    report.iterations = box.fixed.size();
+// Iterations of a piece of a share that its member was given whole. It depends on the share's size alone, so
+// that a body which adds up each range has the same bits every time. Short shares have few pieces, because a
+// call takes as long as a dozen cheap iterations.
+constexpr index piece_of(index share) noexcept {
+    const index pieces = std::clamp<index>(share / 1024, 8, 64);
+    const index size = (share + pieces - 1) / pieces;
+    return size < 64 ? size : (size + 15) / 16 * 16;  // a cache line of floats
 }
 
+// Between the pieces a stop and a failure are heard. The first one runs whatever the others have thrown.
+void run_whole_share(const mailbox& box, report_line& report, range share, int rank) {
+    const index size = piece_of(share.size());
+    for (index begin = share.begin;;) {
+        const index end = share.end - begin > size ? begin + size : share.end;
+        invoke(box, report, {begin, end}, rank);
+        if (end == share.end || box.loop->should_stop(box.cancellable)) return;
+        begin = end;
+    }
+}
+
+void run_traced_share(const mailbox& box, report_line& report, range share, int rank) {
+    if (share.empty()) return;
+    if (!trace::enabled()) return run_whole_share(box, report, share, rank);
+    const std::int64_t begin = trace::now_nanoseconds();
+    run_whole_share(box, report, share, rank);
+    const range ran{share.begin, share.begin + report.iterations};
+    trace::record_chunk(box.loop->name, rank, ran, false, begin, trace::now_nanoseconds());
+}
+
+// Who is late still runs what is below all failures: where chunks are handed out in order, the loop throws
+// what a serial one would.
 void run_chunks(mailbox& box, report_line& report, int rank) {
-    loop_state& loop = *box.loop;
-    for (;;) {
-        if (loop.should_stop(box.cancellable)) return;
+    const loop_state& loop = *box.loop;
+    while (!loop.stopped(box.cancellable)) {
         const range chunk = loop.shared->next(box.position);
-        if (chunk.empty()) return;
-        run_chunk(box, chunk, rank, false, loop.name);
-        report.iterations += chunk.size();
+        if (chunk.empty() || chunk.begin > loop.failed_at.load(std::memory_order_relaxed)) return;
+        if (loop.shared->hands_out_shares()) return run_traced_share(box, report, chunk, rank);
+        run_chunk(box, report, chunk, rank, false, loop.name);
     }
 }
 
@@ -74,9 +104,9 @@ void launcher::run_share(mailbox& box, report_line& report, int rank) {
                                         report.steals, report.left_early);
         if (chunk.empty()) return;
         const std::int64_t begin = log != nullptr ? ticks() : 0;
-        run_chunk(box, chunk, rank, report.steals != steals_before, trace::enabled() ? loop.name : nullptr);
+        run_chunk(box, report, chunk, rank, report.steals != steals_before,
+                  trace::enabled() ? loop.name : nullptr);
         if (log != nullptr) log->note(chunk, ticks() - begin);
-        report.iterations += chunk.size();
         if (loop.should_stop(box.cancellable)) return;
     }
 }
@@ -92,7 +122,7 @@ void launcher::run_member(int rank) noexcept {
         const inside_body inside(team_, rank);
         switch (box.mode) {
             case launch_mode::fixed:
-                run_fixed_part(box, report, rank);
+                run_traced_share(box, report, box.fixed, rank);
                 break;
             case launch_mode::shared:
                 run_chunks(box, report, rank);
@@ -102,8 +132,8 @@ void launcher::run_member(int rank) noexcept {
                 break;
         }
     } catch (...) {
-        if (!box.loop->failed.exchange(true, std::memory_order_relaxed))
-            box.loop->failure = std::current_exception();
+        report.failure = std::current_exception();
+        box.loop->note_failure(report.begun);
     }
     if (box.mode != launch_mode::fixed) report.end_ticks = ticks();
 }
@@ -118,8 +148,8 @@ void launcher::launch(const loop_call& call, int position, launch_mode mode, ran
     box.mode = mode;
     box.crowded = crowded;
     box.fixed = fixed;
+    box.cancellable = loop.stop != nullptr;
     box.position = position;
-    if (mode != launch_mode::fixed) box.cancellable = loop.stop != nullptr;
     if (mode == launch_mode::adaptive) {
         box.plan = loop.adaptive.plan();
         box.may = loop.adaptive.rights(position);
@@ -210,10 +240,21 @@ void launcher::fork_and_join(const loop_call& call, launch_mode mode) {
     run_member(0);
     for (const int rank : others) join(rank, crowded);
     if (mode == launch_mode::adaptive) run_what_was_left();
-    if (loop.failed.load(std::memory_order_relaxed)) {
-        loop.failed.store(false, std::memory_order_relaxed);
-        std::rethrow_exception(std::exchange(loop.failure, nullptr));
+    if (loop.failed()) rethrow_failure();
+}
+
+void launcher::rethrow_failure() {
+    loop.failed_at.store(loop_state::no_failure, std::memory_order_relaxed);
+    std::exception_ptr first;
+    index least = loop_state::no_failure;
+    for (const int rank : loop.ranks) {
+        report_line& report = at(reports, rank);
+        const std::exception_ptr thrown = std::exchange(report.failure, nullptr);
+        if (thrown == nullptr || report.begun >= least) continue;
+        least = report.begun;
+        first = thrown;
     }
+    std::rethrow_exception(first);
 }
 
 // All members are idle, so no share changes any more. Usually none has anything left, also when a member left
@@ -226,12 +267,11 @@ void launcher::run_what_was_left() {
     const auto run = [&](range rest) {
         try {
             const inside_body inside(team_, 0);
-            run_chunk(own, rest, 0, true, loop.name);
+            run_chunk(own, reports[0], rest, 0, true, loop.name);
         } catch (...) {
-            loop.failed.store(true, std::memory_order_relaxed);
-            loop.failure = std::current_exception();
+            reports[0].failure = std::current_exception();
+            loop.note_failure(rest.begin);
         }
-        reports[0].iterations += rest.size();
         return !loop.should_stop(loop.stop != nullptr);
     };
     for (const int rank : loop.ranks) {
@@ -366,8 +406,9 @@ void launcher::start_workers() {
         at(boxes, rank).parked.store(0, std::memory_order_relaxed);
         at(reports, rank).done.store(0, std::memory_order_relaxed);
         at(reports, rank).thread.store(0, std::memory_order_relaxed);
+        at(reports, rank).failure = nullptr;
     }
-    loop.failed.store(false, std::memory_order_relaxed);
+    loop.failed_at.store(loop_state::no_failure, std::memory_order_relaxed);
     make_threads();
     made_in_ = current_fork_generation();
     launch_and_join(everyone);

@@ -5,7 +5,7 @@
 #include <pthread.h>
 
 #include <atomic>
-#include <exception>
+#include <limits>
 #include <memory>
 #include <span>
 #include <stop_token>
@@ -18,8 +18,8 @@
 
 namespace tauto::detail {
 
-// One loop in flight. Written by the caller before the launch; members read it, and write only `failed`,
-// `failure` (only the member that set `failed`) and, through it, the schedule's shared state.
+// One loop in flight. Written by the caller before the launch; members read it, and write only `failed_at`
+// and, through it, the schedule's shared state.
 struct loop_state {
     std::span<mailbox> boxes;
     std::vector<int> ranks;     // participants; [0] is the caller
@@ -29,13 +29,25 @@ struct loop_state {
     const std::stop_token* stop = nullptr;  // null when the loop cannot be cancelled
     const char* name = nullptr;
     std::int64_t launch_ticks = 0;
-    // On a line of its own, which stays in every member's cache: written only when a body has thrown.
-    alignas(128) std::atomic<bool> failed{false};
-    alignas(128) std::exception_ptr failure;
+    // The least first index of what a body has thrown in; no_failure while none has. On a line of its own,
+    // which stays in every member's cache.
+    static constexpr index no_failure = std::numeric_limits<index>::max();
+    alignas(128) std::atomic<index> failed_at{no_failure};
 
     [[nodiscard]] int width() const noexcept { return int_size(ranks); }
+    [[nodiscard]] bool failed() const noexcept {
+        return failed_at.load(std::memory_order_relaxed) != no_failure;
+    }
+    void note_failure(index at) noexcept {
+        index least = failed_at.load(std::memory_order_relaxed);
+        while (at < least && !failed_at.compare_exchange_weak(least, at, std::memory_order_relaxed)) {
+        }
+    }
+    [[nodiscard]] bool stopped(bool cancellable) const noexcept {
+        return cancellable && stop->stop_requested();
+    }
     [[nodiscard]] bool should_stop(bool cancellable) const noexcept {
-        return failed.load(std::memory_order_relaxed) || (cancellable && stop->stop_requested());
+        return failed() || stopped(cancellable);
     }
 };
 
@@ -95,6 +107,8 @@ struct launcher {
     void join(int rank, bool crowded);
     void run_share(mailbox& box, report_line& report, int rank);
     void run_what_was_left();
+    // The exception of the lowest index, once all have joined.
+    [[noreturn]] void rethrow_failure();
 
     const team_state* team_;
     pinning& pins_;

@@ -153,16 +153,20 @@ struct collectives {
     // A row a member: what it has read of the others' published spans. Padded to whole lines.
     std::size_t table_row;
     std::unique_ptr<published_span[]> tables;
-    // Written once a run, by the member that turned it; on a line of its own.
+    // By rank: the first exception of each member, which alone writes it.
+    std::unique_ptr<std::exception_ptr[]> failures;
+    // One of them is there. On a line of its own.
     alignas(128) std::atomic<bool> failed{false};
-    alignas(128) std::exception_ptr failure;
 
     [[nodiscard]] std::byte* buffer(int of, std::uint32_t epoch) const noexcept {
         return buffers[2 * usize(of) + (epoch & 1)].bytes;
     }
     // All members gone (after a fork): as new.
     void reset() noexcept;
-    void fail(std::exception_ptr what) noexcept;
+    // Of the calling member.
+    void fail(int rank, std::exception_ptr what) noexcept;
+    // After a run: the exception of the lowest rank, or null; all are forgotten.
+    [[nodiscard]] std::exception_ptr take_failure() noexcept;
 };
 
 // The object whose bytes stand at `from`, which need not be aligned.

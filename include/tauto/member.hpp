@@ -407,7 +407,7 @@ class member {
         try {
             fold();
         } catch (...) {
-            shared_->fail(std::current_exception());
+            shared_->fail(rank_, std::current_exception());
         }
     }
 
