@@ -14,6 +14,7 @@ constinit process_locks locks;
 
 void before_fork() {
     locks.start.lock();
+    locks.cores.lock();
     locks.pins.lock();
     locks.notes.lock();
 }
@@ -21,6 +22,7 @@ void before_fork() {
 void after_fork() {
     locks.notes.unlock();
     locks.pins.unlock();
+    locks.cores.unlock();
     locks.start.unlock();
 }
 

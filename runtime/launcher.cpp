@@ -80,6 +80,8 @@ void run_chunks(mailbox& box, report_line& report, int rank) {
     }
 }
 
+thread_local constinit bool starting_here = false;
+
 // In a child that a body forked on a worker. The loop's caller does not exist there, so nobody can go on.
 [[noreturn]] void end_copy_of_worker() {
     std::fputs(
@@ -289,17 +291,40 @@ index launcher::iterations_done() const noexcept {
 
 void* launcher::worker_main(void* argument) {
     auto* self = static_cast<worker*>(argument);
-    const std::string name = "tauto-" + std::to_string(self->rank);
+    const std::string number = " " + std::to_string(self->rank);
+    constexpr std::size_t longest = 15;  // that the system takes
+    const std::string name = self->owner->wanted_.name.substr(0, longest - number.size()) + number;
     pthread_setname_np(pthread_self(), name.c_str());
     at(self->owner->reports, self->rank)
         .thread.store(static_cast<pid_t>(syscall(SYS_gettid)), std::memory_order_relaxed);
     self->owner->pins_.pin_worker(self->rank);
+    self->owner->run_start_hook(self->rank);
     self->owner->worker_loop(self->rank);
     return nullptr;
 }
 
-launcher::launcher(const team_state* team, pinning& pins, wait_policy wait)
-    : team_(team), pins_(pins), wait_(wait), join_budget_(wait) {
+// Before the worker's first loop, which throws what this threw.
+void launcher::run_start_hook(int rank) noexcept {
+    if (!wanted_.on_start) return;
+    starting_here = true;
+    try {
+        const inside_body inside(team_, rank);
+        wanted_.on_start(rank);
+    } catch (...) {
+        report_line& report = at(reports, rank);
+        report.failure = std::current_exception();
+        report.begun = rank;
+        loop.note_failure(rank);
+    }
+    starting_here = false;
+}
+
+bool launcher::in_start_hook() noexcept {
+    return starting_here;
+}
+
+launcher::launcher(const team_state* team, pinning& pins, wait_policy wait, worker_options wanted)
+    : team_(team), pins_(pins), wait_(wait), wanted_(std::move(wanted)), join_budget_(wait) {
     const std::size_t members = pins.cpus().size();
     boxes = std::make_unique<mailbox[]>(members);
     reports = std::make_unique<report_line[]>(members);
@@ -350,21 +375,33 @@ void launcher::make_threads() {
         worker& fresh = at(workers_, rank);
         fresh.owner = this;
         fresh.rank = rank;
-        // A thread begins on the CPUs of its maker, which is pinned and waits, so it would wait there too.
-        pthread_attr_t there;
-        pthread_attr_init(&there);
-        pins_.begin_on_cpu_of(rank, there);
-        failure = pthread_create(&fresh.thread, &there, &worker_main, &fresh);
-        pthread_attr_destroy(&there);
-        if (failure != 0) failure = pthread_create(&fresh.thread, nullptr, &worker_main, &fresh);
+        failure = make_thread(fresh, true);
+        // The system may refuse the CPU, not the thread.
+        if (failure != 0) failure = make_thread(fresh, false);
         fresh.started = failure == 0;
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     if (failure != 0) {
         end_started();
-        throw error("the system gave no thread for a team of " + std::to_string(size()) + " members: " +
-                    std::strerror(failure) + "; ask for fewer, or raise the limit (ulimit -u, pids.max)");
+        const std::string stack = wanted_.stack_bytes == 0
+                                      ? ""
+                                      : " with stacks of " + std::to_string(wanted_.stack_bytes) + " bytes";
+        throw error("the system gave no thread for a team of " + std::to_string(size()) + " members" + stack +
+                    ": " + std::strerror(failure) + "; ask for fewer" + (stack.empty() ? "" : " or less") +
+                    ", or raise the limit (ulimit -u, pids.max)");
     }
+}
+
+// 0, or the number of the failure.
+int launcher::make_thread(worker& fresh, bool on_own_cpu) noexcept {
+    pthread_attr_t how;
+    if (const int failure = pthread_attr_init(&how); failure != 0) return failure;
+    // A thread begins on the CPUs of its maker, which is pinned and waits, so it would wait there too.
+    if (on_own_cpu) pins_.begin_on_cpu_of(fresh.rank, how);
+    int failure = wanted_.stack_bytes == 0 ? 0 : pthread_attr_setstacksize(&how, wanted_.stack_bytes);
+    if (failure == 0) failure = pthread_create(&fresh.thread, &how, &worker_main, &fresh);
+    pthread_attr_destroy(&how);
+    return failure;
 }
 
 void launcher::stop_workers() noexcept {
@@ -412,7 +449,12 @@ void launcher::start_workers() {
     loop.failed_at.store(loop_state::no_failure, std::memory_order_relaxed);
     make_threads();
     made_in_ = current_fork_generation();
-    launch_and_join(everyone);
+    try {
+        launch_and_join(everyone);
+    } catch (...) {  // what a start hook threw
+        end_started();
+        throw;
+    }
     // Not before: who gets no members is to be told so again, and no other thread may use them yet.
     ready_in_.store(made_in_, std::memory_order_release);
 }

@@ -5,10 +5,13 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <cstddef>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <span>
 #include <stop_token>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -51,10 +54,17 @@ struct loop_state {
     }
 };
 
+// What the workers' threads are (see team_options).
+struct worker_options {
+    std::size_t stack_bytes = 0;
+    std::string name;
+    std::function<void(int rank)> on_start;
+};
+
 // Used by one thread at a time: the one that has the team's turn.
 struct launcher {
     // `team`: whose members these are.
-    launcher(const team_state* team, pinning& pins, wait_policy wait);
+    launcher(const team_state* team, pinning& pins, wait_policy wait, worker_options wanted);
     launcher(const launcher&) = delete;
     launcher& operator=(const launcher&) = delete;
 
@@ -87,6 +97,8 @@ struct launcher {
     [[nodiscard]] bool is_worker(pthread_t thread) const noexcept;
     // False before the first start, and in a child of fork, where only the thread that forked lives on.
     [[nodiscard]] bool has_workers() const noexcept;
+    // On this thread: then some thread starts a team and waits for this one.
+    [[nodiscard]] static bool in_start_hook() noexcept;
 
   private:
     struct worker {
@@ -99,6 +111,8 @@ struct launcher {
     void make_threads();
     void end_started() noexcept;
     static void* worker_main(void* argument);
+    int make_thread(worker& fresh, bool on_own_cpu) noexcept;
+    void run_start_hook(int rank) noexcept;
     void worker_loop(int rank) noexcept;
     [[nodiscard]] bool participants_share_cpus() const noexcept;
     void launch(const loop_call& call, int position, launch_mode mode, range fixed, bool crowded) noexcept;
@@ -113,6 +127,7 @@ struct launcher {
     const team_state* team_;
     pinning& pins_;
     wait_policy wait_;
+    worker_options wanted_;
     std::vector<worker> workers_;            // [0] is unused
     unsigned made_in_ = never;               // fork generation of the workers
     std::atomic<unsigned> ready_in_{never};  // likewise, once each has run a loop

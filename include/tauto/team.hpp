@@ -28,7 +28,7 @@
 #include <concepts>
 #include <cstdint>
 #include <exception>
-#include <limits>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -61,6 +61,17 @@ struct team_options {
     // thread has the CPUs that it had before the first. Any thread may destroy the teams. A fork's other
     // process is left alone.
     bool pin = true;
+    // Bytes of each worker's stack, rounded up to whole pages. 0: what TAUTO_STACK says (a number, perhaps
+    // with K, M or G), else what the system gives every thread.
+    std::size_t stack_bytes = 0;
+    // The workers' threads are called by this and their rank ("tauto 3"), where the system tells threads
+    // apart. It is cut where both exceed 15 characters.
+    std::string name = "tauto";
+    // Called on each worker with its rank, when it starts and is pinned: in the team's first call, and in the
+    // first one of a forked child. What it throws comes out of that call (of several, the lowest rank's); the
+    // team has no members then, and its next call tries again. Loops and runs inside it stay on the worker.
+    // It must neither fork nor wait for another call of the team.
+    std::function<void(int rank)> on_start = {};
 };
 
 // What one call did; filled on request through loop_options::report.
