@@ -15,6 +15,7 @@ constinit process_locks locks;
 void before_fork() {
     locks.start.lock();
     locks.cores.lock();
+    locks.copies.lock();
     locks.pins.lock();
     locks.notes.lock();
 }
@@ -22,6 +23,7 @@ void before_fork() {
 void after_fork() {
     locks.notes.unlock();
     locks.pins.unlock();
+    locks.copies.unlock();
     locks.cores.unlock();
     locks.start.unlock();
 }

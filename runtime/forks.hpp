@@ -12,6 +12,7 @@ unsigned current_fork_generation() noexcept;
 struct process_locks {
     std::mutex start;  // while a team gets its members
     std::mutex cores;  // the cores that were read last (team.cpp)
+    std::mutex copies;  // while the loader is asked for other copies of this library (copies.cpp)
     std::mutex pins;   // what is known of pinned threads (pinning.cpp)
     std::mutex notes;  // the notes of every team
 };

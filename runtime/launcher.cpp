@@ -291,10 +291,12 @@ index launcher::iterations_done() const noexcept {
 
 void* launcher::worker_main(void* argument) {
     auto* self = static_cast<worker*>(argument);
-    const std::string number = " " + std::to_string(self->rank);
-    constexpr std::size_t longest = 15;  // that the system takes
-    const std::string name = self->owner->wanted_.name.substr(0, longest - number.size()) + number;
-    pthread_setname_np(pthread_self(), name.c_str());
+    char name[16];  // the longest that the system takes
+    char number[8];
+    const int digits = std::snprintf(number, sizeof number, " %d", self->rank);
+    std::snprintf(name, sizeof name, "%.*s%s", static_cast<int>(sizeof name) - 1 - digits,
+                  self->owner->wanted_.name.c_str(), number);
+    pthread_setname_np(pthread_self(), name);
     at(self->owner->reports, self->rank)
         .thread.store(static_cast<pid_t>(syscall(SYS_gettid)), std::memory_order_relaxed);
     self->owner->pins_.pin_worker(self->rank);
