@@ -10,6 +10,7 @@
 #include <tauto/member.hpp>
 
 #include "forks.hpp"
+#include "unwinding.hpp"
 
 namespace tauto {
 namespace detail {
@@ -27,6 +28,17 @@ const char* name_of(std::uint32_t tag) {
     return names[tag >> 28];
 }
 
+std::string length_of(std::uint32_t tag) {
+    const std::uint32_t length = tag & (2 * exact_lengths - 1);
+    return length < exact_lengths ? std::to_string(length) : std::to_string(exact_lengths) + " or more";
+}
+
+std::string elements_of(std::uint32_t tag) {
+    const std::uint32_t element = tag >> 24 & 15;
+    if (element >= larger_elements && element < floats) return "large elements";
+    return std::to_string(1U << (element & 7)) + "-byte " + (element < floats ? "elements" : "floats");
+}
+
 std::string call_of(std::uint32_t tag) {
     std::string text = name_of(tag);
     const auto what = static_cast<operation>(tag >> 28);
@@ -34,7 +46,7 @@ std::string call_of(std::uint32_t tag) {
         text += " with bounds of its own";
     else if (what != operation::barrier && what != operation::scan && what != operation::peers &&
              what != operation::split_barrier)
-        text += " with a length of " + std::to_string(tag & ((1U << 28) - 1));
+        text += " with a length of " + length_of(tag) + " of " + elements_of(tag);
     return text;
 }
 
@@ -86,7 +98,7 @@ void collectives::reset() noexcept {
 
 void collectives::fail(int rank, std::exception_ptr what) noexcept {
     std::exception_ptr& own = at(failures, rank);
-    if (own == nullptr) own = std::move(what);
+    if (own == nullptr) own = thrown_by_body(std::move(what));
     failed.store(true, std::memory_order_release);
 }
 
@@ -154,7 +166,7 @@ member::member(collectives& shared, int rank) noexcept
       budget_(shared.wait) {}
 
 arrival member::arrive() {
-    open(operation::split_barrier, 0);
+    open<std::byte>(operation::split_barrier, 0);
     coming_lines_ = 0;
     if (size_ > 1) announce();
     phase_ = phase::arrived;

@@ -18,6 +18,7 @@
 #include <tauto/trace.hpp>
 
 #include "forks.hpp"
+#include "unwinding.hpp"
 
 namespace tauto::detail {
 namespace {
@@ -135,7 +136,7 @@ void launcher::run_member(int rank) noexcept {
                 break;
         }
     } catch (...) {
-        report.failure = std::current_exception();
+        report.failure = thrown_by_body(std::current_exception());
         box.loop->note_failure(report.begun);
     }
     if (box.mode != launch_mode::fixed) report.end_ticks = ticks();
@@ -272,7 +273,7 @@ void launcher::run_what_was_left() {
             const inside_body inside(team_, 0);
             run_chunk(own, reports[0], rest, 0, true, loop.name);
         } catch (...) {
-            reports[0].failure = std::current_exception();
+            reports[0].failure = thrown_by_body(std::current_exception());
             loop.note_failure(rest.begin);
         }
         return !loop.should_stop(loop.stop != nullptr);
@@ -314,7 +315,7 @@ void launcher::run_start_hook(int rank) noexcept {
         wanted_.on_start(rank);
     } catch (...) {
         report_line& report = at(reports, rank);
-        report.failure = std::current_exception();
+        report.failure = thrown_by_body(std::current_exception());
         report.begun = rank;
         loop.note_failure(rank);
     }

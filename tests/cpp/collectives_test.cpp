@@ -779,6 +779,38 @@ TEST_CASE("members that end a run at different times do not disturb the next") {
     }
 }
 
+TEST_CASE("members with different elements, or lengths that differ far up, are refused" *
+          doctest::description("collectives.md, promise 6")) {
+    team members{team_options{.size = 2}};
+    const auto reduces = [&](auto zero, auto other_zero, std::size_t n) {
+        const auto of_type = [&](member& me, auto value) {
+            std::vector<decltype(value)> data(n, value);
+            me.all_reduce(std::span(data), std::plus<>{});
+        };
+        members.run([&](member& me) {
+            if (me.rank() == 0) return of_type(me, zero);
+            of_type(me, other_zero);
+        });
+    };
+    struct wide {
+        double x[3];
+        wide operator+(const wide&) const { return *this; }
+    };
+    for (const std::size_t n : {std::size_t{2}, std::size_t{200}, std::size_t{50'000}}) {
+        CHECK_THROWS_WITH_AS(reduces(0.0, 0.0F, n), doctest::Contains("8-byte floats"), error);
+        CHECK_THROWS_WITH_AS(reduces(0.0, std::int64_t{0}, n), doctest::Contains("8-byte elements"), error);
+        CHECK_THROWS_WITH_AS(reduces(wide{}, 0, n), doctest::Contains("large elements"), error);
+        reduces(0.0, 0.0, n);
+    }
+    std::set<std::uint32_t> tags;
+    for (int bits = 22; bits < 64; ++bits) {
+        for (const std::size_t off : {0U, 1U, 2U})
+            tags.insert(detail::tag_of(detail::operation::all_reduce, (std::size_t{1} << bits) + off));
+    }
+    CHECK(tags.size() == std::size_t{42} * 3);
+    CHECK(works(members));
+}
+
 TEST_CASE("a wrong length names operation, rank, length and expected length, and nothing is written" *
           doctest::description("collectives.md, promise 6")) {
     for (const int size : {2, 3, 9}) {
