@@ -396,6 +396,36 @@ TEST_CASE("threads that use one team take turns" * doctest::description("runtime
     CHECK_FALSE(overlapped);
 }
 
+TEST_CASE("a thread that waits for its turn is not overtaken again and again" *
+          doctest::description("runtime.md, promise 5")) {
+    team members{pair()};
+    std::atomic<int> begun[2] = {};
+    std::atomic<bool> enough{false};
+    std::vector<int> overtaken;
+    const auto loop = [&](int user) {
+        const auto work = [&](index i) {
+            if (i == 0) ++begun[user];
+            volatile int spin = 0;
+            while (spin < 20'000) spin = spin + 1;
+        };
+        parallel_for(members, 8, work, {.schedule = dynamic{1}});
+    };
+    std::thread other([&] {
+        while (!enough) loop(1);
+    });
+    while (begun[1] == 0) std::this_thread::yield();
+    for (int call = 0; call < 41; ++call) {
+        const int before = begun[1];
+        loop(0);
+        overtaken.push_back(begun[1] - before);
+    }
+    enough = true;
+    other.join();
+    // The other's loop that had the turn, perhaps not begun, and the one that follows this one.
+    std::sort(overtaken.begin(), overtaken.end());
+    CHECK(overtaken[20] <= 3);
+}
+
 TEST_CASE("threads that use one team with adaptive loops of many sites and sizes get right answers") {
     team members{pair()};
     const auto user = [&](index n) {
