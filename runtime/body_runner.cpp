@@ -20,7 +20,7 @@ struct running {
             run.call->invoke(run.call->body, me);
         } catch (const released&) {
         } catch (...) {
-            run.meetings->fail(std::current_exception());
+            run.meetings->fail(rank, std::current_exception());
         }
         me.leave();
         if (rank == 0) run.caller_epoch = me.epoch();
@@ -42,10 +42,7 @@ void body_runner::run_on_all(const run_call& call, const char* name) {
     // No member can have arrived more than once after the caller's last arrival. So what the words say of
     // this run is older than all that the next run compares it with.
     meetings_->start_epoch = (run.caller_epoch + 4) & epoch_mask;
-    if (meetings_->failed.load(std::memory_order_relaxed)) {
-        meetings_->failed.store(false, std::memory_order_relaxed);
-        std::rethrow_exception(std::exchange(meetings_->failure, nullptr));
-    }
+    if (std::exception_ptr thrown = meetings_->take_failure()) std::rethrow_exception(std::move(thrown));
 }
 
 // Ticks of 32 barriers among all members: the best of eight batches.

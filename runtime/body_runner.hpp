@@ -17,7 +17,7 @@ void run_alone(const run_call& call, const std::stop_token* stop);
 class body_runner {
   public:
     body_runner(launcher& members, wait_policy wait) : members_(members), wait_(wait) {}
-    // Rethrows the first exception that left a body.
+    // Rethrows the exception of the lowest rank.
     void run(const run_call& call, const char* name, const std::stop_token* stop);
     // Done by the first run too.
     void prepare();

@@ -5,10 +5,12 @@
 #include <sched.h>
 
 #include <string>
+#include <utility>
 
 #include <tauto/member.hpp>
 
 #include "forks.hpp"
+#include "unwinding.hpp"
 
 namespace tauto {
 namespace detail {
@@ -26,6 +28,17 @@ const char* name_of(std::uint32_t tag) {
     return names[tag >> 28];
 }
 
+std::string length_of(std::uint32_t tag) {
+    const std::uint32_t length = tag & (2 * exact_lengths - 1);
+    return length < exact_lengths ? std::to_string(length) : std::to_string(exact_lengths) + " or more";
+}
+
+std::string elements_of(std::uint32_t tag) {
+    const std::uint32_t element = tag >> 24 & 15;
+    if (element >= larger_elements && element < floats) return "large elements";
+    return std::to_string(1U << (element & 7)) + "-byte " + (element < floats ? "elements" : "floats");
+}
+
 std::string call_of(std::uint32_t tag) {
     std::string text = name_of(tag);
     const auto what = static_cast<operation>(tag >> 28);
@@ -33,7 +46,7 @@ std::string call_of(std::uint32_t tag) {
         text += " with bounds of its own";
     else if (what != operation::barrier && what != operation::scan && what != operation::peers &&
              what != operation::split_barrier)
-        text += " with a length of " + std::to_string(tag & ((1U << 28) - 1));
+        text += " with a length of " + length_of(tag) + " of " + elements_of(tag);
     return text;
 }
 
@@ -68,6 +81,7 @@ collectives::collectives(int members, bool more_members_than_cpus, wait_policy p
     constexpr std::size_t in_lines = 128 / sizeof(published_span);
     table_row = (count + in_lines - 1) / in_lines * in_lines;
     tables = std::make_unique<published_span[]>(count * table_row);
+    failures = std::make_unique<std::exception_ptr[]>(count);
     reset();
 }
 
@@ -79,12 +93,24 @@ void collectives::reset() noexcept {
     }
     start_epoch = first_epoch;
     fork_generation = current_fork_generation();
-    failed.store(false, std::memory_order_relaxed);
-    failure = nullptr;
+    (void)take_failure();
 }
 
-void collectives::fail(std::exception_ptr what) noexcept {
-    if (!failed.exchange(true, std::memory_order_acq_rel)) failure = std::move(what);
+void collectives::fail(int rank, std::exception_ptr what) noexcept {
+    std::exception_ptr& own = at(failures, rank);
+    if (own == nullptr) own = thrown_by_body(std::move(what));
+    failed.store(true, std::memory_order_release);
+}
+
+std::exception_ptr collectives::take_failure() noexcept {
+    if (!failed.load(std::memory_order_relaxed)) return nullptr;
+    failed.store(false, std::memory_order_relaxed);
+    std::exception_ptr lowest;
+    for (int rank = size - 1; rank >= 0; --rank) {
+        std::exception_ptr one = std::exchange(at(failures, rank), nullptr);
+        if (one != nullptr) lowest = std::move(one);
+    }
+    return lowest;
 }
 
 void refuse_length(operation what, int rank, const char* argument, std::size_t length, std::size_t expected,
@@ -140,7 +166,7 @@ member::member(collectives& shared, int rank) noexcept
       budget_(shared.wait) {}
 
 arrival member::arrive() {
-    open(operation::split_barrier, 0);
+    open<std::byte>(operation::split_barrier, 0);
     coming_lines_ = 0;
     if (size_ > 1) announce();
     phase_ = phase::arrived;

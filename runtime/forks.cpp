@@ -14,6 +14,8 @@ constinit process_locks locks;
 
 void before_fork() {
     locks.start.lock();
+    locks.cores.lock();
+    locks.copies.lock();
     locks.pins.lock();
     locks.notes.lock();
     locks.rooms.lock();
@@ -23,6 +25,8 @@ void after_fork() {
     locks.rooms.unlock();
     locks.notes.unlock();
     locks.pins.unlock();
+    locks.copies.unlock();
+    locks.cores.unlock();
     locks.start.unlock();
 }
 

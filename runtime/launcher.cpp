@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <numeric>
 #include <set>
 #include <string>
@@ -18,37 +19,70 @@
 
 #include "forks.hpp"
 #include "machine_limits.hpp"
+#include "unwinding.hpp"
 
 namespace tauto::detail {
 namespace {
 
-// One chunk of a loop on one member, with its slice in the trace.
-void run_chunk(const mailbox& box, range chunk, int rank, bool stolen, const char* name) {
-    if (!trace::enabled()) {
-        box.invoke(box.body, chunk, rank);
-        return;
-    }
-    const std::int64_t begin = trace::now_nanoseconds();
+// One chunk of a loop on one member.
+void invoke(const mailbox& box, report_line& report, range chunk, int rank) {
+    report.begun = chunk.begin;
     box.invoke(box.body, chunk, rank);
+    report.iterations += chunk.size();
+}
+
+// The same, with its slice in the trace.
+void run_chunk(const mailbox& box, report_line& report, range chunk, int rank, bool stolen,
+               const char* name) {
+    if (!trace::enabled()) return invoke(box, report, chunk, rank);
+    const std::int64_t begin = trace::now_nanoseconds();
+    invoke(box, report, chunk, rank);
     trace::record_chunk(name, rank, chunk, stolen, begin, trace::now_nanoseconds());
 }
 
-void run_fixed_part(mailbox& box, report_line& report, int rank) {
-    if (box.fixed.empty()) return;
-    run_chunk(box, box.fixed, rank, false, trace::enabled() ? box.loop->name : nullptr);
-    report.iterations = box.fixed.size();
+// Iterations of a piece of a share that its member was given whole. It depends on the share's size alone, so
+// that a body which adds up each range has the same bits every time. A vectorised body takes 12 ns longer for
+// each piece, so there are many only where iterations are few, and probably dear, or a piece takes far
+// longer.
+constexpr index piece_of(index share) noexcept {
+    const index pieces = share <= 64 ? 8 : std::clamp<index>(share / 16'384, 4, 64);
+    const index size = (share + pieces - 1) / pieces;
+    return size < 64 ? size : (size + 15) / 16 * 16;  // a cache line of floats
 }
 
-void run_chunks(mailbox& box, report_line& report, int rank) {
-    loop_state& loop = *box.loop;
-    for (;;) {
-        if (loop.should_stop(box.cancellable)) return;
-        const range chunk = loop.shared->next(box.position);
-        if (chunk.empty()) return;
-        run_chunk(box, chunk, rank, false, loop.name);
-        report.iterations += chunk.size();
+// Between the pieces a stop and a failure are heard. The first one runs whatever the others have thrown.
+void run_whole_share(const mailbox& box, report_line& report, range share, int rank) {
+    const index size = piece_of(share.size());
+    for (index begin = share.begin;;) {
+        const index end = share.end - begin > size ? begin + size : share.end;
+        invoke(box, report, {begin, end}, rank);
+        if (end == share.end || box.loop->should_stop(box.cancellable)) return;
+        begin = end;
     }
 }
+
+void run_traced_share(const mailbox& box, report_line& report, range share, int rank) {
+    if (share.empty()) return;
+    if (!trace::enabled()) return run_whole_share(box, report, share, rank);
+    const std::int64_t begin = trace::now_nanoseconds();
+    run_whole_share(box, report, share, rank);
+    const range ran{share.begin, share.begin + report.iterations};
+    trace::record_chunk(box.loop->name, rank, ran, false, begin, trace::now_nanoseconds());
+}
+
+// Who is late still runs what is below all failures: where chunks are handed out in order, the loop throws
+// what a serial one would.
+void run_chunks(mailbox& box, report_line& report, int rank) {
+    const loop_state& loop = *box.loop;
+    while (!loop.stopped(box.cancellable)) {
+        const range chunk = loop.shared->next(box.position);
+        if (chunk.empty() || chunk.begin > loop.failed_at.load(std::memory_order_relaxed)) return;
+        if (loop.shared->hands_out_shares()) return run_traced_share(box, report, chunk, rank);
+        run_chunk(box, report, chunk, rank, false, loop.name);
+    }
+}
+
+thread_local constinit bool starting_here = false;
 
 // In a child that a body forked on a worker. The loop's caller does not exist there, so nobody can go on.
 [[noreturn]] void end_copy_of_worker() {
@@ -75,9 +109,9 @@ void launcher::run_share(mailbox& box, report_line& report, int rank) {
                                         report.steals, report.left_early);
         if (chunk.empty()) return;
         const std::int64_t begin = log != nullptr ? ticks() : 0;
-        run_chunk(box, chunk, rank, report.steals != steals_before, trace::enabled() ? loop.name : nullptr);
+        run_chunk(box, report, chunk, rank, report.steals != steals_before,
+                  trace::enabled() ? loop.name : nullptr);
         if (log != nullptr) log->note(chunk, ticks() - begin);
-        report.iterations += chunk.size();
         if (loop.should_stop(box.cancellable)) return;
     }
 }
@@ -93,7 +127,7 @@ void launcher::run_member(int rank) noexcept {
         const inside_body inside(team_, rank);
         switch (box.mode) {
             case launch_mode::fixed:
-                run_fixed_part(box, report, rank);
+                run_traced_share(box, report, box.fixed, rank);
                 break;
             case launch_mode::shared:
                 run_chunks(box, report, rank);
@@ -103,8 +137,8 @@ void launcher::run_member(int rank) noexcept {
                 break;
         }
     } catch (...) {
-        if (!box.loop->failed.exchange(true, std::memory_order_relaxed))
-            box.loop->failure = std::current_exception();
+        report.failure = thrown_by_body(std::current_exception());
+        box.loop->note_failure(report.begun);
     }
     if (box.mode != launch_mode::fixed) report.end_ticks = ticks();
 }
@@ -119,9 +153,8 @@ void launcher::launch(const loop_call& call, int position, launch_mode mode, ran
     box.mode = mode;
     box.crowded = crowded;
     box.fixed = fixed;
+    box.cancellable = loop.stop != nullptr;
     box.position = position;
-    const bool cancellable = loop.stop != nullptr;
-    if (mode != launch_mode::fixed && box.cancellable != cancellable) box.cancellable = cancellable;
     if (mode == launch_mode::adaptive) {
         // Written only where it is new: else the line stays in the worker's cache.
         const adaptive_rights may = loop.adaptive.rights(position);
@@ -215,10 +248,21 @@ void launcher::fork_and_join(const loop_call& call, launch_mode mode) {
     run_member(0);
     for (const int rank : others) join(rank, crowded);
     if (mode == launch_mode::adaptive) run_what_was_left();
-    if (loop.failed.load(std::memory_order_relaxed)) {
-        loop.failed.store(false, std::memory_order_relaxed);
-        std::rethrow_exception(std::exchange(loop.failure, nullptr));
+    if (loop.failed()) rethrow_failure();
+}
+
+void launcher::rethrow_failure() {
+    loop.failed_at.store(loop_state::no_failure, std::memory_order_relaxed);
+    std::exception_ptr first;
+    index least = loop_state::no_failure;
+    for (const int rank : loop.ranks) {
+        report_line& report = at(reports, rank);
+        const std::exception_ptr thrown = std::exchange(report.failure, nullptr);
+        if (thrown == nullptr || report.begun >= least) continue;
+        least = report.begun;
+        first = thrown;
     }
+    std::rethrow_exception(first);
 }
 
 // All members are idle, so no share changes any more. Usually none has anything left, also when a member left
@@ -231,12 +275,11 @@ void launcher::run_what_was_left() {
     const auto run = [&](range rest) {
         try {
             const inside_body inside(team_, 0);
-            run_chunk(own, rest, 0, true, loop.name);
+            run_chunk(own, reports[0], rest, 0, true, loop.name);
         } catch (...) {
-            loop.failed.store(true, std::memory_order_relaxed);
-            loop.failure = std::current_exception();
+            reports[0].failure = thrown_by_body(std::current_exception());
+            loop.note_failure(rest.begin);
         }
-        reports[0].iterations += rest.size();
         return !loop.should_stop(loop.stop != nullptr);
     };
     for (const int rank : loop.ranks) {
@@ -253,17 +296,42 @@ index launcher::iterations_done() const noexcept {
 
 void* launcher::worker_main(void* argument) {
     auto* self = static_cast<worker*>(argument);
-    const std::string name = "tauto-" + std::to_string(self->rank);
-    pthread_setname_np(pthread_self(), name.c_str());
+    char name[16];  // the longest that the system takes
+    char number[8];
+    const int digits = std::snprintf(number, sizeof number, " %d", self->rank);
+    std::snprintf(name, sizeof name, "%.*s%s", static_cast<int>(sizeof name) - 1 - digits,
+                  self->owner->wanted_.name.c_str(), number);
+    pthread_setname_np(pthread_self(), name);
     at(self->owner->reports, self->rank)
         .thread.store(static_cast<pid_t>(syscall(SYS_gettid)), std::memory_order_relaxed);
     self->owner->pins_.pin_worker(self->rank);
+    self->owner->run_start_hook(self->rank);
     self->owner->worker_loop(self->rank);
     return nullptr;
 }
 
-launcher::launcher(const team_state* team, pinning& pins, wait_policy wait)
-    : team_(team), pins_(pins), wait_(wait), join_budget_(wait) {
+// Before the worker's first loop, which throws what this threw.
+void launcher::run_start_hook(int rank) noexcept {
+    if (!wanted_.on_start) return;
+    starting_here = true;
+    try {
+        const inside_body inside(team_, rank);
+        wanted_.on_start(rank);
+    } catch (...) {
+        report_line& report = at(reports, rank);
+        report.failure = thrown_by_body(std::current_exception());
+        report.begun = rank;
+        loop.note_failure(rank);
+    }
+    starting_here = false;
+}
+
+bool launcher::in_start_hook() noexcept {
+    return starting_here;
+}
+
+launcher::launcher(const team_state* team, pinning& pins, wait_policy wait, worker_options wanted)
+    : team_(team), pins_(pins), wait_(wait), wanted_(std::move(wanted)), join_budget_(wait) {
     const std::size_t members = pins.cpus().size();
     boxes = std::make_unique<mailbox[]>(members);
     reports = std::make_unique<report_line[]>(members);
@@ -325,21 +393,33 @@ void launcher::make_threads() {
         worker& fresh = at(workers_, rank);
         fresh.owner = this;
         fresh.rank = rank;
-        // A thread begins on the CPUs of its maker, which is pinned and waits, so it would wait there too.
-        pthread_attr_t there;
-        pthread_attr_init(&there);
-        pins_.begin_on_cpu_of(rank, there);
-        failure = pthread_create(&fresh.thread, &there, &worker_main, &fresh);
-        pthread_attr_destroy(&there);
-        if (failure != 0) failure = pthread_create(&fresh.thread, nullptr, &worker_main, &fresh);
+        failure = make_thread(fresh, true);
+        // The system may refuse the CPU, not the thread.
+        if (failure != 0) failure = make_thread(fresh, false);
         fresh.started = failure == 0;
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     if (failure != 0) {
         end_started();
-        throw error("the system gave no thread for a team of " + std::to_string(size()) + " members: " +
-                    std::strerror(failure) + "; ask for fewer, or raise the limit (ulimit -u, pids.max)");
+        const std::string stack = wanted_.stack_bytes == 0
+                                      ? ""
+                                      : " with stacks of " + std::to_string(wanted_.stack_bytes) + " bytes";
+        throw error("the system gave no thread for a team of " + std::to_string(size()) + " members" + stack +
+                    ": " + std::strerror(failure) + "; ask for fewer" + (stack.empty() ? "" : " or less") +
+                    ", or raise the limit (ulimit -u, pids.max)");
     }
+}
+
+// 0, or the number of the failure.
+int launcher::make_thread(worker& fresh, bool on_own_cpu) noexcept {
+    pthread_attr_t how;
+    if (const int failure = pthread_attr_init(&how); failure != 0) return failure;
+    // A thread begins on the CPUs of its maker, which is pinned and waits, so it would wait there too.
+    if (on_own_cpu) pins_.begin_on_cpu_of(fresh.rank, how);
+    int failure = wanted_.stack_bytes == 0 ? 0 : pthread_attr_setstacksize(&how, wanted_.stack_bytes);
+    if (failure == 0) failure = pthread_create(&fresh.thread, &how, &worker_main, &fresh);
+    pthread_attr_destroy(&how);
+    return failure;
 }
 
 void launcher::stop_workers() noexcept {
@@ -382,11 +462,17 @@ void launcher::start_workers() {
         at(boxes, rank).parked.store(0, std::memory_order_relaxed);
         at(reports, rank).done.store(0, std::memory_order_relaxed);
         at(reports, rank).thread.store(0, std::memory_order_relaxed);
+        at(reports, rank).failure = nullptr;
     }
-    loop.failed.store(false, std::memory_order_relaxed);
+    loop.failed_at.store(loop_state::no_failure, std::memory_order_relaxed);
     make_threads();
     made_in_ = current_fork_generation();
-    launch_and_join(everyone);
+    try {
+        launch_and_join(everyone);
+    } catch (...) {  // what a start hook threw
+        end_started();
+        throw;
+    }
     // Not before: who gets no members is to be told so again, and no other thread may use them yet.
     ready_in_.store(made_in_, std::memory_order_release);
 }

@@ -5,10 +5,13 @@
 #include <pthread.h>
 
 #include <atomic>
-#include <exception>
+#include <cstddef>
+#include <functional>
+#include <limits>
 #include <memory>
 #include <span>
 #include <stop_token>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -19,8 +22,8 @@
 
 namespace tauto::detail {
 
-// One loop in flight. Written by the caller before the launch; members read it, and write only `failed`,
-// `failure` (only the member that set `failed`) and, through it, the schedule's shared state.
+// One loop in flight. Written by the caller before the launch; members read it, and write only `failed_at`
+// and, through it, the schedule's shared state.
 struct loop_state {
     std::span<mailbox> boxes;
     std::vector<int> ranks;     // participants; [0] is the caller
@@ -30,20 +33,39 @@ struct loop_state {
     const std::stop_token* stop = nullptr;  // null when the loop cannot be cancelled
     const char* name = nullptr;
     std::int64_t launch_ticks = 0;
-    // On a line of its own, which stays in every member's cache: written only when a body has thrown.
-    alignas(128) std::atomic<bool> failed{false};
-    alignas(128) std::exception_ptr failure;
+    // The least first index of what a body has thrown in; no_failure while none has. On a line of its own,
+    // which stays in every member's cache.
+    static constexpr index no_failure = std::numeric_limits<index>::max();
+    alignas(128) std::atomic<index> failed_at{no_failure};
 
     [[nodiscard]] int width() const noexcept { return int_size(ranks); }
-    [[nodiscard]] bool should_stop(bool cancellable) const noexcept {
-        return failed.load(std::memory_order_relaxed) || (cancellable && stop->stop_requested());
+    [[nodiscard]] bool failed() const noexcept {
+        return failed_at.load(std::memory_order_relaxed) != no_failure;
     }
+    void note_failure(index at) noexcept {
+        index least = failed_at.load(std::memory_order_relaxed);
+        while (at < least && !failed_at.compare_exchange_weak(least, at, std::memory_order_relaxed)) {
+        }
+    }
+    [[nodiscard]] bool stopped(bool cancellable) const noexcept {
+        return cancellable && stop->stop_requested();
+    }
+    [[nodiscard]] bool should_stop(bool cancellable) const noexcept {
+        return failed() || stopped(cancellable);
+    }
+};
+
+// What the workers' threads are (see team_options).
+struct worker_options {
+    std::size_t stack_bytes = 0;
+    std::string name;
+    std::function<void(int rank)> on_start;
 };
 
 // Used by one thread at a time: the one that has the team's turn.
 struct launcher {
     // `team`: whose members these are.
-    launcher(const team_state* team, pinning& pins, wait_policy wait);
+    launcher(const team_state* team, pinning& pins, wait_policy wait, worker_options wanted);
     launcher(const launcher&) = delete;
     launcher& operator=(const launcher&) = delete;
 
@@ -78,6 +100,8 @@ struct launcher {
     [[nodiscard]] bool is_worker(pthread_t thread) const noexcept;
     // False before the first start, and in a child of fork, where only the thread that forked lives on.
     [[nodiscard]] bool has_workers() const noexcept;
+    // On this thread: then some thread starts a team and waits for this one.
+    [[nodiscard]] static bool in_start_hook() noexcept;
 
   private:
     struct worker {
@@ -90,6 +114,8 @@ struct launcher {
     void make_threads();
     void end_started() noexcept;
     static void* worker_main(void* argument);
+    int make_thread(worker& fresh, bool on_own_cpu) noexcept;
+    void run_start_hook(int rank) noexcept;
     void worker_loop(int rank) noexcept;
     [[nodiscard]] bool participants_share_cpus() const noexcept;
     [[nodiscard]] std::vector<std::vector<int>> masks() const;
@@ -99,11 +125,14 @@ struct launcher {
     void join(int rank, bool crowded);
     void run_share(mailbox& box, report_line& report, int rank);
     void run_what_was_left();
+    // The exception of the lowest index, once all have joined.
+    [[noreturn]] void rethrow_failure();
 
     const team_state* team_;
     pinning& pins_;
     wait_policy wait_;
     room room_;
+    worker_options wanted_;
     std::vector<worker> workers_;            // [0] is unused
     unsigned made_in_ = never;               // fork generation of the workers
     std::atomic<unsigned> ready_in_{never};  // likewise, once each has run a loop

@@ -34,7 +34,7 @@ class loop_runner {
     // Of a timed call.
     void record_chunks(loop_model& model, std::span<const int> places, index n) const;
     // Reports the loop; true when every iteration of it ran.
-    bool finish(const loop_call& call) const;
+    [[nodiscard]] bool finish(const loop_call& call) const;
 
     launcher& members_;
     worksharing shared_;

@@ -8,39 +8,17 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <memory>
+#include <new>
+#include <span>
 
 #include <tauto/signed.hpp>
 
+#include "copies.hpp"
 #include "forks.hpp"
 #include "machine_limits.hpp"
 
 namespace tauto::detail {
-
-namespace {
-
-// use(bytes, set) with these CPUs: 0, or the number of the failure.
-template <class Use>
-int with_set(const std::vector<int>& cpus, Use use) noexcept {
-    if (cpus.empty()) return EINVAL;  // it could not be read
-    const std::size_t count = usize(*std::max_element(cpus.begin(), cpus.end())) + 1;
-    const std::size_t bytes = CPU_ALLOC_SIZE(count);
-    cpu_set_t* const set = CPU_ALLOC(count);
-    if (set == nullptr) return ENOMEM;
-    CPU_ZERO_S(bytes, set);
-    for (const int cpu : cpus) CPU_SET_S(usize(cpu), bytes, set);
-    const int failure = use(bytes, set);
-    CPU_FREE(set);
-    return failure;
-}
-
-// 0, or the number of the failure. Thread 0 is the calling one.
-int set_affinity(pid_t thread, const std::vector<int>& cpus) noexcept {
-    return with_set(cpus, [thread](std::size_t bytes, const cpu_set_t* set) {
-        return sched_setaffinity(thread, bytes, set) == 0 ? 0 : errno;
-    });
-}
-
-}  // namespace
 
 // A thread that has made teams that pin. It lasts as long as the thread or one of these teams. Everything in
 // it is read and written under locks_of_process().pins; the thread ends under that lock too, so a thread that
@@ -49,14 +27,15 @@ struct thread_pins {
     pid_t thread = static_cast<pid_t>(syscall(SYS_gettid));
     unsigned generation = current_fork_generation();  // of the process that the thread is in
     bool alive = true;
-    std::vector<int> before;            // the CPUs that it had before its first team
+    cpu_mask before;                    // the CPUs that it had before its first team
+    std::vector<int> before_list;       // the same
     std::vector<int> free;              // those that it would have had if no other thread had been pinned
     std::vector<const pinning*> teams;  // that live, oldest first
+    int kept_cpu = -1;                  // no team is left, but the system has not given `before` back
 
     [[nodiscard]] bool here() const noexcept { return alive && generation == current_fork_generation(); }
-    void apply(pid_t to) const noexcept {
-        (void)set_affinity(to, teams.empty() ? before : std::vector<int>{teams.back()->cpus()[0]});
-    }
+    // 0, or the number of the failure; with a team left.
+    [[nodiscard]] int apply(pid_t to) const noexcept { return teams.back()->first_.confine(to); }
 };
 
 namespace {
@@ -90,20 +69,45 @@ struct end_of_thread {
     }
 };
 
-// With the lock held.
-std::vector<int> affinity_without_pinning() {
-    if (own != nullptr && !own->teams.empty()) return own->free;
-    std::vector<int> now = affinity_of_caller();
-    if (now.size() != 1) return now;
-    // Perhaps a member started this thread, which then has the member's CPU.
+int only_one_of(const std::vector<int>& cpus) noexcept {
+    return cpus.size() == 1 ? cpus[0] : -1;
+}
+
+// A thread's CPUs where no team of this copy has pinned it: perhaps a member started it, which then has the
+// member's CPU. Null: nobody here knows. With the lock held.
+const std::vector<int>* free_of_birth_on(int only_cpu) noexcept {
+    if (only_cpu < 0) return nullptr;
     for (const thread_pins* other : threads_with_teams()) {
         for (const pinning* team : other->teams) {
-            if (std::find(team->cpus().begin(), team->cpus().end(), now[0]) != team->cpus().end())
-                return other->free;
+            if (std::find(team->cpus().begin(), team->cpus().end(), only_cpu) != team->cpus().end())
+                return &other->free;
         }
     }
-    return now;
+    return nullptr;
 }
+
+// What is known of the calling thread.
+struct known_thread {
+    std::vector<int> now = affinity_of_caller();
+    pin_elsewhere elsewhere = ask_other_copies(static_cast<pid_t>(syscall(SYS_gettid)), only_one_of(now));
+
+    // Its own record counts, unless the system has moved it since. With the lock held.
+    [[nodiscard]] bool pinned_here() const noexcept {
+        return own != nullptr &&
+               (!own->teams.empty() || (own->kept_cpu >= 0 && own->kept_cpu == only_one_of(now)));
+    }
+    // With the lock held, as below.
+    [[nodiscard]] std::vector<int> before() const {
+        if (pinned_here()) return own->before_list;
+        return elsewhere.cpu >= 0 ? cpus_of(elsewhere.before) : now;
+    }
+    [[nodiscard]] std::vector<int> free() const {
+        if (pinned_here()) return own->free;
+        if (elsewhere.cpu >= 0) return cpus_of(elsewhere.free);
+        if (const auto* found = free_of_birth_on(only_one_of(now))) return *found;
+        return elsewhere.known ? cpus_of(elsewhere.free) : now;
+    }
+};
 
 }  // namespace
 
@@ -114,67 +118,113 @@ void take_pins_into_child() noexcept {
 }
 
 machine_record machine_without_pinning() {
-    std::vector<int> now;
-    {
-        const std::lock_guard lock(locks_of_process().pins);
-        now = affinity_of_caller();
-        (void)set_affinity(0, affinity_without_pinning());
-    }
-    machine_record record = read_machine();
-    const std::lock_guard lock(locks_of_process().pins);
-    if (own != nullptr && !own->teams.empty())
-        own->apply(0);
-    else
-        (void)set_affinity(0, now);
-    return record;
+    const cpu_mask before(affinity_of_caller());
+    const cpu_mask wide(cpus_without_pinning());
+    struct widened {
+        const cpu_mask& back;
+        ~widened() { (void)back.confine(0); }
+    };
+    const widened until_read{before};
+    if (!before.empty()) (void)wide.confine(0);
+    return read_machine();
 }
 
 std::vector<int> cpus_without_pinning() {
+    const known_thread me;
     const std::lock_guard lock(locks_of_process().pins);
-    return affinity_without_pinning();
+    return me.free();
+}
+
+void answer_other_copy(pid_t thread, int only_cpu, pin_elsewhere& answer) noexcept {
+    answer.who = &locks_of_process();
+    const std::lock_guard lock(locks_of_process().pins);
+    for (const thread_pins* one : threads_with_teams()) {
+        if (one->thread != thread || !one->here() || one->teams.empty()) continue;
+        answer.known = true;
+        answer.cpu = one->teams.back()->cpus()[0];
+        set_cpus(answer.before, one->before_list);
+        set_cpus(answer.free, one->free);
+        return;
+    }
+    const auto* free = free_of_birth_on(only_cpu);
+    if (free == nullptr) return;
+    answer.known = true;
+    set_cpus(answer.free, *free);
 }
 
 void pinning::pin_caller() {
     if (!wanted_) return;
     static const end_of_thread hook;
+    const known_thread me;
     const std::lock_guard lock(locks_of_process().pins);
+    if (me.now.empty()) return note_refusal(0, "its CPUs cannot be read, to be given back");
     if (own == nullptr) {
-        own = new thread_pins;
-        if (hook.made) pthread_setspecific(hook.key, own);
+        auto fresh = std::make_unique<thread_pins>();
+        // Nobody would tell when the thread ends.
+        if (!hook.made || pthread_setspecific(hook.key, fresh.get()) != 0)
+            return note_refusal(0, "the system has no key for a thread's own data left");
+        own = fresh.release();
     }
-    const bool first = own->teams.empty();
-    if (first) {
-        own->before = affinity_of_caller();
-        own->free = affinity_without_pinning();
+    first_ = cpu_mask(std::span(cpus_).first(1));
+    if (own->teams.empty()) {
+        std::vector<int> before = me.before();
+        std::vector<int> free = me.free();
+        own->before = cpu_mask(before);
+        own->before_list = std::move(before);
+        own->free = std::move(free);
         threads_with_teams().push_back(own);
     }
+    struct undone {
+        ~undone() {
+            if (own != nullptr) drop_if_over(own);
+        }
+    };
+    const undone unless_pinned;
+    own->teams.reserve(own->teams.size() + 1);
+    if (!pin_to_cpu_of(0)) return;
     own->teams.push_back(this);
-    if (pin_to_cpu_of(0)) {
-        caller_ = own;
-    } else {
-        own->teams.pop_back();
-        drop_if_over(own);
-    }
+    own->kept_cpu = -1;
+    caller_ = own;
 }
 
 void pinning::restore_caller() noexcept {
     if (caller_ == nullptr) return;
+    pid_t thread = 0;
+    {
+        const std::lock_guard lock(locks_of_process().pins);
+        if (caller_->here()) thread = caller_->thread;
+    }
+    pin_elsewhere elsewhere;
+    if (thread != 0) elsewhere = ask_other_copies(thread, -1);
     const std::lock_guard lock(locks_of_process().pins);
     const bool newest = caller_->teams.back() == this;
     std::erase(caller_->teams, this);
-    if (newest && caller_->here()) caller_->apply(caller_->thread);
+    if (newest && caller_->here()) {
+        if (!caller_->teams.empty()) {
+            (void)caller_->apply(caller_->thread);
+        } else if (elsewhere.cpu >= 0) {
+            plain_mask there;
+            there.fill(0);
+            set_cpu(there, elsewhere.cpu);
+            (void)confine(caller_->thread, there);
+        } else if (caller_->before.confine(caller_->thread) != 0) {
+            caller_->kept_cpu = cpus_[0];
+        }
+    }
     drop_if_over(std::exchange(caller_, nullptr));
 }
 
 void pinning::begin_on_cpu_of(int rank, pthread_attr_t& attributes) const noexcept {
     if (!wanted_) return;
-    (void)with_set({at(cpus_, rank)}, [&](std::size_t bytes, const cpu_set_t* set) {
-        return pthread_attr_setaffinity_np(&attributes, bytes, set);
-    });
+    try {
+        const cpu_mask there(std::span(&at(cpus_, rank), 1));
+        (void)pthread_attr_setaffinity_np(&attributes, there.bytes(), there.set());
+    } catch (const std::bad_alloc&) {  // then it is pinned once it runs
+    }
 }
 
-void pinning::pin_worker(int rank) {
-    if (wanted_) pin_to_cpu_of(rank);
+void pinning::pin_worker(int rank) noexcept {
+    if (wanted_) (void)pin_to_cpu_of(rank);
 }
 
 std::vector<std::string> pinning::notes() const {
@@ -182,15 +232,24 @@ std::vector<std::string> pinning::notes() const {
     return notes_;
 }
 
-bool pinning::pin_to_cpu_of(int rank) {
-    const int cpu = at(cpus_, rank);
-    const int failure = set_affinity(0, {cpu});
-    if (failure == 0) return true;
+bool pinning::pin_to_cpu_of(int rank) noexcept {
+    int failure = ENOMEM;
+    try {
+        failure = cpu_mask(std::span(&at(cpus_, rank), 1)).confine(0);
+    } catch (const std::bad_alloc&) {
+    }
+    if (failure != 0) note_refusal(rank, std::strerror(failure));
+    return failure == 0;
+}
+
+void pinning::note_refusal(int rank, const char* why) noexcept {
     pinned_.store(false, std::memory_order_relaxed);
-    const std::lock_guard lock(locks_of_process().notes);
-    notes_.push_back("member " + std::to_string(rank) + " could not be pinned to CPU " + std::to_string(cpu) +
-                     ": " + std::strerror(failure) + "; it runs where the system puts it");
-    return false;
+    try {
+        const std::lock_guard lock(locks_of_process().notes);
+        notes_.push_back("member " + std::to_string(rank) + " could not be pinned to CPU " +
+                         std::to_string(at(cpus_, rank)) + ": " + why + "; it runs where the system puts it");
+    } catch (const std::bad_alloc&) {  // pinned() says it
+    }
 }
 
 }  // namespace tauto::detail

@@ -11,6 +11,8 @@
 
 #include <tauto/machine.hpp>
 
+#include "cpu_mask.hpp"
+
 namespace tauto::detail {
 
 struct thread_pins;
@@ -27,7 +29,7 @@ class pinning {
     // A thread made with these attributes begins on that member's CPU, where the system allows that.
     void begin_on_cpu_of(int rank, pthread_attr_t& attributes) const noexcept;
     // Of the calling thread, which is the worker `rank`.
-    void pin_worker(int rank);
+    void pin_worker(int rank) noexcept;
 
     [[nodiscard]] const std::vector<int>& cpus() const noexcept { return cpus_; }
     // False when the system refused to pin a member; notes() says which and why.
@@ -35,13 +37,16 @@ class pinning {
     [[nodiscard]] std::vector<std::string> notes() const;
 
   private:
-    // Pins the calling thread; false, with a note, where the system refuses.
-    bool pin_to_cpu_of(int rank);
+    // Of the calling thread to this member's CPU; false, with a note, where the system refuses.
+    bool pin_to_cpu_of(int rank) noexcept;
+    void note_refusal(int rank, const char* why) noexcept;
 
+    friend struct thread_pins;
     std::vector<int> cpus_;
     bool wanted_;
     std::atomic<bool> pinned_{true};
     std::vector<std::string> notes_;
+    cpu_mask first_;  // member 0's CPU
     thread_pins* caller_ = nullptr;
 };
 

@@ -1,20 +1,26 @@
 #include <tauto/team.hpp>
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
 #include <tauto/machine.hpp>
 
 #include "forks.hpp"
+#include "machine_files.hpp"
 #include "machine_select.hpp"
 #include "team_state.hpp"
 
 namespace tauto {
 namespace detail {
 namespace {
+
+constexpr std::int64_t most_stack_bytes = std::int64_t{1} << 40;
 
 std::string text_of(std::span<const int> cpus) {
     std::string text;
@@ -35,7 +41,7 @@ std::vector<int> default_cpus() {
         std::vector<int> cores;
     };
     static known& last = *new known;
-    const std::lock_guard lock(locks_of_process().start);
+    const std::lock_guard lock(locks_of_process().cores);
     const auto key = [](const limits& of) { return std::tie(of.online, of.allowed, of.usable_members); };
     if (last.cores.empty() || key(now) != key(last.of)) {
         last.cores = usable_cores(files, now);
@@ -69,18 +75,51 @@ wait_policy default_wait() {
     return text == nullptr || *text == '\0' ? wait_policy::balanced : wait_policy_from(text);
 }
 
+// A number of bytes, perhaps with K, M or G.
+std::size_t stack_from(std::string_view text) {
+    std::string_view digits = text;
+    int shift = 0;
+    if (const std::size_t unit = std::string_view("KMG").find(text.back()); unit != std::string_view::npos) {
+        digits.remove_suffix(1);
+        shift = 10 * (static_cast<int>(unit) + 1);
+    }
+    const auto number = to_integer(digits);
+    if (!number || *number < 0 || *number > most_stack_bytes >> shift) {
+        throw error("TAUTO_STACK is '" + std::string(text) +
+                    "'; use the bytes of a worker's stack, such as 64M, at most 1024G");
+    }
+    return static_cast<std::size_t>(*number) << shift;
+}
+
+// Whole pages; 0: the system's default.
+std::size_t stack_of(const team_options& options) {
+    std::size_t bytes = options.stack_bytes;
+    if (const char* text = std::getenv("TAUTO_STACK"); bytes == 0 && text != nullptr && *text != '\0')
+        bytes = stack_from(text);
+    if (bytes == 0) return 0;
+    const auto least = static_cast<std::size_t>(sysconf(_SC_THREAD_STACK_MIN));
+    if (bytes < least || bytes > static_cast<std::size_t>(most_stack_bytes)) {
+        throw error("stacks of " + std::to_string(bytes) + " bytes were asked for; use " +
+                    std::to_string(least) + " to " + std::to_string(most_stack_bytes) +
+                    ", or 0 for the system's default");
+    }
+    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    return (bytes + page - 1) / page * page;
+}
+
 std::unique_ptr<team_state> make_state(const team_options& options) {
     std::vector<int> cpus = member_cpus(options);
     const wait_policy wait = options.wait ? *options.wait : default_wait();
-    return std::make_unique<team_state>(std::move(cpus), wait, options.pin);
+    worker_options workers{stack_of(options), options.name, options.on_start};
+    return std::make_unique<team_state>(std::move(cpus), wait, options.pin, std::move(workers));
 }
 
 }  // namespace
 
-team_state::team_state(std::vector<int> cpus, wait_policy how, bool pin)
+team_state::team_state(std::vector<int> cpus, wait_policy how, bool pin, worker_options workers)
     : wait(how),
       pins(std::move(cpus), pin),
-      members(this, pins, wait),
+      members(this, pins, wait, std::move(workers)),
       known(members),
       loops(members),
       bodies(members, wait) {
@@ -98,6 +137,11 @@ team_state::~team_state() {
 
 void team_state::start() {
     if (members.has_workers()) return;
+    if (launcher::in_start_hook()) {
+        throw error(
+            "a start hook (team_options::on_start) asked for the members of another team, which cannot start "
+            "before the hook ends; ask once the team has started");
+    }
     const std::lock_guard one_at_a_time(locks_of_process().start);
     if (members.has_workers()) return;
     // In a child only the thread that called fork lives on; the turn may have been held by one that does not.

@@ -17,7 +17,7 @@ namespace tauto::detail {
 
 struct team_state {
     // Pins the caller.
-    team_state(std::vector<int> cpus, wait_policy how, bool pin);
+    team_state(std::vector<int> cpus, wait_policy how, bool pin, worker_options workers);
     // Waits for a loop of another thread, ends the members, undoes the pin.
     ~team_state();
     team_state(const team_state&) = delete;

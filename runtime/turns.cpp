@@ -3,9 +3,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <chrono>
+#include <new>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "forks.hpp"
@@ -50,24 +51,64 @@ void turns::note_holder() noexcept {
     holder_.store(number_of_this_thread(), std::memory_order_relaxed);
 }
 
-bool turns::take_unless_asleep(const launcher& members) {
-    if (turn_.try_lock()) {
-        note_holder();
-        return true;
+template <class GiveUp>
+bool turns::wait_for_turn(GiveUp give_up) {
+    waiter self;
+    std::unique_lock lock(queue_);
+    if (state_.exchange(wanted, std::memory_order_acquire) == free) return true;
+    waiter** last = &waiting_;
+    while (*last != nullptr) last = &(*last)->next;
+    *last = &self;
+    // Not steady_clock's wait: ThreadSanitizer does not know the call that it ends in.
+    while (!self.given.wait_until(lock, std::chrono::system_clock::now() + between_looks,
+                                  [&] { return self.has_turn; })) {
+        lock.unlock();
+        bool enough = false;
+        try {
+            enough = give_up();
+        } catch (const std::bad_alloc&) {  // no look this time
+        }
+        lock.lock();
+        if (self.has_turn) break;
+        if (!enough) continue;
+        for (last = &waiting_; *last != &self; last = &(*last)->next) {
+        }
+        *last = self.next;
+        return false;
     }
+    return true;
+}
+
+void turns::take() {
+    if (!take_if_free()) wait_for_turn([] { return false; });
+    note_holder();
+}
+
+void turns::pass_on() noexcept {
+    const std::lock_guard lock(queue_);
+    if (waiting_ == nullptr) return state_.store(free, std::memory_order_release);
+    waiter& first = *waiting_;
+    waiting_ = first.next;
+    first.has_turn = true;
+    // With the lock: the waiter and what is notified end once it is released.
+    first.given.notify_one();
+}
+
+bool turns::take_unless_asleep(const launcher& members) {
     std::optional<std::vector<std::string>> before;
     pid_t holder_before = 0;
-    // Not steady_clock's wait: ThreadSanitizer does not know the call that it ends in.
-    while (!turn_.try_lock_until(std::chrono::system_clock::now() + between_looks)) {
+    const auto asleep = [&] {
         std::vector<pid_t> threads = members.threads();
         const pid_t holder = holder_.load(std::memory_order_relaxed);
         threads.push_back(holder);
         auto now = sleeps_of(threads);
         // Who slept both times, and has not gone to sleep in between, has not run in between.
-        if (now && now == before && holder == holder_before) return false;
+        const bool both = now && now == before && holder == holder_before;
         before = std::move(now);
         holder_before = holder;
-    }
+        return both;
+    };
+    if (!take_if_free() && !wait_for_turn(asleep)) return false;
     note_holder();
     return true;
 }

@@ -4,6 +4,8 @@
 #include <sys/types.h>
 
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <mutex>
 
 #include <tauto/team.hpp>
@@ -12,21 +14,27 @@
 
 namespace tauto::detail {
 
-// Who has no turn touches nothing of the team: a wrong guess that a loop sleeps costs a loop on one core, and
-// never a wrong answer.
+// Who comes first has the turn first. Who has no turn touches nothing of the team: a wrong guess that a loop
+// sleeps costs a loop on one core, and never a wrong answer.
+//
+// clang-format off
+// | state_ | the turn is                                      | changed by                             |
+// |--------|--------------------------------------------------|----------------------------------------|
+// | free   | nobody's, and nobody waits                       | who gives it back, with none waiting   |
+// | taken  | somebody's, and nobody waits                     | who takes it                           |
+// | wanted | somebody's; who gives it back looks at `waiting_`| who begins to wait, with queue_ locked |
+// clang-format on
 class turns {
   public:
     // Waits for the turn, as long as it takes.
-    void take() {
-        turn_.lock();
-        note_holder();
-    }
+    void take();
     // The same, unless the thread that has the turn and all members sleep from one look at them to the next.
     // Their loop then waits for something, perhaps for the calling thread: false, and no turn.
     [[nodiscard]] bool take_unless_asleep(const launcher& members);
     void give_back() noexcept {
         thread_.store(nullptr, std::memory_order_relaxed);
-        turn_.unlock();
+        unsigned char expected = taken;
+        if (!state_.compare_exchange_strong(expected, free, std::memory_order_release)) pass_on();
     }
     [[nodiscard]] bool is_mine() const noexcept {
         return thread_.load(std::memory_order_relaxed) == this_thread();
@@ -36,8 +44,28 @@ class turns {
     // An address that no other living thread has.
     static const void* this_thread() noexcept { return &running_as; }
     void note_holder() noexcept;
+    [[nodiscard]] bool take_if_free() noexcept {
+        unsigned char expected = free;
+        return state_.compare_exchange_strong(expected, taken, std::memory_order_acquire);
+    }
+    // At the end of the queue. Asks give_up() every few milliseconds: false when that has said yes.
+    template <class GiveUp>
+    bool wait_for_turn(GiveUp give_up);
+    // To the first of the queue, if anybody is left in it.
+    void pass_on() noexcept;
 
-    std::timed_mutex turn_;
+    // On the stack of the thread that waits.
+    struct waiter {
+        bool has_turn = false;
+        waiter* next = nullptr;
+        std::condition_variable given;
+    };
+    static constexpr unsigned char free = 0;
+    static constexpr unsigned char taken = 1;
+    static constexpr unsigned char wanted = 2;
+    std::atomic<unsigned char> state_{free};
+    std::mutex queue_;
+    waiter* waiting_ = nullptr;                 // first come, first
     std::atomic<const void*> thread_{nullptr};  // whose turn it is: compared by each thread with itself alone
     std::atomic<pid_t> holder_{0};
 };

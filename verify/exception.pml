@@ -1,14 +1,16 @@
-/* Bodies that throw (runtime/launcher.cpp: run_member, fork_and_join): `failed` says that one has, whoever
- * turned it writes `failure`, and the caller rethrows it after the last join and leaves the team as new.
+/* Bodies that throw (runtime/launcher.cpp: run_chunks, run_member, fork_and_join, rethrow_failure): each member
+ * keeps its own `failure`, `failed_at` says the lowest chunk in which one has thrown, and the caller rethrows
+ * the failure of the lowest chunk after the last join and leaves the team as new.
  *
- * MEMBERS members, the caller among them, run CHUNKS chunks each in LOOPS loops; any chunk may throw. How
- * members wait is launch.pml's subject: here a wait is one step.
+ * MEMBERS members, the caller among them, run CHUNKS chunks each in LOOPS loops, dealt in turn
+ * (static_chunk); any chunk may be faulty. How members wait is launch.pml's subject: here a wait is one step.
  *
- * Checked: one writer of `failure`; what is rethrown is the first exception; nothing is rethrown when
- * nothing was thrown, and then every chunk ran; each loop starts from a clean state.
+ * Checked: one writer of each `failure`; what is rethrown is the exception of the lowest faulty chunk, as in a
+ * serial loop; nothing is rethrown when no chunk is faulty, and then every chunk ran; each loop starts from a
+ * clean state.
  *
- * Mutants, each of which must fail: FAILED_STORED, FAILED_KEPT, FAILED_CLEARED_BEFORE_JOIN,
- * RETHROWN_BEFORE_JOIN.
+ * Mutants, each of which must fail: FAILURE_SHARED, ANY_FAILURE_STOPS, FAILED_KEPT,
+ * FAILED_CLEARED_BEFORE_JOIN, RETHROWN_BEFORE_JOIN.
  */
 #ifndef MEMBERS
 #define MEMBERS 3
@@ -19,53 +21,53 @@
 #ifndef CHUNKS
 #define CHUNKS 2
 #endif
-#define NOBODY MEMBERS
+#define NO_FAILURE (MEMBERS * CHUNKS)
 
 typedef launched {
     bit ticket;
     bit done;
+    byte failure = NO_FAILURE; /* the plain exception_ptr with its place: whose exception */
+    bit failure_in_use;        /* ghost */
 };
 launched member[MEMBERS];
 
-bit failed;
-byte failure = NOBODY; /* the plain exception_ptr: whose exception */
+byte failed_at = NO_FAILURE;
 
 /* Ghosts. */
-byte first_thrower = NOBODY;
+bit faulty[MEMBERS * CHUNKS];
 byte chunks_run[MEMBERS];
-bit failure_in_use;
+
+#ifdef FAILURE_SHARED
+#define OWN 0
+#else
+#define OWN rank
+#endif
 
 inline run_member(rank) {
     do
     :: chunks_run[rank] < CHUNKS ->
+        chunk = chunks_run[rank] * MEMBERS + rank;
         if
-        :: failed -> break /* should_stop */
+#ifdef ANY_FAILURE_STOPS
+        :: failed_at != NO_FAILURE -> break
+#else
+        :: chunk > failed_at -> break
+#endif
         :: else
         fi;
         if
-        :: chunks_run[rank]++
-        :: /* the body throws: failed.exchange(true) */
-#ifdef FAILED_STORED
-            was_failed = failed;
+        :: !faulty[chunk] -> chunks_run[rank]++
+        :: else ->
+            d_step { assert(!member[OWN].failure_in_use); member[OWN].failure_in_use = 1 };
+            member[OWN].failure = chunk;
+            member[OWN].failure_in_use = 0;
+            /* note_failure */
             d_step {
-#else
-            d_step {
-                was_failed = failed;
-#endif
-                failed = 1;
                 if
-                :: first_thrower == NOBODY -> first_thrower = rank
+                :: chunk < failed_at -> failed_at = chunk
                 :: else
                 fi
             };
-            if
-            :: !was_failed ->
-                d_step { assert(!failure_in_use); failure_in_use = 1 };
-                assert(failure == NOBODY);
-                failure = rank;
-                failure_in_use = 0
-            :: else
-            fi;
             break
         fi
     :: else -> break
@@ -73,7 +75,7 @@ inline run_member(rank) {
 }
 
 proctype worker(byte rank) {
-    bit was_failed;
+    byte chunk;
     bit last;
     byte loop;
     do
@@ -82,7 +84,7 @@ proctype worker(byte rank) {
         last = member[rank].ticket;
         loop++;
         run_member(rank);
-        was_failed = 0;
+        chunk = 0;
         member[rank].done = last
     :: else -> break
     od
@@ -91,7 +93,9 @@ proctype worker(byte rank) {
 active proctype caller() {
     byte rank;
     byte loop;
-    bit was_failed;
+    byte chunk;
+    byte least;
+    bit failed;
 
     atomic {
         rank = 1;
@@ -104,11 +108,25 @@ active proctype caller() {
     :: loop < LOOPS ->
         loop++;
         d_step {
-            assert(!failed && failure == NOBODY && !failure_in_use);
-            first_thrower = NOBODY;
+            assert(failed_at == NO_FAILURE);
             rank = 0;
             do
-            :: rank < MEMBERS -> chunks_run[rank] = 0; rank++
+            :: rank < MEMBERS ->
+                assert(member[rank].failure == NO_FAILURE && !member[rank].failure_in_use);
+                chunks_run[rank] = 0;
+                rank++
+            :: else -> break
+            od
+        };
+        atomic {
+            chunk = 0;
+            do
+            :: chunk < MEMBERS * CHUNKS ->
+                if
+                :: faulty[chunk] = 0
+                :: faulty[chunk] = 1
+                fi;
+                chunk++
             :: else -> break
             od
         };
@@ -118,10 +136,9 @@ active proctype caller() {
         :: else -> break
         od;
         run_member(0);
-        was_failed = 0;
 #ifdef FAILED_CLEARED_BEFORE_JOIN
-        was_failed = failed;
-        failed = 0;
+        failed = failed_at != NO_FAILURE;
+        failed_at = NO_FAILURE;
 #endif
 #ifndef RETHROWN_BEFORE_JOIN
         rank = 1;
@@ -130,32 +147,49 @@ active proctype caller() {
         :: else -> break
         od;
 #endif
-#ifdef FAILED_CLEARED_BEFORE_JOIN
-        if
-        :: was_failed ->
-#else
-        if
-        :: failed ->
+        skip;
+#ifndef FAILED_CLEARED_BEFORE_JOIN
+        failed = failed_at != NO_FAILURE;
+#endif
+        d_step {
+            least = NO_FAILURE;
+            if
+            :: failed ->
+                /* rethrow_failure */
 #ifndef FAILED_KEPT
-            failed = 0;
+                failed_at = NO_FAILURE;
 #endif
-#endif
-            d_step {
-                assert(!failure_in_use);
-                assert(failure != NOBODY && failure == first_thrower);
-                failure = NOBODY
-            };
-            was_failed = 0
-        :: else ->
-            d_step {
-                assert(first_thrower == NOBODY);
+                rank = 0;
+                do
+                :: rank < MEMBERS ->
+                    assert(!member[rank].failure_in_use);
+                    if
+                    :: member[rank].failure < least -> least = member[rank].failure
+                    :: else
+                    fi;
+                    member[rank].failure = NO_FAILURE;
+                    rank++
+                :: else -> break
+                od;
+                assert(least != NO_FAILURE)
+            :: else ->
                 rank = 0;
                 do
                 :: rank < MEMBERS -> assert(chunks_run[rank] == CHUNKS); rank++
                 :: else -> break
                 od
-            }
-        fi
+            fi;
+            chunk = 0;
+            do
+            :: chunk < MEMBERS * CHUNKS && !faulty[chunk] -> chunk++
+            :: else -> break
+            od;
+            assert(least == chunk);
+            failed = 0;
+            least = 0;
+            rank = 0;
+            chunk = 0
+        }
     :: else -> break
     od
 }

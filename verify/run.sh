@@ -69,7 +69,8 @@ ordered        safety  assertion  TAKER_STORES
 ordered        safety  assertion  END_COMPARED
 ordered        safety  assertion  FAST_LEAVES
 exception      safety  pass       LOOPS=3
-exception      safety  assertion  FAILED_STORED
+exception      safety  assertion  FAILURE_SHARED
+exception      safety  assertion  ANY_FAILURE_STOPS
 exception      safety  assertion  FAILED_KEPT
 exception      safety  assertion  FAILED_CLEARED_BEFORE_JOIN
 exception      safety  assertion  RETHROWN_BEFORE_JOIN

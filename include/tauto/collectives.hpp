@@ -77,13 +77,30 @@ struct released {};
 // The data that fit in the arrival's cache line.
 inline constexpr std::size_t payload_bytes = 56;
 
-// What members compare, so that a wrong call is an error and not a wrong result.
-inline std::uint32_t tag_of(operation what, std::size_t count) noexcept {
-    constexpr std::size_t most = (1U << 28) - 1;
-    return static_cast<std::uint32_t>(what) << 28 | static_cast<std::uint32_t>(std::min(count, most));
+// An element's type in four bits: its size up to 8 bytes, a float's up to 16, and a remainder of other sizes.
+inline constexpr std::uint32_t larger_elements = 4;
+inline constexpr std::uint32_t floats = 8;
+template <class T>
+constexpr std::uint32_t element_of() noexcept {
+    constexpr auto size = static_cast<std::uint32_t>(std::bit_width(sizeof(T))) - 1;
+    if (std::is_floating_point_v<T>) return floats + size;
+    return std::has_single_bit(sizeof(T)) && size < larger_elements ? size
+                                                                    : larger_elements + sizeof(T) / 4 % 4;
 }
 
-// A number that differs when one of the bounds does, but for one case in 2^27.
+// Lengths that a tag holds as they are.
+inline constexpr std::uint32_t exact_lengths = 1U << 23;
+
+// What members compare, so that a wrong call is an error and not a wrong result: operation, element, length.
+// Longer ones differ in it but for one case in 2^23.
+inline std::uint32_t tag_of(operation what, std::size_t count, std::uint32_t element = 0) noexcept {
+    const std::uint32_t head = static_cast<std::uint32_t>(what) << 28 | element << 24;
+    if (count < exact_lengths) [[likely]]
+        return head | static_cast<std::uint32_t>(count);
+    return head | exact_lengths | static_cast<std::uint32_t>(std::uint64_t{count} * 0x9e3779b97f4a7c15 >> 41);
+}
+
+// A number that differs when one of the bounds does, but for one case in 2^23.
 inline std::size_t check_of(std::span<const std::int64_t> bounds) noexcept {
     std::uint64_t sum = 0;
     for (const std::int64_t bound : bounds)
@@ -153,16 +170,20 @@ struct collectives {
     // A row a member: what it has read of the others' published spans. Padded to whole lines.
     std::size_t table_row;
     std::unique_ptr<published_span[]> tables;
-    // Written once a run, by the member that turned it; on a line of its own.
+    // By rank: the first exception of each member, which alone writes it.
+    std::unique_ptr<std::exception_ptr[]> failures;
+    // One of them is there. On a line of its own.
     alignas(128) std::atomic<bool> failed{false};
-    alignas(128) std::exception_ptr failure;
 
     [[nodiscard]] std::byte* buffer(int of, std::uint32_t epoch) const noexcept {
         return buffers[2 * usize(of) + (epoch & 1)].bytes;
     }
     // All members gone (after a fork): as new.
     void reset() noexcept;
-    void fail(std::exception_ptr what) noexcept;
+    // Of the calling member.
+    void fail(int rank, std::exception_ptr what) noexcept;
+    // After a run: the exception of the lowest rank, or null; all are forgotten.
+    [[nodiscard]] std::exception_ptr take_failure() noexcept;
 };
 
 // The object whose bytes stand at `from`, which need not be aligned.

@@ -177,7 +177,7 @@ class member {
     [[nodiscard]] int size() const noexcept { return size_; }
 
     void barrier() {
-        open(detail::operation::barrier, 0);
+        open<std::byte>(detail::operation::barrier, 0);
         if (size_ > 1) meet();
     }
 
@@ -186,7 +186,7 @@ class member {
     void broadcast(std::span<T> data, int root = 0) {
         check_type<T>();
         detail::check_root(rank_, root, size_);
-        open(detail::operation::broadcast, data.size());
+        open<T>(detail::operation::broadcast, data.size());
         if (size_ == 1) return;
         const bool giving = rank_ == root;
         if (data.size_bytes() <= detail::payload_bytes) {
@@ -210,7 +210,7 @@ class member {
     T all_reduce(const T& mine, Op combine) {
         check_type<T>();
         if constexpr (sizeof(T) <= detail::payload_bytes) {
-            open(detail::operation::all_reduce, 1);
+            open<T>(detail::operation::all_reduce, 1);
             if (size_ == 1) return mine;
             bring(&mine, 1);
             meet();
@@ -226,7 +226,7 @@ class member {
     template <class T, class Op>
     void all_reduce(std::span<T> data, Op combine) {
         check_type<T>();
-        open(detail::operation::all_reduce, data.size());
+        open<T>(detail::operation::all_reduce, data.size());
         if (size_ == 1) return;
         if (data.size_bytes() <= detail::payload_bytes) {
             bring(data.data(), data.size());
@@ -251,7 +251,7 @@ class member {
         const auto place = [&](int from) {
             return range{std::ssize(part) * from, std::ssize(part) * (from + 1)};
         };
-        open(detail::operation::all_gather, part.size());
+        open<T>(detail::operation::all_gather, part.size());
         gather(part, whole, part.size(), place);
     }
 
@@ -264,7 +264,7 @@ class member {
         };
         index longest = 0;
         for (int from = 0; from < size_; ++from) longest = std::max(longest, place(from).size());
-        open(detail::operation::gather_bounds, detail::check_of(bounds));
+        open<T>(detail::operation::gather_bounds, detail::check_of(bounds));
         gather(part, whole, detail::usize(longest), place);
     }
 
@@ -275,7 +275,7 @@ class member {
         check_type<T>();
         const range share = detail::check_share(rank_, size_, whole.size(), part.size());
         const auto begin = detail::usize(share.begin);
-        open(detail::operation::reduce_scatter, whole.size());
+        open<T>(detail::operation::reduce_scatter, whole.size());
         if (size_ == 1) {
             detail::copy_elements(part.data(), whole.data(), whole.size());
         } else if (whole.size_bytes() <= detail::payload_bytes) {
@@ -307,7 +307,7 @@ class member {
     template <class T, class Op>
     T scan(const T& mine, Op combine) {
         check_type<T>();
-        open(detail::operation::scan, 1);
+        open<T>(detail::operation::scan, 1);
         if (size_ == 1) return mine;
         if constexpr (sizeof(T) <= detail::payload_bytes) {
             bring(&mine, 1);
@@ -334,7 +334,7 @@ class member {
     template <class T>
     peers_view<T> peers(std::span<const T> mine) {
         check_type<T>();
-        open(detail::operation::peers, 0);
+        open<T>(detail::operation::peers, 0);
         if (size_ == 1) {
             alone_ = {mine.data(), mine.size()};
             return peers_view<T>({&alone_, 1});
@@ -407,7 +407,7 @@ class member {
         try {
             fold();
         } catch (...) {
-            shared_->fail(std::current_exception());
+            shared_->fail(rank_, std::current_exception());
         }
     }
 
@@ -444,13 +444,14 @@ class member {
         }
     }
 
-    // Begins an operation.
+    // Begins an operation on `count` elements of type T.
+    template <class T>
     void open(detail::operation what, std::size_t count) {
         if (phase_ != phase::between) [[unlikely]]
             refuse_phase();
         if (stop_ != nullptr) [[unlikely]]
             check_stop();
-        tag_ = detail::tag_of(what, count);
+        tag_ = detail::tag_of(what, count, detail::element_of<T>());
     }
 
     // All members come here; what each has brought may be read until this member opens its next operation.

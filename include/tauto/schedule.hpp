@@ -466,6 +466,11 @@ class worksharing {
     // The next range of iterations for `rank`, or an empty one when there is nothing left for it.
     [[nodiscard]] range next(int rank) noexcept;
 
+    // True when each member is handed its whole share at once.
+    [[nodiscard]] bool hands_out_shares() const noexcept {
+        return std::holds_alternative<static_>(chosen_) || std::holds_alternative<weighted>(chosen_);
+    }
+
     // Successful steals of `rank` since reset.
     [[nodiscard]] int steals(int rank) const noexcept { return detail::at(lines_, rank).steals; }
     [[nodiscard]] int max_members() const noexcept { return max_members_; }

@@ -27,6 +27,8 @@
 #include <bit>
 #include <concepts>
 #include <cstdint>
+#include <exception>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -59,6 +61,17 @@ struct team_options {
     // thread has the CPUs that it had before the first. Any thread may destroy the teams. A fork's other
     // process is left alone.
     bool pin = true;
+    // Bytes of each worker's stack, rounded up to whole pages. 0: what TAUTO_STACK says (a number, perhaps
+    // with K, M or G), else what the system gives every thread.
+    std::size_t stack_bytes = 0;
+    // The workers' threads are called by this and their rank ("tauto 3"), where the system tells threads
+    // apart. It is cut where both exceed 15 characters.
+    std::string name = "tauto";
+    // Called on each worker with its rank, when it starts and is pinned: in the team's first call, and in the
+    // first one of a forked child. What it throws comes out of that call (of several, the lowest rank's); the
+    // team has no members then, and its next call tries again. Loops and runs inside it stay on the worker.
+    // It must neither fork nor wait for another call of the team.
+    std::function<void(int rank)> on_start = {};
 };
 
 // What one call did; filled on request through loop_options::report.
@@ -159,10 +172,10 @@ struct alignas(128) mailbox {
     range fixed;
     launch_mode mode = launch_mode::fixed;
     bool crowded = false;  // participants share CPUs, so nobody spins
-    int position = 0;      // of this member among the loop's participants
+    bool cancellable = false;
+    int position = 0;  // of this member among the loop's participants
     adaptive_plan plan;
     adaptive_rights may;
-    bool cancellable = false;
 };
 
 struct alignas(128) report_line {
@@ -174,6 +187,8 @@ struct alignas(128) report_line {
     std::int64_t start_ticks = 0;
     std::int64_t end_ticks = 0;
     std::atomic<pid_t> thread{0};  // the worker's number in the system
+    index begun = 0;               // first index of what it began last
+    std::exception_ptr failure;    // what that threw; null again once the caller has seen it
 };
 
 // What a member's chunks of a loop took, for the model: as many as there is room for.
@@ -230,11 +245,12 @@ class team {
     // Runs body(member&) once on every member at the same time and returns when all are done; the caller is
     // rank 0. The members meet in the member's collectives (member.hpp).
     //
-    // The first exception that leaves a body is rethrown here; the other members leave at the collective that
-    // they wait in or call next, through an exception that is not a std::exception. A member that returns
-    // while others wait for it is a tauto::error. The team stays usable. Calls from several threads take
-    // turns (see parallel_for). A run or parallel_for inside a body stays on the member that calls it: such a
-    // run has one member. Throws tauto::stopped when options.stop was requested before the last collective.
+    // Of the exceptions that leave bodies, that of the lowest rank is rethrown here; the other members leave
+    // at the collective that they wait in or call next, through an exception that is not a std::exception. A
+    // member that returns while others wait for it is a tauto::error. The team stays usable. Calls from
+    // several threads take turns (see parallel_for). A run or parallel_for inside a body stays on the member
+    // that calls it: such a run has one member. Throws tauto::stopped when options.stop was requested before
+    // the last collective.
     template <class Body>
     requires std::invocable<Body&, member&>
     void run(Body&& body, const run_options& options = {}) {

@@ -576,14 +576,22 @@ TEST_CASE("the first exception comes out of run, whatever the others wait in, an
     }
 }
 
-TEST_CASE("all members may throw at once; one of the exceptions comes out") {
+TEST_CASE("all members may throw at once; the exception of the lowest rank comes out" *
+          doctest::description("runtime.md, promise 3")) {
     team members{team_options{.size = 4}};
-    for (int round = 0; round < 200; ++round) {
-        CHECK_THROWS_AS(members.run([&](member& me) {
+    for (int round = 0; round < 100; ++round) {
+        CHECK_THROWS_WITH_AS(members.run([&](member& me) {
             me.barrier();
-            throw std::out_of_range(std::to_string(me.rank()));
+            if (me.rank() >= round % 4) throw std::out_of_range(std::to_string(me.rank()));
         }),
-                        std::out_of_range);
+                             std::to_string(round % 4).c_str(), std::out_of_range);
+        CHECK_THROWS_WITH_AS(members.run([&](member& me) {
+            std::vector<double> own(10'000);
+            me.all_reduce(std::span<double>(own), [&](double, double) -> double {
+                throw std::out_of_range(std::to_string(me.rank()));
+            });
+        }),
+                             "0", std::out_of_range);
     }
     CHECK(works(members));
 }
@@ -722,7 +730,7 @@ TEST_CASE("a member that leaves is heard after more than half the circle of epoc
             const auto body = [&](member& me) {
                 for (int meeting = 0; meeting < 3; ++meeting) me.barrier();
                 if (me.rank() == leaver) {
-                    shared.fail(std::make_exception_ptr(std::runtime_error("left")));
+                    shared.fail(leaver, std::make_exception_ptr(std::runtime_error("left")));
                 } else {
                     try {
                         me.barrier();
@@ -768,6 +776,38 @@ TEST_CASE("members that end a run at different times do not disturb the next") {
         }
         CHECK(works(members));
     }
+}
+
+TEST_CASE("members with different elements, or lengths that differ far up, are refused" *
+          doctest::description("collectives.md, promise 6")) {
+    team members{team_options{.size = 2}};
+    const auto reduces = [&](auto zero, auto other_zero, std::size_t n) {
+        const auto of_type = [&](member& me, auto value) {
+            std::vector<decltype(value)> data(n, value);
+            me.all_reduce(std::span(data), std::plus<>{});
+        };
+        members.run([&](member& me) {
+            if (me.rank() == 0) return of_type(me, zero);
+            of_type(me, other_zero);
+        });
+    };
+    struct wide {
+        double x[3];
+        wide operator+(const wide&) const { return *this; }
+    };
+    for (const std::size_t n : {std::size_t{2}, std::size_t{200}, std::size_t{50'000}}) {
+        CHECK_THROWS_WITH_AS(reduces(0.0, 0.0F, n), doctest::Contains("8-byte floats"), error);
+        CHECK_THROWS_WITH_AS(reduces(0.0, std::int64_t{0}, n), doctest::Contains("8-byte elements"), error);
+        CHECK_THROWS_WITH_AS(reduces(wide{}, 0, n), doctest::Contains("large elements"), error);
+        reduces(0.0, 0.0, n);
+    }
+    std::set<std::uint32_t> tags;
+    for (int bits = 22; bits < 64; ++bits) {
+        for (const std::size_t off : {0U, 1U, 2U})
+            tags.insert(detail::tag_of(detail::operation::all_reduce, (std::size_t{1} << bits) + off));
+    }
+    CHECK(tags.size() == std::size_t{42} * 3);
+    CHECK(works(members));
 }
 
 TEST_CASE("a wrong length names operation, rank, length and expected length, and nothing is written" *

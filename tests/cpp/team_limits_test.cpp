@@ -6,6 +6,7 @@
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <pthread.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -349,6 +350,39 @@ TEST_CASE("a child that is the copy of a worker ends when its body does, and say
     CHECK(WIFEXITED(status));
     CHECK(WEXITSTATUS(status) == EXIT_FAILURE);
     CHECK(sums_right(members, 100, {}));
+}
+
+TEST_CASE("a body that is unwound by force ends the program with a message" *
+          doctest::description("runtime.md, promise 8")) {
+    for (const int leaver : {0, 1}) {
+        for (const bool in_run : {false, true}) {
+            int ends[2];
+            REQUIRE(pipe(ends) == 0);
+            const int status = in_child([&] {
+                dup2(ends[1], STDERR_FILENO);
+                std::signal(SIGABRT, SIG_DFL);
+                team members{team_options{.size = 2}};
+                if (in_run) {
+                    members.run([&](member& me) {
+                        if (me.rank() == leaver) pthread_exit(nullptr);
+                        me.barrier();
+                    });
+                } else {
+                    on_each_of_two(members, [&](range, int rank) {
+                        if (rank == leaver) pthread_exit(nullptr);
+                    });
+                }
+                return true;
+            });
+            close(ends[1]);
+            char text[400] = {};
+            CHECK(read(ends[0], text, sizeof text - 1) > 0);
+            close(ends[0]);
+            CHECK(std::string(text).find("a body was ended by pthread_exit") != std::string::npos);
+            CHECK(WIFSIGNALED(status));
+            CHECK(WTERMSIG(status) == SIGABRT);
+        }
+    }
 }
 
 TEST_CASE("a child that ends normally destroys its copy of the team without hanging") {

@@ -16,6 +16,8 @@
 
 #include <tauto/tauto.hpp>
 
+#include "asleep.hpp"
+
 namespace tauto {
 using detail::at;
 using detail::usize;
@@ -176,16 +178,91 @@ TEST_CASE("the first exception is rethrown at the call, the rest is skipped, the
     }
 }
 
-TEST_CASE("exceptions from all members at once give one of them" *
+TEST_CASE("of exceptions from all members at once, the one of the lowest index is rethrown" *
           doctest::description("runtime.md, promise 3")) {
-    team members{pair()};
-    for (int round = 0; round < 200; ++round) {
-        CHECK_THROWS_AS(
-            parallel_for(members, 2, [](range r) { throw std::out_of_range(std::to_string(r.begin)); },
-                         {.schedule = static_{}}),
-            std::out_of_range);
+    team members{team_options{.size = 4}};
+    const auto faulty = [](index i) { throw std::out_of_range(std::to_string(i)); };
+    for (const schedule& chosen : every_schedule) {
+        INFO(name_of(chosen));
+        for (int round = 0; round < 100; ++round) {
+            CHECK_THROWS_WITH_AS(parallel_for(members, 4 + 10 * round, faulty, {.schedule = chosen}), "0",
+                                 std::out_of_range);
+        }
     }
     CHECK(each_once(counts(members, 64, {})));
+}
+
+TEST_CASE("loops that hand out their chunks in order throw what a serial loop would" *
+          doctest::description("runtime.md, promise 3")) {
+    team members{team_options{.size = 4}};
+    for (const schedule& chosen :
+         {schedule{dynamic{2}}, schedule{guided{1}}, schedule{static_chunk{2}}, schedule{static_chunk{9}}}) {
+        INFO(name_of(chosen));
+        for (const index first_bad : {0, 1, 7, 100, 377, 399}) {
+            for (int round = 0; round < 20; ++round) {
+                // Members of lower indices are late.
+                const auto faulty = [&](index i) {
+                    if (i < first_bad) return std::this_thread::yield();
+                    if (i == first_bad || i % 3 == 0) throw std::out_of_range(std::to_string(i));
+                };
+                CHECK_THROWS_WITH_AS(parallel_for(members, 400, faulty, {.schedule = chosen}),
+                                     std::to_string(first_bad).c_str(), std::out_of_range);
+            }
+        }
+    }
+}
+
+TEST_CASE("a member hears a failure and a stop within its share, whatever the schedule" *
+          doctest::description("runtime.md, promises 3 and 6")) {
+    team members{pair()};
+    std::vector<schedule> chosen = {static_{}, static_chunk{1}, static_chunk{2}};
+    if (!members.oversubscribed()) chosen.emplace_back(weighted{});
+    for (const schedule& one : chosen) {
+        for (const int thrower : {0, 1}) {
+            for (const bool stops : {false, true}) {
+                CAPTURE(name_of(one));
+                CAPTURE(thrower);
+                CAPTURE(stops);
+                std::stop_source source;
+                std::atomic<int> begun{0};
+                std::atomic<int> ran{0};
+                // The thrower fails once the other has begun, which goes on once the thrower sleeps.
+                const auto body = [&](range r, int rank) {
+                    if (rank == thrower) {
+                        while (begun == 0) std::this_thread::yield();
+                        if (stops) source.request_stop();
+                        throw std::runtime_error("bad cell");
+                    }
+                    if (begun++ == 0) CHECK(testing::others_fall_asleep());
+                    ran += static_cast<int>(r.size());
+                };
+                site fresh;
+                loop_options options{.schedule = one, .site = &fresh};
+                if (stops) options.stop = source.get_token();
+                CHECK_THROWS_WITH(parallel_for(members, 400, body, options), "bad cell");
+                CHECK(ran <= 50);
+                CHECK(each_once(counts(members, 400, {.schedule = one})));
+            }
+        }
+    }
+}
+
+TEST_CASE("a stop is heard within a share that its own member stops" *
+          doctest::description("runtime.md, promise 6")) {
+    team members{team_options{.size = 1}};
+    for (const schedule& one : {schedule{static_{}}, schedule{weighted{}}}) {
+        for (const index n : {2, 16, 1000, 1'000'000}) {
+            std::stop_source source;
+            index ran = 0;
+            CHECK_FALSE(parallel_for(members, n,
+                                     [&](range r) {
+                                         ran += r.size();
+                                         source.request_stop();
+                                     },
+                                     {.schedule = one, .stop = source.get_token()}));
+            CHECK(ran <= std::max<index>(1, n / 3));
+        }
+    }
 }
 
 TEST_CASE("a nested call runs inline on the member that makes it" *
@@ -317,6 +394,36 @@ TEST_CASE("threads that use one team take turns" * doctest::description("runtime
     third.join();
     CHECK(sum == 3 * 300 * 2);
     CHECK_FALSE(overlapped);
+}
+
+TEST_CASE("a thread that waits for its turn is not overtaken again and again" *
+          doctest::description("runtime.md, promise 5")) {
+    team members{pair()};
+    std::atomic<int> begun[2] = {};
+    std::atomic<bool> enough{false};
+    std::vector<int> overtaken;
+    const auto loop = [&](int user) {
+        const auto work = [&](index i) {
+            if (i == 0) ++begun[user];
+            volatile int spin = 0;
+            while (spin < 20'000) spin = spin + 1;
+        };
+        parallel_for(members, 8, work, {.schedule = dynamic{1}});
+    };
+    std::thread other([&] {
+        while (!enough) loop(1);
+    });
+    while (begun[1] == 0) std::this_thread::yield();
+    for (int call = 0; call < 41; ++call) {
+        const int before = begun[1];
+        loop(0);
+        overtaken.push_back(begun[1] - before);
+    }
+    enough = true;
+    other.join();
+    // The other's loop that had the turn, perhaps not begun, and the one that follows this one.
+    std::sort(overtaken.begin(), overtaken.end());
+    CHECK(overtaken[20] <= 3);
 }
 
 TEST_CASE("threads that use one team with adaptive loops of many sites and sizes get right answers") {
