@@ -23,7 +23,8 @@ help: ## Show this list
 	@echo 'make study    measure parallel loops on this machine, every peer beside ours, and write a report'
 	@echo 'make test     build and run every test; ends with `N passed, N failed`'
 	@echo 'make test-repeat   run the tests that touch time or processes 50 times (TIMES=50)'
-	@echo 'make soak     programs drawn at random, plain and under both sanitizers (SECONDS=600 each)'
+	@echo 'make soak     programs drawn at random, plain and under both sanitizers (SECONDS=600 each), then the'
+	@echo '              protocols under the explorer (EXECUTIONS=1000000 each)'
 	@echo 'make bench    hold the runtime against its peers (ONLY=B1,B4 for some); writes build/bench.json'
 	@echo 'make race     loops drawn at random against every peer (SEED= CELLS= EMULATE=4 CPUS= CELL=one again)'
 	@echo 'make build    build the library, the executables and the C++ tests into build/cpp/default'
@@ -94,12 +95,13 @@ test-repeat: ## What touches time or processes, often
 	ctest --preset default --label-regex timed --repeat until-fail:$(TIMES)
 	$(built_runners) build/venv/bin/python -m pytest -q -p no:cacheprovider -m timed --times $(TIMES) tests/python
 
-soak: ## Programs drawn at random against serial execution, plain and under both sanitizers (SECONDS= each, SEED=)
+soak: ## Programs drawn at random against serial execution, then the protocols explored (SECONDS= EXECUTIONS= SEED=)
 	@sh tools/packages.sh build test
 	@for preset in default tsan asan; do \
 	    sh tools/cmake.sh $$preset && echo "$$preset:" && \
 	    build/cpp/$$preset/bin/tauto-fuzz --seconds $(or $(SECONDS),600) --seed $(or $(SEED),$$(date +%s)) || exit 1; \
 	done
+	@build/cpp/default/bin/tauto-explorer --executions $(or $(EXECUTIONS),1000000) --seed $(or $(SEED),$$(date +%s))
 
 bench: ## The runtime against its peers
 	@sh tools/packages.sh build $(peer_marks)
@@ -119,7 +121,7 @@ build: ## Library, executables, C++ tests
 
 format: ## clang-format and ruff
 	@sh tools/venv.sh test
-	@find include runtime kernels probe emulator runners simulator command tests benchmarks \( -name '*.cpp' -o -name '*.hpp' \) -exec clang-format -i {} +
+	@find include runtime kernels probe emulator runners simulator command tests benchmarks verify \( -name '*.cpp' -o -name '*.hpp' \) -exec clang-format -i {} +
 	@build/venv/bin/ruff format .
 	@build/venv/bin/ruff check --fix .
 
