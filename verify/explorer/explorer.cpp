@@ -12,6 +12,7 @@
 #include <deque>
 #include <memory>
 #include <span>
+#include <type_traits>
 #include <utility>
 
 #include "engine.hpp"
@@ -90,7 +91,6 @@ struct lock_state {
 };
 
 enum class way { random, search, replay };
-// How much there is of each in a search.
 enum class kind { thread, preemption, stale, spurious, time, weak };
 
 struct decision {
@@ -113,11 +113,10 @@ struct engine {
     std::uint64_t steps = 0;
     std::uint64_t switches = 0;
     int spurious_left = 0;
-    int preemptions_left = 0;
-    int stale_left = 0;
+    int departures_left = 0;  // of a bounded execution
 
     way choosing = way::random;
-    bool bounded = false;        // the three above are counted: in a search, and when its finding is repeated
+    bool bounded = false;        // of a search, and when its finding is repeated
     std::vector<decision> path;  // of this execution
     std::size_t on_path = 0;
     std::uint64_t random = 1;
@@ -154,7 +153,12 @@ unsigned choose(kind what, std::size_t of) {
     engine& e = the();
     if (of <= 1) return 0;
     const auto count = static_cast<unsigned>(of);
-    if (e.choosing != way::random && e.on_path < e.path.size()) return e.path[e.on_path++].taken;
+    if (e.bounded && e.departures_left == 0) return 0;
+    if (e.choosing != way::random && e.on_path < e.path.size()) {
+        const unsigned again = e.path[e.on_path++].taken;
+        if (e.bounded && again != 0) --e.departures_left;
+        return again;
+    }
     unsigned taken = 0;
     if (e.choosing == way::random) {
         const auto odds = [&](unsigned mask) { return (draw() & mask) == 0; };
@@ -252,7 +256,9 @@ void note(const Parts&... parts) {
     if (!e.tracing) return;
     std::string text = "thread " + std::to_string(e.running->number) + ": ";
     const auto add = [&](const auto& part) {
-        if constexpr (requires { std::to_string(part); })
+        if constexpr (std::is_same_v<std::remove_cvref_t<decltype(part)>, variable>)
+            text += text_of(part);
+        else if constexpr (requires { std::to_string(part); })
             text += std::to_string(part);
         else
             text += part;
@@ -305,9 +311,9 @@ void wake_all(state why, const void* on) {
     }
 }
 
-// Before each step that others can see: who goes on? A second look at the same variable, with nothing in
-// between, is the first one again.
-void step(const variable* looked_at = nullptr) {
+// Before each step that others can see: who goes on? True: this is a second look at the same variable with
+// nothing in between, and so the first one again.
+bool step(const variable* looked_at = nullptr) {
     engine& e = the();
     fiber& self = *e.running;
     if (++e.steps > static_cast<std::uint64_t>(e.how.steps))
@@ -316,7 +322,7 @@ void step(const variable* looked_at = nullptr) {
         looked_at != nullptr && self.looked_at == looked_at && self.looked_at_switch == e.switches;
     self.looked_at = looked_at;
     self.looked_at_switch = e.switches;
-    if (again || (e.bounded && e.preemptions_left == 0)) return;
+    if (again || (e.bounded && e.departures_left == 0)) return again;
     std::array<fiber*, most_threads> others;
     std::size_t count = 0;
     for (int ahead = 1; ahead < e.fibers_used; ++ahead) {
@@ -324,10 +330,10 @@ void step(const variable* looked_at = nullptr) {
         if (one.now == state::ready) others[count++] = &one;
     }
     const unsigned taken = choose(kind::preemption, count + 1);
-    if (taken == 0) return;
-    --e.preemptions_left;
+    if (taken == 0) return again;
     switch_to(*others[taken - 1]);
     self.looked_at_switch = e.switches;
+    return false;
 }
 
 fiber& new_fiber() {
@@ -420,15 +426,10 @@ void note_access(const volatile void* address, std::size_t size, bool write, boo
 
 // Reads the store that the explorer picks among those allowed.
 const written& read(variable& of, order how) {
-    engine& e = the();
-    fiber& self = *e.running;
+    fiber& self = *the().running;
     std::size_t oldest = of.count - 1;
     while (!of.stores[oldest].known_to(self.knows.visible)) --oldest;
-    std::size_t back = 0;
-    if (!e.bounded || e.stale_left > 0) {
-        back = choose(kind::stale, of.count - oldest);
-        if (back > 0) --e.stale_left;
-    }
+    const std::size_t back = choose(kind::stale, of.count - oldest);
     written& seen = of.stores[of.count - 1 - back];
     std::uint32_t& first = seen.seen[static_cast<std::size_t>(self.number)];
     if (first == never) first = self.time();
@@ -519,11 +520,11 @@ void freed(const volatile void* address, std::size_t size) {
 std::uint64_t atomic_load(const volatile void* address, std::size_t size, order how) {
     refuse_seq_cst(how);
     variable& of = variable_at(address, size);
-    step(&of);
+    const bool again = step(&of);
     how = weakened(spoiled(load, &of), how);
-    note_access(address, size, false, true);
+    if (!again) note_access(address, size, false, true);
     const std::uint64_t value = read(of, how).value;
-    note("load ", text_of(of), " ", name_of(how), ": ", value);
+    note("load ", of, " ", name_of(how), ": ", value);
     return value;
 }
 
@@ -536,7 +537,7 @@ void atomic_store(volatile void* address, std::size_t size, std::uint64_t value,
     how = weakened(rule, how);
     note_access(address, size, true, true);
     write(of, size, value, how, nullptr);
-    note("store ", text_of(of), " ", name_of(how), ": ", value);
+    note("store ", of, " ", name_of(how), ": ", value);
 }
 
 std::uint64_t atomic_change(volatile void* address, std::size_t size, operation what, std::uint64_t value,
@@ -553,8 +554,7 @@ std::uint64_t atomic_change(volatile void* address, std::size_t size, operation 
     const bool split = rule != nullptr && rule->how == mutant::split;
     if (split) step();
     write(of, size, cut(what == add ? before + value : value, size), how, split ? nullptr : &released);
-    note(what == add ? "add " : "exchange ", text_of(of), " ", name_of(how), ": ", before, " -> ",
-         of.last().value);
+    note(what == add ? "add " : "exchange ", of, " ", name_of(how), ": ", before, " -> ", of.last().value);
     return before;
 }
 
@@ -571,7 +571,7 @@ bool atomic_compare_exchange(volatile void* address, std::size_t size, std::uint
     if (found != expected || (weak && !the().bounded && choose(kind::weak, 2) == 1)) {
         view released;
         expected = read_last(of, failing, released);
-        note("compare_exchange ", text_of(of), " fails: ", found);
+        note("compare_exchange ", of, " fails: ", found);
         return false;
     }
     view released;
@@ -579,7 +579,7 @@ bool atomic_compare_exchange(volatile void* address, std::size_t size, std::uint
     const bool split = rule != nullptr && rule->how == mutant::split;
     if (split) step();
     write(of, size, value, how, split ? nullptr : &released);
-    note("compare_exchange ", text_of(of), " ", name_of(how), ": ", found, " -> ", value);
+    note("compare_exchange ", of, " ", name_of(how), ": ", found, " -> ", value);
     return true;
 }
 
@@ -614,15 +614,15 @@ int futex_wait(const void* word, std::uint32_t expected) {
     of.in_kernel.join(self.knows.visible);
     self.tick();
     if (value != expected) {
-        note("does not sleep on ", text_of(of), ": ", value);
+        note("does not sleep on ", of, ": ", value);
         return -1;
     }
     if (e.spurious_left > 0 && choose(kind::spurious, 2) == 1) {
         --e.spurious_left;
-        note("sleeps on ", text_of(of), ", woken by nobody");
+        note("sleeps on ", of, ", woken by nobody");
         return 0;
     }
-    note("sleeps on ", text_of(of));
+    note("sleeps on ", of);
     block(state::sleeping, &of);
     self.knows.visible.join(of.in_kernel);
     return 0;
@@ -647,7 +647,7 @@ int futex_wake(const void* word, int most) {
         asleep[choose(kind::thread, most < most_threads ? count : 1)]->now = state::ready;
         ++woken;
     }
-    note("wakes ", woken, " on ", text_of(of));
+    note("wakes ", woken, " on ", of);
     return woken;
 }
 
@@ -758,6 +758,7 @@ result explore(const std::function<void()>& run, const settings& how) {
     own_state outside;
     outside.locals.resize(e.locals.size);
 
+    int departures = 0;
     // Returns false after a finding.
     const auto execute = [&] {
         e.memory.begin_execution();
@@ -767,8 +768,7 @@ result explore(const std::function<void()>& run, const settings& how) {
         e.steps = 0;
         e.on_path = 0;
         e.spurious_left = e.how.spurious;
-        e.preemptions_left = e.how.preemptions;
-        e.stale_left = e.how.stale;
+        e.departures_left = departures;
         e.finding.clear();
         fiber& first = new_fiber();
         first.tick();
@@ -810,14 +810,14 @@ result explore(const std::function<void()>& run, const settings& how) {
     e.warming = false;
     found = {};
 
-    for (e.path.clear(); found.executions < how.search;) {
-        if (!execute()) return explain();
-        while (!e.path.empty() && e.path.back().taken + 1 == e.path.back().of) e.path.pop_back();
-        if (e.path.empty()) {
-            found.exhausted = true;
-            break;
-        }
-        ++e.path.back().taken;
+    for (departures = 0; found.executions < how.search; ++departures) {
+        e.path.clear();
+        do {
+            if (!execute()) return explain();
+            while (!e.path.empty() && e.path.back().taken + 1 == e.path.back().of) e.path.pop_back();
+            if (!e.path.empty()) ++e.path.back().taken;
+        } while (!e.path.empty() && found.executions < how.search);
+        if (e.path.empty()) found.complete = departures;
     }
     e.bounded = false;
     e.choosing = way::random;

@@ -47,11 +47,12 @@ struct mutant {
 struct settings {
     std::uint64_t seed = 1;
     std::uint64_t random = 0;  // executions with choices drawn at random
-    std::uint64_t search = 0;  // executions of the search, at most
-    int preemptions = 2;       // of the search: switches away from a thread that could go on
-    int stale = 1;             // of the search: loads that do not return the last store
-    int spurious = 1;          // sleeps that end for no reason, in one execution
-    int steps = 20'000;        // an execution of more never ends
+    // Executions of a search, at most: all with no departure from the usual choice (the thread goes on until
+    // it must wait, a load returns the last store, nothing wakes a sleeper but a wake), then all with one,
+    // and so on.
+    std::uint64_t search = 0;
+    int spurious = 1;    // sleeps that end for no reason in one execution, at most
+    int steps = 20'000;  // an execution of more never ends
     const mutant* spoiled = nullptr;
 };
 
@@ -60,7 +61,7 @@ struct result {
     std::vector<std::string> trace;
     std::uint64_t executions = 0;
     std::uint64_t steps = 0;
-    bool exhausted = false;  // the search has seen all within its bounds
+    int complete = -1;  // departures up to which the search has seen all
 };
 
 // Explores one program. `run` is one execution: it makes everything anew, on thread 0.

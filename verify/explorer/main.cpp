@@ -17,9 +17,11 @@ int failed = 0;
 
 void show(bool fine, const std::string& what, const result& found, double seconds) {
     ++(fine ? passed : failed);
-    std::printf("%s  %-66s %8llu executions%s %5.1f s  %s\n", fine ? "passed" : "FAILED", what.c_str(),
-                static_cast<unsigned long long>(found.executions), found.exhausted ? ", search complete" : "",
-                seconds, found.finding.c_str());
+    std::string searched;
+    if (found.complete >= 0) searched = ", all with " + std::to_string(found.complete) + " departures";
+    std::printf("%s  %-62s %8llu executions%-23s %6.1f s  %s\n", fine ? "passed" : "FAILED", what.c_str(),
+                static_cast<unsigned long long>(found.executions), searched.c_str(), seconds,
+                found.finding.c_str());
     if (!fine) {
         for (const std::string& line : found.trace) std::printf("    %s\n", line.c_str());
     }
@@ -50,7 +52,7 @@ void explore_one(const protocol& one, const mutant* spoiled, settings how) {
 
 int main(int count, char** words) {
     settings how;
-    std::uint64_t executions = 20'000;
+    std::uint64_t executions = 10'000;
     std::string only = " ";
     for (int i = 1; i < count; ++i) {
         const std::string word = words[i];
