@@ -69,6 +69,7 @@ struct fiber {
     unsigned after = mutant::looking;
     void* (*run)(void*) = nullptr;
     void* argument = nullptr;
+    const void* asked_at = nullptr;  // while others run
     own_state own;
     bool made = false;
     ucontext_t first;
@@ -225,7 +226,9 @@ void switch_to(fiber& next) {
     fiber& before = *e.running;
     if (&next == &before) return;
     save_own(before.own);
+    before.asked_at = asked_at;
     if (_setjmp(before.context) == 0) resume(next);
+    asked_at = the().running->asked_at;
 }
 
 // Ends this execution.
@@ -238,11 +241,6 @@ void switch_to(fiber& next) {
     }
     make_context(*e.running);
     _longjmp(e.outside, 2);
-}
-
-const char* name_of(order how) {
-    constexpr const char* names[] = {"relaxed", "consume", "acquire", "release", "acq_rel", "seq_cst"};
-    return names[how];
 }
 
 std::string text_of(const variable& of) {
@@ -265,14 +263,6 @@ void note(const Parts&... parts) {
     };
     (add(parts), ...);
     if (e.trace.empty() || e.trace.back() != text) e.trace.push_back(std::move(text));
-}
-
-// For addr2line -e tauto-explorer.
-std::string place_asked() {
-    char text[32];
-    std::snprintf(text, sizeof text, "at +0x%zx",
-                  reinterpret_cast<std::uintptr_t>(asked_at) - the().locals.program);
-    return text;
 }
 
 // Somebody else goes on, if anybody can. False: nobody.
@@ -386,8 +376,17 @@ const mutant* spoiled(operation what, const variable* of, std::uint64_t value = 
     if (rule->by == mutant::owner && (of == nullptr || of->owner != self)) return nullptr;
     if (rule->by == mutant::not_owner && (of == nullptr || of->owner == self)) return nullptr;
     if ((rule->after & e.running->after) == 0) return nullptr;
+    if (rule->at != nullptr && rule->at != asked_at) return nullptr;
     if (rule->with_bit != 0 && (value & rule->with_bit) == 0) return nullptr;
     return rule;
+}
+
+// Notes a place that the program comes to.
+void visit(operation what, order how) {
+    std::vector<place>* const places = the().how.places;
+    if (places == nullptr) return;
+    const place here{asked_at, what, how};
+    if (std::find(places->begin(), places->end(), here) == places->end()) places->push_back(here);
 }
 
 order weakened(const mutant* rule, order how) {
@@ -417,10 +416,10 @@ void note_access(const volatile void* address, std::size_t size, bool write, boo
     if (!e.memory.note(reinterpret_cast<std::uintptr_t>(address), size, self.number, self.knows.happened,
                        write, atomic) &&
         !e.warming) {
-        note(write ? "writes " : "reads ", size, " bytes, ", place_asked());
+        note(write ? "writes " : "reads ", size, " bytes at ", text_of_place(asked_at));
         report("data race: thread " + std::to_string(self.number) + (write ? " writes " : " reads ") +
-               std::to_string(size) + " bytes" + (atomic ? " of an atomic variable" : "") + " " +
-               place_asked() + " that another one uses");
+               std::to_string(size) + " bytes" + (atomic ? " of an atomic variable" : "") + " at " +
+               text_of_place(asked_at) + " that another one uses");
     }
 }
 
@@ -479,6 +478,37 @@ lock_state& lock_at(const void* mutex) {
 
 }  // namespace
 
+const char* name_of(order how) {
+    constexpr const char* names[] = {"relaxed", "consume", "acquire", "release", "acq_rel", "seq_cst"};
+    return names[how];
+}
+
+const char* name_of(operation what) {
+    switch (what) {
+        case load:
+            return "load";
+        case store:
+            return "store";
+        case exchange:
+            return "exchange";
+        case compare_exchange:
+            return "compare_exchange";
+        case add:
+            return "add";
+        case fence:
+            return "fence";
+        default:
+            return "wake";
+    }
+}
+
+std::string text_of_place(const void* place) {
+    char text[32];
+    std::snprintf(text, sizeof text, "+0x%zx",
+                  reinterpret_cast<std::uintptr_t>(place) - the().locals.program);
+    return text;
+}
+
 bool exploring() noexcept {
     return in_execution && in_own_work == 0;
 }
@@ -521,6 +551,7 @@ std::uint64_t atomic_load(const volatile void* address, std::size_t size, order 
     refuse_seq_cst(how);
     variable& of = variable_at(address, size);
     const bool again = step(&of);
+    visit(load, how);
     how = weakened(spoiled(load, &of), how);
     if (!again) note_access(address, size, false, true);
     const std::uint64_t value = read(of, how).value;
@@ -532,6 +563,7 @@ void atomic_store(volatile void* address, std::size_t size, std::uint64_t value,
     refuse_seq_cst(how);
     variable& of = variable_at(address, size);
     step();
+    visit(store, how);
     const mutant* rule = spoiled(store, &of, value);
     if (rule != nullptr && rule->how == mutant::leave_out) return;
     how = weakened(rule, how);
@@ -545,6 +577,7 @@ std::uint64_t atomic_change(volatile void* address, std::size_t size, operation 
     refuse_seq_cst(how);
     variable& of = variable_at(address, size);
     step();
+    visit(what, how);
     const mutant* rule = spoiled(what, &of, value);
     if (rule != nullptr && rule->how == mutant::leave_out) return of.last().value;
     how = weakened(rule, how);
@@ -563,6 +596,7 @@ bool atomic_compare_exchange(volatile void* address, std::size_t size, std::uint
     refuse_seq_cst(how);
     variable& of = variable_at(address, size);
     step();
+    visit(compare_exchange, how);
     const mutant* rule = spoiled(compare_exchange, &of, value);
     how = weakened(rule, how);
     failing = weakened(rule, failing);
@@ -586,6 +620,7 @@ bool atomic_compare_exchange(volatile void* address, std::size_t size, std::uint
 void atomic_fence(order how) {
     engine& e = the();
     step();
+    visit(fence, how);
     const mutant* rule = spoiled(fence, nullptr);
     e.running->after = mutant::fenced;
     if (rule != nullptr && rule->how == mutant::leave_out) return;

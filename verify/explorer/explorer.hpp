@@ -41,7 +41,16 @@ struct mutant {
     unsigned after = looking | fenced | slept;
     unsigned with_bit = 0;  // of the value written
     enum { weaken, split, leave_out } how = weaken;
-    order to = relaxed;  // of weaken
+    order to = relaxed;        // of weaken
+    const void* at = nullptr;  // the place in the program; null: any
+};
+
+// A place in the program with a memory order.
+struct place {
+    const void* at;
+    operation what;
+    order how;
+    friend bool operator==(const place&, const place&) = default;
 };
 
 struct settings {
@@ -54,6 +63,7 @@ struct settings {
     int spurious = 1;    // sleeps that end for no reason in one execution, at most
     int steps = 20'000;  // an execution of more never ends
     const mutant* spoiled = nullptr;
+    std::vector<place>* places = nullptr;  // where those are collected that the program comes to
 };
 
 struct result {
@@ -66,6 +76,11 @@ struct result {
 
 // Explores one program. `run` is one execution: it makes everything anew, on thread 0.
 result explore(const std::function<void()>& run, const settings& how);
+
+const char* name_of(order how);
+const char* name_of(operation what);
+// A place as addr2line wants it.
+std::string text_of_place(const void* place);
 
 // Within an execution.
 // Names an atomic variable, for mutants and traces; `of`: the thread that owns it.

@@ -130,7 +130,7 @@ TAUTO_ATOMICS(64, std::uint64_t)
 
 void __tsan_atomic_thread_fence(int how) {
     if (!exploring()) return __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    const own_work mine;
+    const own_work mine(__builtin_return_address(0));
     atomic_fence(static_cast<order>(how));
 }
 
@@ -203,20 +203,24 @@ int __wrap_pthread_atfork(void (*before)(), void (*parent)(), void (*child)()) {
     at_fork[at_fork_used++] = {before, parent, child};
     return 0;
 }
+long __real_syscall(long, ...);
 long __wrap_syscall(long number, ...) {
     va_list arguments;
     va_start(arguments, number);
-    const auto* word = va_arg(arguments, const void*);
-    const auto what = va_arg(arguments, long);
-    const auto value = va_arg(arguments, long);
+    long given[6];
+    for (long& one : given) one = va_arg(arguments, long);
     va_end(arguments);
+    if (!exploring())
+        return __real_syscall(number, given[0], given[1], given[2], given[3], given[4], given[5]);
+    const auto* word = reinterpret_cast<const void*>(given[0]);
+    const int what = static_cast<int>(given[1]) & FUTEX_CMD_MASK;
     const own_work mine;
     if (number == SYS_gettid) return 1000 + this_thread();
-    if (number == SYS_futex && (what & FUTEX_CMD_MASK) == FUTEX_WAIT)
-        return futex_wait(word, static_cast<std::uint32_t>(value));
-    if (number == SYS_futex && (what & FUTEX_CMD_MASK) == FUTEX_WAKE)
-        return futex_wake(word, static_cast<int>(value));
-    std::abort();  // a system call that the explorer does not know
+    if (number == SYS_futex && what == FUTEX_WAIT)
+        return futex_wait(word, static_cast<std::uint32_t>(given[2]));
+    if (number == SYS_futex && what == FUTEX_WAKE) return futex_wake(word, static_cast<int>(given[2]));
+    check(false, "a system call that the explorer does not know");
+    return -1;
 }
 
 // Memory that comes and goes.
