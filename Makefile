@@ -24,7 +24,8 @@ help: ## Show this list
 	@echo 'make test     build and run every test; ends with `N passed, N failed`'
 	@echo 'make test-platforms   the C++ tests for 64-bit ARM (with qemu), with libc++, and with -O3 -march=native'
 	@echo 'make test-repeat   run the tests that touch time or processes 50 times (TIMES=50)'
-	@echo 'make soak     programs drawn at random, plain and under both sanitizers (SECONDS=600 each)'
+	@echo 'make soak     programs drawn at random, plain and under both sanitizers (SECONDS=600 each), then the'
+	@echo '              protocols under the explorer (EXECUTIONS=1000000 each)'
 	@echo 'make bench    hold the runtime against its peers (ONLY=B1,B4 for some); writes build/bench.json'
 	@echo 'make race     loops drawn at random against every peer (SEED= CELLS= EMULATE=4 CPUS= CELL=one again PEERS_FROM=folder)'
 	@echo 'make build    build the library, the executables and the C++ tests into build/cpp/default'
@@ -100,12 +101,13 @@ test-platforms: ## The C++ tests on another processor and another library, and w
 	@sh tools/sysroot.sh
 	@for preset in native libcxx aarch64; do sh tools/cmake.sh $$preset && ctest --preset $$preset || exit 1; done
 
-soak: ## Programs drawn at random against serial execution, plain and under both sanitizers (SECONDS= each, SEED=)
+soak: ## Programs drawn at random against serial execution, then the protocols explored (SECONDS= EXECUTIONS= SEED=)
 	@sh tools/packages.sh build test
 	@for preset in default tsan asan; do \
 	    sh tools/cmake.sh $$preset && echo "$$preset:" && \
 	    build/cpp/$$preset/bin/tauto-fuzz --seconds $(or $(SECONDS),600) --seed $(or $(SEED),$$(date +%s)) || exit 1; \
 	done
+	@build/cpp/default/bin/tauto-explorer --executions $(or $(EXECUTIONS),1000000) --seed $(or $(SEED),$$(date +%s))
 
 bench: ## The runtime against its peers
 	@sh tools/packages.sh build $(peer_marks)
@@ -125,7 +127,7 @@ build: ## Library, executables, C++ tests
 
 format: ## clang-format and ruff
 	@sh tools/venv.sh test
-	@find include runtime kernels probe emulator runners simulator command tests benchmarks \( -name '*.cpp' -o -name '*.hpp' \) -exec clang-format -i {} +
+	@find include runtime kernels probe emulator runners simulator command tests benchmarks verify \( -name '*.cpp' -o -name '*.hpp' \) -exec clang-format -i {} +
 	@build/venv/bin/ruff format .
 	@build/venv/bin/ruff check --fix .
 

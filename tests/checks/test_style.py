@@ -20,6 +20,7 @@ CPP_FOLDERS = (
     "command",
     "tests",
     "benchmarks",
+    "verify",
 )
 CPP_FILES = sorted(str(path) for folder in CPP_FOLDERS for path in (ROOT / folder).rglob("*.[ch]pp"))
 TOOLS = {

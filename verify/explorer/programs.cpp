@@ -1,0 +1,411 @@
+#include "programs.hpp"
+
+#include <pthread.h>
+
+#include <array>
+#include <exception>
+#include <functional>
+#include <stdexcept>
+#include <vector>
+
+#include "../../runtime/team_state.hpp"
+#include "explorer.hpp"
+
+namespace explorer::programs {
+namespace {
+
+using namespace tauto;
+using namespace tauto::detail;
+
+// A thread of the program.
+class thread {
+  public:
+    explicit thread(std::function<void()> run) : run_(std::move(run)) {
+        pthread_create(&number_, nullptr, &main, this);
+    }
+    ~thread() { pthread_join(number_, nullptr); }
+    thread(const thread&) = delete;
+    thread& operator=(const thread&) = delete;
+
+  private:
+    static void* main(void* self) {
+        static_cast<thread*>(self)->run_();
+        return nullptr;
+    }
+    std::function<void()> run_;
+    pthread_t number_{};
+};
+
+// Of `members` threads, the first of which is the calling one.
+void on_each(int members, const std::function<void(int rank)>& run) {
+    std::vector<std::unique_ptr<thread>> others;
+    for (int rank = 1; rank < members; ++rank)
+        others.push_back(std::make_unique<thread>([&run, rank] { run(rank); }));
+    run(0);
+}
+
+void name_words(launcher& members) {
+    for (const int rank : members.everyone) {
+        name(&at(members.boxes, rank).ticket, "ticket", rank);
+        name(&at(members.boxes, rank).parked, "parked", rank);
+        name(&at(members.boxes, rank).share, "share", rank);
+        name(&at(members.reports, rank).done, "done", rank);
+    }
+    name(&members.loop.failed, "failed", 0);
+}
+
+// A team by its own text, but for the choice of CPUs.
+struct small_team {
+    explicit small_team(std::vector<int> cpus) : state(std::move(cpus), wait_policy::passive, false) {
+        name_words(state.members);
+    }
+
+    // False where not all iterations ran.
+    template <class Body>
+    bool loop(index n, tauto::schedule how, const Body& body) {
+        const auto invoke = [](const void* self, range r, int rank) {
+            (*static_cast<const Body*>(self))(r, rank);
+        };
+        loop_options options;
+        options.schedule = how;
+        const team_turn turn = state.take_turn();
+        return state.loops.run_schedule({invoke, &body, n, nullptr, &options});
+    }
+    template <class Body>
+    void run(const Body& body) {
+        const auto invoke = [](const void* self, member& me) { (*static_cast<const Body*>(self))(me); };
+        const team_turn turn = state.take_turn();
+        state.bodies.run({invoke, &body}, nullptr, nullptr);
+    }
+
+    team_state state;
+};
+
+// Loops over an input that the caller writes, each into the same output.
+void run_loops(small_team& team, int loops, index n, tauto::schedule how) {
+    std::vector<int> output(usize(n));
+    int input = 0;
+    for (int loop = 1; loop <= loops; ++loop) {
+        input = loop;
+        const bool all = team.loop(n, how, [&](range r, int) {
+            for (index i = r.begin; i < r.end; ++i) at(output, i) += input;
+        });
+        check(all, "a loop that ran all says that it did not");
+        for (const int one : output) check(one == loop * (loop + 1) / 2, "an iteration ran twice or never");
+    }
+}
+
+struct count_of {
+    std::vector<int> times;
+    explicit count_of(index n) : times(usize(n)) {}
+    void add(range r) {
+        for (index i = r.begin; i < r.end; ++i) ++at(times, i);
+    }
+    void check_once() const {
+        for (const int one : times) check(one == 1, "an iteration ran twice or never");
+    }
+};
+
+// Members that meet, as body_runner.cpp has them, with no team around.
+template <class Body>
+std::exception_ptr meet(int members, barrier_shape shape, const Body& body) {
+    collectives shared(members, true, wait_policy::passive);
+    shared.shape = shape;
+    for (int rank = 0; rank < members; ++rank) {
+        member_lines_of_team& own = at(shared.lines, rank);
+        name(&own.slots[0].word, "slot", rank);
+        name(&own.slots[1].word, "slot", rank);
+        name(&own.released.word, "released", rank);
+    }
+    name(&shared.failed, "failed", 0);
+    on_each(members, [&](int rank) {
+        member me(shared, rank);
+        try {
+            body(me);
+        } catch (const released&) {
+        } catch (...) {
+            shared.fail(std::current_exception());
+        }
+        me.leave();
+    });
+    return shared.failed.load(std::memory_order_relaxed) ? shared.failure : nullptr;
+}
+
+constexpr auto plus = [](long a, long b) { return a + b; };
+
+// More than fits in a line.
+struct large {
+    long value = 0;
+    long rest[7] = {};
+};
+
+void check_barriers(member& me, int times) {
+    for (int i = 1; i <= times; ++i) {
+        const long sum = me.all_reduce(static_cast<long>(i * (me.rank() + 1)), plus);
+        check(sum == i * me.size() * (me.size() + 1) / 2, "a sum of the wrong values");
+    }
+}
+
+void check_failed(const std::exception_ptr& failure) {
+    check(failure != nullptr, "no member heard of the exception");
+}
+
+}  // namespace
+
+void loops() {
+    small_team team({0, 1, 2});
+    run_loops(team, 3, 3, static_{});
+}
+
+void crowded_loops() {
+    small_team team({0, 0, 0});
+    run_loops(team, 3, 3, static_{});
+}
+
+void shared_counter() {
+    small_team team({0, 1, 2});
+    run_loops(team, 2, 4, dynamic{1});
+}
+
+void throwing_loops() {
+    small_team team({0, 1, 2});
+    for (int loop = 0; loop < 2; ++loop) {
+        bool thrown = false;
+        try {
+            (void)team.loop(3, static_{}, [](range r, int) {
+                if (r.begin > 0) throw r.begin;
+            });
+        } catch (const index& what) {
+            thrown = what == 1 || what == 2;
+        }
+        check(thrown, "an exception was lost");
+    }
+    run_loops(team, 1, 3, static_{});
+}
+
+void two_callers() {
+    small_team team({0, 1});
+    count_of first(2);
+    count_of second(2);
+    {
+        const thread other([&] { (void)team.loop(2, static_{}, [&](range r, int) { second.add(r); }); });
+        (void)team.loop(2, static_{}, [&](range r, int) { first.add(r); });
+    }
+    first.check_once();
+    second.check_once();
+}
+
+void forked_child() {
+    small_team team({0, 1, 2});
+    const auto once = [&] {
+        count_of times(3);
+        check(team.loop(3, static_{}, [&](range r, int) { times.add(r); }),
+              "a loop that ran all says that it did not");
+        times.check_once();
+    };
+    // Lives on in the parent alone.
+    auto* other = new thread([&] { once(); });
+    fork_into_child();
+    once();
+    once();
+    ::operator delete(other);
+}
+
+void stealing() {
+    constexpr index n = 9;
+    worksharing work(3);
+    const std::array<double, 3> speeds{1, 1, 2};
+    work.reset(adaptive{}, n, speeds);
+    count_of times(n);
+    on_each(3, [&](int rank) {
+        for (range r = work.next(rank); !r.empty(); r = work.next(rank)) times.add(r);
+    });
+    times.check_once();
+}
+
+namespace {
+
+struct shares {
+    std::array<std::atomic<std::uint64_t>, 3> words{};
+    adaptive_plan plan;
+
+    void run(index n, bool all_steal) {
+        for (int rank = 0; rank < 3; ++rank) name(&at(words, rank), "share", rank);
+        count_of times(n);
+        const auto share_of = [&](int rank) -> auto& {
+            return at(words, rank);
+        };
+        const auto victim_of = [&](int thief) { return last_to_finish(plan, share_of, thief); };
+        on_each(3, [&](int rank) {
+            const adaptive_rights may{.steal = all_steal || rank == 0, .leave = true, .timed = false};
+            int steals = 0;
+            bool left_early = false;
+            for (bool begun = false;; begun = true) {
+                const range r = member_next(plan, may, share_of(rank), share_of, victim_of, rank, begun,
+                                            steals, left_early);
+                if (r.empty()) return;
+                times.add(r);
+            }
+        });
+        for (int rank = 0; rank < 3; ++rank) {
+            for_each_left(plan, share_of(rank).load(std::memory_order_relaxed), [&](range r) {
+                times.add(r);
+                return true;
+            });
+        }
+        times.check_once();
+    }
+};
+
+}  // namespace
+
+void leaving() {
+    constexpr index n = 8;
+    constexpr double speeds[] = {1, 2, 1};
+    constexpr double margins[] = {0, 0.5, 3};
+    constexpr std::array<index, 4> bounds{0, 2, 6, 8};
+    shares all;
+    all.plan = {.n = n,
+                .members = 3,
+                .divisor = 2,
+                .speeds = speeds,
+                .margins = margins,
+                .steal = 0.5,
+                .report = 0.25};
+    deal_shares(
+        all.plan, bounds, [&](int rank) -> auto& { return at(all.words, rank); });
+    all.run(n, true);
+}
+
+void ordered() {
+    constexpr index n = 5;
+    constexpr double speeds[] = {1, 1, 0.5};
+    cost_order order{};
+    order.parts = 5;
+    order.blocks = 5;
+    order.total_speed = 2.5;
+    order.fastest = 1;
+    for (std::uint8_t part = 0; part <= 5; ++part) {
+        order.part_at[part] = part;
+        order.begins[part] = part;
+        order.before[part] = 6.0 * part - 0.5 * part * part;
+    }
+    shares all;
+    all.plan = {.n = n, .members = 3, .speeds = speeds, .order = &order};
+    all.words[0].store(pack_share(0, 5), std::memory_order_relaxed);
+    all.run(n, true);
+}
+
+void rows() {
+    const auto failure = meet(3, barrier_shape::rows, [](member& me) {
+        check_barriers(me, 2);
+        std::array<long, 8> data;
+        data.fill(me.rank() + 1);
+        me.all_reduce(std::span<long>(data), plus);
+        for (const long one : data) check(one == 6, "a sum of the wrong values");
+        me.barrier();
+    });
+    check(failure == nullptr, "a run that is right failed");
+}
+
+void rows_in_place() {
+    const auto failure = meet(3, barrier_shape::rows, [](member& me) {
+        for (int i = 1; i <= 2; ++i) {
+            large mine;
+            mine.value = i * (me.rank() + 1);
+            const large sum = me.scan(mine, [](large a, const large& b) {
+                a.value += b.value;
+                return a;
+            });
+            mine.value = -1;
+            check(sum.value == i * (me.rank() + 1) * (me.rank() + 2) / 2, "a sum of the wrong values");
+        }
+        long own = me.rank() + 5;
+        const auto all = me.peers(std::span<const long>(&own, 1));
+        for (int of = 0; of < me.size(); ++of) check(all[of][0] == of + 5, "another member's data are stale");
+        me.barrier();
+    });
+    check(failure == nullptr, "a run that is right failed");
+}
+
+void rows_throw() {
+    check_failed(meet(3, barrier_shape::rows, [](member& me) {
+        check_barriers(me, 1);
+        if (me.rank() == 1) throw std::runtime_error("bad cell");
+        check_barriers(me, 2);
+    }));
+}
+
+void rows_operator_throws() {
+    check_failed(meet(3, barrier_shape::rows, [](member& me) {
+        const auto memory = std::make_unique<large>();
+        (void)me.scan(*memory, [&](const large& a, const large& b) {
+            if (me.rank() == 1) throw std::runtime_error("bad cell");
+            return large{a.value + b.value, {}};
+        });
+        me.barrier();
+    }));
+}
+
+void rows_split() {
+    const auto failure = meet(3, barrier_shape::rows, [](member& me) {
+        for (int i = 0; i < 2; ++i) me.wait(me.arrive());
+        check_barriers(me, 1);
+    });
+    check(failure == nullptr, "a run that is right failed");
+}
+
+namespace {
+
+void mix(barrier_shape shape, int members) {
+    check_failed(meet(members, shape, [](member& me) {
+        if (me.rank() == 1)
+            me.wait(me.arrive());
+        else
+            me.barrier();
+        me.barrier();
+    }));
+}
+
+}  // namespace
+
+void rows_mixed() {
+    mix(barrier_shape::rows, 3);
+    mix(barrier_shape::tournament, 3);
+}
+
+void tournament() {
+    const auto failure = meet(6, barrier_shape::tournament, [](member& me) { check_barriers(me, 2); });
+    check(failure == nullptr, "a run that is right failed");
+}
+
+void tournament_throw() {
+    check_failed(meet(5, barrier_shape::tournament, [](member& me) {
+        check_barriers(me, 1);
+        if (me.rank() == 4) throw std::runtime_error("bad cell");
+        check_barriers(me, 1);
+    }));
+    check_failed(meet(5, barrier_shape::tournament, [](member& me) {
+        if (me.rank() == 0) throw std::runtime_error("bad cell");
+        check_barriers(me, 1);
+    }));
+}
+
+void runs() {
+    small_team team({0, 0, 0});
+    for (int run = 0; run < 2; ++run) {
+        bool thrown = false;
+        try {
+            team.run([&](member& me) {
+                check_barriers(me, 1);
+                if (run == 0 && me.rank() == 2) throw std::runtime_error("bad cell");
+                me.barrier();
+            });
+        } catch (const std::runtime_error&) {
+            thrown = true;
+        }
+        check(thrown == (run == 0), "an exception was lost or came from nowhere");
+    }
+}
+
+}  // namespace explorer::programs
