@@ -45,7 +45,8 @@ void run_chunk(const mailbox& box, report_line& report, range chunk, int rank, b
 // each piece, so there are many only where iterations are few, and probably dear, or a piece takes far
 // longer.
 constexpr index piece_of(index share) noexcept {
-    const index pieces = share <= 64 ? 8 : std::clamp<index>(share / 16'384, 4, 64);
+    const index fewest = share <= 64 ? 8 : share <= 1024 ? 4 : 2;
+    const index pieces = std::clamp<index>(share / 16'384, fewest, 64);
     const index size = (share + pieces - 1) / pieces;
     return size < 64 ? size : (size + 15) / 16 * 16;  // a cache line of floats
 }
