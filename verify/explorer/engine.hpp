@@ -42,6 +42,10 @@ bool try_lock(const void* mutex);
 // False: the time was over, whenever the explorer wants.
 bool lock_in_time(const void* mutex);
 void unlock(const void* mutex);
+// As a condition variable of which each has one waiter. False: the time was over, whenever the explorer
+// wants.
+bool wait_on(const void* condition, const void* mutex);
+void tell_one(const void* condition);
 std::uintptr_t start_thread(void* (*run)(void*), void* argument);
 void join_thread(std::uintptr_t thread);
 void end_other_threads();

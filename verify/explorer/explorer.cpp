@@ -720,6 +720,28 @@ void unlock(const void* mutex) {
     note("unlocks");
 }
 
+bool wait_on(const void* condition, const void* mutex) {
+    unlock(mutex);
+    // No other thread has run since the lock was given back, so no signal is lost.
+    const bool told = choose(kind::time, 2) == 0;
+    if (told) {
+        note("waits to be told");
+        block(state::sleeping, condition);
+    }
+    lock(mutex);
+    return told;
+}
+
+void tell_one(const void* condition) {
+    step();
+    for (fiber& one : the().fibers) {
+        if (one.now != state::sleeping || one.waits_for != condition) continue;
+        one.now = state::ready;
+        break;
+    }
+    note("tells one");
+}
+
 std::uintptr_t start_thread(void* (*run)(void*), void* argument) {
     engine& e = the();
     fiber& self = *e.running;

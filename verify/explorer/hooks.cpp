@@ -184,6 +184,19 @@ int __wrap_pthread_mutex_unlock(pthread_mutex_t* mutex) {
     unlock(mutex);
     return 0;
 }
+int __real_pthread_cond_timedwait(pthread_cond_t*, pthread_mutex_t*, const timespec*);
+int __wrap_pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex, const timespec* until) {
+    if (!exploring()) return __real_pthread_cond_timedwait(condition, mutex, until);
+    const own_work mine;
+    return wait_on(condition, mutex) ? 0 : ETIMEDOUT;
+}
+// std::condition_variable::notify_one, whose text is in the C++ library.
+void __real__ZNSt18condition_variable10notify_oneEv(void*);
+void __wrap__ZNSt18condition_variable10notify_oneEv(void* condition) {
+    if (!exploring()) return __real__ZNSt18condition_variable10notify_oneEv(condition);
+    const own_work mine;
+    tell_one(condition);
+}
 int __real_sched_yield();
 int __wrap_sched_yield() {
     if (!exploring()) return __real_sched_yield();
