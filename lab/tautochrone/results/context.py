@@ -14,10 +14,11 @@ from typing import Any, TypeVar
 import msgspec
 
 from tautochrone.errors import TautoError, explained
-from tautochrone.results.journal import write_whole
+from tautochrone.files import read_whole, write_whole
 from tautochrone.results.store import Store
 
 CONTEXT_FILE = "study.json"
+_MOST_BYTES = 1 << 28
 
 
 class Peer(msgspec.Struct, frozen=True, kw_only=True):
@@ -124,7 +125,7 @@ def load(empty: Context, folder: Path) -> Context:
     """
     path = folder / CONTEXT_FILE
     try:
-        context = msgspec.json.decode(path.read_bytes(), type=type(empty))
+        context = msgspec.json.decode(read_whole(path, _MOST_BYTES), type=type(empty))
     except FileNotFoundError:
         return empty
     except (OSError, msgspec.DecodeError) as error:

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tautochrone.errors import TautoError, explained
+from tautochrone.files import write_whole
 from tautochrone.inspection.commands import MpiLaunch, mpi_launch
 from tautochrone.measuring.configuration import Configuration
 from tautochrone.options import parse_cpus
 from tautochrone.report.analysis import Settings as Lines
-from tautochrone.results.journal import write_whole
 from tautochrone.tune.answer import TuneContext
 from tautochrone.tune.knobs import Settings, knobs
 from tautochrone.tune.options import placeholders
