@@ -62,9 +62,10 @@ int write_all(int file, std::string_view text) {
     return error;
 }
 
-// One line on standard error. A command runs also where standard error is closed or not read.
+// One line on standard error, whatever a profile or a word would do to the terminal. A command runs also
+// where standard error is closed or not read.
 void say(const std::string& line) {
-    write_all(STDERR_FILENO, "tauto: " + line + "\n");
+    write_all(STDERR_FILENO, "tauto: " + tauto::command::printable(line) + "\n");
 }
 
 // On standard output. Returns the exit code.
@@ -85,27 +86,58 @@ int become(int (*exec)(const char*, char* const*), const std::string& program, c
     return errno;
 }
 
+// Becomes the program in this file. Returns the number of the error where it cannot.
+int become_file(const std::string& file, const words& made) {
+    const int number = become(execv, file, made);
+    if (number != ENOEXEC) return number;
+    words script{"/bin/sh", file};  // a script without a first line is the shell's, as to execvp
+    script.insert(script.end(), made.begin() + 1, made.end());
+    return become(execv, script[0], script);
+}
+
+void refuse_distrusted(const tauto::command::profile& asked, const std::string& name) {
+    std::string all;
+    for (const std::string& reason : tauto::command::distrusted(asked))
+        all += (all.empty() ? "" : "; ") + reason;
+    if (!all.empty())
+        throw input_error("the profile " + name + " could run something else: " + all +
+                          ". If you made it or have read it, write tauto run --trust");
+}
+
 // The words behind `tauto run`. Returns only if the command could not be started.
-int run(const words& given) {
-    const std::string& name = given[0];
-    const std::ptrdiff_t first = given.size() > 1 && given[1] == "--" ? 2 : 1;
-    const words command(given.begin() + first, given.end());
+int run(words given) {
+    const auto take = [&](std::string_view word) {
+        const bool there = !given.empty() && given[0] == word;
+        if (there) given.erase(given.begin());
+        return there;
+    };
+    bool trusted = take("--trust");
+    const std::string name = given.empty() ? "" : given[0];
+    take(name);
+    trusted = take("--trust") || trusted;
+    take("--");
     words made;
+    std::string file;
+    int number = 0;
     try {
-        if (command.empty())
+        if (given.empty())
             throw input_error("no command stands behind the profile " + name +
                               ". Write it like tauto run profile.json -- ./solver case.in");
         const tauto::command::profile asked = tauto::command::read_profile(name);
-        made = tauto::command::command_of(asked, command, name);
-        for (const std::string& warning : tauto::command::apply(asked)) say("warning: " + warning);
-        say(tauto::command::given(asked));
+        made = tauto::command::command_of(asked, given, name);
+        if (!trusted) refuse_distrusted(asked, name);
+        file = made.empty() ? "" : tauto::command::found_program(made[0], number);  // with the caller's PATH
+        if (!file.empty()) {
+            for (const std::string& warning : tauto::command::apply(asked)) say("warning: " + warning);
+            say(tauto::command::given(asked));
+            if (made != given) say("runs: " + tauto::command::joined(made));
+        }
     } catch (const input_error& error) {
         say(std::string("error: ") + error.what());
         return exit_bad_input;
     }
-    const std::string program = made.empty() ? "" : made[0];
-    const int number = become(execvp, program, made);
-    say("error: " + program + " cannot be started: " + strerror(number) +
+    if (!file.empty()) number = become_file(file, made);
+    say("error: " + (made.empty() ? "" : made[0]) + " cannot be started: " + strerror(number) +
         ". Write the command as the shell would find it");
     return exit_not_found;
 }
@@ -143,7 +175,7 @@ int become_laboratory(const words& given) {
 int main(int count, char** values) {
     try {
         const words given(values + std::min(count, 1), values + count);
-        if (given.size() > 1 && given[0] == "run" && !given[1].starts_with('-'))
+        if (given.size() > 1 && given[0] == "run" && (given[1] == "--trust" || !given[1].starts_with('-')))
             return run({given.begin() + 1, given.end()});
         if (given.empty()) {
             write_all(STDERR_FILENO, tauto::command::help_text);
