@@ -90,17 +90,13 @@ def read_whole(path: Path, most_bytes: int) -> bytes:
         return b"".join(_parts(file, most_bytes))
 
 
-def read_text_whole(path: Path, most_bytes: int) -> str:
-    """As `read_whole`, of UTF-8. UnicodeDecodeError (a ValueError) where it is none."""
-    return read_whole(path, most_bytes).decode()
-
-
-def read_head(path: Path, most_bytes: int) -> bytes:
-    """The first bytes of a file, at most so many. OSError, also for what is no file."""
+@contextmanager
+def opened(path: Path) -> Iterator[IO[bytes]]:
+    """A file to read from. OSError, also for a pipe, a device and a folder."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
     with open(descriptor, "rb") as file:  # noqa: PTH123
         _refuse_special(os.fstat(descriptor).st_mode)
-        return file.read(most_bytes)
+        yield file
 
 
 def _parts(file: IO[bytes], most_bytes: int) -> Iterator[bytes]:
