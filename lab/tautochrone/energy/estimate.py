@@ -83,7 +83,9 @@ def measure_points(meter: Meter) -> list[tuple[float, float]]:
     steps = sorted({round(cpus * step / 4) for step in range(5)})
     points: list[tuple[float, float]] = []
     for busy in (*steps, *reversed(steps)):
-        spinners = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(busy)]
+        spinners = [
+            subprocess.Popen([sys.executable, "-I", "-S", "-c", "while True: pass"]) for _ in range(busy)
+        ]
         try:
             time.sleep(0.3)
             with EnergyRecorder(meter) as recording:

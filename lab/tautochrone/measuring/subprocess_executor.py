@@ -18,7 +18,7 @@ from typing import IO, Any, AnyStr, Literal, Self
 
 import msgspec
 
-from tautochrone.errors import TautoError, explained
+from tautochrone.errors import TautoError, explained, printable
 from tautochrone.measuring.configuration import Configuration
 from tautochrone.measuring.executor import Accounted, RunResult
 from tautochrone.measuring.inside import starter
@@ -381,7 +381,7 @@ def _refuse_constant(word: str) -> float:
 def _last_lines(stderr: str) -> str:
     """The end of what the program said about its trouble, ready to follow a sentence."""
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
-    return ": " + "; ".join(lines[-_MESSAGE_LINES:]) if lines else ""
+    return ": " + printable("; ".join(lines[-_MESSAGE_LINES:])) if lines else ""
 
 
 # -- a helper: a process that is written to and read from --
