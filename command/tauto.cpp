@@ -4,11 +4,14 @@
 // runs.
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <exception>
 #include <string>
@@ -142,20 +145,27 @@ int run(words given) {
     return exit_not_found;
 }
 
-// The folder of this executable; empty where the kernel does not say it.
-std::string own_folder() {
+// The folder of this executable: as the kernel says it; without /proc, as it was started. Empty where neither
+// tells.
+std::string own_folder(const std::string& started_as) {
     std::string path(4096, '\0');
     const ssize_t length = readlink("/proc/self/exe", path.data(), path.size());
     path.resize(static_cast<std::size_t>(std::max<ssize_t>(length, 0)));
+    if (path.empty()) {
+        int unused = 0;
+        const std::string found = tauto::command::found_program(started_as, unused);
+        std::array<char, PATH_MAX> real{};
+        path = realpath(found.c_str(), real.data()) != nullptr ? real.data() : found;
+    }
     const std::size_t slash = path.rfind('/');
     return slash == path.npos ? "" : path.substr(0, slash);
 }
 
 // Becomes the laboratory with these words. Returns only if no Python could be started.
-int become_laboratory(const words& given) {
+int become_laboratory(const std::string& started_as, const words& given) {
     words values{"", "-c", start_laboratory};
     values.insert(values.end(), given.begin(), given.end());
-    const std::string folder = own_folder();
+    const std::string folder = own_folder(started_as);
     // A virtual environment knows itself by the path of its Python, so links are left as they are.
     for (const char* const name : {"python3", "python"}) {
         if (folder.empty()) break;
@@ -183,7 +193,7 @@ int main(int count, char** values) {
         }
         if (given == words{"--help"} || given == words{"-h"}) return print(tauto::command::help_text);
         if (given == words{"--version"}) return print(version_text);
-        return become_laboratory(given);
+        return become_laboratory(count > 0 ? values[0] : "", given);
     } catch (const std::exception& error) {
         say(std::string("error: this is a defect of tauto: ") + error.what());
         return exit_defect;

@@ -398,3 +398,15 @@ def test_modules_of_the_current_folder_are_not_loaded(tmp_path: Path) -> None:
     done = start(tauto, "version", env=with_lab(), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("tauto")
+
+
+def test_without_proc_tauto_finds_itself_as_it_was_started(tmp_path: Path) -> None:
+    """A chroot often has no /proc; a wrapper that hides it stands for one."""
+    tauto = beside(tmp_path / "own", 'echo "$0"')
+    hidden = ["unshare", "--mount", "sh", "-c", 'umount -l /proc; exec "$0" study']
+    if start("unshare", "--mount", "true").returncode != 0:
+        pytest.skip("mounts may not be changed here")
+    for word, folder in ((str(tauto), "/"), ("./tauto", tauto.parent), ("tauto", tauto.parent)):
+        environment = {**os.environ, "PATH": f"{tauto.parent}:{os.environ['PATH']}"}
+        done = start(*hidden, word, cwd=folder, env=environment)
+        assert done.stdout == f"{tauto.parent}/python3\n", done.stderr
