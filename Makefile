@@ -23,7 +23,7 @@ help: ## Show this list
 	@echo 'make study    measure parallel loops on this machine, every peer beside ours, and write a report'
 	@echo 'make test     build and run every test; ends with `N passed, N failed`'
 	@echo 'make test-repeat   run the tests that touch time or processes 50 times (TIMES=50)'
-	@echo 'make soak     programs drawn at random, plain and under both sanitizers (SECONDS=600 each)'
+	@echo 'make soak     programs drawn at random, damaged inputs, faults, kills (SECONDS=600 each, KILLS=1000)'
 	@echo 'make bench    hold the runtime against its peers (ONLY=B1,B4 for some); writes build/bench.json'
 	@echo 'make race     loops drawn at random against every peer (SEED= CELLS= EMULATE=4 CPUS= CELL=one again)'
 	@echo 'make build    build the library, the executables and the C++ tests into build/cpp/default'
@@ -94,12 +94,15 @@ test-repeat: ## What touches time or processes, often
 	ctest --preset default --label-regex timed --repeat until-fail:$(TIMES)
 	$(built_runners) build/venv/bin/python -m pytest -q -p no:cacheprovider -m timed --times $(TIMES) tests/python
 
-soak: ## Programs drawn at random against serial execution, plain and under both sanitizers (SECONDS= each, SEED=)
+soak: ## Programs drawn at random (plain, both sanitizers), damaged inputs, faults and kills (SECONDS= each, SEED=, KILLS=)
 	@sh tools/packages.sh build test
 	@for preset in default tsan asan; do \
 	    sh tools/cmake.sh $$preset && echo "$$preset:" && \
 	    build/cpp/$$preset/bin/tauto-fuzz --seconds $(or $(SECONDS),600) --seed $(or $(SEED),$$(date +%s)) || exit 1; \
 	done
+	@sh tools/venv.sh test
+	$(built_runners) build/venv/bin/python tests/python/fuzzing.py --seconds $(or $(SECONDS),600) --seed $(or $(SEED),$$(date +%s))
+	build/venv/bin/python tests/python/faults.py --most 0 --kills $(or $(KILLS),1000) --seed $(or $(SEED),$$(date +%s))
 
 bench: ## The runtime against its peers
 	@sh tools/packages.sh build $(peer_marks)

@@ -243,11 +243,11 @@ def change(machine: Machine, settings: Iterable[str]) -> Machine:
 def _parsed(setting: str, text: str) -> Any:
     try:
         return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, KeyError, RecursionError):  # also numbers of thousands of digits, and lists as deep
         if re.fullmatch(r"[\w.-]+", text):
             return text
         raise TautoError(
-            f"--set {setting}: {text!r} is not a value", "Write a number, a word or a list"
+            f"--set {setting[:80]}: {text[:80]!r} is not a value", "Write a number, a word or a list"
         ) from None
 
 

@@ -366,10 +366,12 @@ def cpu_times() -> tuple[float, float] | None:
     try:
         with open("/proc/stat") as file:  # noqa: PTH123
             words = file.readline().split()
-    except OSError:
+        ticks = os.sysconf("SC_CLK_TCK")
+        user, nice, system, _, _, interrupt, soft_interrupt, steal = (
+            int(word) / ticks for word in words[1:9]
+        )
+    except (OSError, ValueError):  # some sandboxes show a /proc/stat of their own
         return None
-    ticks = os.sysconf("SC_CLK_TCK")
-    user, nice, system, _, _, interrupt, soft_interrupt, steal = (int(word) / ticks for word in words[1:9])
     return user + nice + system + interrupt + soft_interrupt, steal
 
 
