@@ -14,7 +14,7 @@ pytestmark = pytest.mark.timed
 FAULTS = Path(__file__).with_name("faults.py")
 
 
-@pytest.mark.parametrize(("work", "faults", "kills"), [("study", 12, 14), ("tune", 6, 6)])
+@pytest.mark.parametrize(("work", "faults", "kills"), [("study", 6, 14), ("tune", 4, 6)])
 def test_no_call_that_fails_and_no_kill_loses_a_row(work: str, faults: int, kills: int) -> None:
     words = [sys.executable, FAULTS, "--only", work, "--most", faults, "--kills", kills]
     done = run_to_end([str(word) for word in words], env=with_lab(), cwd=FAULTS.parent)
