@@ -24,8 +24,8 @@ help: ## Show this list
 	@echo 'make test     build and run every test; ends with `N passed, N failed`'
 	@echo 'make test-platforms   the C++ tests for 64-bit ARM (with qemu), with libc++, and with -O3 -march=native'
 	@echo 'make test-repeat   run the tests that touch time or processes 50 times (TIMES=50)'
-	@echo 'make soak     programs drawn at random, plain and under both sanitizers (SECONDS=600 each), then the'
-	@echo '              protocols under the explorer (EXECUTIONS=1000000 each)'
+	@echo 'make soak     programs drawn at random, protocols, damaged inputs, faults, kills'
+	@echo '              (SECONDS=600 each, EXECUTIONS=1000000 each, KILLS=1000)'
 	@echo 'make bench    hold the runtime against its peers (ONLY=B1,B4 for some); writes build/bench.json'
 	@echo 'make race     loops drawn at random against every peer (SEED= CELLS= EMULATE=4 CPUS= CELL=one again PEERS_FROM=folder)'
 	@echo 'make build    build the library, the executables and the C++ tests into build/cpp/default'
@@ -101,13 +101,16 @@ test-platforms: ## The C++ tests on another processor and another library, and w
 	@sh tools/sysroot.sh
 	@for preset in native libcxx aarch64; do sh tools/cmake.sh $$preset && ctest --preset $$preset || exit 1; done
 
-soak: ## Programs drawn at random against serial execution, then the protocols explored (SECONDS= EXECUTIONS= SEED=)
+soak: ## Programs drawn at random, protocols explored, damaged inputs, faults, kills (SECONDS= EXECUTIONS= KILLS= SEED=)
 	@sh tools/packages.sh build test
 	@for preset in default tsan asan; do \
 	    sh tools/cmake.sh $$preset && echo "$$preset:" && \
 	    build/cpp/$$preset/bin/tauto-fuzz --seconds $(or $(SECONDS),600) --seed $(or $(SEED),$$(date +%s)) || exit 1; \
 	done
 	@build/cpp/default/bin/tauto-explorer --executions $(or $(EXECUTIONS),1000000) --seed $(or $(SEED),$$(date +%s))
+	@sh tools/venv.sh test
+	$(built_runners) build/venv/bin/python tests/python/fuzzing.py --seconds $(or $(SECONDS),600) --seed $(or $(SEED),$$(date +%s))
+	build/venv/bin/python tests/python/faults.py --most 0 --kills $(or $(KILLS),1000) --seed $(or $(SEED),$$(date +%s))
 
 bench: ## The runtime against its peers
 	@sh tools/packages.sh build $(peer_marks)

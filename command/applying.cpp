@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -160,6 +161,26 @@ std::vector<std::string> apply(const profile& asked) {
     for (std::string& warning : looked_at(asked, allowed, own_quota()))
         warnings.push_back(std::move(warning));
     return warnings;
+}
+
+std::string found_program(const std::string& word, int& error) {
+    error = ENOENT;
+    if (word.empty()) return {};
+    if (word.find('/') != word.npos) return word;
+    const char* const variable = getenv("PATH");
+    const std::string path = variable != nullptr ? variable : "/usr/bin:/bin";
+    for (std::size_t begin = 0; begin <= path.size();) {
+        const std::size_t end = std::min(path.find(':', begin), path.size());
+        const std::string folder = path.substr(begin, end - begin);
+        const std::string file = (folder.empty() ? "." : folder) + "/" + word;
+        struct stat found {};
+        if (stat(file.c_str(), &found) == 0 && S_ISREG(found.st_mode)) {
+            if (access(file.c_str(), X_OK) == 0) return file;
+            error = EACCES;
+        }
+        begin = end + 1;
+    }
+    return {};
 }
 
 std::string given(const profile& asked) {

@@ -16,6 +16,10 @@ namespace tauto::command {
 /// What the command begins with, as the kernel has it for this process, and the variables.
 [[nodiscard]] std::string given(const profile& asked);
 
+/// The file that a command's first word names, as the shell would find it with the variables of now. Returns
+/// its path, or empty with the number of the error in `error`.
+[[nodiscard]] std::string found_program(const std::string& word, int& error);
+
 /// A warning for each thing that the variables ask for where only these CPUs, and a quota of them, are there.
 [[nodiscard]] std::vector<std::string> looked_at(const profile& asked, const cpu_numbers& allowed,
                                                  std::optional<double> quota);

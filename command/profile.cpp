@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -22,6 +23,8 @@ namespace {
 using json = nlohmann::ordered_json;
 
 constexpr std::string_view schema = "tautochrone.profile/1";
+constexpr std::size_t most_bytes = std::size_t{16} << 20U;
+constexpr int pipe_milliseconds = 5000;
 constexpr int deepest_json = 500;  // Python reads and writes no more than twice this
 // Private characters that stand for the bytes 0x80 to 0xff while the text is read: U+10FF80 to U+10FFFF.
 constexpr std::string_view byte_mark_low = "\xf4\x8f\xbe";   // then 0x80 to 0xbf: the bytes themselves
@@ -172,28 +175,171 @@ std::int64_t nice_of(const json& value) {
     return std::clamp(value.get<std::int64_t>(), -most, most);
 }
 
-std::string joined(const std::vector<std::string>& words) {
-    std::string line;
-    for (const std::string& word : words) line += (&word == words.data() ? "" : " ") + word;
-    return line;
-}
-
-// The bytes of a file, a pipe or a device. Throws the number of the error.
+// The bytes of a file, or of a pipe that somebody writes to. Throws the words of the error.
 std::string bytes_of(const std::string& path) {
-    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (file < 0) throw errno;
+    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (file < 0) throw std::string(strerror(errno));
     std::string bytes;
+    std::string error;
+    struct stat found {};
+    if (fstat(file, &found) == 0 && !S_ISREG(found.st_mode) && !S_ISFIFO(found.st_mode) &&
+        !S_ISDIR(found.st_mode))
+        error = "it is a device, not a file";
     std::array<char, 16384> part{};
-    ssize_t got = 0;
-    while ((got = read(file, part.data(), part.size())) > 0 || (got < 0 && errno == EINTR))
+    while (error.empty()) {
+        const ssize_t got = read(file, part.data(), part.size());
+        if (got == 0) break;
         if (got > 0) bytes.append(part.data(), static_cast<std::size_t>(got));
-    const int number = errno;
+        if (bytes.size() > most_bytes) error = "it is larger than 16 MiB";
+        if (got < 0 && errno == EAGAIN) {
+            pollfd waited{.fd = file, .events = POLLIN, .revents = 0};
+            if (poll(&waited, 1, pipe_milliseconds) == 0) error = "nothing came through the pipe";
+        } else if (got < 0 && errno != EINTR) {
+            error = strerror(errno);
+        }
+    }
     close(file);
-    if (got < 0) throw number;
+    if (!error.empty()) throw error;
     return bytes;
 }
 
+// The place behind the name in braces that begins at `begin`; `begin` itself where none does.
+std::size_t behind_name(std::string_view word, std::size_t begin) {
+    if (begin >= word.size() || word[begin] != '{') return begin;
+    const std::size_t end = word.find_first_not_of("abcdefghijklmnopqrstuvwxyz_", begin + 1);
+    return end == word.npos || end == begin + 1 || word[end] != '}' ? begin : end + 1;
+}
+
+// No shell and no program takes these letters for more than text; a word of them alone may be an option.
+bool is_plain(std::string_view value, bool begins_the_word) {
+    if (begins_the_word && value.starts_with('-')) return false;
+    return std::ranges::all_of(value, [](char one) {
+        return (one >= 'a' && one <= 'z') || (one >= 'A' && one <= 'Z') || (one >= '0' && one <= '9') ||
+               std::string_view("_.,:+-=/%@").find(one) != std::string_view::npos;
+    });
+}
+
+// Whether `word` is `tuned` with plain values in the places of its names in braces.
+bool only_fills(std::string_view tuned, std::string_view word) {
+    std::size_t begin = 0;
+    while (begin < tuned.size() && behind_name(tuned, begin) == begin) ++begin;
+    if (begin == tuned.size()) return tuned == word;
+    if (!word.starts_with(tuned.substr(0, begin))) return false;
+    const std::string_view rest = tuned.substr(behind_name(tuned, begin));
+    for (std::size_t end = begin; end <= word.size(); ++end) {
+        if (!is_plain(word.substr(begin, end - begin), begin == 0)) return false;
+        if (only_fills(rest, word.substr(end))) return true;
+    }
+    return false;
+}
+
+bool only_fills(const profile& asked) {
+    return std::ranges::equal(asked.tuned_command, asked.command,
+                              [](const std::string& tuned, const std::string& word) {
+                                  return tuned == word || only_fills(std::string_view(tuned), word);
+                              });
+}
+
+// What glibc takes away from programs with more rights than their user (sysdeps/generic/unsecvars.h), what
+// sudo takes away from everybody (env_delete and env_bad of its plugins/sudoers/env.c), and what names code,
+// or a place to look for code, of other runtimes: of interpreters, Java, OpenMP, MPI and profilers.
+constexpr std::array loading = std::to_array<std::string_view>(
+    {"*PATH",     "*PRELOAD*",   "*PLUGIN*",  "*LIBRARIES",  "*OPTIONS",   "*OPTS",      "*OPT",
+     "LD_*",      "DYLD_*",      "_RLD*",     "GETCONF_DIR", "MALLOC_*",   "GLIBC_*",    "HOSTALIASES",
+     "NLS*",      "LOCALDOMAIN", "RESOLV_*",  "RES_*",       "TMP*",       "TZDIR",      "HOME",
+     "XDG_*",     "IFS",         "ENV",       "BASH*",       "PS4",        "GLOBIGNORE", "SHELL*",
+     "PROMPT*",   "ZDOTDIR",     "*NULLCMD",  "TERM*",       "PERL*",      "PYTHON*",    "RUBY*",
+     "GEM_*",     "BUNDLE*",     "NODE_*",    "NPM_*",       "LUA*",       "JAVA_*",     "_JAVA*",
+     "JDK_*",     "R_*",         "JULIA_*",   "GUILE_*",     "TCL*",       "PHP*",       "DOTNET_*",
+     "CORECLR_*", "COMPlus_*",   "OMP_TOOL*", "OMPI_*",      "PMIX_*",     "PRTE_*",     "HYDRA_*",
+     "I_MPI_*",   "VK_*",        "OCL_*",     "CUDA_INJ*",   "INTEL_LIB*", "INTEL_JIT*", "GCC_*",
+     "GIT_*",     "SSH_*",       "EDITOR",    "VISUAL",      "*PAGER",     "LESS*",      "BROWSER"});
+
+bool is_number(std::string_view text) {
+    return !text.empty() && text.find_first_not_of("0123456789") == text.npos;
+}
+
+// What tauto tune itself tries of them: numbers, which load nothing.
+bool is_harmless(std::string_view name, std::string_view value) {
+    const std::size_t equals = value.find('=');
+    const std::string_view before = value.substr(0, equals);
+    const std::string_view after = equals == value.npos ? "" : value.substr(equals + 1);
+    if (name == "MALLOC_ARENA_MAX") return is_number(value);
+    if (name == "GLIBC_TUNABLES") return before == "glibc.malloc.hugetlb" && is_number(after);
+    if (name == "JAVA_TOOL_OPTIONS") return before == "-XX:ActiveProcessorCount" && is_number(after);
+    return false;
+}
+
+bool loads_code(std::string_view name, std::string_view value) {
+    if (value.starts_with("()")) return true;  // a function, to old shells
+    return !is_harmless(name, value) && std::ranges::any_of(loading, [name](std::string_view one) {
+        const bool anything_before = one.starts_with('*');
+        const bool anything_behind = one.ends_with('*');
+        if (anything_before) one.remove_prefix(1);
+        if (anything_behind) one.remove_suffix(1);
+        if (anything_before && anything_behind) return name.find(one) != name.npos;
+        return anything_before ? name.ends_with(one) : anything_behind ? name.starts_with(one) : name == one;
+    });
+}
+
+// The bytes of the character at the front of `text` that a terminal shows as one; 0 where it is none: a
+// control character, a byte that is not UTF-8, or a mark that turns the direction of what follows.
+std::size_t shown_bytes(std::string_view text) {
+    const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
+    if (byte(0) < 0x80) return byte(0) >= 0x20 && byte(0) != 0x7f ? 1 : 0;
+    const std::size_t length = byte(0) >= 0xf0 ? 4 : byte(0) >= 0xe0 ? 3 : byte(0) >= 0xc2 ? 2 : 0;
+    if (length == 0 || byte(0) > 0xf4 || text.size() < length) return 0;
+    std::uint32_t code = byte(0) & (0x7fU >> length);
+    for (std::size_t at = 1; at < length; ++at) {
+        if ((byte(at) & 0xc0U) != 0x80) return 0;
+        code = code << 6U | (byte(at) & 0x3fU);
+    }
+    const bool overlong = code < (length == 4 ? 0x10000U : length == 3 ? 0x800U : 0x80U);
+    const bool surrogate = code >= 0xd800 && code <= 0xdfff;
+    const bool controls = code < 0xa0 || code == 0x61c || (code >= 0x200b && code <= 0x200f) ||
+                          (code >= 0x2028 && code <= 0x202e) || (code >= 0x2060 && code <= 0x206f) ||
+                          code == 0xfeff || code > 0x10ffff;
+    return overlong || surrogate || controls ? 0 : length;
+}
+
 }  // namespace
+
+std::string printable(std::string_view text) {
+    constexpr std::string_view digits = "0123456789abcdef";
+    std::string shown;
+    while (!text.empty()) {
+        const std::size_t length = shown_bytes(text);
+        const auto code = static_cast<unsigned char>(text[0]);
+        if (length > 0)
+            shown += text.substr(0, length);
+        else
+            shown += {'\\', 'x', digits[code / 16U], digits[code % 16U]};
+        text.remove_prefix(std::max<std::size_t>(length, 1));
+    }
+    return shown;
+}
+
+std::string joined(const std::vector<std::string>& words) {
+    std::string line;
+    for (const std::string& word : words) {
+        const bool one_word =
+            !word.empty() && word.find_first_of(" \t\n\"'\\;|&<>()$`*?#") == std::string::npos;
+        line += (&word == words.data() ? "" : " ") + (one_word ? word : quoted(word));
+    }
+    return line;
+}
+
+std::vector<std::string> distrusted(const profile& asked) {
+    std::vector<std::string> reasons;
+    if (asked.command != asked.tuned_command && !only_fills(asked))
+        reasons.push_back("it would run " + joined(asked.command) + " in place of " +
+                          joined(asked.tuned_command) + ", which is more than values for names in braces");
+    for (const auto& [name, value] : asked.environment)
+        if (loads_code(name, value))
+            reasons.push_back("it sets " + name + "=" + value +
+                              ", and such variables make programs load or run something else");
+    return reasons;
+}
 
 std::string profile_path(const std::string& name) {
     struct stat found {};
@@ -229,8 +375,8 @@ profile read_profile(const std::string& name) {
     std::string text;
     try {
         text = bytes_of(path);
-    } catch (const int number) {
-        throw input_error("the profile " + path + " cannot be read: " + strerror(number) +
+    } catch (const std::string& why) {
+        throw input_error("the profile " + path + " cannot be read: " + why +
                           ". tauto tune writes one into its folder");
     }
     return parse_profile(text, path);

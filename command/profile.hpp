@@ -36,10 +36,21 @@ struct profile {
 /// The profile of a file, or of a folder that tauto tune has written. Throws input_error.
 [[nodiscard]] profile read_profile(const std::string& name);
 
-/// The command to start: with the profile's own words where it is the one that was tuned. Throws input_error
-/// where words of another command would have to change; `name` is what the profile is called there.
+/// The command to start: where it is the one that was tuned, its names in braces have the profile's values.
+/// Throws input_error where words of another command would have to change; `name` is what the profile is
+/// called there.
 [[nodiscard]] std::vector<std::string> command_of(const profile& asked,
                                                   const std::vector<std::string>& command,
                                                   const std::string& name);
+
+/// Why a profile that somebody else may have written is not applied, a line each: it changes more of the
+/// command than plain values of names in braces, or has variables that make programs load or run code.
+[[nodiscard]] std::vector<std::string> distrusted(const profile& asked);
+
+/// Words as a person can read them on a terminal: what is no printable text is escaped.
+[[nodiscard]] std::string printable(std::string_view text);
+
+/// The words of a command as one line; words that a shell would split are quoted.
+[[nodiscard]] std::string joined(const std::vector<std::string>& words);
 
 }  // namespace tauto::command

@@ -4,11 +4,14 @@
 // runs.
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <exception>
 #include <string>
@@ -62,9 +65,10 @@ int write_all(int file, std::string_view text) {
     return error;
 }
 
-// One line on standard error. A command runs also where standard error is closed or not read.
+// One line on standard error, whatever a profile or a word would do to the terminal. A command runs also
+// where standard error is closed or not read.
 void say(const std::string& line) {
-    write_all(STDERR_FILENO, "tauto: " + line + "\n");
+    write_all(STDERR_FILENO, "tauto: " + tauto::command::printable(line) + "\n");
 }
 
 // On standard output. Returns the exit code.
@@ -85,45 +89,83 @@ int become(int (*exec)(const char*, char* const*), const std::string& program, c
     return errno;
 }
 
+// Becomes the program in this file. Returns the number of the error where it cannot.
+int become_file(const std::string& file, const words& made) {
+    const int number = become(execv, file, made);
+    if (number != ENOEXEC) return number;
+    words script{"/bin/sh", file};  // a script without a first line is the shell's, as to execvp
+    script.insert(script.end(), made.begin() + 1, made.end());
+    return become(execv, script[0], script);
+}
+
+void refuse_distrusted(const tauto::command::profile& asked, const std::string& name) {
+    std::string all;
+    for (const std::string& reason : tauto::command::distrusted(asked))
+        all += (all.empty() ? "" : "; ") + reason;
+    if (!all.empty())
+        throw input_error("the profile " + name + " could run something else: " + all +
+                          ". If you made it or have read it, write tauto run --trust");
+}
+
 // The words behind `tauto run`. Returns only if the command could not be started.
-int run(const words& given) {
-    const std::string& name = given[0];
-    const std::ptrdiff_t first = given.size() > 1 && given[1] == "--" ? 2 : 1;
-    const words command(given.begin() + first, given.end());
+int run(words given) {
+    const auto take = [&](std::string_view word) {
+        const bool there = !given.empty() && given[0] == word;
+        if (there) given.erase(given.begin());
+        return there;
+    };
+    bool trusted = take("--trust");
+    const std::string name = given.empty() ? "" : given[0];
+    take(name);
+    trusted = take("--trust") || trusted;
+    take("--");
     words made;
+    std::string file;
+    int number = 0;
     try {
-        if (command.empty())
+        if (given.empty())
             throw input_error("no command stands behind the profile " + name +
                               ". Write it like tauto run profile.json -- ./solver case.in");
         const tauto::command::profile asked = tauto::command::read_profile(name);
-        made = tauto::command::command_of(asked, command, name);
-        for (const std::string& warning : tauto::command::apply(asked)) say("warning: " + warning);
-        say(tauto::command::given(asked));
+        made = tauto::command::command_of(asked, given, name);
+        if (!trusted) refuse_distrusted(asked, name);
+        file = made.empty() ? "" : tauto::command::found_program(made[0], number);  // with the caller's PATH
+        if (!file.empty()) {
+            for (const std::string& warning : tauto::command::apply(asked)) say("warning: " + warning);
+            say(tauto::command::given(asked));
+            if (made != given) say("runs: " + tauto::command::joined(made));
+        }
     } catch (const input_error& error) {
         say(std::string("error: ") + error.what());
         return exit_bad_input;
     }
-    const std::string program = made.empty() ? "" : made[0];
-    const int number = become(execvp, program, made);
-    say("error: " + program + " cannot be started: " + strerror(number) +
+    if (!file.empty()) number = become_file(file, made);
+    say("error: " + (made.empty() ? "" : made[0]) + " cannot be started: " + strerror(number) +
         ". Write the command as the shell would find it");
     return exit_not_found;
 }
 
-// The folder of this executable; empty where the kernel does not say it.
-std::string own_folder() {
+// The folder of this executable: as the kernel says it; without /proc, as it was started. Empty where neither
+// tells.
+std::string own_folder(const std::string& started_as) {
     std::string path(4096, '\0');
     const ssize_t length = readlink("/proc/self/exe", path.data(), path.size());
     path.resize(static_cast<std::size_t>(std::max<ssize_t>(length, 0)));
+    if (path.empty()) {
+        int unused = 0;
+        const std::string found = tauto::command::found_program(started_as, unused);
+        std::array<char, PATH_MAX> real{};
+        path = realpath(found.c_str(), real.data()) != nullptr ? real.data() : found;
+    }
     const std::size_t slash = path.rfind('/');
     return slash == path.npos ? "" : path.substr(0, slash);
 }
 
 // Becomes the laboratory with these words. Returns only if no Python could be started.
-int become_laboratory(const words& given) {
+int become_laboratory(const std::string& started_as, const words& given) {
     words values{"", "-c", start_laboratory};
     values.insert(values.end(), given.begin(), given.end());
-    const std::string folder = own_folder();
+    const std::string folder = own_folder(started_as);
     // A virtual environment knows itself by the path of its Python, so links are left as they are.
     for (const char* const name : {"python3", "python"}) {
         if (folder.empty()) break;
@@ -143,7 +185,7 @@ int become_laboratory(const words& given) {
 int main(int count, char** values) {
     try {
         const words given(values + std::min(count, 1), values + count);
-        if (given.size() > 1 && given[0] == "run" && !given[1].starts_with('-'))
+        if (given.size() > 1 && given[0] == "run" && (given[1] == "--trust" || !given[1].starts_with('-')))
             return run({given.begin() + 1, given.end()});
         if (given.empty()) {
             write_all(STDERR_FILENO, tauto::command::help_text);
@@ -151,7 +193,7 @@ int main(int count, char** values) {
         }
         if (given == words{"--help"} || given == words{"-h"}) return print(tauto::command::help_text);
         if (given == words{"--version"}) return print(version_text);
-        return become_laboratory(given);
+        return become_laboratory(count > 0 ? values[0] : "", given);
     } catch (const std::exception& error) {
         say(std::string("error: this is a defect of tauto: ") + error.what());
         return exit_defect;

@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <string_view>
 #include <tauto/error.hpp>
 
 #include "emulator/command.hpp"
@@ -19,6 +19,7 @@
 #include "emulator/process.hpp"
 #include "emulator/request.hpp"
 #include "emulator/session.hpp"
+#include "runtime/own_file.hpp"
 
 namespace {
 
@@ -42,13 +43,28 @@ void complain(const std::string& kind, const std::string& sentence) {
     std::fprintf(stderr, "tauto-emulate: %s: %s\n", kind.c_str(), sentence.c_str());
 }
 
+const char* why_not_written() {
+    return tauto::detail::words_of_own_file(errno, strerror(errno));
+}
+
+bool write_report(const std::string& path, std::string_view text) {
+    const int file = tauto::detail::open_own_file(path, O_WRONLY | O_CREAT | O_TRUNC);
+    if (file < 0) return false;
+    ssize_t written = 0;
+    while (!text.empty() && (written = write(file, text.data(), text.size())) > 0)
+        text.remove_prefix(static_cast<std::size_t>(written));
+    const int error = errno;
+    const bool closed = close(file) == 0;
+    if (!text.empty()) errno = error;
+    return text.empty() && closed;
+}
+
 void hand_in(const options& wish, const nlohmann::json& report) {
     for (const auto& warning : report["warnings"]) complain("warning", warning.get<std::string>());
     if (wish.json) std::fprintf(stderr, "%s\n", report.dump().c_str());
     if (wish.report_path.empty()) return;
-    std::ofstream file(wish.report_path);
-    if (!(file << report.dump() << std::endl))
-        complain("warning", "cannot write the report to '" + wish.report_path + "': " + strerror(errno));
+    if (!write_report(wish.report_path, report.dump() + "\n"))
+        complain("warning", "cannot write the report to '" + wish.report_path + "': " + why_not_written());
 }
 
 int run_with_command(const options& wish, const process& self, emulation& all, guard& keeper) {
@@ -140,8 +156,8 @@ int say_whether_available(const process& self) {
 
 // Checked before the run and not after it.
 void check_report(const options& wish) {
-    if (!wish.report_path.empty() && !std::ofstream(wish.report_path))
-        throw tauto::error("cannot write the report to '" + wish.report_path + "': " + strerror(errno) +
+    if (!wish.report_path.empty() && !write_report(wish.report_path, ""))
+        throw tauto::error("cannot write the report to '" + wish.report_path + "': " + why_not_written() +
                            "; name a file in a folder that can be written");
 }
 

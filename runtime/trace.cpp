@@ -16,6 +16,7 @@
 #include <tauto/signed.hpp>
 
 #include "forks.hpp"
+#include "own_file.hpp"
 
 namespace tauto::trace {
 namespace {
@@ -128,9 +129,13 @@ void start(const std::string& path) {
     const std::lock_guard guard(all.lock);
     if (all.file != nullptr)
         throw error("a trace is being recorded already; stop it before starting another");
-    all.file = std::fopen(path.c_str(), "w");
+    const int opened = detail::open_own_file(path, O_WRONLY | O_CREAT | O_TRUNC);
+    all.file = opened < 0 ? nullptr : fdopen(opened, "w");
     if (all.file == nullptr) {
-        throw error("the trace file '" + path + "' cannot be written: " + std::strerror(errno) +
+        const int number = errno;
+        if (opened >= 0) close(opened);
+        throw error("the trace file '" + path +
+                    "' cannot be written: " + detail::words_of_own_file(number, std::strerror(number)) +
                     "; set TAUTO_TRACE to a path that can");
     }
     recording.store(true, std::memory_order_relaxed);

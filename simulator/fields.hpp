@@ -1,10 +1,14 @@
 #pragma once
 // The fields of one JSON object, read into variables.
 
+#include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "event_queue.hpp"
@@ -18,8 +22,11 @@ struct input_error : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
+// No time is simulated that is longer than this; of a longer one the conversion would be undefined.
+constexpr double most_nanoseconds = 0x1p62;
+
 inline nanoseconds to_nanoseconds(double seconds) {
-    return static_cast<nanoseconds>(seconds * 1e9 + 0.5);
+    return static_cast<nanoseconds>(std::clamp(seconds * 1e9 + 0.5, -most_nanoseconds, most_nanoseconds));
 }
 
 class fields {
@@ -50,7 +57,8 @@ class fields {
     void need_watts(const char* key, std::int64_t& milliwatts) const {
         double watts = 0;
         need(key, watts);
-        milliwatts = static_cast<std::int64_t>(watts * 1000 + 0.5);
+        milliwatts =
+            static_cast<std::int64_t>(std::clamp(watts * 1000 + 0.5, -most_nanoseconds, most_nanoseconds));
     }
     [[nodiscard]] fields table(const char* key) const { return {needed(key), key}; }
     [[nodiscard]] const json& needed(const char* key) const {
@@ -74,10 +82,24 @@ class fields {
     template <class Value>
     static void convert(const char* key, const json& value, Value& into) {
         try {
+            if constexpr (std::is_integral_v<Value> && !std::is_same_v<Value, bool>)
+                refuse_beyond<Value>(key, value);
             into = value.get<Value>();
         } catch (const json::exception&) {
             throw input_error(std::string("'") + key + "' is " + value.dump() + ", which it cannot be");
         }
+    }
+
+    // Of a number beyond the type the conversion is undefined.
+    template <class Value>
+    static void refuse_beyond(const char* key, const json& value) {
+        if (!value.is_number()) return;
+        const auto number = value.get<double>();
+        constexpr double bound = 0x1p62;
+        const double most = std::min(bound, static_cast<double>(std::numeric_limits<Value>::max()));
+        const double least = std::max(-bound, static_cast<double>(std::numeric_limits<Value>::min()));
+        if (!(number >= least && number <= most))
+            throw input_error(std::string("'") + key + "' is " + value.dump() + ", which it cannot be");
     }
 
     const json& from_;

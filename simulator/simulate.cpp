@@ -15,8 +15,15 @@ constexpr int exit_bad_input = 2;
 
 using tauto::sim::json;
 
+constexpr int deepest_json = 100;  // a machine is four deep; what is written again is walked by recursion
+
 json read_json(const std::string& text, const std::string& what) {
-    json read = json::parse(text, nullptr, false);
+    const auto not_too_deep = [&](int depth, json::parse_event_t, const json&) {
+        if (depth > deepest_json)
+            throw tauto::sim::input_error(what + " is nested too deeply; send plain requests");
+        return true;
+    };
+    json read = json::parse(text, not_too_deep, false);
     if (read.is_discarded()) throw tauto::sim::input_error(what + " is not JSON");
     return read;
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Self
@@ -28,6 +29,19 @@ class TautoError(Exception):
 
     def __str__(self) -> str:
         return f"{self.message}. {self.remedy}" if self.remedy else self.message
+
+
+def printable(words: str) -> str:
+    """Words of somebody else's on one terminal: control characters and marks of direction are escaped."""
+    return "".join(one if one == "\n" or not _acts(one) else _escaped(one) for one in words)
+
+
+def _acts(character: str) -> bool:
+    return unicodedata.category(character) in ("Cc", "Cf", "Zl", "Zp")
+
+
+def _escaped(character: str) -> str:
+    return character.encode("unicode_escape").decode()
 
 
 @contextmanager

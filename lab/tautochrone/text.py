@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from tautochrone.verdicts import MINIMUM_ROUNDS, NO_DIFFERENCE, Ratio
 
@@ -108,6 +111,15 @@ def sentence(words: str) -> str:
 def percent(value: float | None) -> str:
     """A share of 1 as per cent: "37 %"."""
     return UNKNOWN if value is None else f"{100 * value:.{0 if value >= 0.1 or value == 0 else 1}f} %"
+
+
+def as_json(value: object, indent: int = 0) -> str:
+    """A structure as JSON; `indent` 0: in one line. A byte of a name that is no text is an escape in it."""
+    try:
+        encoded = msgspec.json.encode(value)
+    except UnicodeEncodeError:  # msgspec has no word for such a byte
+        return json.dumps(msgspec.to_builtins(value), indent=indent or None)
+    return (msgspec.json.format(encoded, indent=indent) if indent else encoded).decode()
 
 
 def joined(words: Sequence[str]) -> str:

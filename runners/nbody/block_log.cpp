@@ -11,6 +11,7 @@
 
 #include "runners/shared/error.hpp"
 #include "runners/shared/signed.hpp"
+#include "runtime/own_file.hpp"
 
 namespace tauto::runner {
 
@@ -46,8 +47,7 @@ void append_lines(std::string& text, std::size_t bytes_before, std::span<const b
 class appended_file {
   public:
     appended_file(const std::string& file, bool anew)
-        : file_{
-              ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (anew ? O_TRUNC : 0), 0666)} {}
+        : file_{detail::open_own_file(file, O_WRONLY | O_CREAT | O_APPEND | (anew ? O_TRUNC : 0))} {}
     ~appended_file() {
         if (file_ >= 0) ::close(file_);
     }

@@ -62,3 +62,31 @@ TEST_CASE("A profile is read whole") {
         "tuned (a {n}). Give it that command, or tune this one",
         input_error);
 }
+
+TEST_CASE("A word that names fill is matched in every way to share it out") {
+    profile asked;
+    const auto trusted = [&](const char* tuned, const char* word) {
+        asked.tuned_command = {"a", tuned};
+        asked.command = {"a", word};
+        return distrusted(asked).empty();
+    };
+    CHECK(trusted("{a}{b}", "12"));
+    CHECK(trusted("{a}{b}", ""));
+    CHECK(trusted("x{a}x{b}x", "x1x2x3x"));
+    CHECK_FALSE(trusted("x{a}x", "x1"));
+    CHECK_FALSE(trusted("x{a}x", "x"));
+    CHECK_FALSE(trusted("{}", "1"));
+    CHECK_FALSE(trusted("{A}", "1"));
+    CHECK_FALSE(trusted("{a", "1"));
+    CHECK_FALSE(trusted("{a}", "-1"));
+    CHECK(trusted("x{a}", "x-1"));
+    CHECK_FALSE(trusted("{b}{a}", "-1"));
+}
+
+TEST_CASE("Text is printed, and nothing that a terminal acts on") {
+    for (const char* const text : {"", "plain ~", "\u00e9\u20ac\U0001f600"}) CHECK(printable(text) == text);
+    CHECK(printable("\x1b\n\x7f") == "\\x1b\\x0a\\x7f");
+    CHECK(printable("\u0085\u200f\ufeff") == "\\xc2\\x85\\xe2\\x80\\x8f\\xef\\xbb\\xbf");
+    CHECK(printable("\xc0\xaf\xed\xa0\x80\xf5") == "\\xc0\\xaf\\xed\\xa0\\x80\\xf5");
+    CHECK(printable("\xe2\x82") == "\\xe2\\x82");
+}

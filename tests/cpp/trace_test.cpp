@@ -54,6 +54,22 @@ TEST_CASE("a trace holds one slice a chunk, on the track of its CPU, and covers 
     std::remove(path.c_str());
 }
 
+TEST_CASE("a trace is written through a link of this user's, and not through another's") {
+    const std::string path = scratch_file();
+    const std::string link = path + "-link";
+    REQUIRE(symlink(path.c_str(), link.c_str()) == 0);
+    trace::start(link);
+    trace::stop();
+    CHECK(std::ifstream(path).peek() == '{');
+    if (lchown(link.c_str(), 12345, 12345) == 0) {  // only root may
+        std::ofstream(path) << "mine";
+        CHECK_THROWS_WITH_AS(trace::start(link), doctest::Contains("another user's"), error);
+        CHECK(std::ifstream(path).peek() == 'm');
+    }
+    std::remove(link.c_str());
+    std::remove(path.c_str());
+}
+
 TEST_CASE("a trace file that cannot be written is said, with the path") {
     CHECK_THROWS_WITH_AS(trace::start("/nonexistent/trace.json"),
                          doctest::Contains("/nonexistent/trace.json"), error);

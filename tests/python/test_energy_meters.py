@@ -14,6 +14,7 @@ from energy_trees import (
     RecordedEvents,
     energy,
     machine,
+    no_rest,
     perf_unit,
     steps,
     write,
@@ -30,6 +31,7 @@ from tautochrone.energy.meter import (
     total_joules,
     total_name,
 )
+from tautochrone.energy.recorder import no_energy
 
 SUPPLY = "sys/class/power_supply"
 
@@ -58,14 +60,15 @@ def found_on(
 ) -> Found:
     tree = root if isinstance(root, Tree) else Tree(root)
     clock = clock or Clock()
-    return find_meter(tree, opener=opener, busy=steps(clock, *actions), clock=clock)  # type: ignore[arg-type]
+    return find_meter(tree, opener=opener, busy=steps(clock, *actions), idle=no_rest, clock=clock)  # type: ignore[arg-type]
 
 
 def found_by_perf(
     root: Path, joules: dict[tuple[str, int], list[float]], cpumask: str = "0"
 ) -> tuple[Found, RecordedEvents]:
     """What is found where just these events are, and they give these joules."""
-    events = RecordedEvents(joules)
+    # The readings before and after a rest that takes no time are alike.
+    events = RecordedEvents({event: [values[0], *values] for event, values in joules.items()})
     perf_unit(root, *dict.fromkeys(name for name, _ in joules), cpumask=cpumask)
     return found_on(root, opener=events), events
 
@@ -375,6 +378,56 @@ def test_one_bad_domain_does_not_spoil_the_others(intel: Path) -> None:
     found, _ = found_by_perf(intel, joules)
     assert [one.name for one in meter_of(found).domains] == ["package-0"]
     assert total(found) == 5.5
+
+
+@pytest.mark.parametrize(("while_idle", "is_believed"), [(0.3, False), (0.29, True), (0.0, True)])
+def test_a_counter_that_counts_time_and_not_work_is_doubted(
+    intel: Path, while_idle: float, is_believed: bool
+) -> None:
+    root = zone(intel, "intel-rapl:0", "package-0", 0)
+    clock = Clock()
+    rest = steps(clock, lambda: energy(root, "intel-rapl:0", round(1e6 * while_idle)))
+    work = steps(clock, lambda: energy(root, "intel-rapl:0", round(1e6 * (while_idle + 0.300061))))
+    found = find_meter(Tree(root), opener=nothing_opens, busy=work, idle=rest, clock=clock)  # type: ignore[arg-type]
+    assert (found.meter is not None) == is_believed
+    if not is_believed:
+        assert reason(found)[0] == (
+            "powercap shows 1 W while a CPU works and 1 W while it does not, so it counts something else"
+        )
+        assert found.why.doubted
+        assert no_energy(found.why)["status"] == "doubted"
+
+
+@pytest.mark.parametrize(("shown_microjoules", "is_believed"), [(5_000_000, True), (2_500_000, False)])
+def test_two_counters_of_one_package_that_disagree_are_doubted(
+    intel: Path, shown_microjoules: int, is_believed: bool
+) -> None:
+    zone(intel, "intel-rapl:0", "package-0", 0)
+    events = RecordedEvents({("energy-pkg", 0): [10.0, 10.0, 10.0, 15.5, 15.5, 20.75]})
+    perf_unit(intel, "energy-pkg")
+    found = found_on(
+        intel, lambda: None, lambda: energy(intel, "intel-rapl:0", shown_microjoules), opener=events
+    )
+    assert (found.meter is not None) == is_believed
+    if not is_believed:
+        said = "two meters disagree: perf shows 17.5 W of package-0, and powercap 8.33 W of package-0"
+        assert reason(found)[0] == said
+        assert found.why.doubted
+        assert events.open_now == 0
+
+
+@pytest.mark.parametrize(("node_watts", "is_believed"), [(60, True), (5, False)])
+def test_a_node_that_draws_less_than_its_packages_is_doubted(
+    intel: Path, node_watts: int, is_believed: bool
+) -> None:
+    root = zone(intel, "intel-rapl:0", "package-0", 0)
+    sensor = {"name": "power_meter", "power1_average": node_watts * 1_000_000}
+    write(root, {f"sys/class/hwmon/hwmon0/{name}": value for name, value in sensor.items()})
+    work = [lambda: energy(root, "intel-rapl:0", 6_000_061), lambda: energy(root, "intel-rapl:0", 12_000_061)]
+    found = found_on(root, *work)
+    assert (found.meter is not None) == is_believed
+    if not is_believed:
+        assert "powercap shows 20 W of package, and hwmon 5 W of node" in reason(found)[0]
 
 
 def test_sgx_filtering_is_named_and_does_not_forbid(tmp_path: Path) -> None:

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from energy_trees import UNIT_15_RANGE, UNIT_61_RANGE, Clock, energy, machine, steps, zone
+from energy_trees import UNIT_15_RANGE, UNIT_61_RANGE, Clock, energy, machine, no_rest, steps, zone
 from tautochrone.energy.find import find_meter
 from tautochrone.energy.meter import Chosen, Tree
-from tautochrone.energy.recorder import EnergyRecorder, IdleLog
+from tautochrone.energy.recorder import EnergyRecorder, IdleLog, energy_record
 from tautochrone.measuring.sampler import leave_cpus_of, quiet_cpu
 from tautochrone.results.spent import figures, idle_power
 
@@ -28,7 +28,7 @@ def package(
     """A meter that has been probed, at `start` microjoules."""
     zone(machine(root), "intel-rapl:0", "package-0", start - 1_000_061, range_uj, tdp_uw)
     probed = steps(clock, lambda: energy(root, "intel-rapl:0", start))
-    found = find_meter(Tree(root), busy=probed, clock=clock)
+    found = find_meter(Tree(root), busy=probed, idle=no_rest, clock=clock)
     assert found.meter is not None, found.unavailable
     return found.meter
 
@@ -87,6 +87,35 @@ def test_a_power_that_cannot_be_makes_the_run_unavailable_and_not_wrong(tmp_path
     assert recording.joules is None
     assert recording.unavailable is not None
     assert "showed 60 W at second 2.0 of the run, outside 0 … 45 W" in recording.unavailable.reason
+
+
+@pytest.mark.parametrize(
+    ("values", "doubted"),
+    [
+        ([12_000_000, 12_000_000, 12_000_000, 32_000_000], True),  # 0.4 s
+        ([12_000_000, 12_000_000, 22_000_000, 32_000_000], False),  # 0.2 s
+        ([2_000_000, 2_000_000, 22_000_000, 32_000_000], True),
+        ([12_000_000, 22_000_000, 22_000_000, 22_000_000], True),
+        ([2_000_000] * 3, True),
+    ],
+)
+def test_a_counter_that_stands_still_in_mid_run_gives_no_joules(
+    tmp_path: Path, values: list[int], doubted: bool
+) -> None:
+    """50 W for 2.6 s and then nothing was once measured as 30 J."""
+    recording = recorded(tmp_path, 0.2, values)
+    record = energy_record(recording, None)
+    assert (record["status"], record["joules"] is None) == (
+        ("doubted", True) if doubted else ("measured", False)
+    )
+    if doubted:
+        assert "powercap package-0 stood still for 0." in str(record["reason"])
+        assert recording.watts() == []
+
+
+def test_no_joules_at_all_are_never_measured(tmp_path: Path) -> None:
+    record = energy_record(recorded(tmp_path, 0.01, [2_000_000]), None)
+    assert (record["status"], record["joules"]) == ("unavailable", None)
 
 
 def test_a_meter_that_vanishes_makes_the_run_unavailable(tmp_path: Path) -> None:

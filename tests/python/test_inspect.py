@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
+import struct
+import subprocess
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -11,6 +15,7 @@ import pytest
 from tautochrone.cli.main import main
 from tautochrone.errors import TautoError
 from tautochrone.inspection.commands import behind, mpi_launch
+from tautochrone.inspection.elf import find_library, read_elf
 from tautochrone.inspection.findings import INSIDE, LINKED, LOADED, inspect, known_runtimes
 from tautochrone.inspection.watching import watch
 from tune_fakes import DAEMON, compiled, here, holding
@@ -138,6 +143,45 @@ def test_a_command_of_a_script_goes_on_in_the_next_line(path: Path) -> None:
     assert [path.name for path in found.programs] == ["sort"]
 
 
+@pytest.mark.parametrize("first", ["./me.sh", "exec ./me.sh", "mpirun ./me.sh : ./other.sh", "./other.sh"])
+def test_scripts_that_name_themselves_and_each_other_are_read_once(
+    path: Path, monkeypatch: pytest.MonkeyPatch, first: str
+) -> None:
+    monkeypatch.chdir(path)
+    executable(path / "me.sh", f"#!/bin/sh\n{first}\nsort\n")
+    executable(path / "other.sh", "#!/bin/sh\n./me.sh\n./other.sh\nsleep 1\n")
+    (path / "link.sh").symlink_to("me.sh")
+    for words in (["./me.sh"], ["./link.sh"], ["sh", "me.sh"]):
+        names = {program.name for program in behind(words).programs}
+        assert names == ({"sort", "sleep"} if "other" in first else {"sort"})
+
+
+def test_more_wrappers_than_anybody_writes_are_refused() -> None:
+    assert [program.name for program in behind([*["env"] * 50, "sleep"]).programs] == ["sleep"]
+    with pytest.raises(TautoError, match="env is started through more than 64 other commands"):
+        behind([*["env"] * 5000, "sleep"])
+
+
+def test_a_pipe_a_device_and_a_file_without_end_in_place_of_a_program_or_a_list(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(path)
+    os.mkfifo("fifo")
+    Path("fifo").chmod(0o755)
+    assert inspect(["./fifo"], here()).programs == ("fifo",)
+    for name in ("fifo", "/dev/zero"):
+        with pytest.raises(TautoError, match=f"cannot be read from {name}.*a pipe or a device"):
+            behind(["mpirun", "-app", name])
+
+
+@pytest.mark.parametrize("name", ["n" * 300, "a/" * 3000, "x\0y"])
+def test_names_that_no_file_can_have_are_not_found(name: str) -> None:
+    for word in (name, f"./{name}"):
+        with pytest.raises(TautoError, match="there is no command"):
+            behind([word])
+    assert find_library(name, ["/lib"]) is None
+
+
 def test_a_command_that_is_not_there_says_how_to_write_it() -> None:
     with pytest.raises(TautoError, match=r"there is no command 'no-such-program'.*with its path"):
         behind(["no-such-program"])
@@ -172,6 +216,39 @@ def test_clang_passes_the_schedule_as_an_argument(tmp_path: Path, source: str, a
     assert found.has("libomp")
     assert not found.has("libgomp")
     assert found.schedules.asks_environment is asks
+
+
+def test_a_file_of_debug_information_alone_is_read(tmp_path: Path) -> None:
+    """Its dynamic section has no bytes in the file."""
+    program = compiled("static_loop.c", tmp_path, "-fopenmp", "-g")
+    subprocess.run(["objcopy", "--only-keep-debug", program, tmp_path / "debug"], check=True)
+    whole, debug = read_elf(program), read_elf(tmp_path / "debug")
+    assert whole is not None
+    assert debug is not None
+    assert "libgomp.so.1" in whole.needed
+    assert whole.interpreter is not None
+    assert {"GOMP_parallel", "omp_get_num_threads"} & whole.openmp_names
+    assert debug.needed == ()
+    assert debug.openmp_names  # of its own table of symbols
+
+
+def test_a_file_that_says_it_is_larger_than_it_is_takes_no_memory(tmp_path: Path) -> None:
+    """A table of symbols of 6 GB without bytes in the file once took 6 GB."""
+    program = compiled("static_loop.c", tmp_path, "-fopenmp")
+    data = bytearray(program.read_bytes())
+    sections_at, section_bytes = struct.unpack_from("<Q", data, 40)[0], struct.unpack_from("<H", data, 58)[0]
+    for place in range(sections_at, len(data), section_bytes):
+        struct.pack_into("<Q", data, place + 32, 6 << 30)
+    (tmp_path / "bomb").write_bytes(data)
+    with (tmp_path / "bomb").open("r+b") as file:
+        file.truncate(60 << 30)
+    tracemalloc.start()
+    found = read_elf(tmp_path / "bomb")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert found is not None
+    assert "libgomp.so.1" in found.needed
+    assert peak < 64 << 20
 
 
 def test_openmp_that_is_linked_statically_is_found_inside(tmp_path: Path) -> None:

@@ -187,11 +187,105 @@ def test_the_variables_are_said_in_their_order_and_the_last_of_a_name_counts(tmp
     assert done.stderr.endswith("; Z=3 A=2\n")
 
 
-def test_a_command_is_looked_for_on_the_path_of_the_profile(tmp_path: Path) -> None:
-    (tmp_path / "own-solver").write_text("#!/bin/sh\necho solved\n")
-    (tmp_path / "own-solver").chmod(0o755)
+def test_a_command_is_looked_for_before_the_profile_changes_the_path(tmp_path: Path) -> None:
+    for name in ("printenv", "own-solver"):
+        (tmp_path / name).write_text("#!/bin/sh\necho the wrong one\n")
+        (tmp_path / name).chmod(0o755)
     path = profile(tmp_path, environment={"PATH": f"{tmp_path}:/usr/bin:/bin"})
-    assert run(path, "own-solver").stdout == "solved\n"
+    assert run("--trust", path, "printenv", "PATH").stdout == f"{tmp_path}:/usr/bin:/bin\n"
+    done = run(path, "--trust", "--", "own-solver")
+    assert done.returncode == 127
+    assert done.stderr.startswith("tauto: error: own-solver cannot be started: No such file or directory")
+    environment = {**os.environ, "PATH": f"{tmp_path}::/bin"}
+    assert start(TAUTO, "run", profile(tmp_path), "own-solver", env=environment).stdout == "the wrong one\n"
+    (tmp_path / "own-solver").write_text("echo a script of no named shell $1\n")
+    done = start(TAUTO, "run", profile(tmp_path), "own-solver", "x", env=environment)
+    assert done.stdout == "a script of no named shell x\n"
+    (tmp_path / "own-solver").chmod(0o644)
+    done = start(TAUTO, "run", profile(tmp_path), "own-solver", env={"PATH": str(tmp_path)})
+    assert "own-solver cannot be started: Permission denied" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("tuned", "command"),
+    [
+        (["ls", "-l"], ["/bin/sh", "-c", "echo evil"]),
+        (["ls", "-l"], ["ls", "-l", "/etc"]),
+        (["ls", "-l"], ["ls"]),
+        (["ls", "-{n}l"], ["ls", "-1a"]),
+        (["sh", "-c", "sleep {n}"], ["sh", "-c", "sleep 0; echo evil"]),
+        (["tar", "{n}"], ["tar", "--checkpoint-action=exec=sh"]),
+        (["awk", "{print}"], ["awk", "BEGIN{system(1)}"]),
+    ],
+)
+def test_a_profile_changes_values_of_names_in_braces_and_no_other_words(
+    tmp_path: Path, tuned: list[str], command: list[str]
+) -> None:
+    path = profile(tmp_path, tuned_command=tuned, command=command)
+    said = refusal(run(path, "--", *tuned))
+    assert "could run something else: it would run " in said
+    assert "If you made it or have read it, write tauto run --trust\n" in said
+    assert f"tauto: runs: {command[0]}" in run("--trust", path, "--", *tuned).stderr
+
+
+def test_plain_values_of_names_in_braces_need_no_trust_and_the_command_is_shown(tmp_path: Path) -> None:
+    tuned = ["echo", "-T{threads}", "{a}x{b}", "{print}", "a b"]
+    command = ["echo", "-T4", "1.5x/tmp/f", "{print}", "a b"]
+    done = run(profile(tmp_path, tuned_command=tuned, command=command), "--", *tuned)
+    assert done.stdout == "-T4 1.5x/tmp/f {print} a b\n"
+    assert done.stderr.endswith("\ntauto: runs: echo -T4 1.5x/tmp/f {print} 'a b'\n")
+
+
+LOADING = """
+LD_PRELOAD LD_AUDIT PATH PYTHONSTARTUP BASH_ENV BASH_FUNC_ls%% ENV GCONV_PATH NODE_OPTIONS PERL5OPT PERL5DB
+RUBYOPT GLIBC_TUNABLES MALLOC_TRACE LESSOPEN JAVA_TOOL_OPTIONS OMP_TOOL_LIBRARIES QT_PLUGIN_PATH OMPI_MCA_x
+GIT_SSH_COMMAND
+"""
+
+
+@pytest.mark.parametrize("name", LOADING.split())
+def test_variables_that_make_programs_load_code_need_trust(tmp_path: Path, name: str) -> None:
+    path = profile(tmp_path, environment={name: "/nowhere"})
+    assert f"it sets {name}=/nowhere, and such variables" in refusal(run(path, "--", "true"))
+    assert run(path, "--trust", "/bin/true").returncode == 0
+
+
+def test_what_tune_tries_itself_needs_no_trust(tmp_path: Path) -> None:
+    tried = {
+        "OMP_NUM_THREADS": "2",
+        "OMP_SCHEDULE": "dynamic,16",
+        "KMP_BLOCKTIME": "0",
+        "GOMP_SPINCOUNT": "1",
+        "MALLOC_ARENA_MAX": "1",
+        "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
+        "JAVA_TOOL_OPTIONS": "-XX:ActiveProcessorCount=2",
+    }
+    assert (
+        run(profile(tmp_path, environment=tried), "--", "printenv", "OMP_SCHEDULE").stdout == "dynamic,16\n"
+    )
+
+
+def test_what_is_said_cannot_speak_to_the_terminal(tmp_path: Path) -> None:
+    hidden = "a\x1b[2K\r\x1b[1A\x07\x9b\u202eb\u00e9\udcff"
+    commands = {"tuned_command": ["echo", "{n}"], "command": ["echo", hidden]}
+    path = profile(tmp_path, environment={"X": hidden}, **commands)
+    done = run(path, "--trust", "--", "echo", "{n}")
+    assert done.stdout == f"{hidden}\n".replace("\r", "\n")  # as Python reads text
+    shown = r"a\x1b[2K\x0d\x1b[1A\x07\xc2\x9b\xe2\x80\xaeb" + "\u00e9" + r"\xff"
+    assert f"; X={shown}\n" in done.stderr
+    assert done.stderr.endswith(f"tauto: runs: echo {shown}\n")
+    assert r"\x1b[2K" in refusal(run(path, "--", "echo", "{n}"))
+
+
+@pytest.mark.parametrize(
+    ("place", "why"),
+    [("pipe", "it is not JSON"), ("/dev/zero", "it is a device"), ("large", "it is larger than 16 MiB")],
+)
+def test_a_profile_that_never_ends_is_refused(tmp_path: Path, place: str, why: str) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with (tmp_path / "large").open("wb") as file:
+        file.truncate(1 << 40)
+    assert why in refusal(run(tmp_path / place, "--", "true"))
 
 
 def test_words_and_values_that_are_not_utf_8_reach_the_command_as_they_were(tmp_path: Path) -> None:
@@ -199,7 +293,7 @@ def test_words_and_values_that_are_not_utf_8_reach_the_command_as_they_were(tmp_
     value = word + "\U0001f600\\udcff"
     commands = {"command": ["printenv", "X"], "tuned_command": ["printenv", word]}
     path = profile(tmp_path, environment={"X": value}, **commands)
-    assert run(path, "--", "printenv", word).stdout == f"{value}\n"
+    assert run(path, "--trust", "--", "printenv", word).stdout == f"{value}\n"
 
 
 def test_a_pipe_may_hold_the_profile(tmp_path: Path) -> None:
@@ -304,3 +398,15 @@ def test_modules_of_the_current_folder_are_not_loaded(tmp_path: Path) -> None:
     done = start(tauto, "version", env=with_lab(), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("tauto")
+
+
+def test_without_proc_tauto_finds_itself_as_it_was_started(tmp_path: Path) -> None:
+    """A chroot often has no /proc; a wrapper that hides it stands for one."""
+    tauto = beside(tmp_path / "own", 'echo "$0"')
+    hidden = ["unshare", "--mount", "sh", "-c", 'umount -l /proc; exec "$0" study']
+    if start("unshare", "--mount", "true").returncode != 0:
+        pytest.skip("mounts may not be changed here")
+    for word, folder in ((str(tauto), "/"), ("./tauto", tauto.parent), ("tauto", tauto.parent)):
+        environment = {**os.environ, "PATH": f"{tauto.parent}:{os.environ['PATH']}"}
+        done = start(*hidden, word, cwd=folder, env=environment)
+        assert done.stdout == f"{tauto.parent}/python3\n", done.stderr

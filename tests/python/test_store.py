@@ -23,7 +23,6 @@ from measuring import MACHINE, changed, row
 from tautochrone.errors import TautoError
 from tautochrone.measuring.clock import VirtualClock
 from tautochrone.results import journal
-from tautochrone.results.journal import replacing, write_whole
 from tautochrone.results.row import MACHINE_SCHEMA, Row, as_record, refused
 from tautochrone.results.store import ROWS_FILE, Store
 
@@ -445,70 +444,3 @@ def test_a_row_is_on_the_disk_when_append_returns(tmp_path: Path, monkeypatch: p
         rows.append({"a": 1})
         rows.append({"b": 2})
     assert [data.count(b"\n") for _, data in synced] == [1, 2]
-
-
-# -- files that are replaced whole --
-
-
-def test_a_file_is_replaced_and_nothing_is_left_beside_it(tmp_path: Path) -> None:
-    path = tmp_path / "page.html"
-    path.write_text("old")
-    write_whole(path, "new µ")
-    assert path.read_text(encoding="utf-8") == "new µ"
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def test_a_reader_sees_the_old_file_until_the_new_one_is_whole(tmp_path: Path) -> None:
-    path = tmp_path / "rows.csv"
-    path.write_text("old")
-    with replacing(path) as unfinished:
-        unfinished.write_text("half")
-        assert path.read_text() == "old"
-    assert path.read_text() == "half"
-
-
-@pytest.mark.parametrize("error", [OSError("no space"), KeyboardInterrupt()])
-def test_what_fails_leaves_the_old_file_and_nothing_beside_it(tmp_path: Path, error: BaseException) -> None:
-    path = tmp_path / "rows.csv"
-    path.write_text("old")
-
-    def fail() -> None:
-        with replacing(path) as unfinished:
-            unfinished.write_text("half")
-            raise error
-
-    with pytest.raises(type(error)):
-        fail()
-    assert path.read_text() == "old"
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def test_a_link_stays_and_leads_to_the_new_file(tmp_path: Path) -> None:
-    (tmp_path / "there").mkdir()
-    link = tmp_path / "latest.html"
-    link.symlink_to("there/page.html")
-    for content in ("first", "second"):
-        write_whole(link, content)
-        assert link.is_symlink()
-        assert [one.read_text() for one in (tmp_path / "there").iterdir()] == [content]
-
-
-def test_a_pipe_is_written_to_and_stays(tmp_path: Path) -> None:
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-    try:
-        write_whole(pipe, "page")
-        assert os.read(reader, 100) == b"page"
-    finally:
-        os.close(reader)
-    assert pipe.is_fifo()
-    assert list(tmp_path.iterdir()) == [pipe]
-
-
-@pytest.mark.parametrize(("place", "error"), [(".", IsADirectoryError), ("nowhere/page", FileNotFoundError)])
-def test_a_folder_in_the_way_or_not_there_is_an_error_of_the_system(
-    tmp_path: Path, place: str, error: type[OSError]
-) -> None:
-    with pytest.raises(error):
-        write_whole(tmp_path / place, "page")

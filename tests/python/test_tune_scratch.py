@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
+import sys
 import tempfile
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from processes import wait_until, with_lab
 from tautochrone.errors import TautoError
 from tautochrone.measuring.configuration import Configuration
 from tautochrone.tune.judging import Judging, parse_objective
@@ -28,9 +31,10 @@ def in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return here
 
 
-def ran(script: str, times: int = 1) -> None:
-    request = TuneRequest(command=("sh",), scratch=True)
-    with closing(Services().executor(request, Judging(parse_objective("time")), None)) as executor:
+def ran(script: str, times: int = 1, *, same_output: bool = False) -> None:
+    request = TuneRequest(command=("sh",), scratch=True, same_output=same_output)
+    judging = Judging(parse_objective("time"), same_output=same_output)
+    with closing(Services().executor(request, judging, None)) as executor:
         for _ in range(times):
             result = executor.run(Configuration("x", ["sh", "-c", script]), 30.0)
             assert result.error is None, result.error
@@ -120,12 +124,40 @@ def test_what_a_killed_search_left_is_removed_and_what_a_living_one_has_is_not(
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
-    gone = subprocess.Popen(["true"])
-    gone.wait()
     host = os.uname().nodename
-    left = [temporary / f"tauto-scratch-{host}-{process}-abc" for process in (gone.pid, os.getpid())]
-    others = temporary / f"tauto-scratch-elsewhere-{gone.pid}-abc"
-    for folder in (*left, others):
+    left = temporary / f"tauto-scratch-{host}-abc"
+    living = temporary / f"tauto-scratch-{host}-def"
+    others = temporary / "tauto-scratch-elsewhere-abc"
+    for folder in (left, living, others):
         (folder / "deep").mkdir(parents=True)
-    ran("true")
-    assert sorted(temporary.iterdir()) == sorted([left[1], others])
+    (temporary / "tauto-output-abc").write_text("all that it printed")
+    descriptor = os.open(living, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        ran("true", same_output=True)
+    finally:
+        os.close(descriptor)
+    assert sorted(temporary.iterdir()) == sorted([living, others])
+
+
+def test_nothing_is_left_of_a_search_that_is_killed_during_a_run(tmp_path: Path) -> None:
+    """Nor is the program: what starts it sees that the search is gone, and removes what was the run's."""
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    words = ["tune", "--budget", "30s", "--scratch", "--same-output", "--env", "X=a,b", "--no-report", "--"]
+    program = ["sh", "-c", "echo $PWD >$0/begun; sleep 1000", tmp_path]
+    search = subprocess.Popen(
+        [sys.executable, "-m", "tautochrone", *words, *program],
+        env=with_lab(TMPDIR=str(temporary)),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        begun = tmp_path / "begun"
+        wait_until(lambda: begun.exists() and begun.read_text() != "", "the first run")
+        names = sorted(path.name.partition("-")[2].partition("-")[0] for path in temporary.iterdir())
+        assert names == ["output", "scratch"]
+    finally:
+        search.kill()
+        search.wait()
+    wait_until(lambda: not list(temporary.iterdir()), "the removal")

@@ -19,6 +19,10 @@ How = Option | Argument | Words
 Asked = TypeVar("Asked")
 
 
+class OutputClosed(Exception):
+    """Nobody reads standard output any more. Of a BrokenPipeError click makes an exit code without a word."""
+
+
 class Request(Protocol):
     """A dataclass that can be run. Its docstring is the help, and what it returns is the exit code."""
 
@@ -54,7 +58,10 @@ def made(name: str, request: type[Asked], help: str, run: Callable[[Asked], int]
 
     def callback(**typed: Any) -> int:
         values = {field.name: _value(how, typed[field.name]) for field, _, how in given}
-        return run(request(**{name: value for name, value in values.items() if value is not None}))
+        try:
+            return run(request(**{name: value for name, value in values.items() if value is not None}))
+        except BrokenPipeError as error:
+            raise OutputClosed from error
 
     others = {"ignore_unknown_options": any(isinstance(how, Words) for _, _, how in given)}
     parameters = [_parameter(*one) for one in given]

@@ -9,17 +9,20 @@ import inspect
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import click
 
 from tautochrone import __version__
-from tautochrone.cli.commands import CONTEXT, Group, made
-from tautochrone.errors import TautoError
+from tautochrone.cli import streams
+from tautochrone.cli.commands import CONTEXT, Group, OutputClosed, made
+from tautochrone.errors import TautoError, printable
 from tautochrone.studies import STUDIES, study_named
 
 BAD_INPUT = 2
 INTERRUPTED = 130
+OUTPUT_CLOSED = 141
 UNEXPECTED = 70
 DEBUG_VARIABLE = "TAUTO_DEBUG"
 
@@ -99,13 +102,25 @@ app.params.append(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run ``tauto``. Returns the exit code: 0, 2 bad input, 130 interrupted, 70 a defect of ours."""
+    """Run ``tauto``. Returns the exit code: 0, 2 bad input, 130 interrupted, 70 a defect of ours.
+
+    141, as of a program that SIGPIPE ends, where nobody reads the output of a search or study any more.
+    """
     words = list(sys.argv[1:] if arguments is None else arguments)
+    streams.prepare()
+    code = _run(words)
+    why = streams.end_output()
+    if why is not None and code == 0:
+        return _fail(f"standard output cannot be written: {why}. Is the disk full?")
+    return code
+
+
+def _run(words: Sequence[str]) -> int:
     try:
         if not words:
             click.echo(app.get_help(click.Context(app)), err=True)
             return BAD_INPUT
-        code = app.main(args=words, prog_name="tauto", standalone_mode=False)
+        code = app.main(args=list(words), prog_name="tauto", standalone_mode=False)
         if code == INTERRUPTED:
             return _interrupted(words)
         return code if isinstance(code, int) else 0
@@ -113,16 +128,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(str(error))
     except (KeyboardInterrupt, click.Abort):
         return _interrupted(words)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    except (OutputClosed, BrokenPipeError, SystemExit):  # click ends so where its help is not read
+        return _closed(words)
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message(), err=True)
         return BAD_INPUT
     except click.ClickException as error:
         return _fail(f"{error.format_message().rstrip('.')}. tauto --help shows how it is used")
     except Exception as error:
+        why = streams.explanation(error)
+        if why is not None and not os.environ.get(DEBUG_VARIABLE):
+            return _fail(why)
         return _unexpected(error)
+
+
+def _closed(words: Sequence[str]) -> int:
+    """Nobody reads the output. It is all that most commands do; of what was measured nothing is lost."""
+    streams.forget_output()
+    if words[:1] in (["study"], ["tune"]):
+        with suppress(OSError):
+            click.echo(
+                "tauto: nobody reads standard output any more; what was measured is kept: "
+                "the same command goes on from there",
+                err=True,
+            )
+        return OUTPUT_CLOSED
+    return 0
 
 
 def _interrupted(words: Sequence[str]) -> int:
@@ -137,7 +168,8 @@ def _interrupted(words: Sequence[str]) -> int:
 
 
 def _fail(message: str) -> int:
-    click.echo(f"tauto: error: {message}", err=True)
+    with suppress(OSError):  # standard error may be full or closed too
+        click.echo(f"tauto: error: {printable(message)}", err=True)
     return BAD_INPUT
 
 

@@ -10,7 +10,7 @@ from typing import Annotated, NoReturn
 
 from tautochrone.errors import TautoError, explained
 from tautochrone.machine.runners import COMMAND, find
-from tautochrone.options import Argument, Words
+from tautochrone.options import Argument, Option, Words
 
 
 def become_run(words: Sequence[str]) -> NoReturn:
@@ -34,7 +34,8 @@ class RunRequest:
     """Run a command with the settings of a profile, and say where the kernel gave something else.
 
     The command takes the place of tauto: nothing of it is left while it runs, and the exit status is the
-    command's.
+    command's. A profile may set the CPUs, the priority, variables and the values of names in braces. One that
+    changes other words, or sets variables that make programs load or run code, needs --trust.
 
     \b
     Examples:
@@ -44,8 +45,9 @@ class RunRequest:
 
     profile: Annotated[str, Argument("PROFILE", "A profile.json, or the folder of one.")]
     command: Annotated[tuple[str, ...], Words("What to run.")] = ()
+    trust: Annotated[bool, Option("Apply whatever the profile says: you made it, or have read it.")] = False
 
     def run(self) -> int:
         # A first word that begins like an option would be taken for one by the executable.
         name = f"./{self.profile}" if self.profile.startswith("-") else self.profile
-        become_run([name, "--", *self.command])
+        become_run([*(["--trust"] if self.trust else []), name, "--", *self.command])

@@ -31,7 +31,7 @@ from tautochrone.errors import TautoError
 from tautochrone.measuring.foreground import NOT_FOUND, Ended, Foreground
 from tautochrone.options import Option, Words
 from tautochrone.results.row import Energy
-from tautochrone.results.spent import ESTIMATED, METERED, UNAVAILABLE, IdlePower
+from tautochrone.results.spent import DOUBTED, ESTIMATED, METERED, UNAVAILABLE, IdlePower
 
 RUN_SCHEMA = "tautochrone.energy/1"
 
@@ -225,7 +225,7 @@ def _lines(ended: Ended, cpus: int, energy: Energy, total: Collection[str]) -> l
         estimated = f"{text.quantity(energy.estimated_joules, 'J')} ± {energy.error_percent:.0f} %"
         lines.append(("energy, estimated", estimated, f"a model {energy.model}"))
     why = Unavailable(energy.reason or "", energy.remedy or "")
-    return [*lines, ("energy", UNAVAILABLE, str(why))]
+    return [*lines, ("energy", DOUBTED if energy.status == DOUBTED else UNAVAILABLE, str(why))]
 
 
 def _energy_lines(energy: Energy, total: Collection[str]) -> list[tuple[str, str, str]]:

@@ -22,10 +22,12 @@ import msgspec
 from tautochrone.energy.meter import Meter, Unavailable
 from tautochrone.energy.recorder import EnergyRecorder, no_energy
 from tautochrone.errors import TautoError, explained
+from tautochrone.files import read_whole, write_whole
 from tautochrone.results.spent import ESTIMATED
 
 MODEL_SCHEMA = "tautochrone.energy_model/1"
 _FEWEST_POINTS = 3
+_MOST_BYTES = 1 << 20
 _POINT_SECONDS = 2.0
 
 
@@ -81,7 +83,9 @@ def measure_points(meter: Meter) -> list[tuple[float, float]]:
     steps = sorted({round(cpus * step / 4) for step in range(5)})
     points: list[tuple[float, float]] = []
     for busy in (*steps, *reversed(steps)):
-        spinners = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(busy)]
+        spinners = [
+            subprocess.Popen([sys.executable, "-I", "-S", "-c", "while True: pass"]) for _ in range(busy)
+        ]
         try:
             time.sleep(0.3)
             with EnergyRecorder(meter) as recording:
@@ -98,15 +102,15 @@ def measure_points(meter: Meter) -> list[tuple[float, float]]:
 def save(model: Model, path: Path) -> None:
     """Write a model. TautoError where the file cannot be written."""
     with explained(f"the energy model {path} cannot be written", "Choose another place"):
-        path.write_text(json.dumps(asdict(model), indent=1) + "\n")
+        write_whole(path, json.dumps(asdict(model), indent=1) + "\n")
 
 
 def load(path: Path) -> Model:
     """Read a model. TautoError for a file that holds none."""
     remedy = "Make one on a machine with a meter: tauto energy --fit-model FILE"
     try:
-        record = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
+        record = json.loads(read_whole(path, _MOST_BYTES))
+    except (OSError, ValueError, RecursionError) as error:
         raise TautoError(f"the energy model {path} cannot be read: {error}", remedy) from error
     if not isinstance(record, dict) or record.get("schema") != MODEL_SCHEMA:
         raise TautoError(f"{path} is no energy model of the schema {MODEL_SCHEMA}", remedy)

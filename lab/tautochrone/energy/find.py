@@ -7,13 +7,13 @@ none is believed until it counts while a CPU works.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from tautochrone.energy.battery import open_battery
 from tautochrone.energy.hwmon import open_hwmon
-from tautochrone.energy.meter import Chosen, Domain, Meter, MeterError, Tree, Unavailable, counted
+from tautochrone.energy.meter import Chosen, Domain, Meter, MeterError, Tree, Unavailable, counted, total_name
 from tautochrone.energy.perf import KernelEvent, OpenEvent, open_perf
 from tautochrone.energy.powercap import masked, open_powercap
 from tautochrone.errors import TautoError
@@ -27,6 +27,11 @@ PROBE_SECONDS = 0.3
 _COARSE_UNIT_JOULES = 1.0
 # A counter of 61 µJ steps stands at a whole joule once in 16,384 readings, one of 1 J always.
 _EXACT = 1e-9
+# A counter that a busy CPU moves by no more than this part counts something else, such as time. Noise makes a
+# true one differ by more, even where many other CPUs are busy.
+_NO_REACTION = 0.002
+# Two counters of the same package are read some milliseconds apart.
+_MOST_DISAGREEMENT = 0.1
 
 Busy = Callable[[float], None]
 
@@ -56,29 +61,39 @@ def find_meter(
     *,
     opener: OpenEvent = KernelEvent,
     busy: Busy = spin,
+    idle: Busy = time.sleep,
     clock: Callable[[], float] = time.monotonic,
 ) -> Found:
-    """Open and probe the sources in their order; takes 0.3 s for each that opens.
+    """Open and probe the sources in their order; takes 0.6 s for each that opens, and 0.3 s to compare two.
 
-    Without a meter the reason is that of the first source that is listed: the one that would be best.
+    Each is read while a CPU idles and while it works. The first that is believed is compared with the next
+    that opens. Without a meter the reason is that of the first source that is listed: the one that would be
+    best.
     """
     tree = tree or Tree()
     where = Surroundings.of(tree)
     tried: list[tuple[str, Unavailable]] = []
-    for source, open_source in (
+    sources: tuple[tuple[str, Callable[[], Meter | Unavailable | None]], ...] = (
         ("perf", lambda: open_perf(tree, opener)),
         ("powercap", lambda: open_powercap(tree, in_container=where.container)),
         ("hwmon", lambda: open_hwmon(tree, clock)),
         ("battery", lambda: open_battery(tree, clock)),
-    ):
+    )
+    for place, (source, open_source) in enumerate(sources):
         meter = _opened(open_source)
         if meter is None:
             continue
         if isinstance(meter, Unavailable):
             tried.append((source, meter))
             continue
-        believed = _probe(meter, where, busy, clock)
+        believed = _probe(meter, where, busy, idle, clock)
         if isinstance(believed, Chosen):
+            doubt = _disagreement(
+                believed, [open_other for _, open_other in sources[place + 1 :]], busy, clock
+            )
+            if doubt is not None:
+                meter.close()
+                return Found(None, doubt, tuple(tried))
             notices = where.notices() if source in ("perf", "powercap") else ()
             return Found(believed, None, tuple(tried), notices)
         meter.close()
@@ -180,9 +195,13 @@ def _nothing_listed(tree: Tree, where: Surroundings) -> Unavailable:
 # -- the probe --
 
 
-def _probe(meter: Meter, where: Surroundings, busy: Busy, clock: Callable[[], float]) -> Chosen | Unavailable:
+def _probe(
+    meter: Meter, where: Surroundings, busy: Busy, idle: Busy, clock: Callable[[], float]
+) -> Chosen | Unavailable:
     """The meter with the domains that count, or why it is not believed."""
     try:
+        first, rested = meter.read(), clock()
+        idle(PROBE_SECONDS)
         before, begun = meter.read(), clock()
         busy(PROBE_SECONDS)
         after, seconds = meter.read(), clock() - begun
@@ -195,6 +214,15 @@ def _probe(meter: Meter, where: Surroundings, busy: Busy, clock: Callable[[], fl
     }
     believed = [domain for domain in meter.domains if domain not in doubts]
     if counted(believed):
+        idle_watts = _watts(believed, first, before, begun - rested)
+        busy_watts = _watts(believed, before, after, seconds)
+        if not meter.integrates and idle_watts and abs(busy_watts / idle_watts - 1) < _NO_REACTION:
+            return Unavailable(
+                f"{meter.source} shows {busy_watts:.4g} W while a CPU works and {idle_watts:.4g} W while it "
+                "does not, so it counts something else",
+                "Use another meter: tauto machine lists them",
+                doubted=True,
+            )
         return Chosen(meter, [domain.name for domain in believed])
     for domain in counted(meter.domains):
         if domain in doubts:
@@ -203,6 +231,81 @@ def _probe(meter: Meter, where: Surroundings, busy: Busy, clock: Callable[[], fl
     return Unavailable(
         f"{meter.source} counts only parts of the machine ({names}), and their readings cannot be summed",
         "Use a meter of the whole package, node or battery",
+    )
+
+
+def _watts(
+    domains: Iterable[Domain], before: Mapping[str, float], after: Mapping[str, float], seconds: float
+) -> float:
+    """The mean of the total; 0 for no time."""
+    joules = sum(after[domain.name] - before[domain.name] for domain in counted(domains))
+    return joules / seconds if seconds > 0 else 0.0
+
+
+def _disagreement(
+    meter: Chosen,
+    others: Iterable[Callable[[], Meter | Unavailable | None]],
+    busy: Busy,
+    clock: Callable[[], float],
+) -> Unavailable | None:
+    """Why a meter is doubted beside the next one that opens, while a CPU works; None if they agree."""
+    for open_other in others:
+        other = _opened(open_other)
+        if other is None or isinstance(other, Unavailable):
+            continue
+        try:
+            ours_before, theirs_before, begun = meter.read(), other.read(), clock()
+            busy(PROBE_SECONDS)
+            ours, theirs, seconds = meter.read(), other.read(), clock() - begun
+        except MeterError:
+            continue
+        finally:
+            other.close()
+        if (doubt := _apart(meter, other, (ours_before, ours), (theirs_before, theirs), seconds)) is not None:
+            return doubt
+    return None
+
+
+Readings = tuple[Mapping[str, float], Mapping[str, float]]
+
+
+def _apart(
+    meter: Meter, other: Meter, ours: Readings, theirs: Readings, seconds: float
+) -> Unavailable | None:
+    """What two meters of one machine show that cannot both be true over these seconds.
+
+    The same package or memory must show the same watts. The whole node, and the battery that alone feeds it,
+    cannot draw less than a part of it.
+    """
+    if seconds <= 0:
+        return None
+    for domain in counted(meter.domains):
+        same = next(
+            (one for one in other.domains if (one.name, one.kind) == (domain.name, domain.kind)), None
+        )
+        if same is None or other.integrates:
+            continue
+        one, two = (last[domain.name] - first[domain.name] for first, last in (ours, theirs))
+        if two > 0 and abs(one - two) > _MOST_DISAGREEMENT * max(one, two):
+            return _two_words(meter, other, domain.name, one / seconds, domain.name, two / seconds)
+    whole = [domain for domain in counted(other.domains) if domain.kind in ("node", "battery")]
+    if whole and any(domain.kind == "package" for domain in meter.domains):
+        part = _watts(meter.domains, *ours, seconds)
+        total = _watts(whole, *theirs, seconds)
+        # Its sensor may be a second behind.
+        if 0 < total < part / 2:
+            return _two_words(meter, other, total_name(meter.domains), part, total_name(whole), total)
+    return None
+
+
+def _two_words(
+    meter: Meter, other: Meter, name: str, watts: float, other_name: str, other_watts: float
+) -> Unavailable:
+    return Unavailable(
+        f"two meters disagree: {meter.source} shows {watts:.3g} W of {name}, and {other.source} "
+        f"{other_watts:.3g} W of {other_name}",
+        "Unload the driver of the one that is wrong, and measure again",
+        doubted=True,
     )
 
 

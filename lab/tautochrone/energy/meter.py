@@ -51,10 +51,14 @@ class Domain:
 
 @dataclass(frozen=True)
 class Unavailable:
-    """Why there are no joules, and what to do about it: two parts without a full stop."""
+    """Why there are no joules, and what to do about it: two parts without a full stop.
+
+    ``doubted``: a meter is there and counts, but not what it should.
+    """
 
     reason: str
     remedy: str = ""
+    doubted: bool = False
 
     def __str__(self) -> str:
         return f"{self.reason}. {self.remedy}" if self.remedy else self.reason

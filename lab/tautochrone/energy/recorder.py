@@ -21,13 +21,14 @@ from tautochrone.energy.meter import (
     Meter,
     MeterError,
     Unavailable,
+    counted,
     total_joules,
     total_name,
 )
 from tautochrone.measuring.configuration import Configuration
 from tautochrone.measuring.executor import Executor, RunResult
 from tautochrone.measuring.sampler import leave_cpus_of
-from tautochrone.results.spent import METERED, UNAVAILABLE, IdlePower, figures, idle_power
+from tautochrone.results.spent import DOUBTED, METERED, UNAVAILABLE, IdlePower, figures, idle_power
 
 TIMELINE_SECONDS = 0.2
 """Five readings a second: faster ones are a load themselves, and power sensors are slower anyway."""
@@ -43,6 +44,9 @@ _IDLE_PARTS = 5  # of one stretch: their spread is the spread of the idle power
 
 # A counter is brought up to date about once in a millisecond, so watts over a shorter stretch mean nothing.
 _SHORTEST_JUDGED_SECONDS = 0.05
+
+# No processor that runs takes nothing: even one that sleeps draws a watt, which is 4,000 steps in this time.
+_LONGEST_STILL_SECONDS = 0.25
 
 Sample = tuple[float, Mapping[str, float]]
 """Seconds since the start, and the joules of each domain until then."""
@@ -67,7 +71,9 @@ class Recording:
     sampler_cpu: int | None = None
 
     def watts(self) -> list[tuple[float, float]]:
-        """(seconds since the start, mean watts since the sample before) of the total."""
+        """(seconds since the start, mean watts since the sample before) of the total; none without joules."""
+        if self.unavailable is not None:
+            return []
         watts: list[tuple[float, float]] = []
         for (begin, before), (end, after) in zip(self.samples, self.samples[1:], strict=False):
             first, last = total_joules(self.domains, before), total_joules(self.domains, after)
@@ -169,8 +175,29 @@ def _doubt(recording: Recording) -> Unavailable | None:
                     f"{recording.source} {name} showed {watts:.0f} W at second {end:.1f} of the run, outside "
                     f"0 … {limit:.0f} W",
                     "Measure again; if it comes back, use another meter",
+                    doubted=True,
                 )
+    for domain in counted(recording.domains):
+        begin, length = _longest_still(recording.samples, domain.name)
+        if length >= _LONGEST_STILL_SECONDS:
+            return Unavailable(
+                f"{recording.source} {domain.name} stood still for {length:.1f} s from second {begin:.1f} of "
+                "the run, so its joules are too few",
+                "Look for messages of its driver (sudo dmesg | grep -i rapl), and measure again",
+                doubted=True,
+            )
     return None
+
+
+def _longest_still(samples: Sequence[Sample], name: str) -> tuple[float, float]:
+    """Begin and length of the longest stretch over which a domain's joules stayed the same, in seconds."""
+    longest = (0.0, 0.0)
+    since = samples[0]
+    for sample in samples[1:]:
+        if sample[1][name] != since[1][name]:
+            since = sample
+        longest = max(longest, (since[0], sample[0] - since[0]), key=lambda one: one[1])
+    return longest
 
 
 def _pairs(samples: Sequence[Sample]) -> list[tuple[Sample, Sample]]:
@@ -235,7 +262,7 @@ def energy_record(
     """The `energy` of a row for one stretch. A missing figure is None, with the reason."""
     if recording.unavailable is not None:
         return no_energy(recording.unavailable, recording.source)
-    if recording.joules is None or not recording.seconds > 0.0:
+    if not recording.joules or not recording.seconds > 0.0:
         return no_energy(
             Unavailable("the run was too short to be metered", "Let it run longer"), recording.source
         )
@@ -256,7 +283,7 @@ def energy_record(
 def no_energy(why: Unavailable, source: str | None = None) -> dict[str, object]:
     """The `energy` of a row without joules."""
     return {
-        "status": UNAVAILABLE,
+        "status": DOUBTED if why.doubted else UNAVAILABLE,
         "joules": None,
         "reason": why.reason,
         "remedy": why.remedy or None,
@@ -273,9 +300,9 @@ class ClosingExecutor(Executor, Protocol):
 class MeteredExecutor:
     """Runs through another executor; each result says what it took, or why that is not known.
 
-    Counters are read at the ends, and every 15 s on the way so that no overflow is lost; a sensor of watts is
-    read five times a second. The energy is that of the whole machine or its packages over the whole process,
-    its start and its check included.
+    The meter is read at the ends and five times a second on the way, so that one that stops is noticed.
+    The energy is that of the whole machine or its packages over the whole process, its start and its check
+    included.
     """
 
     def __init__(self, inner: ClosingExecutor, found: Found, idle: IdleLog | None = None) -> None:
@@ -291,8 +318,7 @@ class MeteredExecutor:
             return msgspec.structs.replace(result, energy=no_energy(self._found.why))
         if self.idle_is_due():
             self.measure_idle()
-        interval_seconds = TIMELINE_SECONDS if meter.integrates else REREAD_SECONDS / 2
-        with EnergyRecorder(meter, interval_seconds) as recording:
+        with EnergyRecorder(meter) as recording:
             self._has_run = True
             result = self._inner.run(configuration, time_limit)
         idle = self._idle.power() if self._idle is not None else None

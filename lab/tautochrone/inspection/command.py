@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-import msgspec
 from rich.console import Console
 from rich.markup import escape
 
@@ -52,7 +51,7 @@ def run_inspect_command(request: InspectRequest, console: Console) -> int:
     watched = watch(command, request.time_limit) if request.once else None
     findings = inspect(command, machine, watched)
     if request.json:
-        console.file.write(msgspec.json.format(msgspec.json.encode(findings), indent=1).decode() + "\n")
+        console.file.write(text.as_json(findings, indent=1) + "\n")
     else:
         render(findings, console)
     return 0

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 
 from tautochrone.errors import TautoError
+from tautochrone.files import opened
 
 CLUSTER_LAUNCHERS = ("srun", "aprun")  # of a cluster manager, which chooses the nodes
 MPI_LAUNCHERS = ("mpirun", "mpiexec", "orterun", "prterun", *CLUSTER_LAUNCHERS)
@@ -57,6 +58,7 @@ _MPIRUN_PROGRAMS_IN_FILE = ("-app", "--app", "-configfile", "--configfile")
 _MPI_WITH_TWO = re.compile(r"^-{1,2}(mca|gmca|env|genv)$")
 _SHELLS = ("sh", "bash", "dash", "zsh", "ksh")
 _MOST_SCRIPT_BYTES = 1 << 20
+_MOST_DEPTH = 64
 
 
 @dataclass(frozen=True)
@@ -94,32 +96,59 @@ class Behind:
     mpi_launcher: str | None = None
 
 
+@dataclass(frozen=True)
+class Way:
+    """What led to a command: how many others start it, and which scripts were read."""
+
+    depth: int = 0
+    scripts: set[Path] = field(default_factory=set)
+
+    def further(self, command: Sequence[str]) -> Way:
+        """One command deeper. TautoError where no person wrote so many into each other."""
+        if self.depth >= _MOST_DEPTH:
+            raise TautoError(
+                f"{command[0]} is started through more than {_MOST_DEPTH} other commands",
+                "Write fewer of them in front of it",
+            )
+        return Way(self.depth + 1, self.scripts)
+
+    def first_time(self, script: Path) -> bool:
+        """Whether a script was not read before; it may name itself."""
+        real = script.resolve()
+        seen = real in self.scripts
+        self.scripts.add(real)
+        return not seen
+
+
 def find_program(word: str) -> Path:
     """The file that a command's first word names. TautoError where the shell would not find it either."""
-    file = shutil.which(word)
+    file = shutil.which(word) if "\0" not in word else None  # a file of words may hold anything
     if file is not None:
         return Path(file)
-    path = Path(word)
-    if "/" in word and path.is_file():
+    if "/" in word and _is_file(Path(word)):
         raise TautoError(f"{word} cannot be started: it is not executable", f"Type: chmod +x {word}")
-    if "/" in word and path.is_dir():
+    if "/" in word and os.path.isdir(word):  # noqa: PTH112
         raise TautoError(f"{word} cannot be started: it is a folder", "Name a program in it")
     raise TautoError(
         f"there is no command {word!r}", "Write it as the shell would find it, or with its path: ./program"
     )
 
 
-def behind(command: Sequence[str]) -> Behind:
-    """The programs behind a command. TautoError where its first word cannot be found."""
+def behind(command: Sequence[str], way: Way | None = None) -> Behind:
+    """The programs behind a command. TautoError where its first word cannot be found.
+
+    `way`: what led here.
+    """
+    way = Way() if way is None else way.further(command)
     file = find_program(command[0])
     name = file.name
     rest = list(command[1:])
     if name in _WRAPPERS:
         environment, inner = _without_options(name, rest)
         if inner:
-            return _joined(behind(inner), name, environment)
+            return _joined(behind(inner, way), name, environment)
     if _launcher_name(name) in MPI_LAUNCHERS:
-        commands = [_joined(behind(inner), name, {}) for inner in _started(_launcher_name(name), rest)]
+        commands = [_joined(behind(inner, way), name, {}) for inner in _started(_launcher_name(name), rest)]
         if commands:
             return Behind(
                 tuple(dict.fromkeys(path for started in commands for path in started.programs)),
@@ -129,8 +158,8 @@ def behind(command: Sequence[str]) -> Behind:
                 name,
             )
     if name in _SHELLS:
-        return _of_shell(file, rest)
-    return _of_file(file)
+        return _of_shell(file, rest, way)
+    return _of_file(file, way)
 
 
 def mpi_launch(words: Sequence[str]) -> MpiLaunch | None:
@@ -178,7 +207,7 @@ def _started(launcher: str, words: list[str]) -> list[list[str]]:
         ]
         return [part for part in parts if part]
     try:
-        lines = [shlex.split(line, comments=True) for line in Path(file).read_text().splitlines()]
+        lines = [shlex.split(line, comments=True) for line in _lines_of(file)]
     except (OSError, ValueError) as error:
         raise TautoError(
             f"the programs that {launcher} starts cannot be read from {file}: {error}",
@@ -188,6 +217,11 @@ def _started(launcher: str, words: list[str]) -> list[list[str]]:
         return [line[1:] for line in lines if line[1:]]
     parts = [_after_mpi_options(launcher, line) for line in lines]
     return [part for part in parts if part]
+
+
+def _lines_of(name: str) -> list[str]:
+    with opened(Path(name)) as file:
+        return file.read(_MOST_SCRIPT_BYTES).decode().splitlines()
 
 
 def _between_colons(launcher: str, words: Sequence[str]) -> list[tuple[int, int]]:
@@ -245,7 +279,7 @@ def _after_mpi_options(launcher: str, words: list[str]) -> list[str]:
     return words
 
 
-def _of_shell(shell: Path, words: list[str]) -> Behind:
+def _of_shell(shell: Path, words: list[str], way: Way) -> Behind:
     """The programs of a shell's ``-c``, also among other letters (``bash -lc``), else of its script."""
     has_command = False
     while words and words[0][:1] in ("-", "+"):
@@ -256,14 +290,18 @@ def _of_shell(shell: Path, words: list[str]) -> Behind:
         if re.fullmatch(r"[-+][A-Za-z]*[oO]|--rcfile|--init-file", option):
             words = words[1:]
     if has_command and words:
-        return _of_lines(words[0], shell.name)
+        return _of_lines(words[0], shell.name, way)
     script = Path(words[0]) if words else None
-    return _of_file(script) if script is not None and script.is_file() else Behind((shell,))
+    return _of_file(script, way) if script is not None and _is_file(script) else Behind((shell,))
 
 
-def _of_file(path: Path) -> Behind:
+def _is_file(path: Path) -> bool:
+    return os.path.isfile(path)  # noqa: PTH113 - Path raises for long names
+
+
+def _of_file(path: Path, way: Way) -> Behind:
     """A program, or the programs that a script names."""
-    with suppress(OSError), path.open("rb") as file:
+    with suppress(OSError), opened(path) as file:
         head = file.read(_MOST_SCRIPT_BYTES)
         if head[:2] != b"#!":
             return Behind((path,))
@@ -273,7 +311,9 @@ def _of_file(path: Path) -> Behind:
         if interpreter is None:
             return Behind((path,), is_script=True)
         if interpreter.name in _SHELLS:
-            inner = _of_lines(lines, path.name)
+            if not way.first_time(path):
+                return Behind((), (path.name,), is_script=True)
+            inner = _of_lines(lines, path.name, way)
             return Behind(inner.programs or (interpreter,), (path.name,), {}, True, inner.mpi_launcher)
         return Behind((interpreter,), (path.name,), is_script=True)
     return Behind((path,))
@@ -282,11 +322,11 @@ def _of_file(path: Path) -> Behind:
 def _interpreter(words: list[str]) -> Path | None:
     if words and Path(words[0]).name == "env":
         words = [word for word in words[1:] if not word.startswith("-") and "=" not in word]
-    path = shutil.which(words[0]) if words else None
+    path = shutil.which(words[0]) if words and "\0" not in words[0] else None
     return Path(path) if path else None
 
 
-def _of_lines(text: str, name: str) -> Behind:
+def _of_lines(text: str, name: str, way: Way) -> Behind:
     """The programs of a shell script's lines, as far as they can be found."""
     programs: dict[Path, None] = {}
     launcher = None
@@ -296,7 +336,7 @@ def _of_lines(text: str, name: str) -> Behind:
             while words and re.fullmatch(r"\w+=.*|exec|then|do|else|if|!|time|\{|\(", words[0]):
                 words = words[1:]
             if words and shutil.which(words[0]) and os.path.basename(words[0]) not in _SHELLS:  # noqa: PTH119
-                inner = behind(words)
+                inner = behind(words, way)
                 launcher = launcher or inner.mpi_launcher
                 programs |= dict.fromkeys(inner.programs)
     return Behind(tuple(programs), (name,), {}, True, launcher)

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import mmap
 import os
 import re
-import struct
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
-from elftools.common.exceptions import ELFError
-from elftools.elf.elffile import ELFFile
+from tautochrone.files import opened
+from tautochrone.inspection.elf_file import X86_64, ElfFile, NoElf
 
 _PREFIXES = (b"GOMP_", b"__kmpc_", b"omp_")
 # schedule(runtime), plain and ordered, as the compiler writes it into the third argument of
 # __kmpc_dispatch_init_*: mov $0x25 (or $0x45), %edx, with or without the bit that says "nonmonotonic".
+_MOST_NEEDED = 256
+_PART_BYTES = 1 << 20
+_MOST_MARKED_PARTS = 1024
 _X86_RUNTIME_SCHEDULE = re.compile(rb"\xba[\x25\x45]\x00\x00[\x00\x40]")
 
 
@@ -41,74 +41,57 @@ class Elf:
         return self.is_program and self.interpreter is None and not self.needed
 
     def marks(self, words: Iterable[str]) -> set[str]:
-        """Those of `words` that occur anywhere in the file."""
-        with self.path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            return {word for word in words if content.find(word.encode()) >= 0}
+        """Those of `words` that occur anywhere in the file, or in the first gigabyte of a larger one."""
+        missing = set(words)
+        longest = max((len(word.encode()) for word in missing), default=0)
+        found: set[str] = set()
+        with suppress(OSError), opened(self.path) as file:
+            before = b""
+            for _ in range(_MOST_MARKED_PARTS):
+                part = file.read(_PART_BYTES)
+                if not part or not missing:
+                    break
+                found |= {word for word in missing if word.encode() in before + part}
+                missing -= found
+                before = part[-longest:]
+        return found
 
 
 def read_elf(path: Path) -> Elf | None:
     """Read a file; None if it is not an ELF file (a script) or cannot be read."""
     try:
-        with path.open("rb") as file:
-            if file.read(4) != b"\x7fELF":
-                return None
-            return _read(path, ELFFile(file))
-    except (OSError, ELFError, UnicodeDecodeError, ValueError):
+        with opened(path) as file:
+            return _read(path, ElfFile(file.fileno()))
+    except (OSError, NoElf, ValueError):  # a name with a NUL is the last
         return None
 
 
-def _read(path: Path, elf: ELFFile) -> Elf:
-    dynamic: Any = elf.get_section_by_name(".dynamic")
-    tags = list(dynamic.iter_tags()) if dynamic is not None else []
-    needed = tuple(str(tag.needed) for tag in tags if tag.entry.d_tag == "DT_NEEDED")
+def _read(path: Path, elf: ElfFile) -> Elf:
     origin = str(path.resolve().parent)
-    search: list[str] = []
-    for tag in tags:
-        if tag.entry.d_tag in ("DT_RUNPATH", "DT_RPATH"):
-            words = str(tag.runpath if tag.entry.d_tag == "DT_RUNPATH" else tag.rpath)
-            search += [
-                folder.replace("$ORIGIN", origin).replace("${ORIGIN}", origin) for folder in words.split(":")
-            ]
-    interpreter = None
-    for segment in elf.iter_segments("PT_INTERP"):
-        interpreter = segment.data().rstrip(b"\0").decode()
-    names = _openmp_names(elf)
+    search = [
+        folder.replace("$ORIGIN", origin).replace("${ORIGIN}", origin)
+        for words in elf.search_paths()
+        for folder in words.split(":")
+    ]
+    names = frozenset(elf.symbols_that_begin(_PREFIXES))
     return Elf(
         path=path,
-        needed=needed,
-        search=tuple(folder for folder in search if folder),
-        interpreter=interpreter,
-        is_program=bool(elf.header.e_entry),
+        needed=tuple(elf.needed()[:_MOST_NEEDED]),
+        search=tuple([folder for folder in search if folder][:_MOST_NEEDED]),
+        interpreter=elf.interpreter,
+        is_program=bool(elf.entry),
         openmp_names=names,
         passes_runtime_schedule=_runtime_schedule(elf, names),
     )
 
 
-def _openmp_names(elf: ELFFile) -> frozenset[str]:
-    """Names of OpenMP's entry points among the symbols: called there or, if static, linked in.
-
-    By their offsets: a string table may keep a name as the end of a longer one.
-    """
-    called: set[str] = set()
-    for table in (".dynsym", ".symtab"):
-        symbols = elf.get_section_by_name(table)
-        if symbols is None:
-            continue
-        names: bytes = elf.get_section(symbols["sh_link"]).data()
-        layout = f"{'<' if elf.little_endian else '>'}I{symbols['sh_entsize'] - 4}x"
-        for (offset,) in struct.iter_unpack(layout, symbols.data()):
-            if names.startswith(_PREFIXES, offset):
-                called.add(names[offset : names.index(b"\0", offset)].decode())
-    return frozenset(called)
-
-
-def _runtime_schedule(elf: ELFFile, names: frozenset[str]) -> bool | None:
+def _runtime_schedule(elf: ElfFile, names: frozenset[str]) -> bool | None:
     if not any(name.startswith("__kmpc_dispatch_init") for name in names):
         return False
-    code = elf.get_section_by_name(".text")
-    if elf.header.e_machine != "EM_X86_64" or code is None:
+    code = elf.section(".text")
+    if elf.machine != X86_64 or code is None:
         return None
-    return _X86_RUNTIME_SCHEDULE.search(code.data()) is not None
+    return _X86_RUNTIME_SCHEDULE.search(elf.content(code)) is not None
 
 
 _DEFAULT_FOLDERS = ("/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/local/lib")
@@ -137,14 +120,13 @@ def closure(program: Elf, environment: Mapping[str, str]) -> Iterator[Elf]:
 def find_library(name: str, folders: Sequence[str]) -> Path | None:
     """The file that a soname stands for; None where the loader would not find it either."""
     if "/" in name:
-        return Path(name) if Path(name).is_file() else None
-    for folder in folders:
-        if (Path(folder) / name).is_file():
-            return Path(folder) / name
+        return Path(name) if os.path.isfile(name) else None  # noqa: PTH113 - Path raises for long names
     cached = _cache().get(name)
-    if cached is not None:
-        return cached
-    return next((Path(folder) / name for folder in _DEFAULT_FOLDERS if (Path(folder) / name).is_file()), None)
+    for folder in (*folders, *(() if cached is not None else _DEFAULT_FOLDERS)):
+        path = os.path.join(folder, name)  # noqa: PTH118
+        if os.path.isfile(path):  # noqa: PTH113
+            return Path(path)
+    return cached
 
 
 @cache

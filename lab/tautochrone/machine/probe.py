@@ -19,10 +19,10 @@ from rich import progress as bars
 from rich.console import Console
 
 from tautochrone.errors import TautoError, explained
+from tautochrone.files import write_whole
 from tautochrone.machine.file import export_toml
 from tautochrone.machine.record import Machine
 from tautochrone.options import Option
-from tautochrone.results.journal import write_whole
 from tautochrone.results.row import MACHINE_SCHEMA
 
 # After this time the probe hangs. Many cores take longer, but not this long.

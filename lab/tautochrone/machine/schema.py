@@ -90,6 +90,8 @@ def parse(text: str, name: str) -> Tables:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise TautoError(f"{name} is not TOML: {error}", "Correct that line") from error
+    except RecursionError as error:
+        raise TautoError(f"{name} has tables or lists nested too deeply", "Correct that line") from error
     except ValueError as error:
         # Python refuses whole numbers with thousands of digits.
         lines = text.splitlines()

@@ -8,7 +8,6 @@ import random
 import shlex
 import signal
 import subprocess
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
@@ -18,10 +17,11 @@ from typing import IO, Any, AnyStr, Literal, Self
 
 import msgspec
 
-from tautochrone.errors import TautoError, explained
+from tautochrone.errors import TautoError, explained, printable
 from tautochrone.measuring.configuration import Configuration
 from tautochrone.measuring.executor import Accounted, RunResult
 from tautochrone.measuring.inside import starter
+from tautochrone.measuring.temporary import temporary_file
 from tautochrone.options import parse_cpus
 from tautochrone.results.row import Failure
 
@@ -143,8 +143,12 @@ class ProcessExecutor:
         time_limit: float,
         folder: Path | None = None,
         whole: Path | None = None,
+        temporary: Sequence[Path | None] = (),
     ) -> Answer:
-        """What the starter reports of a run; nothing is judged."""
+        """What the starter reports of a run; nothing is judged.
+
+        `temporary`: what the starter removes if this process is killed meanwhile.
+        """
         if folder is None and not self._runs_here:
             folder = Path.cwd()
         request = {
@@ -154,6 +158,7 @@ class ProcessExecutor:
             "time_limit": time_limit,
             "folder": str(folder) if folder is not None else None,
             "output_file": str(whole) if whole is not None else None,
+            "remove": [str(path) for path in temporary if path is not None],
             **configuration.start,
         }
         if self._observe is not None:
@@ -275,7 +280,7 @@ class ProgramExecutor(ProcessExecutor):
         with ExitStack() as stack:
             folder = stack.enter_context(self._folders())
             whole = stack.enter_context(output_file(self._output_folder)) if self._whole_output else None
-            answer = self.answer(configuration, time_limit, folder, whole)
+            answer = self.answer(configuration, time_limit, folder, whole, (folder, whole))
             result = self._accounted(configuration, answer)
             if result.error is not None:
                 return result
@@ -293,8 +298,8 @@ def output_file(folder: Path | None = None) -> Iterator[Path]:
     """A file for all that one run prints, where temporary files go, or in this folder."""
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(prefix="tauto-output-", dir=folder and folder.absolute()) as file:
-        yield Path(file.name)
+    with temporary_file("tauto-output-", folder and folder.absolute()) as path:
+        yield path
 
 
 def _begun_through(through: Sequence[str]) -> list[str]:
@@ -381,7 +386,7 @@ def _refuse_constant(word: str) -> float:
 def _last_lines(stderr: str) -> str:
     """The end of what the program said about its trouble, ready to follow a sentence."""
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
-    return ": " + "; ".join(lines[-_MESSAGE_LINES:]) if lines else ""
+    return ": " + printable("; ".join(lines[-_MESSAGE_LINES:])) if lines else ""
 
 
 # -- a helper: a process that is written to and read from --

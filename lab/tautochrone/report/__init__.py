@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from tautochrone.errors import TautoError
+from tautochrone.files import write_whole
 from tautochrone.report.analysis import Analysis
-from tautochrone.results.journal import write_whole
 from tautochrone.results.row import Row
 from tautochrone.results.store import Store
 

@@ -5,6 +5,7 @@ It is kept in ``study.json`` next to the rows, so that ``tauto report`` writes t
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -13,11 +14,13 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from tautochrone import text
 from tautochrone.errors import TautoError, explained
-from tautochrone.results.journal import write_whole
+from tautochrone.files import read_whole, write_whole
 from tautochrone.results.store import Store
 
 CONTEXT_FILE = "study.json"
+_MOST_BYTES = 1 << 28
 
 
 class Peer(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,7 +99,7 @@ def save(context: StudyContext, folder: Path) -> None:
     path = folder / CONTEXT_FILE
     remedy = "Make room there, or choose another folder with --output"
     with explained(f"{path} cannot be written", remedy):
-        write_whole(path, msgspec.json.format(msgspec.json.encode(context), indent=1).decode())
+        write_whole(path, text.as_json(context, indent=1))
 
 
 def begin(context: StudyContext, store: Store) -> None:
@@ -124,10 +127,10 @@ def load(empty: Context, folder: Path) -> Context:
     """
     path = folder / CONTEXT_FILE
     try:
-        context = msgspec.json.decode(path.read_bytes(), type=type(empty))
+        context = msgspec.convert(json.loads(read_whole(path, _MOST_BYTES)), type(empty))
     except FileNotFoundError:
         return empty
-    except (OSError, msgspec.DecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise TautoError(
             f"{path} cannot be read: {error}", "Remove it: only what is not in the rows is lost"
         ) from error

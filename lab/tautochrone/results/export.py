@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from tautochrone.errors import TautoError, explained
+from tautochrone.files import replacing
 from tautochrone.options import Argument, Option
-from tautochrone.results.journal import replacing
 from tautochrone.results.row import FIELDS, Row, as_record
 from tautochrone.results.store import Store
 
@@ -39,8 +39,8 @@ def export(store: Store, format: Format, output: Path | None = None) -> Path:
     remedy = "Name a file that you can write with --output"
     with explained(f"the table cannot be written to {path}", remedy):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(path) as unfinished:
-            (parquet.write_table if format == "parquet" else csv.write_csv)(table, unfinished)
+        with replacing(path) as file:
+            (parquet.write_table if format == "parquet" else csv.write_csv)(table, file)
     return path
 
 

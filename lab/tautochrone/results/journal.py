@@ -11,15 +11,18 @@ import errno
 import fcntl
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
 from tautochrone.errors import TautoError, explained
+from tautochrone.files import open_to_append, read_whole
 
 Record = dict[str, Any]
 """A line: a JSON object."""
+
+_MOST_BYTES = 1 << 36
 
 _NO_ROOM = {
     errno.ENOSPC: ("the disk is full", "Free some space"),
@@ -93,12 +96,12 @@ class Journal:
         self.close()
 
     def _load(self) -> None:
-        data = self.path.read_bytes()
+        data = read_whole(self.path, _MOST_BYTES)
         self.records, whole_bytes = parse(self.path, data)
         tail = data[whole_bytes:]
         if tail:
             partial = self.path.with_name(self.path.name + ".partial")
-            with partial.open("ab") as file:
+            with open(open_to_append(partial), "ab") as file:  # noqa: PTH123
                 file.write(tail + b"\n")
             os.ftruncate(self._descriptor, whole_bytes)
             os.fsync(self._descriptor)
@@ -133,7 +136,7 @@ class Journal:
 def read(path: Path) -> list[Record]:
     """All whole lines, without a lock; a last line that a writer has not finished is left out."""
     with explained(f"no results can be read from {path}", "Name a folder that a study has written"):
-        data = path.read_bytes()
+        data = read_whole(path, _MOST_BYTES)
     return parse(path, data)[0]
 
 
@@ -186,7 +189,7 @@ def _lock(path: Path) -> int:
         remedy = "Name a folder that you can write to with --output"
         with explained(f"results cannot be written to {path.parent}", remedy):
             path.parent.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+            descriptor = open_to_append(path, os.O_RDWR)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
@@ -199,47 +202,5 @@ def _lock(path: Path) -> int:
         # Between opening and locking, another process may have set the file aside for a fresh one.
         with suppress(FileNotFoundError):
             if os.fstat(descriptor).st_ino == path.stat().st_ino:
-                _sync_folder(path.parent)
                 return descriptor
         os.close(descriptor)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make a new file's name survive a power cut."""
-    with suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-
-
-# -- files that a reader finds whole: the old one or the new one, never a part --
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """A path beside `path` to write to, which takes its name at the end.
-
-    Where anything fails, what stood at `path` stays and nothing is left beside it. OSError of the rename.
-    What a link leads to is replaced, not the link; a device or a pipe is written to as it is.
-    """
-    if path.is_symlink():
-        path = path.resolve()
-    if path.exists() and not path.is_file():
-        yield path
-        return
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        yield unfinished
-        unfinished.replace(path)
-    except BaseException:
-        with suppress(OSError):
-            unfinished.unlink()
-        raise
-
-
-def write_whole(path: Path, content: str) -> None:
-    """Write UTF-8 text whole or not at all. OSError where that cannot be done."""
-    with replacing(path) as unfinished:
-        unfinished.write_text(content, encoding="utf-8")

@@ -29,8 +29,8 @@ class Failure(msgspec.Struct, frozen=True):
 class Energy(msgspec.Struct, frozen=True, kw_only=True):
     """What a row's `energy` says of joules; see `spent.Figures` for what each figure means.
 
-    `status`: "measured", "unavailable" (with `reason` and `remedy`) or "estimated". `joules` is the whole
-    process's; `work_joules` is the mean power times the row's seconds.
+    `status`: "measured", "unavailable" or "doubted" (both with `reason` and `remedy`), or "estimated".
+    `joules` is the whole process's; `work_joules` is the mean power times the row's seconds.
     """
 
     status: str | None = None

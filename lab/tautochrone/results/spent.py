@@ -19,6 +19,9 @@ METERED = "measured"
 
 UNAVAILABLE, ESTIMATED = "unavailable", "estimated"
 
+DOUBTED = "doubted"
+"""A meter counted, but not what the run took: there are no joules, and the reason says why."""
+
 
 @dataclass(frozen=True)
 class IdlePower:

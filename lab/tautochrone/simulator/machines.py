@@ -13,6 +13,7 @@ from typing import Any, Literal
 import msgspec
 
 from tautochrone.errors import TautoError, explained
+from tautochrone.files import read_whole
 from tautochrone.machine import schema
 from tautochrone.machine.schema import HEAD, KIND, SCHEMA, Tables
 from tautochrone.simulator.resolving import completed
@@ -21,6 +22,7 @@ _SHIPPED = (
     Path(__file__).resolve().parent.parent / "machines",
     Path(__file__).resolve().parents[3] / "machines",
 )
+_MOST_BYTES = 1 << 20
 
 
 class Kind(msgspec.Struct, frozen=True, kw_only=True):
@@ -208,7 +210,7 @@ def load(name: str) -> Machine:
         path = known[name]
     try:
         with explained(f"{path} cannot be read", "Name a readable machine file"):
-            text = path.read_text(encoding="utf-8")
+            text = read_whole(path, _MOST_BYTES).decode()
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         raise TautoError(
@@ -241,11 +243,11 @@ def change(machine: Machine, settings: Iterable[str]) -> Machine:
 def _parsed(setting: str, text: str) -> Any:
     try:
         return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, KeyError, RecursionError):  # also numbers of thousands of digits, and lists as deep
         if re.fullmatch(r"[\w.-]+", text):
             return text
         raise TautoError(
-            f"--set {setting}: {text!r} is not a value", "Write a number, a word or a list"
+            f"--set {setting[:80]}: {text[:80]!r} is not a value", "Write a number, a word or a list"
         ) from None
 
 

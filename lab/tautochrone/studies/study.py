@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
-import msgspec
 from rich.console import Console
 
 from tautochrone import report, text
@@ -316,7 +315,7 @@ class Study(ABC, Generic[Asked, Known, Found]):
         """Write the report, print the verdict (or the analysis as JSON) and where everything is."""
         request, output = self.request, self.services.output
         if request.json:
-            print(msgspec.json.encode(analysis).decode(), file=output, flush=True)
+            print(text.as_json(analysis), file=output, flush=True)
         path = None
         if request.report and store.rows(None):
             path = report.write_of(store, analysis, machine=self.machine)

@@ -14,11 +14,11 @@ from typing import Annotated, TextIO
 from tautochrone.energy.find import Found, check_objective, find_meter
 from tautochrone.energy.recorder import EnergyRecorder
 from tautochrone.errors import TautoError, explained
+from tautochrone.files import write_whole
 from tautochrone.measuring.foreground import NOT_FOUND, Foreground
 from tautochrone.measuring.inside import counters
 from tautochrone.measuring.sampler import CpuSampler
 from tautochrone.options import Option, Words
-from tautochrone.results.journal import write_whole
 from tautochrone.trace import findings, page, perfetto
 from tautochrone.trace.threads import HERTZ, ThreadSampler, Traced
 

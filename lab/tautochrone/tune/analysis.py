@@ -69,7 +69,10 @@ def analyse(rows: Sequence[Row], machine: Mapping[str, Any], context: TuneContex
         notices=(*context.notices, *_disturbances(final, machine)),
         seen=context.seen if settings else (),
         settings_to_paste=settings_to_paste(context, settings),
-        commands=(Command(label="Run it with this answer", text=run_line(context)), *context.commands),
+        commands=(
+            Command(label="Run it with this answer", text=run_line(context, settings)),
+            *context.commands,
+        ),
         advice=context.machine_advice,
     )
     return msgspec.structs.replace(outline, verdict_sentences=sentences(outline, objective))

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tautochrone.errors import TautoError, explained
+from tautochrone.files import write_whole
 from tautochrone.inspection.commands import MpiLaunch, mpi_launch
 from tautochrone.measuring.configuration import Configuration
 from tautochrone.options import parse_cpus
 from tautochrone.report.analysis import Settings as Lines
-from tautochrone.results.journal import write_whole
 from tautochrone.tune.answer import TuneContext
 from tautochrone.tune.knobs import Settings, knobs
 from tautochrone.tune.options import placeholders
@@ -54,12 +54,9 @@ def applied(
     command: Sequence[str], arguments: Sequence[Sequence[str]], settings: Settings, has_openmp: bool = True
 ) -> Applied:
     """The command as it runs under these settings, with the names in braces filled in."""
-    words = list(command)
-    for template in arguments:
-        if all(name in settings for name in placeholders(template)):
-            words += template
-    used = placeholders(words)
-    words = [_filled(word, settings) for word in words]
+    used = placeholders(_with_arguments(command, arguments, settings))
+    values = {name: _word_of(name, value) for name, value in settings.items()}
+    words = [_filled(word, values) for word in with_names(command, arguments, settings)]
     environment: dict[str, str] = {}
     cpus: tuple[int, ...] = ()
     nice: int | None = None
@@ -75,14 +72,37 @@ def applied(
             cpus = tuple(parse_cpus(value))
         elif name == "nice":
             nice = int(value)
-        elif name == "mpi_ranks":
-            count, _, threads = value.partition("x")
-            words = _with_ranks(words, count)
-            if has_openmp:
-                environment["OMP_NUM_THREADS"] = threads
-        else:
-            words = _behind_launcher(words, name, [_MPI_WORDS[name], value])
+        elif name == "mpi_ranks" and has_openmp:
+            environment["OMP_NUM_THREADS"] = value.partition("x")[2]
     return Applied(tuple(words), environment, cpus, nice)
+
+
+def with_names(
+    command: Sequence[str], arguments: Sequence[Sequence[str]], settings: Settings
+) -> tuple[str, ...]:
+    """The command with all words that these settings need, and names in braces in place of their values."""
+    words = _with_arguments(command, arguments, settings)
+    for name in settings:
+        if name == "mpi_ranks":
+            words = _with_ranks(words, "{mpi_ranks}")
+        elif name in _MPI_WORDS:
+            words = _behind_launcher(words, name, [_MPI_WORDS[name], f"{{{name}}}"])
+    return tuple(words)
+
+
+def _with_arguments(
+    command: Sequence[str], arguments: Sequence[Sequence[str]], settings: Settings
+) -> list[str]:
+    words = list(command)
+    for template in arguments:
+        if all(name in settings for name in placeholders(template)):
+            words += template
+    return words
+
+
+def _word_of(name: str, value: str) -> str:
+    """A setting's value as a word has it."""
+    return value.partition("x")[0] if name == "mpi_ranks" else value
 
 
 def configuration(
@@ -176,7 +196,7 @@ def settings_to_paste(context: TuneContext, settings: Mapping[str, str]) -> tupl
         Lines(
             label="tauto run",
             language="shell",
-            text=run_line(context),
+            text=run_line(context, settings),
             why="Applies the profile, warns where the kernel gave something else, and becomes the program.",
         ),
         Lines(label="Shell", language="shell", text=_shell(made, command)),
@@ -186,10 +206,11 @@ def settings_to_paste(context: TuneContext, settings: Mapping[str, str]) -> tupl
     )
 
 
-def run_line(context: TuneContext) -> str:
-    """The line that applies the profile."""
+def run_line(context: TuneContext, settings: Settings) -> str:
+    """The line that applies the profile of these settings; the profile may change names in braces alone."""
     profile = shlex.quote(f"{context.folder}/{PROFILE_FILE}")
-    return f"tauto run {profile} -- {shlex.join(context.program)}"
+    words = with_names(context.program, context.arguments, settings or context.base)
+    return f"tauto run {profile} -- {shlex.join(words)}"
 
 
 def _nice(made: Applied) -> list[str]:
@@ -281,7 +302,7 @@ def write_profile(folder: Path, context: TuneContext, settings: Mapping[str, str
         "cpus": list(made.cpus) or None,
         "nice": made.nice,
         "command": list(made.command),
-        "tuned_command": list(context.program),
+        "tuned_command": list(with_names(context.program, context.arguments, settings)),
     }
     path = folder / PROFILE_FILE
     with explained(f"the profile {path} cannot be written", "Make room there"):

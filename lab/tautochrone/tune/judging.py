@@ -13,7 +13,7 @@ from typing import Literal
 
 from tautochrone import text
 from tautochrone.energy.find import OBJECTIVES
-from tautochrone.errors import TautoError
+from tautochrone.errors import TautoError, printable
 from tautochrone.measuring.measure import equal_answers
 from tautochrone.measuring.session import CheckRows
 from tautochrone.measuring.subprocess_executor import Printed
@@ -208,4 +208,6 @@ def _checked(check: str, output: Path, folder: Path | None) -> str:
     if done.returncode == 0:
         return ""
     printed = (done.stderr or done.stdout).decode(errors="replace").strip().splitlines()
-    return f"the check ended with exit code {done.returncode}{': ' + printed[-1] if printed else ''}"
+    return (
+        f"the check ended with exit code {done.returncode}{': ' + printable(printed[-1]) if printed else ''}"
+    )

@@ -11,14 +11,13 @@ import fcntl
 import os
 import shutil
 import stat
-import tempfile
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 from tautochrone.errors import TautoError, explained
+from tautochrone.measuring.temporary import temporary_folder
 from tautochrone.text import binary_bytes
 
 MOST_COPIED_BYTES = 4 << 30
@@ -47,9 +46,7 @@ class Scratch:
         if self.beside_results and self.results is not None:
             self.results.mkdir(parents=True, exist_ok=True)
             parent = self.results.absolute()
-        clear_left_over(parent or Path(tempfile.gettempdir()))
-        folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{_HOST}-{os.getpid()}-", dir=parent))
-        try:
+        with temporary_folder(f"{_PREFIX}{_HOST}-", parent) as folder:
             here = Path.cwd()
             left_out = {here / _RESULTS, folder.resolve()}  # temporary files may go here
             left_out |= {self.results.absolute()} if self.results is not None else set()
@@ -57,17 +54,6 @@ class Scratch:
             with explained(f"this folder cannot be copied to {folder}", remedy):
                 _Copy(here, left_out, self.most_bytes).make(here, folder, (here.resolve(),))
             yield folder
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-@cache
-def clear_left_over(parent: Path) -> None:
-    """Remove, once in a process, the folders of searches on this machine that were killed."""
-    for folder in parent.glob(f"{_PREFIX}{_HOST}-*-*"):
-        process = folder.name.removeprefix(f"{_PREFIX}{_HOST}-").partition("-")[0]
-        if process.isdecimal() and not Path("/proc", process).exists():
-            shutil.rmtree(folder, ignore_errors=True)
 
 
 @dataclass

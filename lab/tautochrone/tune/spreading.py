@@ -206,7 +206,7 @@ def _in_words(machine: Machine) -> str:
 
 
 def _machine_of_node(request: TuneRequest, measure: str, executor: ProgramExecutor) -> Machine:
-    words = [sys.executable, "-m", "tautochrone", "machine", "--json", "--measure", measure]
+    words = [sys.executable, "-P", "-m", "tautochrone", "machine", "--json", "--measure", measure]
     runners = {RUNNERS_VARIABLE: os.environ[RUNNERS_VARIABLE]} if RUNNERS_VARIABLE in os.environ else {}
     asking = Configuration("machine", words, {"PYTHONPATH": str(_PACKAGE_FOLDER), **runners})
     with closing(executor):

@@ -9,11 +9,10 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 
-import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from tautochrone import report
+from tautochrone import report, text
 from tautochrone.machine.advice import machine_advice
 from tautochrone.measuring.plan import Plan
 from tautochrone.results import context as contexts
@@ -190,7 +189,7 @@ def _show(
     if request.report:
         page = report.write_of(store, analysis, request.folder / "report.html")
     if request.json:
-        print(msgspec.json.encode(analysis).decode(), file=services.output, flush=True)
+        print(text.as_json(analysis), file=services.output, flush=True)
         return
     console = Console(file=services.output)
     for sentence in analysis.verdict_sentences:

@@ -30,6 +30,7 @@ from contextlib import suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
 # Imported rather than run as a script, so that the compiled file is used and the compiler's memory is not
@@ -88,7 +89,7 @@ class OutputFile:
 
     def __init__(self, path: str, kept: int) -> None:
         self.descriptor = os.open(
-            path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC, 0o600
+            path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
         )
         self.kept = kept
         self.data = b""
@@ -133,6 +134,8 @@ class Starter:
                 continue
             request = json.loads(line)
             answer = {"node": _node()} if request.get("asks") == "node" else self.run(request)
+            if self._ended:
+                _remove(request.get("remove", ()))
             with suppress(BrokenPipeError):
                 _write_all(1, json.dumps({**answer, "number": request.get("number")}).encode() + b"\n")
 
@@ -341,6 +344,18 @@ def _kill_children() -> bool:
     return bool(pids)
 
 
+def _remove(paths: Iterable[str]) -> None:
+    """Remove the temporary files and folders of a laboratory that is no more."""
+    import shutil
+
+    for path in paths:
+        if os.path.isdir(path):  # noqa: PTH112
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            with suppress(OSError):
+                os.unlink(path)  # noqa: PTH108
+
+
 def _node() -> str:
     """This node's name: to Slurm, which may have several on one host, or to itself."""
     return os.environ.get("SLURMD_NODENAME") or os.uname().nodename
@@ -351,10 +366,12 @@ def cpu_times() -> tuple[float, float] | None:
     try:
         with open("/proc/stat") as file:  # noqa: PTH123
             words = file.readline().split()
-    except OSError:
+        ticks = os.sysconf("SC_CLK_TCK")
+        user, nice, system, _, _, interrupt, soft_interrupt, steal = (
+            int(word) / ticks for word in words[1:9]
+        )
+    except (OSError, ValueError):  # some sandboxes show a /proc/stat of their own
         return None
-    ticks = os.sysconf("SC_CLK_TCK")
-    user, nice, system, _, _, interrupt, soft_interrupt, steal = (int(word) / ticks for word in words[1:9])
     return user + nice + system + interrupt + soft_interrupt, steal
 
 

@@ -17,6 +17,7 @@ from typing import TypedDict, TypeVar
 
 from tautochrone.errors import TautoError, explained
 from tautochrone.machine import runners
+from tautochrone.measuring.temporary import temporary_folder
 from tautochrone.simulator.machines import Kind, Machine
 from tautochrone.simulator.smpi import platform
 
@@ -188,7 +189,7 @@ def run(with_: Ready, asked: Simulated | SimulatedOperation) -> Row:
         explained(
             f"SMPI cannot run in {tempfile.gettempdir()}", "Make room there, or set TMPDIR to another folder"
         ),
-        tempfile.TemporaryDirectory(prefix="tauto-smpi-") as folder,
+        temporary_folder("tauto-smpi-") as folder,
     ):
         text = platform.platform(clusters, messages, network)
         Path(folder, "platform.xml").write_text(text, encoding="utf-8")

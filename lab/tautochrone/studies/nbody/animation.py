@@ -15,7 +15,7 @@ import jinja2
 import numpy as np
 
 from tautochrone.errors import TautoError, explained
-from tautochrone.results.journal import write_whole
+from tautochrone.files import write_whole
 
 PARTICLES = 256
 END_TIME = 4.0

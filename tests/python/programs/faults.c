@@ -1,0 +1,81 @@
+/* Makes one call to the system fail, the one with a given number from a given moment on; loaded by LD_PRELOAD. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+static atomic_long calls = -1; /* none is counted before faults_begin */
+static long failing;
+static int error_number;
+
+/* From now on the call number `which` (from 1; 0: none) fails with this error; 0 as error: it writes half. */
+void faults_begin(long which, int error) {
+    failing = which;
+    error_number = error;
+    atomic_store(&calls, 0);
+}
+
+/* How many calls there were. Counts no more. */
+long faults_end(void) {
+    return atomic_exchange(&calls, -1);
+}
+
+static int fails(void) {
+    if (atomic_load(&calls) < 0 || atomic_fetch_add(&calls, 1) + 1 != failing) return 0;
+    errno = error_number;
+    return 1;
+}
+
+#define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+#define FAILING(result, name, parameters, arguments)      \
+    result name parameters {                              \
+        if (fails() && error_number != 0) return (result)-1; \
+        return REAL(name) arguments;                      \
+    }
+
+ssize_t write(int file, const void* bytes, size_t count) {
+    if (!fails()) return REAL(write)(file, bytes, count);
+    if (error_number != 0) return -1;
+    return REAL(write)(file, bytes, count > 1 ? count / 2 : count);
+}
+
+/* What a killed process has written is there without; a disk would be waited for thousands of times. */
+int fsync(int file) {
+    (void)file;
+    return fails() && error_number != 0 ? -1 : 0;
+}
+
+FAILING(int, ftruncate64, (int file, off64_t length), (file, length))
+FAILING(int, rename, (const char* from, const char* to), (from, to))
+FAILING(int, renameat, (int a, const char* from, int b, const char* to), (a, from, b, to))
+FAILING(int, mkdir, (const char* path, mode_t mode), (path, mode))
+FAILING(int, unlinkat, (int folder, const char* path, int flags), (folder, path, flags))
+FAILING(pid_t, fork, (void), ())
+FAILING(void*, mmap64, (void* at, size_t size, int access, int flags, int file, off64_t offset),
+        (at, size, access, flags, file, offset))
+
+static mode_t mode_of(int flags, va_list more) {
+    return flags & (O_CREAT | O_TMPFILE) ? va_arg(more, mode_t) : 0;
+}
+
+int open64(const char* path, int flags, ...) {
+    va_list more;
+    va_start(more, flags);
+    const mode_t mode = mode_of(flags, more);
+    va_end(more);
+    return fails() && error_number != 0 ? -1 : REAL(open64)(path, flags, mode);
+}
+
+int openat64(int folder, const char* path, int flags, ...) {
+    va_list more;
+    va_start(more, flags);
+    const mode_t mode = mode_of(flags, more);
+    va_end(more);
+    return fails() && error_number != 0 ? -1 : REAL(openat64)(folder, path, flags, mode);
+}

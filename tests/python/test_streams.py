@@ -1,0 +1,126 @@
+"""What is printed, and read, where streams are closed, full or ASCII alone, and names are not UTF-8."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from processes import run_to_end, with_lab
+from study_fakes import write_runners
+from tautochrone import text
+from tautochrone.errors import printable
+from tautochrone.results.context import StudyContext, load, save
+
+pytestmark = pytest.mark.timed
+
+TAUTO = (sys.executable, "-m", "tautochrone")
+MACHINE = ("machine", "--measure", "none", "--json")
+STUDY = ("study", "loop", "--quick", "--sizes", "100", "--peers", "libgomp", "--no-report")
+
+
+def run(folder: Path, *words: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    environment = with_lab(TAUTO_RUNNERS=str(write_runners(folder / "bin")), **options.pop("variables", {}))
+    return run_to_end([*TAUTO, *words], cwd=folder, env=environment, errors="surrogateescape", **options)
+
+
+@pytest.mark.parametrize("words", [("--help",), ("version",), MACHINE, STUDY])
+def test_a_full_disk_behind_standard_output_is_said(tmp_path: Path, words: tuple[str, ...]) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = run(tmp_path, *words, capture_output=False, stdout=full, stderr=subprocess.PIPE)
+    assert done.returncode == 2
+    assert "No space left on device" in done.stderr
+    assert "defect" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [(("--help",), 0, ""), (MACHINE, 0, ""), (STUDY, 141, "the same command goes on")],
+)
+def test_a_reader_that_has_gone_is_no_defect(
+    tmp_path: Path, words: tuple[str, ...], code: int, said: str
+) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = run(tmp_path, *words, capture_output=False, stdout=writing, stderr=subprocess.PIPE)
+    finally:
+        os.close(writing)
+    assert done.returncode == code, done.stderr
+    assert said in done.stderr
+    assert "defect" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_take_no_file_in_their_place(tmp_path: Path, closed: str) -> None:
+    environment = with_lab(TAUTO_RUNNERS=str(write_runners(tmp_path / "bin")))
+    words = " ".join([*TAUTO, *STUDY])
+    done = run_to_end(["sh", "-c", f"exec {words} {closed}"], cwd=tmp_path, env=environment)
+    assert done.returncode == 0, done.stderr
+    lines = (tmp_path / "tautochrone-results/loop/rows.jsonl").read_text().splitlines()
+    assert all(isinstance(json.loads(line), dict) for line in lines)
+
+
+@pytest.mark.parametrize("words", [("machine", "--measure", "none"), STUDY, ("--help",)])
+def test_a_terminal_of_ascii_alone(tmp_path: Path, words: tuple[str, ...]) -> None:
+    done = run(tmp_path, *words, variables={"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0", "LC_ALL": "C"})
+    assert "defect" not in done.stderr
+    assert done.returncode == 0, done.stderr
+    assert (done.stdout + done.stderr).isascii()
+
+
+def test_standard_error_that_is_full_changes_no_exit_code(tmp_path: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = run(tmp_path, "report", "nowhere", capture_output=False, stdout=subprocess.PIPE, stderr=full)
+    assert done.returncode == 2
+
+
+def limited(kind: int, most: int) -> Callable[[], None]:
+    return lambda: resource.setrlimit(kind, (most, most))
+
+
+@pytest.mark.parametrize(
+    ("kind", "most"), [(resource.RLIMIT_NOFILE, 8), (resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_FSIZE, 100)]
+)
+def test_limits_of_the_shell_are_named(tmp_path: Path, kind: int, most: int) -> None:
+    done = run(tmp_path, *STUDY, preexec_fn=limited(kind, most))
+    assert done.returncode == 2, done.stderr
+    assert "ulimit" in done.stderr or "Too many open files" in done.stderr
+    assert "defect" not in done.stderr
+
+
+def test_names_that_are_no_utf_8_are_kept_as_they_are(tmp_path: Path) -> None:
+    context = StudyContext(command="tauto tune -- ./s\udcff.sh", folder="\udcff", idle_watts=(1.0,))
+    save(context, tmp_path)
+    assert load(StudyContext(), tmp_path) == context
+    assert text.as_json({"µ": [1.5, None, "\udcff"]}) == '{"\\u00b5": [1.5, null, "\\udcff"]}'
+    assert text.as_json({"µ": float("nan")}) == '{"µ":null}'
+
+
+def test_a_program_whose_name_is_no_utf_8_is_tuned_and_traced(tmp_path: Path) -> None:
+    name = os.fsdecode(b"s\xff.sh")
+    program = tmp_path / name
+    program.write_text("#!/bin/sh\nsleep 0.01\necho $X\n")
+    program.chmod(0o755)
+    tune = ("tune", "--budget", "3s", "--env", "X=a,b\udcff", "--", f"./{name}")
+    done = run(tmp_path, *tune)
+    assert done.returncode == 0, done.stderr
+    assert "defect" not in done.stderr
+    (folder,) = (tmp_path / "tautochrone-results").iterdir()
+    assert (folder / "report.html").read_text(encoding="utf-8")
+    done = run(tmp_path, "trace", "--", f"./{name}")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "tauto-trace.html").read_text(encoding="utf-8")
+
+
+def test_what_a_program_says_cannot_speak_to_the_terminal() -> None:
+    assert printable("a\x1b[2K\r\x07\x9b\u202eb é\n\udcff") == "a\\x1b[2K\\r\\x07\\x9b\\u202eb é\n\udcff"
