@@ -10,7 +10,8 @@ from pathlib import Path
 
 from rich.table import Table
 
-from tautochrone.results.journal import Record, write_whole
+from tautochrone.results.journal import write_whole
+from tautochrone.results.lines import Record
 from tautochrone.verdicts import Comparison, Interval
 
 RATIO = "ratio"

@@ -179,7 +179,7 @@ class Study(ABC, Generic[Asked, Known, Found]):
     @classmethod
     def stored(cls, store: Store) -> Found:
         """The analysis of a folder's rows, as the study that measured them gave it."""
-        return cls.analyse(store.rows(None), store.machine, cls.known_of(store.folder))
+        return cls.analyse(store.rows(None), store.machine, cls.known_beside(store))
 
     @classmethod
     def report_again(cls, folder: Path, path: Path | None = None) -> Path:
@@ -191,6 +191,13 @@ class Study(ABC, Generic[Asked, Known, Found]):
     def known_of(cls, folder: Path) -> Known:
         """What the study in that folder knows beside its rows."""
         return contexts.load(cls.empty_context(folder), folder)
+
+    @classmethod
+    def known_beside(cls, store: Store) -> Known:
+        """What the study knows beside the rows of a store, and what a reader of these should know."""
+        known = cls.known_of(store.folder)
+        known.notices = tuple(dict.fromkeys((*known.notices, *store.notices)))
+        return known
 
     @classmethod
     def empty_context(cls, folder: Path | None = None) -> Known:

@@ -147,6 +147,7 @@ def report_again(folder: Path, path: Path | None = None) -> Path:
     """Write the report of a search's rows, by default into its folder; returns its path."""
     with Store.read(folder) as store:
         context = contexts.load(TuneContext(folder=str(store.folder)), store.folder)
+        context.notices = tuple(dict.fromkeys((*context.notices, *store.notices)))
         return report.write_of(store, analyse(store.rows(None), store.machine, context), path)
 
 

@@ -216,7 +216,7 @@ class Power(Study[PowerRequest, PowerContext, PowerAnalysis]):
     @classmethod
     def stored(cls, store: Store) -> PowerAnalysis:
         """The analysis of a folder's rows, with the same study under other policies beside it."""
-        context = cls.known_of(store.folder)
+        context = cls.known_beside(store)
         under = stored(store.folder, context.policies, cls.known_of)
         return cls.analyse(store.rows(None), store.machine, context, under)
 
