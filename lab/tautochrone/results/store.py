@@ -34,6 +34,7 @@ from tautochrone.results.row import (
 
 ROWS_FILE = "rows.jsonl"
 _LONGEST_STAMP = 40
+_MOST_NAMED = 4
 _ANEW = "Begin anew with --fresh (the old rows are kept beside it), or name another folder with --output"
 
 
@@ -65,12 +66,14 @@ class Store:
         machine: Mapping[str, object],
         fresh: bool = False,
         now: datetime | None = None,
+        measured: Mapping[str, str] | None = None,
     ) -> Self:
         """Open `folder` for appending, creating it or going on from what it holds.
 
         With `fresh` the earlier rows are kept as ``rows.<when they were begun>.jsonl`` and a new file is
-        begun; `now` is its date. TautoError: folder not writable, another process writes there, a line is
-        broken, or the rows there are of another schema, study, machine or plan.
+        begun; `now` is its date. `measured` has for the name of each file that is measured what
+        tells it from others of that name. TautoError: folder not writable, another process writes there, the
+        first line is damaged, or the rows there are of another schema, study, machine, plan or files.
         """
         path = Path(folder) / ROWS_FILE
         writer = journal.Journal.open(path, aside=partial(_aside, path) if fresh else None)
@@ -84,17 +87,19 @@ class Store:
                         "plan_id": plan_id,
                         "created": iso(now or datetime.now(UTC)),
                         "tautochrone": version(),
+                        "measured": dict(measured or {}),
                     }
                 )
             _refuse_lost_header(path, records)
             _check_schemas(path, records)
             _refuse_other_results(path, records, study, plan_id, machine)
+            notices = _refuse_other_files(path, records[1], measured)
             if not any(record["schema"] == MACHINE_SCHEMA for record in records.values()):
                 writer.append({**machine, "schema": MACHINE_SCHEMA})
         except BaseException:
             writer.close()
             raise
-        return cls(path, records, writer, writer.notices)
+        return cls(path, records, writer, [*writer.notices, *notices])
 
     @classmethod
     def read(cls, where: Path | str) -> Self:
@@ -252,3 +257,21 @@ def _refuse_other_results(
             "rows of two plans must not be mixed",
             _ANEW,
         )
+
+
+def _refuse_other_files(path: Path, header: Record, measured: Mapping[str, str] | None) -> list[str]:
+    """Refuse rows of a program that was built anew; what to say where nobody knows of which they are."""
+    known = header.get("measured")
+    if measured is None:
+        return []
+    if not isinstance(known, Mapping):
+        return [f"{path} is of an earlier version, and does not say which build of the program it measured"]
+    differ = sorted(name for name in {*known, *measured} if known.get(name) != measured.get(name))
+    if differ:
+        others = f" and {len(differ) - _MOST_NAMED} more" if len(differ) > _MOST_NAMED else ""
+        raise TautoError(
+            f"{', '.join(differ[:_MOST_NAMED])}{others} changed since {path} was measured: "
+            "rows of two builds must not be mixed",
+            _ANEW,
+        )
+    return []

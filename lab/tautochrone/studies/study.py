@@ -26,6 +26,7 @@ from tautochrone.machine.runners import Peer
 from tautochrone.measuring import measure
 from tautochrone.measuring.configuration import Configuration
 from tautochrone.measuring.executor import Executor
+from tautochrone.measuring.identity import identity_of, started_files
 from tautochrone.measuring.plan import Order, Plan
 from tautochrone.measuring.session import CheckRows
 from tautochrone.options import State, state_text
@@ -233,6 +234,7 @@ class Study(ABC, Generic[Asked, Known, Found]):
             time_limit_seconds=self.request.time_limit_seconds or usual,
             machine=self.machine,
             order=self.ORDER,
+            identity=identity_of(started_files(run.configuration for run in runs)),
         )
 
     def _measured(self) -> tuple[Store, bool]:
@@ -252,7 +254,13 @@ class Study(ABC, Generic[Asked, Known, Found]):
             plan = self.plan(runs)
             store = stack.enter_context(
                 Store.open(
-                    request.output, self.NAME, plan.plan_id, self.machine, request.fresh, services.clock.now()
+                    request.output,
+                    self.NAME,
+                    plan.plan_id,
+                    self.machine,
+                    request.fresh,
+                    services.clock.now(),
+                    plan.identity.prints,
                 )
             )
             self.store = store
