@@ -18,13 +18,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from measuring import MACHINE, changed, row
+from measuring import MACHINE, row
 from tautochrone.errors import TautoError
 from tautochrone.measuring.clock import VirtualClock
 from tautochrone.results import journal
 from tautochrone.results.journal import replacing, write_whole
-from tautochrone.results.row import MACHINE_SCHEMA, Row, as_record, refused
+from tautochrone.results.row import MACHINE_SCHEMA, Failure, Row, as_record, refused
 from tautochrone.results.store import ROWS_FILE, Store
 
 
@@ -349,12 +350,12 @@ def test_a_row_that_breaks_the_schema_is_not_stored(tmp_path: Path) -> None:
     with opened(tmp_path) as store:
         size = store.path.stat().st_size
         for bad in (
-            changed(row("a", 0), schema="other/1"),
-            changed(row("a", 0), seconds=None),
-            changed(row("a", 0), seconds=0.0),
-            changed(row("a", 0, None), seconds=1.0),
-            changed(row("a", 0, None), error={"kind": "bored", "message": ""}),
-            changed(row("a", 0), detail={"x": float("nan")}),
+            replace(row("a", 0), schema="other/1"),
+            replace(row("a", 0), seconds=None),
+            replace(row("a", 0), seconds=0.0),
+            replace(row("a", 0, None), seconds=1.0),
+            replace(row("a", 0, None), error=Failure("bored", "")),
+            replace(row("a", 0), detail={"x": float("nan")}),
         ):
             with pytest.raises(ValueError):
                 store.append(bad)

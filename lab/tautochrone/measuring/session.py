@@ -236,7 +236,7 @@ class Session:
 
 def _energy(configuration: Configuration, result: RunResult) -> dict[str, object]:
     """What the meter said, with what stands in for joules where there are none: CPU time and cores held."""
-    energy = result.energy or result.record.get("energy", _NOT_METERED)
+    energy = result.energy or result.record.get("energy") or _NOT_METERED
     cpu_seconds = None
     if result.user_seconds is not None and result.system_seconds is not None:
         cpu_seconds = result.user_seconds + result.system_seconds

@@ -13,6 +13,8 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
+from math import isfinite
 from typing import Any
 
 Record = dict[str, Any]
@@ -21,6 +23,10 @@ Record = dict[str, Any]
 AFTER, SUM = "after", "sum"
 _ENDS = re.compile(rb'"after":"([0-9a-f]{16})",("sum":"([0-9a-f]{16})"\})$')
 _END_BYTES = 64
+_NO_BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*"|[^][{}"]+|"', re.DOTALL)
+_LEVELS = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
+_LARGE = re.compile(rb"[0-9]{19}|[eE]\+?[0-9]{3}")
+DEEPEST = 32
 _NOTHING = b"\n\0 \t\r"
 _MOST_NUMBERS = 8
 
@@ -151,10 +157,46 @@ def _judge_old(found: Lines, after: str, before: str, number: int) -> None:
         found.old_changed = True
 
 
+def plain(data: bytes) -> Any:
+    """The JSON value in `data`, of a kind that every reader takes.
+
+    ValueError for what is no JSON, for numbers that are no finite double or 64-bit integer, and for more than
+    32 levels.
+    """
+    if data.count(b"[") + data.count(b"{") > DEEPEST:
+        brackets = _NO_BRACKETS.sub(b"", data)
+        if max(accumulate(map(_LEVELS.__getitem__, brackets)), default=0) > DEEPEST:
+            raise ValueError(f"it has more than {DEEPEST} levels")
+    try:
+        value = json.loads(data, parse_constant=_refuse)
+    except RecursionError as error:  # quotes that never end hide brackets
+        raise ValueError("it has too many levels") from error
+    if _LARGE.search(data):
+        _refuse_large(value)
+    return value
+
+
+def _refuse(word: str) -> float:
+    raise ValueError(f"JSON has no {word}")
+
+
+def _refuse_large(value: object) -> None:
+    """ValueError for a number that others would not take, anywhere in a value of few levels."""
+    if isinstance(value, dict):
+        value = [*value.values()]
+    if isinstance(value, list):
+        for each in value:
+            _refuse_large(each)
+    elif isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
+        raise ValueError("an integer has more than 64 bits")
+    elif isinstance(value, float) and not isfinite(value):
+        raise ValueError("a number is too large")
+
+
 def _object(line: bytes) -> Record | None:
     try:
-        value = json.loads(line)
-    except (ValueError, RecursionError):
+        value = plain(line)
+    except ValueError:
         return None
     return value if isinstance(value, dict) else None
 

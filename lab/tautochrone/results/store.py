@@ -10,7 +10,7 @@ over several rows refuses it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from importlib import metadata
@@ -54,7 +54,7 @@ class Store:
         self.path = path
         self.notices: list[str] = list(notices)
         self._records = records
-        self._rows = _rows_of(path, records)
+        self._rows, self._numbers = _rows_of(path, records)
         self._writer = writer
 
     @classmethod
@@ -173,6 +173,17 @@ class Store:
         """
         return [row for row in self._rows.values() if source is None or row.source == source]
 
+    def checked(self, complaint: Callable[[Row], str | None]) -> list[Row]:
+        """All rows, if nothing is wrong with the fields that a study of its own reads.
+
+        TautoError, with the line, for the first row of which `complaint` says what is wrong.
+        """
+        for row in self._rows.values():
+            wrong = complaint(row)
+            if wrong is not None:
+                raise _no_row(self.path, self._numbers.get(row.run, 0), wrong)
+        return self.rows(None)
+
     def completed(self, source: str = MEASURED) -> set[tuple[str, int]]:
         """The (config_id, round) that need not be run again. Runs that ended in an error are tried again."""
         return {(row.config_id, row.round) for row in self.rows(source) if row.error is None}
@@ -216,24 +227,35 @@ def _check_schemas(path: Path, records: Mapping[int, Record]) -> None:
                 f"expected {' or '.join(expected)}",
                 "Use the version of tautochrone that wrote it, or name another folder with --output",
             )
+    if not isinstance(records[first].get("study"), str):
+        raise TautoError(
+            f"line {first} of {path} does not say of which study it is",
+            "Restore the file from a copy, or name another folder with --output",
+        )
 
 
-def _rows_of(path: Path, records: Mapping[int, Record]) -> dict[str, Row]:
-    """Each run in its last state. TautoError, with its line, for a row that is none."""
+def _rows_of(path: Path, records: Mapping[int, Record]) -> tuple[dict[str, Row], dict[str, int]]:
+    """Each run in its last state, and its line. TautoError, with its line, for a row that is none."""
     rows: dict[str, Row] = {}
+    numbers: dict[str, int] = {}
     for number, record in records.items():
         if record["schema"] == ROW_SCHEMA:
             try:
                 row = read_row(record)
+                check(row)
             except ValueError as error:  # msgspec's is one
-                raise TautoError(
-                    f"line {number} of {path} is not a row: {error}",
-                    "Restore the file from a copy, or name another folder with --output",
-                ) from error
+                raise _no_row(path, number, str(error)) from error
             # Whatever the order of lines that were moved: what was refused stays refused.
             if row.run not in rows or row.error is not None:
-                rows[row.run] = row
-    return rows
+                rows[row.run], numbers[row.run] = row, number
+    return rows, numbers
+
+
+def _no_row(path: Path, number: int, wrong: str) -> TautoError:
+    return TautoError(
+        f"line {number} of {path} is not a row: {wrong}",
+        "Restore the file from a copy, or name another folder with --output",
+    )
 
 
 def _refuse_lost_header(path: Path, records: Mapping[int, Record]) -> None:
