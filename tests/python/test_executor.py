@@ -64,8 +64,10 @@ def assert_gone(pid: int) -> None:
 
 
 def test_a_runners_line_becomes_the_result(executor: RunnerExecutor) -> None:
-    result = executor.run(shell("""echo '{"seconds": 0.25, "check": {"passed": true}, "threads": 2}'"""), 60)
-    assert (result.seconds, result.error) == (0.25, None)
+    result = executor.run(
+        shell("""echo '{"seconds": 0.00025, "check": {"passed": true}, "threads": 2}'"""), 60
+    )
+    assert (result.seconds, result.error) == (0.00025, None)
     assert result.record["threads"] == 2
     assert result.elapsed_seconds > 0
     assert result.voluntary_switches is not None
@@ -322,19 +324,19 @@ def test_a_counter_that_reads_zero_after_real_work_is_not_believed(monkeypatch: 
 
 
 def test_a_starter_that_died_is_told_and_the_next_run_gets_a_new_one(executor: RunnerExecutor) -> None:
-    good = shell("""echo '{"seconds": 1}'""")
+    good = shell("""echo '{"seconds": 1e-6}'""")
     executor.run(good, 60)
     assert executor._process is not None
     kill = shell("kill -9 $PPID; exec sleep 1000")
     with pytest.raises(TautoError, match="has died"):
         executor.run(kill, 60)
-    assert executor.run(good, 60).seconds == 1
+    assert executor.run(good, 60).seconds == 1e-6
 
 
 def test_closing_twice_is_allowed_and_a_closed_executor_starts_anew(executor: RunnerExecutor) -> None:
     executor.close()
     executor.close()
-    assert executor.run(shell("""echo '{"seconds": 1}'"""), 60).seconds == 1
+    assert executor.run(shell("""echo '{"seconds": 1e-6}'"""), 60).seconds == 1e-6
 
 
 def test_the_end_of_a_stream_is_kept() -> None:
