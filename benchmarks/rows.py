@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.table import Table
 
 from tautochrone.files import write_whole
-from tautochrone.results.journal import Record
+from tautochrone.results.lines import Record
 from tautochrone.verdicts import Comparison, Interval
 
 RATIO = "ratio"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Self
 
 
@@ -51,3 +53,9 @@ def explained(message: str, remedy: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise TautoError(f"{message}: {error.strerror or error}", remedy) from error
+
+
+@cache
+def warn_once(sentence: str) -> None:
+    """Tell the user what is no error; the same sentence once in a process."""
+    print(f"tauto: warning: {sentence}", file=sys.stderr, flush=True)

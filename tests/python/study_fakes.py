@@ -227,7 +227,8 @@ class Laboratory:
         self.probes.append(set(getattr(self.executor, "on", ())))
         if self.probe_error is not None:
             raise self.probe_error
-        return {**self.machine, "measured": {"again": len(self.probes)}}
+        found = {"when": "2026-01-01T00:00:00Z", "cpus": [], "again": len(self.probes)}
+        return {**self.machine, "measured": found}
 
     @contextmanager
     def _slowdown(self, emulation: Mapping[int, float]) -> Iterator[FakeSlowdown]:

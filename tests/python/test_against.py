@@ -13,6 +13,7 @@ import study_fakes
 from measuring import row
 from tautochrone.cli import main
 from tautochrone.errors import TautoError
+from tautochrone.results.journal import Journal
 from tautochrone.results.row import STORE_SCHEMA, as_record
 from tautochrone.simulator import engine, machines
 from tautochrone.simulator.caches import (
@@ -290,7 +291,10 @@ def stored(folder: Path, rows: Iterable[Mapping[str, Any]], study: str = "loop")
     """A folder as a study leaves it."""
     head = {"schema": STORE_SCHEMA, "study": study, "plan_id": "p", "created": "2026-01-01T00:00:00Z"}
     lines = [head | {"tautochrone": "0"}, record(), *rows]
-    (folder / "rows.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    (folder / "rows.jsonl").unlink(missing_ok=True)
+    with Journal.open(folder / "rows.jsonl") as journal:
+        for line in lines:
+            journal.append(line)
     (folder / "study.json").write_text(json.dumps({"schema": f"tautochrone.{study}/1"}))
     return folder
 

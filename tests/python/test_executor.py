@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import signal
 import statistics
@@ -63,8 +64,10 @@ def assert_gone(pid: int) -> None:
 
 
 def test_a_runners_line_becomes_the_result(executor: RunnerExecutor) -> None:
-    result = executor.run(shell("""echo '{"seconds": 0.25, "check": {"passed": true}, "threads": 2}'"""), 60)
-    assert (result.seconds, result.error) == (0.25, None)
+    result = executor.run(
+        shell("""echo '{"seconds": 0.00025, "check": {"passed": true}, "threads": 2}'"""), 60
+    )
+    assert (result.seconds, result.error) == (0.00025, None)
     assert result.record["threads"] == 2
     assert result.elapsed_seconds > 0
     assert result.voluntary_switches is not None
@@ -103,13 +106,20 @@ def test_a_failure_has_its_kind_and_the_programs_own_words_or_its_code_or_signal
     [
         ("", "printed 0 lines"),
         ('{"seconds": 1}\n{"seconds": 1}', "printed 2 lines"),
-        ("done", "did not print JSON but 'done'"),
-        ("[1]", "did not print JSON"),
+        ("done", "did not print JSON (Expecting value"),
+        ("[1]", "did not print a JSON object but '[1]'"),
+        ("[" * 100_000, "more than 32 levels"),
+        ('{"a":' * 100 + "1" + "}" * 100, "more than 32 levels"),
+        ('{"seconds": 1e999}', "a number is too large"),
+        ('{"seconds": 1, "blocks": ' + "9" * 30 + "}", "more than 64 bits"),
+        ('{"seconds": 1, "check": 5}', "Expected `object | null`, got `int` - at `$.check`"),
+        ('{"seconds": 1, "energy": 7}', "got `int` - at `$.energy`"),
+        ('{"seconds": 1, "workers": [7]}', "got `int` - at `$.workers[0]`"),
         ('{"seconds": NaN}', "did not print JSON"),
-        ('{"seconds": null}', "printed seconds None"),
-        ('{"seconds": 0}', "printed seconds 0"),
-        ('{"seconds": "1"}', "printed seconds '1'"),
-        ("{}", "printed seconds None"),
+        ('{"seconds": null}', "printed no seconds"),
+        ('{"seconds": 0}', ">= 1e-15 - at `$.seconds`"),
+        ('{"seconds": "1"}', "got `str` - at `$.seconds`"),
+        ("{}", "printed no seconds"),
     ],
 )
 def test_a_runner_that_prints_something_else_has_failed(
@@ -314,19 +324,19 @@ def test_a_counter_that_reads_zero_after_real_work_is_not_believed(monkeypatch: 
 
 
 def test_a_starter_that_died_is_told_and_the_next_run_gets_a_new_one(executor: RunnerExecutor) -> None:
-    good = shell("""echo '{"seconds": 1}'""")
+    good = shell("""echo '{"seconds": 1e-6}'""")
     executor.run(good, 60)
     assert executor._process is not None
     kill = shell("kill -9 $PPID; exec sleep 1000")
     with pytest.raises(TautoError, match="has died"):
         executor.run(kill, 60)
-    assert executor.run(good, 60).seconds == 1
+    assert executor.run(good, 60).seconds == 1e-6
 
 
 def test_closing_twice_is_allowed_and_a_closed_executor_starts_anew(executor: RunnerExecutor) -> None:
     executor.close()
     executor.close()
-    assert executor.run(shell("""echo '{"seconds": 1}'"""), 60).seconds == 1
+    assert executor.run(shell("""echo '{"seconds": 1e-6}'"""), 60).seconds == 1e-6
 
 
 def test_the_end_of_a_stream_is_kept() -> None:
@@ -367,3 +377,36 @@ def test_a_judge_can_have_all_that_was_printed() -> None:
         with ProgramExecutor(judge=judge, whole_output=whole_output) as one:
             assert one.run(command, 60.0).error is None
     assert lengths == [(STDOUT_KEPT_BYTES, 5000004), (STDOUT_KEPT_BYTES, None)]
+
+
+@pytest.mark.parametrize(
+    ("told", "complaint"),
+    [
+        ({"seconds": 12345}, "a repetition took 1.23e+04 s, but its process lived for"),
+        ({"seconds": 1e-6, "timed_seconds": 500.0}, "all that it timed took 500 s, but"),
+        (
+            {"seconds": 1e-10, "timed_seconds": 1e-3, "iterations": 10, "batch_iterations": 1},
+            "says 1e-10 s, but 10 repetitions in 0.001 s are 0.0001 s each",
+        ),
+        (
+            {"seconds": 5e-4, "timed_seconds": 1e-3, "iterations": 100, "batch_iterations": 1},
+            "says 0.0005 s, but 100 repetitions",
+        ),
+        ({"seconds": 1e-6, "timed_seconds": "long"}, "wrong field"),
+        ({"seconds": 1e-6, "iterations": 0, "timed_seconds": 0, "batch_iterations": 0}, "says 1e-06 s"),
+    ],
+)
+def test_a_runner_whose_times_cannot_be_has_failed(
+    executor: RunnerExecutor, told: dict[str, object], complaint: str
+) -> None:
+    kind, message = kind_and_message(executor.run(shell(f"printf '%s\\n' '{json.dumps(told)}'"), 60))
+    assert kind == "failed"
+    assert complaint in message
+
+
+def test_a_runner_whose_times_can_be_is_believed(executor: RunnerExecutor) -> None:
+    told = {"seconds": 1e-4, "timed_seconds": 1e-3, "iterations": 9, "batch_iterations": 1}
+    # Another program held up one batch.
+    for record in (told, {**told, "seconds": 1e-6}, {"seconds": 1e-6}):
+        result = executor.run(shell(f"printf '%s\\n' '{json.dumps(record)}'"), 60)
+        assert result.seconds == record["seconds"], result.error

@@ -116,3 +116,30 @@ def test_no_rows_are_nothing_to_export(tmp_path: Path) -> None:
     Store.open(tmp_path, "loop", "plan", MACHINE).close()
     with pytest.raises(TautoError, match="no measured rows"):
         export.export(Store.read(tmp_path), "csv")
+
+
+@pytest.mark.parametrize(
+    ("cell", "kept"),
+    [
+        ("=1+1", "'=1+1"),
+        ("@SUM(A1)", "'@SUM(A1)"),
+        ("-x", "'-x"),
+        ("+x", "'+x"),
+        ("\tx", "'\tx"),
+        ("-1.5e-3", "-1.5e-3"),
+        ("a=b", "a=b"),
+        (-5, -5),
+        (None, None),
+    ],
+)
+def test_a_text_that_a_spreadsheet_would_compute_is_guarded(cell: Any, kept: Any) -> None:
+    assert export.guarded(cell) == kept
+
+
+def test_names_that_are_no_utf_8_and_formulas_can_be_exported(tmp_path: Path) -> None:
+    with Store.open(tmp_path, "loop", "plan", MACHINE) as store:
+        store.append(row("a", 0, name="s\udcff", detail={"says": "=HYPERLINK(1)"}))
+    text = export.export(Store.read(tmp_path), "csv").read_text(encoding="utf-8")
+    assert "s\\udcff" in text
+    assert "'=HYPERLINK(1)" in text
+    export.export(Store.read(tmp_path), "parquet")

@@ -13,17 +13,18 @@ import signal
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from measuring import MACHINE, changed, row
+from measuring import MACHINE, row
 from tautochrone.errors import TautoError
 from tautochrone.measuring.clock import VirtualClock
 from tautochrone.results import journal
-from tautochrone.results.row import MACHINE_SCHEMA, Row, as_record, refused
+from tautochrone.results.row import MACHINE_SCHEMA, Failure, Row, as_record, refused
 from tautochrone.results.store import ROWS_FILE, Store
 
 
@@ -45,6 +46,8 @@ def numbers(rows: list[Row]) -> list[int]:
 def test_a_store_begins_with_what_it_is_and_on_which_machine(tmp_path: Path) -> None:
     path = filled(tmp_path / "new" / "folder", 1)
     header, machine, first = (json.loads(line) for line in path.read_text().splitlines())
+    ends = [[line.pop("after"), line.pop("sum")] for line in (header, machine, first)]
+    assert [after for after, _ in ends[1:]] == [own for _, own in ends[:2]]
     assert header["schema"] == "tautochrone.store/1"
     assert (header["study"], header["plan_id"]) == ("loop", "plan")
     assert header["created"] == "2026-01-01T00:00:00.000Z"
@@ -150,21 +153,142 @@ def test_reading_leaves_out_the_line_that_is_just_being_written(tmp_path: Path) 
     assert path.stat().st_size > size
 
 
-@pytest.mark.parametrize("line", ["not json", "[1, 2]", '{"schema": ', ""])
-def test_a_broken_line_in_the_middle_is_named(tmp_path: Path, line: str) -> None:
+NO_OBJECTS = ["not json", "[1, 2]", '{"schema": ', "", '{"a":' * 100_000]
+
+
+@pytest.mark.parametrize("line", NO_OBJECTS, ids=range(len(NO_OBJECTS)))
+def test_a_broken_line_is_named_and_the_others_are_used(tmp_path: Path, line: str) -> None:
     path = filled(tmp_path)
     lines = path.read_text().splitlines()
     path.write_text("\n".join([*lines[:3], line, *lines[3:]]) + "\n")
     before = path.read_bytes()
     for attempt in (opened, Store.read):
-        with pytest.raises(TautoError, match=r"line 4 of .*rows\.jsonl is not a JSON object") as caught:
-            attempt(tmp_path)
-        assert "--fresh" in caught.value.remedy
+        with attempt(tmp_path) as store:
+            assert numbers(store.rows()) == [0, 1, 2]
+            (notice,) = store.notices
+            assert notice.startswith(f"line 4 of {path} changed after writing")
     assert path.read_bytes() == before
+
+
+def without_sums(path: Path) -> list[str]:
+    """The lines as versions without checksums wrote them; the file becomes such a one."""
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    for record in records:
+        del record["after"], record["sum"]
+    lines = [json.dumps(record, separators=(",", ":")) for record in records]
+    path.write_text("\n".join(lines) + "\n")
+    return lines
+
+
+def test_a_store_of_an_earlier_version_opens_with_a_word_and_goes_on(tmp_path: Path) -> None:
+    path = filled(tmp_path)
+    old = without_sums(path)
+    with opened(tmp_path) as store:
+        assert numbers(store.rows()) == [0, 1, 2]
+        (notice,) = store.notices
+        assert "lines 1 to 5" in notice
+        assert "without checksums: nobody can tell" in notice
+        store.append(row("a", 3))
+    assert path.read_text().splitlines()[:5] == old
+    store = Store.read(tmp_path)
+    assert (numbers(store.rows()), store.notices) == ([0, 1, 2, 3], [notice])
+    # From then on its old lines are known too.
+    path.write_text(path.read_text().replace('"position":0', '"position":1', 1))
+    (notice,) = Store.read(tmp_path).notices
+    assert "lines 1 to 5" in notice
+    assert "at least one of them changed" in notice
+    # And lines without a checksum are none of this store any more.
+    with path.open("a") as file:
+        file.write(old[-1] + "\n")
+    assert any("line 7 of" in told for told in Store.read(tmp_path).notices)
+
+
+def damaged(folder: Path, change: Callable[[list[bytes]], list[bytes]]) -> Store:
+    """A store of five rows (lines 3 to 7) whose lines were changed by hand."""
+    path = filled(folder, 5)
+    path.write_bytes(b"".join(change(path.read_bytes().splitlines(keepends=True))))
+    return Store.read(folder)
+
+
+def test_a_changed_figure_is_named_and_not_believed(tmp_path: Path) -> None:
+    store = damaged(tmp_path, lambda lines: [line.replace(b'"round":2', b'"round":7') for line in lines])
+    assert numbers(store.rows()) == [0, 1, 3, 4]
+    assert [notice.partition(" changed")[0] for notice in store.notices] == [f"line 5 of {store.path}"]
+    with opened(tmp_path) as again:
+        assert ("a", 2) not in again.completed()
+
+
+def test_a_lost_line_is_named_by_the_one_behind_it(tmp_path: Path) -> None:
+    store = damaged(tmp_path, lambda lines: lines[:3] + lines[4:])
+    assert numbers(store.rows()) == [0, 2, 3, 4]
+    (notice,) = store.notices
+    assert notice.startswith(f"before line 4 of {store.path} at least one line is missing")
+
+
+@pytest.mark.parametrize("first", [2, 3])
+def test_doubled_lines_are_named_and_count_once(tmp_path: Path, first: int) -> None:
+    store = damaged(tmp_path, lambda lines: lines[:4] + lines[first:4] + lines[4:])
+    assert numbers(store.rows()) == [0, 1, 2, 3, 4]
+    (notice,) = store.notices
+    assert notice.startswith(f"line 5 of {store.path} repeats line {first + 1}")
+
+
+def test_lines_in_another_order_are_named(tmp_path: Path) -> None:
+    store = damaged(tmp_path, lambda lines: [*lines[:4], lines[5], lines[4], *lines[6:]])
+    assert sorted(numbers(store.rows())) == [0, 1, 2, 3, 4]
+    assert "before lines 5, 6 and 7" in store.notices[0]
+
+
+def test_a_run_that_was_refused_stays_refused_whatever_the_order_of_its_lines(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        store.append(row("a", 0))
+        store.append(refused(row("a", 0), "wrong_answer", "it differs"))
+    lines = store.path.read_bytes().splitlines(keepends=True)
+    store.path.write_bytes(b"".join([*lines[:2], lines[3], lines[2]]))
+    assert [one.error is None for one in Store.read(tmp_path).rows()] == [False]
+
+
+def test_a_store_whose_first_line_changed_is_read_but_not_gone_on_with(tmp_path: Path) -> None:
+    store = damaged(tmp_path, lambda lines: [lines[0].replace(b"plan", b"plon"), *lines[1:]])
+    assert (store.study, numbers(store.rows())) == ("loop", [0, 1, 2, 3, 4])
+    assert store.notices[0].startswith("line 1 of")
+    with pytest.raises(TautoError, match=r"line 1 of .* changed after writing") as caught:
+        opened(tmp_path)
+    assert "--fresh" in caught.value.remedy
+
+
+def test_the_machine_is_stored_again_where_its_line_changed(tmp_path: Path) -> None:
+    store = damaged(tmp_path, lambda lines: [lines[0], lines[1].replace(b"a test", b"b test"), *lines[2:]])
+    assert store.machine == {}
+    with opened(tmp_path) as again:
+        assert again.machine["machine"] == MACHINE["machine"]
+
+
+def test_no_bit_that_flips_is_taken_without_a_word(tmp_path: Path) -> None:
+    path = filled(tmp_path, 4)
+    whole = path.read_bytes()
+    good = Store.read(tmp_path).rows()
+    chance = random.Random(19)
+    for _ in range(400):
+        place, bit = chance.randrange(len(whole)), 1 << chance.randrange(8)
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ bit]) + whole[place + 1 :])
+        store = Store.read(tmp_path)
+        assert store.notices, (place, bit)
+        # A newline that is lost or made harms two lines at most.
+        assert len(store.rows()) >= len(good) - 2
+        assert all(one in good for one in store.rows())
+
+
+def test_a_pipe_in_place_of_the_rows_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / ROWS_FILE)
+    for attempt in (opened, Store.read):
+        with pytest.raises(TautoError, match="it is a pipe or a device, not a file"):
+            attempt(tmp_path)
 
 
 def test_another_schema_is_refused_by_name(tmp_path: Path) -> None:
     path = filled(tmp_path)
+    without_sums(path)
     path.write_text(path.read_text().replace("tautochrone.row/1", "tautochrone.row/9"))
     expected = r"line 3 of .* has schema 'tautochrone\.row/9'; expected tautochrone\.row/1"
     for attempt in (opened, Store.read):
@@ -225,12 +349,12 @@ def test_a_row_that_breaks_the_schema_is_not_stored(tmp_path: Path) -> None:
     with opened(tmp_path) as store:
         size = store.path.stat().st_size
         for bad in (
-            changed(row("a", 0), schema="other/1"),
-            changed(row("a", 0), seconds=None),
-            changed(row("a", 0), seconds=0.0),
-            changed(row("a", 0, None), seconds=1.0),
-            changed(row("a", 0, None), error={"kind": "bored", "message": ""}),
-            changed(row("a", 0), detail={"x": float("nan")}),
+            replace(row("a", 0), schema="other/1"),
+            replace(row("a", 0), seconds=None),
+            replace(row("a", 0), seconds=0.0),
+            replace(row("a", 0, None), seconds=1.0),
+            replace(row("a", 0, None), error=Failure("bored", "")),
+            replace(row("a", 0), detail={"x": float("nan")}),
         ):
             with pytest.raises(ValueError):
                 store.append(bad)

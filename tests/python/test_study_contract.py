@@ -261,4 +261,5 @@ def test_the_sixth_study_measures_with_its_real_runner(
     assert cell["work"] == "sort 20,000 numbers"
     assert {way["error"] for way in cell["configurations"]} == {None}
     assert (tmp_path / "report.html").exists()
+    assert {row.error for row in rows_of(tmp_path)} == {None}
     assert {row.check and row.check["passed"] for row in rows_of(tmp_path)} == {True}

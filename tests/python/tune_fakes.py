@@ -110,12 +110,11 @@ def findings(
 class _Memory:
     """The writer of a store that is never written."""
 
-    def __init__(self, records: list[dict[str, Any]]) -> None:
-        self.notices: list[str] = []
+    def __init__(self, records: dict[int, dict[str, Any]]) -> None:
         self._records = records
 
     def append(self, record: Mapping[str, Any]) -> None:
-        self._records.append(dict(record))
+        self._records[len(self._records) + 1] = dict(record)
 
     def close(self) -> None:
         pass
@@ -123,8 +122,8 @@ class _Memory:
 
 def memory_store() -> Store:
     """A store without a file: a thousand searches need no disk."""
-    records: list[dict[str, Any]] = [{"schema": STORE_SCHEMA, "study": "tune"}]
-    return Store(Path("memory"), records, _Memory(records))  # type: ignore[arg-type]
+    records: dict[int, dict[str, Any]] = {1: {"schema": STORE_SCHEMA, "study": "tune"}}
+    return Store(Path("memory"), records, _Memory(records), ())  # type: ignore[arg-type]
 
 
 def searched(

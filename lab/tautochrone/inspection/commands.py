@@ -59,6 +59,7 @@ _MPI_WITH_TWO = re.compile(r"^-{1,2}(mca|gmca|env|genv)$")
 _SHELLS = ("sh", "bash", "dash", "zsh", "ksh")
 _MOST_SCRIPT_BYTES = 1 << 20
 _MOST_DEPTH = 64
+_MOST_FIRST_LINE_BYTES = 4096
 
 
 @dataclass(frozen=True)
@@ -317,6 +318,15 @@ def _of_file(path: Path, way: Way) -> Behind:
             return Behind(inner.programs or (interpreter,), (path.name,), {}, True, inner.mpi_launcher)
         return Behind((interpreter,), (path.name,), is_script=True)
     return Behind((path,))
+
+
+def interpreter_of(path: Path) -> Path | None:
+    """The program that a script's first line names; None for what is no script."""
+    with suppress(OSError), path.open("rb") as file:
+        head = file.readline(_MOST_FIRST_LINE_BYTES)
+        if head[:2] == b"#!":
+            return _interpreter(head[2:].decode(errors="replace").split())
+    return None
 
 
 def _interpreter(words: list[str]) -> Path | None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from tautochrone.measuring.configuration import Configuration, digest
+from tautochrone.measuring.identity import Identity
 from tautochrone.results.row import MEASURED
 
 Order = Literal["shuffled", "latin"]
@@ -25,7 +26,8 @@ class Plan:
     follow each other closely: those are compared, so those should share the machine's mood. `order` is
     ``shuffled`` (anew in every round) or ``latin`` (every configuration stands at every position, and
     after every other one, equally often). `time_limit_seconds` ends a single run. `judged` is what else
-    decides what a row means, such as the objective of a search. ValueError for a plan that measures
+    decides what a row means, such as the objective of a search. `identity` is that of all files that are
+    measured. ValueError for a plan that measures
     nothing or has two configurations with equal settings.
     """
 
@@ -38,6 +40,7 @@ class Plan:
     order: Order = "shuffled"
     source: str = MEASURED
     judged: Sequence[str] = ()
+    identity: Identity = field(default_factory=Identity)
 
     def __post_init__(self) -> None:
         if self.rounds < 1 or not self.configurations:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any, Self
 
+from tautochrone.errors import TautoError
 from tautochrone.measuring.clock import Clock
 from tautochrone.measuring.configuration import Configuration
 from tautochrone.measuring.executor import Executor, RunResult, RunsAhead
@@ -122,12 +123,15 @@ class Session:
     ) -> Row:
         """Run once and store the row, whether good or an error. KeyboardInterrupt: nothing was stored.
 
+        TautoError where a file that is measured changed meanwhile: nothing was stored either.
+
         Being stopped at a `time_limit` that is given here is no failure for which a configuration is dropped.
         """
         started = iso(self.clock.now())
         limit = self.plan.time_limit_seconds if time_limit is None else time_limit
         with self.interrupt.allowed():
             result = self.executor.run(configuration, limit)
+        self._refuse_other_files()
         self._count += 1
         row = self._row(configuration, number, position, started, result)
         self.store.append(row)
@@ -211,6 +215,14 @@ class Session:
             **result.accounted(),
         )
 
+    def _refuse_other_files(self) -> None:
+        changed = self.plan.identity.changed()
+        if changed:
+            raise TautoError(
+                f"{' and '.join(changed)} changed while it was measured; this run was not stored",
+                "Begin anew with --fresh, and build or install nothing meanwhile",
+            )
+
     def _count_failure(self, configuration: Configuration, error: Failure) -> None:
         self.failed += 1
         config_id = configuration.config_id
@@ -224,7 +236,7 @@ class Session:
 
 def _energy(configuration: Configuration, result: RunResult) -> dict[str, object]:
     """What the meter said, with what stands in for joules where there are none: CPU time and cores held."""
-    energy = result.energy or result.record.get("energy", _NOT_METERED)
+    energy = result.energy or result.record.get("energy") or _NOT_METERED
     cpu_seconds = None
     if result.user_seconds is not None and result.system_seconds is not None:
         cpu_seconds = result.user_seconds + result.system_seconds

@@ -23,7 +23,8 @@ from tautochrone.measuring.executor import Accounted, RunResult
 from tautochrone.measuring.inside import starter
 from tautochrone.measuring.temporary import temporary_file
 from tautochrone.options import parse_cpus
-from tautochrone.results.row import Failure
+from tautochrone.results.lines import plain
+from tautochrone.results.row import Amount, Count, Energy, Failure, Seconds
 
 PADDING_VARIABLE = "TAUTO_PADDING"
 LARGEST_PADDING_BYTES = 4095
@@ -31,6 +32,11 @@ _MESSAGE_LINES = 3
 _PATIENCE_SECONDS = 10.0
 _ENDS_AFTER_ITS_OUTPUT_SECONDS = 1.0
 _ENDING_SECONDS = 5.0
+# Clocks of one machine differ by less; a runner's stops after its first instruction.
+_CLOCKS_AGREE, _CLOCKS_DIFFER_SECONDS = 1.01, 1e-3
+# Half of the batches take the median or more, so it is at most twice the mean, but for the last batch, which
+# may be shorter; the mean is larger where other programs held up some batches, however long.
+_MEDIAN_BY_MEAN, _MEAN_BY_MEDIAN = 3.0, 1e5
 _BY_A_SHELL = ("ssh", "rsh")
 # What a runner's exit codes mean.
 _KINDS = {2: "failed", 3: "wrong_answer", 4: "missing_worker", 5: "not_installed"}
@@ -73,6 +79,24 @@ class Printed:
     errors: str = ""
     whole: Path | None = None
     observed: Observed | None = None
+
+
+class OwnFields(msgspec.Struct):
+    """The fields of a runner's line that are fields of its row; see `Row`."""
+
+    seconds: Seconds | None = None
+    check: dict[str, Any] | None = None
+    workers: list[dict[str, Any]] | None = None
+    energy: Energy | None = None
+
+
+class Timing(msgspec.Struct):
+    """What a runner says of its timing."""
+
+    seconds: Seconds | None = None
+    timed_seconds: Amount | None = None
+    iterations: Count | None = None
+    batch_iterations: Count | None = None
 
 
 class Answer(Accounted, frozen=True, kw_only=True):
@@ -247,6 +271,7 @@ class RunnerExecutor(ProcessExecutor):
         record, unreadable = _record(answer.stdout)
         seconds = record.get("seconds")
         error = _ended_badly(answer, time_limit, _KINDS) or _complaint(record, seconds, unreadable)
+        error = error or against_the_clock(record, answer.elapsed_seconds)
         seconds = None if error else seconds
         return msgspec.structs.replace(result, seconds=seconds, record=record, error=error)
 
@@ -360,8 +385,36 @@ def _complaint(record: Mapping[str, Any], seconds: object, unreadable: str | Non
         return Failure("failed", unreadable)
     if (record.get("check") or {}).get("passed") is False:
         return Failure("wrong_answer", f"the answer is wrong: {json.dumps(record['check'])}")
-    if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not 0 < seconds < float("inf"):
-        return Failure("failed", f"the runner printed seconds {seconds!r}; expected a positive number")
+    if seconds is None:
+        return Failure("failed", "the runner printed no seconds; expected a positive number")
+    return None
+
+
+def against_the_clock(record: Mapping[str, Any], elapsed: float) -> Failure | None:
+    """What of a runner's times cannot be, as its process lived for `elapsed` seconds by the lab's own clock.
+
+    `timed_seconds`, `iterations` and `batch_iterations` are looked at where it gives them.
+    """
+    try:
+        told = msgspec.convert(record, Timing)
+    except msgspec.ValidationError as error:
+        return Failure("failed", f"the runner printed a wrong field: {error}")
+    for what, seconds in (("a repetition", told.seconds), ("all that it timed", told.timed_seconds)):
+        if seconds is not None and seconds > _CLOCKS_AGREE * elapsed + _CLOCKS_DIFFER_SECONDS:
+            lived = f"its process lived for {elapsed:.3g} s"
+            return Failure("failed", f"the runner says that {what} took {seconds:.3g} s, but {lived}")
+    # One time for all batches: the median of several kinds of work is no part of their sum.
+    if told.seconds is None or told.timed_seconds is None or told.iterations is None:
+        return None
+    if told.batch_iterations is None:
+        return None
+    mean = told.timed_seconds / max(told.iterations, 1)
+    if not mean / _MEAN_BY_MEDIAN <= told.seconds <= mean * _MEDIAN_BY_MEAN:
+        return Failure(
+            "failed",
+            f"the runner says {told.seconds:.3g} s, but {told.iterations} repetitions in "
+            f"{told.timed_seconds:.3g} s are {mean:.3g} s each",
+        )
     return None
 
 
@@ -371,16 +424,16 @@ def _record(stdout: str) -> tuple[dict[str, Any], str | None]:
     if len(lines) != 1:
         return {}, f"the runner printed {len(lines)} lines; expected one line of JSON"
     try:
-        value = json.loads(lines[0], parse_constant=_refuse_constant)
-    except ValueError:
-        value = None
+        value = plain(lines[0].encode("utf-8", "replace"))
+    except ValueError as error:
+        return {}, f"the runner did not print JSON ({error}) but {lines[0][:80]!r}"
     if not isinstance(value, dict):
-        return {}, f"the runner did not print JSON but {lines[0][:80]!r}"
+        return {}, f"the runner did not print a JSON object but {lines[0][:80]!r}"
+    try:
+        msgspec.convert(value, OwnFields)
+    except ValueError as error:  # msgspec's is one
+        return {}, f"the runner printed a wrong field: {error}"
     return value, None
-
-
-def _refuse_constant(word: str) -> float:
-    raise ValueError(f"JSON has no {word}")
 
 
 def _last_lines(stderr: str) -> str:

@@ -178,6 +178,7 @@ def compare_results(a: str, b: str, *, across_machines: bool = False) -> Report:
     overall = None
     if paired and len(shared) > 1:
         overall = verdicts.geometric_mean([_pairs(cells_a[cell], cells_b[cell]) for cell in shared])
+    notes += dict.fromkeys((*first.store.notices, *second.store.notices))
     notes += _notes(paired, lines, len(cells_a) - len(shared), len(cells_b) - len(shared))
     return Report(a, b, paired, lines, overall, notes)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,7 +36,10 @@ def export(store: Store, format: Format, output: Path | None = None) -> Path:
         raise TautoError(
             "exporting needs pyarrow, which is not installed", "Run: pip install pyarrow"
         ) from error
-    table = pyarrow.table(columns(rows))
+    cells = columns(rows)
+    if format == "csv":
+        cells = {name: [guarded(cell) for cell in column] for name, column in cells.items()}
+    table = pyarrow.table(cells)
     remedy = "Name a file that you can write with --output"
     with explained(f"the table cannot be written to {path}", remedy):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -70,6 +74,8 @@ class ExportRequest:
 
 Cell = str | int | float | bool | None
 
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_NUMBER = re.compile(r"[-+][0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?")
 _FLATTENED = ("config", "energy", "counters", "check", "detail", "error")
 
 
@@ -96,13 +102,22 @@ def columns(rows: Iterable[Row]) -> dict[str, list[Cell]]:
     return {name: _one_type([cells.get(name) for cells in flat]) for name in names}
 
 
+def guarded(cell: Cell) -> Cell:
+    """A text that a spreadsheet would take for a formula, behind an apostrophe; all else as it is."""
+    if not isinstance(cell, str) or not cell.startswith(_FORMULA) or _NUMBER.fullmatch(cell):
+        return cell
+    return f"'{cell}"
+
+
 def _place(name: str) -> tuple[int, str]:
     """Position in the schema; a flattened column stands where its field stood."""
     return FIELDS.index(name if name in FIELDS else name.partition("_")[0]), name
 
 
 def _cell(value: Any) -> Cell:
-    if value is None or isinstance(value, str | int | float | bool):
+    if isinstance(value, str):  # bytes of a name that are no UTF-8 as they are shown
+        return value.encode("utf-8", "backslashreplace").decode()
+    if value is None or isinstance(value, int | float | bool):
         return value
     return json.dumps(value, sort_keys=True)
 

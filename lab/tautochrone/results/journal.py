@@ -3,26 +3,22 @@
 A line is whole on the disk when `append` returns, or not there at all: it is written by one call, a
 partial write is cut off again, and fsync comes before the return. What a crash can leave is the beginning
 of one last line. `open` moves that beginning to ``<name>.partial`` and says so; nothing else is touched.
+Lines that changed since are left out and named (see `lines`).
 """
 
 from __future__ import annotations
 
 import errno
 import fcntl
-import json
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from tautochrone.errors import TautoError, explained
-from tautochrone.files import open_to_append, read_whole
-
-Record = dict[str, Any]
-"""A line: a JSON object."""
-
-_MOST_BYTES = 1 << 36
+from tautochrone.files import open_to_append, opened
+from tautochrone.results.lines import Lines, Record, line_of, read_lines
 
 _NO_ROOM = {
     errno.ENOSPC: ("the disk is full", "Free some space"),
@@ -32,29 +28,30 @@ _NO_ROOM = {
 
 
 class Journal:
-    """A file of JSON lines, open for appending by this process alone. `records` is what it holds."""
+    """A file of JSON lines, open for appending by this process alone. `records` is what it holds, by line."""
 
     def __init__(self, path: Path, descriptor: int) -> None:
         self.path = path
         self.notices: list[str] = []
-        self.records: list[Record] = []
+        self.lines = Lines()
         self._descriptor = descriptor
         # Names of their own so that a test can put a full disk in their place.
         self._write: Callable[[int, bytes], int] = os.write
         self._sync: Callable[[int], None] = os.fsync
 
+    @property
+    def records(self) -> dict[int, Record]:
+        return self.lines.records
+
     @classmethod
-    def open(cls, path: Path, *, aside: Callable[[list[Record]], Path] | None = None) -> Self:
+    def open(cls, path: Path, *, aside: Callable[[Mapping[int, Record]], Path] | None = None) -> Self:
         """Open for appending, creating file and folder; TautoError if locked, not writable or broken.
 
         With `aside` an existing file is first renamed to the path that it returns for the records there.
         """
         descriptor = _lock(path)
         if aside is not None and os.fstat(descriptor).st_size > 0:
-            records: list[Record] = []
-            with suppress(TautoError):  # it may be damaged beyond reading
-                records = read(path)
-            path.rename(aside(records))
+            path.rename(aside(read(path).records))
             os.close(descriptor)
             descriptor = _lock(path)
         journal = cls(path, descriptor)
@@ -70,7 +67,7 @@ class Journal:
 
         ValueError for NaN and infinity, which JSON has no word for. TautoError when there is no room.
         """
-        line = json.dumps(record, allow_nan=False, separators=(",", ":")).encode() + b"\n"
+        line, own = line_of(record, self.lines.last)
         size = os.fstat(self._descriptor).st_size
         try:
             self._write_all(line)
@@ -81,7 +78,7 @@ class Journal:
         except BaseException:
             self._cut(size)
             raise
-        self.records.append(json.loads(line))
+        self.lines.add(record, own)
 
     def close(self) -> None:
         """Let the lock go. Closing twice is allowed."""
@@ -96,14 +93,16 @@ class Journal:
         self.close()
 
     def _load(self) -> None:
-        data = read_whole(self.path, _MOST_BYTES)
-        self.records, whole_bytes = parse(self.path, data)
-        tail = data[whole_bytes:]
+        with opened(self.path) as file:
+            data = file.read()
+        self.lines = read_lines(data)
+        self.notices = self.lines.notices(self.path)
+        tail = data[self.lines.size :]
         if tail:
             partial = self.path.with_name(self.path.name + ".partial")
             with open(open_to_append(partial), "ab") as file:  # noqa: PTH123
                 file.write(tail + b"\n")
-            os.ftruncate(self._descriptor, whole_bytes)
+            os.ftruncate(self._descriptor, self.lines.size)
             os.fsync(self._descriptor)
             self.notices.append(
                 f"the last line of {self.path} was cut off ({len(tail)} bytes, by a crash or a kill); "
@@ -133,35 +132,22 @@ class Journal:
         )
 
 
-def read(path: Path) -> list[Record]:
-    """All whole lines, without a lock; a last line that a writer has not finished is left out."""
-    with explained(f"no results can be read from {path}", "Name a folder that a study has written"):
-        data = read_whole(path, _MOST_BYTES)
-    return parse(path, data)[0]
+def read(path: Path) -> Lines:
+    """All whole lines, without a lock; a last line that a writer has not finished is left out.
 
-
-def parse(path: Path, data: bytes) -> tuple[list[Record], int]:
-    """The objects in `data`, and how many of its bytes they take; a cut-off last line is left out.
-
-    TautoError that names the line number if a line before the last one is broken.
+    TautoError for a file that cannot be read, or is none.
     """
-    records: list[Record] = []
-    position = 0
-    while position < len(data):
-        end = data.find(b"\n", position)
-        end = len(data) if end < 0 else end
-        record = _object(data[position:end])
-        if record is None:
-            # An object ends in its brace: the beginning of one is never an object itself.
-            if data[end:].strip(b"\n\0 \t\r") == b"":
-                return records, position
-            raise TautoError(
-                f"line {len(records) + 1} of {path} is not a JSON object, and lines follow it",
-                "The file was edited or damaged: repair or delete that line, or begin anew with --fresh",
-            )
-        records.append(record)
-        position = min(end + 1, len(data))
-    return records, position
+    with explained(f"no results can be read from {path}", "Name a folder that a study has written"):
+        # A pipe without a writer would let us wait for ever, and a device has no end.
+        with opened(path) as file:
+            return read_lines(file.read())
+
+
+def cut_off(path: Path, lines: Lines) -> bool:
+    """Whether the file has a last line that is not whole, and nobody who is writing it."""
+    with suppress(OSError):
+        return path.stat().st_size > lines.size and writer_pid(path) is None
+    return False
 
 
 def writer_pid(path: Path) -> int | None:
@@ -173,14 +159,6 @@ def writer_pid(path: Path) -> int | None:
             if "->" not in words and words[1] == "FLOCK" and words[5].rpartition(":")[2] == inode:
                 return int(words[4])
     return None
-
-
-def _object(line: bytes) -> Record | None:
-    try:
-        value = json.loads(line)
-    except ValueError:
-        return None
-    return value if isinstance(value, dict) else None
 
 
 def _lock(path: Path) -> int:

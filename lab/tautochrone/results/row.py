@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -16,7 +16,18 @@ MEASURED = "measured"
 SCREENING = "screening"
 """`source` of rows that only chose the finalists: stored, never reported."""
 
+MOST_ROUNDS = 999
+"""The most that the exact sign test takes."""
+
 ERROR_KINDS = ("failed", "timeout", "wrong_answer", "missing_worker", "not_installed")
+
+
+Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 53)]
+Amount = Annotated[float, msgspec.Meta(ge=0.0, le=1e18)]
+Round = Annotated[int, msgspec.Meta(ge=0, lt=MOST_ROUNDS)]
+Figure = Annotated[float, msgspec.Meta(ge=-1e18, le=1e18)]
+Seconds = Annotated[float, msgspec.Meta(ge=1e-15, le=1e12)]
+"""Of a figure of merit, whose ratios and powers are finite."""
 
 
 class Failure(msgspec.Struct, frozen=True):
@@ -38,24 +49,24 @@ class Energy(msgspec.Struct, frozen=True, kw_only=True):
     remedy: str | None = None
     source: str | None = None
     total: str | None = None
-    domain_joules: dict[str, float] = {}
-    joules: float | None = None
-    work_joules: float | None = None
-    mean_watts: float | None = None
-    idle_watts: float | None = None
-    idle_spread_watts: float | None = None
-    net_joules: float | None = None
-    net_error_joules: float | None = None
-    reference_seconds: float | None = None
-    common_joules: float | None = None
-    edp_joule_seconds: float | None = None
-    ed2p_joule_seconds2: float | None = None
-    sampler_cpu_seconds: float | None = None
-    estimated_joules: float | None = None
-    error_percent: float | None = None
+    domain_joules: dict[str, Figure] = {}
+    joules: Figure | None = None
+    work_joules: Figure | None = None
+    mean_watts: Figure | None = None
+    idle_watts: Figure | None = None
+    idle_spread_watts: Figure | None = None
+    net_joules: Figure | None = None
+    net_error_joules: Figure | None = None
+    reference_seconds: Figure | None = None
+    common_joules: Figure | None = None
+    edp_joule_seconds: Figure | None = None
+    ed2p_joule_seconds2: Figure | None = None
+    sampler_cpu_seconds: Figure | None = None
+    estimated_joules: Figure | None = None
+    error_percent: Figure | None = None
     model: str | None = None
-    cpu_seconds: float | None = None
-    core_seconds: float | None = None
+    cpu_seconds: Figure | None = None
+    core_seconds: Figure | None = None
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,20 +85,20 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     group: str = ""
     config: dict[str, Any] = {}
     config_id: str = ""
-    round: int = 0
-    position: int = 0
+    round: Round = 0
+    position: Count = 0
     started: str = ""
-    seconds: float | None = None
-    elapsed_seconds: float = 0.0
-    user_seconds: float | None = None
-    system_seconds: float | None = None
-    max_rss_bytes: int | None = None
-    voluntary_switches: int | None = None
-    involuntary_switches: int | None = None
-    migrations: int | None = None
-    load_before: float | None = None
-    others_cpu_seconds: float | None = None
-    steal_seconds: float | None = None
+    seconds: Seconds | None = None
+    elapsed_seconds: Amount = 0.0
+    user_seconds: Figure | None = None
+    system_seconds: Figure | None = None
+    max_rss_bytes: Count | None = None
+    voluntary_switches: Count | None = None
+    involuntary_switches: Count | None = None
+    migrations: Count | None = None
+    load_before: Figure | None = None
+    others_cpu_seconds: Figure | None = None
+    steal_seconds: Figure | None = None
     energy: dict[str, Any] = {}
     counters: dict[str, Any] | None = None
     counters_reason: str | None = None

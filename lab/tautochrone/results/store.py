@@ -3,21 +3,23 @@
 ``rows.jsonl`` is the truth; index, Parquet and CSV are derived from it. Its first line says what the file is
 (`tautochrone.store/1`), the next is the machine's record (`tautochrone.machine/1`). Every other line is a run
 (`tautochrone.row/1`), or the machine measured again between two rounds, appended and flushed to the disk as
-the run ends (see `journal`). A later line with the same `run` takes the place of an earlier one: so a run
-becomes an error when a check over several rows refuses it.
+the run ends (see `journal`). Lines that changed since are left out and named (see `lines`). A second line
+with the same `run` that has an error takes the place of the first: so a run becomes an error when a check
+over several rows refuses it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import Self
 
-from tautochrone.errors import TautoError
+from tautochrone.errors import TautoError, warn_once
 from tautochrone.results import journal
+from tautochrone.results.lines import Record
 from tautochrone.results.row import (
     MACHINE_SCHEMA,
     MEASURED,
@@ -31,19 +33,28 @@ from tautochrone.results.row import (
 )
 
 ROWS_FILE = "rows.jsonl"
+_LONGEST_STAMP = 40
+_MOST_NAMED = 4
+_ANEW = "Begin anew with --fresh (the old rows are kept beside it), or name another folder with --output"
 
 
 class Store:
     """A study's results: `Store.open` to measure, `Store.read` to look.
 
-    `notices` holds what a user should be told, a sentence each, such as a cut-off line that was moved aside.
+    `notices` holds what a user should be told, a sentence each, such as a line that changed and is left out.
     """
 
-    def __init__(self, path: Path, records: list[journal.Record], writer: journal.Journal | None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        records: dict[int, Record],
+        writer: journal.Journal | None,
+        notices: Sequence[str],
+    ) -> None:
         self.path = path
-        self.notices: list[str] = list(writer.notices) if writer else []
+        self.notices: list[str] = list(notices)
         self._records = records
-        self._rows = _rows_of(path, records)
+        self._rows, self._numbers = _rows_of(path, records)
         self._writer = writer
 
     @classmethod
@@ -55,18 +66,20 @@ class Store:
         machine: Mapping[str, object],
         fresh: bool = False,
         now: datetime | None = None,
+        measured: Mapping[str, str] | None = None,
     ) -> Self:
         """Open `folder` for appending, creating it or going on from what it holds.
 
         With `fresh` the earlier rows are kept as ``rows.<when they were begun>.jsonl`` and a new file is
-        begun; `now` is its date. TautoError: folder not writable, another process writes there, a line is
-        broken, or the rows there are of another schema, study, machine or plan.
+        begun; `now` is its date. `measured` has for the name of each file that is measured what
+        tells it from others of that name. TautoError: folder not writable, another process writes there, the
+        first line is damaged, or the rows there are of another schema, study, machine, plan or files.
         """
         path = Path(folder) / ROWS_FILE
         writer = journal.Journal.open(path, aside=partial(_aside, path) if fresh else None)
         try:
             records = writer.records
-            if not records:
+            if not writer.lines.count:
                 writer.append(
                     {
                         "schema": STORE_SCHEMA,
@@ -74,27 +87,43 @@ class Store:
                         "plan_id": plan_id,
                         "created": iso(now or datetime.now(UTC)),
                         "tautochrone": version(),
+                        "measured": dict(measured or {}),
                     }
                 )
+            _refuse_lost_header(path, records)
             _check_schemas(path, records)
             _refuse_other_results(path, records, study, plan_id, machine)
-            if len(records) == 1:
+            notices = _refuse_other_files(path, records[1], measured)
+            if not any(record["schema"] == MACHINE_SCHEMA for record in records.values()):
                 writer.append({**machine, "schema": MACHINE_SCHEMA})
         except BaseException:
             writer.close()
             raise
-        return cls(path, records, writer)
+        return cls(path, records, writer, [*writer.notices, *notices])
 
     @classmethod
     def read(cls, where: Path | str) -> Self:
-        """Look at a folder that holds ``rows.jsonl``, or at such a file, even while it is written."""
+        """Look at a folder that holds ``rows.jsonl``, or at such a file, even while it is written.
+
+        The notices are also printed as warnings.
+        """
         path = Path(where)
         path = path / ROWS_FILE if path.is_dir() else path
-        records = journal.read(path)
-        if not records:
-            raise TautoError(f"{path} holds no results", "Name a folder that a study has written")
-        _check_schemas(path, records)
-        return cls(path, records, None)
+        lines = journal.read(path)
+        notices = lines.notices(path)
+        if not lines.records:
+            found = "; ".join([f"{path} holds no results", *notices])
+            raise TautoError(found, "Name a folder that a study has written")
+        if journal.cut_off(path, lines):
+            notices.append(f"the last line of {path} was cut off and is left out")
+        if 1 in lines.changed or 1 in lines.gaps:
+            # Each row says of which study it is; what else the line said is needed to measure alone.
+            study = next((record["study"] for record in lines.records.values() if "study" in record), "")
+            lines.records = {0: {"schema": STORE_SCHEMA, "study": study}, **lines.records}
+        _check_schemas(path, lines.records)
+        for notice in notices:
+            warn_once(notice)
+        return cls(path, lines.records, None, notices)
 
     @property
     def folder(self) -> Path:
@@ -102,23 +131,23 @@ class Store:
         return self.path.parent
 
     @property
-    def header(self) -> journal.Record:
+    def header(self) -> Record:
         """The store's first line: study, plan_id, created, tautochrone (the version that made it)."""
-        return self._records[0]
+        return next(iter(self._records.values()))
 
     @property
     def study(self) -> str:
         return str(self.header["study"])
 
     @property
-    def machine(self) -> journal.Record:
+    def machine(self) -> Record:
         """The machine's record, `tautochrone.machine/1`; empty if a kill came before it was written."""
         return next(iter(self.machines), {})
 
     @property
-    def machines(self) -> list[journal.Record]:
+    def machines(self) -> list[Record]:
         """All records of the machine: the first, and those that were measured again between rounds."""
-        return [record for record in self._records if record["schema"] == MACHINE_SCHEMA]
+        return [record for record in self._records.values() if record["schema"] == MACHINE_SCHEMA]
 
     def append_machine(self, record: Mapping[str, object]) -> None:
         """Store what the same machine was measured to be once more. ValueError for another machine."""
@@ -144,6 +173,17 @@ class Store:
         """
         return [row for row in self._rows.values() if source is None or row.source == source]
 
+    def checked(self, complaint: Callable[[Row], str | None]) -> list[Row]:
+        """All rows, if nothing is wrong with the fields that a study of its own reads.
+
+        TautoError, with the line, for the first row of which `complaint` says what is wrong.
+        """
+        for row in self._rows.values():
+            wrong = complaint(row)
+            if wrong is not None:
+                raise _no_row(self.path, self._numbers.get(row.run, 0), wrong)
+        return self.rows(None)
+
     def completed(self, source: str = MEASURED) -> set[tuple[str, int]]:
         """The (config_id, round) that need not be run again. Runs that ended in an error are tried again."""
         return {(row.config_id, row.round) for row in self.rows(source) if row.error is None}
@@ -168,56 +208,92 @@ def version() -> str:
         return "unknown"
 
 
-def _aside(path: Path, records: list[journal.Record]) -> Path:
+def _aside(path: Path, records: Mapping[int, Record]) -> Path:
     """Where rows go that a fresh start sets aside: named after the moment they were begun."""
-    begun = str(records[0].get("created", "earlier")) if records else "earlier"
-    stamp = "".join(letter for letter in begun if letter.isalnum())
+    begun = str(records.get(1, {}).get("created", "earlier"))
+    stamp = "".join(letter for letter in begun if letter.isalnum())[:_LONGEST_STAMP]
     suffixes = ("", *(f"-{n}" for n in range(2, 1000)))
     places = (path.with_name(f"rows.{stamp}{suffix}.jsonl") for suffix in suffixes)
     return next(place for place in places if not place.exists())
 
 
-def _check_schemas(path: Path, records: Iterable[Mapping[str, object]]) -> None:
-    for number, record in enumerate(records, start=1):
-        expected = (STORE_SCHEMA,) if number == 1 else (ROW_SCHEMA, MACHINE_SCHEMA)
+def _check_schemas(path: Path, records: Mapping[int, Record]) -> None:
+    first = next(iter(records))
+    for number, record in records.items():
+        expected = (STORE_SCHEMA,) if number == first else (ROW_SCHEMA, MACHINE_SCHEMA)
         if record.get("schema") not in expected:
             raise TautoError(
                 f"line {number} of {path} has schema {record.get('schema')!r}; "
                 f"expected {' or '.join(expected)}",
                 "Use the version of tautochrone that wrote it, or name another folder with --output",
             )
+    if not isinstance(records[first].get("study"), str):
+        raise TautoError(
+            f"line {first} of {path} does not say of which study it is",
+            "Restore the file from a copy, or name another folder with --output",
+        )
 
 
-def _rows_of(path: Path, records: Iterable[Mapping[str, object]]) -> dict[str, Row]:
-    """Each run in its last state. TautoError, with its line, for a row that is none."""
+def _rows_of(path: Path, records: Mapping[int, Record]) -> tuple[dict[str, Row], dict[str, int]]:
+    """Each run in its last state, and its line. TautoError, with its line, for a row that is none."""
     rows: dict[str, Row] = {}
-    for number, record in enumerate(records, start=1):
+    numbers: dict[str, int] = {}
+    for number, record in records.items():
         if record["schema"] == ROW_SCHEMA:
             try:
                 row = read_row(record)
+                check(row)
             except ValueError as error:  # msgspec's is one
-                raise TautoError(
-                    f"line {number} of {path} is not a row: {error}",
-                    "Restore the file from a copy, or name another folder with --output",
-                ) from error
-            rows[row.run] = row
-    return rows
+                raise _no_row(path, number, str(error)) from error
+            # Whatever the order of lines that were moved: what was refused stays refused.
+            if row.run not in rows or row.error is not None:
+                rows[row.run], numbers[row.run] = row, number
+    return rows, numbers
+
+
+def _no_row(path: Path, number: int, wrong: str) -> TautoError:
+    return TautoError(
+        f"line {number} of {path} is not a row: {wrong}",
+        "Restore the file from a copy, or name another folder with --output",
+    )
+
+
+def _refuse_lost_header(path: Path, records: Mapping[int, Record]) -> None:
+    if 1 not in records:
+        raise TautoError(f"line 1 of {path}, which says what was measured, changed after writing", _ANEW)
 
 
 def _refuse_other_results(
-    path: Path, records: list[journal.Record], study: str, plan_id: str, machine: Mapping[str, object]
+    path: Path, records: Mapping[int, Record], study: str, plan_id: str, machine: Mapping[str, object]
 ) -> None:
-    remedy = "Begin anew with --fresh (the old rows are kept beside it), or name another folder with --output"
-    header = records[0]
+    header = records[1]
     if header.get("study") != study:
-        raise TautoError(f"{path} holds the study {header.get('study')!r}, not {study!r}", remedy)
-    known = next((record for record in records if record["schema"] == MACHINE_SCHEMA), machine)
+        raise TautoError(f"{path} holds the study {header.get('study')!r}, not {study!r}", _ANEW)
+    known = next((record for record in records.values() if record["schema"] == MACHINE_SCHEMA), machine)
     if known.get("machine") != machine.get("machine"):
         theirs, ours = known.get("machine"), machine.get("machine")
-        raise TautoError(f"{path} was measured on machine {theirs}; this is machine {ours}", remedy)
+        raise TautoError(f"{path} was measured on machine {theirs}; this is machine {ours}", _ANEW)
     if header.get("plan_id") != plan_id:
         raise TautoError(
             f"{path} was measured with other settings (plan {header.get('plan_id')}, now plan {plan_id}): "
             "rows of two plans must not be mixed",
-            remedy,
+            _ANEW,
         )
+
+
+def _refuse_other_files(path: Path, header: Record, measured: Mapping[str, str] | None) -> list[str]:
+    """Refuse rows of a program that was built anew; what to say where nobody knows of which they are."""
+    known = header.get("measured")
+    if measured is None:
+        return []
+    if not isinstance(known, Mapping):
+        return [f"{path} is of an earlier version, and does not say which build of the program it measured"]
+    differ = sorted(name for name in {*known, *measured} if known.get(name) != measured.get(name))
+    if differ:
+        others = f" and {len(differ) - _MOST_NAMED} more" if len(differ) > _MOST_NAMED else ""
+        raise TautoError(
+            f"{', '.join(differ[:_MOST_NAMED])}{others} changed since {path} was measured: "
+            "rows of two builds must not be mixed",
+            _ANEW,
+        )
+    return []

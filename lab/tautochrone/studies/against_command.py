@@ -46,8 +46,9 @@ def run_against_command(study: str, folder: Path, output: Path | None, json: boo
             if store.study in KINDS
             else f"Name a folder of tauto study {study}",
         )
-    known = study_named(study).known_of(store.folder) if study == "loop" else LoopContext()
-    rows = store.rows(None)
+    kind = study_named(study)
+    known = kind.known_of(store.folder) if study == "loop" else LoopContext()
+    rows = kind.rows_of(store)
     found = compare(study, rows, typical_record(store.machines), known.measured_factors, known.measured_turns)
     if json:
         plain: dict[str, Any] = msgspec.to_builtins(found)

@@ -10,7 +10,10 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+_BEYOND_MEASURED = 10.0
 
 
 def _positive(**values: float) -> None:
@@ -93,3 +96,15 @@ def _check_times(seconds_alone: Sequence[float]) -> None:
         raise ValueError("seconds_alone must name at least one core")
     for seconds in seconds_alone:
         _positive(seconds_alone=seconds)
+
+
+def least_seconds(bytes_read: float, machine: Mapping[str, Any], rate: str, cpus: int) -> float:
+    """Less than this no machine like `machine` takes to read so many bytes on so many of its CPUs.
+
+    Ten times the highest `rate` that was measured of a CPU: nearer caches are faster, and clocks rise. 0
+    where it was not measured.
+    """
+    measured = machine.get("measured") or {}
+    rates = [cpu.get(rate) or 0.0 for cpu in measured.get("cpus") or ()]
+    fastest = max(rates, default=0.0)
+    return bytes_read / (_BEYOND_MEASURED * fastest * max(cpus, 1)) if fastest else 0.0

@@ -9,6 +9,7 @@ from typing import Annotated
 
 from tautochrone.errors import TautoError
 from tautochrone.options import Option, State, parse_names, parse_states
+from tautochrone.results.row import MOST_ROUNDS
 
 FEWEST_ROUNDS = 8  # that carry a verdict: see verdicts.py
 OUTPUT = Option("Where rows and the report go.", "FOLDER")
@@ -50,6 +51,11 @@ class StudyRequest:
     like: Path | None = None
 
     def __post_init__(self) -> None:
+        if self.rounds is not None and self.rounds > MOST_ROUNDS:
+            raise TautoError(
+                f"--rounds {self.rounds} is too many: the exact test takes {MOST_ROUNDS} at most",
+                f"Ask for {MOST_ROUNDS} or fewer",
+            )
         if self.rounds is not None and self.rounds < FEWEST_ROUNDS:
             raise TautoError(
                 f"--rounds {self.rounds} is too few: no verdict is made from fewer than {FEWEST_ROUNDS} "

@@ -10,11 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 
+import msgspec
+
 from tautochrone.errors import TautoError
 from tautochrone.measuring.configuration import Configuration
 from tautochrone.measuring.executor import Executor, MetersIdle, RunResult
 from tautochrone.options import State, state_text
 from tautochrone.results.context import NotMeasured
+from tautochrone.results.row import Failure
 from tautochrone.results.store import Store
 from tautochrone.studies.request import StudyRequest
 from tautochrone.studies.services import Services, Slowdown
@@ -33,6 +36,8 @@ class StateExecutor:
         self._inner = inner
         self._slowdowns = slowdowns
         self._current: str | None = None
+        self.complaint: Callable[[Configuration, RunResult], str | None] = lambda configuration, result: None
+        """What is wrong with what a runner that ended well has printed: such a run is an error."""
 
     def run(self, configuration: Configuration, time_limit: float) -> RunResult:
         """Switch the machine's state if needed, then run. Idle power is that of the machine as it is."""
@@ -41,7 +46,11 @@ class StateExecutor:
             self.enter_state("")
             self._inner.measure_idle()
         self.enter_state(state_key(configuration.settings.get("emulated") or {}))
-        return self._inner.run(configuration, time_limit)
+        result = self._inner.run(configuration, time_limit)
+        if result.error is not None or (wrong := self.complaint(configuration, result)) is None:
+            return result
+        error = Failure("failed", f"the runner {wrong}")
+        return msgspec.structs.replace(result, seconds=None, record={}, error=error)
 
     def idle_stretches(self, *, after_runs: bool) -> tuple[float, ...]:
         """Idle power as the metered executor has it, of the machine as it is; empty where none is metered."""

@@ -21,10 +21,12 @@ from tautochrone.errors import TautoError
 from tautochrone.machine.advice import machine_advice
 from tautochrone.machine.placements import Layout, layout
 from tautochrone.machine.policy.held import under_each_policy
+from tautochrone.machine.record import Machine
 from tautochrone.machine.runners import Peer
 from tautochrone.measuring import measure
 from tautochrone.measuring.configuration import Configuration
-from tautochrone.measuring.executor import Executor
+from tautochrone.measuring.executor import Executor, RunResult
+from tautochrone.measuring.identity import identity_of, started_files
 from tautochrone.measuring.plan import Order, Plan
 from tautochrone.measuring.session import CheckRows
 from tautochrone.options import State, state_text
@@ -36,6 +38,7 @@ from tautochrone.results.row import Row
 from tautochrone.results.store import Store
 from tautochrone.studies.peers import checked_cpus, described, peers_here, with_states
 from tautochrone.studies.request import StudyRequest, Times
+from tautochrone.studies.row_types import RowTypes
 from tautochrone.studies.services import Services
 from tautochrone.studies.setup import RunnerSetup
 from tautochrone.studies.states import StateExecutor, machine_again, open_states
@@ -73,6 +76,8 @@ class Study(ABC, Generic[Asked, Known, Found]):
     PEERS: ClassVar[tuple[Peer, ...]]
     SETTINGS: ClassVar[str]
     """How all peers run: a line of the report."""
+    ROWS: ClassVar[RowTypes] = RowTypes()
+    """What is read of rows beside the fields that all have."""
     ANSWER: ClassVar[str]
     """The field of a row's ``check`` in which all must agree with the serial runner; empty for none."""
     QUICK: ClassVar[Times]
@@ -138,6 +143,22 @@ class Study(ABC, Generic[Asked, Known, Found]):
             return lambda rows: {}
         return measure.equal_answers(self.is_reference, field_name=self.ANSWER, exempt=self.is_exempt)
 
+    def complaint(self, configuration: Configuration, result: RunResult) -> str | None:
+        """What a runner did that no right one does; None where nothing is wrong with what it printed."""
+        wrong = self.ROWS.of_record(result.record)
+        if wrong is not None:
+            return f"printed a wrong field: {wrong}"
+        if self.ANSWER and (result.record.get("check") or {}).get(self.ANSWER) is None:
+            return f"gave no {self.ANSWER} to compare with the right one"
+        least = self.least_seconds(configuration.settings)
+        if result.seconds is not None and result.seconds < least:
+            return f"says {result.seconds:.3g} s: these CPUs need at least {least:.3g} s for as many bytes"
+        return None
+
+    def least_seconds(self, settings: Mapping[str, Any]) -> float:
+        """Less than this cannot be, by the speeds that were measured of this machine; 0 where none tells."""
+        return 0.0
+
     def is_reference(self, row: Row) -> bool:
         """Whether the row's answer is the right one."""
         return bool(row.config["runtime"] == "serial")
@@ -178,7 +199,12 @@ class Study(ABC, Generic[Asked, Known, Found]):
     @classmethod
     def stored(cls, store: Store) -> Found:
         """The analysis of a folder's rows, as the study that measured them gave it."""
-        return cls.analyse(store.rows(None), store.machine, cls.known_of(store.folder))
+        return cls.analyse(cls.rows_of(store), machine_of(store), cls.known_beside(store))
+
+    @classmethod
+    def rows_of(cls, store: Store) -> list[Row]:
+        """All rows of a store. TautoError, with its line, for one of another type than the study reads."""
+        return store.checked(cls.ROWS.complaint)
 
     @classmethod
     def report_again(cls, folder: Path, path: Path | None = None) -> Path:
@@ -190,6 +216,13 @@ class Study(ABC, Generic[Asked, Known, Found]):
     def known_of(cls, folder: Path) -> Known:
         """What the study in that folder knows beside its rows."""
         return contexts.load(cls.empty_context(folder), folder)
+
+    @classmethod
+    def known_beside(cls, store: Store) -> Known:
+        """What the study knows beside the rows of a store, and what a reader of these should know."""
+        known = cls.known_of(store.folder)
+        known.notices = tuple(dict.fromkeys((*known.notices, *store.notices)))
+        return known
 
     @classmethod
     def empty_context(cls, folder: Path | None = None) -> Known:
@@ -225,6 +258,7 @@ class Study(ABC, Generic[Asked, Known, Found]):
             time_limit_seconds=self.request.time_limit_seconds or usual,
             machine=self.machine,
             order=self.ORDER,
+            identity=identity_of(started_files(run.configuration for run in runs)),
         )
 
     def _measured(self) -> tuple[Store, bool]:
@@ -234,6 +268,7 @@ class Study(ABC, Generic[Asked, Known, Found]):
             inner = stack.enter_context(services.executor(request.seed))
             self.probe(inner)
             executor, self.states, refused = open_states(stack, inner, request, services)
+            executor.complaint = self.complaint
             self.machine = with_states(self.machine, self.states)
             runs = self.runs()
             if not runs:
@@ -244,7 +279,13 @@ class Study(ABC, Generic[Asked, Known, Found]):
             plan = self.plan(runs)
             store = stack.enter_context(
                 Store.open(
-                    request.output, self.NAME, plan.plan_id, self.machine, request.fresh, services.clock.now()
+                    request.output,
+                    self.NAME,
+                    plan.plan_id,
+                    self.machine,
+                    request.fresh,
+                    services.clock.now(),
+                    plan.identity.prints,
                 )
             )
             self.store = store
@@ -325,6 +366,19 @@ class Study(ABC, Generic[Asked, Known, Found]):
             print(f"\nRows:   {store.path}", file=output)
             if path is not None:
                 print(f"Report: {path}", file=output, flush=True)
+
+
+def machine_of(store: Store) -> Mapping[str, Any]:
+    """The machine's record in a store; empty where a kill came before it. TautoError for one that is none."""
+    for record in store.machines:
+        try:
+            msgspec.convert(record, Machine)
+        except ValueError as error:  # msgspec's is one
+            raise TautoError(
+                f"a record of the machine in {store.path} is none: {error}",
+                "Restore the file from a copy, or begin anew with --fresh",
+            ) from error
+    return store.machine
 
 
 def run(study: type[Study[Any, Any, Any]], request: StudyRequest) -> int:

@@ -24,6 +24,7 @@ from tautochrone.inspection.commands import behind
 from tautochrone.inspection.findings import Findings, inspect
 from tautochrone.inspection.watching import Watched, watch
 from tautochrone.machine.record import Machine
+from tautochrone.measuring.identity import as_before, files_of, named_files, status_of
 from tautochrone.measuring.subprocess_executor import Printed, output_file
 from tautochrone.results.store import ROWS_FILE, Store
 from tautochrone.tune.applying import Applied, applied
@@ -58,6 +59,7 @@ class Prepared:
     space: Space
     watched: Watched
     meter: Found | None
+    files: tuple[Path, ...] = ()  # those that the work of the command as it is depends on
 
     @property
     def longest_seconds(self) -> float:
@@ -90,7 +92,9 @@ def prepare(request: TuneRequest, services: Services) -> Prepared:
     meter = meter_for(request, objective, services)
     machine = _read_machine(request, "none", services)
     default = applied(request.command, request.arguments, default_settings(request))
+    named = {path: status_of(path) for path in named_files(default.command)}
     watched = try_out(default, request, judging)
+    files = tuple(files_of(default.command, default.environment, as_before(named)))
     findings = inspect(default.command, machine, watched)
     machine = _machine(request, findings, machine, services)
     space = build_space(request, findings, place_of(machine))
@@ -103,6 +107,7 @@ def prepare(request: TuneRequest, services: Services) -> Prepared:
         space=space,
         watched=watched,
         meter=meter,
+        files=files,
     )
 
 

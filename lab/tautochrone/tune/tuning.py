@@ -14,6 +14,7 @@ from rich.table import Table
 
 from tautochrone import report, text
 from tautochrone.machine.advice import machine_advice
+from tautochrone.measuring.identity import identity_of, started_files
 from tautochrone.measuring.plan import Plan
 from tautochrone.results import context as contexts
 from tautochrone.results.store import Store
@@ -48,7 +49,15 @@ def run_tune(request: TuneRequest, services: Services | None = None) -> TuneAnal
     with ExitStack() as stack:
         executor = stack.enter_context(closing(services.executor(request, prepared.judging, prepared.meter)))
         store = stack.enter_context(
-            Store.open(request.folder, STUDY, plan.plan_id, plan.machine, request.fresh, services.clock.now())
+            Store.open(
+                request.folder,
+                STUDY,
+                plan.plan_id,
+                plan.machine,
+                request.fresh,
+                services.clock.now(),
+                plan.identity.prints,
+            )
         )
         announce(prepared.space, prepared.summary, services)
         context = _context(prepared, store)
@@ -98,23 +107,25 @@ def plan_of(prepared: Prepared) -> Plan:
     """All candidates as a plan; it gives the search its identity."""
     request = prepared.request
     usual = max(_LEAST_TIME_LIMIT_SECONDS, _TIME_LIMIT_FACTOR * prepared.longest_seconds)
+    configurations = [
+        configuration(
+            candidate,
+            request.command,
+            request.arguments,
+            has_openmp=prepared.findings.has_openmp,
+            repeat=request.repeat,
+        )
+        for candidate in prepared.space.candidates
+    ]
     return Plan(
         STUDY,
-        [
-            configuration(
-                candidate,
-                request.command,
-                request.arguments,
-                has_openmp=prepared.findings.has_openmp,
-                repeat=request.repeat,
-            )
-            for candidate in prepared.space.candidates
-        ],
+        configurations,
         rounds=1,
         seed=request.seed,
         time_limit_seconds=request.time_limit_seconds or usual,
         machine=prepared.machine.to_dict(),
         judged=request.judged,
+        identity=identity_of((*prepared.files, *started_files(configurations))),
     )
 
 
@@ -146,6 +157,7 @@ def report_again(folder: Path, path: Path | None = None) -> Path:
     """Write the report of a search's rows, by default into its folder; returns its path."""
     with Store.read(folder) as store:
         context = contexts.load(TuneContext(folder=str(store.folder)), store.folder)
+        context.notices = tuple(dict.fromkeys((*context.notices, *store.notices)))
         return report.write_of(store, analyse(store.rows(None), store.machine, context), path)
 
 

@@ -22,9 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tautochrone import verdicts
-from tautochrone.results.row import Row
+from tautochrone.results.row import Amount, Count, Row, Seconds
 from tautochrone.results.runs import OURS
 from tautochrone.results.spent import for_row
+from tautochrone.studies import row_types
 from tautochrone.studies.cells import Contender
 from tautochrone.studies.collective.configurations import DEFAULT, MEMBER, label
 from tautochrone.verdicts import Ratio, as_ratio
@@ -122,6 +123,32 @@ class Curve:
             if len(measured) >= min(3, len(inside)):
                 found.append(measured)
         return found
+
+
+class LaunchConfig(row_types.Config, kw_only=True):
+    """What the study reads of a row's ``config``."""
+
+    part: str = ""
+    variant: str | None = None
+
+
+class Point(msgspec.Struct, kw_only=True):
+    """An operation at a length in words."""
+
+    operation: str
+    words: Count
+    seconds: Seconds
+    late: Count | None = None
+
+
+class LaunchDetail(row_types.Detail, kw_only=True):
+    """What it reads of what a runner prints."""
+
+    points: list[Point] | None = None
+    clock_seconds: Amount | None = None
+
+
+ROWS = row_types.RowTypes(config=LaunchConfig, detail=LaunchDetail)
 
 
 class Runs(Contender):

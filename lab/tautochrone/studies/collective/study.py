@@ -25,7 +25,7 @@ from tautochrone.studies.collective.configurations import (
     parse_lengths,
     refined,
 )
-from tautochrone.studies.collective.curves import collect
+from tautochrone.studies.collective.curves import ROWS, collect
 from tautochrone.studies.collective.findings import CollectiveAnalysis, CollectiveContext
 from tautochrone.studies.collective.gaps import gaps
 from tautochrone.studies.request import OUTPUT, StudyRequest, Times, peers_option
@@ -81,6 +81,7 @@ class Collective(Study[CollectiveRequest, CollectiveContext, CollectiveAnalysis]
     REQUEST = CollectiveRequest
     CONTEXT = CollectiveContext
     PEERS = PEERS
+    ROWS = ROWS
     SETTINGS = (
         "one rank pinned to a CPU; data written anew before each call; a common start; the last rank's end"
     )

@@ -4,14 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Annotated
 
-from tautochrone.results.row import Row
+from msgspec import Meta
+
+from tautochrone.results.row import Amount, Count, Row
 from tautochrone.results.runs import OURS, ratio
 from tautochrone.results.spent import longest
-from tautochrone.studies import cells, models
+from tautochrone.studies import cells, models, row_types
 from tautochrone.studies.cells import contenders_of, emulated_of, measured_fields, peer_ratios, state_of
 from tautochrone.studies.loop.configurations import PEER_BY_NAME, label
 from tautochrone.studies.loop.findings import Cell, ConfigurationTime
+
+
+class LoopConfig(row_types.Config, kw_only=True):
+    """What the study reads of a row's ``config``."""
+
+    placement: str
+    size: Annotated[int, Meta(ge=1, lt=1 << 53)]
+
+
+class LoopDetail(row_types.Detail, kw_only=True):
+    """What it reads of what a runner prints."""
+
+    bytes_per_iteration: Amount | None = None
+    width: Count | None = None
+
+
+class LoopWorker(row_types.Worker, kw_only=True):
+    """The rows of the matrix that a thread computed, and where."""
+
+    cpu: Count
+    rows: Count
+
+
+ROWS = row_types.RowTypes(config=LoopConfig, detail=LoopDetail, worker=LoopWorker)
 
 
 class Contender(cells.Contender):

@@ -16,8 +16,9 @@ from tautochrone.options import Option, check_cpus, integers_of, parse_cpus, par
 from tautochrone.results.context import NotMeasured
 from tautochrone.results.row import SCREENING, Row
 from tautochrone.results.store import Store
+from tautochrone.studies import models
 from tautochrone.studies.loop.analysis import analyse, sample_loads
-from tautochrone.studies.loop.cells import collect
+from tautochrone.studies.loop.cells import ROWS, collect
 from tautochrone.studies.loop.configurations import (
     PEERS,
     Candidate,
@@ -143,6 +144,7 @@ class Loop(Study[LoopRequest, LoopContext, LoopAnalysis]):
     REQUEST = LoopRequest
     CONTEXT = LoopContext
     PEERS = PEERS
+    ROWS = ROWS
     SETTINGS = "one worker pinned to each CPU, hot before it is timed"
     ANSWER = "solution_fnv1a"
     QUICK = Times(0.03, 0.06, 12, screening=Times(0.01, 0.02, 1))
@@ -223,6 +225,11 @@ class Loop(Study[LoopRequest, LoopContext, LoopAnalysis]):
         screened = store.rows(SCREENING)
         chosen = [finalist for cell in self.cells for finalist in finalists(cell, self.times, screened)]
         yield "measuring", replace(whole, configurations=chosen)
+
+    def least_seconds(self, settings: Mapping[str, Any]) -> float:
+        """To read the matrix once."""
+        read = 4.0 * settings["size"] ** 2
+        return models.least_seconds(read, self.machine, "cache_bytes_per_second", len(settings["cpus"]))
 
     def is_exempt(self, row: Row) -> bool:
         """OpenBLAS sums in another order: the runner checks its answer by norms, its bits differ rightly."""

@@ -5,13 +5,15 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta
 
 from tautochrone import verdicts
-from tautochrone.results.row import Row
+from tautochrone.results.row import Amount, Count, Figure, Row
 from tautochrone.results.runs import OURS, median_known, pairs, ratio
 from tautochrone.results.spent import longest
-from tautochrone.studies import cells, models
+from tautochrone.studies import cells, models, row_types
 from tautochrone.studies.cells import contenders_of, emulated_of, measured_fields, peer_ratios, state_of
 from tautochrone.studies.mapreduce.configurations import PEERS, label
 from tautochrone.studies.mapreduce.findings import LawPoint, Payoff, Pays, TaskCell, TaskConfiguration
@@ -20,6 +22,28 @@ SHARE_THAT_PAYS = 0.8
 """Of the ideal speed-up: a library that reaches less wastes more than a fifth of the cores."""
 
 _DEFAULTS = {peer.name: peer.default_schedule for peer in PEERS}
+
+
+class TaskConfig(row_types.Config, kw_only=True):
+    """What the study reads of a row's ``config``."""
+
+    tasks: Annotated[int, Meta(ge=1, lt=1 << 53)]
+    bytes: Count
+    length: str
+
+
+class TaskDetail(row_types.Detail, kw_only=True):
+    """What it reads of what a runner prints."""
+
+    useful_seconds: Amount | None = None
+    task_seconds: Amount | None = None
+    waiting_share: Figure | None = None
+    cpu_load: Figure | None = None
+    voluntary_switches: Amount | None = None
+    involuntary_switches: Amount | None = None
+
+
+ROWS = row_types.RowTypes(config=TaskConfig, detail=TaskDetail)
 
 
 class Contender(cells.Contender):

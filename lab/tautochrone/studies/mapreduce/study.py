@@ -15,9 +15,10 @@ from tautochrone.measuring.executor import Executor
 from tautochrone.options import Option, integers_of
 from tautochrone.results.context import NotMeasured
 from tautochrone.results.row import Row
+from tautochrone.studies import models
 from tautochrone.studies.disturbance import others_share
 from tautochrone.studies.mapreduce import configurations
-from tautochrone.studies.mapreduce.cells import SHARE_THAT_PAYS, collect, payoffs, report_cell
+from tautochrone.studies.mapreduce.cells import ROWS, SHARE_THAT_PAYS, collect, payoffs, report_cell
 from tautochrone.studies.mapreduce.claims import claims
 from tautochrone.studies.mapreduce.configurations import (
     PEERS,
@@ -107,6 +108,7 @@ class MapReduce(Study[MapReduceRequest, MapReduceContext, MapReduceAnalysis]):
     REQUEST = MapReduceRequest
     CONTEXT = MapReduceContext
     PEERS = PEERS
+    ROWS = ROWS
     SETTINGS = "threads pinned one to a CPU as long as there are any, kept and hot before they are timed"
     ANSWER = "sum"
     QUICK = Times(0.02, 0.04, 12)  # the fewest of which one may disagree: of 8 to 11 all must say the same
@@ -168,6 +170,11 @@ class MapReduce(Study[MapReduceRequest, MapReduceContext, MapReduceAnalysis]):
             self.cells, self.request.output, self.seconds_per_byte, executor, limit_seconds
         )
         self.context.not_measured = (*self.context.not_measured, *failed)
+
+    def least_seconds(self, settings: Mapping[str, Any]) -> float:
+        """To hash all bytes once."""
+        read = float(settings["tasks"] * settings["bytes"])
+        return models.least_seconds(read, self.machine, "hash_bytes_per_second", len(settings["cpus"]))
 
     @classmethod
     def analyse(

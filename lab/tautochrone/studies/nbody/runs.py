@@ -6,13 +6,15 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
 
 from tautochrone import verdicts
-from tautochrone.results.row import Row
+from tautochrone.results.row import Amount, Count, Figure, Row, Seconds
 from tautochrone.results.runs import OURS, median_known
+from tautochrone.studies import row_types
 from tautochrone.studies.cells import Contender, contenders_of
 from tautochrone.studies.nbody.configurations import AUTO, GRID, SERIAL, SOURCES, TARGETS, label
 
@@ -20,16 +22,66 @@ LEAST_BLOCKS = 3
 """Of a class in a run, for its median to say something."""
 
 
+Positive = Annotated[float, Meta(gt=0.0, le=1e18)]
+
+
 class ActiveClass(msgspec.Struct, frozen=True):
     """The blocks of one run whose active count lies between two powers of two, as the runner gives them."""
 
-    low: int = msgspec.field(name="active_from")
-    active: float = msgspec.field(name="median_active")
-    blocks: int
-    seconds: float = msgspec.field(name="median_seconds")
-    total_seconds: float
-    shared_share: float
-    predicted: float | None = msgspec.field(name="predicted_median_seconds", default=None)
+    low: Count = msgspec.field(name="active_from")
+    active: Positive = msgspec.field(name="median_active")
+    blocks: Count
+    seconds: Seconds = msgspec.field(name="median_seconds")
+    total_seconds: Positive
+    shared_share: Figure
+    predicted: Positive | None = msgspec.field(name="predicted_median_seconds", default=None)
+
+
+class ModelRecord(msgspec.Struct, kw_only=True):
+    """The model's constants, as a runner measures them."""
+
+    members: row_types.Threads
+    pair_seconds: Positive
+    target_force_seconds: Amount
+    source_seconds: Amount
+    target_seconds: Amount
+    put_seconds: Amount
+    scan_seconds: Amount
+    block_seconds: Amount
+    changed_words: Amount
+    force_words: Amount
+    gather: list[tuple[Amount, Amount]]
+    reduce: list[tuple[Amount, Amount]]
+    gather_one: list[tuple[Amount, Amount]] = []
+
+
+class BlockConfig(row_types.Config, kw_only=True):
+    """What the study reads of a row's ``config``."""
+
+    particles: Annotated[int, Meta(ge=1, lt=1 << 53)]
+    order: Annotated[int, Meta(ge=1, le=99)]
+    end_time: Positive | None = None
+    threads_per_rank: row_types.Threads | None = None
+
+
+class BlockDetail(row_types.Detail, kw_only=True):
+    """What it reads of what a runner prints."""
+
+    classes: list[ActiveClass] | None = None
+    model: ModelRecord | None = None
+    blocks: Amount | None = None
+    pairs_per_second: Amount | None = None
+    shared_share: Figure | None = None
+
+
+class BlockCheck(row_types.Check, kw_only=True):
+    """The change of energy over the run, and the hash of the bits that it ended with."""
+
+    energy_error: Figure | None = None
+    state_fnv1a: str | None = None
+
+
+ROWS = row_types.RowTypes(config=BlockConfig, detail=BlockDetail, check=BlockCheck)
 
 
 class BlockRuns(Contender):

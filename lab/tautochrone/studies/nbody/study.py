@@ -24,7 +24,7 @@ from tautochrone.studies.nbody.configurations import (
     without_members,
 )
 from tautochrone.studies.nbody.findings import NbodyAnalysis, NbodyContext
-from tautochrone.studies.nbody.runs import different_bits
+from tautochrone.studies.nbody.runs import ROWS, different_bits
 from tautochrone.studies.nbody.simulated import RANKS, simulated
 from tautochrone.studies.request import OUTPUT, StudyRequest, Times, peers_option
 from tautochrone.studies.states import StateExecutor
@@ -95,6 +95,7 @@ class Nbody(Study[NbodyRequest, NbodyContext, NbodyAnalysis]):
     REQUEST = NbodyRequest
     CONTEXT = NbodyContext
     PEERS = PEERS
+    ROWS = ROWS
     SETTINGS = "one member pinned to a CPU; the same kernels, particles and order of steps in all engines"
     ANSWER = ""
     # The timed part is one run of the particles, however long it takes.

@@ -20,6 +20,7 @@ from tautochrone.results.context import StudyContext
 from tautochrone.results.row import Row
 from tautochrone.results.runs import pairs
 from tautochrone.results.states import state_suffix, state_title
+from tautochrone.studies import row_types
 from tautochrone.studies.cells import Contender, Measured, contenders_of, measured_fields
 from tautochrone.studies.request import SlowingRequest, peers_option
 from tautochrone.studies.setup import RunnerSetup, joined_label
@@ -66,10 +67,18 @@ class PlainRequest(SlowingRequest):
 Asked = TypeVar("Asked", bound=PlainRequest)
 
 
+class WorkConfig(row_types.Config, kw_only=True):
+    """What such a study reads of a row's ``config``."""
+
+    work: str
+    emulated: dict[row_types.CpuWord, row_types.Factor]
+
+
 class PlainStudy(Study[Asked, StudyContext, PlainAnalysis]):
     """A subclass names its runners (PEERS), how long they run (QUICK, FULL), and the runs."""
 
     CONTEXT = StudyContext
+    ROWS = row_types.RowTypes(config=WorkConfig)
 
     @property
     def work(self) -> str:

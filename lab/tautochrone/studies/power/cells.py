@@ -8,10 +8,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from tautochrone import verdicts
-from tautochrone.results.row import Row
+from tautochrone.results.row import Amount, Count, Figure, Row
 from tautochrone.results.runs import NOT_MEASURED, median_known, ratio
 from tautochrone.results.spent import figures_of_row, joules_of, longest
+from tautochrone.studies import row_types
 from tautochrone.studies.cells import Contender, contenders_of, timed_fields
 from tautochrone.studies.power.configurations import FREE, SERIAL, SETUPS, TOGETHER, label
 from tautochrone.studies.power.findings import BusyThread, JobCell, ProgramTime, Setup, SharedJob
@@ -19,6 +22,44 @@ from tautochrone.verdicts import Ratio, as_ratio
 
 MATTERS = 0.03
 """Differences in time or energy below this are none that one would act on (claim P5)."""
+
+
+class JobConfig(row_types.Config, kw_only=True):
+    """What the study reads of a row's ``config``."""
+
+    job: str
+    title: str
+    ratio: Amount | None = None
+
+
+class Program(msgspec.Struct, kw_only=True):
+    """One of two programs at once."""
+
+    job: str
+    seconds: Amount
+    cpu_seconds: Amount | None = None
+    migrations: Count | None = None
+
+
+class JobDetail(row_types.Detail, kw_only=True):
+    """What it reads of what a runner prints."""
+
+    programs: list[Program] | None = None
+    cpu_load: Figure | None = None
+    imbalance: Figure | None = None
+    collide_seconds: Amount | None = None
+    draw_seconds: Amount | None = None
+
+
+class JobWorker(row_types.Worker, kw_only=True):
+    """What a thread did, and its CPU time."""
+
+    thread: Count
+    does: str
+    busy_seconds: Amount
+
+
+ROWS = row_types.RowTypes(config=JobConfig, detail=JobDetail, worker=JobWorker)
 
 
 class WayRuns(Contender):

@@ -13,7 +13,7 @@ from tautochrone.machine.policy.knobs import GOVERNOR, PROFILE, TURBO
 from tautochrone.results.runs import NOT_MEASURED
 from tautochrone.results.spent import longest
 from tautochrone.results.store import Store
-from tautochrone.studies.power.cells import CellRuns, WayRuns, collect, common_joules, most_unequal
+from tautochrone.studies.power.cells import ROWS, CellRuns, WayRuns, collect, common_joules, most_unequal
 from tautochrone.studies.power.configurations import FUNCTIONAL_FREE
 from tautochrone.studies.power.findings import PowerContext
 from tautochrone.verdicts import Ratio, as_ratio
@@ -62,7 +62,9 @@ def stored(
     found: list[UnderPolicy] = []
     for name in names:
         with suppress(TautoError), Store.read(folder.parent / name) as store:
-            found.append(UnderPolicy(name, known_of(store.folder).knobs, collect(store.rows(None))))
+            found.append(
+                UnderPolicy(name, known_of(store.folder).knobs, collect(store.checked(ROWS.complaint)))
+            )
     return tuple(found)
 
 

@@ -21,7 +21,7 @@ from tautochrone.results.row import Row
 from tautochrone.results.spent import METERED
 from tautochrone.results.store import Store
 from tautochrone.studies.disturbance import others_share
-from tautochrone.studies.power.cells import collect, jobs_of, report_job, report_setups
+from tautochrone.studies.power.cells import ROWS, collect, jobs_of, report_job, report_setups
 from tautochrone.studies.power.cells import pair_of as cell_of_pair
 from tautochrone.studies.power.claims import claims
 from tautochrone.studies.power.configurations import (
@@ -51,7 +51,7 @@ from tautochrone.studies.power.sentences import (
 )
 from tautochrone.studies.request import OUTPUT, StudyRequest, Times, peers_option
 from tautochrone.studies.services import Services
-from tautochrone.studies.study import Run, Study
+from tautochrone.studies.study import Run, Study, machine_of
 
 QUICK_RATIOS = (1.0, 4.0)
 FULL_RATIOS = (1.0, 2.0, 4.0, 8.0)
@@ -117,6 +117,7 @@ class Power(Study[PowerRequest, PowerContext, PowerAnalysis]):
     REQUEST = PowerRequest
     CONTEXT = PowerContext
     PEERS = PEERS
+    ROWS = ROWS
     SETTINGS = (
         "threads pinned one to a CPU unless it is said; zstd’s own threads go where the system puts them"
     )
@@ -216,9 +217,9 @@ class Power(Study[PowerRequest, PowerContext, PowerAnalysis]):
     @classmethod
     def stored(cls, store: Store) -> PowerAnalysis:
         """The analysis of a folder's rows, with the same study under other policies beside it."""
-        context = cls.known_of(store.folder)
+        context = cls.known_beside(store)
         under = stored(store.folder, context.policies, cls.known_of)
-        return cls.analyse(store.rows(None), store.machine, context, under)
+        return cls.analyse(cls.rows_of(store), machine_of(store), context, under)
 
     @classmethod
     def conclude_policies(

@@ -1,0 +1,211 @@
+"""Lines of JSON that show whether they are as they were written.
+
+A line ends in two keys: ``after`` has the sum of the line before it, ``sum`` its own over all that stands
+before. So a line that was changed, lost, doubled or moved is seen, and its number is told. Only lines that
+were lost at the end leave no trace: the file is then as it was earlier, and what is missing is measured
+again. The sums have 64 bits: they find what disks, copies and editors do, not what a forger does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from math import isfinite
+from typing import Any
+
+Record = dict[str, Any]
+"""A line: a JSON object."""
+
+AFTER, SUM = "after", "sum"
+_ENDS = re.compile(rb'"after":"([0-9a-f]{16})",("sum":"([0-9a-f]{16})"\})$')
+_END_BYTES = 64
+_NO_BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*"|[^][{}"]+|"', re.DOTALL)
+_LEVELS = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
+_LARGE = re.compile(rb"[0-9]{19}|[eE]\+?[0-9]{3}")
+DEEPEST = 32
+_NOTHING = b"\n\0 \t\r"
+_MOST_NUMBERS = 8
+
+
+def sum_of(data: bytes) -> str:
+    """Sixteen hexadecimal digits over `data`."""
+    return hashlib.blake2b(data, digest_size=8).hexdigest()
+
+
+def line_of(record: Mapping[str, object], before: str) -> tuple[bytes, str]:
+    """The line of `record` behind the line whose sum is `before`, and its own sum.
+
+    ValueError for NaN and infinity, which JSON has no word for.
+    """
+    plain = {name: value for name, value in record.items() if name not in (AFTER, SUM)}
+    text = json.dumps({**plain, AFTER: before}, allow_nan=False, separators=(",", ":"))
+    body = f"{text[:-1]},".encode()
+    own = sum_of(body)
+    return body + f'"{SUM}":"{own}"}}\n'.encode(), own
+
+
+@dataclass
+class Lines:
+    """What a file of such lines holds. Line numbers begin with 1.
+
+    `records`: the whole ones by their number, without `after` and `sum`. `size`: the bytes without a tail
+    that was cut off. `last`: the sum behind which the next line stands. `old`: how many lines have no
+    sums, since an earlier version wrote them.
+    """
+
+    records: dict[int, Record] = field(default_factory=dict)
+    count: int = 0
+    size: int = 0
+    last: str = field(default_factory=lambda: sum_of(b""))
+    old: int = 0
+    changed: list[int] = field(default_factory=list)
+    gaps: list[int] = field(default_factory=list)  # the numbers of the lines before which one is missing
+    repeats: dict[int, int] = field(default_factory=dict)
+    old_changed: bool = False
+
+    def add(self, record: Mapping[str, object], own: str) -> None:
+        """One more whole line, whose sum is `own`."""
+        self.count += 1
+        self.records[self.count] = dict(record)
+        self.last = own
+
+    def notices(self, path: object) -> list[str]:
+        """What a user should be told of the file at `path`, a sentence each."""
+        found = []
+        if self.changed:
+            found.append(
+                f"{_numbered(self.changed)} of {path} changed after writing (the checksum does not fit) and "
+                f"left out; the {len(self.records)} others are whole, and the same command measures again "
+                "what is missing"
+            )
+        if self.gaps:
+            found.append(
+                f"before {_numbered(self.gaps)} of {path} at least one line is missing, or lines were moved; "
+                "the same command measures again what is missing"
+            )
+        if self.repeats:
+            number, first = next(iter(self.repeats.items()))
+            others = f", and {len(self.repeats) - 1} more repeat others" if len(self.repeats) > 1 else ""
+            found.append(f"line {number} of {path} repeats line {first}{others}: left out")
+        if self.old and self.records:
+            known = (
+                "at least one of them changed" if self.old_changed else "nobody can tell whether they changed"
+            )
+            found.append(
+                f"lines 1 to {self.old} of {path} are of an earlier version without checksums: {known}"
+            )
+        return found
+
+
+def read_lines(data: bytes) -> Lines:
+    """The lines of a file, each judged; a last one that was cut off is left out. Linear in its length."""
+    found = Lines()
+    known: dict[str, int] = {}  # the number of the line with this sum
+    follows = True  # whether the line before is known, so that this one must follow it
+    while found.size < len(data):
+        begin = found.size
+        end = data.find(b"\n", begin)
+        end = len(data) if end < 0 else end
+        number = found.count + 1
+        record = _object(data[begin:end])
+        if record is None and not data[end:].strip(_NOTHING):
+            return found  # an object ends in its brace: the beginning of one is never an object itself
+        found.count, found.size = number, min(end + 1, len(data))
+        ends = _ENDS.search(data, max(begin, end - _END_BYTES), end)
+        if record is None or (ends is None and known):
+            found.changed.append(number)
+            follows = False
+        elif ends is None:
+            found.records[number] = record
+            found.old = number
+        else:
+            after, own = ends[1].decode(), ends[3].decode()
+            if own != sum_of(data[begin : ends.start(2)]):
+                found.changed.append(number)
+                follows = False
+                continue
+            if own in known:
+                found.repeats[number] = known[own]
+                continue
+            if not known:
+                _judge_old(found, after, sum_of(data[:begin]), number)
+            elif follows and after != found.last:
+                found.gaps.append(number)
+            del record[AFTER], record[SUM]
+            found.records[number] = record
+            found.last, known[own], follows = own, number, True
+    if not known:
+        found.last = sum_of(data[: found.size])
+    return found
+
+
+def _judge_old(found: Lines, after: str, before: str, number: int) -> None:
+    """The first line with a sum has that of all bytes before it, which an earlier version wrote."""
+    if after == before:
+        return
+    if number == 1:
+        found.gaps.append(number)
+    elif found.old == 1:  # a version that knows no sums writes more than the first line
+        found.changed.append(found.old)
+        del found.records[found.old]
+        found.old = 0
+    else:
+        found.old_changed = True
+
+
+def plain(data: bytes) -> Any:
+    """The JSON value in `data`, of a kind that every reader takes.
+
+    ValueError for what is no JSON, for numbers that are no finite double or 64-bit integer, and for more than
+    32 levels.
+    """
+    if data.count(b"[") + data.count(b"{") > DEEPEST:
+        brackets = _NO_BRACKETS.sub(b"", data)
+        if max(accumulate(map(_LEVELS.__getitem__, brackets)), default=0) > DEEPEST:
+            raise ValueError(f"it has more than {DEEPEST} levels")
+    try:
+        value = json.loads(data, parse_constant=_refuse)
+    except RecursionError as error:  # quotes that never end hide brackets
+        raise ValueError("it has too many levels") from error
+    if _LARGE.search(data):
+        _refuse_large(value)
+    return value
+
+
+def _refuse(word: str) -> float:
+    raise ValueError(f"JSON has no {word}")
+
+
+def _refuse_large(value: object) -> None:
+    """ValueError for a number that others would not take, anywhere in a value of few levels."""
+    if isinstance(value, dict):
+        value = [*value.values()]
+    if isinstance(value, list):
+        for each in value:
+            _refuse_large(each)
+    elif isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
+        raise ValueError("an integer has more than 64 bits")
+    elif isinstance(value, float) and not isfinite(value):
+        raise ValueError("a number is too large")
+
+
+def _object(line: bytes) -> Record | None:
+    try:
+        value = plain(line)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _numbered(numbers: Sequence[int]) -> str:
+    """[4] → "line 4"; [4, 9] → "lines 4 and 9"; of many the first ones."""
+    words = [str(number) for number in numbers[:_MOST_NUMBERS]]
+    if len(numbers) > _MOST_NUMBERS:
+        words.append(f"{len(numbers) - _MOST_NUMBERS} more")
+    if len(words) == 1:
+        return f"line {words[0]}"
+    return f"lines {', '.join(words[:-1])} and {words[-1]}"
