@@ -25,6 +25,8 @@ class Accounted(msgspec.Struct, frozen=True, kw_only=True):
     load_before: float | None = None
     others_cpu_seconds: float | None = None
     steal_seconds: float | None = None
+    bridge: str | None = None
+    bridge_seconds: float | None = None
 
     def accounted(self) -> dict[str, Any]:
         """These fields alone, by name."""
