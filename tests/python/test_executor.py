@@ -155,10 +155,33 @@ def test_the_whole_group_is_stopped_and_its_strays_too(plain: ProgramExecutor, t
         assert_gone(int((tmp_path / name).read_text()))
 
 
-def test_what_a_program_leaves_running_is_ended_with_it(plain: ProgramExecutor, tmp_path: Path) -> None:
-    result = plain.run(shell(f"setsid sleep 1000 & echo $! > {tmp_path}/stray; echo done"), 60)
-    assert result.error is None
+@pytest.mark.parametrize("how", ["", "setsid "], ids=["in its group", "in a session of its own"])
+def test_a_run_that_leaves_work_running_is_an_error_and_the_work_is_ended(
+    plain: ProgramExecutor, tmp_path: Path, how: str
+) -> None:
+    result = plain.run(shell(f"{how}sleep 1000 & echo $! > {tmp_path}/stray; echo done"), 60)
+    kind, message = kind_and_message(result)
+    assert kind == "failed"
+    assert "left work running when it ended, which was stopped: " in message
     assert_gone(int((tmp_path / "stray").read_text()))
+
+
+def test_a_runner_that_leaves_work_running_has_no_result(executor: RunnerExecutor) -> None:
+    result = executor.run(shell("""sleep 1000 & echo '{"seconds": 1}'"""), 60)
+    assert "left work running" in kind_and_message(result)[1]
+
+
+def test_what_ends_by_itself_is_no_error_and_its_cpu_time_is_counted(
+    plain: ProgramExecutor, tmp_path: Path
+) -> None:
+    # The inner shell's child is an orphan when it computes, and has ended before the program does.
+    done = tmp_path / "done"
+    orphan = f"i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; touch {done}"
+    waits = f"while [ ! -e {done} ]; do sleep 0.01; done; sleep 0.05"
+    result = plain.run(shell(f"(sh -c '{orphan}' &); {waits}"), 60)
+    assert result.error is None
+    assert result.user_seconds is not None
+    assert result.user_seconds > 0.03
 
 
 LAB = """

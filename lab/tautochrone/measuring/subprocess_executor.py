@@ -62,7 +62,6 @@ class Observed(msgspec.Struct, frozen=True):
     processes: tuple[SeenProcess, ...]
     files: frozenset[str]
     most_threads: int
-    left_running: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -79,6 +78,7 @@ class Answer(Accounted, frozen=True, kw_only=True):
     """What the starter reports of a run, or the name of its node; `number` is that of the request.
 
     `start_error`: the errno of a program that could not be started; then all else has its default.
+    `left_running` names the processes that outlived the program; they were ended then.
     """
 
     number: int | None = None
@@ -89,6 +89,7 @@ class Answer(Accounted, frozen=True, kw_only=True):
     stdout: str = ""
     stderr: str = ""
     elapsed_seconds: float = 0.0
+    left_running: tuple[str, ...] = ()
     observed: Observed | None = None
 
 
@@ -339,6 +340,9 @@ def _ended_badly(answer: Answer, limit: float, kinds: Mapping[int, str]) -> Fail
     if answer.stopped_for == "timeout":
         return Failure("timeout", f"it was stopped at the time limit of {limit:g} s{complaint}")
     code = answer.exit_code
+    if code == 0 and answer.left_running:
+        names = ", ".join(dict.fromkeys(answer.left_running))
+        return Failure("failed", f"it left work running when it ended, which was stopped: {names}")
     if code == 0:
         return None
     if code < 0:

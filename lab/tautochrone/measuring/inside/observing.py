@@ -46,7 +46,7 @@ class Observer:
     """Looks at a program that runs, at its ``memory``; or also at its ``threads``, or at its ``files``.
 
     ``threads``: and at these variables (`names`) in the environment of its processes. ``files``: that are
-    mapped into its processes, with the most threads at a time and what is left when it has ended.
+    mapped into its processes, with the most threads at a time.
     """
 
     def __init__(self, pid: int, what: str, names: Sequence[str] = ()) -> None:
@@ -54,7 +54,6 @@ class Observer:
         self._what = what
         self._files: set[str] = set()
         self._most_threads = 0
-        self._left: list[str] = []
         self._names = names
         self._looks = 0
         self._most_bytes = 0
@@ -79,15 +78,6 @@ class Observer:
         self._most_bytes = max(self._most_bytes, total)
         self._most_threads = max(self._most_threads, threads)
 
-    def look_back(self) -> None:
-        """Look at what is still there when the program has ended."""
-        if self._what != "files":
-            return
-        for pid in _tree(self._pid):
-            with suppress(OSError, IndexError):
-                if _text(f"/proc/{pid}/stat").rpartition(")")[2].split()[0] != "Z":
-                    self._left.append(_text(f"/proc/{pid}/comm").strip())
-
     def record(self) -> dict[str, object]:
         """``memory_bytes``: the peaks of the processes that were there together, added; the largest such sum.
 
@@ -102,7 +92,6 @@ class Observer:
             "processes": [_of_process(process) for process in busy],
             "files": sorted(self._files),
             "most_threads": self._most_threads,
-            "left_running": self._left,
         }
 
     def _look_at_threads(self, pid: int) -> None:
@@ -143,6 +132,38 @@ def _of_process(process: _Process) -> dict[str, object]:
         "nice": sorted({thread.nice for thread in busy}),
         "environment": process.environment,
     }
+
+
+def left_running(program: int) -> list[str]:
+    """The names of what a program that has ended has left at work; its orphans belong to us, their reaper."""
+    names = []
+    for pid in offspring():
+        with suppress(OSError, IndexError):
+            if pid != program and _text(f"/proc/{pid}/stat").rpartition(")")[2].split()[0] not in "ZX":
+                names.append(_text(f"/proc/{pid}/comm").strip())
+    return names
+
+
+def offspring() -> list[int]:
+    """Our children, those that ended and were not waited for too."""
+    try:
+        return [int(word) for word in _text(f"/proc/self/task/{os.getpid()}/children").split()]
+    except OSError:  # a kernel without such lists
+        return [
+            pid for pid in map(int, filter(str.isdecimal, _folders("/proc"))) if _parent(pid) == os.getpid()
+        ]
+
+
+def _folders(path: str) -> list[str]:
+    with suppress(OSError):
+        return os.listdir(path)  # noqa: PTH208
+    return []
+
+
+def _parent(pid: int) -> int:
+    with suppress(OSError, IndexError, ValueError):
+        return int(_text(f"/proc/{pid}/stat").rpartition(")")[2].split()[1])
+    return 0
 
 
 def _tree(pid: int) -> Iterator[int]:

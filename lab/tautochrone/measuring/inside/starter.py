@@ -40,6 +40,9 @@ COMMAND = (
     os.path.dirname(os.path.abspath(__file__)),  # noqa: PTH100, PTH120
 )
 GRACE_SECONDS = 0.5
+# A helper may end a moment after the program; what takes longer has work left.
+LEFT_SHARE, LEFT_LEAST_SECONDS, LEFT_MOST_SECONDS = 0.02, 1e-3, 0.05
+_LOOK_AGAIN_SECONDS = 2e-4
 STDOUT_KEPT_BYTES = 4 << 20
 STDERR_KEPT_BYTES = 16 << 10
 BRIDGE = f"products of integers, {sys.implementation.name} {'.'.join(map(str, sys.version_info[:3]))}"
@@ -156,17 +159,20 @@ class Starter:
             observer = self._observing.Observer(child.pid, observe, request.get("names", ()))
         self._watch(child, float(request["time_limit"]), observer)
         ended = time.monotonic()
-        if observer is not None:
-            observer.look_back()
+        left = [] if child.stopped_for else self._left_running(child.pid, ended - child.started)
         with suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)  # what the program left running in its group
         _, status, usage = os.wait4(child.pid, 0)
-        self._reap_strays()
+        strays = self._reap_strays()
+        user, system = (
+            sum(each)
+            for each in zip(*((one.ru_utime, one.ru_stime) for one in (usage, *strays)), strict=True)
+        )
         for output in (child.stdout, child.stderr):
             output.drain()
             os.close(output.descriptor)
         after = cpu_times()
-        cpu_seconds = usage.ru_utime + usage.ru_stime
+        cpu_seconds = user + system
         hardware, reason, software = counters.read(cpu_seconds)
         others = None
         if before and after:
@@ -176,9 +182,10 @@ class Starter:
             "exit_code": os.waitstatus_to_exitcode(status),
             "stopped_for": child.stopped_for,
             "elapsed_seconds": ended - child.started,
-            "user_seconds": usage.ru_utime,
-            "system_seconds": usage.ru_stime,
-            "max_rss_bytes": usage.ru_maxrss * 1024,
+            "left_running": left,
+            "user_seconds": user,
+            "system_seconds": system,
+            "max_rss_bytes": max(one.ru_maxrss for one in (usage, *strays)) * 1024,
             "voluntary_switches": usage.ru_nvcsw,
             "involuntary_switches": usage.ru_nivcsw,
             "migrations": software["migrations"],
@@ -313,16 +320,31 @@ class Starter:
         line, _, self._input = self._input.partition(b"\n")
         return line
 
-    def _reap_strays(self) -> None:
-        """End what left the program's group but is still its offspring; as its reaper we inherit those."""
-        while True:
-            with suppress(ChildProcessError):
-                if os.waitpid(-1, os.WNOHANG)[0] != 0:
-                    continue
-                if _kill_children():
-                    os.waitpid(-1, 0)
-                    continue
-            return
+    def _left_running(self, program: int, seconds: float) -> list[str]:
+        """The names of what a program that took `seconds` has left at work, once it had a moment to end."""
+        until = time.monotonic() + min(LEFT_MOST_SECONDS, max(LEFT_LEAST_SECONDS, LEFT_SHARE * seconds))
+        while names := self._observing.left_running(program):
+            if time.monotonic() >= until:
+                break
+            time.sleep(_LOOK_AGAIN_SECONDS)
+        return list(names)
+
+    def _reap_strays(self) -> list[Any]:
+        """End what left the program's group but is still its offspring; as its reaper we inherit those.
+
+        Returns what each of them has used.
+        """
+        usages = []
+        with suppress(ChildProcessError):
+            while True:
+                pid, _, usage = os.wait4(-1, os.WNOHANG)
+                if pid == 0:
+                    for stray in self._observing.offspring():
+                        with suppress(ProcessLookupError):
+                            os.kill(stray, signal.SIGKILL)
+                    _, _, usage = os.wait4(-1, 0)
+                usages.append(usage)
+        return usages
 
 
 def _stop(child: Child, why: str, now: float) -> None:
@@ -332,19 +354,6 @@ def _stop(child: Child, why: str, now: float) -> None:
         child.kill_at = now + GRACE_SECONDS
         os.killpg(child.pid, signal.SIGTERM)
     child.stop_at = float("inf")
-
-
-def _kill_children() -> bool:
-    """Kill our direct children; False where the system does not list them."""
-    try:
-        with open(f"/proc/self/task/{os.getpid()}/children") as file:  # noqa: PTH123
-            pids = [int(word) for word in file.read().split()]
-    except OSError:
-        return False
-    for pid in pids:
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-    return bool(pids)
 
 
 def _node() -> str:
