@@ -8,6 +8,7 @@ import re
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -19,6 +20,7 @@ from tautochrone.measuring.session import CheckRows
 from tautochrone.measuring.subprocess_executor import Printed
 from tautochrone.results.row import Failure, Row, seconds_of
 from tautochrone.results.spent import measured_joules
+from tautochrone.tune.same_work import WORDS, Words, same_work
 from tautochrone.tune.space import DEFAULT
 
 MATCHED = "objective"
@@ -154,11 +156,12 @@ def parse_objective(words: str) -> Objective:
 
 @dataclass(frozen=True)
 class Judging:
-    """Judges the output of a run; see `ProgramExecutor`."""
+    """Judges the output of a run; see `ProgramExecutor`. `trial`: what the default's first run printed."""
 
     objective: Objective
     check: str | None = None
     same_output: bool = False
+    trial: Words | None = None
 
     @property
     def needs_whole_output(self) -> bool:
@@ -167,7 +170,7 @@ class Judging:
 
     def __call__(self, printed: Printed, folder: Path | None) -> tuple[Mapping[str, object], Failure | None]:
         """What to keep of an output, and what is wrong with it."""
-        record: dict[str, object] = {}
+        record: dict[str, object] = {WORDS: Words.of(printed.output, printed.errors)}
         if self.objective.kind == "memory" and printed.observed is not None:
             record[MEMORY] = printed.observed.memory_bytes
         if isinstance(self.objective, PrintedNumber):
@@ -187,8 +190,10 @@ class Judging:
 
     @property
     def check_rows(self) -> CheckRows | None:
-        """The comparison of outputs with the default's, where it was asked for."""
-        return equal_answers(lambda row: row.name == DEFAULT, field_name=OUTPUT) if self.same_output else None
+        """The comparison with the default's output; with its work where nothing else tells what is right."""
+        if self.same_output:
+            return equal_answers(lambda row: row.name == DEFAULT, field_name=OUTPUT)
+        return partial(same_work, trial=self.trial) if self.check is None else None
 
 
 def _checked(check: str, output: Path, folder: Path | None) -> str:

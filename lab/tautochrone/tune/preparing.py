@@ -29,6 +29,7 @@ from tautochrone.results.store import ROWS_FILE, Store
 from tautochrone.tune.applying import Applied, applied
 from tautochrone.tune.judging import Judging, Objective, parse_objective
 from tautochrone.tune.options import TuneRequest, check_numbers
+from tautochrone.tune.same_work import Words
 from tautochrone.tune.search import round_seconds_at_first
 from tautochrone.tune.services import Services
 from tautochrone.tune.space import Space, build_space, check_names, default_settings
@@ -91,6 +92,7 @@ def prepare(request: TuneRequest, services: Services) -> Prepared:
     machine = _read_machine(request, "none", services)
     default = applied(request.command, request.arguments, default_settings(request))
     watched = try_out(default, request, judging)
+    judging = replace(judging, trial=Words.of(watched.output, watched.errors))
     findings = inspect(default.command, machine, watched)
     machine = _machine(request, findings, machine, services)
     space = build_space(request, findings, place_of(machine))
