@@ -45,6 +45,8 @@ _NOUNS: Mapping[Kind, str] = {
     "memory": "memory",
 }
 _CHECK_LIMIT_SECONDS = 600.0
+# 0,125 is a decimal fraction; 1,125 may be one too, but in a ratio of such numbers that makes no difference.
+_THOUSANDS = re.compile(r"[-+]?[1-9][0-9]{0,2}(?:,[0-9]{3})+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?")
 
 
 @dataclass(frozen=True)
@@ -110,21 +112,29 @@ class PrintedNumber(Objective):
     def less(self) -> tuple[str, str]:
         return ("higher", "lower") if self.largest else ("lower", "higher")
 
-    def matched(self, output: str, errors: str = "") -> float | None:
-        """The last number that the pattern matches in `output`, else in `errors`; None without a match."""
+    def matched(self, output: str, errors: str = "") -> float | str | None:
+        """The last number that the pattern matches in `output`, else in `errors`; None without a match.
+
+        What is matched and is no number is returned as it stands.
+        """
         matches = list(self.pattern.finditer(output)) or list(self.pattern.finditer(errors))
         if not matches:
             return None
-        word = matches[-1].group(1) if self.pattern.groups else matches[-1].group(0)
+        word = (matches[-1].group(1) if self.pattern.groups else matches[-1].group(0)) or ""
         try:
-            return float(word.replace(",", ""))
-        except (ValueError, AttributeError):
-            return None
+            return float(word.replace(",", "") if _THOUSANDS.fullmatch(word.strip()) else word)
+        except ValueError:
+            return word
 
-    def refusal(self, value: float | None) -> str:
-        """Why a matched number is no figure; empty for one that is."""
-        if value is None:
-            what = "nothing that matches"
+    def refusal(self, value: float | str | None) -> str:
+        """Why what was matched is no figure; empty for one that is."""
+        if isinstance(value, str) and "," in value:
+            return (
+                f"it printed {value!r}, whose comma may stand before decimals or thousands; "
+                "LC_ALL=C lets most programs write a point"
+            )
+        if value is None or isinstance(value, str):
+            what = "nothing that matches" if value is None else f"{value!r}, which is no number, for"
         elif value <= 0:
             what = f"{value:g}, which is not positive, for"
         elif not math.isfinite(value):

@@ -69,7 +69,7 @@ def same_work(rows: Sequence[Row], *, trial: Words | None = None) -> dict[str, s
         by_candidate.setdefault(row.name, []).append(row)
     default = by_candidate.pop(DEFAULT, [])
     printed = _words(default) + ([trial] if trial is not None else [])
-    wrong = {}
+    wrong: dict[str, str] = {}
     for own in by_candidate.values():
         reason = _printed_otherwise(_words(own), printed) or _worked_less(own, default, printed)
         if reason:
