@@ -323,7 +323,7 @@ class Starter:
     def _left_running(self, program: int, seconds: float) -> list[str]:
         """The names of what a program that took `seconds` has left at work, once it had a moment to end."""
         until = time.monotonic() + min(LEFT_MOST_SECONDS, max(LEFT_LEAST_SECONDS, LEFT_SHARE * seconds))
-        while names := self._observing.left_running(program):
+        while names := self._observing.left_running((program,)):
             if time.monotonic() >= until:
                 break
             time.sleep(_LOOK_AGAIN_SECONDS)
