@@ -8,6 +8,7 @@ import signal
 import statistics
 import subprocess
 import sys
+import tempfile
 import textwrap
 import time
 from collections.abc import Iterator
@@ -26,6 +27,7 @@ from tautochrone.measuring.subprocess_executor import (
     Printed,
     ProgramExecutor,
     RunnerExecutor,
+    output_file,
 )
 
 pytestmark = pytest.mark.timed
@@ -376,6 +378,16 @@ def test_reading_costs_the_same_however_much_is_kept() -> None:
     os.close(reading)
     os.close(writing)
     assert statistics.median(costs[-32:]) < 10 * statistics.median(costs[:8]) + 1e-4
+
+
+def test_the_file_with_all_output_has_no_name_that_a_killed_search_could_leave(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with output_file() as path:
+        path.write_text("all")
+        assert path.read_text() == "all"
+        assert list(tmp_path.iterdir()) == []
 
 
 def test_a_judge_can_have_all_that_was_printed() -> None:

@@ -291,11 +291,17 @@ class ProgramExecutor(ProcessExecutor):
 
 @contextmanager
 def output_file(folder: Path | None = None) -> Iterator[Path]:
-    """A file for all that one run prints, where temporary files go, or in this folder."""
+    """A file for all that one run prints: one without a name, or in this folder, where other nodes see it.
+
+    What has no name is gone with this process, however it ends.
+    """
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(prefix="tauto-output-", dir=folder and folder.absolute()) as file:
-        yield Path(file.name)
+        with tempfile.NamedTemporaryFile(prefix="tauto-output-", dir=folder.absolute()) as named:
+            yield Path(named.name)
+        return
+    with tempfile.TemporaryFile() as file:
+        yield Path(f"/proc/{os.getpid()}/fd/{file.fileno()}")
 
 
 def _begun_through(through: Sequence[str]) -> list[str]:
