@@ -169,7 +169,8 @@ def tune_trial(bench: Bench) -> str | None:
     return "no difference resolved" if decided else None
 
 
-TRIALS: dict[str, Callable[[Bench], str | None]] = {
+Trial = Callable[[Bench], str | None]
+TRIALS: dict[str, Trial] = {
     "tune": tune_trial,
     "study": study_trial,
     "compare": compare_trial,
