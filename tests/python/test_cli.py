@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -198,3 +199,46 @@ def test_help_is_there_at_once() -> None:
         "used = resource.getrusage(resource.RUSAGE_CHILDREN); print(used.ru_utime + used.ru_stime)"
     )
     assert float(python("-c", code).stdout) < 0.4
+
+
+@pytest.mark.timed
+def test_a_full_disk_behind_standard_output_is_an_error_and_no_defect() -> None:
+    with Path("/dev/full").open("w") as full:
+        done = run_to_end(
+            [sys.executable, "-m", "tautochrone", "version"],
+            capture_output=False,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            env=with_lab(),
+        )
+    assert done.returncode == 2
+    assert "standard output cannot be written: No space left on device. Make room" in done.stderr
+    assert "defect" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+
+
+@pytest.mark.timed
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as closed:
+        done = run_to_end(
+            [sys.executable, "-m", "tautochrone", "version"],
+            capture_output=False,
+            stdout=closed,
+            stderr=subprocess.PIPE,
+            env=with_lab(),
+        )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_search_that_nobody_reads_says_that_its_rows_are_kept(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nobody_reads(request: object) -> int:
+        raise BrokenPipeError
+
+    monkeypatch.setattr("tautochrone.tune.tuning.TuneCommand.run", nobody_reads)
+    monkeypatch.setattr("tautochrone.cli.main._write_no_more", lambda: None)
+    assert main(["tune", "--", "true"]) == 0
+    assert "what was measured is kept" in capsys.readouterr().err

@@ -5,10 +5,12 @@ A command's module is imported only when it is asked for, so that ``tauto --help
 
 from __future__ import annotations
 
+import errno
 import inspect
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -22,6 +24,7 @@ BAD_INPUT = 2
 INTERRUPTED = 130
 UNEXPECTED = 70
 DEBUG_VARIABLE = "TAUTO_DEBUG"
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
 
 COMMANDS = {
     "inspect": "tautochrone.inspection.command:InspectRequest",
@@ -108,21 +111,48 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = app.main(args=words, prog_name="tauto", standalone_mode=False)
         if code == INTERRUPTED:
             return _interrupted(words)
+        sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except TautoError as error:
         return _fail(str(error))
     except (KeyboardInterrupt, click.Abort):
         return _interrupted(words)
+    except SystemExit as ended:
+        if ended.code != 1:  # click's, when the reader of a pipe has gone
+            raise
+        return _unread(words)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return _unread(words)
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message(), err=True)
         return BAD_INPUT
     except click.ClickException as error:
         return _fail(f"{error.format_message().rstrip('.')}. tauto --help shows how it is used")
+    except OSError as error:
+        if error.errno in _FULL and error.filename is None:  # no file that we opened by its name
+            return _unwritten(error)
+        return _unexpected(error)
     except Exception as error:
         return _unexpected(error)
+
+
+def _unread(words: Sequence[str]) -> int:
+    """Nobody reads on (`| head`): no error of the command, and no reason to lose what it has done."""
+    _write_no_more()
+    if words[:1] in (["study"], ["tune"]):
+        click.echo("tauto: nobody reads standard output; what was measured is kept", err=True)
+    return 0
+
+
+def _unwritten(error: OSError) -> int:
+    _write_no_more()
+    return _fail(f"standard output cannot be written: {error.strerror}. Make room there, or write elsewhere")
+
+
+def _write_no_more() -> None:
+    """Standard output goes nowhere from here on, so that its last bytes are no error when Python ends."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _interrupted(words: Sequence[str]) -> int:
