@@ -20,7 +20,7 @@ from processes import is_running, wait_until, with_lab
 from tautochrone.errors import TautoError
 from tautochrone.measuring.configuration import Configuration
 from tautochrone.measuring.executor import RunResult
-from tautochrone.measuring.inside import counters
+from tautochrone.measuring.inside import control_group, counters
 from tautochrone.measuring.inside.starter import STDOUT_KEPT_BYTES, Output
 from tautochrone.measuring.subprocess_executor import (
     PADDING_VARIABLE,
@@ -171,6 +171,53 @@ def test_a_run_that_leaves_work_running_is_an_error_and_the_work_is_ended(
 def test_a_runner_that_leaves_work_running_has_no_result(executor: RunnerExecutor) -> None:
     result = executor.run(shell("""sleep 1000 & echo '{"seconds": 1}'"""), 60)
     assert "left work running" in kind_and_message(result)[1]
+
+
+MOUNTS = """
+22 1 0:20 / /proc rw - proc proc rw
+30 22 0:27 / /sys/fs/cgroup rw shared:4 - cgroup2 cgroup2 rw,nsdelegate
+"""
+
+
+@pytest.mark.parametrize(
+    ("mounts", "groups", "folder"),
+    [
+        (MOUNTS, "0::/user.slice/app.scope\n", "/sys/fs/cgroup/user.slice/app.scope"),
+        (MOUNTS, "4:memory:/x\n0::/\n", "/sys/fs/cgroup"),
+        (MOUNTS.replace("0:27 /", "0:27 /pod/one"), "0::/pod/one/run\n", "/sys/fs/cgroup/run"),
+        (MOUNTS.replace("0:27 /", "0:27 /pod/one"), "0::/pod/other\n", None),
+        (MOUNTS.replace("cgroup2", "cgroup"), "0::/x\n", None),
+        (MOUNTS, "4:memory:/x\n", None),
+    ],
+)
+def test_the_folder_of_our_own_control_group_is_found(mounts: str, groups: str, folder: str | None) -> None:
+    assert control_group.own_folder(mounts, groups) == folder
+
+
+def test_where_no_control_group_can_be_made_there_is_none_and_nothing_is_left(tmp_path: Path) -> None:
+    assert control_group.Groups(None).made_for(1) is None
+    assert control_group.Groups(str(tmp_path / "nowhere")).made_for(1) is None
+    assert control_group.Groups(str(tmp_path)).made_for(1) is None, "a folder without cgroup.procs"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_groups_of_killed_starters_are_removed_and_those_of_others_stay(tmp_path: Path) -> None:
+    for name in ("tauto-run-999999999-1", f"tauto-run-{os.getpid()}-1", "somebody's"):
+        (tmp_path / name).mkdir()
+    control_group.Groups(str(tmp_path))
+    assert {path.name for path in tmp_path.iterdir()} == {f"tauto-run-{os.getpid()}-1", "somebody's"}
+
+
+def test_a_run_says_what_held_it_and_leaves_no_control_group(plain: ProgramExecutor) -> None:
+    result = plain.run(shell("i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done"), 60)
+    assert result.held_by in (control_group.CONTROL_GROUP, control_group.PROCESS_GROUP)
+    assert result.user_seconds is not None
+    assert result.user_seconds > 0.005
+    folder = control_group.folder_here()
+    if folder is not None:
+        own = {child.pid for child in [plain._process] if child is not None}
+        names = [path.name for path in Path(folder).glob("tauto-run-*")]
+        assert not [name for name in names if int(name.split("-")[2]) in own]
 
 
 def test_what_ends_by_itself_is_no_error_and_its_cpu_time_is_counted(

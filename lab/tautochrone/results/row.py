@@ -64,7 +64,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     `config` holds the settings of the configuration, `check` what its answer is compared by, `detail`
     whatever else the runner printed: their fields are the study's own. `bridge_seconds`: what a fixed piece
     of work, named by `bridge`, took just before the run: it tells sittings apart. `energy` is kept as it was
-    written; `energy_of` reads it.
+    written; `energy_of` reads it. `held_by`: what kept the run's processes together.
     """
 
     schema: str = ROW_SCHEMA
@@ -89,6 +89,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     load_before: float | None = None
     others_cpu_seconds: float | None = None
     steal_seconds: float | None = None
+    held_by: str | None = None
     bridge: str | None = None
     bridge_seconds: float | None = None
     energy: dict[str, Any] = {}

@@ -11,7 +11,7 @@ from contextlib import suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Sequence
+    from collections.abc import Container, Iterable, Iterator, Sequence
 
 FIRST_LOOKS_SECONDS, LATER_LOOKS_SECONDS = 0.01, 0.05
 _FIRST_LOOKS = 100
@@ -134,13 +134,13 @@ def _of_process(process: _Process) -> dict[str, object]:
     }
 
 
-def left_running(but: Container[int]) -> list[str]:
+def left_running(but: Container[int], others: Iterable[int] = ()) -> list[str]:
     """The names of what a program that has ended has left at work; its orphans belong to us, their reaper.
 
-    `but`: children of ours that are not meant, such as the program itself.
+    `but`: children of ours that are not meant, such as the program itself. `others`: more of its processes.
     """
     names = []
-    for pid in offspring():
+    for pid in {*offspring(), *others}:
         with suppress(OSError, IndexError):
             if pid not in but and _text(f"/proc/{pid}/stat").rpartition(")")[2].split()[0] not in "ZX":
                 names.append(_text(f"/proc/{pid}/comm").strip())

@@ -108,8 +108,9 @@ class OutputFile:
 class Child:
     """A program between its start and its accounting. Times are on the monotonic clock."""
 
-    def __init__(self, pid: int, stdout: Output | OutputFile, stderr: Output) -> None:
+    def __init__(self, pid: int, stdout: Output | OutputFile, stderr: Output, group: Any) -> None:
         self.pid = pid
+        self.group = group  # of control; None without
         self.stdout = stdout
         self.stderr = stderr
         self.started = 0.0
@@ -121,9 +122,11 @@ class Child:
 class Starter:
     """Runs one program after another for the process at the other end of stdin and stdout."""
 
-    def __init__(self, counters: Any, observing: Any) -> None:
+    def __init__(self, counters: Any, observing: Any, control_group: Any) -> None:
         self._counters = counters
         self._observing = observing
+        self._kinds = control_group
+        self._groups = control_group.Groups(control_group.folder_here())
         self._library = ctypes.CDLL(None)
         self._library.prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         self._woken, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -159,15 +162,17 @@ class Starter:
             observer = self._observing.Observer(child.pid, observe, request.get("names", ()))
         self._watch(child, float(request["time_limit"]), observer)
         ended = time.monotonic()
-        left = [] if child.stopped_for else self._left_running(child.pid, ended - child.started)
+        left = [] if child.stopped_for else self._left_running(child, ended - child.started)
         with suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)  # what the program left running in its group
+        if child.group is not None:
+            child.group.kill()
         _, status, usage = os.wait4(child.pid, 0)
-        strays = self._reap_strays()
-        user, system = (
-            sum(each)
-            for each in zip(*((one.ru_utime, one.ru_stime) for one in (usage, *strays)), strict=True)
-        )
+        usages = [usage, *self._reap_strays()]
+        user, system = sum(one.ru_utime for one in usages), sum(one.ru_stime for one in usages)
+        if child.group is not None:
+            user, system = child.group.cpu_seconds() or (user, system)
+            child.group.end()
         for output in (child.stdout, child.stderr):
             output.drain()
             os.close(output.descriptor)
@@ -183,9 +188,10 @@ class Starter:
             "stopped_for": child.stopped_for,
             "elapsed_seconds": ended - child.started,
             "left_running": left,
+            "held_by": self._kinds.PROCESS_GROUP if child.group is None else self._kinds.CONTROL_GROUP,
             "user_seconds": user,
             "system_seconds": system,
-            "max_rss_bytes": max(one.ru_maxrss for one in (usage, *strays)) * 1024,
+            "max_rss_bytes": max(one.ru_maxrss for one in usages) * 1024,
             "voluntary_switches": usage.ru_nvcsw,
             "involuntary_switches": usage.ru_nivcsw,
             "migrations": software["migrations"],
@@ -223,7 +229,8 @@ class Starter:
         with suppress(OSError):
             os.setpgid(pid, pid)
         counters = self._counters.Counters(pid)
-        child = Child(pid, stdout, Output(err_read, STDERR_KEPT_BYTES))
+        group = self._groups.made_for(pid)
+        child = Child(pid, stdout, Output(err_read, STDERR_KEPT_BYTES), group)
         os.set_blocking(err_read, False)
         child.started = time.monotonic()
         os.write(gate_write, b"go")
@@ -232,6 +239,8 @@ class Starter:
         os.close(failed_read)
         if failure:
             os.waitpid(pid, 0)
+            if group is not None:
+                group.end()
             counters.close()
             os.close(stdout.descriptor)
             os.close(err_read)
@@ -320,14 +329,15 @@ class Starter:
         line, _, self._input = self._input.partition(b"\n")
         return line
 
-    def _left_running(self, program: int, seconds: float) -> list[str]:
+    def _left_running(self, child: Child, seconds: float) -> list[str]:
         """The names of what a program that took `seconds` has left at work, once it had a moment to end."""
         until = time.monotonic() + min(LEFT_MOST_SECONDS, max(LEFT_LEAST_SECONDS, LEFT_SHARE * seconds))
-        while names := self._observing.left_running((program,)):
-            if time.monotonic() >= until:
-                break
+        while True:
+            others = () if child.group is None else child.group.processes()
+            names = list(self._observing.left_running((child.pid,), others))
+            if not names or time.monotonic() >= until:
+                return names
             time.sleep(_LOOK_AGAIN_SECONDS)
-        return list(names)
 
     def _reap_strays(self) -> list[Any]:
         """End what left the program's group but is still its offspring; as its reaper we inherit those.
@@ -393,4 +403,4 @@ def _write_all(descriptor: int, data: bytes) -> None:
 
 def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the lab's to handle
-    Starter(__import__("counters"), __import__("observing")).serve()
+    Starter(*map(__import__, ("counters", "observing", "control_group"))).serve()
