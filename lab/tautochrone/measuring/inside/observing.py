@@ -66,7 +66,7 @@ class Observer:
     def look(self) -> None:
         self._looks += 1
         total = threads = 0
-        for pid in _tree(self._pid):
+        for pid in tree(self._pid):
             with suppress(OSError, ValueError, IndexError):
                 total += _peak_bytes(pid)
                 if self._what == "threads":
@@ -169,7 +169,7 @@ def _parent(pid: int) -> int:
     return 0
 
 
-def _tree(pid: int) -> Iterator[int]:
+def tree(pid: int) -> Iterator[int]:
     """A process and its offspring; those whose parent has ended belong to us, their reaper."""
     waiting = _children(os.getpid())
     if pid not in waiting:

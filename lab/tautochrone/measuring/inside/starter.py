@@ -115,6 +115,7 @@ class Child:
         self.stderr = stderr
         self.started = 0.0
         self.stopped_for: str | None = None  # "timeout" or "cancelled"
+        self.shared: set[str] = set()  # files in shared memory that it would leave if it was killed
         self.stop_at = float("inf")
         self.kill_at = float("inf")
 
@@ -122,8 +123,9 @@ class Child:
 class Starter:
     """Runs one program after another for the process at the other end of stdin and stdout."""
 
-    def __init__(self, counters: Any, observing: Any, control_group: Any) -> None:
+    def __init__(self, counters: Any, observing: Any, control_group: Any, shared_memory: Any) -> None:
         self._counters = counters
+        self._shared_memory = shared_memory
         self._observing = observing
         self._kinds = control_group
         self._groups = control_group.Groups(control_group.folder_here())
@@ -163,6 +165,8 @@ class Starter:
         self._watch(child, float(request["time_limit"]), observer)
         ended = time.monotonic()
         left = [] if child.stopped_for else self._left_running(child, ended - child.started)
+        if left:
+            child.shared = self._shared_memory.files_of(self._observing.offspring())
         with suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)  # what the program left running in its group
         if child.group is not None:
@@ -173,6 +177,7 @@ class Starter:
         if child.group is not None:
             user, system = child.group.cpu_seconds() or (user, system)
             child.group.end()
+        self._shared_memory.remove(child.shared)
         for output in (child.stdout, child.stderr):
             output.drain()
             os.close(output.descriptor)
@@ -294,7 +299,7 @@ class Starter:
             while os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
                 now = time.monotonic()
                 if now >= child.stop_at:
-                    _stop(child, "timeout", now)
+                    self._stop(child, "timeout", now)
                 if now >= child.kill_at:
                     child.kill_at = float("inf")
                     os.killpg(child.pid, signal.SIGKILL)
@@ -317,7 +322,16 @@ class Starter:
         if not new:
             self._ended = True
             selector.unregister(0)
-        _stop(child, "cancelled", time.monotonic())
+        self._stop(child, "cancelled", time.monotonic())
+
+    def _stop(self, child: Child, why: str, now: float) -> None:
+        """Ask the program's group to end; it is killed when the grace is over."""
+        if child.stopped_for is None:
+            child.stopped_for = why
+            child.kill_at = now + GRACE_SECONDS
+            child.shared = self._shared_memory.files_of(self._observing.tree(child.pid))
+            os.killpg(child.pid, signal.SIGTERM)
+        child.stop_at = float("inf")
 
     def _request(self) -> bytes | None:
         """The next line of the input; None at its end."""
@@ -357,15 +371,6 @@ class Starter:
         return usages
 
 
-def _stop(child: Child, why: str, now: float) -> None:
-    """Ask the program's group to end; it is killed when the grace is over."""
-    if child.stopped_for is None:
-        child.stopped_for = why
-        child.kill_at = now + GRACE_SECONDS
-        os.killpg(child.pid, signal.SIGTERM)
-    child.stop_at = float("inf")
-
-
 def _node() -> str:
     """This node's name: to Slurm, which may have several on one host, or to itself."""
     return os.environ.get("SLURMD_NODENAME") or os.uname().nodename
@@ -403,4 +408,4 @@ def _write_all(descriptor: int, data: bytes) -> None:
 
 def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the lab's to handle
-    Starter(*map(__import__, ("counters", "observing", "control_group"))).serve()
+    Starter(*map(__import__, ("counters", "observing", "control_group", "shared_memory"))).serve()
