@@ -9,6 +9,7 @@ call are added to those of earlier ones in the same file.
 from __future__ import annotations
 
 import io
+import math
 import random
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import Annotated, Any
 
 import msgspec
@@ -40,7 +42,15 @@ from tautochrone.results.store import Store
 from tautochrone.tune.options import TuneRequest
 from tautochrone.tune.services import Services
 from tautochrone.tune.tuning import run_tune
-from tautochrone.verdicts import FASTER, SLOWER, compare
+from tautochrone.verdicts import (
+    FASTER,
+    NO_DIFFERENCE,
+    NOT_MEASURED,
+    SLOWER,
+    VERDICT_CONFIDENCE,
+    Comparison,
+    compare,
+)
 
 WORDS = (FASTER, SLOWER)
 LEAST_ROUNDS, MOST_ROUNDS = 8, 25
@@ -61,13 +71,18 @@ _NEIGHBOUR = (
 
 
 class Trials(msgspec.Struct, frozen=True):
-    """Trials of one command in one surrounding; `untold`: without any verdict."""
+    """Trials of one command in one surrounding; `untold`: without any verdict.
+
+    `resolved`: the smallest difference that each of the others could have resolved (0.01 = 1 %). A command
+    that resolves nothing is never wrong.
+    """
 
     command: str
     beside: bool
     trials: int = 0
     false: int = 0
     untold: int = 0
+    resolved: tuple[float, ...] = ()
 
     @property
     def upper_bound(self) -> float:
@@ -123,8 +138,8 @@ class Bench:
         return steps, self.chance.randint(LEAST_ROUNDS, MOST_ROUNDS), self.chance.randrange(1 << 30)
 
 
-def compare_trial(bench: Bench) -> str | None:
-    """Two sittings of one program; the verdict, None without one."""
+def compare_trial(bench: Bench) -> Comparison:
+    """Two sittings of one program."""
     steps, rounds, seed = bench.draw()
     one = Configuration("counting", counting(steps), settings={"steps": steps})
     folders = []
@@ -133,10 +148,10 @@ def compare_trial(bench: Bench) -> str | None:
             time.sleep(bench.chance.uniform(0.0, LONGEST_PAUSE_SECONDS))
         folders.append(bench.measured(name, [one], rounds, seed + number))
     (line,) = compare_results(*map(str, folders)).lines
-    return line.comparison.verdict if line.comparison.low is not None else None
+    return line.comparison
 
 
-def study_trial(bench: Bench) -> str | None:
+def study_trial(bench: Bench) -> Comparison:
     """One program twice in each round of a store."""
     steps, rounds, seed = bench.draw()
     twins = [
@@ -145,11 +160,10 @@ def study_trial(bench: Bench) -> str | None:
     ]
     with Store.read(bench.measured("twins", twins, rounds, seed)) as store:
         pairs = pair_rows(store.rows(), twins[1].config_id, twins[0].config_id)
-    found = compare(pairs)
-    return found.verdict if found.low is not None else None
+    return compare(pairs)
 
 
-def tune_trial(bench: Bench) -> str | None:
+def tune_trial(bench: Bench) -> Comparison:
     """A search over a variable that nothing reads."""
     _, _, seed = bench.draw()
     request = TuneRequest(
@@ -163,13 +177,23 @@ def tune_trial(bench: Bench) -> str | None:
     )
     silent = Services(output=io.StringIO(), messages=io.StringIO(), progress=lambda _: SilentProgress())
     answer = run_tune(request, silent)
-    if answer.settings:
-        return FASTER
-    decided = any(one.ratio is not None and one.ratio.low is not None for one in answer.candidates)
-    return "no difference resolved" if decided else None
+    ratios = [one.ratio for one in answer.candidates if one.ratio is not None and one.ratio.low is not None]
+    if not ratios:
+        return Comparison(None, None, None, VERDICT_CONFIDENCE, 0, NOT_MEASURED)
+    nearest = min(ratios, key=lambda ratio: ratio.value or math.inf)
+    verdict = FASTER if answer.settings else NO_DIFFERENCE
+    return Comparison(
+        nearest.value,
+        nearest.low,
+        nearest.high,
+        VERDICT_CONFIDENCE,
+        nearest.rounds,
+        verdict,
+        nearest.confidence,
+    )
 
 
-Trial = Callable[[Bench], str | None]
+Trial = Callable[[Bench], Comparison]
 TRIALS: dict[str, Trial] = {
     "tune": tune_trial,
     "study": study_trial,
@@ -177,25 +201,30 @@ TRIALS: dict[str, Trial] = {
 }
 
 
-def counted(before: Trials, verdict: str | None) -> Trials:
+def counted(before: Trials, found: Comparison) -> Trials:
+    """The trials with one more."""
+    resolution = found.resolution()
     return msgspec.structs.replace(
         before,
         trials=before.trials + 1,
-        false=before.false + (verdict in WORDS),
-        untold=before.untold + (verdict is None),
+        false=before.false + (found.verdict in WORDS),
+        untold=before.untold + (resolution is None),
+        resolved=before.resolved if resolution is None else (*before.resolved, round(resolution, 4)),
     )
 
 
 def table(trials: Sequence[Trials]) -> str:
     """As Markdown."""
     lines = [
-        "| command | beside it | trials | false words | no verdict | rate below (95 %) |",
-        "|---|---|--:|--:|--:|--:|",
+        "| command | beside it | trials | false words | no verdict | rate below (95 %) | median resolution |",
+        "|---|---|--:|--:|--:|--:|--:|",
     ]
     for one in trials:
         beside = "a program that comes and goes" if one.beside else "nothing of ours"
         bound = f"{100 * one.upper_bound:.1f} %"
-        lines.append(f"| `{one.command}` | {beside} | {one.trials} | {one.false} | {one.untold} | {bound} |")
+        resolution = f"{100 * median(one.resolved):.2g} %" if one.resolved else ""
+        cells = (f"`{one.command}`", beside, one.trials, one.false, one.untold, bound, resolution)
+        lines.append(f"| {' | '.join(map(str, cells))} |")
     return "\n".join(lines) + "\n"
 
 
@@ -230,10 +259,10 @@ class HonestyRequest:
                 with tempfile.TemporaryDirectory(prefix="tauto-honesty-") as folder:
                     bench = Bench(Path(folder), machine, random.Random(own))
                     with neighbour(beside, number):
-                        verdict = trial(bench)
-                known[command, beside] = counted(before, verdict)
-                if verdict in WORDS:
-                    print(f"{own}: {verdict}", flush=True)
+                        found = trial(bench)
+                known[command, beside] = counted(before, found)
+                if found.verdict in WORDS:
+                    print(f"{own}: {found.verdict}, {found.low} to {found.high}", flush=True)
                 write_whole(self.output, msgspec.json.encode(list(known.values())).decode() + "\n")
         made = table(list(known.values()))
         write_whole(self.output.with_suffix(".md"), made)

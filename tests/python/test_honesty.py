@@ -12,16 +12,22 @@ from benchmarks import honesty
 from benchmarks.honesty import Bench, Trials, compare_trial, counted, neighbour, study_trial, table
 
 from processes import family_of
-from tautochrone.verdicts import FASTER, NO_DIFFERENCE, SLOWER
+from tautochrone.verdicts import FASTER, NO_DIFFERENCE, NOT_MEASURED, SLOWER, Comparison, Verdict
 
-KNOWN = (FASTER, SLOWER, NO_DIFFERENCE, None)
+KNOWN = (FASTER, SLOWER, NO_DIFFERENCE, NOT_MEASURED)
+
+
+def found_to_be(verdict: Verdict, high: float | None = 1.1) -> Comparison:
+    return Comparison(1.0, None if high is None else 1 / high, high, 0.99, 8, verdict)
 
 
 def test_words_are_counted_and_so_are_trials_without_a_verdict() -> None:
     found = Trials("tune", False)
-    for verdict in (NO_DIFFERENCE, FASTER, None, SLOWER, NO_DIFFERENCE):
-        found = counted(found, verdict)
+    for verdict in (NO_DIFFERENCE, FASTER, SLOWER, NO_DIFFERENCE):
+        found = counted(found, found_to_be(verdict))
+    found = counted(found, found_to_be(NOT_MEASURED, None))
     assert (found.trials, found.false, found.untold) == (5, 2, 1)
+    assert found.resolved == pytest.approx([0.1] * 4)
 
 
 @pytest.mark.parametrize(("trials", "false", "bound"), [(20, 0, 0.139), (200, 0, 0.0149), (200, 2, 0.0311)])
@@ -34,8 +40,8 @@ def test_without_trials_nothing_is_excluded() -> None:
 
 
 def test_the_table_names_command_surrounding_and_bound() -> None:
-    lines = table([Trials("compare", True, 200, 1, 3)]).splitlines()
-    assert lines[2] == "| `compare` | a program that comes and goes | 200 | 1 | 3 | 2.3 % |"
+    lines = table([Trials("compare", True, 200, 1, 3, (0.02, 0.123, 0.5))]).splitlines()
+    assert lines[2] == "| `compare` | a program that comes and goes | 200 | 1 | 3 | 2.3 % | 12 % |"
 
 
 @pytest.mark.timed
@@ -45,7 +51,7 @@ def test_a_trial_measures_a_program_against_itself(
 ) -> None:
     monkeypatch.setattr(honesty, "STEPS", (100, 200))
     monkeypatch.setattr(honesty, "LONGEST_PAUSE_SECONDS", 0.0)
-    assert trial(Bench(tmp_path, {"machine": "0123456789ab"}, random.Random(1))) in KNOWN
+    assert trial(Bench(tmp_path, {"machine": "0123456789ab"}, random.Random(1))).verdict in KNOWN
 
 
 @pytest.mark.timed
@@ -60,7 +66,9 @@ def test_the_neighbour_is_there_only_where_it_is_wanted() -> None:
 @pytest.mark.timed
 def test_trials_are_added_to_those_of_earlier_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        honesty, "TRIALS", {"compare": lambda bench: NO_DIFFERENCE, "study": lambda bench: SLOWER}
+        honesty,
+        "TRIALS",
+        {"compare": lambda bench: found_to_be(NO_DIFFERENCE), "study": lambda bench: found_to_be(SLOWER)},
     )
     monkeypatch.setattr(honesty, "read_machine", lambda measure: honesty_machine)
     output = tmp_path / "honesty.json"
