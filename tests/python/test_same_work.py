@@ -66,11 +66,21 @@ def test_the_trial_counts_as_a_run_of_the_default() -> None:
     assert list(wrong) == ["x-0"]
 
 
-def test_where_the_default_is_silent_news_on_either_stream_are_no_work() -> None:
-    silent = runs("default", "", "", errors="warning 1\n")
-    assert "on standard output" in refused(runs("x", "hello\n"), silent)
-    assert "on standard error" in refused(runs("x", "", errors="warning 2\nerror\n"), silent)
-    assert refused(runs("x", "", errors="warning 2\n"), silent) == ""
+def test_where_the_default_is_silent_news_with_less_work_are_no_work() -> None:
+    silent = runs("default", "", "")
+    assert "on standard output" in refused(runs("x", "hello\n", cpu=0.5), silent)
+    assert "on standard error" in refused(runs("x", "", errors="error\n", cpu=0.5), silent)
+    assert refused(runs("x", "", errors="warning: affinity\n"), silent) == "", "warned, and did the work"
+    short = runs("default", "", "", cpu=1e-3)
+    assert "on standard error" in refused(runs("x", "", errors="error\n", cpu=1e-3), short)
+
+
+def test_standard_error_stands_for_an_output_and_may_have_new_lines() -> None:
+    """GROMACS ends with a quotation that is another one in each run."""
+    log = "".join(f"{word} done\n" for word in ("reading", "solving", "writing"))
+    default = runs("default", "", "", errors=log + "a quotation\n", cpu=1e-3)
+    assert refused(runs("x", "", errors=log + "another one\n", cpu=1e-3), default) == ""
+    assert "on standard error" in refused(runs("x", "", errors="no input\n", cpu=1e-3), default)
 
 
 def test_a_fraction_of_the_cpu_time_is_no_work_unless_the_answer_is_the_same() -> None:

@@ -3,8 +3,8 @@
 Nobody was asked for a check, so this must not refuse a setting that does the work. Outputs are compared by
 the shapes of their lines: numbers are left out, and neither order nor repetition counts, so that timings,
 thread numbers and lines that several threads print make no difference; and half of the lines may differ, as
-in programs that print their settings. Where the default prints nothing on standard output, what is new on
-standard error is held against a candidate.
+in programs that print their settings. Where the default prints nothing on standard output, standard error
+stands for it, unless about as much CPU time is used: a program may be warned of a setting.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ LEAST_CPU_SHARE = 0.1
 """With a smaller share of the default's CPU time, a run is not believed to have done the work."""
 
 _LEAST_CPU_SECONDS = 5e-3  # of the default: below, the share says little
+_AS_MUCH_CPU = 0.8  # of the default's time: no work was left out
 _MOST_MISSING = 0.5  # of the default's lines
 _MOST_LINES = 32  # that are kept of an output: those with the smallest hashes, the same of equal lines
 _MOST_CHARACTERS = 1 << 18  # whose lines are looked at, from the end
@@ -71,7 +72,8 @@ def same_work(rows: Sequence[Row], *, trial: Words | None = None) -> dict[str, s
     printed = _words(default) + ([trial] if trial is not None else [])
     wrong: dict[str, str] = {}
     for own in by_candidate.values():
-        reason = _printed_otherwise(_words(own), printed) or _worked_less(own, default, printed)
+        share = cpu_share(own, default)
+        reason = _printed_otherwise(_words(own), printed, share) or _worked_less(own, printed, share)
         if reason:
             wrong |= {row.run: f"{reason} ({_REMEDY})" for row in own}
     return wrong
@@ -101,20 +103,28 @@ def _words(rows: Sequence[Row]) -> list[Words]:
     return [words for row in rows if (words := Words.in_row(row)) is not None]
 
 
-def _printed_otherwise(own: Sequence[Words], default: Sequence[Words]) -> str:
+def _printed_otherwise(own: Sequence[Words], default: Sequence[Words], share: float | None) -> str:
     if len(default) < 2 or not own:
         return ""
     if any(words.exact is not None for words in default):
-        common = set.intersection(*({*words.lines} for words in default))
-        if common and all(_missing(common, words.lines) > _MOST_MISSING for words in own):
+        if _mostly_others([words.lines for words in own], [words.lines for words in default]):
             return "its output differs from that of the program as it is"
         return ""
+    if share is not None and share >= _AS_MUCH_CPU:
+        return ""  # a program that does its work may be warned of a setting
     if all(words.exact is not None for words in own):
         return "it prints on standard output, and the program as it is does not"
-    known = {line for words in default for line in words.errors}
-    if all({*words.errors} - known for words in own):
-        return "it prints on standard error what the program as it is does not"
-    return ""
+    if any(words.errors for words in default):
+        others = _mostly_others([words.errors for words in own], [words.errors for words in default])
+    else:
+        others = all(words.errors for words in own)
+    return "it prints on standard error what the program as it is does not" if others else ""
+
+
+def _mostly_others(own: Sequence[Sequence[str]], default: Sequence[Sequence[str]]) -> bool:
+    """Whether most of what is common to all runs of the default lacks in each run of a candidate."""
+    common = set.intersection(*map(set, default))
+    return bool(common) and all(_missing(common, lines) > _MOST_MISSING for lines in own)
 
 
 def _missing(wanted: set[str], lines: Sequence[str]) -> float:
@@ -123,8 +133,7 @@ def _missing(wanted: set[str], lines: Sequence[str]) -> float:
     return len(told - {*lines}) / len(told) if told else 0.0
 
 
-def _worked_less(own: Sequence[Row], default: Sequence[Row], printed: Sequence[Words]) -> str:
-    share = cpu_share(own, default)
+def _worked_less(own: Sequence[Row], printed: Sequence[Words], share: float | None) -> str:
     if share is None or share >= LEAST_CPU_SHARE:
         return ""
     right = {words.exact for words in printed}
