@@ -4,7 +4,7 @@
 # at a time; `machine` and `docs` both slow CPUs, so a lock keeps them apart.
 FIRST := style cpp python
 STAGES := $(FIRST) machine tsan asan models docs consumers browser
-.PHONY: help study test test-platforms test-repeat soak bench race build format clean install-packages \
+.PHONY: help study test test-platforms test-repeat soak bench race honesty build format clean install-packages \
 	$(STAGES:%=test-%) no-stage build-default build-tsan build-asan
 MAKEFLAGS += --no-print-directory
 
@@ -28,6 +28,7 @@ help: ## Show this list
 	@echo '              (SECONDS=600 each, EXECUTIONS=1000000 each, KILLS=1000)'
 	@echo 'make bench    hold the runtime against its peers (ONLY=B1,B4 for some); writes build/bench.json'
 	@echo 'make race     loops drawn at random against every peer (SEED= CELLS= EMULATE=4 CPUS= CELL=one again PEERS_FROM=folder)'
+	@echo 'make honesty  identical programs: how often tune, study and compare call them different (TUNE= STUDY= COMPARE=)'
 	@echo 'make build    build the library, the executables and the C++ tests into build/cpp/default'
 	@echo 'make format   format C++ and Python'
 	@echo 'make clean    remove build/ (results in tautochrone-results/ stay)'
@@ -123,6 +124,12 @@ race: ## Loops drawn at random, against every peer's best
 	@sh tools/venv.sh
 	@sh tools/cmake.sh default -DTAUTO_BUILD_TESTS=OFF $(if $(PEERS_FROM),-DTAUTO_PEERS_FROM="$(abspath $(PEERS_FROM))")
 	@TAUTO_RUNNERS=build/cpp/default/bin build/venv/bin/python benchmarks/race.py $(if $(SEED),--seed "$(SEED)") $(if $(CELLS),--cells "$(CELLS)") $(if $(CELL),--cell "$(CELL)") $(if $(EMULATE),--emulate "$(EMULATE)") $(if $(CPUS),--cpus "$(CPUS)")
+
+honesty: ## Identical programs, and how often they are called different (TUNE= STUDY= COMPARE= trials each)
+	@sh tools/packages.sh build
+	@sh tools/venv.sh
+	@sh tools/cmake.sh default -DTAUTO_BUILD_TESTS=OFF
+	@TAUTO_RUNNERS=build/cpp/default/bin build/venv/bin/python benchmarks/honesty.py $(if $(TUNE),--tune "$(TUNE)") $(if $(STUDY),--study "$(STUDY)") $(if $(COMPARE),--compare "$(COMPARE)")
 
 build: ## Library, executables, C++ tests
 	@sh tools/packages.sh build $(peer_marks) test

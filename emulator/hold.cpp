@@ -75,7 +75,10 @@ int hold(const process& self, emulation& all) {
         pollfd files[] = {{self.signals(), POLLIN, 0}, {STDIN_FILENO, POLLIN, 0}};
         wait_until(next_check, files, 2);
         if (monotonic_now() >= next_check) {
-            all.check();
+            if (self.parent_stopped())
+                all.off();
+            else
+                all.check();
             next_check = monotonic_now() + check_every;
         }
         signal = signal_to_leave(self);

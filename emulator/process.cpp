@@ -7,6 +7,8 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <fstream>
+#include <iterator>
 #include <string>
 
 namespace tauto::emulate {
@@ -45,6 +47,13 @@ process::~process() {
 
 bool process::parent_gone() const {
     return getppid() != parent_;
+}
+
+bool process::parent_stopped() const {
+    std::ifstream file("/proc/" + std::to_string(parent_) + "/stat");
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    const auto name_end = text.rfind(") ");  // the name may itself have brackets
+    return name_end != std::string::npos && (text[name_end + 2] == 'T' || text[name_end + 2] == 't');
 }
 
 int process::next_signal() const {

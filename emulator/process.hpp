@@ -28,6 +28,8 @@ class process {
 
     const inheritance& original() const { return original_; }
     bool parent_gone() const;
+    // Whether it was stopped (Ctrl-Z, a debugger) and has not been continued.
+    bool parent_stopped() const;
     // A file that polls readable when a signal has arrived.
     int signals() const { return signals_; }
     // The next signal that has arrived, or 0.

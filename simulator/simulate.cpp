@@ -66,7 +66,7 @@ int main(int count, char** values) {
                 continue;
             }
             if (!known) throw tauto::sim::input_error("no machine was named; give one with --machine");
-            std::cout << tauto::sim::simulate(on, request).dump() << '\n';
+            std::cout << tauto::sim::simulate(on, request).dump() << std::endl;
         }
         std::cout.flush();
         return 0;

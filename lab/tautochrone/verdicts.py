@@ -24,12 +24,16 @@ from typing import Literal, Self
 
 import msgspec
 
-Verdict = Literal["faster", "slower", "no difference resolved", "not measured"]
+Verdict = Literal[
+    "faster", "slower", "no difference resolved", "not measured", "cannot be told from two sittings"
+]
 
 FASTER: Verdict = "faster"
 SLOWER: Verdict = "slower"
 NO_DIFFERENCE: Verdict = "no difference resolved"
 NOT_MEASURED: Verdict = "not measured"
+CANNOT_TELL: Verdict = "cannot be told from two sittings"
+"""There are runs enough, but nothing shows how the machine changed between the two sittings."""
 
 VERDICT_CONFIDENCE = 0.99
 MINIMUM_ROUNDS = 8
@@ -43,8 +47,8 @@ class Comparison:
     `ratio` is candidate / reference (below 1: the candidate is faster), the median over rounds; `low` and
     `high` bound it with probability of at least `confidence`. `coverage` is the exact probability, which
     steps with the number of rounds. `ratio` is None without any pair; `low`, `high` and `coverage` are
-    None when the verdict is "not measured". `paired` is False when the two were not interleaved: drift
-    between them is then not removed.
+    None when there is no verdict. `paired` is False when the two were not interleaved: two sittings, see
+    `results.sittings`.
     """
 
     ratio: float | None

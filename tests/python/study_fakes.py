@@ -163,6 +163,8 @@ class FakeExecutor:
             self.launch_seconds,
             record=record,
             others_cpu_seconds=2 * self.launch_seconds * self.others,
+            bridge="fixed work",
+            bridge_seconds=1e-3,
             **self.beside(record),
         )
 

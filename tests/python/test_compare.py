@@ -30,8 +30,17 @@ def stored(folder: Path, rows: list[Row], machine: str = str(MACHINE["machine"])
 
 
 def times(
-    runtime: str, seconds: float, size: int = 1000, *, rounds: int = 8, noise: float = 0.001, **config: Any
+    runtime: str,
+    seconds: float,
+    size: int = 1000,
+    *,
+    rounds: int = 8,
+    noise: float = 0.001,
+    hour: int = 12,
+    bridge: float | None = None,
+    **config: Any,
 ) -> list[Row]:
+    """One run a minute from that hour on; `bridge`: what a piece of fixed work takes beside each."""
     chance = random.Random(f"{runtime}{seconds}{size}")
     settings = {"runtime": runtime, "size": size, **config}
     identity = "-".join(str(value) for value in settings.values())
@@ -43,14 +52,17 @@ def times(
             config=settings,
             group=f"size={size}",
             name=f"{runtime} on {size}",
+            started=f"2026-01-05T{hour:02d}:{number:02d}:00.000Z",
+            bridge=None if bridge is None else "products",
+            bridge_seconds=None if bridge is None else bridge * chance.uniform(1 - noise, 1 + noise),
         )
         for number in range(rounds)
     ]
 
 
-def said(a: str, b: str, *, width: int = 200, **options: bool) -> str:
+def said(a: str, b: str, *, width: int = 200, code: int = 0, **options: bool) -> str:
     output = StringIO()
-    assert CompareRequest(a, b, **options).run(Console(file=output, width=width)) == 0
+    assert CompareRequest(a, b, **options).run(Console(file=output, width=width)) == code
     return output.getvalue()
 
 
@@ -84,18 +96,106 @@ def test_drift_that_both_share_cancels_in_pairs(tmp_path: Path) -> None:
     assert (line.comparison.verdict, line.comparison.ratio) == ("slower", pytest.approx(1.01))
 
 
-def test_two_stores_are_compared_unpaired_and_it_is_said(tmp_path: Path) -> None:
-    before = stored(tmp_path / "before", [*times("openmp", 2.0), *times("tbb", 3.0)])
-    after = stored(tmp_path / "after", [*times("openmp", 1.0), *times("stdpar", 3.0)])
+def test_two_stores_with_a_bridge_are_compared_and_the_drift_is_in_the_interval(tmp_path: Path) -> None:
+    before = stored(tmp_path / "before", [*times("openmp", 2.0, bridge=0.1), *times("tbb", 3.0, bridge=0.1)])
+    later = {"hour": 13, "bridge": 0.11}
+    after = stored(tmp_path / "after", [*times("openmp", 1.1, **later), *times("stdpar", 3.0, **later)])
     report = compare_results(before, after)
     (line,) = report.lines
     assert (line.comparison.verdict, line.comparison.paired) == ("faster", False)
+    # The machine was 10 % slower: the bridge takes that out, and puts it into the interval.
+    assert line.comparison.ratio == pytest.approx(0.5, rel=0.01)
+    assert line.comparison.low < 0.5 / 1.1 < 0.5 * 1.1 < line.comparison.high
+    assert line.drift.moved == {"products": pytest.approx(0.095, abs=0.002)}
     assert report.overall is None
-    assert report.notes == [
-        "not interleaved: drift between the two sessions is not removed",
-        "left out: 1 configurations that only A has, 1 that only B has",
+    moved, widens, left_out = report.notes
+    assert re.search(r"fixed work before each run \(products\) took \+(9|10)\.\d % more time in B", moved)
+    assert "drift widens the intervals by up to 1" in widens
+    assert left_out == "left out: 1 configurations that only A has, 1 that only B has"
+    assert "faster" in said(before, after)
+    found = json.loads(said(before, after, json=True))["comparisons"][0]
+    assert found["drift"]["moved"]["products"] == line.drift.moved["products"]
+
+
+def test_what_slows_program_and_bridge_alike_is_no_difference(tmp_path: Path) -> None:
+    before = stored(tmp_path / "before", times("openmp", 2.0, bridge=0.1))
+    after = stored(tmp_path / "after", times("openmp", 2.6, bridge=0.13, hour=13))
+    (line,) = compare_results(before, after).lines
+    assert (line.comparison.verdict, line.comparison.ratio) == (
+        "no difference resolved",
+        pytest.approx(1, rel=0.01),
+    )
+
+
+def test_the_serial_run_of_each_round_is_a_bridge(tmp_path: Path) -> None:
+    before = stored(tmp_path / "before", [*times("serial", 4.0), *times("openmp", 2.0)])
+    after = stored(tmp_path / "after", [*times("serial", 4.4, hour=13), *times("openmp", 1.1, hour=13)])
+    serial, openmp = compare_results(before, after).lines
+    assert openmp.comparison.verdict == "faster"
+    assert [*openmp.drift.moved] == ["the serial run of the same round"]
+    # Nothing stands beside the serial run itself.
+    assert serial.comparison.verdict == "cannot be told from two sittings"
+
+
+def test_without_a_bridge_two_sittings_have_no_verdict_and_the_exit_code_says_so(tmp_path: Path) -> None:
+    before, after = (
+        stored(tmp_path / "a", times("tbb", 2.0)),
+        stored(tmp_path / "b", times("tbb", 1.0, hour=13)),
+    )
+    (line,) = compare_results(before, after).lines
+    assert line.comparison.verdict == "cannot be told from two sittings"
+    assert (line.comparison.low, line.comparison.high, line.drift) == (None, None, None)
+    text = said(before, after, code=4)
+    assert "cannot be told from two sittings" in text
+    assert "faster" not in text
+    assert "nothing that is the same in both sittings was measured beside these runs" in text
+    assert "measure both together" in text
+    found = json.loads(said(before, after, json=True, code=4))
+    assert found["comparisons"][0]["verdict"] == "cannot be told from two sittings"
+    assert found["comparisons"][0]["low"] is None
+    assert "measure both together" in found["notes"][0]
+
+
+def test_rows_that_do_not_say_when_they_were_measured_have_no_verdict(tmp_path: Path) -> None:
+    sides = [
+        stored(tmp_path / name, [changed(one, started="") for one in times("tbb", seconds, bridge=0.1)])
+        for name, seconds in (("a", 2.0), ("b", 1.0))
     ]
-    assert "Note: not interleaved: drift between the two sessions is not removed." in said(before, after)
+    (line,) = compare_results(*sides).lines
+    assert line.comparison.verdict == "cannot be told from two sittings"
+    assert line.reason == "the rows do not say when they were measured"
+
+
+def test_joules_of_two_sittings_need_joules_of_a_bridge(tmp_path: Path) -> None:
+    def metered(rows: list[Row], joules: float) -> list[Row]:
+        return [changed(one, energy={"status": "measured", "work_joules": joules}) for one in rows]
+
+    without = [
+        stored(tmp_path / name, metered(times("tbb", 2.0, bridge=0.1, hour=hour), joules))
+        for name, hour, joules in (("a", 12, 9.0), ("b", 13, 3.0))
+    ]
+    (line,) = compare_results(*without).lines
+    assert line.comparison.verdict == "no difference resolved"
+    assert line.energy.verdict == "cannot be told from two sittings"
+    beside = [
+        stored(
+            tmp_path / name,
+            [*metered(times("serial", 2.0, hour=hour), 5.0), *metered(times("tbb", 2.0, hour=hour), joules)],
+        )
+        for name, hour, joules in (("c", 12, 9.0), ("d", 13, 3.0))
+    ]
+    _, line = compare_results(*beside).lines
+    assert line.energy.verdict == "faster"
+
+
+def test_the_machine_in_two_states_is_compared_without_taking_the_states_out(tmp_path: Path) -> None:
+    slow = stored(tmp_path / "powersave", times("tbb", 2.0, bridge=0.2))
+    fast = stored(tmp_path / "performance", times("tbb", 1.0, bridge=0.1, hour=13))
+    (line,) = compare_results(slow, fast).lines
+    assert line.comparison.verdict == "no difference resolved"
+    (line,) = compare_results(slow, fast, across_states=True).lines
+    assert (line.comparison.verdict, line.comparison.ratio) == ("faster", pytest.approx(0.5, rel=0.01))
+    assert "only as it changed within each" in said(slow, fast, across_states=True)
 
 
 def test_the_table_has_ratio_interval_rounds_and_verdict_in_words(one_store: str) -> None:

@@ -20,7 +20,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from processes import family_of, is_running, run_to_end, wait_until, with_lab
+from processes import cpu_seconds, family_of, is_running, run_to_end, wait_until, with_lab
 from tautochrone.errors import TautoError
 from tautochrone.machine import runners
 from tautochrone.machine.emulate import (
@@ -32,6 +32,7 @@ from tautochrone.machine.emulate import (
     slow_text,
     wrap,
 )
+from tautochrone.measuring.subprocess_executor import pipes
 
 pytestmark = [pytest.mark.timed, pytest.mark.machine]
 SCHED_FIFO = 1
@@ -430,6 +431,41 @@ def test_held_emulation_ends_when_its_holder_is_killed(emulator: Path) -> None:
     holder.kill()
     holder.communicate()
     wait_until(lambda: not thieves() - before, "the thieves' end")
+
+
+def test_a_holder_that_is_stopped_gets_no_thief_until_it_goes_on(emulator: Path) -> None:
+    """A study under Ctrl-Z left a thread with real-time priority at work, for as long as it was stopped."""
+    program = (
+        "import sys; from tautochrone.machine.emulate import emulated\n"
+        f"with emulated({{{CPU}: 4.0}}) as slow:\n"
+        " for line in sys.stdin: slow.resume(); print('slow', flush=True)"
+    )
+    before = thieves()
+    pipe = subprocess.PIPE
+    holder = subprocess.Popen(
+        [sys.executable, "-c", program], stdin=pipe, stdout=pipe, text=True, env=with_lab()
+    )
+    try:
+        words, answers = pipes(holder)
+        print(file=words, flush=True)
+        assert answers.readline() == "slow\n"
+        ((emulation, _),) = thieves() - before
+
+        def works() -> bool:
+            had = cpu_seconds(emulation)
+            time.sleep(0.2)
+            return cpu_seconds(emulation) - had > 0.05
+
+        wait_until(works, "the thief's work")
+        holder.send_signal(signal.SIGSTOP)
+        wait_until(lambda: not works(), "the thief's rest")
+        holder.send_signal(signal.SIGCONT)
+        print(file=words, flush=True)
+        assert answers.readline() == "slow\n"
+        wait_until(works, "the thief's work after the break")
+    finally:
+        holder.kill()
+        holder.communicate()
 
 
 def test_emulation_outlives_the_thread_that_opened_it(emulator: Path) -> None:

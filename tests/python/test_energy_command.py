@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import os
+import signal
+import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -14,6 +16,7 @@ import pytest
 
 from energy_trees import UNIT_61_RANGE, Clock, RunningTree, energy, machine, no_rest, steps, write, zone
 from measuring import configuration, open_store, plan, row
+from processes import is_running, wait_until, with_lab
 from study_fakes import FakeSlowdown
 from tautochrone.cli import main
 from tautochrone.energy import estimate
@@ -97,6 +100,42 @@ def test_without_a_meter_there_is_the_reason_and_no_joule(laboratory: Laboratory
     assert "estimated" not in laboratory.output.getvalue()  # that is for who asks for it
     said = laboratory.messages.getvalue()
     assert said.count("warning: no energy meter: the system lists no energy meter") == 1
+
+
+def test_work_in_the_background_is_told_and_left_alone(laboratory: Laboratory, tmp_path: Path) -> None:
+    background = ("sh", "-c", f"sleep 1000 & echo $! > {tmp_path}/pid")
+    assert run(laboratory, NO_METER, command=background, json=True) == 0
+    pid = int((tmp_path / "pid").read_text())
+    os.kill(pid, signal.SIGKILL)  # it was there
+    assert json.loads(laboratory.output.getvalue())["left_running"] != []
+    said = laboratory.messages.getvalue()
+    assert "goes on in the background" in said
+    assert "CPU time and joules of that are not in these figures" in said
+    os.waitpid(pid, 0)
+
+
+def test_the_cpu_time_of_an_orphan_that_has_ended_is_counted(laboratory: Laboratory, tmp_path: Path) -> None:
+    done = tmp_path / "done"
+    orphan = f"i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; touch {done}"
+    waits = f"while [ ! -e {done} ]; do sleep 0.01; done; sleep 0.05"
+    run(laboratory, NO_METER, command=("sh", "-c", f"(sh -c '{orphan}' &); {waits}"), json=True)
+    result = json.loads(laboratory.output.getvalue())
+    assert result["left_running"] == []
+    assert result["cpu_seconds"] > 0.03
+
+
+def test_a_killed_lab_takes_its_command_with_it(tmp_path: Path) -> None:
+    script = f"echo $$ > {tmp_path}/part; mv {tmp_path}/part {tmp_path}/pid; exec sleep 1000"
+    code = (
+        "import sys; from tautochrone.measuring.foreground import Foreground; "
+        "child = Foreground(['sh', '-c', sys.argv[1]]); child.start(); child.wait()"
+    )
+    lab = subprocess.Popen([sys.executable, "-c", code, script], env=with_lab())
+    wait_until((tmp_path / "pid").exists, "the command")
+    lab.kill()
+    lab.wait()
+    pid = int((tmp_path / "pid").read_text())
+    wait_until(lambda: not is_running(pid), "the end of the command")
 
 
 def test_the_table_without_a_meter_shows_what_stands_in_for_joules(laboratory: Laboratory) -> None:

@@ -9,6 +9,7 @@ import signal
 import statistics
 import subprocess
 import sys
+import tempfile
 import textwrap
 import time
 from collections.abc import Iterator
@@ -20,13 +21,14 @@ from processes import is_running, wait_until, with_lab
 from tautochrone.errors import TautoError
 from tautochrone.measuring.configuration import Configuration
 from tautochrone.measuring.executor import RunResult
-from tautochrone.measuring.inside import counters
+from tautochrone.measuring.inside import control_group, counters
 from tautochrone.measuring.inside.starter import STDOUT_KEPT_BYTES, Output
 from tautochrone.measuring.subprocess_executor import (
     PADDING_VARIABLE,
     Printed,
     ProgramExecutor,
     RunnerExecutor,
+    output_file,
 )
 
 pytestmark = pytest.mark.timed
@@ -165,10 +167,107 @@ def test_the_whole_group_is_stopped_and_its_strays_too(plain: ProgramExecutor, t
         assert_gone(int((tmp_path / name).read_text()))
 
 
-def test_what_a_program_leaves_running_is_ended_with_it(plain: ProgramExecutor, tmp_path: Path) -> None:
-    result = plain.run(shell(f"setsid sleep 1000 & echo $! > {tmp_path}/stray; echo done"), 60)
-    assert result.error is None
+@pytest.mark.parametrize("how", ["", "setsid "], ids=["in its group", "in a session of its own"])
+def test_a_run_that_leaves_work_running_is_an_error_and_the_work_is_ended(
+    plain: ProgramExecutor, tmp_path: Path, how: str
+) -> None:
+    result = plain.run(shell(f"{how}sleep 1000 & echo $! > {tmp_path}/stray; echo done"), 60)
+    kind, message = kind_and_message(result)
+    assert kind == "failed"
+    assert "left work running when it ended, which was stopped: " in message
     assert_gone(int((tmp_path / "stray").read_text()))
+
+
+def test_a_runner_that_leaves_work_running_has_no_result(executor: RunnerExecutor) -> None:
+    result = executor.run(shell("""sleep 1000 & echo '{"seconds": 1}'"""), 60)
+    assert "left work running" in kind_and_message(result)[1]
+
+
+MOUNTS = """
+22 1 0:20 / /proc rw - proc proc rw
+30 22 0:27 / /sys/fs/cgroup rw shared:4 - cgroup2 cgroup2 rw,nsdelegate
+"""
+
+
+@pytest.mark.parametrize(
+    ("mounts", "groups", "folder"),
+    [
+        (MOUNTS, "0::/user.slice/app.scope\n", "/sys/fs/cgroup/user.slice/app.scope"),
+        (MOUNTS, "4:memory:/x\n0::/\n", "/sys/fs/cgroup"),
+        (MOUNTS.replace("0:27 /", "0:27 /pod/one"), "0::/pod/one/run\n", "/sys/fs/cgroup/run"),
+        (MOUNTS.replace("0:27 /", "0:27 /pod/one"), "0::/pod/other\n", None),
+        (MOUNTS.replace("cgroup2", "cgroup"), "0::/x\n", None),
+        (MOUNTS, "4:memory:/x\n", None),
+    ],
+)
+def test_the_folder_of_our_own_control_group_is_found(mounts: str, groups: str, folder: str | None) -> None:
+    assert control_group.own_folder(mounts, groups) == folder
+
+
+def test_where_no_control_group_can_be_made_there_is_none_and_nothing_is_left(tmp_path: Path) -> None:
+    assert control_group.Groups(None).made_for(1) is None
+    assert control_group.Groups(str(tmp_path / "nowhere")).made_for(1) is None
+    assert control_group.Groups(str(tmp_path)).made_for(1) is None, "a folder without cgroup.procs"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_groups_of_killed_starters_are_removed_and_those_of_others_stay(tmp_path: Path) -> None:
+    for name in ("tauto-run-999999999-1", f"tauto-run-{os.getpid()}-1", "somebody's"):
+        (tmp_path / name).mkdir()
+    control_group.Groups(str(tmp_path))
+    assert {path.name for path in tmp_path.iterdir()} == {f"tauto-run-{os.getpid()}-1", "somebody's"}
+
+
+def test_a_run_says_what_held_it_and_leaves_no_control_group(plain: ProgramExecutor) -> None:
+    result = plain.run(shell("i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done"), 60)
+    assert result.held_by in (control_group.CONTROL_GROUP, control_group.PROCESS_GROUP)
+    assert result.user_seconds is not None
+    assert result.user_seconds > 0.005
+    folder = control_group.folder_here()
+    if folder is not None:
+        own = {child.pid for child in [plain._process] if child is not None}
+        names = [path.name for path in Path(folder).glob("tauto-run-*")]
+        assert not [name for name in names if int(name.split("-")[2]) in own]
+
+
+SHARES = """
+import mmap, os, sys, time
+held = None
+for path in sys.argv[1:]:
+    with open(path, "w+b") as file:
+        file.truncate(4096)
+        held = held or mmap.mmap(file.fileno(), 4096)
+open(f"/dev/shm/__KMP_REGISTERED_LIB_{os.getpid()}_0", "w").close()
+print(os.getpid(), flush=True)
+time.sleep(1000)
+"""
+
+
+def test_a_killed_run_leaves_none_of_its_libraries_files_in_shared_memory(plain: ProgramExecutor) -> None:
+    own, other = f"/dev/shm/vader_segment.test.{os.getpid()}", f"/dev/shm/users.test.{os.getpid()}"
+    before = {path.name for path in Path("/dev/shm").glob("__KMP*")}
+    try:
+        result = plain.run(Configuration("shares", [sys.executable, "-c", SHARES, own, other]), 3.0)
+        assert kind_and_message(result)[0] == "timeout"
+        assert Path(other).exists(), "it was made, and is the program's own"
+        assert not Path(own).exists()
+        assert {path.name for path in Path("/dev/shm").glob("__KMP*")} <= before
+    finally:
+        Path(own).unlink(missing_ok=True)
+        Path(other).unlink(missing_ok=True)
+
+
+def test_what_ends_by_itself_is_no_error_and_its_cpu_time_is_counted(
+    plain: ProgramExecutor, tmp_path: Path
+) -> None:
+    # The inner shell's child is an orphan when it computes, and has ended before the program does.
+    done = tmp_path / "done"
+    orphan = f"i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; touch {done}"
+    waits = f"while [ ! -e {done} ]; do sleep 0.01; done; sleep 0.05"
+    result = plain.run(shell(f"(sh -c '{orphan}' &); {waits}"), 60)
+    assert result.error is None
+    assert result.user_seconds is not None
+    assert result.user_seconds > 0.03
 
 
 LAB = """
@@ -363,6 +462,16 @@ def test_reading_costs_the_same_however_much_is_kept() -> None:
     os.close(reading)
     os.close(writing)
     assert statistics.median(costs[-32:]) < 10 * statistics.median(costs[:8]) + 1e-4
+
+
+def test_the_file_with_all_output_has_no_name_that_a_killed_search_could_leave(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with output_file() as path:
+        path.write_text("all")
+        assert path.read_text() == "all"
+        assert list(tmp_path.iterdir()) == []
 
 
 def test_a_judge_can_have_all_that_was_printed() -> None:

@@ -6,11 +6,14 @@ import json
 import os
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 from typing import cast
 
 import pytest
 
+from processes import is_running, wait_until, with_lab
 from tautochrone.cli import main
 from tautochrone.errors import TautoError
 from tautochrone.machine import runners
@@ -331,3 +334,37 @@ def test_claims_are_a_line_each_and_named_ones_in_full(
     assert "2 of 2 claims hold." in shown
     for words in ("published", "tolerance", "simulated on 2x-e5-2650v2", "tauto claims --only N5"):
         assert words in shown
+
+
+HANGS = "#!/bin/sh\necho $$ > pid.part; mv pid.part pid; exec sleep 1000\n"
+
+
+@pytest.fixture
+def hanging(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A simulator that never answers, and writes its number into the file `pid`."""
+    simulator = tmp_path / "tauto-simulate"
+    simulator.write_text(HANGS)
+    simulator.chmod(0o755)
+    monkeypatch.setenv("TAUTO_RUNNERS", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_simulation_that_takes_too_long_is_ended(hanging: Path) -> None:
+    with pytest.raises(TautoError, match=r"did not end within 0\.2 s.*smaller machine"):
+        engine.simulate_many([(machines.load("rk3588"), [{"study": "loop"}])], limit_seconds=0.2)
+    assert not (hanging / "pid").exists() or not is_running(int((hanging / "pid").read_text()))
+
+
+def test_a_simulator_ends_with_the_lab(hanging: Path) -> None:
+    """After kill -9 of `tauto simulate` the simulator went on computing."""
+    code = (
+        "from tautochrone.simulator import engine, machines; "
+        "engine.simulate(machines.load('rk3588'), [{'study': 'loop'}])"
+    )
+    lab = subprocess.Popen([sys.executable, "-c", code], env=with_lab())
+    wait_until((hanging / "pid").exists, "the simulator")
+    lab.kill()
+    lab.wait()
+    pid = int((hanging / "pid").read_text())
+    wait_until(lambda: not is_running(pid), "the simulator's end")

@@ -13,16 +13,22 @@ from typing import Any
 import msgspec
 import pytest
 
-from study_fakes import Laboratory, machine, need_executables, peers, refused
+from measuring import configuration
+from mock_executor import MockExecutor
+from study_fakes import FakeSlowdown, Laboratory, machine, need_executables, peers, refused
 from tautochrone.cli.main import main
 from tautochrone.errors import TautoError
 from tautochrone.machine.runners import Peer
+from tautochrone.measuring.clock import VirtualClock
+from tautochrone.measuring.configuration import Configuration
+from tautochrone.measuring.executor import RunResult
 from tautochrone.report.analysis import Analysis
 from tautochrone.results.compare import compare_results
 from tautochrone.results.export import export
 from tautochrone.results.row import Row
 from tautochrone.results.store import Store
 from tautochrone.studies import STUDIES, Entry, study_named
+from tautochrone.studies.states import StateExecutor
 
 SIXTH = "sort"
 
@@ -263,3 +269,30 @@ def test_the_sixth_study_measures_with_its_real_runner(
     assert (tmp_path / "report.html").exists()
     assert {row.error for row in rows_of(tmp_path)} == {None}
     assert {row.check and row.check["passed"] for row in rows_of(tmp_path)} == {True}
+
+
+def test_a_run_during_which_the_lab_was_stopped_is_repeated_on_slow_cpus() -> None:
+    """While a study is stopped, its emulators let the CPUs go."""
+    resumed: list[str] = []
+    ran: list[str] = []
+
+    class Slow(FakeSlowdown):
+        def resume(self) -> None:
+            resumed.append(self.key)
+            super().resume()
+
+    class Stopped(MockExecutor):
+        def run(self, one: Configuration, time_limit: float) -> RunResult:
+            ran.append(one.name)
+            if len(ran) == 1:
+                executor.continued()
+            return super().run(one, time_limit)
+
+    executor = StateExecutor(Stopped(VirtualClock(), 1), {"1:4": Slow("1:4", set())})
+    executor.run(configuration("a", emulated={"1": 4.0}), 10.0)
+    assert (ran, resumed) == (["a", "a"], ["1:4", "1:4"])
+    executor.run(configuration("b", emulated={"1": 4.0}), 10.0)
+    assert (ran, resumed) == (["a", "a", "b"], ["1:4", "1:4"])
+    executor.continued()  # between two runs
+    executor.run(configuration("c", emulated={"1": 4.0}), 10.0)
+    assert resumed == ["1:4"] * 3

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import signal
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -287,6 +288,15 @@ def test_a_real_program_with_one_thread_that_works_four_times_longer(tmp_path: P
     assert found["sampler_cpu_seconds"] < 0.2
     assert (tmp_path / "t.html").read_text().startswith("<!doctype html>")
     assert json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+
+
+def test_work_in_the_background_is_told(tmp_path: Path) -> None:
+    _, printed, said = run(tmp_path, "sh", "-c", f"sleep 1000 & echo $! > {tmp_path}/pid")
+    pid = int((tmp_path / "pid").read_text())
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    assert json.loads(printed)["left_running"] != []
+    assert "goes on in the background" in said
 
 
 def test_exit_status_and_missing_programs(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from tautochrone.results.row import Row
 from tautochrone.tune.analysis import analyse, main_effects
 from tautochrone.tune.applying import settings_to_paste, write_profile
 from tautochrone.tune.effect_check import displayed, read_displayed, same, took_effect
-from tautochrone.tune.judging import parse_objective
+from tautochrone.tune.judging import PrintedNumber, parse_objective
 from tautochrone.tune.options import TuneRequest
 from tautochrone.tune.services import Services
 from tautochrone.tune.space import DEFAULT
@@ -152,6 +152,26 @@ def test_larger_can_be_better() -> None:
     assert winner.ratio is not None
     assert winner.ratio.value == pytest.approx(1.25)
     assert winner.ratio.verdict == "faster"
+
+
+@pytest.mark.parametrize("word", ["0,95", "0,125", "1,5", "12,34", "1,2,3", ",5"])
+def test_a_decimal_comma_is_refused_and_never_taken_for_thousands(word: str) -> None:
+    objective = parse_objective("regex:time: ([0-9.,]+)")
+    assert isinstance(objective, PrintedNumber)
+    value = objective.matched(f"time: {word} s")
+    assert value == word
+    assert "comma may stand before decimals or thousands" in objective.refusal(value)
+    assert "LC_ALL=C" in objective.refusal(value)
+
+
+@pytest.mark.parametrize(
+    ("word", "value"), [("1,234", 1234.0), ("12,345,678.5", 12345678.5), ("0.125", 0.125), ("1e3", 1000.0)]
+)
+def test_commas_between_thousands_are_read(word: str, value: float) -> None:
+    objective = parse_objective("regex:([0-9.,e]+)")
+    assert isinstance(objective, PrintedNumber)
+    assert objective.matched(word) == value
+    assert objective.refusal(value) == ""
 
 
 def test_what_makes_a_larger_number_larger_is_called_more() -> None:

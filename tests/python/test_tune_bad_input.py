@@ -15,6 +15,7 @@ import pytest
 from tautochrone.energy.find import Found
 from tautochrone.energy.meter import Unavailable
 from tautochrone.errors import TautoError
+from tautochrone.inspection.watching import Watched, watch
 from tautochrone.measuring.configuration import Configuration
 from tautochrone.tune import preparing
 from tautochrone.tune.judging import Judging, parse_objective
@@ -159,6 +160,35 @@ def test_a_file_below_this_folder_that_is_written_in_each_run(tmp_path: Path) ->
         check("echo 2 >> a/b/log")
     with pytest.raises(TautoError, match=r"writes a/new in this folder"):
         check("echo 2 > a/new")
+
+
+def test_a_file_that_somebody_else_writes_meanwhile_is_not_the_commands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An editor that saved a file during the first run had the command blamed for it."""
+    runs = []
+
+    def beside_an_editor(*given: Any, **options: Any) -> Watched:
+        runs.append(1)
+        (tmp_path / "notes").write_text("x" * len(runs)) if len(runs) == 1 else None
+        (tmp_path / "journal").write_text("x" * len(runs))
+        return watch(*given, **options)
+
+    def idle(seconds: float) -> None:
+        (tmp_path / "journal").write_text("written while nothing ran")
+
+    monkeypatch.setattr(preparing, "watch", beside_an_editor)
+    monkeypatch.setattr(preparing.time, "sleep", idle)
+    check("exec sleep 0.01")
+    assert len(runs) == 2
+    with pytest.raises(TautoError, match=r"writes own in this folder"):
+        check("echo >> own")
+
+
+def test_another_search_in_this_folder_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "rows.jsonl").write_text("")
+    check("echo >> other/rows.jsonl; echo >> other/study.json")
 
 
 def test_what_the_lab_writes_is_not_the_programs(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from tautochrone.energy.recorder import (
     no_energy,
 )
 from tautochrone.errors import TautoError
-from tautochrone.measuring.foreground import NOT_FOUND, Ended, Foreground
+from tautochrone.measuring.foreground import NOT_FOUND, Ended, Foreground, left_running_words
 from tautochrone.options import Option, Words
 from tautochrone.results.row import Energy
 from tautochrone.results.spent import DOUBTED, ESTIMATED, METERED, UNAVAILABLE, IdlePower
@@ -158,6 +158,8 @@ def _run(request: EnergyRequest, found: Found, model: estimate.Model | None, ser
         raise
     if idle is not None:
         idle.measure(request.idle_seconds)
+    if said := left_running_words(ended):
+        services.say(f"warning: {said}")
     power = idle.power() if idle is not None else None
     energy = _energy(found, ended, recording, power, request.reference_seconds, model)
     cpus = len(os.sched_getaffinity(0))
@@ -173,6 +175,7 @@ def _run(request: EnergyRequest, found: Found, model: estimate.Model | None, ser
             "cpus": cpus,
             "core_seconds": cpus * ended.seconds,
             "max_rss_bytes": ended.max_rss_bytes,
+            "left_running": list(ended.left_running),
             "energy": energy,
             "sampler_cpu": recording.sampler_cpu if recording else None,
             "watts": [[round(end, 3), watts] for end, watts in recording.watts()] if recording else None,

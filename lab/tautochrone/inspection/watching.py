@@ -68,6 +68,6 @@ def watch(
         errors=answer.stderr,
         files=seen.files,
         most_threads=seen.most_threads,
-        left_running=() if stopped else seen.left_running,
+        left_running=answer.left_running,
         peak_bytes=seen.memory_bytes or 0,
     )

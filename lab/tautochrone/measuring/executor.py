@@ -12,7 +12,10 @@ from tautochrone.results.row import Failure
 
 
 class Accounted(msgspec.Struct, frozen=True, kw_only=True):
-    """What the system tells of a run. Seconds and bytes; None where it does not tell."""
+    """What the system tells of a run. Seconds and bytes; None where it does not tell.
+
+    ``held_by``: what keeps all processes of the run together, "control group" or "process group".
+    """
 
     user_seconds: float | None = None
     system_seconds: float | None = None
@@ -25,6 +28,9 @@ class Accounted(msgspec.Struct, frozen=True, kw_only=True):
     load_before: float | None = None
     others_cpu_seconds: float | None = None
     steal_seconds: float | None = None
+    held_by: str | None = None
+    bridge: str | None = None
+    bridge_seconds: float | None = None
 
     def accounted(self) -> dict[str, Any]:
         """These fields alone, by name."""

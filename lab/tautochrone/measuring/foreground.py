@@ -2,30 +2,54 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from resource import struct_rusage
 
 from tautochrone.errors import TautoError
+from tautochrone.measuring.inside import observing
 
 NOT_FOUND = 127
+_SET_PARENT_DEATH_SIGNAL, _SET_CHILD_SUBREAPER = 1, 36
 
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended, with the CPU time and memory of it and all its children that were waited for."""
+    """How a command ended, with the CPU time and memory of it and all its offspring that have ended too.
+
+    `left_running` names its processes that go on in the background: nothing from here on is in the figures.
+    """
 
     exit_code: int  # 128 + the signal that ended it
     seconds: float
     user_seconds: float
     system_seconds: float
     max_rss_bytes: int
+    left_running: tuple[str, ...] = ()
 
     @property
     def cpu_seconds(self) -> float:
         return self.user_seconds + self.system_seconds
+
+
+def left_running_words(ended: Ended) -> str:
+    """What a user should know of work that goes on in the background; empty where there is none."""
+    if not ended.left_running:
+        return ""
+    names = ", ".join(dict.fromkeys(ended.left_running))
+    return (
+        f"the command has ended, but goes on in the background ({names}): the time, CPU time and joules of "
+        "that are not in these figures. Use its option to stay in the foreground"
+    )
+
+
+def _reap_orphans(wanted: bool) -> None:
+    ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, int(wanted), 0, 0, 0)
 
 
 class Foreground:
@@ -36,6 +60,9 @@ class Foreground:
 
     def __init__(self, command: list[str]) -> None:
         self._command = command
+        # Its orphans become our children, so that what they have used is told to us.
+        _reap_orphans(True)
+        self._others = set(observing.offspring())
         gate_read, self._gate = os.pipe2(os.O_CLOEXEC)
         self._failed, failed_write = os.pipe2(os.O_CLOEXEC)
         self.pid = os.fork()
@@ -62,6 +89,7 @@ class Foreground:
 
     def abandon(self) -> None:
         """End a command that was never started."""
+        _reap_orphans(False)
         self._close_gate()
         with suppress(ChildProcessError):
             os.waitpid(self.pid, 0)
@@ -77,13 +105,26 @@ class Foreground:
             for number, handler in before.items():
                 signal.signal(number, handler)
         code = os.waitstatus_to_exitcode(status)
-        return Ended(
+        usages = [usage, *self._orphans()]
+        ended = Ended(
             exit_code=code if code >= 0 else 128 - code,
             seconds=seconds,
-            user_seconds=usage.ru_utime,
-            system_seconds=usage.ru_stime,
-            max_rss_bytes=usage.ru_maxrss * 1024,
+            user_seconds=sum(one.ru_utime for one in usages),
+            system_seconds=sum(one.ru_stime for one in usages),
+            max_rss_bytes=max(one.ru_maxrss for one in usages) * 1024,
+            left_running=tuple(observing.left_running(self._others)),
         )
+        _reap_orphans(False)
+        return ended
+
+    def _orphans(self) -> Iterator[struct_rusage]:
+        """What each of its orphans that have ended has used."""
+        for pid in observing.offspring():
+            if pid not in self._others:
+                with suppress(ChildProcessError):
+                    ended, _, usage = os.wait4(pid, os.WNOHANG)
+                    if ended:
+                        yield usage
 
     def _pass_on(self, number: int, frame: object) -> None:
         with suppress(ProcessLookupError):
@@ -98,6 +139,8 @@ class Foreground:
         """In the child: wait for the gate, then exec. Does not return."""
         try:
             os.close(self._gate)
+            # A command whose figures nobody takes any more ends too.
+            ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGTERM, 0, 0, 0)
             for number in (signal.SIGPIPE, signal.SIGXFSZ):
                 signal.signal(number, signal.SIG_DFL)
             if os.read(gate, 2) == b"go":

@@ -27,6 +27,7 @@ from tautochrone.results.store import Store
 MOST_SCREENING_ROUNDS = 24
 """The limit where neither seconds nor runs end a screening in doubt."""
 
+_STOPPED = "stopped after"
 _USUAL = 3.0  # times the median: a larger deviation is a disturbance, and counts as one of this size
 _OF_DEVIATIONS = 1.2533  # the standard deviation divided by the mean of absolute deviations
 _OF_A_MEDIAN = 1.2533  # the standard error of a median divided by that of a mean
@@ -214,6 +215,7 @@ class _Screening:
         self._logs: dict[str, dict[int, float]] = {}  # of figures, by config_id and round
         self._elapsed: dict[str, dict[str, list[float]]] = {}  # seconds of good runs, by group and config_id
         self._stops: Counter[str] = Counter()
+        self._stopped: dict[int, set[str]] = {}  # config_ids, by round
         self._stored = {
             (row.config_id, row.round): row
             for row in self.session.store.rows(SCREENING)
@@ -276,8 +278,23 @@ class _Screening:
                 if member in still_in and member.config_id not in session.dropped:
                     self._note(member, number, self._row(member, number, position))
                     self._tell(member)
-            for config_id in session.check([member for member in members if member in still_in]):
+            refused = session.check([member for member in members if member in still_in])
+            for config_id in refused:
                 self.eliminated.setdefault(config_id, "gave a wrong answer")
+            if refused:
+                self._forget(members, refused, number)
+
+    def _forget(self, members: Iterable[Configuration], refused: Collection[str], number: int) -> None:
+        """A wrong answer may have come fast: others are not held against it, nor stopped by it."""
+        for member in members:
+            config_id = member.config_id
+            if config_id in refused:
+                self._elapsed.get(member.group, {}).pop(config_id, None)
+            elif config_id in self._stopped.get(number, ()):
+                self._stops[config_id] -= 1
+                self._logs.get(config_id, {}).pop(number, None)
+                if self.eliminated.get(config_id, "").startswith(_STOPPED):
+                    del self.eliminated[config_id]
 
     def _row(self, member: Configuration, number: int, position: int) -> Row:
         stored = self._stored.get((member.config_id, number))
@@ -301,8 +318,9 @@ class _Screening:
             group.setdefault(member.config_id, []).append(row.elapsed_seconds)
         elif row.error.kind == "timeout":
             self._stops[member.config_id] += 1
+            self._stopped.setdefault(number, set()).add(member.config_id)
             if not self._is_forgiven(member):
-                self.eliminated.setdefault(member.config_id, f"stopped after {row.elapsed_seconds:.3g} s")
+                self.eliminated.setdefault(member.config_id, f"{_STOPPED} {row.elapsed_seconds:.3g} s")
             else:
                 self._keep(member, number, row.elapsed_seconds)
 

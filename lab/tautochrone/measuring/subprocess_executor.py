@@ -8,6 +8,7 @@ import random
 import shlex
 import signal
 import subprocess
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
@@ -68,7 +69,6 @@ class Observed(msgspec.Struct, frozen=True):
     processes: tuple[SeenProcess, ...]
     files: frozenset[str]
     most_threads: int
-    left_running: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -103,6 +103,7 @@ class Answer(Accounted, frozen=True, kw_only=True):
     """What the starter reports of a run, or the name of its node; `number` is that of the request.
 
     `start_error`: the errno of a program that could not be started; then all else has its default.
+    `left_running` names the processes that outlived the program; they were ended then.
     """
 
     number: int | None = None
@@ -113,6 +114,7 @@ class Answer(Accounted, frozen=True, kw_only=True):
     stdout: str = ""
     stderr: str = ""
     elapsed_seconds: float = 0.0
+    left_running: tuple[str, ...] = ()
     observed: Observed | None = None
 
 
@@ -320,11 +322,21 @@ class ProgramExecutor(ProcessExecutor):
 
 @contextmanager
 def output_file(folder: Path | None = None) -> Iterator[Path]:
-    """A file for all that one run prints, where temporary files go, or in this folder."""
+    """A file for all that one run prints: one without a name, or in this folder, where other nodes see it.
+
+    What has no name is gone with this process, however it ends.
+    """
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
-    with temporary_file("tauto-output-", folder and folder.absolute()) as path:
-        yield path
+        with temporary_file("tauto-output-", folder.absolute()) as path:
+            yield path
+        return
+    if not Path("/proc/self/fd").exists():
+        with temporary_file("tauto-output-", None) as path:
+            yield path
+        return
+    with tempfile.TemporaryFile() as file:
+        yield Path(f"/proc/{os.getpid()}/fd/{file.fileno()}")
 
 
 def _begun_through(through: Sequence[str]) -> list[str]:
@@ -369,6 +381,9 @@ def _ended_badly(answer: Answer, limit: float, kinds: Mapping[int, str]) -> Fail
     if answer.stopped_for == "timeout":
         return Failure("timeout", f"it was stopped at the time limit of {limit:g} s{complaint}")
     code = answer.exit_code
+    if code == 0 and answer.left_running:
+        names = ", ".join(dict.fromkeys(answer.left_running))
+        return Failure("failed", f"it left work running when it ended, which was stopped: {names}")
     if code == 0:
         return None
     if code < 0:

@@ -1,12 +1,14 @@
 """``tauto compare A B``: is B faster than A, in each configuration that both have?
 
 Within one store the two were measured in the same rounds: pairs, and drift cancels. Two stores are two
-sessions: the comparison is then unpaired, and says that drift between the sessions is not removed.
+sittings: what a *bridge* shows of the drift between them is in the interval (see `sittings`), and without a
+bridge there is no verdict.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,6 +24,7 @@ from tautochrone.errors import TautoError
 from tautochrone.options import Argument, Option
 from tautochrone.results.row import Row, pair_rows, seconds_of
 from tautochrone.results.runs import median_known
+from tautochrone.results.sittings import SERIAL, Drift, Sittings
 from tautochrone.results.spent import Joules, Spent, longest, measured_joules, spent_of
 from tautochrone.results.store import Store
 from tautochrone.verdicts import Comparison
@@ -115,6 +118,10 @@ def _having(rows: list[Row], name: str, value: str, text: str) -> list[Row]:
 
 COMPARISON_SCHEMA = "tautochrone.comparison/1"
 MANY_VERDICTS = 5
+CANNOT_TELL_CODE = 4
+"""The exit code where at least one cell has no verdict because two sittings do not carry one."""
+
+_REMEDY = "measure both together, in the rounds of one store"
 _CELL_WIDTH = 9  # "geometric"
 _VERDICT_WIDTH = 13  # "no difference"
 
@@ -136,6 +143,7 @@ class Line:
     a_joules: float | None = None
     b_joules: float | None = None
     energy: Comparison | None = None
+    drift: Drift | None = None  # between two sittings; it is in the interval
     a_spent: Spent = field(default_factory=Spent)  # energies brought to the longer time of the two
     b_spent: Spent = field(default_factory=Spent)
 
@@ -151,12 +159,18 @@ class Report:
     overall: Comparison | None
     notes: Sequence[str]
 
+    @property
+    def untold(self) -> bool:
+        """Whether a cell has no verdict because two sittings do not carry one."""
+        return any(line.comparison.verdict == verdicts.CANNOT_TELL for line in self.lines)
 
-def compare_results(a: str, b: str, *, across_machines: bool = False) -> Report:
+
+def compare_results(a: str, b: str, *, across_machines: bool = False, across_states: bool = False) -> Report:
     """Compare two results, each written as in `selection`.
 
-    TautoError: nothing there, nothing in common, one and the same thing twice, or two machines without
-    `across_machines`.
+    `across_states`: the machine was put into another state on purpose, and what this does is asked for; as
+    between two machines, no bridge is then taken out. TautoError: nothing there, nothing in common, one and
+    the same thing twice, or two machines without `across_machines`.
     """
     first, second = Selection.parse(a), Selection.parse(b)
     notes = _refuse_two_machines(first, second, across_machines)
@@ -174,18 +188,25 @@ def compare_results(a: str, b: str, *, across_machines: bool = False) -> Report:
             f"{a} and {b} have no configuration in common",
             "Compare studies of equal sizes and settings, or select with FOLDER@setting=value",
         )
-    lines = [_line(cell, cells_a[cell], cells_b[cell], paired) for cell in shared]
+    machines = {row.machine for row in (*first.rows, *second.rows)}
+    bridged = len(machines) == 1 and not across_states
+    sittings = None if paired else Sittings(second.store, first.store, bridged)
+    lines = [_line(cell, cells_a[cell], cells_b[cell], sittings) for cell in shared]
     overall = None
     if paired and len(shared) > 1:
         overall = verdicts.geometric_mean([_pairs(cells_a[cell], cells_b[cell]) for cell in shared])
     notes += dict.fromkeys((*first.store.notices, *second.store.notices))
-    notes += _notes(paired, lines, len(cells_a) - len(shared), len(cells_b) - len(shared))
+    notes += _notes_on_sittings(lines, sittings)
+    notes += _notes(lines, len(cells_a) - len(shared), len(cells_b) - len(shared))
     return Report(a, b, paired, lines, overall, notes)
 
 
 @dataclass(frozen=True)
 class CompareRequest:
     """Compare two results: ratio, interval and verdict for each configuration that both have.
+
+    Two folders are two sittings: a verdict then needs work that is the same in both, and says less. The exit
+    status is 4 where one cannot be given.
 
     \b
     Examples:
@@ -198,15 +219,21 @@ class CompareRequest:
     second: Annotated[str, Argument("B", "The other one.")]
     json: Annotated[bool, Option("Print the comparison as JSON.")] = False
     across_machines: Annotated[bool, Option("Compare although the results are of two machines.")] = False
+    across_states: Annotated[
+        bool,
+        Option("The machine was changed on purpose between them (a policy, a clock): that is compared too."),
+    ] = False
 
     def run(self, console: Console | None = None) -> int:
         console = console or Console()
-        report = compare_results(self.first, self.second, across_machines=self.across_machines)
+        report = compare_results(
+            self.first, self.second, across_machines=self.across_machines, across_states=self.across_states
+        )
         if self.json:
             console.out(as_json(report), highlight=False)
         else:
             _print(report, console)
-        return 0
+        return CANNOT_TELL_CODE if report.untold else 0
 
 
 def as_json(report: Report) -> str:
@@ -246,12 +273,20 @@ def _refuse_two_machines(first: Selection, second: Selection, allowed: bool) -> 
     return [f"A and B are from different machines ({names}): a ratio tells the machines apart too"]
 
 
-def _line(cell: str, rows_a: Sequence[Row], rows_b: Sequence[Row], paired: bool) -> Line:
+def _line(cell: str, rows_a: Sequence[Row], rows_b: Sequence[Row], sittings: Sittings | None) -> Line:
     good_a, good_b = ([row for row in rows if row.error is None] for rows in (rows_a, rows_b))
     metered_a, metered_b = (
         [row for row in rows if measured_joules(row) is not None] for rows in (rows_a, rows_b)
     )
-    comparison = _compared(rows_a, rows_b, paired, seconds_of)
+    energy, drift, untold = None, None, None
+    if sittings is None:
+        comparison = verdicts.compare(_pairs(rows_a, rows_b))
+        if metered_a and metered_b:
+            energy = verdicts.compare(_pairs(metered_a, metered_b, _joules))
+    else:
+        comparison, drift, untold = sittings.compare(good_b, good_a, seconds_of)
+        if metered_a and metered_b:
+            energy, _, _ = sittings.compare(metered_b, metered_a, measured_joules, is_time=False)
     a_seconds, b_seconds = (median_known(row.seconds for row in good) for good in (good_a, good_b))
     slower = longest((a_seconds, b_seconds))
     return Line(
@@ -261,10 +296,11 @@ def _line(cell: str, rows_a: Sequence[Row], rows_b: Sequence[Row], paired: bool)
         a_seconds=a_seconds,
         b_seconds=b_seconds,
         comparison=comparison,
-        reason=_reason(comparison, rows_a, rows_b),
+        reason=untold or _reason(comparison, rows_a, rows_b),
         a_joules=median_known(map(measured_joules, metered_a)),
         b_joules=median_known(map(measured_joules, metered_b)),
-        energy=_compared(metered_a, metered_b, paired, _joules) if metered_a and metered_b else None,
+        energy=energy,
+        drift=drift,
         a_spent=spent_of(good_a, slower),
         b_spent=spent_of(good_b, slower),
     )
@@ -283,16 +319,6 @@ def _pairs(
     return pair_rows([*rows_a, *rows_b], rows_b[0].config_id, rows_a[0].config_id, figure)
 
 
-def _compared(
-    rows_a: Sequence[Row], rows_b: Sequence[Row], paired: bool, figure: Callable[[Row], float]
-) -> Comparison:
-    """B against A: in pairs of one round where the two were measured together."""
-    if paired:
-        return verdicts.compare(_pairs(rows_a, rows_b, figure))
-    b, a = ([figure(row) for row in rows if row.error is None] for rows in (rows_b, rows_a))
-    return verdicts.compare_unpaired(b, a)
-
-
 def _reason(comparison: Comparison, rows_a: Sequence[Row], rows_b: Sequence[Row]) -> str | None:
     if comparison.verdict != verdicts.NOT_MEASURED:
         return None
@@ -304,10 +330,37 @@ def _reason(comparison: Comparison, rows_a: Sequence[Row], rows_b: Sequence[Row]
     return f"{comparison.rounds} {kind}; at least {verdicts.MINIMUM_ROUNDS} are needed"
 
 
-def _notes(paired: bool, lines: Sequence[Line], only_a: int, only_b: int) -> list[str]:
+def _notes_on_sittings(lines: Sequence[Line], sittings: Sittings | None) -> list[str]:
+    """What to know of the drift between two sittings."""
+    if sittings is None:
+        return []
+    untold = dict.fromkeys(
+        line.reason for line in lines if line.comparison.verdict == verdicts.CANNOT_TELL and line.reason
+    )
+    notes = [
+        f"two sittings: {reason}, so drift cannot be told from a difference; {_REMEDY}" for reason in untold
+    ]
+    drifts = [line.drift for line in lines if line.drift is not None]
+    for name in dict.fromkeys(name for drift in drifts for name in drift.moved):
+        moved = [math.expm1(drift.moved[name]) for drift in drifts if name in drift.moved]
+        ends = " to ".join(dict.fromkeys(f"{100 * end:+.1f} %" for end in (min(moved), max(moved))))
+        what = name if name == SERIAL else f"fixed work before each run ({name})"
+        notes.append(f"two sittings: {what} took {ends} more time in B; that is in the intervals")
+    if drifts and not any(drift.moved for drift in drifts):
+        notes.append(
+            "two sittings: what changed between them is in the intervals only as it changed within each"
+        )
+    if drifts:
+        widest = max(drift.widens for drift in drifts)
+        notes.append(
+            f"two sittings: drift widens the intervals by up to {100 * math.expm1(widest):.1f} %; "
+            f"for less, {_REMEDY}"
+        )
+    return notes
+
+
+def _notes(lines: Sequence[Line], only_a: int, only_b: int) -> list[str]:
     notes = []
-    if not paired:
-        notes.append("not interleaved: drift between the two sessions is not removed")
     if only_a or only_b:
         notes.append(f"left out: {only_a} configurations that only A has, {only_b} that only B has")
     if len(lines) >= MANY_VERDICTS:
@@ -344,7 +397,7 @@ def _print(report: Report, console: Console) -> None:
             _time(line.a_seconds),
             _time(line.b_seconds),
             *_figures(line.comparison),
-            f"{line.comparison.verdict}: {line.reason}" if line.reason else line.comparison.verdict,
+            _verdict_words(line),
         )
     if report.overall is not None:
         table.add_section()
@@ -356,6 +409,12 @@ def _print(report: Report, console: Console) -> None:
     _print_spent(report, console)
     for note in report.notes:
         console.print(f"Note: {note}.", markup=False, highlight=False)
+
+
+def _verdict_words(line: Line) -> str:
+    """The verdict, with the reason where it is that of one cell; that of two sittings is a note."""
+    verdict = line.comparison.verdict
+    return f"{verdict}: {line.reason}" if line.reason and verdict != verdicts.CANNOT_TELL else verdict
 
 
 def _print_spent(report: Report, console: Console) -> None:

@@ -137,10 +137,10 @@ def read(path: Path) -> Lines:
 
     TautoError for a file that cannot be read, or is none.
     """
-    with explained(f"no results can be read from {path}", "Name a folder that a study has written"):
-        # A pipe without a writer would let us wait for ever, and a device has no end.
-        with opened(path) as file:
-            return read_lines(file.read())
+    remedy = "Name a folder that a study has written"
+    # A pipe without a writer would let us wait for ever, and a device has no end.
+    with explained(f"no results can be read from {path}", remedy), opened(path) as file:
+        return read_lines(file.read())
 
 
 def cut_off(path: Path, lines: Lines) -> bool:

@@ -73,8 +73,9 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     """A JSON object of schema `tautochrone.row/1`. Units are in the names; None (null) is never 0.
 
     `config` holds the settings of the configuration, `check` what its answer is compared by, `detail`
-    whatever else the runner printed: their fields are the study's own. `energy` is kept as it was written;
-    `energy_of` reads it.
+    whatever else the runner printed: their fields are the study's own. `bridge_seconds`: what a fixed piece
+    of work, named by `bridge`, took just before the run: it tells sittings apart. `energy` is kept as it was
+    written; `energy_of` reads it. `held_by`: what kept the run's processes together.
     """
 
     schema: str = ROW_SCHEMA
@@ -99,6 +100,9 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     load_before: Figure | None = None
     others_cpu_seconds: Figure | None = None
     steal_seconds: Figure | None = None
+    held_by: str | None = None
+    bridge: str | None = None
+    bridge_seconds: Seconds | None = None
     energy: dict[str, Any] = {}
     counters: dict[str, Any] | None = None
     counters_reason: str | None = None

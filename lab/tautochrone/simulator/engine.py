@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import ctypes
 import itertools
 import json
+import os
+import select
+import signal
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypedDict
 
 import msgspec
 
 from tautochrone.errors import TautoError
 from tautochrone.machine import runners
+from tautochrone.measuring.progress import progress_for
 from tautochrone.simulator.machines import Machine
+
+ONE_RUN_LIMIT_SECONDS = 600.0
+_SET_PARENT_DEATH_SIGNAL = 1
 
 Request = Mapping[str, object]
 """One run as JSON. ``requests.py`` has a type for each study's; the simulator refuses unknown fields."""
@@ -105,23 +115,73 @@ def simulate(machine: Machine, requests: Sequence[Request]) -> list[Row]:
     return simulate_many([(machine, requests)])[0]
 
 
-def simulate_many(batches: Iterable[tuple[Machine, Sequence[Request]]]) -> list[list[Row]]:
-    """The same for several machines, in one process."""
+def simulate_many(
+    batches: Iterable[tuple[Machine, Sequence[Request]]], limit_seconds: float = ONE_RUN_LIMIT_SECONDS
+) -> list[list[Row]]:
+    """The same for several machines, in one process, which ends with this one.
+
+    Shows how far it is where that takes more than a second. TautoError too for a run that takes longer than
+    `limit_seconds`.
+    """
     lines: list[str] = []
     lengths: list[int] = []
     for machine, requests in batches:
         lines.append(msgspec.json.encode({"machine": machine.described()}).decode())
         lines.extend(json.dumps(request) for request in requests)
         lengths.append(len(requests))
-    finished = subprocess.run(
-        [str(runners.find("tauto-simulate"))],
-        input="\n".join(lines) + "\n",
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if finished.returncode != 0:
-        last = (finished.stderr.strip().splitlines() or [f"exit code {finished.returncode}"])[-1]
-        raise TautoError.of(last.removeprefix("tauto-simulate: error: "), "the simulator refused: ")
-    rows = (json.loads(line) for line in finished.stdout.splitlines())
+    rows = iter(_answers("\n".join(lines) + "\n", sum(lengths), limit_seconds))
     return [list(itertools.islice(rows, length)) for length in lengths]
+
+
+def _answers(requests: str, count: int, limit_seconds: float) -> list[Row]:
+    progress, begun = progress_for("simulating"), time.monotonic()
+    rows: list[Row] = []
+    with tempfile.TemporaryFile() as asked, tempfile.TemporaryFile() as said:
+        asked.write(requests.encode())
+        asked.seek(0)
+        simulator = subprocess.Popen(
+            [str(runners.find("tauto-simulate"))],
+            stdin=asked,
+            stdout=subprocess.PIPE,
+            stderr=said,
+            preexec_fn=_end_with_parent,
+        )
+        try:
+            for line in _lines_of(simulator, limit_seconds):
+                rows.append(json.loads(line))
+                gone = time.monotonic() - begun
+                left = gone / len(rows) * (count - len(rows))
+                progress.update(len(rows), count, gone, left, "")
+            code = simulator.wait()
+        finally:
+            progress.finish()
+            simulator.kill()
+            simulator.wait()
+        said.seek(0)
+        messages = said.read().decode(errors="replace").strip().splitlines()
+    if code != 0:
+        last = (messages or [f"exit code {code}"])[-1]
+        raise TautoError.of(last.removeprefix("tauto-simulate: error: "), "the simulator refused: ")
+    return rows
+
+
+def _lines_of(simulator: subprocess.Popen[bytes], limit_seconds: float) -> Iterator[bytes]:
+    """The lines of its output. TautoError where the next one takes too long."""
+    assert simulator.stdout is not None
+    unread = b""
+    with simulator.stdout as output:
+        while True:
+            if not select.select([output], [], [], limit_seconds)[0]:
+                raise TautoError(
+                    f"the simulation of one run did not end within {limit_seconds:g} s",
+                    "Simulate a smaller machine, or fewer repetitions of less work (--set)",
+                )
+            got = os.read(output.fileno(), 1 << 16)
+            if not got:
+                return
+            *whole, unread = (unread + got).split(b"\n")
+            yield from whole
+
+
+def _end_with_parent() -> None:
+    ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)

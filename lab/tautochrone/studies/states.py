@@ -7,6 +7,8 @@ runs find. ``tauto simulate --against`` takes the medians of all these records.
 
 from __future__ import annotations
 
+import signal
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 
@@ -29,7 +31,8 @@ class StateExecutor:
     """An executor that brings the machine into the state that a configuration needs before it runs.
 
     One slowdown a state lives as long as the study; all but the one that is needed are paused, so the others'
-    threads sleep. Configurations of one group come together, so the state seldom changes.
+    threads sleep. Configurations of one group come together, so the state seldom changes. While this process
+    is stopped (Ctrl-Z), an emulation lets its CPUs go: a run during which `continued` was called is repeated.
     """
 
     def __init__(self, inner: Executor, slowdowns: Mapping[str, Slowdown]) -> None:
@@ -38,6 +41,11 @@ class StateExecutor:
         self._current: str | None = None
         self.complaint: Callable[[Configuration, RunResult], str | None] = lambda configuration, result: None
         """What is wrong with what a runner that ended well has printed: such a run is an error."""
+        self._was_stopped = False
+
+    def continued(self) -> None:
+        """This process was stopped, and goes on."""
+        self._was_stopped = True
 
     def run(self, configuration: Configuration, time_limit: float) -> RunResult:
         """Switch the machine's state if needed, then run. Idle power is that of the machine as it is."""
@@ -46,7 +54,14 @@ class StateExecutor:
             self.enter_state("")
             self._inner.measure_idle()
         self.enter_state(state_key(configuration.settings.get("emulated") or {}))
-        result = self._inner.run(configuration, time_limit)
+        while True:
+            if self._was_stopped:
+                self._was_stopped = False
+                if self._current:
+                    _resume(self._slowdowns[self._current])
+            result = self._inner.run(configuration, time_limit)
+            if not self._was_stopped:
+                break
         if result.error is not None or (wrong := self.complaint(configuration, result)) is None:
             return result
         error = Failure("failed", f"the runner {wrong}")
@@ -124,7 +139,11 @@ def open_states(
         slowdown.pause()  # the next one is calibrated on the machine as it is
         slowdowns[state_key({str(cpu): factor for cpu, factor in state.items()})] = slowdown
         working.append(state)
-    return StateExecutor(inner, slowdowns), working, refused
+    executor = StateExecutor(inner, slowdowns)
+    if slowdowns and threading.current_thread() is threading.main_thread():
+        before = signal.signal(signal.SIGCONT, lambda number, frame: executor.continued())
+        stack.callback(signal.signal, signal.SIGCONT, before)
+    return executor, working, refused
 
 
 LEAST_SECONDS_BETWEEN = 30.0

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
+import msgspec
 from rich.console import Console
 
 from tautochrone import report, text
@@ -404,7 +405,7 @@ def compare_policies(folders: Sequence[Path], services: Services) -> None:
     first, *others = folders
     for folder in others:
         services.say(f"\nPolicy {folder.name} (B) against {first.name} (A):")
-        CompareRequest(str(first), str(folder)).run(Console(file=services.messages))
+        CompareRequest(str(first), str(folder), across_states=True).run(Console(file=services.messages))
 
 
 def idle_notices(watts: Sequence[float]) -> list[str]:

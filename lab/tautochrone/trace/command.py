@@ -15,7 +15,7 @@ from tautochrone.energy.find import Found, check_objective, find_meter
 from tautochrone.energy.recorder import EnergyRecorder
 from tautochrone.errors import TautoError, explained
 from tautochrone.files import write_whole
-from tautochrone.measuring.foreground import NOT_FOUND, Foreground
+from tautochrone.measuring.foreground import NOT_FOUND, Foreground, left_running_words
 from tautochrone.measuring.inside import counters
 from tautochrone.measuring.sampler import CpuSampler
 from tautochrone.options import Option, Words
@@ -147,6 +147,7 @@ def as_record(traced: Traced, judged: findings.Findings) -> dict[str, object]:
         "exit_code": traced.ended.exit_code,
         "seconds": traced.ended.seconds,
         "cpu_seconds": traced.ended.cpu_seconds,
+        "left_running": list(traced.ended.left_running),
         "cpus": list(traced.cpus),
         "imbalance": judged.imbalance,
         "unbalanced_tid": judged.unbalanced.tid if judged.unbalanced else None,
@@ -176,7 +177,7 @@ def as_record(traced: Traced, judged: findings.Findings) -> dict[str, object]:
 
 
 def _say(traced: Traced, judged: findings.Findings, request: TraceRequest, services: TraceServices) -> None:
-    for error in (traced.threads.error, traced.load.error):
+    for error in (traced.threads.error, traced.load.error, left_running_words(traced.ended) or None):
         if error is not None:
             print(f"tauto: warning: {error}", file=services.messages)
     print(judged.advice, file=services.messages)

@@ -20,6 +20,7 @@ from tautochrone.tune.answer import CandidateResult, Effect, Role, TuneAnalysis,
 from tautochrone.tune.applying import run_line, settings_to_paste
 from tautochrone.tune.judging import Objective, parse_objective
 from tautochrone.tune.knobs import in_words
+from tautochrone.tune.same_work import said_of
 from tautochrone.tune.search import claims, verdict
 from tautochrone.tune.sentences import sentences
 from tautochrone.tune.space import DEFAULT
@@ -66,7 +67,7 @@ def analyse(rows: Sequence[Row], machine: Mapping[str, Any], context: TuneContex
         rounds=max((result.rounds for result in results), default=0),
         runs=len(rows),
         ended=context.ended,
-        notices=(*context.notices, *_disturbances(final, machine)),
+        notices=(*context.notices, *_doubts(final, winner, settings), *_disturbances(final, machine)),
         seen=context.seen if settings else (),
         settings_to_paste=settings_to_paste(context, settings),
         commands=(
@@ -161,6 +162,15 @@ def _result(
 def _changed(settings: Mapping[str, str], context: TuneContext) -> dict[str, str]:
     """Settings without what the default has too."""
     return {name: value for name, value in settings.items() if context.base.get(name) != value}
+
+
+def _doubts(final: Sequence[Row], winner: CandidateResult | None, settings: Mapping[str, str]) -> list[str]:
+    """What makes it doubtful that the winner does the same work."""
+    if winner is None or not settings:
+        return []
+    own, default = ([row for row in final if row.name == name] for name in (winner.name, DEFAULT))
+    doubt = said_of(own, default)
+    return [doubt] if doubt else []
 
 
 def _disturbances(rows: Sequence[Row], machine: Mapping[str, Any]) -> list[str]:

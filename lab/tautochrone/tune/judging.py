@@ -8,6 +8,7 @@ import re
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -19,6 +20,7 @@ from tautochrone.measuring.session import CheckRows
 from tautochrone.measuring.subprocess_executor import Printed
 from tautochrone.results.row import Failure, Row, seconds_of
 from tautochrone.results.spent import measured_joules
+from tautochrone.tune.same_work import WORDS, Words, same_work
 from tautochrone.tune.space import DEFAULT
 
 MATCHED = "objective"
@@ -43,6 +45,8 @@ _NOUNS: Mapping[Kind, str] = {
     "memory": "memory",
 }
 _CHECK_LIMIT_SECONDS = 600.0
+# 0,125 is a decimal fraction; 1,125 may be one too, but in a ratio of such numbers that makes no difference.
+_THOUSANDS = re.compile(r"[-+]?[1-9][0-9]{0,2}(?:,[0-9]{3})+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?")
 
 
 @dataclass(frozen=True)
@@ -108,21 +112,29 @@ class PrintedNumber(Objective):
     def less(self) -> tuple[str, str]:
         return ("higher", "lower") if self.largest else ("lower", "higher")
 
-    def matched(self, output: str, errors: str = "") -> float | None:
-        """The last number that the pattern matches in `output`, else in `errors`; None without a match."""
+    def matched(self, output: str, errors: str = "") -> float | str | None:
+        """The last number that the pattern matches in `output`, else in `errors`; None without a match.
+
+        What is matched and is no number is returned as it stands.
+        """
         matches = list(self.pattern.finditer(output)) or list(self.pattern.finditer(errors))
         if not matches:
             return None
-        word = matches[-1].group(1) if self.pattern.groups else matches[-1].group(0)
+        word = (matches[-1].group(1) if self.pattern.groups else matches[-1].group(0)) or ""
         try:
-            return float(word.replace(",", ""))
-        except (ValueError, AttributeError):
-            return None
+            return float(word.replace(",", "") if _THOUSANDS.fullmatch(word.strip()) else word)
+        except ValueError:
+            return word
 
-    def refusal(self, value: float | None) -> str:
-        """Why a matched number is no figure; empty for one that is."""
-        if value is None:
-            what = "nothing that matches"
+    def refusal(self, value: float | str | None) -> str:
+        """Why what was matched is no figure; empty for one that is."""
+        if isinstance(value, str) and "," in value:
+            return (
+                f"it printed {value!r}, whose comma may stand before decimals or thousands; "
+                "LC_ALL=C lets most programs write a point"
+            )
+        if value is None or isinstance(value, str):
+            what = "nothing that matches" if value is None else f"{value!r}, which is no number, for"
         elif value <= 0:
             what = f"{value:g}, which is not positive, for"
         elif not math.isfinite(value):
@@ -154,11 +166,12 @@ def parse_objective(words: str) -> Objective:
 
 @dataclass(frozen=True)
 class Judging:
-    """Judges the output of a run; see `ProgramExecutor`."""
+    """Judges the output of a run; see `ProgramExecutor`. `trial`: what the default's first run printed."""
 
     objective: Objective
     check: str | None = None
     same_output: bool = False
+    trial: Words | None = None
 
     @property
     def needs_whole_output(self) -> bool:
@@ -167,7 +180,7 @@ class Judging:
 
     def __call__(self, printed: Printed, folder: Path | None) -> tuple[Mapping[str, object], Failure | None]:
         """What to keep of an output, and what is wrong with it."""
-        record: dict[str, object] = {}
+        record: dict[str, object] = {WORDS: Words.of(printed.output, printed.errors)}
         if self.objective.kind == "memory" and printed.observed is not None:
             record[MEMORY] = printed.observed.memory_bytes
         if isinstance(self.objective, PrintedNumber):
@@ -187,8 +200,10 @@ class Judging:
 
     @property
     def check_rows(self) -> CheckRows | None:
-        """The comparison of outputs with the default's, where it was asked for."""
-        return equal_answers(lambda row: row.name == DEFAULT, field_name=OUTPUT) if self.same_output else None
+        """The comparison with the default's output; with its work where nothing else tells what is right."""
+        if self.same_output:
+            return equal_answers(lambda row: row.name == DEFAULT, field_name=OUTPUT)
+        return partial(same_work, trial=self.trial) if self.check is None else None
 
 
 def _checked(check: str, output: Path, folder: Path | None) -> str:

@@ -12,8 +12,10 @@ import shlex
 import stat
 import termios
 import time
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -30,6 +32,7 @@ from tautochrone.results.store import ROWS_FILE, Store
 from tautochrone.tune.applying import Applied, applied
 from tautochrone.tune.judging import Judging, Objective, parse_objective
 from tautochrone.tune.options import TuneRequest, check_numbers
+from tautochrone.tune.same_work import Words
 from tautochrone.tune.search import round_seconds_at_first
 from tautochrone.tune.services import Services
 from tautochrone.tune.space import Space, build_space, check_names, default_settings
@@ -40,6 +43,7 @@ SHORTEST_SECONDS = 0.005
 _WINDOW_SECONDS = 0.1
 _LEAST_ROUNDS = 2
 _MOST_FILES = 10_000
+_LONGEST_IDLE_SECONDS = 1.0
 _TERMINAL = re.compile(
     r"not a (?:tty|terminal)|no such device or address|/dev/tty|error opening terminal|"
     r"inappropriate ioctl|TERM environment variable|stdin is not|requires a terminal|"
@@ -95,6 +99,7 @@ def prepare(request: TuneRequest, services: Services) -> Prepared:
     named = {path: status_of(path) for path in named_files(default.command)}
     watched = try_out(default, request, judging)
     files = tuple(files_of(default.command, default.environment, as_before(named)))
+    judging = replace(judging, trial=Words.of(watched.output, watched.errors))
     findings = inspect(default.command, machine, watched)
     machine = _machine(request, findings, machine, services)
     space = build_space(request, findings, place_of(machine))
@@ -154,15 +159,15 @@ def try_out(default: Applied, request: TuneRequest, judging: Judging) -> Watched
         elsewhere = runs_elsewhere(request)
         results = request.folder if elsewhere else None
         whole = stack.enter_context(output_file(results)) if judging.needs_whole_output else None
-        watched = watch(
+        run = partial(
+            watch,
             default.command,
             limit,
             default.environment,
-            folder,
-            whole,
             through=request.launcher,
             runs_here=not elsewhere,
         )
+        watched = run(folder, whole)
         words = shlex.join(request.command)
         _refuse_failure(watched, words, limit)
         _refuse_daemon(watched, words)
@@ -177,7 +182,7 @@ def try_out(default: Applied, request: TuneRequest, judging: Judging) -> Watched
             f"Give it more work, or let it run {times} times in one window: --repeat {times}",
         )
     if not request.scratch:
-        _refuse_same_file(request, before, words)
+        _refuse_same_file(request, before, run, words)
     return watched
 
 
@@ -268,7 +273,7 @@ def _files_here(request: TuneRequest) -> dict[str, tuple[int, int]]:
         with suppress(OSError), os.scandir(folders.pop(0)) as entries:
             for entry in entries:
                 if entry.is_dir(follow_symlinks=False):
-                    if os.path.abspath(entry.path) not in ours:  # noqa: PTH100
+                    if os.path.abspath(entry.path) not in ours and not _is_store(entry.path):  # noqa: PTH100
                         folders.append(entry.path)
                 elif entry.is_file():
                     status = entry.stat()
@@ -276,14 +281,43 @@ def _files_here(request: TuneRequest) -> dict[str, tuple[int, int]]:
     return files
 
 
-def _refuse_same_file(request: TuneRequest, before: dict[str, tuple[int, int]], words: str) -> None:
-    """Runs that write to one file would read what the run before has left there."""
-    after = _files_here(request)
-    written = sorted(path for path, status in after.items() if status != before.get(path))
-    if len(before) >= _MOST_FILES:  # not all were looked at: a new one below may have been there before
-        written = [path for path in written if path in before or "/" not in path]
+def _is_store(folder: str) -> bool:
+    """Whether another search or study may be writing there."""
+    return os.path.exists(os.path.join(folder, ROWS_FILE))  # noqa: PTH110, PTH118
+
+
+def _refuse_same_file(
+    request: TuneRequest, before: dict[str, tuple[int, int]], run: Callable[[], Watched], words: str
+) -> None:
+    """Runs that write to one file would read what the run before has left there.
+
+    Others may write in this folder meanwhile. Where something was written, the command is run once more: it
+    writes again. And nothing is run for a while: what is written then is not its.
+    """
+    first = _files_here(request)
+    written = _written(before, first)
+    if not written:
+        return
+    seconds = run().seconds
+    second = _files_here(request)
+    time.sleep(min(seconds, _LONGEST_IDLE_SECONDS))
+    by_others = _written(second, _files_here(request))
+    again = _written(first, second)
+    makes_new_ones = any(path not in first for path in again)
+    written = [
+        path
+        for path in written
+        if path not in by_others and (path in again or (makes_new_ones and path not in before))
+    ]
     if written:
         raise TautoError(
             f"{words} writes {', '.join(written[:3])} in this folder, the same in each run",
             "Add --scratch: each run then has a folder of its own; or let it write to /dev/null",
         )
+
+
+def _written(before: dict[str, tuple[int, int]], after: dict[str, tuple[int, int]]) -> list[str]:
+    written = sorted(path for path, status in after.items() if status != before.get(path))
+    if len(before) >= _MOST_FILES:  # not all were looked at: a new one below may have been there before
+        written = [path for path in written if path in before or "/" not in path]
+    return written

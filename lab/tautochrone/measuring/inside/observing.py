@@ -11,7 +11,7 @@ from contextlib import suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Container, Iterable, Iterator, Sequence
 
 FIRST_LOOKS_SECONDS, LATER_LOOKS_SECONDS = 0.01, 0.05
 _FIRST_LOOKS = 100
@@ -46,7 +46,7 @@ class Observer:
     """Looks at a program that runs, at its ``memory``; or also at its ``threads``, or at its ``files``.
 
     ``threads``: and at these variables (`names`) in the environment of its processes. ``files``: that are
-    mapped into its processes, with the most threads at a time and what is left when it has ended.
+    mapped into its processes, with the most threads at a time.
     """
 
     def __init__(self, pid: int, what: str, names: Sequence[str] = ()) -> None:
@@ -54,7 +54,6 @@ class Observer:
         self._what = what
         self._files: set[str] = set()
         self._most_threads = 0
-        self._left: list[str] = []
         self._names = names
         self._looks = 0
         self._most_bytes = 0
@@ -67,7 +66,7 @@ class Observer:
     def look(self) -> None:
         self._looks += 1
         total = threads = 0
-        for pid in _tree(self._pid):
+        for pid in tree(self._pid):
             with suppress(OSError, ValueError, IndexError):
                 total += _peak_bytes(pid)
                 if self._what == "threads":
@@ -78,15 +77,6 @@ class Observer:
                     self._files |= {line[line.index("/") :] for line in maps if "/" in line}
         self._most_bytes = max(self._most_bytes, total)
         self._most_threads = max(self._most_threads, threads)
-
-    def look_back(self) -> None:
-        """Look at what is still there when the program has ended."""
-        if self._what != "files":
-            return
-        for pid in _tree(self._pid):
-            with suppress(OSError, IndexError):
-                if _text(f"/proc/{pid}/stat").rpartition(")")[2].split()[0] != "Z":
-                    self._left.append(_text(f"/proc/{pid}/comm").strip())
 
     def record(self) -> dict[str, object]:
         """``memory_bytes``: the peaks of the processes that were there together, added; the largest such sum.
@@ -102,7 +92,6 @@ class Observer:
             "processes": [_of_process(process) for process in busy],
             "files": sorted(self._files),
             "most_threads": self._most_threads,
-            "left_running": self._left,
         }
 
     def _look_at_threads(self, pid: int) -> None:
@@ -145,7 +134,42 @@ def _of_process(process: _Process) -> dict[str, object]:
     }
 
 
-def _tree(pid: int) -> Iterator[int]:
+def left_running(but: Container[int], others: Iterable[int] = ()) -> list[str]:
+    """The names of what a program that has ended has left at work; its orphans belong to us, their reaper.
+
+    `but`: children of ours that are not meant, such as the program itself. `others`: more of its processes.
+    """
+    names = []
+    for pid in {*offspring(), *others}:
+        with suppress(OSError, IndexError):
+            if pid not in but and _text(f"/proc/{pid}/stat").rpartition(")")[2].split()[0] not in "ZX":
+                names.append(_text(f"/proc/{pid}/comm").strip())
+    return names
+
+
+def offspring() -> list[int]:
+    """Our children, those that ended and were not waited for too."""
+    try:
+        return [int(word) for word in _text(f"/proc/self/task/{os.getpid()}/children").split()]
+    except OSError:  # a kernel without such lists
+        return [
+            pid for pid in map(int, filter(str.isdecimal, _folders("/proc"))) if _parent(pid) == os.getpid()
+        ]
+
+
+def _folders(path: str) -> list[str]:
+    with suppress(OSError):
+        return os.listdir(path)  # noqa: PTH208
+    return []
+
+
+def _parent(pid: int) -> int:
+    with suppress(OSError, IndexError, ValueError):
+        return int(_text(f"/proc/{pid}/stat").rpartition(")")[2].split()[1])
+    return 0
+
+
+def tree(pid: int) -> Iterator[int]:
     """A process and its offspring; those whose parent has ended belong to us, their reaper."""
     waiting = _children(os.getpid())
     if pid not in waiting:

@@ -41,8 +41,14 @@ COMMAND = (
     os.path.dirname(os.path.abspath(__file__)),  # noqa: PTH100, PTH120
 )
 GRACE_SECONDS = 0.5
+# A helper may end a moment after the program; what takes longer has work left.
+LEFT_SHARE, LEFT_LEAST_SECONDS, LEFT_MOST_SECONDS = 0.02, 1e-3, 0.05
+_LOOK_AGAIN_SECONDS = 2e-4
 STDOUT_KEPT_BYTES = 4 << 20
 STDERR_KEPT_BYTES = 16 << 10
+BRIDGE = f"products of integers, {sys.implementation.name} {'.'.join(map(str, sys.version_info[:3]))}"
+_BRIDGE_FACTOR = 3**5000  # one product takes some 0.02 ms
+_BRIDGE_PRODUCTS = 20
 _SET_PARENT_DEATH_SIGNAL, _SET_CHILD_SUBREAPER = 1, 36
 _RESET = (signal.SIGINT, signal.SIGTERM, signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD)
 
@@ -103,12 +109,14 @@ class OutputFile:
 class Child:
     """A program between its start and its accounting. Times are on the monotonic clock."""
 
-    def __init__(self, pid: int, stdout: Output | OutputFile, stderr: Output) -> None:
+    def __init__(self, pid: int, stdout: Output | OutputFile, stderr: Output, group: Any) -> None:
         self.pid = pid
+        self.group = group  # of control; None without
         self.stdout = stdout
         self.stderr = stderr
         self.started = 0.0
         self.stopped_for: str | None = None  # "timeout" or "cancelled"
+        self.shared: set[str] = set()  # files in shared memory that it would leave if it was killed
         self.stop_at = float("inf")
         self.kill_at = float("inf")
 
@@ -116,9 +124,12 @@ class Child:
 class Starter:
     """Runs one program after another for the process at the other end of stdin and stdout."""
 
-    def __init__(self, counters: Any, observing: Any) -> None:
+    def __init__(self, counters: Any, observing: Any, control_group: Any, shared_memory: Any) -> None:
         self._counters = counters
+        self._shared_memory = shared_memory
         self._observing = observing
+        self._kinds = control_group
+        self._groups = control_group.Groups(control_group.folder_here())
         self._library = ctypes.CDLL(None)
         self._library.prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         self._woken, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -144,6 +155,7 @@ class Starter:
         load = None
         with suppress(OSError):
             load = os.getloadavg()[0]
+        bridge_seconds = bridge()
         before = cpu_times()
         own_before = _own_cpu_seconds()
         started = self._start(request)
@@ -155,17 +167,25 @@ class Starter:
             observer = self._observing.Observer(child.pid, observe, request.get("names", ()))
         self._watch(child, float(request["time_limit"]), observer)
         ended = time.monotonic()
-        if observer is not None:
-            observer.look_back()
+        left = [] if child.stopped_for else self._left_running(child, ended - child.started)
+        if left:
+            child.shared = self._shared_memory.files_of(self._observing.offspring())
         with suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)  # what the program left running in its group
+        if child.group is not None:
+            child.group.kill()
         _, status, usage = os.wait4(child.pid, 0)
-        self._reap_strays()
+        usages = [usage, *self._reap_strays()]
+        user, system = sum(one.ru_utime for one in usages), sum(one.ru_stime for one in usages)
+        if child.group is not None:
+            user, system = child.group.cpu_seconds() or (user, system)
+            child.group.end()
+        self._shared_memory.remove(child.shared)
         for output in (child.stdout, child.stderr):
             output.drain()
             os.close(output.descriptor)
         after = cpu_times()
-        cpu_seconds = usage.ru_utime + usage.ru_stime
+        cpu_seconds = user + system
         hardware, reason, software = counters.read(cpu_seconds)
         others = None
         if before and after:
@@ -175,9 +195,11 @@ class Starter:
             "exit_code": os.waitstatus_to_exitcode(status),
             "stopped_for": child.stopped_for,
             "elapsed_seconds": ended - child.started,
-            "user_seconds": usage.ru_utime,
-            "system_seconds": usage.ru_stime,
-            "max_rss_bytes": usage.ru_maxrss * 1024,
+            "left_running": left,
+            "held_by": self._kinds.PROCESS_GROUP if child.group is None else self._kinds.CONTROL_GROUP,
+            "user_seconds": user,
+            "system_seconds": system,
+            "max_rss_bytes": max(one.ru_maxrss for one in usages) * 1024,
             "voluntary_switches": usage.ru_nvcsw,
             "involuntary_switches": usage.ru_nivcsw,
             "migrations": software["migrations"],
@@ -186,6 +208,8 @@ class Starter:
             "load_before": load,
             "others_cpu_seconds": others,
             "steal_seconds": after[1] - before[1] if before and after else None,
+            "bridge": BRIDGE,
+            "bridge_seconds": bridge_seconds,
             "stdout": child.stdout.data.decode(errors="replace"),
             "stdout_bytes": child.stdout.total,
             "stderr": child.stderr.data.decode(errors="replace"),
@@ -213,7 +237,8 @@ class Starter:
         with suppress(OSError):
             os.setpgid(pid, pid)
         counters = self._counters.Counters(pid)
-        child = Child(pid, stdout, Output(err_read, STDERR_KEPT_BYTES))
+        group = self._groups.made_for(pid)
+        child = Child(pid, stdout, Output(err_read, STDERR_KEPT_BYTES), group)
         os.set_blocking(err_read, False)
         child.started = time.monotonic()
         os.write(gate_write, b"go")
@@ -222,6 +247,8 @@ class Starter:
         os.close(failed_read)
         if failure:
             os.waitpid(pid, 0)
+            if group is not None:
+                group.end()
             counters.close()
             os.close(stdout.descriptor)
             os.close(err_read)
@@ -275,7 +302,7 @@ class Starter:
             while os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
                 now = time.monotonic()
                 if now >= child.stop_at:
-                    _stop(child, "timeout", now)
+                    self._stop(child, "timeout", now)
                 if now >= child.kill_at:
                     child.kill_at = float("inf")
                     os.killpg(child.pid, signal.SIGKILL)
@@ -298,7 +325,16 @@ class Starter:
         if not new:
             self._ended = True
             selector.unregister(0)
-        _stop(child, "cancelled", time.monotonic())
+        self._stop(child, "cancelled", time.monotonic())
+
+    def _stop(self, child: Child, why: str, now: float) -> None:
+        """Ask the program's group to end; it is killed when the grace is over."""
+        if child.stopped_for is None:
+            child.stopped_for = why
+            child.kill_at = now + GRACE_SECONDS
+            child.shared = self._shared_memory.files_of(self._observing.tree(child.pid))
+            os.killpg(child.pid, signal.SIGTERM)
+        child.stop_at = float("inf")
 
     def _request(self) -> bytes | None:
         """The next line of the input; None at its end."""
@@ -310,38 +346,32 @@ class Starter:
         line, _, self._input = self._input.partition(b"\n")
         return line
 
-    def _reap_strays(self) -> None:
-        """End what left the program's group but is still its offspring; as its reaper we inherit those."""
+    def _left_running(self, child: Child, seconds: float) -> list[str]:
+        """The names of what a program that took `seconds` has left at work, once it had a moment to end."""
+        until = time.monotonic() + min(LEFT_MOST_SECONDS, max(LEFT_LEAST_SECONDS, LEFT_SHARE * seconds))
         while True:
-            with suppress(ChildProcessError):
-                if os.waitpid(-1, os.WNOHANG)[0] != 0:
-                    continue
-                if _kill_children():
-                    os.waitpid(-1, 0)
-                    continue
-            return
+            others = () if child.group is None else child.group.processes()
+            names = list(self._observing.left_running((child.pid,), others))
+            if not names or time.monotonic() >= until:
+                return names
+            time.sleep(_LOOK_AGAIN_SECONDS)
 
+    def _reap_strays(self) -> list[Any]:
+        """End what left the program's group but is still its offspring; as its reaper we inherit those.
 
-def _stop(child: Child, why: str, now: float) -> None:
-    """Ask the program's group to end; it is killed when the grace is over."""
-    if child.stopped_for is None:
-        child.stopped_for = why
-        child.kill_at = now + GRACE_SECONDS
-        os.killpg(child.pid, signal.SIGTERM)
-    child.stop_at = float("inf")
-
-
-def _kill_children() -> bool:
-    """Kill our direct children; False where the system does not list them."""
-    try:
-        with open(f"/proc/self/task/{os.getpid()}/children") as file:  # noqa: PTH123
-            pids = [int(word) for word in file.read().split()]
-    except OSError:
-        return False
-    for pid in pids:
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-    return bool(pids)
+        Returns what each of them has used.
+        """
+        usages = []
+        with suppress(ChildProcessError):
+            while True:
+                pid, _, usage = os.wait4(-1, os.WNOHANG)
+                if pid == 0:
+                    for stray in self._observing.offspring():
+                        with suppress(ProcessLookupError):
+                            os.kill(stray, signal.SIGKILL)
+                    _, _, usage = os.wait4(-1, 0)
+                usages.append(usage)
+        return usages
 
 
 def _remove(paths: Iterable[str]) -> None:
@@ -359,6 +389,14 @@ def _remove(paths: Iterable[str]) -> None:
 def _node() -> str:
     """This node's name: to Slurm, which may have several on one host, or to itself."""
     return os.environ.get("SLURMD_NODENAME") or os.uname().nodename
+
+
+def bridge() -> float:
+    """Seconds for a fixed piece of work: two sittings are told apart from two programs by it."""
+    begun = time.monotonic()
+    for _ in range(_BRIDGE_PRODUCTS):
+        _BRIDGE_FACTOR * _BRIDGE_FACTOR
+    return time.monotonic() - begun
 
 
 def cpu_times() -> tuple[float, float] | None:
@@ -387,4 +425,4 @@ def _write_all(descriptor: int, data: bytes) -> None:
 
 def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the lab's to handle
-    Starter(__import__("counters"), __import__("observing")).serve()
+    Starter(*map(__import__, ("counters", "observing", "control_group", "shared_memory"))).serve()

@@ -1,0 +1,140 @@
+"""Settings under which a program does not do its work cannot win a search; those under which it does can."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from measuring import row
+from tautochrone.results.row import Row
+from tautochrone.tune.options import TuneRequest
+from tautochrone.tune.same_work import Words, said_of, same_work
+from tune_fakes import real_services, tune_by_runs
+
+
+def ran(name: str, output: str = "", errors: str = "", cpu: float = 1.0, number: int = 0) -> Row:
+    words = Words.of(output, errors)
+    kept = {"exact": words.exact, "lines": words.lines, "errors": words.errors}
+    return row(name, number, user_seconds=cpu, system_seconds=0.0, detail={"printed": kept})
+
+
+def runs(name: str, *outputs: str, errors: str = "", cpu: float = 1.0) -> list[Row]:
+    return [ran(name, output, errors, cpu, number) for number, output in enumerate(outputs)]
+
+
+def refused(own: list[Row], default: list[Row]) -> str:
+    """Why; empty for a candidate that may win."""
+    wrong = same_work([*default, *own])
+    assert wrong.keys() in (set(), {one.run for one in own})
+    return next(iter(wrong.values()), "")
+
+
+SOLVED = "reading case\nstep 1 of 2\nstep 2 of 2\nenergy -1.25e-3\ntime 0.52 s\n"
+DEFAULT = runs("default", SOLVED, SOLVED.replace("0.52", "0.49"))
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        SOLVED,
+        SOLVED.replace("-1.25e-3", "-1.24e-3").replace("0.52", "12"),
+        "step 2 of 2\nstep 1 of 2\nreading case\nenergy 1\ntime 1 s\n",  # another order
+        SOLVED + "schedule guided\n",
+        SOLVED.replace("reading case", "threads: 4, bound close"),
+    ],
+)
+def test_the_same_lines_with_other_numbers_are_the_same_work(output: str) -> None:
+    assert refused(runs("x", output, output), DEFAULT) == ""
+
+
+@pytest.mark.parametrize("output", ["", "error: no such library\n", "reading case\n", "\0\x01binary"])
+def test_most_lines_missing_is_no_work(output: str) -> None:
+    assert "its output differs" in refused(runs("x", output, output), DEFAULT)
+    assert refused(runs("x", output, SOLVED), DEFAULT) == "", "one run did it"
+
+
+def test_a_default_whose_runs_print_different_lines_tells_nothing() -> None:
+    assert refused(runs("x", "c\n"), runs("default", "a\n", "b\n")) == ""
+    assert refused(runs("x", "c\n"), runs("default", "a\n")) == "", (
+        "one run has nothing in common with another"
+    )
+
+
+def test_the_trial_counts_as_a_run_of_the_default() -> None:
+    wrong = same_work([*DEFAULT[:1], *runs("x", "nothing")], trial=Words.of(SOLVED, ""))
+    assert list(wrong) == ["x-0"]
+
+
+def test_where_the_default_is_silent_news_with_less_work_are_no_work() -> None:
+    silent = runs("default", "", "")
+    assert "on standard output" in refused(runs("x", "hello\n", cpu=0.5), silent)
+    assert "on standard error" in refused(runs("x", "", errors="error\n", cpu=0.5), silent)
+    assert refused(runs("x", "", errors="warning: affinity\n"), silent) == "", "warned, and did the work"
+    short = runs("default", "", "", cpu=1e-3)
+    assert "on standard error" in refused(runs("x", "", errors="error\n", cpu=1e-3), short)
+
+
+def test_standard_error_stands_for_an_output_and_may_have_new_lines() -> None:
+    """GROMACS ends with a quotation that is another one in each run."""
+    log = "".join(f"{word} done\n" for word in ("reading", "solving", "writing"))
+    default = runs("default", "", "", errors=log + "a quotation\n", cpu=1e-3)
+    assert refused(runs("x", "", errors=log + "another one\n", cpu=1e-3), default) == ""
+    assert "on standard error" in refused(runs("x", "", errors="no input\n", cpu=1e-3), default)
+
+
+def test_a_fraction_of_the_cpu_time_is_no_work_unless_the_answer_is_the_same() -> None:
+    other = SOLVED.replace("-1.25e-3", "nan")
+    assert "it used 3 % of the CPU time" in refused(runs("x", other, cpu=0.03), DEFAULT)
+    assert refused(runs("x", other, cpu=0.3), DEFAULT) == ""
+    right = runs("default", "42\n", "42\n")
+    assert refused(runs("x", "42\n", cpu=0.03), right) == ""
+    assert "3 %" in refused(runs("x", "43\n", cpu=0.03), right)
+    assert refused(runs("x", cpu=0.0001), runs("default", "", "", cpu=0.001)) == "", "too little to tell"
+
+
+def test_of_long_outputs_the_end_is_compared() -> None:
+    words = [f"line {letter * count}" for letter in "abcdefgh" for count in range(1, 60)]
+    default = runs("default", *["\n".join(words * 40)] * 2)
+    assert refused(runs("x", "\n".join(words * 40 + ["done"])), default) == ""
+    assert "differs" in refused(runs("x", "\n".join(words[:40])), default)
+
+
+def test_what_is_doubtful_but_not_wrong_is_said() -> None:
+    right = runs("default", "42\n", "42\n")
+    assert said_of(runs("x", "42\n"), right) == ""
+    assert "does not print what" in said_of(runs("x", "43\n"), right)
+    assert "30 % of its CPU time" in said_of(runs("x", "42\n", cpu=0.3), right)
+    assert said_of(runs("x", SOLVED), DEFAULT) == "", "its numbers are never the same"
+
+
+@pytest.mark.timed
+@pytest.mark.parametrize(
+    ("not_done", "why"),
+    [
+        ("sleep 0.02 & exit 0", "left work running"),
+        ("echo error >&2; exit 0", "on standard error"),
+        ("exit 0", "of the CPU time"),
+    ],
+    ids=["detached", "an error", "nothing"],
+)
+def test_a_setting_under_which_the_work_is_not_done_never_wins(
+    tmp_path: Path, not_done: str, why: str
+) -> None:
+    busy = "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done"
+    script = tmp_path / "job.sh"
+    script.write_text(f'#!/bin/sh\nif [ "$X" = b ]; then {not_done}; fi\n{busy}\n')
+    script.chmod(0o755)
+    request = TuneRequest(
+        command=(str(script),),
+        environment={"X": ("a", "b", "c")},
+        excluded=("cpus",),
+        output=tmp_path / "out",
+        report=False,
+    )
+    found = tune_by_runs(request, real_services(), 60)
+    assert found.settings.get("X") != "b"
+    (remark,) = (one.remark for one in found.candidates if one.settings.get("X") == "b")
+    assert why in remark
+    others = [one for one in found.candidates if one.settings.get("X") in ("a", "c")]
+    assert any(one.figure is not None for one in others), "its short time stopped the others"
