@@ -243,9 +243,8 @@ def test_a_pipe_that_somebody_writes_to_is_read_and_one_that_stays_silent_given_
 
 def test_a_store_and_a_model_that_are_pipes_or_devices_are_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "rows.jsonl")
-    with pytest.raises(TautoError, match="holds no results"):
-        Store.read(tmp_path)
-    with pytest.raises(TautoError, match="a pipe or a device"):
-        Store.read("/dev/zero")
+    for path in (tmp_path, "/dev/zero"):
+        with pytest.raises(TautoError, match="a pipe or a device"):
+            Store.read(path)
     with pytest.raises(TautoError, match="a pipe or a device"):
         estimate.load(Path("/dev/zero"))

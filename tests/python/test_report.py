@@ -105,10 +105,10 @@ def test_an_old_report_survives_when_the_new_one_cannot_be_written(
     path = tmp_path / "report.html"
     path.write_text("old")
 
-    def disk_full(self: Path, target: Path) -> Path:
+    def disk_full(*_: object, **__: object) -> None:
         raise OSError(28, os.strerror(28))
 
-    monkeypatch.setattr(Path, "replace", disk_full)
+    monkeypatch.setattr(os, "rename", disk_full)
     with pytest.raises(TautoError, match="No space left"):
         report.write(ROWS[:30], sample_rows.machine(), path, ANALYSIS, study="loop")
     assert path.read_text() == "old"

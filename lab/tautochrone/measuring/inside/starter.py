@@ -94,9 +94,10 @@ class OutputFile:
     """A stream that the program writes to a file itself; its last `kept` bytes are read when it has ended."""
 
     def __init__(self, path: str, kept: int) -> None:
-        self.descriptor = os.open(
-            path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
-        )
+        flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC
+        if not path.startswith("/proc/"):  # a file without a name, which only a link there leads to
+            flags |= os.O_NOFOLLOW
+        self.descriptor = os.open(path, flags, 0o600)
         self.kept = kept
         self.data = b""
         self.total = 0
