@@ -44,10 +44,11 @@ struct fork_union_race {
                 part(begin, std::min(n, begin + chunk), prong.thread);
             });
         } else {
-            pool.for_slices(static_cast<std::size_t>(n), [&](fork_union::prong_t prong, std::size_t count) noexcept {
-                const auto begin = static_cast<std::ptrdiff_t>(prong.task);
-                part(begin, begin + static_cast<std::ptrdiff_t>(count), prong.thread);
-            });
+            pool.for_slices(static_cast<std::size_t>(n),
+                            [&](fork_union::prong_t prong, std::size_t count) noexcept {
+                                const auto begin = static_cast<std::ptrdiff_t>(prong.task);
+                                part(begin, begin + static_cast<std::ptrdiff_t>(count), prong.thread);
+                            });
         }
     }
     template <class Body>
@@ -98,7 +99,8 @@ int main(int argc, char** argv) {
             add_cell(app, cell, {"default", "static", "dynamic"});
         },
         [&](const options& asked) {
-            json row = asked.wait == "active" ? race<active_pool>(asked, cell) : race<default_pool>(asked, cell);
+            json row =
+                asked.wait == "active" ? race<active_pool>(asked, cell) : race<default_pool>(asked, cell);
             row["library"] = "Fork Union";
             return row;
         });

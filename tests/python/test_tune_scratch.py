@@ -145,8 +145,11 @@ def test_nothing_is_left_of_a_search_that_is_killed_during_a_run(tmp_path: Path)
     temporary.mkdir()
     words = ["tune", "--budget", "30s", "--scratch", "--same-output", "--env", "X=a,b", "--no-report", "--"]
     program = ["sh", "-c", "echo $PWD >$0/begun; sleep 1000", tmp_path]
+    copied = tmp_path / "copied"
+    copied.mkdir()
     search = subprocess.Popen(
         [sys.executable, "-m", "tautochrone", *words, *program],
+        cwd=copied,
         env=with_lab(TMPDIR=str(temporary)),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
