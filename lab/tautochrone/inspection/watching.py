@@ -42,12 +42,12 @@ def watch(
 ) -> Watched:
     """Run without terminal and input, and sample it. TautoError where it cannot start.
 
-    All output goes to `output_file`, if there is one; `Watched` has the end of it. `through` and
-    `runs_here`: see `ProgramExecutor`.
+    All output goes to `output_file`, if there is one; `Watched` has the end of it. That and the temporary
+    `folder` to run in are removed if this process is killed. `through`, `runs_here`: see `ProgramExecutor`.
     """
     with closing(ProgramExecutor(runs_here=runs_here, through=through, observe="files")) as executor:
         asked = Configuration("watched", list(command), environment or {})
-        answer = executor.answer(asked, time_limit_seconds, folder, output_file)
+        answer = executor.answer(asked, time_limit_seconds, folder, output_file, (folder, output_file))
     if answer.start_error is not None:
         remedy = "Write the command as the shell would find it"
         if answer.start_error == errno.ENOEXEC:
