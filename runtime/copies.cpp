@@ -32,7 +32,7 @@ asm(".pushsection .note.tautochrone, \"a\", %note\n"
 namespace tauto::detail {
 namespace {
 
-constexpr std::size_t bits = 8 * sizeof(unsigned long);
+constexpr std::size_t bits_of_word = 8 * sizeof(unsigned long);
 
 using answering = void (*)(pid_t thread, int only_cpu, pin_elsewhere* answer) noexcept;
 
@@ -77,7 +77,7 @@ int look_into(dl_phdr_info* object, std::size_t, void* into) {
 }  // namespace
 
 void set_cpu(plain_mask& mask, int cpu) noexcept {
-    if (usize(cpu) / bits < mask.size()) mask[usize(cpu) / bits] |= 1UL << usize(cpu) % bits;
+    if (usize(cpu) / bits_of_word < mask.size()) mask[usize(cpu) / bits_of_word] |= 1UL << usize(cpu) % bits_of_word;
 }
 
 void set_cpus(plain_mask& mask, const std::vector<int>& cpus) noexcept {
@@ -87,8 +87,8 @@ void set_cpus(plain_mask& mask, const std::vector<int>& cpus) noexcept {
 
 std::vector<int> cpus_of(const plain_mask& mask) {
     std::vector<int> cpus;
-    for (std::size_t cpu = 0; cpu < mask.size() * bits; ++cpu) {
-        if ((mask[cpu / bits] >> cpu % bits & 1) != 0) cpus.push_back(static_cast<int>(cpu));
+    for (std::size_t cpu = 0; cpu < mask.size() * bits_of_word; ++cpu) {
+        if ((mask[cpu / bits_of_word] >> cpu % bits_of_word & 1) != 0) cpus.push_back(static_cast<int>(cpu));
     }
     return cpus;
 }
