@@ -77,7 +77,8 @@ int look_into(dl_phdr_info* object, std::size_t, void* into) {
 }  // namespace
 
 void set_cpu(plain_mask& mask, int cpu) noexcept {
-    if (usize(cpu) / bits_of_word < mask.size()) mask[usize(cpu) / bits_of_word] |= 1UL << usize(cpu) % bits_of_word;
+    if (usize(cpu) / bits_of_word < mask.size())
+        mask[usize(cpu) / bits_of_word] |= 1UL << usize(cpu) % bits_of_word;
 }
 
 void set_cpus(plain_mask& mask, const std::vector<int>& cpus) noexcept {
