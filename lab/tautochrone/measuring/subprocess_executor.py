@@ -328,11 +328,8 @@ def output_file(folder: Path | None = None) -> Iterator[Path]:
     """
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
-        with temporary_file("tauto-output-", folder.absolute()) as path:
-            yield path
-        return
-    if not Path("/proc/self/fd").exists():
-        with temporary_file("tauto-output-", None) as path:
+    if folder is not None or not Path("/proc/self/fd").exists():
+        with temporary_file("tauto-output-", folder and folder.absolute()) as path:
             yield path
         return
     with tempfile.TemporaryFile() as file:
