@@ -139,7 +139,7 @@ class loop_model {
         double least = never;  // of one call, per iteration
         [[nodiscard]] double per_iteration() const noexcept { return ticks / iterations; }
         [[nodiscard]] bool mostly_woken() const noexcept { return 2 * woken > calls; }
-        // `calls` calls of which one, of so many iterations in so many ticks, was recorded.
+        // A recorded call of n iterations that took `one` ticks, and stands for `calls_in_all` like it.
         void add(double n, double one, double calls_in_all, bool had_to_wake) noexcept {
             calls += 1;
             woken += had_to_wake ? 1 : 0;
