@@ -67,11 +67,7 @@ struct fork_union_race {
     }
     template <class One>
     [[nodiscard]] double tasks(std::ptrdiff_t n, One&& one) const {
-        return sum(n, [&](std::ptrdiff_t begin, std::ptrdiff_t end) {
-            double sum = 0;
-            for (std::ptrdiff_t i = begin; i < end; ++i) sum += one(i);
-            return sum;
-        });
+        return sum(n, part_of_tasks(one));
     }
 };
 

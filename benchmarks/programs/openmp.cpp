@@ -112,11 +112,7 @@ struct openmp_race {
     }
     template <class One>
     [[nodiscard]] double tasks(std::ptrdiff_t n, One&& one) const {
-        return sum(n, [&](std::ptrdiff_t begin, std::ptrdiff_t end) {
-            double sum = 0;
-            for (std::ptrdiff_t i = begin; i < end; ++i) sum += one(i);
-            return sum;
-        });
+        return sum(n, part_of_tasks(one));
     }
 };
 

@@ -57,6 +57,16 @@ class race_work {
     std::vector<double> out_;
 };
 
+/// The sum over a part of the tasks: for a runtime that adds up parts, such as ranges.
+template <class One>
+auto part_of_tasks(One& one) {
+    return [&one](std::ptrdiff_t begin, std::ptrdiff_t end) {
+        double sum = 0;
+        for (std::ptrdiff_t i = begin; i < end; ++i) sum += one(i);
+        return sum;
+    };
+}
+
 /// The row of a cell on `runtime`; `beside` runs the other loop, of which `runtime` must not learn.
 /// `first_seconds` is the first call's, `seconds` the median of the learned
 /// ones.
