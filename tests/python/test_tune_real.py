@@ -196,6 +196,19 @@ def test_a_search_that_judges_otherwise_does_not_go_on_with_the_rows(other: dict
     assert rows_stored() >= rows
 
 
+@pytest.mark.parametrize("lines", [0, 1])
+def test_a_search_that_was_killed_before_its_first_run_begins_again(lines: int) -> None:
+    """Its file is empty then, has the beginning of a line, or does not say of which machine it is."""
+    command, options = ["sleep", "0.01"], {"environment": parse_environment(["X=1"]), "excluded": ("cpus",)}
+    tune(command, runs=10, **options)
+    path = Path("out/rows.jsonl")
+    whole = path.read_bytes().splitlines(keepends=True)
+    for left in (b"", whole[lines][:40]):
+        path.write_bytes(b"".join(whole[:lines]) + left)
+        tune(command, runs=10, **options)
+        assert rows_stored() >= 10
+
+
 def test_a_wrong_answer_does_not_win() -> None:
     script = 'i=0; while [ $i -lt ${N:-8000} ]; do i=$((i + 1)); done; echo "$i" | cut -c 1'
     options: dict[str, Any] = {"environment": parse_environment(["N=2000"]), "excluded": ("cpus",)}

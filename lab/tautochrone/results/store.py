@@ -125,6 +125,15 @@ class Store:
             warn_once(notice)
         return cls(path, lines.records, None, notices)
 
+    @classmethod
+    def machine_in(cls, folder: Path) -> Record:
+        """The machine whose rows a folder holds; empty where there are none, or a kill came before it."""
+        path = folder / ROWS_FILE
+        if not path.exists() or not journal.read(path).records:
+            return {}
+        with cls.read(folder) as store:
+            return store.machine
+
     @property
     def folder(self) -> Path:
         """The folder that holds the rows and all that is derived from them."""

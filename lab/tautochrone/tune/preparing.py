@@ -131,11 +131,10 @@ def meter_for(request: TuneRequest, objective: Objective, services: Services) ->
 
 def _machine(request: TuneRequest, findings: Findings, machine: Machine, services: Services) -> Machine:
     """With measured speeds where weights may be made of them; a continued search keeps its first ones."""
-    if not request.fresh and (request.folder / ROWS_FILE).exists():
-        with Store.read(request.folder) as store:
-            before = msgspec.convert(store.machine, Machine)
-            if before.machine == machine.machine or (runs_elsewhere(request) and alike(before, machine)):
-                return before
+    if not request.fresh and (stored := Store.machine_in(request.folder)):
+        before = msgspec.convert(stored, Machine)
+        if before.machine == machine.machine or (runs_elsewhere(request) and alike(before, machine)):
+            return before
     if findings.has_openmp and findings.schedules.has_static_loops is not False:
         return _read_machine(request, "quick", services)
     return machine
