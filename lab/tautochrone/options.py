@@ -19,7 +19,8 @@ class Option:
     """``--name VALUE``; a flag where the field is a bool, to be repeated where `many`.
 
     `parse` makes the field's value of the word (of the tuple of words where `many`), and raises TautoError.
-    `flag` is written where the option is not called as the field is.
+    `flag` is written where the option is not called as the field is, `also` are further spellings. It takes
+    `words` words; `alone` is its value where none follows it.
     """
 
     help: str
@@ -28,14 +29,18 @@ class Option:
     flag: str | None = None
     many: bool = False
     least: int | None = None
+    also: tuple[str, ...] = ()
+    words: int = 1
+    alone: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """A word without a name."""
+    """A word without a name; any number of them where `many`."""
 
     metavar: str
     help: str = ""
+    many: bool = False
 
 
 @dataclass(frozen=True, slots=True)

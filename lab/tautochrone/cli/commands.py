@@ -63,9 +63,30 @@ def made(name: str, request: type[Asked], help: str, run: Callable[[Asked], int]
         except BrokenPipeError as error:
             raise OutputClosed from error
 
-    others = {"ignore_unknown_options": any(isinstance(how, Words) for _, _, how in given)}
-    parameters = [_parameter(*one) for one in given]
+    words = next((field.name for field, _, how in given if isinstance(how, Words)), None)
+    before = any(isinstance(how, Argument) for _, _, how in given)
+    parameters = [_parameter(*one) for one in given if not (before and isinstance(one[2], Words))]
+    if words is not None and before:
+        return _Parted(words, name, CONTEXT, callback, parameters, help=help)
+    others = {"ignore_unknown_options": words is not None}
     return click.Command(name, {**CONTEXT, **others}, callback, parameters, help=help)
+
+
+class _Parted(click.Command):
+    """A command with words of its own before a lone ``--``, and somebody else's behind it."""
+
+    def __init__(self, field: str, *given: Any, **others: Any) -> None:
+        super().__init__(*given, **others)
+        self._field = field
+
+    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
+        at = args.index("--") if "--" in args else len(args)
+        rest = super().parse_args(context, args[:at])
+        context.params[self._field] = tuple(args[at + 1 :])
+        return rest
+
+    def collect_usage_pieces(self, context: click.Context) -> list[str]:
+        return [*super().collect_usage_pieces(context), "[-- COMMAND…]"]
 
 
 def _given(request: type) -> Iterator[tuple[dataclasses.Field[Any], Any, How]]:
@@ -84,17 +105,24 @@ def _parameter(field: dataclasses.Field[Any], kind: Any, how: How) -> click.Para
     if isinstance(how, Words):
         return click.Argument([field.name], nargs=-1, required=needed, metavar="-- COMMAND…")
     if isinstance(how, Argument):
-        return click.Argument([field.name], type=_type_of(kind), required=needed, metavar=how.metavar)
+        number = -1 if how.many else 1
+        kind = get_args(kind)[0] if how.many else kind
+        return click.Argument(
+            [field.name], type=_type_of(kind), required=needed, nargs=number, metavar=how.metavar
+        )
     flag = how.flag or f"--{field.name.replace('_', '-')}"
     if kind is bool:
         both = f"{flag}/--no-{flag.removeprefix('--')}" if field.default else flag
         return click.Option([both, field.name], is_flag=True, default=field.default, help=how.help)
     plain = how.parse is None and not how.many
     default: dict[str, Any] = {} if needed else {"default": field.default if plain else None}
+    if how.alone is not None:
+        default |= {"is_flag": False, "flag_value": how.alone}
     return click.Option(
-        [flag, field.name],
+        [*how.also, flag, field.name],
         type=_type_of(kind, how.least) if plain else str,
         multiple=how.many,
+        nargs=how.words,
         required=needed,
         show_default=default.get("default") is not None,
         help=how.help,

@@ -35,7 +35,7 @@ COMMANDS = {
     "emulate": "tautochrone.machine.emulate:EmulateRequest",
     "energy": "tautochrone.energy.command:EnergyRequest",
     "trace": "tautochrone.trace.command:TraceRequest",
-    "compare": "tautochrone.results.compare:CompareRequest",
+    "compare": "tautochrone.comparing.command:CompareCommand",
     "report": "tautochrone.cli.report:ReportRequest",
     "export": "tautochrone.results.export:ExportRequest",
     "simulate": "tautochrone.cli.simulate:SimulateRequest",

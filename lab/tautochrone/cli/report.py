@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
+from tautochrone.comparing import measure, reporting
 from tautochrone.errors import TautoError
 from tautochrone.options import Argument, Option
 from tautochrone.studies import STUDIES, study_in, study_named
@@ -34,6 +35,8 @@ def report_again(folder: Path, output: Path | None = None) -> Path:
     study = study_in(folder)
     if study == tuning.STUDY:
         return tuning.report_again(folder, output)
+    if study == measure.STUDY:
+        return reporting.report_again(folder, output)
     if study not in STUDIES:
         raise TautoError(
             f"{folder} holds the study {study!r}, which has no report",

@@ -43,6 +43,7 @@ class CompareContext(StudyContext, kw_only=True):
     start_seconds: Mapping[str, float] = {}  # what starting each command costs, where it was asked for
     remarks: tuple[str, ...] = ()  # of the runs before the first round
     ended: str = ""
+    usual_seconds: Mapping[str, float] = {}  # of a run, by name, before the first round
 
 
 class Side(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,17 +6,24 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tautochrone.comparing.result import Asked
+from tautochrone.errors import TautoError
+from tautochrone.results.row import MOST_ROUNDS
+
+DEFAULT_BUDGET_SECONDS = 30.0
+ANY = None
+"""`Settings.ignore_failure` for every exit code."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """How commands are compared. None means "choose for me".
+    """How commands are compared. None means "choose for me". Times are seconds.
 
-    `rounds`: exactly so many, in place of going on until the ratio is known within `precision` or
-    `budget_seconds` are over. `setup` and `cleanup` run once for each command, before its first and after its
-    last run; `prepare` and `conclude` before and after each run, all by /bin/sh, none of them timed.
-    `input`: the file that commands read. `ignore_failure`: the exit codes that are no failure; () for none,
-    None for all. `output`: the folder of the rows; None: none is kept. `fail_if_slower`: see `judge`.
+    `rounds`: exactly so many, in place of going on until the ratio is known within `precision` or the budget
+    is over. `setup` and `cleanup` run once for each command, before its first and after its last run;
+    `prepare` and `conclude` before and after each run, all by /bin/sh, none of them timed; one of `prepare`
+    and of `conclude` for all commands, or one for each. `input`: the file that the commands read.
+    `ignore_failure`: the exit codes that are no failure, or `ANY`. `output`: the folder of the rows; None:
+    none are kept.
     """
 
     rounds: int | None = None
@@ -29,7 +36,6 @@ class Settings:
     cleanup: str | None = None
     input: Path | None = None
     ignore_failure: tuple[int, ...] | None = ()
-    shell: str | None = None
     cpus: str | None = None
     objective: str = "time"
     check: str | None = None
@@ -39,10 +45,53 @@ class Settings:
     output: Path | None = None
     fresh: bool = False
 
+    @property
+    def judged(self) -> tuple[str, ...]:
+        """What decides, beside the commands, what a row means: rows of two of these are not mixed."""
+        usual = Settings()
+        names = ("prepare", "conclude", "setup", "input", "ignore_failure", "cpus", "objective", "check")
+        return tuple(
+            f"{name}={getattr(self, name)}" for name in names if getattr(self, name) != getattr(usual, name)
+        )
+
+    def check_them(self, commands: int) -> None:
+        """TautoError for a setting that cannot be; `commands`: how many are compared."""
+        least = 1 if commands == 1 else 8
+        if self.rounds is not None and not least <= self.rounds <= MOST_ROUNDS:
+            raise TautoError(
+                f"--rounds {self.rounds} is outside {least} to {MOST_ROUNDS}",
+                "Eight rounds are the fewest that can carry a verdict"
+                if self.rounds < least
+                else "Ask for less",
+            )
+        if not 1e-5 <= self.precision <= 1.0:
+            raise TautoError(
+                f"--precision {self.precision:g} is outside 0.001 % to 100 %", "Write it like 1%"
+            )
+        if self.warmup < 0:
+            raise TautoError(f"--warmup {self.warmup} is below 0", "Ask for 0 or more")
+        for name in ("prepare", "conclude"):
+            given = len(getattr(self, name))
+            if given not in (0, 1, commands):
+                raise TautoError(
+                    f"--{name} was given {given} times for {commands} commands",
+                    f"Give it once for all, or once for each of the {commands}",
+                )
+        if self.input is not None and not self.input.is_file():
+            raise TautoError(f"--input {self.input} is no file that can be read", "Correct the path")
+        if self.time_limit_seconds is not None and not 0 < self.time_limit_seconds < float("inf"):
+            raise TautoError(
+                f"--time-limit {self.time_limit_seconds:g} leaves no time to run", "Name seconds above 0"
+            )
+
+    def counts(self, exit_code: int) -> bool:
+        """Whether a run that ended so is a good one."""
+        return exit_code == 0 or self.ignore_failure is ANY or exit_code in (self.ignore_failure or ())
+
 
 @dataclass(frozen=True)
 class Entry:
-    """A command to compare; see `Asked`."""
+    """A command to compare, with variables that are laid over ours."""
 
     asked: Asked
     environment: dict[str, str] = field(default_factory=dict)

@@ -256,10 +256,14 @@ class ProcessExecutor:
     def _environment(self, configuration: Configuration) -> dict[str, str]:
         run = self._runs[configuration.config_id]
         self._runs[configuration.config_id] += 1
-        chance = random.Random(f"{self._seed} {configuration.config_id} {run}")
-        padding = "x" * chance.randint(0, LARGEST_PADDING_BYTES)
         usual = os.environ if self._runs_here else {}
-        return {**usual, **configuration.environment, PADDING_VARIABLE: padding}
+        return {**usual, **configuration.environment, **padding(self._seed, configuration, run)}
+
+
+def padding(seed: int, configuration: Configuration, run: int) -> dict[str, str]:
+    """A variable whose length differs from run to run, and moves the stack; see `ProcessExecutor`."""
+    chance = random.Random(f"{seed} {configuration.config_id} {run}")
+    return {PADDING_VARIABLE: "x" * chance.randint(0, LARGEST_PADDING_BYTES)}
 
 
 class RunnerExecutor(ProcessExecutor):

@@ -29,6 +29,9 @@ TIMES_LABEL = "datum.label + '×'"
 TIME_LABEL = "replace(format(datum.value, '~s'), /([0-9.]+)/, '$1 ') + 's'"
 _MOST_POWERS = 8  # as ticks of an axis
 
+_ROW_HEIGHT = 26
+_WIDE = 2.5  # beyond it the ticks of a logarithmic axis are dense enough to read
+
 
 def finished(chart: Layers) -> dict[str, Any]:
     """The specification with the page's looks: text as large as the page's, hair lines, no frame."""
@@ -220,3 +223,30 @@ def per_runtime(look: list[RuntimeStyle], records: Iterable[Record]) -> tuple[al
     present = {record["runtime"] for record in records}
     runtimes = [style.key for style in look if style.key in present]
     return alt.YOffset("runtime:N", scale=alt.Scale(domain=runtimes, paddingOuter=0.6)), len(runtimes)
+
+
+def intervals_by_name(
+    table: str, records: Sequence[Record], field: str, title: str, tooltip: list[alt.Tooltip]
+) -> Layers:
+    """A line for each record: its interval as a bar, its value as a dot, and the line at 1."""
+    every = [*numbers(records, field, "low", "high"), 1.0]
+    wide = max(every) > _WIDE * min(every)
+    scale = alt.Scale(type="log" if wide else "linear", domain=padded(every, 1.02), nice=False)
+    axis = alt.Axis(title=title, format="~g", grid=True)
+    x = alt.X(f"{field}:Q", scale=scale, axis=axis)
+    y = labels(records)
+    drawn = shown(table)
+    quiet = alt.condition("indexof(['no difference resolved', 'not resolved', 'not measured'], "
+                          "datum.verdict) >= 0", alt.value(0.45), alt.value(1.0))  # fmt: skip
+    return layered(
+        line_at_one(x),
+        bars(drawn, x, y=y, opacity=quiet),
+        drawn.mark_point(filled=True, size=90, stroke="var(--page)", strokeWidth=1, color=INK).encode(
+            x=x, y=y, opacity=quiet, tooltip=tooltip
+        ),
+        height=max(90, _ROW_HEIGHT * len(records)),
+    )
+
+
+def labels(records: Sequence[Record]) -> alt.Y:
+    return names_axis("label:N", [str(record["label"]) for record in records], 520, labelOverlap=False)

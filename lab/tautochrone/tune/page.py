@@ -10,14 +10,12 @@ import altair as alt
 from tautochrone.report import spent
 from tautochrone.report.charts import Chart, compared, page_parts
 from tautochrone.report.drawing import (
-    INK,
     TIME_LABEL,
     Layers,
-    bars,
+    intervals_by_name,
+    labels,
     layered,
-    line_at_one,
     marks,
-    names_axis,
     numbers,
     padded,
     shown,
@@ -35,8 +33,6 @@ _ROLES = {
 }
 _AS_IT_IS = [("solid", "as it is")]
 _MOST_EFFECTS = 16
-_ROW_HEIGHT = 26
-_WIDE = 2.5  # beyond it the ticks of a logarithmic axis are dense enough to read
 
 
 def parts(analysis: TuneAnalysis) -> Parts:
@@ -75,7 +71,7 @@ def _final(analysis: TuneAnalysis) -> Chart:
     return Chart(
         name="final",
         records=records,
-        draw=lambda look: _draw_intervals("final", records, "ratio", title, tooltip),
+        draw=lambda look: intervals_by_name("final", records, "ratio", title, tooltip),
         heading=heading,
         explanation=(
             "The ratio of the two runs of a round, its median over the rounds and the interval of the exact "
@@ -86,33 +82,6 @@ def _final(analysis: TuneAnalysis) -> Chart:
         line_legend=_AS_IT_IS,
         has_legend=False,
     )
-
-
-def _draw_intervals(
-    table: str, records: Sequence[Record], field: str, title: str, tooltip: list[alt.Tooltip]
-) -> Layers:
-    """A line for each record: its interval as a bar, its value as a dot, and the line at 1."""
-    every = [*numbers(records, field, "low", "high"), 1.0]
-    wide = max(every) > _WIDE * min(every)
-    scale = alt.Scale(type="log" if wide else "linear", domain=padded(every, 1.02), nice=False)
-    axis = alt.Axis(title=title, format="~g", grid=True)
-    x = alt.X(f"{field}:Q", scale=scale, axis=axis)
-    y = _labels(records)
-    drawn = shown(table)
-    quiet = alt.condition("indexof(['no difference resolved', 'not resolved', 'not measured'], "
-                          "datum.verdict) >= 0", alt.value(0.45), alt.value(1.0))  # fmt: skip
-    return layered(
-        line_at_one(x),
-        bars(drawn, x, y=y, opacity=quiet),
-        drawn.mark_point(filled=True, size=90, stroke="var(--page)", strokeWidth=1, color=INK).encode(
-            x=x, y=y, opacity=quiet, tooltip=tooltip
-        ),
-        height=max(90, _ROW_HEIGHT * len(records)),
-    )
-
-
-def _labels(records: Sequence[Record]) -> alt.Y:
-    return names_axis("label:N", [str(record["label"]) for record in records], 520, labelOverlap=False)
 
 
 # -- all candidates --
@@ -159,7 +128,7 @@ def _draw_candidates(analysis: TuneAnalysis, records: Sequence[Record], look: li
     x = alt.X("figure:Q", scale=scale, axis=axis)
     tooltip = tips("label:N settings", "written:N median", "runtime:N role")
     return layered(
-        marks(shown("candidates"), look, x=x, y=_labels(records), tooltip=tooltip),
+        marks(shown("candidates"), look, x=x, y=labels(records), tooltip=tooltip),
         height=max(120, 18 * len(records)),
     )
 
@@ -184,7 +153,7 @@ def _effects(analysis: TuneAnalysis) -> Chart:
     return Chart(
         name="effects",
         records=records,
-        draw=lambda look: _draw_intervals("effects", records, "factor", f"× {analysis.unit}", tooltip),
+        draw=lambda look: intervals_by_name("effects", records, "factor", f"× {analysis.unit}", tooltip),
         heading=heading,
         explanation=(
             "The effect of each value against leaving its knob alone, all else equal: a fit over all "

@@ -1,0 +1,193 @@
+"""From the rows of a comparison to its answer: ratios with intervals, the sentence, what stood in the way."""
+
+from __future__ import annotations
+
+import math
+import os
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tautochrone import verdicts
+from tautochrone.comparing import disturbances, sentences
+from tautochrone.comparing.looks import claims
+from tautochrone.comparing.result import CompareContext, Compared, Side
+from tautochrone.errors import TautoError
+from tautochrone.results.row import Row, pair_rows
+from tautochrone.results.runs import median_known
+from tautochrone.results.spent import measured_joules
+from tautochrone.tune.judging import Objective, parse_objective
+from tautochrone.verdicts import Comparison, Ratio, as_ratio
+
+__all__ = ["Objective", "analyse", "known", "objective_of"]
+
+
+@dataclass(frozen=True)
+class CpuTime(Objective):
+    """The CPU seconds of all processes of a run."""
+
+    def figure(self, row: Row) -> float:
+        seconds = cpu_seconds(row)
+        if not seconds:
+            raise ValueError("a run has no CPU time")
+        return seconds
+
+    @property
+    def less(self) -> tuple[str, str]:
+        return "less CPU time", "more CPU time"
+
+
+def objective_of(words: str) -> Objective:
+    """Read "time", "cpu", "energy", "memory" or "regex:…". TautoError for anything else."""
+    if words == "cpu":
+        return CpuTime("time")
+    try:
+        return parse_objective(words)
+    except TautoError as error:
+        if error.message.startswith("there is no objective"):
+            raise TautoError(error.message, f"{error.remedy}, or cpu") from error
+        raise
+
+
+def cpu_seconds(row: Row) -> float | None:
+    if row.user_seconds is None or row.system_seconds is None:
+        return None
+    return row.user_seconds + row.system_seconds
+
+
+def _detail(name: str) -> Callable[[Row], float | None]:
+    def figure(row: Row) -> float | None:
+        value = row.detail.get(name)
+        return float(value) if isinstance(value, int | float) else None
+
+    return figure
+
+
+OTHERS: Mapping[str, Callable[[Row], float | None]] = {
+    "seconds": lambda row: row.seconds,
+    "cpu_seconds": cpu_seconds,
+    "max_rss_bytes": lambda row: None if row.max_rss_bytes is None else float(row.max_rss_bytes),
+    "switches": _detail("switches"),
+    "faults": _detail("faults"),
+    "joules": measured_joules,
+}
+"""How a row tells each of `result.FIGURES`."""
+
+
+def known(
+    rows: Sequence[Row], rival: str, reference: str, objective: Objective, number: int, precision: float
+) -> bool:
+    """Whether the ratio's interval is at most `precision` wide at each end."""
+    return narrow(compared(rows, rival, reference, objective.figure, number), precision)
+
+
+def narrow(comparison: Comparison, precision: float) -> bool:
+    resolution = comparison.resolution()
+    return resolution is not None and resolution <= precision
+
+
+def compared(
+    rows: Sequence[Row], rival: str, reference: str, figure: Callable[[Row], float], number: int
+) -> Comparison:
+    """The rival against the reference in the rounds that both have; one of `number` claims."""
+    return verdicts.compare(pair_rows(rows, rival, reference, figure), comparisons=number)
+
+
+def analyse(rows: Sequence[Row], context: CompareContext, machine: Mapping[str, Any]) -> Compared:
+    """The whole answer. ValueError for rows of other commands than the context's."""
+    objective = objective_of(context.objective)
+    by_name: dict[str, list[Row]] = {asked.name: [] for asked in context.commands_compared}
+    for row in rows:
+        if row.name not in by_name:
+            raise ValueError(f"a row is of {row.name!r}, which was not compared")
+        by_name[row.name].append(row)
+    number = claims(len(by_name) - 1, len(context.looks))
+    reference = context.commands_compared[0].name
+    sides = tuple(
+        _side(asked.name, asked.words, by_name, reference, objective, number, context)
+        for asked in context.commands_compared
+    )
+    rounds = max((len(side.points) for side in sides), default=0)
+    cpus = int(machine.get("cpu_count") or os.cpu_count() or 1)
+    remarks = (
+        *context.remarks,
+        *disturbances.remarks(by_name, sides, objective, cpus),
+        *context.notices,
+    )
+    found = Compared(
+        answer="",
+        sides=sides,
+        objective=context.objective,
+        less=objective.less,
+        rounds=rounds,
+        looks=context.looks,
+        confidence=verdicts.VERDICT_CONFIDENCE,
+        remarks=tuple(dict.fromkeys(remarks)),
+        folder=context.folder,
+    )
+    return sentences.answered(found, objective.written)
+
+
+def _side(
+    name: str,
+    words: tuple[str, ...],
+    by_name: Mapping[str, Sequence[Row]],
+    reference: str,
+    objective: Objective,
+    number: int,
+    context: CompareContext,
+) -> Side:
+    good = [row for row in by_name[name] if row.error is None]
+    errors = [row.error.message for row in by_name[name] if row.error is not None]
+    points = tuple(objective.figure(row) for row in sorted(good, key=lambda row: row.round))
+    centre = verdicts.median_interval(points) if points else None
+    ratio, ratios = None, {}
+    if name != reference and good and by_name[reference]:
+        ids = good[0].config_id, by_name[reference][0].config_id
+        both = [*by_name[name], *by_name[reference]]
+        ratio = as_ratio(compared(both, *ids, objective.figure, number))
+        ratios = {
+            figure: found
+            for figure, told in OTHERS.items()
+            if (found := _ratio_of(both, ids, told, number)) is not None
+        }
+    elif name != reference:
+        ratio = as_ratio(verdicts.compare([]))
+    return Side(
+        name=name,
+        words=words,
+        figure=centre.median if centre else None,
+        low=centre.low if centre else None,
+        high=centre.high if centre else None,
+        points=points,
+        others={figure: median_known(map(told, good)) for figure, told in OTHERS.items()},
+        ratio=ratio,
+        ratios=ratios,
+        error=_failed(errors, len(by_name[name])),
+        start_seconds=context.start_seconds.get(name),
+        runs=sum(int(row.detail.get("runs") or 1) for row in good),
+    )
+
+
+def _ratio_of(
+    rows: Sequence[Row], ids: tuple[str, str], told: Callable[[Row], float | None], number: int
+) -> Ratio | None:
+    """The ratio of a figure; None where a run does not tell it, or it is nothing."""
+    good = [row for row in rows if row.error is None]
+    figures = [told(row) for row in good]
+    if not figures or any(figure is None or not figure > 0.0 for figure in figures):
+        return None
+    return as_ratio(compared(good, *ids, lambda row: told(row) or math.nan, number))
+
+
+def _failed(errors: Sequence[str], runs: int) -> str:
+    return f"failed in {len(errors)} of {runs} runs: {errors[-1]}" if errors else ""
+
+
+def spread(points: Sequence[float]) -> float:
+    """The median distance from the median, by the median; 0 for less than two points."""
+    if len(points) < 2:
+        return 0.0
+    centre = statistics.median(points)
+    return statistics.median(abs(point - centre) for point in points) / centre
