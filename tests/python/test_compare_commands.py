@@ -112,7 +112,8 @@ def test_it_says_before_how_long_it_will_take() -> None:
     compared({"a": "seconds 0.1", "b": "seconds 0.1"}, said=said)
     assert said == [
         "2 commands, 14 rounds, about 28 s",
-        "2 commands, 18 to 148 rounds, 4 s to 30 s: it ends once the ratio is known within 1 %, at one of 4 looks",
+        "2 commands, 18 to 148 rounds, 4 s to 30 s: it ends at one of 4 looks, once the ratio is known "
+        "within 1 %",
     ]
 
 
@@ -136,13 +137,8 @@ def test_identical_commands_are_hardly_ever_called_different(noise: str) -> None
 
 
 def test_two_per_cent_are_found_under_drift() -> None:
-    sides = [
-        compared({"a": f"seconds 0.1 {DRIFTS}", "b": f"seconds 0.102 {DRIFTS}"}, seed, rounds=40)
-        .sides[1]
-        .verdict
-        for seed in range(40)
-    ]
-    verdicts = [side.verdict for side in sides]
+    pair = {"a": f"seconds 0.1 {DRIFTS}", "b": f"seconds 0.102 {DRIFTS}"}
+    verdicts = [compared(pair, seed, rounds=40).sides[1].verdict for seed in range(40)]
     assert verdicts.count("slower") >= 36
     assert "faster" not in verdicts
 

@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 from rich.console import Console
 
 from tautochrone import text
-from tautochrone.comparing import printing
+from tautochrone.comparing import printing, saved
 from tautochrone.comparing.entries import entries_of, of_lines, parse_parameters, parted
 from tautochrone.comparing.measure import STUDY, Services, measure
 from tautochrone.comparing.result import Compared
@@ -195,7 +195,10 @@ class CompareCommand:
             return self._results(console)
         self._refuse_contradictions()
         entries = entries_of(commands, self.names, parse_parameters(self.parameters), self.shell)
-        found = measure(entries, self.settings(entries), _services())
+        settings = self.settings(entries)
+        found = measure(entries, settings, _services())
+        if self.against is not None and settings.output is not None:
+            found = saved.against(self.against, settings.output)
         return self.answer(found, console or Console())
 
     def settings(self, entries: Sequence[Entry]) -> Settings:
@@ -205,8 +208,10 @@ class CompareCommand:
             "input", "ignore_failure", "cpus", "objective", "check", "time_limit_seconds", "calibrate",
             "seed", "fresh",
         )  # fmt: skip
-        output = self.output or _folder_for(entries)
-        return Settings(output=output, **{name: getattr(self, name) for name in names})
+        values = {name: getattr(self, name) for name in names}
+        if self.save is not None:
+            return Settings(**{**values, "output": saved.folder_of(self.save), "fresh": True})
+        return Settings(**values, output=self.output or _folder_for(entries))
 
     def answer(self, found: Compared, console: Console) -> int:
         """Print and write the answer; the exit code."""
@@ -275,6 +280,11 @@ class CompareCommand:
 
     def _refuse_contradictions(self) -> None:
         self._format()
+        if self.save is not None and (self.output is not None or self.save == self.against):
+            other = "--output" if self.output is not None else "--against with the same name"
+            raise TautoError(f"--save and {other} exclude each other", "Leave one of them out")
+        if self.against is not None:
+            saved.folder_of(self.against)
         for name in ("across_machines", "across_states"):
             if getattr(self, name):
                 option = f"--{name.replace('_', '-')}"

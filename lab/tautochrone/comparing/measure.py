@@ -221,8 +221,8 @@ def _forecast(commands: int, context: CompareContext, first: float, last: float,
     if len(looks) == 1 or commands == 1:
         return f"{what}, {text.count(looks[-1], 'round')}, about {_words(last)}"
     return (
-        f"{what}, {looks[0]} to {looks[-1]} rounds, {_words(first)} to {_words(last)}: it ends once the ratio is "
-        f"known within {100 * settings.precision:g} %, at one of {len(looks)} looks"
+        f"{what}, {looks[0]} to {looks[-1]} rounds, {_words(first)} to {_words(last)}: it ends at one of "
+        f"{len(looks)} looks, once the ratio is known within {100 * settings.precision:g} %"
     )
 
 

@@ -330,6 +330,13 @@ def _reason(comparison: Comparison, rows_a: Sequence[Row], rows_b: Sequence[Row]
     return f"{comparison.rounds} {kind}; at least {verdicts.MINIMUM_ROUNDS} are needed"
 
 
+def notes_on_drift(why: str | None, drift: Drift | None) -> list[str]:
+    """What to know of the drift between two sittings of one command; `why` there is no verdict."""
+    if why is not None:
+        return [f"two sittings: {why}, so drift cannot be told from a difference; {_REMEDY}"]
+    return [] if drift is None else _drifts([drift])
+
+
 def _notes_on_sittings(lines: Sequence[Line], sittings: Sittings | None) -> list[str]:
     """What to know of the drift between two sittings."""
     if sittings is None:
@@ -337,10 +344,12 @@ def _notes_on_sittings(lines: Sequence[Line], sittings: Sittings | None) -> list
     untold = dict.fromkeys(
         line.reason for line in lines if line.comparison.verdict == verdicts.CANNOT_TELL and line.reason
     )
-    notes = [
-        f"two sittings: {reason}, so drift cannot be told from a difference; {_REMEDY}" for reason in untold
-    ]
-    drifts = [line.drift for line in lines if line.drift is not None]
+    notes = [note for reason in untold for note in notes_on_drift(reason, None)]
+    return notes + _drifts([line.drift for line in lines if line.drift is not None])
+
+
+def _drifts(drifts: Sequence[Drift]) -> list[str]:
+    notes = []
     for name in dict.fromkeys(name for drift in drifts for name in drift.moved):
         moved = [math.expm1(drift.moved[name]) for drift in drifts if name in drift.moved]
         ends = " to ".join(dict.fromkeys(f"{100 * end:+.1f} %" for end in (min(moved), max(moved))))
