@@ -1,0 +1,35 @@
+#pragma once
+// Times on the monotonic clock, in nanoseconds.
+
+#include <time.h>
+
+#include <cstdint>
+#include <limits>
+
+namespace tauto::timer {
+
+using nanoseconds = std::int64_t;
+
+constexpr nanoseconds never = std::numeric_limits<nanoseconds>::max();
+
+inline nanoseconds now() {
+    timespec read{};
+    clock_gettime(CLOCK_MONOTONIC, &read);
+    return nanoseconds{read.tv_sec} * 1'000'000'000 + read.tv_nsec;
+}
+
+inline double to_seconds(nanoseconds span) {
+    return static_cast<double>(span) * 1e-9;
+}
+
+// What is longer than thirty years is never.
+inline nanoseconds to_nanoseconds(double seconds) {
+    return seconds < 1e9 ? static_cast<nanoseconds>(seconds * 1e9) : never;
+}
+
+// No later than never.
+inline nanoseconds after(nanoseconds moment, nanoseconds span) {
+    return span < never - moment ? moment + span : never;
+}
+
+}  // namespace tauto::timer
