@@ -28,18 +28,26 @@ class FakeCommands(MockExecutor):
         sentences: Mapping[str, str],
         seed: int = 1,
         printed: Mapping[str, Sequence[str]] | None = None,
+        bridge_seconds: float | None = None,
         **options: Any,
     ) -> None:
         super().__init__(clock, seed, **options)
         self.short: set[str] = set()
         self._sentences = sentences
         self._printed = printed or {}
+        self._bridge_seconds = bridge_seconds
         self._trials: dict[str, int] = {}
 
     def run(self, configuration: Configuration, time_limit: float) -> RunResult:
         sentence = self._sentences[configuration.name]
         result = super().run(replace(configuration, command=sentence.split()), time_limit)
-        spent = {"user_seconds": result.seconds, "system_seconds": 0.0, "max_rss_bytes": 1 << 20}
+        spent: dict[str, Any] = {
+            "user_seconds": result.seconds,
+            "system_seconds": 0.0,
+            "max_rss_bytes": 1 << 20,
+        }
+        if self._bridge_seconds is not None:
+            spent |= {"bridge": "fixed work", "bridge_seconds": self._bridge_seconds}
         record = {"runs": 1, "switches": 2.0, "faults": 50.0}
         return msgspec.structs.replace(result, record=record, **spent)
 

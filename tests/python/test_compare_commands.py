@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from compare_fakes import FakeCommands, compared
-from tautochrone.comparing import printing
+from tautochrone.comparing import printing, saved
 from tautochrone.comparing.command import judged, parse_codes, parse_percent
 from tautochrone.comparing.entries import entries_of, of_lines, parse_parameters, parted
 from tautochrone.comparing.looks import claims, planned
@@ -80,7 +80,7 @@ def test_shares_and_codes() -> None:
     assert (parse_percent("2%", "-"), parse_percent("0.5 %", "-"), parse_percent("0.02", "-")) == (
         0.02, 0.005, 0.02,
     )  # fmt: skip
-    assert (parse_codes("all"), parse_codes("1,3")) == (None, (1, 3))
+    assert (parse_codes("all"), parse_codes("1,3")) == ("all", (1, 3))
     for word in ("", "two", "-2%"):
         with pytest.raises(TautoError):
             parse_percent(word, "--precision")
@@ -93,7 +93,7 @@ def test_shares_and_codes() -> None:
 @pytest.mark.parametrize("affordable", [1, 12, 50, 400, 10_000])
 def test_the_first_look_can_carry_a_verdict(rivals: int, affordable: int) -> None:
     looks = planned(rivals, None, affordable)
-    assert looks[0] >= rounds_needed(comparisons=claims(rivals, len(looks)))
+    assert looks[0] >= rounds_needed(comparisons=claims(rivals, len(looks), len(looks) == 1))
     assert list(looks) == sorted(set(looks))
     assert looks[-1] <= 999
 
@@ -103,7 +103,7 @@ def test_it_ends_once_the_ratio_is_known() -> None:
     noisy = compared({"a": "seconds 0.1 noise 5%", "b": "seconds 0.11 noise 5%"})
     assert quiet.rounds < noisy.rounds
     assert quiet.sides[1].verdict == "slower"
-    assert "10 % more time" in quiet.answer
+    assert "10.0 % more time" in quiet.answer
 
 
 def test_it_says_before_how_long_it_will_take() -> None:
@@ -243,6 +243,22 @@ def test_an_interrupted_comparison_goes_on_and_a_finished_one_begins_anew(tmp_pa
     compared(sentences, executor=third, output=folder, rounds=12)
     assert len(third.ran) == 24
     assert len(list(folder.glob("rows.*.jsonl"))) == 1
+
+
+@pytest.mark.parametrize(("bridge", "code"), [(1e-3, 3), (None, 4)])
+@pytest.mark.usefixtures("in_an_empty_folder")
+def test_two_sittings_need_a_bridge(bridge: float | None, code: int) -> None:
+    def sitting(seconds: float, output: Path) -> None:
+        sentences = {"it": f"seconds {seconds} noise 0.1%"}
+        executor = FakeCommands(VirtualClock(), sentences, bridge_seconds=bridge)
+        compared(sentences, executor=executor, output=output, rounds=40)
+
+    sitting(0.1, saved.folder_of("base"))
+    sitting(0.12, Path("now"))
+    found = saved.against("base", Path("now"))
+    assert judged(found, 0.02) == code
+    assert any("two sittings" in remark for remark in found.remarks)
+    assert [side.name for side in found.sides] == ["it (saved as base)", "it (now)"]
 
 
 # -- the forms of the answer --

@@ -11,7 +11,7 @@ from typing import Any
 
 from tautochrone import verdicts
 from tautochrone.comparing import disturbances, sentences
-from tautochrone.comparing.looks import claims
+from tautochrone.comparing.looks import claims_after
 from tautochrone.comparing.result import CompareContext, Compared, Side
 from tautochrone.errors import TautoError
 from tautochrone.results.row import Row, pair_rows
@@ -102,7 +102,8 @@ def analyse(rows: Sequence[Row], context: CompareContext, machine: Mapping[str, 
         if row.name not in by_name:
             raise ValueError(f"a row is of {row.name!r}, which was not compared")
         by_name[row.name].append(row)
-    number = claims(len(by_name) - 1, len(context.looks))
+    looked = next((look for look in context.looks if look > max((row.round for row in rows), default=0)), 0)
+    number = claims_after(len(by_name) - 1, context.looks, looked)
     reference = context.commands_compared[0].name
     sides = tuple(
         _side(asked.name, asked.words, by_name, reference, objective, number, context)

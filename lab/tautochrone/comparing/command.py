@@ -7,7 +7,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
@@ -19,11 +19,11 @@ from tautochrone.comparing import printing, saved
 from tautochrone.comparing.entries import entries_of, of_lines, parse_parameters, parted
 from tautochrone.comparing.measure import STUDY, Services, measure
 from tautochrone.comparing.result import Compared
-from tautochrone.comparing.settings import ANY, DEFAULT_BUDGET_SECONDS, Entry, Settings
+from tautochrone.comparing.settings import ANY, DEFAULT_BUDGET_SECONDS, Codes, Entry, Settings
 from tautochrone.errors import TautoError
 from tautochrone.files import write_whole
 from tautochrone.measuring.configuration import digest
-from tautochrone.measuring.progress import Progress
+from tautochrone.measuring.progress import Progress, SilentProgress
 from tautochrone.options import Argument, Option, Words
 from tautochrone.results.compare import CANNOT_TELL_CODE, CompareRequest
 from tautochrone.tune.options import parse_budget
@@ -40,9 +40,9 @@ def parse_percent(words: str, option: str) -> float:
     return float(match[1]) / (100.0 if match[2] else 1.0)
 
 
-def parse_codes(words: str) -> tuple[int, ...] | None:
+def parse_codes(words: str) -> Codes:
     """Read "all" as every code, "1,3" as (1, 3)."""
-    if words == "all":
+    if words == ANY:
         return ANY
     if not re.fullmatch(r"-?[0-9]+(,-?[0-9]+)*", words):
         raise TautoError(f"--ignore-failure {words!r} is no list of exit codes", "Write all, or 1,3")
@@ -132,7 +132,7 @@ class CompareCommand:
     ] = None
     input: Annotated[Path | None, Option("The file that the commands read. Default: nothing.", "FILE")] = None
     ignore_failure: Annotated[
-        tuple[int, ...] | None,
+        Codes,
         Option(
             "Count runs with these exit codes too. Without codes: with any.",
             "CODES",
@@ -211,7 +211,8 @@ class CompareCommand:
         values = {name: getattr(self, name) for name in names}
         if self.save is not None:
             return Settings(**{**values, "output": saved.folder_of(self.save), "fresh": True})
-        return Settings(**values, output=self.output or _folder_for(entries))
+        asked = Settings(**values)
+        return replace(asked, output=self.output or _folder_for(entries, asked))
 
     def answer(self, found: Compared, console: Console) -> int:
         """Print and write the answer; the exit code."""
@@ -316,17 +317,18 @@ def _is_result(word: str) -> bool:
     return where.is_dir() or where.suffix in (".json", ".jsonl")
 
 
-def _folder_for(entries: Sequence[Entry]) -> Path:
-    """A folder of their own for these commands."""
+def _folder_for(entries: Sequence[Entry], settings: Settings) -> Path:
+    """A folder of their own for these commands, measured so."""
     words = [[entry.asked.words, entry.asked.folder] for entry in entries]
+    how = [settings.judged, settings.rounds, settings.seed]
     program = re.sub(r"[^\w.-]", "_", Path(entries[0].asked.words[0]).name)[:40]
-    return Path("tautochrone-results") / f"{STUDY}-{program}-{digest(words)[:6]}"
+    return Path("tautochrone-results") / f"{STUDY}-{program}-{digest([words, how])[:6]}"
 
 
 def _services() -> Services:
     def progress(title: str) -> Progress:
         from tautochrone.measuring.progress import progress_for
 
-        return progress_for(title)
+        return progress_for(title) if sys.stderr.isatty() else SilentProgress()
 
     return Services(progress=progress, say=lambda sentence: print(f"tauto: {sentence}", file=sys.stderr))

@@ -54,7 +54,7 @@ def _load(rows: Sequence[Row], cpus: int) -> list[str]:
         seconds > max(0.01, LOAD_NOTICED * cpus * elapsed[number]) for number, seconds in taken.items()
     )
     return [
-        f"other programs took {text.percent(total / (cpus * whole))} of the CPU time of this machine, in "
+        f"Other programs took {text.percent(total / (cpus * whole))} of the CPU time of this machine, in "
         f"{busy} of {len(taken)} rounds: close them for a narrower interval"
     ]
 
@@ -110,7 +110,7 @@ def _cold(side: Side) -> list[str]:
     if first <= max(others) or first < _COLD * statistics.median(others):
         return []
     return [
-        f"the first run of {side.name} took {first / statistics.median(others):.2f} times as much as the "
+        f"The first run of {side.name} took {first / statistics.median(others):.2f} times as much as the "
         "others: it was cold. --warmup 3 leaves such runs out"
     ]
 

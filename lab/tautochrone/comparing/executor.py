@@ -16,6 +16,7 @@ from typing import Any, Self
 
 import msgspec
 
+from tautochrone.comparing.analysis import objective_of
 from tautochrone.comparing.settings import Settings
 from tautochrone.errors import TautoError, printable
 from tautochrone.machine import runners
@@ -24,7 +25,7 @@ from tautochrone.measuring.executor import RunResult
 from tautochrone.measuring.subprocess_executor import Printed, let_end, padding, pipes
 from tautochrone.measuring.temporary import temporary_file
 from tautochrone.results.row import Failure
-from tautochrone.tune.judging import Judging, PrintedNumber, parse_objective
+from tautochrone.tune.judging import Judging, PrintedNumber
 
 PROGRAM = "tauto-timer"
 WINDOW_SECONDS = 0.01
@@ -54,10 +55,10 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     start_error: int | None = None
     left_running: tuple[str, ...] = ()
     held_by: str | None = None
-    stdout: str = ""
-    stdout_bytes: int = 0
-    stdout_hash: str = ""
-    outputs_differ: bool = False
+    stdout: str | None = None
+    stdout_bytes: int | None = None
+    stdout_hash: str | None = None
+    outputs_differ: bool | None = None
     stderr: str = ""
     load_before: float | None = None
     others_cpu_seconds: float | None = None
@@ -130,7 +131,7 @@ class CommandExecutor:
     def __init__(self, settings: Settings, timer: Timer | None = None) -> None:
         self._settings = settings
         self._timer = timer or Timer()
-        self._judging = Judging(parse_objective(settings.objective), settings.check)
+        self._judging = Judging(objective_of(settings.objective), settings.check)
         self._runs: Counter[str] = Counter()
         self.short: set[str] = set()
 
@@ -209,7 +210,7 @@ class CommandExecutor:
         error = failure(configuration, answer, time_limit, self._settings)
         record: dict[str, object] = {}
         if error is None:
-            judged, error = self._judging(Printed(answer.stdout, answer.stderr, whole), None)
+            judged, error = self._judging(Printed(answer.stdout or "", answer.stderr, whole), None)
             record = {name: value for name, value in judged.items() if name != "printed"}
         record |= {
             "runs": answer.runs,

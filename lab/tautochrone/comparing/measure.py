@@ -14,7 +14,7 @@ from tautochrone.comparing import cpus, trying
 from tautochrone.comparing.analysis import Objective, analyse, known, objective_of
 from tautochrone.comparing.entries import MOST_COMMANDS, check_program
 from tautochrone.comparing.executor import SHORT_SECONDS, WINDOW_SECONDS, Answer, CommandExecutor, by_shell
-from tautochrone.comparing.looks import claims, planned
+from tautochrone.comparing.looks import claims_after, planned
 from tautochrone.comparing.result import CompareContext, Compared
 from tautochrone.comparing.settings import DEFAULT_BUDGET_SECONDS, Entry, Settings
 from tautochrone.errors import TautoError
@@ -83,14 +83,15 @@ def measure(
         executor = stack.enter_context(closing(services.executor(settings)))
         plan = _plan(configurations, settings, machine, services.files(configurations))
         fresh = settings.fresh or _is_over(folder)
+        context = CompareContext() if fresh else contexts.load(CompareContext(), folder)
+        stack.enter_context(_around(configurations, settings))
+        # What fails at its first run leaves no rows behind.
+        _try_out(context, entries, configurations, executor, settings, services)
         store = stack.enter_context(
             Store.open(
                 folder, STUDY, plan.plan_id, plan.machine, fresh, services.clock.now(), plan.identity.prints
             )
         )
-        stack.enter_context(_around(configurations, settings))
-        context = CompareContext() if fresh else contexts.load(CompareContext(), folder)
-        _try_out(context, entries, configurations, executor, settings, objective, services)
         if settings.output is not None:
             context.folder = str(settings.output)
             contexts.save(context, folder)
@@ -169,7 +170,6 @@ def _try_out(
     configurations: Sequence[Configuration],
     executor: Tries,
     settings: Settings,
-    objective: Objective,
     services: Services,
 ) -> None:
     """Run each command before the first round, and plan the looks; what was planned once stays."""
@@ -258,7 +258,7 @@ def _run_rounds(
         if outcome.interrupted:
             raise KeyboardInterrupt
         seen = [row for row in store.rows() if row.round < look]
-        number = claims(len(plan.configurations) - 1, len(context.looks))
+        number = claims_after(len(plan.configurations) - 1, context.looks, look)
         going = [
             rival
             for rival in going[1:]

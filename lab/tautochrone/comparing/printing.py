@@ -7,6 +7,7 @@ import io
 import math
 import statistics
 from collections.abc import Callable, Sequence
+from typing import Literal
 
 from rich.console import Console
 from rich.table import Table
@@ -21,6 +22,8 @@ _STRIP_WIDTH = 50
 _LEAST_WIDTH = 20
 _LEVELS = " .:-=+*#%@"
 _NAME_WIDTH = 28
+_BESIDE = tuple(FIGURES.values())[1:]
+"""The columns of a second table on terminals, which the first has no room for."""
 
 
 def _plain(value: float | None) -> str:
@@ -97,7 +100,7 @@ def as_markdown(found: Compared) -> str:
     if found.rivals:
         parts += ["", f"{FALSIFIER}."]
     if found.remarks:
-        parts += ["", *(f"- {text.sentence(printable(remark))}" for remark in found.remarks)]
+        parts += ["", *(f"- {printable(remark)}." for remark in found.remarks)]
     return "\n".join(parts)
 
 
@@ -133,23 +136,26 @@ def as_csv(found: Compared) -> str:
 def show(found: Compared, console: Console) -> None:
     """The answer first; then the table, the runs as strips, what stood in the way."""
     console.print(printable(found.answer), markup=False, highlight=False, style="bold")
-    headings, lines = rows(found)
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for place, heading in enumerate(headings):
-        is_word = place == 0 or heading == "it is"
-        table.add_column(
-            heading, justify="left" if is_word else "right", overflow="fold", no_wrap=not is_word
-        )
-    for cells in lines:
-        table.add_row(*(printable(word) for word in cells))
     console.print()
-    console.print(table, markup=False, highlight=False)
+    headings, lines = rows(found)
+    first = [place for place, heading in enumerate(headings) if heading not in _BESIDE]
+    second = [0, *(place for place, heading in enumerate(headings) if heading in _BESIDE)]
+    for chosen in (first, second):
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+        for place in chosen:
+            is_word = headings[place] in ("command", "it is")
+            side: Literal["left", "right"] = "left" if is_word else "right"
+            table.add_column(headings[place], justify=side, overflow="fold", no_wrap=not is_word)
+        for cells in lines:
+            table.add_row(*(printable(cells[place]) for place in chosen))
+        console.print(table, markup=False, highlight=False)
+        console.print()
     for line in strips(found, console.width):
         console.print(line, markup=False, highlight=False, no_wrap=True, overflow="crop")
     if found.rivals:
         console.print(f"\n{FALSIFIER}.", markup=False, highlight=False, style="dim")
     for remark in found.remarks:
-        console.print(f"Note: {text.sentence(printable(remark))}", markup=False, highlight=False)
+        console.print(f"Note: {printable(remark)}.", markup=False, highlight=False)
     if found.folder:
         console.print(f"Rows: {printable(found.folder)}", markup=False, highlight=False, style="dim")
 
@@ -165,7 +171,7 @@ def strips(found: Compared, width: int) -> list[str]:
     names = [printable(side.name)[:_NAME_WIDTH] for side in sides]
     longest = max(map(len, names))
     columns = max(_LEAST_WIDTH, min(_STRIP_WIDTH, width - longest - 4))
-    lines = [""]
+    lines = []
     for name, side in zip(names, sides, strict=True):
         lines.append(f"{name:<{longest}}  {_strip(side.points, low, high, columns)}")
     first, last = objective.written(low), objective.written(high)

@@ -92,7 +92,7 @@ def _differs(found: Compared, ratio: Ratio) -> str:
     if value >= _TIMES:
         verb = "takes" if _is_time(found) else "has"
         return f"{verb} {value:.2f} times the {_noun(found)} of"
-    return f"{_verb(found)} {text.digits(100 * abs(1 - value))} % {_word(found, value)} than"
+    return f"{_verb(found)} {_percent(100 * abs(1 - value))} % {_word(found, value)} than"
 
 
 def _ends(found: Compared, ratio: Ratio) -> str:
@@ -113,8 +113,8 @@ def _between(found: Compared, ratio: Ratio) -> str:
 
 
 def _percent(value: float) -> str:
-    """With a digit more below 1, so that an end that is not 0 is not written as 0."""
-    return f"{value:.2f}" if value < 0.995 else text.digits(value)
+    """The digits that an interval needs: more near 0, so that what is not 0 is not written as 0."""
+    return f"{value:.{2 if value < 0.995 else 1 if value < 19.95 else 0}f}"
 
 
 def _noun(found: Compared) -> str:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from tautochrone.comparing.result import Asked
 from tautochrone.errors import TautoError
 from tautochrone.results.row import MOST_ROUNDS
 
 DEFAULT_BUDGET_SECONDS = 30.0
-ANY = None
+Codes = tuple[int, ...] | Literal["all"]
+ANY: Literal["all"] = "all"
 """`Settings.ignore_failure` for every exit code."""
 
 
@@ -35,7 +37,7 @@ class Settings:
     conclude: tuple[str, ...] = ()
     cleanup: str | None = None
     input: Path | None = None
-    ignore_failure: tuple[int, ...] | None = ()
+    ignore_failure: Codes = ()
     cpus: str | None = None
     objective: str = "time"
     check: str | None = None
@@ -86,7 +88,7 @@ class Settings:
 
     def counts(self, exit_code: int) -> bool:
         """Whether a run that ended so is a good one."""
-        return exit_code == 0 or self.ignore_failure is ANY or exit_code in (self.ignore_failure or ())
+        return exit_code == 0 or self.ignore_failure == ANY or exit_code in self.ignore_failure
 
 
 @dataclass(frozen=True)

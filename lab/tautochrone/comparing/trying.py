@@ -22,14 +22,15 @@ if TYPE_CHECKING:
     from tautochrone.comparing.measure import Tries
 
 FIRST_LIMIT_SECONDS = 600.0
-_TRIALS = 2
+_TRIALS, _MOST_TRIALS = 2, 6
+_FAST_SECONDS = 0.02  # below it there are more trials: other programs hold up some of them
 _LONG_SECONDS = 5.0  # of a run that is not tried a second time
 _LEAST_CPU_SECONDS, _LEAST_CPU_SHARE = 5e-3, 0.1
 
 
 @dataclass(frozen=True)
 class Tried:
-    """What the trials told; all by config_id. `beside`: seconds of a run with what belongs to it."""
+    """What the trials told; all by config_id. `seconds`: the fastest, `beside`: the last with all around it."""
 
     seconds: dict[str, float] = field(default_factory=dict)
     beside: dict[str, float] = field(default_factory=dict)
@@ -49,16 +50,18 @@ def try_out(
     answers: dict[str, list[Answer]] = {one.config_id: [] for one in configurations}
     tried = Tried()
     changed: dict[str, None] = {}
-    for number in range(_TRIALS + settings.warmup):
+    for number in range(max(_MOST_TRIALS, _TRIALS + settings.warmup)):
         for one in configurations:
-            if number == 1 and not settings.warmup and tried.seconds[one.config_id] > _LONG_SECONDS:
+            so_far = tried.seconds.get(one.config_id, 0.0)
+            enough = 1 if so_far > _LONG_SECONDS else _TRIALS if so_far > _FAST_SECONDS else _MOST_TRIALS
+            if number >= max(enough, settings.warmup and _TRIALS + settings.warmup):
                 continue
             before = {path: status_of(path) for path in files[one.config_id]}
             begun = clock.monotonic()
             result, answer = executor.trial(one, limit)
             tried.beside[one.config_id] = clock.monotonic() - begun
             _refuse(one, result, before, files)
-            tried.seconds[one.config_id] = result.elapsed_seconds
+            tried.seconds[one.config_id] = min(so_far or result.elapsed_seconds, result.elapsed_seconds)
             if number < _TRIALS:
                 answers[one.config_id].append(answer)
             changed |= dict.fromkeys(
@@ -111,7 +114,7 @@ def _refuse(
 def _outputs(configurations: Sequence[Configuration], answers: Mapping[str, Sequence[Answer]]) -> list[str]:
     """Who prints something else: each time, or than the reference."""
     remarks = []
-    printed: dict[str, tuple[int, str]] = {}
+    printed: dict[str, tuple[int | None, str | None]] = {}
     for one in configurations:
         seen = {(answer.stdout_bytes, answer.stdout_hash) for answer in answers[one.config_id]}
         if len(seen) > 1:

@@ -1,0 +1,224 @@
+"""`tauto compare -- A : B` with real programs: whatever they do, there is an answer or one clear sentence."""
+
+from __future__ import annotations
+
+import io
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from processes import run_to_end, with_lab
+from tautochrone.cli.main import main
+from tautochrone.comparing.command import CompareCommand
+from tautochrone.results.store import Store
+
+pytestmark = [pytest.mark.timed, pytest.mark.usefixtures("in_an_empty_folder")]
+
+SHELL = ("/bin/sh", "-c")
+
+
+def tauto(*words: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "tautochrone", "compare", *map(str, words)]
+    return run_to_end(command, env=with_lab())
+
+
+def said(words: Sequence[object], capsys: pytest.CaptureFixture[str], code: int = 0) -> str:
+    """What is printed, in this process."""
+    assert main(["compare", *map(str, words)]) == code
+    captured = capsys.readouterr()
+    return captured.out + captured.err
+
+
+def sides_of(words: Sequence[object], capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+    """The commands of the answer as JSON."""
+    assert main(["compare", "--json", *map(str, words)]) == 0
+    found: list[dict[str, Any]] = json.loads(capsys.readouterr().out)["sides"]
+    return found
+
+
+def script(name: str, text: str) -> str:
+    path = Path(name)
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return f"./{name}"
+
+
+def test_two_commands_and_their_colon(capsys: pytest.CaptureFixture[str]) -> None:
+    out = said(
+        ["--rounds", 10, "-n", "short", "-n", "long", "--", "sleep", "0.01", ":", "sleep", "0.03"], capsys
+    )
+    assert out.startswith("long takes ")
+    sides = sides_of(["--rounds", 8, "--", "echo", "::", ":", "echo", "x"], capsys)
+    assert sides[0]["words"] == ["echo", ":"]
+
+
+def test_what_a_user_of_hyperfine_types(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["-N", "-w", 1, "-r", 8, "-i", "--export-json", "a.json", "--export-csv", "a.csv"]
+    said([*words, "--export-markdown", "a.md", "sleep 0.002", "sh -c 'exit 3'"], capsys)
+    assert Path("a.md").read_text().splitlines()[0].endswith(".")
+    assert len(Path("a.csv").read_text().splitlines()) == 3
+    assert json.loads(Path("a.json").read_text())["schema"] == "tautochrone.compared/1"
+
+
+def test_one_command_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "sleep 0.01 takes 1" in said(["--rounds", 5, "--", "sleep", "0.01"], capsys)
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--", "./nothing", ":", "true"], "nothing is not there. Build it"),
+        (["--", "no-such-program"], "was not found in PATH"),
+        (["--", "/tmp"], "it is a folder"),
+        (["--", "true", ":"], "command 2 of 2 is empty"),
+        (["--", ":"], "is empty"),
+        ([], "was given nothing"),
+        (["before/"], "1 result cannot be compared"),
+        (["--rounds", "3", "--", "true", ":", "true"], "--rounds 3 is outside 8 to 999"),
+        (["--precision", "two", "--", "true"], "--precision 'two' is no share"),
+        (["--input", "nothing", "--", "true"], "--input nothing is no file"),
+        (["--cpus", "99", "--", "true"], "names CPU 99"),
+        (["--cpus", "fastest", "--", "true"], "names no CPUs"),
+        (["--json", "--csv", "--", "true"], "exclude each other"),
+        (["--objective", "beauty", "--", "true"], "there is no objective 'beauty'"),
+        (["--objective", "regex:rate (.*)", "--", "true"], "nothing that matches"),
+        (["-L", "n", "1,2", "--", "true"], "no command has a {n}"),
+        (["--against", "never", "--", "true"], "nothing was saved as 'never'"),
+        (["--setup", "exit 3", "--", "true"], "--setup ended with exit code 3"),
+        (["--prepare", "exit 3", "--", "true"], "--prepare ended with exit code 3"),
+        (["--", *SHELL, "exit 4"], "it ended with exit code 4. Run it by hand"),
+        (["--", *SHELL, "kill -SEGV $$"], "SIGSEGV"),
+        (["--time-limit", "0.2", "--", "sleep", "9"], "did not end within 0.2 s. Give it more"),
+        (["--", *SHELL, "sleep 9 & exec true"], "left work running in the background (sleep)"),
+        (["--budget", "1s", "--", "sleep", "0.5", ":", "true"], "Give it --budget"),
+        (["true", "--", "true"], "stands before the --"),
+    ],
+)
+def test_bad_input_is_one_sentence(words: list[str], why: str, capsys: pytest.CaptureFixture[str]) -> None:
+    out = said(words, capsys, 2)
+    assert why in out
+    assert out.splitlines()[-1].startswith("tauto: error: ")
+
+
+def test_it_fails_in_some_rounds() -> None:
+    often = script("often", "n=$(cat count); echo $((n + 1)) > count; [ $((n % 5)) -ne 4 ]")
+    Path("count").write_text("0\n")
+    found = tauto("--rounds", 12, "--", "true", ":", often)
+    assert found.returncode == 4
+    assert f"It cannot be told whether {often} and true differ: failed in 2 of" in found.stdout.replace(
+        "\n", " "
+    )
+    Path("count").write_text("0\n")
+    assert tauto("--rounds", 12, "--ignore-failure", "1", "--", "true", ":", often).returncode == 0
+
+
+def test_it_prints_differently_each_time(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "prints differently each time" in said(["--rounds", 8, "--", *SHELL, "echo $$"], capsys)
+    out = said(["--rounds", 8, "-n", "a", "-n", "b", "--", "echo", "a", ":", "echo", "b"], capsys)
+    assert "b prints something else than a" in out
+
+
+def test_it_changes_its_own_input(capsys: pytest.CaptureFixture[str]) -> None:
+    append = script("append", 'echo more >> "$1"')
+    Path("data").write_text("x\n")
+    assert "append data changes data, which it is given" in said(
+        ["--rounds", 8, "--", append, "data"], capsys
+    )
+
+
+def test_it_needs_a_file_that_the_other_removed(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("data").write_text("x\n")
+    out = said(["--rounds", 8, "--", "cat", "data", ":", "rm", "-f", "data"], capsys, 2)
+    assert "data was there before the first run, and is gone" in out
+    again = ["--prepare", "touch data", "--rounds", 8, "--", "cat", "data", ":", "rm", "-f", "data"]
+    said(again, capsys)
+
+
+def test_short_runs_are_repeated_inside_a_window() -> None:
+    command = CompareCommand(command=("true", ":", "true"), rounds=8, json=True)
+    out = io.StringIO()
+    assert command.run(Console(file=out, width=200)) == 0
+    sides = json.loads(out.getvalue())["sides"]
+    assert all(side["runs"] > len(side["points"]) for side in sides)
+    assert all(side["figure"] < 5e-3 for side in sides)
+
+
+def test_the_start_is_measured_beside(capsys: pytest.CaptureFixture[str]) -> None:
+    (side,) = sides_of(["--rounds", 8, "--calibrate", "--", sys.executable, "-c", "pass"], capsys)
+    assert 0 < side["start_seconds"] < side["figure"]
+
+
+@pytest.mark.parametrize("objective", ["cpu", "memory", "regex:it is ([0-9.]+)", "regex-max:it is ([0-9.]+)"])
+def test_other_objectives(objective: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words = [sys.executable, "-c", "x = bytearray({mb} << 20); sum(x[:{mb} << 16]); print('it is {mb}')"]
+    one, other = sides_of(["--rounds", 8, "--objective", objective, "-L", "mb", "1,30", "--", *words], capsys)
+    assert other["ratio"]["verdict"] == ("faster" if objective.startswith("regex-max") else "slower")
+    assert one["ratio"] is None
+
+
+def test_what_is_saved_is_compared_with_later(capsys: pytest.CaptureFixture[str]) -> None:
+    said(["--rounds", 12, "--save", "base", "--", "sleep", "0.01"], capsys)
+    out = said(["--rounds", 12, "--against", "base", "--", "sleep", "0.2"], capsys)
+    assert "two sittings: " in out
+    other = said(["--rounds", 12, "--against", "none", "--", "true"], capsys, 2)
+    assert "Saved: base" in other
+
+
+def test_the_report_can_be_written_again(capsys: pytest.CaptureFixture[str]) -> None:
+    said(
+        ["--rounds", 8, "--output", "out", "--report", "--", "sleep", "0.002", ":", "sleep", "0.003"], capsys
+    )
+    page = Path("out/report.html").read_text()
+    assert "sleep 0.003" in page
+    Path("out/report.html").unlink()
+    assert main(["report", "out"]) == 0
+    assert "sleep 0.003" in Path("out/report.html").read_text()
+
+
+def test_a_killed_comparison_goes_on() -> None:
+    words = ["--rounds", "20", "--output", "out", "--", "sleep", "0.05", ":", "sleep", "0.05"]
+    command = [sys.executable, "-m", "tautochrone", "compare", *words]
+    running = subprocess.Popen(command, env=with_lab(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    rows = Path("out/rows.jsonl")
+    until = time.monotonic() + 60
+    while (not rows.exists() or rows.read_bytes().count(b"\n") < 8) and time.monotonic() < until:
+        time.sleep(0.01)
+    running.send_signal(signal.SIGKILL)
+    running.wait()
+    before = Store.read("out").rows()
+    assert 0 < len(before) < 40
+    assert tauto(*words).returncode == 0
+    after = Store.read("out").rows()
+    assert after[: len(before)] == before
+    assert len(after) == 40
+
+
+def test_interrupting_leaves_nothing_running() -> None:
+    command = [sys.executable, "-m", "tautochrone", "compare", "--", "sleep", "77.25"]
+    running = subprocess.Popen(
+        command, env=with_lab(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
+    until = time.monotonic() + 60
+    while not _running("77.25") and time.monotonic() < until:
+        time.sleep(0.01)
+    running.send_signal(signal.SIGINT)
+    assert "interrupted" in (running.communicate(timeout=60)[1])
+    assert running.returncode == 130
+    assert not _running("77.25")
+
+
+def _running(word: str) -> bool:
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            if word.encode() in path.read_bytes().split(b"\0")[1:2]:
+                return True
+    return False
