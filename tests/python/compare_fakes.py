@@ -41,11 +41,8 @@ class FakeCommands(MockExecutor):
     def run(self, configuration: Configuration, time_limit: float) -> RunResult:
         sentence = self._sentences[configuration.name]
         result = super().run(replace(configuration, command=sentence.split()), time_limit)
-        spent: dict[str, Any] = {
-            "user_seconds": result.seconds,
-            "system_seconds": 0.0,
-            "max_rss_bytes": 1 << 20,
-        }
+        spent: dict[str, Any] = {"user_seconds": result.seconds, "system_seconds": 0.0}
+        spent["max_rss_bytes"] = 1 << 20
         if self._bridge_seconds is not None:
             spent |= {"bridge": "fixed work", "bridge_seconds": self._bridge_seconds}
         record = {"runs": 1, "switches": 2.0, "faults": 50.0}

@@ -30,7 +30,7 @@ _LEAST_CPU_SECONDS, _LEAST_CPU_SHARE = 5e-3, 0.1
 
 @dataclass(frozen=True)
 class Tried:
-    """What the trials told; all by config_id. `seconds`: the fastest, `beside`: the last with all around it."""
+    """What the trials told; all by config_id. `seconds`: the fastest, `beside`: the last, with all around."""
 
     seconds: dict[str, float] = field(default_factory=dict)
     beside: dict[str, float] = field(default_factory=dict)
