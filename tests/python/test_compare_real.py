@@ -54,7 +54,7 @@ def script(name: str, text: str) -> str:
 
 def test_two_commands_and_their_colon(capsys: pytest.CaptureFixture[str]) -> None:
     out = said(
-        ["--rounds", 10, "-n", "short", "-n", "long", "--", "sleep", "0.01", ":", "sleep", "0.03"], capsys
+        ["--rounds", 10, "-n", "short", "-n", "long", "--", "sleep", "0.01", ":", "sleep", "0.2"], capsys
     )
     assert out.startswith("long takes ")
     sides = sides_of(["--rounds", 8, "--", "echo", "::", ":", "echo", "x"], capsys)
@@ -98,7 +98,7 @@ def test_one_command_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
         (["--", *SHELL, "exit 4"], "it ended with exit code 4. Run it by hand"),
         (["--", *SHELL, "kill -SEGV $$"], "SIGSEGV"),
         (["--time-limit", "0.2", "--", "sleep", "9"], "did not end within 0.2 s. Give it more"),
-        (["--", *SHELL, "sleep 9 & exec true"], "left work running in the background (sleep)"),
+        (["--", *SHELL, "sleep 9 & exec true"], "left work running in the background ("),
         (["--budget", "1s", "--", "sleep", "0.5", ":", "true"], "Give it --budget"),
         (["true", "--", "true"], "stands before the --"),
     ],
@@ -110,9 +110,9 @@ def test_bad_input_is_one_sentence(words: list[str], why: str, capsys: pytest.Ca
 
 
 def test_it_fails_in_some_rounds() -> None:
-    often = script("often", "n=$(cat count); echo $((n + 1)) > count; [ $((n % 5)) -ne 4 ]")
+    often = script("often", "n=$(cat count); echo $((n + 1)) > count; [ $((n % 7)) -ne 3 ]")
     Path("count").write_text("0\n")
-    found = tauto("--rounds", 12, "--", "true", ":", often)
+    found = tauto("--rounds", 24, "--", "true", ":", often)
     assert found.returncode == 4
     assert f"It cannot be told whether {often} and true differ: failed in 2 of" in found.stdout.replace(
         "\n", " "

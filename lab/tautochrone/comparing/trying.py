@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import statistics
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,8 +16,8 @@ from tautochrone.comparing.settings import Settings
 from tautochrone.errors import TautoError
 from tautochrone.measuring.clock import Clock
 from tautochrone.measuring.configuration import Configuration
-from tautochrone.measuring.executor import RunResult
-from tautochrone.measuring.identity import Status, named_files, status_of
+from tautochrone.measuring.identity import named_files, status_of
+from tautochrone.results.row import Failure
 
 if TYPE_CHECKING:
     from tautochrone.comparing.measure import Tries
@@ -43,13 +44,14 @@ def try_out(
 ) -> Tried:
     """Run each command twice (once, if that takes long), and `warmup` times more.
 
-    TautoError for a command that fails: nothing was measured then.
+    TautoError for a command that fails at its first run: nothing was measured then.
     """
     limit = settings.time_limit_seconds or FIRST_LIMIT_SECONDS
     files = {one.config_id: _files(one, settings) for one in configurations}
     answers: dict[str, list[Answer]] = {one.config_id: [] for one in configurations}
     tried = Tried()
     changed: dict[str, None] = {}
+    failed: Counter[str] = Counter()
     for number in range(max(_MOST_TRIALS, _TRIALS + settings.warmup)):
         for one in configurations:
             so_far = tried.seconds.get(one.config_id, 0.0)
@@ -60,7 +62,11 @@ def try_out(
             begun = clock.monotonic()
             result, answer = executor.trial(one, limit)
             tried.beside[one.config_id] = clock.monotonic() - begun
-            _refuse(one, result, before, files)
+            if result.error is not None:
+                failed[one.config_id] += 1
+                if not answers[one.config_id] or _gone(files[one.config_id]):
+                    raise _refusal(one, result.error, _gone(files[one.config_id]))
+                continue
             tried.seconds[one.config_id] = min(so_far or result.elapsed_seconds, result.elapsed_seconds)
             if number < _TRIALS:
                 answers[one.config_id].append(answer)
@@ -70,7 +76,12 @@ def try_out(
                 for path, status in before.items()
                 if status is not None and status_of(path) != status
             )
-    remarks = [*changed, *_outputs(configurations, answers), *_work(configurations, answers)]
+    unsteady = [
+        f"{one.name} failed in {text.count(failed[one.config_id], 'run')} before the first round"
+        for one in configurations
+        if failed[one.config_id]
+    ]
+    remarks = [*changed, *unsteady, *_outputs(configurations, answers), *_work(configurations, answers)]
     start = _starts(configurations, executor) if settings.calibrate else {}
     return Tried(tried.seconds, tried.beside, tuple(remarks), start)
 
@@ -86,29 +97,24 @@ def _files(one: Configuration, settings: Settings) -> list[Path]:
     return list(dict.fromkeys([*named_files(words), *own]))
 
 
-def _refuse(
-    one: Configuration,
-    result: RunResult,
-    before: Mapping[Path, Status | None],
-    files: Mapping[str, Sequence[Path]],
-) -> None:
-    if result.error is None:
-        return
-    gone = [path for path in files[one.config_id] if not path.exists()]
-    why = result.error.message
-    if gone:
-        raise TautoError(
-            f"{one.name} failed: {why}. {gone[0]} was there before the first run, and is gone: a command of "
-            "this comparison removed it",
+def _gone(files: Sequence[Path]) -> Path | None:
+    return next((path for path in files if not path.exists()), None)
+
+
+def _refusal(one: Configuration, error: Failure, gone: Path | None) -> TautoError:
+    if gone is not None:
+        return TautoError(
+            f"{one.name} failed: {error.message}. {gone} was there before the first run, and is gone: a "
+            "command of this comparison removed it",
             "Let --prepare make it anew before each run",
         )
     remedy = {
         "timeout": "Give it more with --time-limit",
         "not_installed": "Build it, or correct the path",
-    }.get(result.error.kind, f"Run it by hand: {shlex.join(one.command)}. --ignore-failure counts such runs")
-    if "terminal" in why:
+    }.get(error.kind, f"Run it by hand: {shlex.join(one.command)}. --ignore-failure counts such runs")
+    if "terminal" in error.message:
         remedy = "Use its batch mode, or give it --input FILE"
-    raise TautoError(f"{one.name} cannot be measured: {why}", remedy)
+    return TautoError(f"{one.name} cannot be measured: {error.message}", remedy)
 
 
 def _outputs(configurations: Sequence[Configuration], answers: Mapping[str, Sequence[Answer]]) -> list[str]:
