@@ -113,6 +113,7 @@ def analyse(rows: Sequence[Row], context: CompareContext, machine: Mapping[str, 
     cpus = int(machine.get("cpu_count") or os.cpu_count() or 1)
     remarks = (
         *context.remarks,
+        *(f"{side.name} {side.error}; these do not count" for side in sides if side.error and side.points),
         *disturbances.remarks(by_name, sides, objective, cpus),
         *context.notices,
     )
