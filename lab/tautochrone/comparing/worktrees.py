@@ -122,6 +122,10 @@ class Repository:
     def subject(self, commit: str) -> str:
         return self.git("show", "--no-patch", "--format=%s", commit).strip()
 
+    def merge_base(self, one: str, other: str) -> str:
+        """Their last common ancestor; empty where they have none."""
+        return _git(["merge-base", one, other], self.git_folder).stdout.partition("\n")[0]
+
     def is_dirty(self) -> bool:
         """Whether files that git knows are changed and not committed."""
         if self.top is None:
