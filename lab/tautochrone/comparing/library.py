@@ -1,0 +1,67 @@
+"""``from tautochrone import compare``: comparisons from Python."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tautochrone.comparing.entries import entries_of
+from tautochrone.comparing.functions import functions
+from tautochrone.comparing.measure import measure
+from tautochrone.comparing.result import Compared
+from tautochrone.comparing.settings import Settings
+from tautochrone.errors import TautoError
+
+
+class Compare:
+    """Compares commands where it is called, and callables by its `functions`."""
+
+    functions = staticmethod(functions)
+
+    def __call__(
+        self,
+        commands: Sequence[str | Sequence[object]],
+        *,
+        names: Sequence[str] = (),
+        environments: Sequence[Mapping[str, str]] = (),
+        **settings: Any,
+    ) -> Compared:
+        """Compare 1 to 20 commands, each a list of words or one text that is split as a shell would.
+
+        The first is the reference. `environments` are variables for each command; `settings` are the fields
+        of `comparing.settings.Settings`, such as rounds, precision, budget_seconds and objective. TautoError
+        for what cannot be compared, TypeError for a setting that there is not.
+        """
+        if isinstance(commands, str):
+            raise TautoError(
+                "one text was given, not a list of commands", 'Write compare(["./old", "./new"])'
+            )
+        if environments and len(environments) != len(commands):
+            raise TautoError(
+                f"{len(environments)} environments were given for {len(commands)} commands",
+                "Give one for each, {} where nothing is added",
+            )
+        entries = entries_of([_words(one) for one in commands], names)
+        for entry, variables in zip(entries, environments, strict=False):
+            entry.environment.update(variables)
+        return measure(entries, Settings(**settings))
+
+
+def _words(command: str | Sequence[object]) -> tuple[str, ...]:
+    if isinstance(command, str):
+        try:
+            words = tuple(shlex.split(command))
+        except ValueError as error:
+            raise TautoError(
+                f"{command!r} cannot be split into words: {str(error).lower()}",
+                "Close each quote, or give the words as a list",
+            ) from error
+    else:
+        words = tuple(map(str, command))
+    if not words:
+        raise TautoError("one of the commands is empty", 'Write compare([["./old"], ["./new"]])')
+    return words
+
+
+compare = Compare()
