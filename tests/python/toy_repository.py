@@ -9,7 +9,8 @@ import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tautochrone import verdicts
+from tautochrone import text, verdicts
+from tautochrone.comparing import sentences
 from tautochrone.comparing.result import Compared, Side
 from tautochrone.comparing.settings import Entry, Settings
 from tautochrone.measuring.clock import VirtualClock
@@ -132,8 +133,8 @@ def compared_of(
                 runs=len(own),
             )
         )
-    return Compared(
-        answer="So it is.",
+    found = Compared(
+        answer="",
         sides=tuple(sides),
         objective=objective,
         less=("faster", "slower"),
@@ -141,3 +142,4 @@ def compared_of(
         looks=(max(map(len, points)),),
         confidence=verdicts.VERDICT_CONFIDENCE,
     )
+    return sentences.answered(found, text.seconds)

@@ -32,6 +32,7 @@ class RevisionsRequest:
             "Compare the command at two revisions of this git repository, each in a worktree of its own. "
             "WORKTREE is the tree as it is.",
             "OLD NEW",
+            tuple,
             words=2,
         ),
     ] = None
