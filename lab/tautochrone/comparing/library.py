@@ -42,13 +42,14 @@ class Compare:
                 f"{len(environments)} environments were given for {len(commands)} commands",
                 "Give one for each, {} where nothing is added",
             )
-        entries = entries_of([_words(one) for one in commands], names)
+        entries = entries_of([words_of(one) for one in commands], names)
         for entry, variables in zip(entries, environments, strict=False):
             entry.environment.update(variables)
         return measure(entries, Settings(**settings))
 
 
-def _words(command: str | Sequence[object]) -> tuple[str, ...]:
+def words_of(command: str | Sequence[object]) -> tuple[str, ...]:
+    """The words of a command. TautoError for an empty one, or a quote that is left open."""
     if isinstance(command, str):
         try:
             words = tuple(shlex.split(command))
