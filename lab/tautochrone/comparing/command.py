@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 from rich.console import Console
 
 from tautochrone import text
-from tautochrone.comparing import github, printing, saved
+from tautochrone.comparing import github, imports, printing, saved
 from tautochrone.comparing.entries import entries_of, of_lines, parse_parameters, parted
 from tautochrone.comparing.measure import STUDY, Services, measure
 from tautochrone.comparing.result import Compared
@@ -70,7 +70,9 @@ class CompareCommand(RevisionsRequest):
 
     given: Annotated[
         tuple[str, ...],
-        Argument("[A B]", "Two folders of results, or commands that are one word each.", True),
+        Argument(
+            "[A B]", "Two folders of results, files of other tools, or commands that are one word each.", True
+        ),
     ] = ()
     command: Annotated[tuple[str, ...], Words("The commands, parted by colons.")] = ()
     names: Annotated[
@@ -303,6 +305,8 @@ class CompareCommand(RevisionsRequest):
         return None
 
     def _results(self, console: Console | None) -> int:
+        if any(imports.is_result(word) for word in self.given):
+            return self.answer(imports.compare_files(self.given), console or Console())
         if len(self.given) != 2:
             raise TautoError(
                 f"{text.count(len(self.given), 'result')} cannot be compared: it takes two",

@@ -10,12 +10,13 @@ from tautochrone.comparing.entries import entries_of
 from tautochrone.comparing.functions import functions
 from tautochrone.comparing.measure import measure
 from tautochrone.comparing.result import Compared
+from tautochrone.comparing.revisions import compare_revisions
 from tautochrone.comparing.settings import Settings
 from tautochrone.errors import TautoError
 
 
 class Compare:
-    """Compares commands where it is called, and callables by its `functions`."""
+    """Compares commands where it is called; also callables, and a command at two revisions."""
 
     functions = staticmethod(functions)
 
@@ -46,6 +47,21 @@ class Compare:
         for entry, variables in zip(entries, environments, strict=False):
             entry.environment.update(variables)
         return measure(entries, Settings(**settings))
+
+    def revisions(
+        self,
+        old: str,
+        new: str,
+        command: str | Sequence[object],
+        *,
+        build: str | None = None,
+        **settings: Any,
+    ) -> Compared:
+        """Compare a command at two revisions of this folder's git repository, each built by `build`.
+
+        See `comparing.revisions.compare_revisions`.
+        """
+        return compare_revisions([old, new], words_of(command), Settings(**settings), measure, build=build)
 
 
 def words_of(command: str | Sequence[object]) -> tuple[str, ...]:

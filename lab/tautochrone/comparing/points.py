@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tautochrone import verdicts
 from tautochrone.comparing import disturbances, sentences
@@ -10,6 +10,8 @@ from tautochrone.comparing.analysis import objective_of
 from tautochrone.comparing.looks import claims
 from tautochrone.comparing.result import Compared, Side
 from tautochrone.verdicts import Comparison
+
+Judge = Callable[[Sequence[float], Sequence[float], int], Comparison]
 
 
 def of_points(
@@ -19,17 +21,22 @@ def of_points(
     looks: Sequence[int] = (),
     runs: Sequence[int] | None = None,
     remarks: Sequence[str] = (),
+    judge: Judge | None = None,
 ) -> Compared:
-    """The answer for seconds that were measured in the same rounds, `points[side][round]`; the first refers.
+    """The answer for seconds that were measured in the same rounds, `points[side][round]`.
 
-    `looks`: after how many rounds it was looked; empty: at the end. ValueError for sides of unequal length.
+    The first side is the reference. `looks`: after how many rounds it was looked; empty: at the end. `judge`:
+    what compares a rival with it, `judged` where it is None. ValueError for sides of unequal length then.
     """
     rounds = len(points[0])
     planned = tuple(looks) or (rounds,)
     number = claims(len(names) - 1, len(planned))
     sides = tuple(
         _side(
-            name, own, None if place == 0 else judged(own, points[0], number), runs[place] if runs else rounds
+            name,
+            own,
+            None if place == 0 else (judge or judged)(own, points[0], number),
+            runs[place] if runs else len(own),
         )
         for place, (name, own) in enumerate(zip(names, points, strict=True))
     )

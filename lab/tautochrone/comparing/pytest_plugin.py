@@ -119,15 +119,9 @@ class Comparer:
     ) -> Outcome:
         """Compare a command at two revisions of this folder's git repository, each built by `build`."""
         __tracebackhide__ = True
-        from tautochrone.comparing import library
-        from tautochrone.comparing.revisions import compare_revisions
-        from tautochrone.comparing.settings import Settings
+        from tautochrone import compare
 
-        def found() -> Compared:
-            words = library.words_of(command)
-            return compare_revisions([old, new], words, Settings(**settings), library.measure, build=build)
-
-        return self._outcome(found)
+        return self._outcome(lambda: compare.revisions(old, new, command, build=build, **settings))
 
     def _outcome(self, compared: Callable[[], Compared]) -> Outcome:
         __tracebackhide__ = True
