@@ -20,7 +20,7 @@ from processes import run_to_end
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
 LIBRARY = ROOT / "build" / "cpp" / "default" / "runtime" / "libtautochrone.a"
-LANGUAGES = {"cpp", "sh", "python", "json", "toml", "cmake", "text"}
+LANGUAGES = {"cpp", "sh", "python", "json", "toml", "cmake", "yaml", "text"}
 TIME_LIMIT_SECONDS = 120
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror"]
 

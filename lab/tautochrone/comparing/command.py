@@ -15,12 +15,13 @@ from typing import Annotated, Literal
 from rich.console import Console
 
 from tautochrone import text
-from tautochrone.comparing import printing, saved
+from tautochrone.comparing import github, imports, printing, saved
 from tautochrone.comparing.entries import entries_of, of_lines, parse_parameters, parted
 from tautochrone.comparing.measure import STUDY, Services, measure
 from tautochrone.comparing.result import Compared
+from tautochrone.comparing.revisions import RevisionsRequest, compare_revisions
 from tautochrone.comparing.settings import ANY, DEFAULT_BUDGET_SECONDS, Codes, Entry, Settings
-from tautochrone.errors import TautoError
+from tautochrone.errors import TautoError, printable
 from tautochrone.files import write_whole
 from tautochrone.measuring.configuration import digest
 from tautochrone.measuring.progress import Progress, SilentProgress
@@ -50,7 +51,7 @@ def parse_codes(words: str) -> Codes:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CompareCommand:
+class CompareCommand(RevisionsRequest):
     """Say which command is faster, by how much, and how sure that is; or compare two stored results.
 
     The commands run in turns, so that what the machine does meanwhile meets all of them, until the ratio is
@@ -63,12 +64,15 @@ class CompareCommand:
       tauto compare './old args' './new args'                 the same
       tauto compare -L n 1,2,4 -- ./prog -j {n}               one command for each value
       tauto compare --fail-if-slower 2% -- ./old : ./new      3: slower by more; 4: it cannot be told
+      tauto compare --revisions main HEAD --build make -- ./prog
       tauto compare tautochrone-results/before tautochrone-results/after
     """  # noqa: D301
 
     given: Annotated[
         tuple[str, ...],
-        Argument("[A B]", "Two folders of results, or commands that are one word each.", True),
+        Argument(
+            "[A B]", "Two folders of results, files of other tools, or commands that are one word each.", True
+        ),
     ] = ()
     command: Annotated[tuple[str, ...], Words("The commands, parted by colons.")] = ()
     names: Annotated[
@@ -194,6 +198,8 @@ class CompareCommand:
         if commands is None:
             return self._results(console)
         self._refuse_contradictions()
+        if self.revisions is not None:
+            return self._at_revisions(self.revisions, commands, console or Console())
         entries = entries_of(commands, self.names, parse_parameters(self.parameters), self.shell)
         settings = self.settings(entries)
         found = measure(entries, settings, _services())
@@ -214,11 +220,44 @@ class CompareCommand:
         asked = Settings(**values)
         return replace(asked, output=self.output or _folder_for(entries, asked))
 
+    def _at_revisions(
+        self, revisions: tuple[str, str], commands: Sequence[tuple[str, ...]], console: Console
+    ) -> int:
+        if len(commands) != 1 or self.parameters or self.names or self.save or self.against:
+            raise TautoError(
+                "--revisions takes one command, and no --name, -L, --save or --against",
+                "Write tauto compare --revisions main HEAD --build make -- ./prog",
+            )
+        (entry,) = entries_of(commands, shell=self.shell)
+        # The folders of the worktrees are others each time, so an interrupted comparison cannot go on.
+        settings = replace(self.settings([entry]), fresh=True)
+
+        def measured(entries: Sequence[Entry], settings: Settings) -> Compared:
+            return measure(entries, settings, _services())
+
+        if self.bisect:
+            from tautochrone.comparing.bisect import bisect
+
+            found = bisect(revisions, entry.asked.words, settings, measured, build=self.build)
+            words = [
+                found.answer,
+                *(f"Note: {text.sentence(one)}" for one in (*found.remarks, *found.skipped)),
+            ]
+            console.out(
+                text.as_json(found, indent=2) if self._format() == "json" else printable("\n".join(words)),
+                highlight=False,
+            )
+            return 0 if found.told else CANNOT_TELL_CODE
+        compared = compare_revisions(revisions, entry.asked.words, settings, measured, build=self.build)
+        return self.answer(compared, console)
+
     def answer(self, found: Compared, console: Console) -> int:
         """Print and write the answer; the exit code."""
         chosen = self._format()
         if chosen == "text":
             printing.show(found, console)
+        elif chosen == "github":
+            console.out(github.published(found, self._code(found)), highlight=False)
         else:
             console.out(printing.FORMATS[chosen](found), highlight=False)
         for name, path in (
@@ -266,6 +305,8 @@ class CompareCommand:
         return None
 
     def _results(self, console: Console | None) -> int:
+        if any(imports.is_result(word) for word in self.given):
+            return self.answer(imports.compare_files(self.given), console or Console())
         if len(self.given) != 2:
             raise TautoError(
                 f"{text.count(len(self.given), 'result')} cannot be compared: it takes two",
@@ -281,6 +322,11 @@ class CompareCommand:
 
     def _refuse_contradictions(self) -> None:
         self._format()
+        for option, given in (("--build", self.build), ("--bisect", self.bisect)):
+            if given and self.revisions is None:
+                raise TautoError(
+                    f"{option} belongs to --revisions", "Add --revisions OLD NEW, or leave it out"
+                )
         if self.save is not None and (self.output is not None or self.save == self.against):
             other = "--output" if self.output is not None else "--against with the same name"
             raise TautoError(f"--save and {other} exclude each other", "Leave one of them out")
