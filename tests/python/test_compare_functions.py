@@ -54,7 +54,7 @@ def test_ratio_and_verdict() -> None:
     assert found.rivals[0].ratio is not None
     assert found.rivals[0].ratio.value == pytest.approx(0.9, rel=1e-3)
     assert found.sides[0].figure == pytest.approx(100e-6, rel=1e-3)
-    assert found.answer.startswith("new takes 10 % less time than old")
+    assert found.answer.startswith("new takes 10.0 % less time than old")
 
 
 def test_drift_cancels_and_the_order_is_shuffled() -> None:

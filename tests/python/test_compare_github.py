@@ -45,7 +45,7 @@ def found(ratio: float) -> Compared:
 
 def test_the_summary_begins_with_the_answer_and_has_a_table() -> None:
     lines = github.summary(found(1.1)).splitlines()
-    assert lines[0].startswith("### HEAD takes 10 % more time than ma|in")
+    assert lines[0].startswith("### HEAD takes 10.0 % more time than ma|in")
     assert lines[2].startswith("| command |")
     assert set(lines[3]) == set("| -")
     assert "ma\\|in" in lines[4]
@@ -58,7 +58,7 @@ def test_the_summary_begins_with_the_answer_and_has_a_table() -> None:
 def test_the_annotation_fits_the_exit_code(code: int, words: str) -> None:
     line = github.annotation(found(1.1), code)
     assert line.startswith(words)
-    assert "10 %25 more time" in line
+    assert "10.0 %25 more time" in line
 
 
 def test_files_of_the_workflow_are_appended_to(tmp_path: Path) -> None:
@@ -180,11 +180,11 @@ def test_the_comment_is_written_once_and_then_changed(tmp_path: Path) -> None:
     runner = Runner(tmp_path, "1.1")
     assert runner.step("Comment") == 0  # nothing was compared
     assert not (tmp_path / "log").exists()
-    (tmp_path / "tauto-compare.md").write_text("HEAD takes 10 % more time.\n")
+    (tmp_path / "tauto-compare.md").write_text("HEAD takes 10.0 % more time.\n")
     assert runner.step("Comment") == 0, runner.printed
     assert "--method POST repos/owner/name/issues/7/comments" in runner.read("log")
     assert runner.read("body").splitlines() == [
-        "<!-- tauto compare: check speed -->", "HEAD takes 10 % more time."
+        "<!-- tauto compare: check speed -->", "HEAD takes 10.0 % more time."
     ]  # fmt: skip
     (tmp_path / "known").write_text("41\n42\n")
     assert runner.step("Comment") == 0, runner.printed

@@ -75,7 +75,7 @@ def test_callables(tmp_path: Path) -> None:
     done = session(
         tmp_path,
         "def few(): sum(range(300))\n"
-        "def many(): sum(range(3000))\n"
+        "def many(): sum(range(300000))\n"
         "def test_few(tauto_compare):\n"
         "    tauto_compare(many, few, rounds=12).assert_not_slower()\n"
         "def test_many(tauto_compare):\n"

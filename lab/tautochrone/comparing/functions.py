@@ -18,7 +18,7 @@ from typing import Any, Literal
 from tautochrone import text
 from tautochrone.comparing.analysis import narrow
 from tautochrone.comparing.entries import MOST_COMMANDS
-from tautochrone.comparing.looks import claims, planned
+from tautochrone.comparing.looks import claims_after, planned
 from tautochrone.comparing.points import judged, of_points
 from tautochrone.comparing.result import Compared
 from tautochrone.comparing.settings import Settings
@@ -93,10 +93,10 @@ def _measure(
         own.clear()
     budget = settings.budget_seconds or DEFAULT_BUDGET_SECONDS
     looks = planned(len(callables) - 1, settings.rounds, int(budget / round_seconds))
-    number = claims(len(callables) - 1, len(looks))
     for look in looks:
         while len(points[0]) < look:
             a_round()
+        number = claims_after(len(callables) - 1, looks, look)
         rivals = [judged(own, points[0], number) for own in points[1:]]
         if rivals and all(narrow(one, settings.precision) for one in rivals):
             break

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from tautochrone import verdicts
 from tautochrone.comparing import disturbances, sentences
 from tautochrone.comparing.analysis import objective_of
-from tautochrone.comparing.looks import claims
+from tautochrone.comparing.looks import claims_after
 from tautochrone.comparing.result import Compared, Side
 from tautochrone.verdicts import Comparison
 
@@ -30,7 +30,7 @@ def of_points(
     """
     rounds = len(points[0])
     planned = tuple(looks) or (rounds,)
-    number = claims(len(names) - 1, len(planned))
+    number = claims_after(len(names) - 1, planned, rounds)
     sides = tuple(
         _side(
             name,
