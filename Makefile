@@ -125,11 +125,11 @@ race: ## Loops drawn at random, against every peer's best
 	@sh tools/cmake.sh default -DTAUTO_BUILD_TESTS=OFF $(if $(PEERS_FROM),-DTAUTO_PEERS_FROM="$(abspath $(PEERS_FROM))")
 	@TAUTO_RUNNERS=build/cpp/default/bin build/venv/bin/python benchmarks/race.py $(if $(SEED),--seed "$(SEED)") $(if $(CELLS),--cells "$(CELLS)") $(if $(CELL),--cell "$(CELL)") $(if $(EMULATE),--emulate "$(EMULATE)") $(if $(CPUS),--cpus "$(CPUS)")
 
-honesty: ## Identical programs, and how often they are called different (TUNE= STUDY= COMPARE= trials each)
+honesty: ## Identical programs, and how often they are called different (TUNE= STUDY= COMPARE= trials each; SECONDS=)
 	@sh tools/packages.sh build
 	@sh tools/venv.sh
 	@sh tools/cmake.sh default -DTAUTO_BUILD_TESTS=OFF
-	@TAUTO_RUNNERS=build/cpp/default/bin build/venv/bin/python benchmarks/honesty.py $(if $(TUNE),--tune "$(TUNE)") $(if $(STUDY),--study "$(STUDY)") $(if $(COMPARE),--compare "$(COMPARE)")
+	@TAUTO_RUNNERS=build/cpp/default/bin build/venv/bin/python benchmarks/honesty.py $(if $(TUNE),--tune "$(TUNE)") $(if $(STUDY),--study "$(STUDY)") $(if $(COMPARE),--compare "$(COMPARE)") $(if $(SECONDS),--seconds "$(SECONDS)")
 
 build: ## Library, executables, C++ tests
 	@sh tools/packages.sh build $(peer_marks) test
