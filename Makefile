@@ -102,7 +102,7 @@ test-platforms: ## The C++ tests on another processor and another library, and w
 	@sh tools/sysroot.sh
 	@for preset in native libcxx aarch64; do sh tools/cmake.sh $$preset && ctest --preset $$preset || exit 1; done
 
-soak: ## Programs drawn at random, protocols explored, damaged inputs, faults, kills (SECONDS= EXECUTIONS= KILLS= SEED=)
+soak: ## Programs drawn at random, protocols explored, damaged inputs, faults, kills (SECONDS= EXECUTIONS= KILLS= SEED=; goes on from build/soak)
 	@sh tools/packages.sh build test
 	@for preset in default tsan asan; do \
 	    sh tools/cmake.sh $$preset && echo "$$preset:" && \
@@ -110,8 +110,8 @@ soak: ## Programs drawn at random, protocols explored, damaged inputs, faults, k
 	done
 	@build/cpp/default/bin/tauto-explorer --executions $(or $(EXECUTIONS),1000000) --seed $(or $(SEED),$$(date +%s))
 	@sh tools/venv.sh test
-	$(built_runners) build/venv/bin/python tests/python/fuzzing.py --seconds $(or $(SECONDS),600) --seed $(or $(SEED),$$(date +%s))
-	build/venv/bin/python tests/python/faults.py --most 0 --kills $(or $(KILLS),1000) --seed $(or $(SEED),$$(date +%s))
+	$(built_runners) build/venv/bin/python tests/python/fuzzing.py --seconds $(or $(SECONDS),600) --seed $(or $(SEED),$$(date +%s)) --keep build/soak/fuzzing.json
+	$(built_runners) build/venv/bin/python tests/python/faults.py --most 0 --kills $(or $(KILLS),84) --seed $(or $(SEED),1) --keep build/soak/faults.json
 
 bench: ## The runtime against its peers
 	@sh tools/packages.sh build $(peer_marks)
@@ -125,11 +125,11 @@ race: ## Loops drawn at random, against every peer's best
 	@sh tools/cmake.sh default -DTAUTO_BUILD_TESTS=OFF $(if $(PEERS_FROM),-DTAUTO_PEERS_FROM="$(abspath $(PEERS_FROM))")
 	@TAUTO_RUNNERS=build/cpp/default/bin build/venv/bin/python benchmarks/race.py $(if $(SEED),--seed "$(SEED)") $(if $(CELLS),--cells "$(CELLS)") $(if $(CELL),--cell "$(CELL)") $(if $(EMULATE),--emulate "$(EMULATE)") $(if $(CPUS),--cpus "$(CPUS)")
 
-honesty: ## Identical programs, and how often they are called different (TUNE= STUDY= COMPARE= trials each)
+honesty: ## Identical programs, and how often they are called different (TUNE= STUDY= COMPARE= trials each; SECONDS=)
 	@sh tools/packages.sh build
 	@sh tools/venv.sh
 	@sh tools/cmake.sh default -DTAUTO_BUILD_TESTS=OFF
-	@TAUTO_RUNNERS=build/cpp/default/bin build/venv/bin/python benchmarks/honesty.py $(if $(TUNE),--tune "$(TUNE)") $(if $(STUDY),--study "$(STUDY)") $(if $(COMPARE),--compare "$(COMPARE)")
+	@TAUTO_RUNNERS=build/cpp/default/bin build/venv/bin/python benchmarks/honesty.py $(if $(TUNE),--tune "$(TUNE)") $(if $(STUDY),--study "$(STUDY)") $(if $(COMPARE),--compare "$(COMPARE)") $(if $(SECONDS),--seconds "$(SECONDS)")
 
 build: ## Library, executables, C++ tests
 	@sh tools/packages.sh build $(peer_marks) test

@@ -2,8 +2,8 @@
 
 Each trial measures one program against itself, as `tauto tune` (a variable that nothing reads), as a study
 (two configurations in the rounds of one store) and as `tauto compare` (two stores, one after the other). Any
-verdict word is false. Half of the trials run beside another program that comes and goes. The trials of each
-call are added to those of earlier ones in the same file.
+verdict word is false. Half of the trials run beside another program that comes and goes. Each trial is kept
+in a file as it ends: a call goes on where an earlier one with the same file ended, until all are there.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -53,17 +53,19 @@ from tautochrone.verdicts import (
 )
 
 WORDS = (FASTER, SLOWER)
+SURROUNDINGS = ("alone", "beside")  # a program that comes and goes
 LEAST_ROUNDS, MOST_ROUNDS = 8, 25
 STEPS = (2_000, 20_000)  # of the shell's loop: 1 to 10 ms
 TUNED_STEPS = 20_000  # tune wants 5 ms
-TUNE_BUDGET_SECONDS = 3.0
+TUNE_BUDGET_SECONDS = 1.5  # 10 to 20 rounds of four
 LONGEST_PAUSE_SECONDS = 1.0  # between two sittings
 NEIGHBOUR_SECONDS = 0.5  # mean length of its work and of its rests
 _COUNTING = "i=0; while [ $i -lt {steps} ]; do i=$((i+1)); done"
 _NEIGHBOUR = (
-    "import random, time\n"
+    "import os, random, time\n"
     "chance = random.Random({seed})\n"
-    "while True:\n"
+    "parent = os.getppid()\n"
+    "while os.getppid() == parent:\n"
     "    until = time.monotonic() + chance.expovariate(1 / {seconds})\n"
     "    while time.monotonic() < until: pass\n"
     "    time.sleep(chance.expovariate(1 / {seconds}))\n"
@@ -232,15 +234,18 @@ def table(trials: Sequence[Trials]) -> str:
 class HonestyRequest:
     """Measure identical programs against each other and count the words that call them different."""
 
-    tune: Annotated[int, Option("Searches, quiet and beside a neighbour each.")] = 50
-    study: Annotated[int, Option("Comparisons in one store, each.")] = 250
+    tune: Annotated[int, Option("Searches in each surrounding.")] = 500
+    study: Annotated[int, Option("Comparisons in one store, each.")] = 500
     compare: Annotated[int, Option("Pairs of sittings, each.")] = 200
+    only: Annotated[Literal["beside", "alone"] | None, Option("One surrounding in place of both.")] = None
+    seconds: Annotated[float, Option("End after so long; the same call goes on from there.")] = math.inf
     seed: Annotated[int | None, Option("Of programs, rounds and pauses. Default: the time.")] = None
     output: Annotated[Path, Option("Where trials are kept and added to.", "FILE")] = Path(
         "build/honesty.json"
     )
 
     def run(self) -> int:
+        ends = time.monotonic() + self.seconds
         seed = self.seed if self.seed is not None else time.time_ns() % 1_000_000
         known = {}
         if self.output.exists():
@@ -251,23 +256,33 @@ class HonestyRequest:
         self.output.parent.mkdir(parents=True, exist_ok=True)
         machine = read_machine("none").to_dict()
         print(f"seed {seed}", flush=True)
-        for command, trial in TRIALS.items():
-            for number in range(2 * getattr(self, command)):
-                beside = bool(number % 2)
-                own = f"{seed} {command} {number}"
-                before = known.get((command, beside), Trials(command, beside))
-                with tempfile.TemporaryDirectory(prefix="tauto-honesty-") as folder:
-                    bench = Bench(Path(folder), machine, random.Random(own))
-                    with neighbour(beside, number):
-                        found = trial(bench)
-                known[command, beside] = counted(before, found)
-                if found.verdict in WORDS:
-                    print(f"{own}: {found.verdict}, {found.low} to {found.high}", flush=True)
-                write_whole(self.output, msgspec.json.encode(list(known.values())).decode() + "\n")
+        while time.monotonic() < ends and (left := self._left(known)):
+            command, beside = left
+            before = known.get((command, beside), Trials(command, beside))
+            own = f"{seed} {command} {before.trials} {SURROUNDINGS[beside]}"
+            with tempfile.TemporaryDirectory(prefix="tauto-honesty-") as folder:
+                bench = Bench(Path(folder), machine, random.Random(own))
+                with neighbour(beside, before.trials):
+                    found = TRIALS[command](bench)
+            known[command, beside] = counted(before, found)
+            if found.verdict in WORDS:
+                print(f"{own}: {found.verdict}, {found.low} to {found.high}", flush=True)
+            write_whole(self.output, msgspec.json.encode(list(known.values())).decode() + "\n")
         made = table(list(known.values()))
         write_whole(self.output.with_suffix(".md"), made)
         print(made)
         return 0
+
+    def _left(self, known: Mapping[tuple[str, bool], Trials]) -> tuple[str, bool] | None:
+        """The command and the surrounding of the next trial: those that lack the largest part."""
+        lacking = {}
+        for command in TRIALS:
+            for beside in (False, True):
+                wanted = getattr(self, command) if self.only in (None, SURROUNDINGS[beside]) else 0
+                made = known[command, beside].trials if (command, beside) in known else 0
+                if made < wanted:
+                    lacking[command, beside] = 1 - made / wanted
+        return max(lacking, key=lacking.__getitem__, default=None)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,6 +1,8 @@
 #include "rows.hpp"
 
 #include <algorithm>
+#include <istream>
+#include <ostream>
 #include <set>
 
 #include "collective.hpp"
@@ -14,6 +16,7 @@ namespace tauto::sim {
 namespace {
 
 constexpr const char* schema = "tautochrone.runner/1";
+constexpr int deepest_json = 100;  // a machine is four deep; what is written again is walked by recursion
 
 fields fields_of(const json& request) {
     fields in(request, "a request");
@@ -252,6 +255,30 @@ json simulate(const machine& on, const json& request) {
     if (study == "nbody") return simulate_nbody_row(on, request);
     throw input_error("study '" + study +
                       "' is unknown; choose from loop, mapreduce, power, collective, nbody");
+}
+
+json read_json(const std::string& text, const std::string& what) {
+    const auto not_too_deep = [&](int depth, json::parse_event_t, const json&) {
+        if (depth > deepest_json) throw input_error(what + " is nested too deeply; send plain requests");
+        return true;
+    };
+    json read = json::parse(text, not_too_deep, false);
+    if (read.is_discarded()) throw input_error(what + " is not JSON");
+    return read;
+}
+
+void answer(std::istream& requests, std::ostream& rows, std::optional<machine> on) {
+    std::string line;
+    for (int number = 1; std::getline(requests, line); ++number) {
+        if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+        const json request = read_json(line, "line " + std::to_string(number));
+        if (request.is_object() && request.contains("machine")) {
+            on = read_machine(request.at("machine"));
+            continue;
+        }
+        if (!on) throw input_error("no machine was named; give one with --machine");
+        rows << simulate(*on, request).dump() << std::endl;
+    }
 }
 
 }  // namespace tauto::sim

@@ -1,7 +1,4 @@
-"""Changed inputs for the readers of stores, study.json and what runners print.
-
-python tests/python/corpus.py SECONDS [SEED]        as long as wanted; says how many inputs, and what failed
-"""
+"""Changed stores, study.json files and lines of runners for `fuzzing`; the sums of all lines are right."""
 
 from __future__ import annotations
 
@@ -9,26 +6,26 @@ import contextlib
 import io
 import json
 import random
-import resource
-import sys
 import tempfile
-import time
-import traceback
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from tautochrone.errors import TautoError
 from tautochrone.measuring import subprocess_executor
+from tautochrone.results import context as contexts
 from tautochrone.results.compare import compare_results
 from tautochrone.results.export import columns
 from tautochrone.results.lines import line_of, read_lines, sum_of
-from tautochrone.results.store import Store
+from tautochrone.results.store import ROWS_FILE, Store
 from tautochrone.studies import study_named
 
 STUDIES = ("loop", "mapreduce", "power", "collective", "nbody")
+FEW_LINES, MANY_LINES = 6, 2000
 NUMBERS = (
     0,
     -1,
@@ -100,15 +97,30 @@ def _change(parent: Any, key: Any, chance: random.Random) -> None:
         parent[key] = json.loads(json.dumps(chance.choice(ODD)))
 
 
-def folders(where: Path) -> dict[str, Path]:
-    """A small store of each study, as its fake processes leave it."""
-    made: dict[str, Path] = {}
-    for name in STUDIES:
-        fakes = import_module(f"study_{name}_fakes")
-        particles = {"particles": (256,)} if name == "nbody" else {}
-        study_named(name).measure(fakes.request(where / name, **particles), fakes.laboratory().services)
-        made[name] = where / name
-    return made
+class Known(msgspec.Struct):
+    """What a study's fake processes leave."""
+
+    records: list[dict[str, Any]]
+    context: dict[str, Any]
+    lines: list[dict[str, Any]]  # what its runners printed
+
+
+@cache
+def known(study: str) -> Known:
+    """A small store of a study."""
+    fakes = import_module(f"study_{study}_fakes")
+    particles = {"particles": (256,)} if study == "nbody" else {}
+    with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stderr(io.StringIO()):
+        where = Path(folder) / study
+        study_named(study).measure(fakes.request(where, **particles), fakes.laboratory().services)
+        records = [*read_lines((where / ROWS_FILE).read_bytes()).records.values()]
+        context = json.loads((where / contexts.CONTEXT_FILE).read_bytes())
+    lines = [
+        {**row["detail"], "seconds": row["seconds"], "check": row["check"], "workers": row["workers"]}
+        for row in records
+        if "run" in row and row["error"] is None
+    ]
+    return Known(records, context, lines)
 
 
 def written(records: list[Any]) -> bytes:
@@ -123,101 +135,76 @@ def written(records: list[Any]) -> bytes:
     return data
 
 
-def store_trial(folder: Path, records: list[Any], chance: random.Random, work: Path) -> None:
-    """Read a changed store in the ways that there are. TautoError is an answer."""
-    copy = list(records)
+def _records(study: str, chance: random.Random, most: int) -> list[Any]:
+    """Those of a store, some changed; of the rows so many at the most, one after the other."""
+    records = known(study).records
+    begin = chance.randrange(2, max(3, len(records) - most))
+    copy: list[Any] = [*records[:2], *records[begin : begin + most]]
     for _ in range(chance.choice((1, 1, 2, 5))):
         number = chance.choice((0, 1, chance.randrange(len(copy))))
         copy[number] = changed(copy[number], chance, chance.choice((1, 1, 3)))
-    rows, known = work / "rows.jsonl", work / "study.json"
-    rows.write_bytes(written(copy))
-    context = json.loads((folder / "study.json").read_text())
-    known.write_text(json.dumps(changed(context, chance) if chance.random() < 0.3 else context))
-    with contextlib.suppress(TautoError):
-        store = Store.read(work)
-        with contextlib.suppress(TautoError):
-            columns(store.rows())
-        with contextlib.suppress(TautoError):
-            compare_results(str(work), f"{folder}")
-        study_named(store.study).stored(store)
+    return copy
 
 
-def bytes_trial(data: bytes, chance: random.Random) -> None:
-    """Read lines of which some bytes are changed, lost or doubled."""
-    for _ in range(chance.choice((1, 2, 5))):
-        begin = chance.randrange(len(data))
-        end = min(len(data), begin + chance.choice((1, 1, 10, 1000)))
-        part = chance.choice((b"", chance.randbytes(1), data[begin:end] * 2, b"[" * 3000, b"\n", b"9" * 400))
-        data = data[:begin] + part + data[end:]
-    read_lines(data).notices("rows.jsonl")
+def small_stores(chance: random.Random) -> bytes:
+    return written(_records(chance.choice(STUDIES), chance, FEW_LINES))
 
 
-def runner_trial(line: dict[str, Any], study: str, chance: random.Random) -> None:
-    """Judge what a runner printed."""
+def whole_stores(chance: random.Random) -> bytes:
+    """The line of its study.json, and the store."""
+    study = chance.choice(STUDIES)
+    context = known(study).context
+    if chance.random() < 0.3:
+        context = changed(context, chance)
+    return json.dumps(context).encode() + b"\n" + written(_records(study, chance, MANY_LINES))
+
+
+def context_files(chance: random.Random) -> bytes:
+    """The study, and its file."""
+    study = chance.choice(STUDIES)
+    context = changed(known(study).context, chance, chance.choice((1, 1, 3)))
+    return f"{study}\n{json.dumps(context)}".encode()
+
+
+def runner_lines(chance: random.Random) -> bytes:
+    """The study, and what its runner printed."""
+    study = chance.choice(STUDIES)
+    line = chance.choice(known(study).lines)
     text = json.dumps(changed(line, chance, chance.choice((1, 3))))
     if chance.random() < 0.2:
         place = chance.randrange(len(text))
-        text = (
-            text[:place] + chance.choice(("[" * 2000, "1e999", "NaN", '"', "", "\udcff")) + text[place + 1 :]
-        )
+        odd = chance.choice(("[" * 2000, "1e999", "NaN", '"', "", "\udcff"))
+        text = text[:place] + odd + text[place + 1 :]
+    return f"{study}\n{text}".encode(errors="surrogateescape")
+
+
+def store(data: bytes, folder: Path) -> object:
+    """Read and exported, not judged."""
+    (folder / ROWS_FILE).write_bytes(data)
+    read_lines(data).notices(ROWS_FILE)
+    with Store.read(folder) as found:
+        return columns(found.rows(None))
+
+
+def analysis(data: bytes, folder: Path) -> object:
+    """Compared with itself, and judged by its study."""
+    context, _, rows = data.partition(b"\n")
+    (folder / contexts.CONTEXT_FILE).write_bytes(context)
+    (folder / ROWS_FILE).write_bytes(rows)
+    with contextlib.suppress(TautoError):
+        compare_results(str(folder), str(folder))
+    with Store.read(folder) as found:
+        return study_named(found.study).stored(found)
+
+
+def context(data: bytes, folder: Path) -> object:
+    study, _, text = data.partition(b"\n")
+    (folder / contexts.CONTEXT_FILE).write_bytes(text)
+    return study_named(study.decode(errors="replace")).known_of(folder)
+
+
+def runner(data: bytes, folder: Path) -> object:
+    """Judged as what a runner printed."""
+    study, _, text = data.decode(errors="surrogateescape").partition("\n")
     record, unreadable = subprocess_executor._record(text)
-    if unreadable is None:
-        study_named(study).ROWS.of_record(record)
-
-
-def run(
-    seconds: float, seed: int, say: Callable[[str], None] = print, most: int | None = None
-) -> Counter[str]:
-    """Try inputs for so long, or so many; returns where it failed, by the last lines of the traceback."""
-    chance = random.Random(seed)
-    found: Counter[str] = Counter()
-    inputs = 0
-    with tempfile.TemporaryDirectory() as name, contextlib.redirect_stderr(io.StringIO()):
-        where = Path(name)
-        made = folders(where)
-        whole = {study: (folder / "rows.jsonl").read_bytes() for study, folder in made.items()}
-        records = {study: [*read_lines(data).records.values()] for study, data in whole.items()}
-        (where / "work").mkdir()
-        lines = {
-            study: [
-                {**row["detail"], "seconds": row["seconds"], "check": row["check"], "workers": row["workers"]}
-                for row in rows
-                if "run" in row and row["error"] is None
-            ]
-            for study, rows in records.items()
-        }
-        until = time.monotonic() + seconds
-        while (most is None and time.monotonic() < until) or (most is not None and inputs < most):
-            study = STUDIES[inputs % len(STUDIES)]
-            inputs += 1
-            kind = chance.randrange(4)
-            try:
-                if kind < 2:
-                    store_trial(made[study], records[study], chance, where / "work")
-                elif kind == 2:
-                    bytes_trial(whole[study], chance)
-                else:
-                    runner_trial(chance.choice(lines[study]), study, chance)
-            except Exception as error:
-                place = traceback.extract_tb(error.__traceback__)[-1]
-                ours = [
-                    one
-                    for one in traceback.extract_tb(error.__traceback__)
-                    if "/tautochrone/" in one.filename
-                ]
-                last = ours[-1] if ours else place
-                found[
-                    f"{Path(last.filename).name}:{last.lineno} {last.name}: {type(error).__name__} {error}"[
-                        :160
-                    ]
-                ] += 1
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    say(f"{inputs} inputs, {len(found)} places failed, peak memory {peak:.0f} MB")
-    return found
-
-
-if __name__ == "__main__":
-    failed = run(float(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 1)
-    for where_it_failed, times in failed.most_common():
-        print(f"{times:6} {where_it_failed}")
-    sys.exit(1 if failed else 0)
+    return None if unreadable else study_named(study).ROWS.of_record(record)

@@ -1,11 +1,13 @@
-"""Make each call of a study and of a search to the system fail once, and kill them at any moment.
+"""Make each call of a command to the system fail once, and kill the command there and at any moment.
 
 As SQLite tests itself: whatever fails, no finished row is lost, no figure is wrong, the error is one for
-people, and the same command goes on. A study on a virtual clock and a search of a program that sleeps
-run in forked children of this process, into which programs/faults.c is loaded.
+people, the same command goes on, and nothing is left behind: no file, no process. Studies on a virtual clock,
+a search of a program that sleeps and the commands that write files run in forked children of this process,
+into which programs/faults.c is loaded.
 
-    python tests/python/faults.py --most 0             every call, with an error and with half a write
+    python tests/python/faults.py --most 0             at every call: an error, half a write, a kill
     python tests/python/faults.py --kills 1000         killed at random as often
+    python tests/python/faults.py --most 0 --seconds 500 --keep build/faults.json      in pieces
 """
 
 from __future__ import annotations
@@ -14,45 +16,96 @@ import argparse
 import contextlib
 import ctypes
 import errno
-import json
+import faulthandler
 import os
 import random
+import select
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
-from processes import with_lab
-from study_loop_fakes import laboratory, request
+import study_loop_fakes
+import study_mapreduce_fakes
+import study_power_fakes
+from processes import family_of, is_running, name_of, with_lab
+from soaking import Totals
 from tautochrone.cli import streams
+from tautochrone.cli.main import BAD_INPUT, COMMANDS, INTERRUPTED, UNEXPECTED
+from tautochrone.cli.main import main as tauto
 from tautochrone.errors import TautoError
 from tautochrone.measuring import subprocess_executor
-from tautochrone.results.store import Store
+from tautochrone.results.lines import plain
+from tautochrone.results.store import ROWS_FILE, Store
 from tautochrone.studies.loop.study import Loop
+from tautochrone.studies.mapreduce.study import MapReduce
+from tautochrone.studies.power.study import Power
+from tautochrone.studies.study import Study
 from tautochrone.tune.options import TuneRequest
 from tune_fakes import real_services, tune_by_runs
 
-GOOD, SAID, DEFECT = 0, 2, 70
 SEARCH_RUNS = 12
 LIMIT_SECONDS = 60
+ORPHANS_SECONDS = 10
+EARLY_SECONDS = 0.1  # most files are made in the first moments
+ERRORS = (*(errno.EIO, errno.ENOSPC, errno.ENOMEM, errno.EMFILE, errno.EAGAIN, errno.EINTR), errno.EACCES)
+HALF, KILLED, KILLED_AT_HALF = 0, -1, -2  # as in faults.c
+WAYS = {HALF: "half", KILLED: "killed", KILLED_AT_HALF: "killed at half"}
+MOST_FOR_MEMORY = 100
+SUBREAPER = 36
 SOURCE = Path(__file__).with_name("programs") / "faults.c"
-Work = Callable[[Path], object]
 
 
-def study(folder: Path) -> object:
-    return Loop.measure(request(folder, sizes=(400,), rounds=8), laboratory().services)
+@dataclass(frozen=True)
+class Work:
+    """What is done to a folder, and what makes one to begin with."""
+
+    do: Callable[[Path], object]
+    prepare: Callable[[Path], object] | None = None
 
 
-def tune(folder: Path) -> object:
-    asked = TuneRequest(command=("sleep", "0.01"), output=folder, environment={"X": ("a",)}, report=False)
+def tune(folder: Path, **changes: Any) -> object:
+    asked = TuneRequest(command=("sleep", "0.01"), output=folder, environment={"X": ("a",)}, **changes)
     return tune_by_runs(asked, real_services(), SEARCH_RUNS)
 
 
-WORKS: dict[str, Work] = {"study": study, "tune": tune}
+def study(kind: type[Study], fakes: ModuleType, **changes: Any) -> Callable[[Path], object]:
+    """A study on a virtual clock."""
+    return lambda folder: kind.measure(fakes.request(folder, **changes), fakes.laboratory().services)
+
+
+def command(*words: str) -> Callable[[Path], int]:
+    """A command that is given the folder as OUT."""
+    return lambda folder: tauto([word.replace("OUT", str(folder)) for word in words])
+
+
+LOOP = study(Loop, study_loop_fakes, sizes=(400,), rounds=8)
+TWO = ("OUT@library=libgomp,schedule=static", "OUT@library=tbb,schedule=auto")
+WORKS: dict[str, Work] = {
+    "study": Work(LOOP),
+    "power": Work(study(Power, study_power_fakes)),
+    "mapreduce": Work(study(MapReduce, study_mapreduce_fakes)),
+    "tune": Work(partial(tune, report=False)),
+    "scratch": Work(partial(tune, report=False, scratch=True, same_output=True)),
+    "report": Work(command("report", "OUT"), LOOP),
+    "export": Work(command("export", "OUT", "--format", "csv"), LOOP),
+    "compare": Work(command("compare", *TWO, "--json"), LOOP),
+    "trace": Work(command("trace", "--output", "OUT/trace.html", "--", "sleep", "0.02"), Path.mkdir),
+    "energy": Work(command("energy", "--idle-seconds", "0", "--", "sleep", "0.02"), Path.mkdir),
+    "inspect": Work(command("inspect", "--run", "--", "sleep", "0.02"), Path.mkdir),
+    "simulate": Work(command("simulate", "loop", "--machine", "i9-14900k", "--output", "OUT")),
+}
 
 
 def built(folder: Path) -> Path:
@@ -62,132 +115,286 @@ def built(folder: Path) -> Path:
     return library
 
 
-def child(work: Work, folder: Path, which: int, error: int) -> int:
-    """In a forked child: do the work with one failing call. Returns the code that tauto would end with."""
-    library = ctypes.CDLL(None)
-    library.faults_begin(ctypes.c_long(which), error)
-    code = GOOD
-    try:
-        work(folder)
-    except TautoError as problem:
-        code = SAID
-        said = str(problem)
-    except Exception as problem:
-        said = streams.explanation(problem) or f"defect: {type(problem).__name__}: {problem}"
-        code = DEFECT if said.startswith("defect") else SAID
-    calls = library.faults_end()
-    if code != GOOD:
-        (folder.parent / "said").write_text(said)
-    (folder.parent / "calls").write_text(str(calls))
-    return code
+class Place:
+    """Where a work is done: its folder, the temporary files beside it, and what it said."""
 
+    def __init__(self, work: Work, scratch: Path) -> None:
+        self.work = work
+        self.path = Path(tempfile.mkdtemp(dir=scratch))
+        self.out = self.path / "out"
+        self.temporary = self.path / "temporary"
+        self.temporary.mkdir()
+        (self.path / "here").mkdir()
+        self._prepared = self.path / "prepared"
+        if work.prepare is not None:
+            work.prepare(self._prepared)
+        self.clear()
 
-def forked(work: Work, folder: Path, which: int = 0, error: int = 0, kill_after: float | None = None) -> int:
-    """The code of a child that does the work; minus the signal that ended it."""
-    pid = os.fork()
-    if pid == 0:
-        signal.alarm(LIMIT_SECONDS)
+    def clear(self) -> None:
+        shutil.rmtree(self.out, ignore_errors=True)
+        shutil.rmtree(self.temporary)
+        self.temporary.mkdir()
+        if self._prepared.exists():
+            shutil.copytree(self._prepared, self.out)
+
+    @property
+    def said(self) -> str:
+        for name in ("said", "printed"):
+            with contextlib.suppress(FileNotFoundError):
+                return (self.path / name).read_text(errors="replace")[-2000:]
+        return ""
+
+    @property
+    def calls(self) -> list[str]:
+        """The names of the calls of the last child that ended by itself."""
+        return (self.path / "calls").read_text().split()
+
+    def files(self) -> set[str]:
+        return {str(path.relative_to(self.out)) for path in self.out.rglob("*") if path.is_file()}
+
+    def whole_lines(self) -> list[bytes]:
+        """The lines of a store that are whole."""
+        with contextlib.suppress(FileNotFoundError):
+            lines = (self.out / ROWS_FILE).read_bytes().splitlines(keepends=True)
+            return [line for line in lines if _is_json(line)]
+        return []
+
+    def begun(self, which: int = 0, error: int = 0) -> int:
+        """A forked child that does the work; its process number."""
+        for name in ("said", "calls"):
+            (self.path / name).unlink(missing_ok=True)
+        pid = os.fork()
+        if pid == 0:
+            code = UNEXPECTED
+            with contextlib.suppress(BaseException):
+                code = self._child(which, error)
+            os._exit(code)
+        return pid
+
+    def done(self, which: int = 0, error: int = 0) -> int | None:
+        """The code of a child that does the work; minus the signal that ended it, None if it hung."""
+        return ended(self.begun(which, error))
+
+    def _child(self, which: int, error: int) -> int:
         os.setpgid(0, 0)
-        with (folder.parent / "printed").open("w") as printed:
+        os.chdir(self.path / "here")
+        os.environ["TMPDIR"] = tempfile.tempdir = str(self.temporary)
+        with (self.path / "printed").open("w") as printed:
             os.dup2(printed.fileno(), 1)
             os.dup2(printed.fileno(), 2)
-        code = DEFECT
-        with contextlib.suppress(BaseException):
-            code = child(work, folder, which, error)
-        os._exit(code)
-    if kill_after is not None:
-        time.sleep(kill_after)
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-
-
-def whole_lines(folder: Path) -> list[bytes]:
-    """The lines of a store that are whole."""
-    with contextlib.suppress(FileNotFoundError):
-        return [
-            line for line in (folder / "rows.jsonl").read_bytes().splitlines(keepends=True) if _is_json(line)
-        ]
-    return []
+        faulthandler.enable()  # says where it hung
+        library = ctypes.CDLL(None)
+        library.faults_name.restype = ctypes.c_char_p
+        library.faults_begin(ctypes.c_long(which), error)
+        said = ""
+        try:
+            result = self.work.do(self.out)
+            code = result if isinstance(result, int) else 0
+        except KeyboardInterrupt:
+            code = INTERRUPTED
+        except TautoError as problem:
+            code, said = BAD_INPUT, str(problem)
+        except Exception as problem:
+            said = streams.explanation(problem) or f"defect: {''.join(traceback.format_exception(problem))}"
+            code = UNEXPECTED if said.startswith("defect") else BAD_INPUT
+        count = library.faults_end()
+        if said:
+            (self.path / "said").write_text(said)
+        names = [library.faults_name(ctypes.c_long(number + 1)) or b"?" for number in range(count)]
+        (self.path / "calls").write_bytes(b"\n".join(names))
+        return code
 
 
 def _is_json(line: bytes) -> bool:
     with contextlib.suppress(ValueError):
-        return line.endswith(b"\n") and isinstance(json.loads(line), dict)
+        return line.endswith(b"\n") and isinstance(plain(line), dict)
     return False
 
 
-def complaint(work: Work, folder: Path, code: int, *, killed: bool, most_lines: int) -> str:
+def ended(pid: int) -> int | None:
+    """How a child ended; None if it took too long. A time in which this process stood still is none."""
+    watched = os.pidfd_open(pid)
+    try:
+        if not any(select.select([watched], [], [], 1.0)[0] for _ in range(LIMIT_SECONDS)):
+            os.kill(pid, signal.SIGABRT)
+            os.waitpid(pid, 0)
+            return None
+    finally:
+        os.close(watched)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def orphans() -> list[str]:
+    """The names of processes that outlived the works; they are ended then."""
+    for _ in range(ORPHANS_SECONDS * 100):
+        with contextlib.suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        if not (alive := family_of(os.getpid())):
+            return []
+        time.sleep(0.01)
+    names = [name_of(pid) for pid in alive]
+    for pid in alive:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    return names
+
+
+def complaint(place: Place, code: int | None, good: tuple[int, ...], clean: set[str]) -> str:
     """What an interrupted work breaks of its promises, after the same command went on; empty if nothing."""
-    if code not in ((GOOD, SAID, -signal.SIGKILL) if killed else (GOOD, SAID)):
-        return f"it ended with {code}: {_text(folder.parent / 'said')}"
-    before = whole_lines(folder)
-    if (code := forked(work, folder)) != GOOD:
-        return f"the same command ended with {code}: {_text(folder.parent / 'said')}"
-    after = whole_lines(folder)
+    if code is None or code not in good:
+        return f"it {'hung' if code is None else f'ended with {code}'}: {place.said}"
+    before = place.whole_lines()
+    if (code := place.done()) != 0:
+        return f"the same command {'hung' if code is None else f'ended with {code}'}: {place.said}"
+    after = place.whole_lines()
     if after[: len(before)] != before:
         return "a row that was finished was lost or changed"
-    if most_lines and len(after) > most_lines:
-        return f"{len(after)} lines in place of {most_lines}"
-    with Store.read(folder) as store:
-        if any(row.error is not None and row.error.kind == "wrong_answer" for row in store.rows(None)):
+    if after:
+        with Store.read(place.out) as store:
+            rows = store.rows(None)
+        if any(row.error is not None and row.error.kind == "wrong_answer" for row in rows):
             return "an answer became wrong"
-    if left := [path.name for path in folder.iterdir() if "unfinished" in path.name]:
-        return f"left behind: {left}"
+        times = Counter((row.config_id, row.round, row.source) for row in rows if row.error is None)
+        if twice := [run for run, count in times.items() if count > 1]:
+            return f"measured twice: {twice}"
+    if missing := clean - place.files():
+        return f"not there: {sorted(missing)}"
+    if names := [name for name in place.files() - clean if not name.endswith(".partial")]:
+        return f"left behind: {names}"
+    if names := [path.name for path in place.temporary.iterdir()]:
+        return f"left in the temporary folder: {names}"
+    if names := orphans():
+        return f"left running: {names}"
     return ""
 
 
-def _text(path: Path) -> str:
-    return (
-        path.read_text() if path.exists() else _text(path.with_name("printed")) if path.name == "said" else ""
-    )
+def ways_of(name: str, chance: random.Random) -> Iterator[int]:
+    """In which ways a call is disturbed, once each."""
+    yield chance.choice(ERRORS)
+    yield KILLED
+    if name == "write":
+        yield HALF
+        yield KILLED_AT_HALF
 
 
-def places(calls: int, most: int, chance: random.Random) -> list[int]:
-    """The numbers of the calls that fail: all of them, or so many drawn over all."""
-    numbers = range(1, calls + 1)
-    return sorted(chance.sample(numbers, most)) if 0 < most < calls else list(numbers)
+def _clean(place: Place) -> tuple[list[str], set[str]]:
+    """The calls and files of a work that nothing disturbs. RuntimeError where it fails."""
+    if (code := place.done()) != 0:
+        raise RuntimeError(f"it fails without a fault, with {code}: {place.said}")
+    return place.calls, place.files()
 
 
-def inject(name: str, most: int, scratch: Path, chance: random.Random) -> tuple[int, list[str]]:
-    """How many faults were injected, and what went wrong."""
-    work, failures, count = WORKS[name], [], 0
-    folder = scratch / "clean" / "out"
-    folder.parent.mkdir()
-    if forked(work, folder) != GOOD:
-        return 0, [f"{name} fails without a fault: {_text(folder.parent / 'said')}"]
-    calls = int((folder.parent / "calls").read_text())
-    lines = len(whole_lines(folder)) if name == "study" else 0
-    for which in places(calls, most, chance):
-        for error in (chance.choice((errno.EIO, errno.ENOSPC, errno.ENOMEM, errno.EMFILE)), 0):
-            folder = scratch / "one" / "out"
-            folder.parent.mkdir()
-            code = forked(work, folder, which, error)
-            problem = complaint(work, folder, code, killed=False, most_lines=lines)
-            if problem:
-                failures.append(
-                    f"{name}, call {which} of {calls}, {errno.errorcode.get(error, 'half')}: {problem}"
-                )
-            shutil.rmtree(folder.parent)
-            count += 1
-    return count, failures
+def places(calls: list[str], most: int, chance: random.Random) -> list[int]:
+    """The numbers of the calls that are disturbed: all of them, or so many drawn over all.
+
+    Of the thousands by which the libraries of charts get memory, some are drawn in any case.
+    """
+    memory = [number for number, name in enumerate(calls, 1) if name == "mmap64"]
+    left_out = set(memory) - set(chance.sample(memory, min(len(memory), MOST_FOR_MEMORY)))
+    numbers = [number for number in range(1, len(calls) + 1) if number not in left_out]
+    return sorted(chance.sample(numbers, most)) if 0 < most < len(numbers) else numbers
 
 
-def kill(name: str, times: int, scratch: Path, chance: random.Random) -> list[str]:
-    """Kill a work at random moments, so often, going on each time; what went wrong."""
-    work, failures = WORKS[name], []
-    folder = scratch / "killed" / "out"
-    folder.parent.mkdir()
+def inject(name: str, most: int, seed: int, scratch: Path, totals: Totals) -> None:
+    """Disturb every call of a work, or so many drawn over all, from where the totals ended."""
+    place = Place(WORKS[name], scratch)
+    calls, clean = _clean(place)
+    known = totals.of(f"{name} faults", next=0, calls=0, faults=0, kinds={}, failures=[])
+    numbers = places(calls, most, random.Random(f"{seed} {name}"))
+    known["calls"] = len(numbers)
+    for at in range(known["next"], len(numbers)):
+        if totals.over:
+            break
+        which = numbers[at]
+        kind = calls[which - 1]
+        for way in ways_of(kind, random.Random(f"{seed} {name} {which}")):
+            place.clear()
+            code = place.done(which, way)
+            good = (0, BAD_INPUT, INTERRUPTED, -signal.SIGKILL) if way < 0 else (0, BAD_INPUT)
+            if problem := complaint(place, code, good, clean):
+                how = WAYS.get(way) or errno.errorcode[way]
+                known["failures"].append(f"{name}, call {which} of {len(calls)} ({kind}), {how}: {problem}")
+            known["faults"] += 1
+            known["kinds"][kind] = known["kinds"].get(kind, 0) + 1
+        known["next"] = at + 1
+        totals.keep()
+
+
+def disturb(pid: int, chance: random.Random) -> tuple[int, ...]:
+    """End a work, or one of its processes. Returns how the work may end then, besides well."""
+    with contextlib.suppress(ProcessLookupError):
+        match chance.randrange(10):
+            case 0:
+                os.kill(pid, signal.SIGTERM)
+                return (-signal.SIGTERM, INTERRUPTED)
+            case 1:
+                os.kill(pid, signal.SIGINT)
+                return (INTERRUPTED,)
+            case 2:
+                os.killpg(pid, signal.SIGKILL)
+            case 3 if others := sorted(other for other in family_of(pid) if is_running(other)):
+                os.kill(chance.choice(others), signal.SIGKILL)
+                return (BAD_INPUT,)
+            case _:
+                os.kill(pid, signal.SIGKILL)
+    return (-signal.SIGKILL,)
+
+
+def kill(name: str, times: int, seed: int, scratch: Path, totals: Totals) -> None:
+    """Kill a work at random moments until so many kills were made, and let it go on each time."""
+    place = Place(WORKS[name], scratch)
     began = time.monotonic()
-    forked(work, folder)
+    _, clean = _clean(place)
     longest = time.monotonic() - began
-    for number in range(times):
-        shutil.rmtree(folder, ignore_errors=True)
-        code = forked(work, folder, kill_after=chance.uniform(0, longest))
-        problem = complaint(work, folder, code, killed=True, most_lines=0)
-        if problem:
-            failures.append(f"{name}, kill {number}: {problem}")
-    return failures
+    known = totals.of(f"{name} kills", kills=0, early=0, failures=[])
+    while known["kills"] < times and not totals.over:
+        chance = random.Random(f"{seed} {name} {known['kills']}")
+        place.clear()
+        again = True
+        while again:  # what went on may be killed, too
+            after = chance.uniform(0, chance.choice((min(EARLY_SECONDS, longest), longest)))
+            pid = place.begun()
+            time.sleep(after)
+            good = (0, *disturb(pid, chance))
+            code = ended(pid)
+            again = code in good and chance.random() < 0.25
+        if problem := complaint(place, code, good, clean):
+            known["failures"].append(f"{name}, kill {known['kills']} after {after:.4f} s: {problem}")
+        known["kills"] += 1
+        known["early"] += after < EARLY_SECONDS
+        totals.keep()
+
+
+def run(asked: argparse.Namespace, scratch: Path) -> int:
+    for module in (*COMMANDS.values(), "tautochrone.report.page"):
+        import_module(module.partition(":")[0])  # once, and not in each child
+    ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0)
+    subprocess_executor.subprocess._USE_VFORK = False  # a child of vfork may not return from a wrapper
+    totals = Totals(asked.keep, asked.seconds)
+    failures: list[str] = []
+    left = 0
+    for name in asked.only or WORKS:
+        if asked.most >= 0:
+            inject(name, asked.most, asked.seed, scratch, totals)
+            known = totals.of(f"{name} faults")
+            kinds = ", ".join(f"{kind} {times}" for kind, times in Counter(known["kinds"]).most_common())
+            count = len(known["failures"])
+            print(f"{name}: {known['faults']} faults ({kinds}), {count} failures", flush=True)
+            failures += known["failures"]
+            left += known["calls"] - known["next"]
+        if asked.kills:
+            kill(name, asked.kills, asked.seed, scratch, totals)
+            known = totals.of(f"{name} kills")
+            early = f"{known['early']} of them early"
+            print(f"{name}: {known['kills']} kills ({early}), {len(known['failures'])} failures", flush=True)
+            failures += known["failures"]
+            left += asked.kills - known["kills"]
+    for one in failures:
+        print(one)
+    if left:
+        print(f"{left} calls and kills are left: the same command goes on with them")
+    return 1 if failures else 0
 
 
 def main() -> int:
@@ -196,26 +403,18 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=0, help="how often each work is killed")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", choices=WORKS, action="append")
+    parser.add_argument("--seconds", type=float, default=1e9, help="end after so long")
+    parser.add_argument("--keep", type=Path, help="a file of totals: the same command goes on from there")
     asked = parser.parse_args()
-    with tempfile.TemporaryDirectory() as scratch:
-        if "faults.so" not in os.environ.get("LD_PRELOAD", ""):
-            environment = with_lab(LD_PRELOAD=str(built(Path(scratch))))
-            return subprocess.run([sys.executable, *sys.argv], env=environment, check=False).returncode
-        subprocess_executor.subprocess._USE_VFORK = False  # a child of vfork may not return from a wrapper
-        failures: list[str] = []
-        for name in asked.only or WORKS:
-            chance = random.Random(f"{asked.seed} {name}")
-            if asked.most >= 0:
-                count, found = inject(name, asked.most, Path(tempfile.mkdtemp(dir=scratch)), chance)
-                print(f"{name}: {count} faults, {len(found)} failures", flush=True)
-                failures += found
-            if asked.kills:
-                found = kill(name, asked.kills, Path(tempfile.mkdtemp(dir=scratch)), chance)
-                print(f"{name}: {asked.kills} kills, {len(found)} failures", flush=True)
-                failures += found
-        for one in failures:
-            print(one)
-    return 1 if failures else 0
+    preloaded = Path(os.environ.get("LD_PRELOAD", ""))
+    if preloaded.name != "faults.so":
+        library = built(Path(tempfile.mkdtemp(prefix="tauto-faults-")))
+        # In place of this process: whoever ends it ends all.
+        os.execve(sys.executable, [sys.executable, *sys.argv], with_lab(LD_PRELOAD=str(library)))
+    try:
+        return run(asked, preloaded.parent)
+    finally:
+        shutil.rmtree(preloaded.parent, ignore_errors=True)
 
 
 if __name__ == "__main__":

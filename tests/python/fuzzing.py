@@ -1,10 +1,12 @@
 """Hand damaged files and words to every reader, and see whether each ends in words, soon, in little memory.
 
-The corpus is made of what is right: a machine file, an ELF file, scripts, commands, a tree of /proc and /sys.
-An input is one of these with some bytes changed, cut, doubled or exchanged. A reader may take it or refuse it
-with a TautoError, or an error that the command line explains; anything else is a finding.
+The corpus is made of what is right: a machine file, an ELF file, scripts, commands, a tree of /proc and /sys,
+stores. An input is one of these with some bytes changed, cut, doubled or exchanged, or with some values
+changed (see `corpus`). A reader may take it or refuse it with a TautoError, or an error that the command line
+explains; anything else is a finding.
 
     python tests/python/fuzzing.py --seconds 600                    every reader as long
+    python tests/python/fuzzing.py --seconds 60 --keep build/fuzzing.json      in pieces
     python tests/python/fuzzing.py --only elf --seed 7 --inputs 1000
 """
 
@@ -13,24 +15,29 @@ from __future__ import annotations
 import argparse
 import contextlib
 import io
+import itertools
 import json
 import os
 import random
 import resource
 import signal
+import struct
+import subprocess
 import sys
 import tempfile
 import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
 import click
 
+import corpus
 from energy_trees import no_rest
-from processes import run_to_end
+from soaking import Totals
 from study_fakes import machine
 from tautochrone.cli import streams
 from tautochrone.cli.commands import made
@@ -43,10 +50,13 @@ from tautochrone.inspection.commands import behind, mpi_launch
 from tautochrone.inspection.elf import closure, read_elf
 from tautochrone.machine import runners
 from tautochrone.measuring.sampler import parse_cpu_times
+from tautochrone.measuring.subprocess_executor import pipes
 from tautochrone.simulator import machines
 
 HANGS_SECONDS = 10
 MOST_BYTES = 1 << 30
+# A disk would be most of the time.
+IN_MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 ROOT = Path(__file__).resolve().parents[2]
 REQUESTS = {name: COMMANDS[name] for name in ("simulate", "tune", "trace", "energy", "compare", "export")}
 MACHINE = machines.load("i9-14900k")
@@ -128,12 +138,16 @@ def model(data: bytes, folder: Path) -> object:
     return estimate.load(path)
 
 
+@cache
+def _command(name: str) -> click.Command:
+    module, _, kind = REQUESTS[name].partition(":")
+    return made(name, getattr(import_module(module), kind), "", lambda asked: 0)
+
+
 def options(data: bytes, folder: Path) -> object:
     """The words of a command line up to what would be run."""
     name, *words = [os.fsdecode(word) for word in data.split(b"\0")]
-    request = REQUESTS.get(name, REQUESTS["simulate"])
-    module, _, kind = request.partition(":")
-    one = made(name, getattr(import_module(module), kind), "", lambda asked: 0)
+    one = _command(name if name in REQUESTS else "simulate")
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed), contextlib.suppress(click.ClickException):
         return one.main(args=words, prog_name="tauto", standalone_mode=False)
@@ -160,29 +174,62 @@ def trees(data: bytes, folder: Path) -> object:
     return find_meter(Tree(folder), busy=no_rest, idle=no_rest)
 
 
-def profile(data: bytes, folder: Path) -> object:
-    path = folder / "profile.json"
-    path.write_bytes(data)
-    return _executable([str(runners.find("tauto")), "run", str(path), "--", "true"], b"")
+class Native:
+    """A reader of an executable, in a process that takes one input after the other."""
 
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._process: subprocess.Popen[bytes] | None = None
 
-def simulator(data: bytes, folder: Path) -> object:
-    return _executable([str(runners.find("tauto-simulate"))], data)
+    def __call__(self, data: bytes, folder: Path) -> str:
+        """RuntimeError for what no reader may do."""
+        if self._process is None:
+            words = [str(runners.find("tauto-readers")), self._name]
+            self._process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        inputs, outcomes = pipes(self._process)
+        try:
+            inputs.write(struct.pack("=I", len(data)) + data)
+            inputs.flush()
+            outcome = outcomes.readline().decode(errors="replace").strip()
+        except BrokenPipeError:
+            outcome = ""
+        except BaseException:
+            self.end()
+            raise
+        if not outcome:
+            raise RuntimeError(f"it ended with {self.end()}")
+        if outcome not in ("taken", "refused"):
+            raise RuntimeError(f"it {outcome}")
+        return outcome
 
-
-def _executable(words: list[str], given: bytes) -> int:
-    """The exit code of an executable. RuntimeError where it was killed, or calls it a defect."""
-    done = run_to_end(words, input=given, text=False, timeout=HANGS_SECONDS)
-    if done.returncode < 0 or done.returncode == 70:
-        raise RuntimeError(f"it ended with {done.returncode}: {done.stderr[-200:]!r}")
-    return done.returncode
+    def end(self) -> int:
+        """Kill the process. Returns how it had ended."""
+        process, self._process = self._process, None
+        if process is None:
+            return 0
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(1.0)
+        process.kill()
+        for pipe in pipes(process):
+            with contextlib.suppress(OSError):
+                pipe.close()
+        return process.wait()
 
 
 READERS: dict[str, Reader] = {
     reader.__name__: reader
-    for reader in (elf, script, command, machine_file, model, options, settings, trees, profile, simulator)
+    for reader in (elf, script, command, machine_file, model, options, settings, trees)
 }
-SLOW = ("profile", "simulator")  # a process for each input
+READERS |= {name: Native(name) for name in ("profile", "simulator")}
+# These inputs are changed by value, not by byte.
+CHANGED: dict[str, tuple[Reader, Callable[[random.Random], bytes]]] = {
+    "store": (corpus.store, corpus.small_stores),
+    "analysis": (corpus.analysis, corpus.whole_stores),
+    "context": (corpus.context, corpus.context_files),
+    "runner": (corpus.runner, corpus.runner_lines),
+}
+READERS |= {name: reader for name, (reader, _) in CHANGED.items()}
+BYTES_SHARE = 0.2  # of these inputs have bytes changed, too
 
 
 def seeds(name: str) -> list[bytes]:
@@ -276,30 +323,42 @@ def _hang(*_: object) -> None:
 
 
 def inputs(name: str, chance: random.Random) -> Iterator[bytes]:
-    """All that is right first, then without end what is damaged."""
-    corpus = seeds(name)
-    yield from corpus
+    """Damaged inputs without end."""
+    if name in CHANGED:
+        make = CHANGED[name][1]
+        while True:
+            data = make(chance)
+            yield mutated(data, [data], chance) if chance.random() < BYTES_SHARE else data
+    whole = seeds(name)
     while True:
-        yield mutated(chance.choice(corpus), corpus, chance)
+        yield mutated(chance.choice(whole), whole, chance)
 
 
-def fuzz(name: str, seed: int, seconds: float, most: int) -> tuple[int, Counter[str]]:
+def right(name: str, chance: random.Random) -> list[bytes]:
+    """Inputs that are not damaged."""
+    return [] if name in CHANGED else seeds(name)
+
+
+def fuzz(name: str, chance: random.Random, seconds: float, most: int) -> tuple[int, Counter[str]]:
     """How many inputs a reader got, and each finding with how often it came."""
     found: Counter[str] = Counter()
     count = 0
     ends = time.monotonic() + seconds
     before = os.getcwd()  # noqa: PTH109
-    with tempfile.TemporaryDirectory() as folder:
+    reader = READERS[name]
+    with tempfile.TemporaryDirectory(dir=IN_MEMORY) as folder, contextlib.redirect_stderr(io.StringIO()):
         os.chdir(folder)
         try:
-            for data in inputs(name, random.Random(f"{seed} {name}")):
+            for data in itertools.chain(right(name, chance), inputs(name, chance)):
                 if count >= most or time.monotonic() > ends:
                     break
                 count += 1
-                if problem := finding(READERS[name], data, Path(folder)):
+                if problem := finding(reader, data, Path(folder)):
                     found[problem] += 1
         finally:
             os.chdir(before)
+            if isinstance(reader, Native):
+                reader.end()
     return count, found
 
 
@@ -309,17 +368,34 @@ def main() -> int:
     parser.add_argument("--inputs", type=int, default=10**9, help="for each reader")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", choices=READERS, action="append")
+    parser.add_argument("--keep", type=Path, help="a file of totals, to which this call adds")
     asked = parser.parse_args()
     signal.signal(signal.SIGALRM, _hang)
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (3 * MOST_BYTES, hard))
+    totals = Totals(asked.keep)
     bad = 0
     for name in asked.only or READERS:
-        count, found = fuzz(name, asked.seed, asked.seconds, asked.inputs)
-        print(f"{name}: {count} inputs, {len(found)} findings", flush=True)
-        for problem, times in found.most_common():
+        known = totals.of(name, calls=0, inputs=0, seconds=0.0, peak_bytes=0, findings={})
+        chance = random.Random(f"{asked.seed} {name} {known['calls']}")  # others than in the calls before
+        begun = time.monotonic()
+        count, found = fuzz(name, chance, asked.seconds, asked.inputs)
+        known["calls"] += 1
+        known["inputs"] += count
+        known["seconds"] += time.monotonic() - begun
+        usages = [
+            resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+        ]
+        known["peak_bytes"] = max(known["peak_bytes"], *(1024 * usage for usage in usages))
+        known["findings"] = Counter(known["findings"]) + found
+        totals.keep()
+        print(f"{name}: {known['inputs']} inputs, {len(known['findings'])} findings", flush=True)
+        for problem, times in known["findings"].most_common():
             print(f"    {times} x {problem}", flush=True)
-        bad += len(found)
+        if known["peak_bytes"] > MOST_BYTES:
+            print(f"    it took {known['peak_bytes'] >> 20} MiB")
+            bad += 1
+        bad += len(known["findings"])
     return 1 if bad else 0
 
 

@@ -553,3 +553,19 @@ def test_totals_never_mix_what_contains_each_other() -> None:
     assert counted([core, psys, node]) == (psys,)
     assert counted([node, core]) == (node,)
     assert total_joules([core], {"core-0": 1.0}) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("12\n", 12),
+        ("-3", -3),
+        (str(2**64 - 1), 2**64 - 1),
+        (str(2**64), None),
+        ("9" * 400, None),
+        ("x", None),
+    ],
+)
+def test_a_number_that_no_kernel_writes_is_none(tmp_path: Path, text: str, number: int | None) -> None:
+    write(tmp_path, {"sys/number": text})
+    assert Tree(tmp_path).number("sys/number") == number

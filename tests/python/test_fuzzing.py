@@ -22,8 +22,12 @@ COUNTS = {
     "options": 400,
     "settings": 600,
     "trees": 100,
-    "profile": 150,
-    "simulator": 150,
+    "profile": 2000,
+    "simulator": 1000,
+    "store": 300,
+    "analysis": 25,
+    "context": 300,
+    "runner": 500,
 }
 
 

@@ -64,22 +64,41 @@ def test_the_neighbour_is_there_only_where_it_is_wanted() -> None:
 
 
 @pytest.mark.timed
-def test_trials_are_added_to_those_of_earlier_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_trials_go_on_where_an_earlier_call_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = {"compare": 0, "study": 0}
+
+    def trial(command: str, verdict: Verdict) -> honesty.Trial:
+        def count(bench: Bench) -> Comparison:
+            made[command] += 1
+            return found_to_be(verdict)
+
+        return count
+
     monkeypatch.setattr(
         honesty,
         "TRIALS",
-        {"compare": lambda bench: found_to_be(NO_DIFFERENCE), "study": lambda bench: found_to_be(SLOWER)},
+        {"compare": trial("compare", NO_DIFFERENCE), "study": trial("study", SLOWER)},
     )
     monkeypatch.setattr(honesty, "read_machine", lambda measure: honesty_machine)
     output = tmp_path / "honesty.json"
-    for _ in range(2):
-        assert honesty.main(["--compare", "3", "--study", "1", "--seed", "1", "--output", str(output)]) == 0
-    kept = {
-        (one.command, one.beside): one for one in msgspec.json.decode(output.read_bytes(), type=list[Trials])
+
+    def call(*words: str) -> dict[tuple[str, bool], Trials]:
+        assert honesty.main([*words, "--seed", "1", "--output", str(output)]) == 0
+        kept = msgspec.json.decode(output.read_bytes(), type=list[Trials])
+        return {(one.command, one.beside): one for one in kept}
+
+    assert call("--compare", "3", "--study", "1", "--only", "beside").keys() == {
+        ("compare", True),
+        ("study", True),
     }
-    assert kept["compare", False].trials == kept["compare", True].trials == 6
-    assert kept["study", True].false == 2
+    assert made == {"compare": 3, "study": 1}
+    kept = call("--compare", "5", "--study", "1")
+    assert made == {"compare": 10, "study": 2}
+    assert kept["compare", False].trials == kept["compare", True].trials == 5
+    assert kept["study", True].false == 1
     assert "| `study` |" in output.with_suffix(".md").read_text()
+    call("--compare", "9", "--seconds", "0")
+    assert made["compare"] == 10
 
 
 class _Machine:

@@ -209,12 +209,13 @@ class Tree:
             return None
 
     def number(self, inside: str) -> int | None:
-        """The whole number in a file; None where there is none."""
+        """The whole number in a file; None where there is none, or one of more bits than the kernel has."""
         text = self.text(inside)
         try:
-            return int(text) if text is not None else None
+            number = int(text) if text is not None else None
         except ValueError:
             return None
+        return number if number is None or abs(number) < 1 << 64 else None
 
     def names(self, folder: str) -> list[str]:
         """What a folder holds, sorted with numbers by their value; nothing where it is not there."""
