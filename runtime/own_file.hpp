@@ -62,6 +62,22 @@ namespace tauto::detail {
     return -1;
 }
 
+/// Makes `content` all that the file has. Returns 0 or the error number.
+[[nodiscard]] inline int write_own_file(const std::string& path, std::string_view content) {
+    const int file = open_own_file(path, O_WRONLY | O_CREAT | O_TRUNC);
+    if (file < 0) return errno;
+    int error = 0;
+    while (!content.empty() && error == 0) {
+        const ssize_t written = write(file, content.data(), content.size());
+        if (written >= 0)
+            content.remove_prefix(static_cast<std::size_t>(written));
+        else if (errno != EINTR)
+            error = errno;
+    }
+    if (close(file) != 0 && error == 0) error = errno;
+    return error;
+}
+
 /// What strerror would say, but of a link of another user's.
 [[nodiscard]] inline const char* words_of_own_file(int error, const char* usual) {
     return error == ELOOP ? "a link on the way there is another user's" : usual;

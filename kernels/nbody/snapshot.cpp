@@ -162,11 +162,4 @@ void write_snapshot(std::ostream& stream, const particles& bodies, double time) 
     stream << text;
 }
 
-void write_snapshot(const std::string& file, const particles& bodies, double time) {
-    std::ofstream stream{file};
-    write_snapshot(stream, bodies, time);
-    if (!stream.flush())
-        throw error("cannot write the snapshot '" + file + "'; check the folder, permissions and free space");
-}
-
 }  // namespace tauto::kernels::nbody

@@ -24,8 +24,7 @@ struct snapshot {
 snapshot read_snapshot(std::istream& stream, const std::string& name);
 snapshot read_snapshot(const std::string& file);
 
-/// Digits enough to read back the same bits. Throws error if the file cannot be written.
+/// Digits enough to read back the same bits.
 void write_snapshot(std::ostream& stream, const particles& bodies, double time);
-void write_snapshot(const std::string& file, const particles& bodies, double time);
 
 }  // namespace tauto::kernels::nbody

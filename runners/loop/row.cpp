@@ -51,7 +51,7 @@ void write_loops(const std::string& file, const std::vector<loop_time>& loops) {
     for (std::size_t i = 0; i < loops.size(); ++i)
         text << (i == 0 ? "[" : ",\n[") << loops[i].end_seconds << ',' << loops[i].seconds << ']';
     text << "]\n";
-    write_trace_file(file, text.str());
+    write_file("the trace", file, text.str());
 }
 
 }  // namespace tauto::runner

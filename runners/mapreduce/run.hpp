@@ -151,8 +151,8 @@ class mapreduce_run {
         }
         const std::string title = std::string{Adapter::executable} + ": " + std::to_string(asked_.tasks) +
                                   " tasks of " + std::to_string(asked_.bytes) + " bytes, " + asked_.schedule;
-        write_trace_file(*asked_.trace_file,
-                         line.chrome_trace(title, seen_.tick_seconds, threads_of(seen_.workers)));
+        write_file("the trace", *asked_.trace_file,
+                   line.chrome_trace(title, seen_.tick_seconds, threads_of(seen_.workers)));
     }
 
     int report(const Adapter& adapter) {

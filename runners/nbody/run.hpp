@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <utility>
 
@@ -29,6 +30,7 @@
 #include "runners/nbody/request.hpp"
 #include "runners/nbody/row.hpp"
 #include "runners/shared/missing_workers.hpp"
+#include "runners/shared/row.hpp"
 #include "runners/shared/signed.hpp"
 #include "runners/shared/start_runner.hpp"
 #include "runners/shared/timing.hpp"
@@ -63,7 +65,9 @@ inline void finish_pass(nbody_pass& pass, kernels::nbody::hermite& system, const
     std::ranges::copy(system.bodies().mass(), now.mass().begin());
     for (std::size_t c = 0; c < 6; ++c)
         std::ranges::copy(system.sources()[1 + c], now.state()[kernels::nbody::position + c].begin());
-    kernels::nbody::write_snapshot(*asked.snapshot_to_write, now, system.start() + system.time());
+    std::ostringstream text;
+    kernels::nbody::write_snapshot(text, now, system.start() + system.time());
+    write_file("the snapshot", *asked.snapshot_to_write, text.view());
 }
 
 template <class Adapter>

@@ -3,13 +3,14 @@
 #include <sched.h>
 
 #include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "kernels/fnv1a.hpp"
 #include "runners/power/request.hpp"
 #include "runners/shared/command_line.hpp"
 #include "runners/shared/error.hpp"
+#include "runners/shared/row.hpp"
 #include "runners/shared/signed.hpp"
 #include "runners/shared/tautochrone_team.hpp"
 
@@ -262,7 +263,7 @@ std::string physics_job::diagnosis() const {
 }
 
 void physics_job::write_animation() {
-    std::ofstream stream{*asked_.animation_file, std::ios::binary};
+    std::ostringstream stream;
     kernels::physics::animation film{stream, picture_.width(), picture_.height()};
     kernels::physics::world scene{start_};
     kernels::physics::frame picture{picture_.width(), picture_.height()};
@@ -271,9 +272,7 @@ void physics_job::write_animation() {
         film.add(picture);
         scene.advance();
     }
-    if (!stream.flush())
-        throw input_error("the animation cannot be written to '" + *asked_.animation_file +
-                          "'; name a file in a folder that can be written");
+    write_file("the animation", *asked_.animation_file, stream.view());
 }
 
 }  // namespace tauto::runner

@@ -1,12 +1,15 @@
 #include "runners/shared/row.hpp"
 
-#include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
 
 #include "runners/shared/error.hpp"
 #include "runners/shared/signed.hpp"
+#include "runtime/own_file.hpp"
 
 namespace tauto::runner {
 
@@ -77,10 +80,12 @@ json usage_json(const options& asked, const timing& timed, const process_usage& 
             {"involuntary_switches", as_double(usage.involuntary_switches) / iterations}};
 }
 
-void write_trace_file(const std::string& file, const std::string& content) {
-    std::ofstream stream{file};
-    stream << content;
-    if (!stream.flush()) throw input_error("cannot write the trace to '" + file + "'");
+void write_file(std::string_view what, const std::string& file, std::string_view content) {
+    int error = detail::write_own_file(file, content);
+    if (error == 0) return;
+    throw input_error("cannot write " + std::string{what} + " to '" + file + "': " +
+                      detail::words_of_own_file(error, std::generic_category().message(error).c_str()) +
+                      "; check the folder, permissions and free space");
 }
 
 }  // namespace tauto::runner

@@ -5,6 +5,7 @@
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -34,7 +35,8 @@ json row_of(const description& runtime, const options& asked, const timing& time
 /// What the kernel counted in the timed part: load of the CPUs, and context switches an iteration.
 json usage_json(const options& asked, const timing& timed, const process_usage& usage);
 
-/// Writes `content` to a file that the user asked for. Throws input_error if it cannot be written.
-void write_trace_file(const std::string& file, const std::string& content);
+/// Writes `content` to a file that the user asked for, through no link of another user's. Throws input_error,
+/// which says `what` it should have been, if it cannot be written.
+void write_file(std::string_view what, const std::string& file, std::string_view content);
 
 }  // namespace tauto::runner

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -33,6 +34,20 @@ OPENMP_WAYS = [(study, schedule) for study, runtime, schedule in WAYS if runtime
 # Who may leave out workers, or whose learned shares may leave one without a row, on purpose.
 MAY_DROP = {"tautochrone adaptive", "tautochrone weighted", "tautochrone unordered"}
 MIGHT_BE_MISSING = {"weight", "same_weight"}  # of two programs, where no cgroup may be made
+FRAMES = (
+    "--bodies",
+    100,
+    "--steps",
+    2,
+    "--width",
+    80,
+    "--height",
+    60,
+    "--schedule",
+    "serial",
+    "--threads",
+    1,
+)
 TASKS_SUM = "57a9f3ee8d3ad67e"  # of 20 parts of the first numbers of mt19937_64, worked out in Python
 each_runner = pytest.mark.parametrize(("study", "runtime"), SCHEDULES)
 
@@ -254,10 +269,35 @@ def test_settings_from_outside_cost_no_worker(study: str, trap: dict[str, str], 
     assert done.worker_cpus == CPUS
 
 
-@pytest.mark.parametrize(("study", "option"), [("loop", "--trace-loops"), ("mapreduce", "--trace")])
-def test_unwritable_trace_file_is_refused(study: str, option: str, tmp_path: Path) -> None:
-    done = FAMILIES[study].quick("serial", option, tmp_path / "missing" / "trace.json")
-    assert "cannot write the trace" in refusal(done, study, "serial")
+@pytest.mark.parametrize(
+    ("study", "runtime", "words", "what"),
+    [
+        ("loop", "serial", ("--trace-loops",), "the trace"),
+        ("mapreduce", "serial", ("--trace",), "the trace"),
+        (
+            "nbody",
+            "serial",
+            ("--particles", 16, "--warmup-seconds", 0, "--min-seconds", 1e-6, "--write-snapshot"),
+            "the snapshot",
+        ),
+        ("power", "physics", (*FRAMES, "--animation"), "the animation"),
+    ],
+    ids=str,
+)
+def test_a_file_that_cannot_be_written_is_refused_and_so_is_anothers_link(
+    study: str, runtime: str, words: tuple[object, ...], what: str, tmp_path: Path
+) -> None:
+    done = FAMILIES[study].quick(runtime, *words, tmp_path / "missing" / "file")
+    assert f"cannot write {what}" in refusal(done, study, runtime)
+    (tmp_path / "theirs").symlink_to(tmp_path / "file")
+    done = FAMILIES[study].quick(runtime, *words, tmp_path / "theirs")
+    assert done.code == 0, done.err
+    (tmp_path / "file").write_text("mine")
+    if os.geteuid() == 0:
+        os.lchown(tmp_path / "theirs", 12345, 12345)
+        done = FAMILIES[study].quick(runtime, *words, tmp_path / "theirs")
+        assert "a link on the way there is another user's" in refusal(done, study, runtime)
+        assert (tmp_path / "file").read_text() == "mine"
 
 
 @pytest.mark.parametrize(
