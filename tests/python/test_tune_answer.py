@@ -16,11 +16,11 @@ from page_content import embedded, visible
 from tautochrone import report
 from tautochrone.energy.recorder import ClosingExecutor
 from tautochrone.measuring.configuration import Configuration
+from tautochrone.measuring.objective import PrintedNumber, parse_objective
 from tautochrone.results.row import Row
 from tautochrone.tune.analysis import analyse, main_effects
 from tautochrone.tune.applying import settings_to_paste, write_profile
 from tautochrone.tune.effect_check import displayed, read_displayed, same, took_effect
-from tautochrone.tune.judging import PrintedNumber, parse_objective
 from tautochrone.tune.options import TuneRequest
 from tautochrone.tune.services import Services
 from tautochrone.tune.space import DEFAULT

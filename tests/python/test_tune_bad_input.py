@@ -17,8 +17,9 @@ from tautochrone.energy.meter import Unavailable
 from tautochrone.errors import TautoError
 from tautochrone.inspection.watching import Watched, watch
 from tautochrone.measuring.configuration import Configuration
+from tautochrone.measuring.objective import parse_objective
 from tautochrone.tune import preparing
-from tautochrone.tune.judging import Judging, parse_objective
+from tautochrone.tune.judging import Judging
 from tautochrone.tune.options import TuneRequest
 from tautochrone.tune.preparing import input_is_lost, meter_for, prepare
 from tautochrone.tune.services import Services

@@ -15,7 +15,8 @@ import pytest
 from processes import wait_until, with_lab
 from tautochrone.errors import TautoError
 from tautochrone.measuring.configuration import Configuration
-from tautochrone.tune.judging import Judging, parse_objective
+from tautochrone.measuring.objective import parse_objective
+from tautochrone.tune.judging import Judging
 from tautochrone.tune.options import TuneRequest
 from tautochrone.tune.scratch import Scratch
 from tautochrone.tune.services import Services

@@ -14,10 +14,10 @@ from tautochrone.comparing import disturbances, sentences
 from tautochrone.comparing.looks import claims_after
 from tautochrone.comparing.result import CompareContext, Compared, Side
 from tautochrone.errors import TautoError
+from tautochrone.measuring.objective import Objective, parse_objective
 from tautochrone.results.row import Row, pair_rows
 from tautochrone.results.runs import median_known
 from tautochrone.results.spent import measured_joules
-from tautochrone.tune.judging import Objective, parse_objective
 from tautochrone.verdicts import Comparison, Ratio, as_ratio
 
 __all__ = ["Objective", "analyse", "known", "objective_of"]

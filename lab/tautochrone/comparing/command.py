@@ -10,12 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
-
-from rich.console import Console
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from tautochrone import text
-from tautochrone.comparing import github, imports, printing, saved
+from tautochrone.comparing import printing, saved
 from tautochrone.comparing.entries import entries_of, of_lines, parse_parameters, parted
 from tautochrone.comparing.measure import STUDY, Services, measure
 from tautochrone.comparing.result import Compared
@@ -26,8 +24,11 @@ from tautochrone.files import write_whole
 from tautochrone.measuring.configuration import digest
 from tautochrone.measuring.progress import Progress, SilentProgress
 from tautochrone.options import Argument, Option, Words
-from tautochrone.results.compare import CANNOT_TELL_CODE, CompareRequest
+from tautochrone.results.sittings import CANNOT_TELL_CODE
 from tautochrone.tune.options import parse_budget
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 SLOWER_CODE = 3
 Format = Literal["text", "json", "markdown", "csv", "github"]
@@ -199,13 +200,13 @@ class CompareCommand(RevisionsRequest):
             return self._results(console)
         self._refuse_contradictions()
         if self.revisions is not None:
-            return self._at_revisions(self.revisions, commands, console or Console())
+            return self._at_revisions(self.revisions, commands, console or _console())
         entries = entries_of(commands, self.names, parse_parameters(self.parameters), self.shell)
         settings = self.settings(entries)
         found = measure(entries, settings, _services())
         if self.against is not None and settings.output is not None:
             found = saved.against(self.against, settings.output)
-        return self.answer(found, console or Console())
+        return self.answer(found, console or _console())
 
     def settings(self, entries: Sequence[Entry]) -> Settings:
         """What the options ask for."""
@@ -257,6 +258,8 @@ class CompareCommand(RevisionsRequest):
         if chosen == "text":
             printing.show(found, console)
         elif chosen == "github":
+            from tautochrone.comparing import github
+
             console.out(github.published(found, self._code(found)), highlight=False)
         else:
             console.out(printing.FORMATS[chosen](found), highlight=False)
@@ -305,8 +308,11 @@ class CompareCommand(RevisionsRequest):
         return None
 
     def _results(self, console: Console | None) -> int:
+        from tautochrone.comparing import imports
+        from tautochrone.results.compare import CompareRequest
+
         if any(imports.is_result(word) for word in self.given):
-            return self.answer(imports.compare_files(self.given), console or Console())
+            return self.answer(imports.compare_files(self.given), console or _console())
         if len(self.given) != 2:
             raise TautoError(
                 f"{text.count(len(self.given), 'result')} cannot be compared: it takes two",
@@ -369,6 +375,12 @@ def _folder_for(entries: Sequence[Entry], settings: Settings) -> Path:
     how = [settings.judged, settings.rounds, settings.seed]
     program = re.sub(r"[^\w.-]", "_", Path(entries[0].asked.words[0]).name)[:40]
     return Path("tautochrone-results") / f"{STUDY}-{program}-{digest([words, how])[:6]}"
+
+
+def _console() -> Console:
+    from rich.console import Console  # it takes long to load: not before the first run
+
+    return Console()
 
 
 def _services() -> Services:

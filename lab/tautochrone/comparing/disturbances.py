@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 
 from tautochrone import text
 from tautochrone.comparing.result import Side
+from tautochrone.measuring.objective import Objective
 from tautochrone.measuring.session import LOAD_NOTICED
 from tautochrone.results.row import Row
-from tautochrone.tune.judging import Objective
 
 _LEAST_POINTS = 8
 _TREND_NOTICED = 0.01  # from the first quarter to the last

@@ -22,10 +22,10 @@ from tautochrone.errors import TautoError, printable
 from tautochrone.machine import runners
 from tautochrone.measuring.configuration import Configuration
 from tautochrone.measuring.executor import RunResult
-from tautochrone.measuring.subprocess_executor import Printed, let_end, padding, pipes
+from tautochrone.measuring.objective import MATCHED, PrintedNumber, refusal_of
+from tautochrone.measuring.subprocess_executor import let_end, padding, pipes
 from tautochrone.measuring.temporary import temporary_file
 from tautochrone.results.row import Failure
-from tautochrone.tune.judging import Judging, PrintedNumber
 
 PROGRAM = "tauto-timer"
 WINDOW_SECONDS = 0.01
@@ -131,7 +131,7 @@ class CommandExecutor:
     def __init__(self, settings: Settings, timer: Timer | None = None) -> None:
         self._settings = settings
         self._timer = timer or Timer()
-        self._judging = Judging(objective_of(settings.objective), settings.check)
+        self._objective = objective_of(settings.objective)
         self._runs: Counter[str] = Counter()
         self.short: set[str] = set()
 
@@ -162,7 +162,7 @@ class CommandExecutor:
 
     def _measured(self, configuration: Configuration, time_limit: float) -> RunResult:
         if self._settings.check is None:
-            keep = isinstance(self._judging.objective, PrintedNumber)
+            keep = isinstance(self._objective, PrintedNumber)
             answer = self._ask(configuration, time_limit, output="keep" if keep else "null")
             return self._result(configuration, answer, time_limit, None)
         with temporary_file("tauto-output-") as whole:
@@ -210,8 +210,7 @@ class CommandExecutor:
         error = failure(configuration, answer, time_limit, self._settings)
         record: dict[str, object] = {}
         if error is None:
-            judged, error = self._judging(Printed(answer.stdout or "", answer.stderr, whole), None)
-            record = {name: value for name, value in judged.items() if name != "printed"}
+            record, error = self._judged(answer, whole)
         record |= {
             "runs": answer.runs,
             "switches": (answer.voluntary_switches + answer.involuntary_switches) / runs,
@@ -219,6 +218,19 @@ class CommandExecutor:
         }
         seconds = statistics.median(answer.elapsed) if answer.elapsed and error is None else None
         return msgspec.structs.replace(result, seconds=seconds, record=record, error=error)
+
+    def _judged(self, answer: Answer, whole: Path | None) -> tuple[dict[str, object], Failure | None]:
+        """What to keep of what a good run printed, and why it does not count."""
+        record: dict[str, object] = {}
+        if isinstance(self._objective, PrintedNumber):
+            printed = answer.stdout or "" if whole is None else whole.read_text(errors="replace")
+            value = self._objective.matched(printed, answer.stderr)
+            if why := self._objective.refusal(value):
+                return record, Failure("failed", why)
+            record[MATCHED] = value
+        if whole is not None and (why := refusal_of(self._settings.check or "", whole, None)):
+            return record, Failure("wrong_answer", why)
+        return record, None
 
 
 def failure(

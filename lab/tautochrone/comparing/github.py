@@ -10,7 +10,7 @@ from tautochrone import verdicts
 from tautochrone.comparing import printing
 from tautochrone.comparing.result import Compared
 from tautochrone.errors import explained, printable
-from tautochrone.results.compare import CANNOT_TELL_CODE
+from tautochrone.results.sittings import CANNOT_TELL_CODE
 
 SUMMARY, OUTPUT = "GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT"
 _TITLE = "tauto compare"

@@ -7,16 +7,16 @@ import io
 import math
 import statistics
 from collections.abc import Callable, Sequence
-from typing import Literal
-
-from rich.console import Console
-from rich.table import Table
+from typing import TYPE_CHECKING, Literal
 
 from tautochrone import text
 from tautochrone.comparing.analysis import objective_of
 from tautochrone.comparing.result import FIGURES, Compared, Side
 from tautochrone.errors import printable
 from tautochrone.verdicts import NO_DIFFERENCE
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 _STRIP_WIDTH = 50
 _LEAST_WIDTH = 20
@@ -135,6 +135,8 @@ def as_csv(found: Compared) -> str:
 
 def show(found: Compared, console: Console) -> None:
     """The answer first; then the table, the runs as strips, what stood in the way."""
+    from rich.table import Table
+
     console.print(printable(found.answer), markup=False, highlight=False, style="bold")
     console.print()
     headings, lines = rows(found)

@@ -17,7 +17,6 @@ from tautochrone.comparing.analysis import analyse, objective_of
 from tautochrone.comparing.result import CompareContext, Compared, Side
 from tautochrone.errors import TautoError
 from tautochrone.results import context as contexts
-from tautochrone.results.compare import notes_on_drift
 from tautochrone.results.sittings import Sittings
 from tautochrone.results.store import ROWS_FILE, Store
 from tautochrone.verdicts import as_ratio
@@ -36,6 +35,8 @@ def folder_of(name: str) -> Path:
 
 def against(name: str, now: Path) -> Compared:
     """The one command in the folder `now` against the one that was saved. TautoError without such a one."""
+    from tautochrone.results.compare import notes_on_drift
+
     folder = folder_of(name)
     if not (folder / ROWS_FILE).exists():
         known = sorted(path.name.removeprefix("saved-") for path in _FOLDER.glob("saved-*"))

@@ -10,13 +10,13 @@ import re
 import subprocess
 import threading
 from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Annotated, Literal
+from typing import IO, TYPE_CHECKING, Annotated, Literal
 
 import msgspec
-from rich import progress as bars
-from rich.console import Console
 
 from tautochrone.errors import TautoError, explained
 from tautochrone.files import write_whole
@@ -24,6 +24,9 @@ from tautochrone.machine.file import export_toml
 from tautochrone.machine.record import Machine
 from tautochrone.options import Option
 from tautochrone.results.row import MACHINE_SCHEMA
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 # After this time the probe hangs. Many cores take longer, but not this long.
 _LIMIT_SECONDS = {"none": 60.0, "brief": 60.0, "quick": 180.0, "full": 900.0}
@@ -42,7 +45,7 @@ def read_machine(measure: str = "none", root: Path | None = None) -> Machine:
     from tautochrone.machine.runners import find
 
     command = [str(find("tauto-probe")), "--compact", "--measure", measure]
-    if measure != "brief":
+    if measure not in ("none", "brief"):
         command.append("--progress")
     if root is not None:
         command += ["--root", str(root)]
@@ -91,6 +94,25 @@ def _run_probe(command: list[str], limit_seconds: float) -> str:
 def _follow(lines: IO[str]) -> list[str]:
     """Show the probe's progress until it ends. Returns its last other lines."""
     messages: deque[str] = deque(maxlen=20)
+    with ExitStack() as stack:
+        show = None
+        for line in lines:
+            progress = _PROGRESS.match(line)
+            if progress is None:
+                messages.append(line.rstrip())
+                continue
+            if show is None:
+                show = stack.enter_context(_bar())
+            show(float(progress["done"]), progress["what"])
+    return [line for line in messages if line]
+
+
+@contextmanager
+def _bar() -> Iterator[Callable[[float, str], None]]:
+    """A bar on terminals, moved by what is returned: to a share of 1, with what is done now."""
+    from rich import progress as bars
+    from rich.console import Console
+
     console = Console(stderr=True)
     columns = (
         bars.TextColumn("Measuring this machine"),
@@ -99,16 +121,8 @@ def _follow(lines: IO[str]) -> list[str]:
         bars.TextColumn("[dim]{task.description}"),
     )
     with bars.Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = None
-        for line in lines:
-            progress = _PROGRESS.match(line)
-            if progress is None:
-                messages.append(line.rstrip())
-                continue
-            if task is None:
-                task = bar.add_task("", total=1.0)
-            bar.update(task, completed=float(progress["done"]), description=progress["what"])
-    return [line for line in messages if line]
+        task = bar.add_task("", total=1.0)
+        yield lambda done, what: bar.update(task, completed=done, description=what)
 
 
 def _refusal(messages: list[str], code: int) -> TautoError:
@@ -161,6 +175,8 @@ class MachineRequest:
 
     def run(self, console: Console | None = None) -> int:
         """Show the machine, and write a machine file if asked; with ``root`` it is never measured."""
+        from rich.console import Console
+
         console = console or Console()
         export, measure = self.export, "none" if self.root is not None else self.measure
         if export is not None and measure == "none":

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
-from typing import IO, Protocol
+from typing import IO, TYPE_CHECKING, Protocol
 
-from rich import progress as bars
-from rich.console import Console
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress as Bars
+    from rich.progress import TaskID
 
 SHOW_AFTER_SECONDS = 1.0
 
@@ -49,9 +51,9 @@ class TerminalProgress:
 
     def __init__(self, title: str, console: Console | None = None) -> None:
         self._title = title
-        self._console = console if console is not None else Console(stderr=True)
-        self._bars: bars.Progress | None = None
-        self._task: bars.TaskID | None = None
+        self._console = console if console is not None else _stderr()
+        self._bars: Bars | None = None
+        self._task: TaskID | None = None
 
     def update(
         self, done: int, total: int, seconds_gone: float, seconds_left: float | None, doing: str
@@ -60,6 +62,8 @@ class TerminalProgress:
         if self._bars is None and expected < SHOW_AFTER_SECONDS:
             return
         if self._bars is None or self._task is None:
+            from rich import progress as bars  # it takes long to load, and most measurements are short
+
             self._bars = bars.Progress(
                 bars.TextColumn("{task.description}"),
                 bars.BarColumn(),
@@ -112,10 +116,16 @@ class LineProgress:
 
 def progress_for(title: str, console: Console | None = None) -> Progress:
     """The kind of progress that fits where stderr goes: a bar on a terminal, lines elsewhere."""
-    console = console if console is not None else Console(stderr=True)
+    console = console if console is not None else _stderr()
     # A dumb terminal cannot move its cursor back to draw a bar anew.
     draws = console.is_terminal and not console.is_dumb_terminal
     return TerminalProgress(title, console) if draws else LineProgress(title, console.file)
+
+
+def _stderr() -> Console:
+    from rich.console import Console
+
+    return Console(stderr=True)
 
 
 def time_left(seconds: float | None) -> str:

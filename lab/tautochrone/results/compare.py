@@ -24,7 +24,7 @@ from tautochrone.errors import TautoError
 from tautochrone.options import Argument, Option
 from tautochrone.results.row import Row, pair_rows, seconds_of
 from tautochrone.results.runs import median_known
-from tautochrone.results.sittings import SERIAL, Drift, Sittings
+from tautochrone.results.sittings import CANNOT_TELL_CODE, SERIAL, Drift, Sittings
 from tautochrone.results.spent import Joules, Spent, longest, measured_joules, spent_of
 from tautochrone.results.store import Store
 from tautochrone.verdicts import Comparison
@@ -118,8 +118,6 @@ def _having(rows: list[Row], name: str, value: str, text: str) -> list[Row]:
 
 COMPARISON_SCHEMA = "tautochrone.comparison/1"
 MANY_VERDICTS = 5
-CANNOT_TELL_CODE = 4
-"""The exit code where at least one cell has no verdict because two sittings do not carry one."""
 
 _REMEDY = "measure both together, in the rounds of one store"
 _CELL_WIDTH = 9  # "geometric"

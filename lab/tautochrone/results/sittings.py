@@ -31,6 +31,9 @@ from tautochrone.results.row import Row
 from tautochrone.results.store import Store
 from tautochrone.verdicts import Comparison
 
+CANNOT_TELL_CODE = 4
+"""The exit code where it cannot be told, as from two sittings that do not carry a verdict."""
+
 BLOCKS = 4
 _STUDENT = 3.707
 """The 99.5 % point of Student's t with 2 (BLOCKS - 1) degrees of freedom."""

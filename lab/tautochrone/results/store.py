@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
-from importlib import metadata
 from pathlib import Path
 from typing import Self
 
+from tautochrone import __version__
 from tautochrone.errors import TautoError, warn_once
 from tautochrone.results import journal
 from tautochrone.results.lines import Record
@@ -86,7 +86,7 @@ class Store:
                         "study": study,
                         "plan_id": plan_id,
                         "created": iso(now or datetime.now(UTC)),
-                        "tautochrone": version(),
+                        "tautochrone": __version__,
                         "measured": dict(measured or {}),
                     }
                 )
@@ -207,14 +207,6 @@ class Store:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def version() -> str:
-    """The version of this package, ``unknown`` when it runs from a folder that was never installed."""
-    try:
-        return metadata.version("tautochrone")
-    except metadata.PackageNotFoundError:
-        return "unknown"
 
 
 def _aside(path: Path, records: Mapping[int, Record]) -> Path:

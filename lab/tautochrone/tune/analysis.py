@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 
 from tautochrone import verdicts
+from tautochrone.measuring.objective import Objective, parse_objective
 from tautochrone.measuring.session import disturbed
 from tautochrone.results.context import Command
 from tautochrone.results.row import MEASURED, Row
@@ -18,7 +19,6 @@ from tautochrone.results.runs import median_known
 from tautochrone.results.spent import longest, spent_of
 from tautochrone.tune.answer import CandidateResult, Effect, Role, TuneAnalysis, TuneContext
 from tautochrone.tune.applying import run_line, settings_to_paste
-from tautochrone.tune.judging import Objective, parse_objective
 from tautochrone.tune.knobs import in_words
 from tautochrone.tune.same_work import said_of
 from tautochrone.tune.search import claims, verdict

@@ -27,10 +27,11 @@ from tautochrone.inspection.findings import Findings, inspect
 from tautochrone.inspection.watching import Watched, watch
 from tautochrone.machine.record import Machine
 from tautochrone.measuring.identity import as_before, files_of, named_files, status_of
+from tautochrone.measuring.objective import Objective, parse_objective
 from tautochrone.measuring.subprocess_executor import Printed, output_file
 from tautochrone.results.store import ROWS_FILE, Store
 from tautochrone.tune.applying import Applied, applied
-from tautochrone.tune.judging import Judging, Objective, parse_objective
+from tautochrone.tune.judging import Judging
 from tautochrone.tune.options import TuneRequest, check_numbers
 from tautochrone.tune.same_work import Words
 from tautochrone.tune.search import round_seconds_at_first

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tautochrone import verdicts
+from tautochrone.measuring.objective import Objective
 from tautochrone.text import count, digits, signed
 from tautochrone.tune.answer import CandidateResult, TuneAnalysis
-from tautochrone.tune.judging import Objective
 from tautochrone.tune.search import claims
 from tautochrone.verdicts import Ratio
 

@@ -22,9 +22,9 @@ from tautochrone.machine.record import Machine
 from tautochrone.machine.runners import RUNNERS_VARIABLE
 from tautochrone.measuring.configuration import Configuration
 from tautochrone.measuring.executor import RunResult
+from tautochrone.measuring.objective import Objective
 from tautochrone.measuring.subprocess_executor import ProgramExecutor
 from tautochrone.options import format_cpus
-from tautochrone.tune.judging import Objective
 from tautochrone.tune.options import TuneRequest
 from tautochrone.tune.scratch import Scratch
 
