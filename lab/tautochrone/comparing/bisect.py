@@ -233,7 +233,7 @@ class Search:
                 error=self.error,
             )
         return Bisected(
-            answer=f"No difference between {names} is resolved ({text.unresolved(total)}, "
+            answer=f"No difference between {names} is resolved ({self._in_words(text.unresolved(total))}, "
             f"{text.count(total.rounds, 'round')}), so there is no commit to look for.",
             total=total,
             error=self.error,
@@ -261,7 +261,7 @@ class Search:
         parent = self.history.parent(commit)
         ratio = total if (parent, commit) == (good, bad) else self._last_ratio(parent, commit)
         told = ratio.value is not None and ratio.low is not None
-        words = "slower" if up else "faster"
+        words = ("slower" if up else "faster") if self.settings.objective == "time" else "change"
         subject = self.history.subject(commit)
         size = f": {self._size(ratio)}" if told else ""
         return Bisected(
@@ -289,8 +289,12 @@ class Search:
     def _size(self, ratio: Ratio) -> str:
         evidence = text.count(ratio.rounds, "round")
         if ratio.verdict == verdicts.NO_DIFFERENCE:
-            return f"against its parent {text.unresolved(ratio)} ({evidence})"
-        return text.less_time(ratio, "its parent", evidence)
+            return self._in_words(f"against its parent {text.unresolved(ratio)} ({evidence})")
+        return self._in_words(text.less_time(ratio, "its parent", evidence))
+
+    def _in_words(self, of_time: str) -> str:
+        """The words for time, as those for what is compared."""
+        return of_time if self.settings.objective == "time" else of_time.replace(" time", "")
 
     def _evidence(self) -> str:
         odds = round(1.0 / self.error)
