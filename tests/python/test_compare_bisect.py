@@ -52,12 +52,13 @@ def searched(
     seed: int = 1,
     budget: float | None = None,
     broken: Collection[int] = (),
+    objective: str = "time",
 ) -> tuple[Bisected, FakeMeasure, list[str]]:
     measure = FakeMeasure(
         lambda entry: seconds_of(int(entry.asked.name)), noise=noise, drift=drift, seed=seed
     )
     said: list[str] = []
-    settings = Settings(budget_seconds=budget)
+    settings = Settings(budget_seconds=budget, objective=objective)
     search = Search(Line(count, broken), measure, settings, said.append, measure.clock)
     return search.run("0", str(count)), measure, said
 
@@ -106,6 +107,14 @@ def test_a_change_for_the_better_is_found_too() -> None:
     found, _, _ = searched(step_at(10, -0.05))
     assert found.commit == "10"
     assert "made it faster" in found.answer
+
+
+def test_what_is_not_time_is_not_called_so() -> None:
+    found, _, _ = searched(step_at(10), objective="memory")
+    assert found.answer.startswith("10 made it change (Change 10): ")
+    assert "time" not in found.answer
+    nothing, _, _ = searched(lambda _: 0.1, objective="memory")
+    assert "time" not in nothing.answer
 
 
 def test_commits_that_do_not_build_are_skipped() -> None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import signal
+import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from processes import wait_until, with_lab
+from tautochrone.cli.main import main
+from tautochrone.comparing import command
 from tautochrone.comparing.result import Compared
 from tautochrone.comparing.revisions import compare_revisions
 from tautochrone.comparing.settings import Entry, Settings
@@ -225,13 +227,9 @@ def test_interrupt_and_error_remove_the_worktrees(
     assert list(own_temporary_files.iterdir()) == []
 
 
-def test_the_next_call_removes_what_a_killed_one_left(
-    repository: ToyRepository, own_temporary_files: Path
-) -> None:
-    before = repository.state()
-    theirs = own_temporary_files.parent / "theirs"
-    repository.git("worktree", "add", "--quiet", "--detach", str(theirs), "HEAD")
-    theirs.rename(own_temporary_files.parent / "elsewhere")  # a worktree of the user's on a disk that is away
+@pytest.fixture
+def hanging(repository: ToyRepository, own_temporary_files: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A process in the middle of its measurement."""
     script = (
         "import time\nfrom tautochrone.comparing.revisions import compare_revisions\n"
         "from tautochrone.comparing.settings import Settings\n"
@@ -239,17 +237,107 @@ def test_the_next_call_removes_what_a_killed_one_left(
         "compare_revisions(['begin', 'HEAD'], ['./prog'], Settings(), hang)\n"
     )
     process = subprocess.Popen(
-        [sys.executable, "-c", script], env=with_lab(TMPDIR=str(own_temporary_files)), cwd=repository.path
+        [sys.executable, "-c", script],
+        env=with_lab(TMPDIR=str(own_temporary_files)),
+        cwd=repository.path,
+        stderr=subprocess.DEVNULL,
     )
     try:
         wait_until((repository.path.parent / "begun").exists, "the first measurement")
+        yield process
     finally:
-        process.send_signal(signal.SIGKILL)
+        process.kill()
         process.wait()
+
+
+def test_a_process_that_is_told_to_end_removes_its_worktrees(
+    repository: ToyRepository, own_temporary_files: Path, hanging: subprocess.Popen[bytes]
+) -> None:
+    assert "tauto-worktrees-" in repository.git("worktree", "list")
+    hanging.terminate()
+    assert hanging.wait(60) != 0
+    assert "tauto-worktrees-" not in repository.git("worktree", "list")
+    assert list(own_temporary_files.iterdir()) == []
+
+
+def test_the_next_call_removes_what_a_killed_one_left(
+    repository: ToyRepository, own_temporary_files: Path, hanging: subprocess.Popen[bytes]
+) -> None:
+    theirs = own_temporary_files.parent / "theirs"
+    repository.git("worktree", "add", "--quiet", "--detach", str(theirs), "HEAD")
+    theirs.rename(own_temporary_files.parent / "elsewhere")  # a worktree of the user's on a disk that is away
+    hanging.kill()
+    hanging.wait()
     assert len(list(own_temporary_files.iterdir())) == 1
     compare(["begin", "HEAD"])
     assert list(own_temporary_files.iterdir()) == []
     (own_temporary_files.parent / "elsewhere").rename(theirs)
-    assert str(theirs) in repository.git("worktree", "list")
-    repository.git("worktree", "remove", str(theirs))
-    assert repository.state() == before
+    listed = repository.git("worktree", "list")
+    assert str(theirs) in listed
+    assert "tauto-worktrees-" not in listed
+
+
+# -- on the command line --
+
+
+@pytest.fixture
+def measured(monkeypatch: pytest.MonkeyPatch) -> FakeMeasure:
+    """What `tauto compare` measures: the seconds that stand in the file that was built."""
+    fake = FakeMeasure(lambda entry: float((Path(entry.asked.folder) / "made").read_text()), noise=1e-4)
+    monkeypatch.setattr(command, "measure", lambda entries, settings, services: fake(entries, settings))
+    return fake
+
+
+@pytest.fixture
+def slow_since(repository: ToyRepository) -> str:
+    repository.commit("Time it", seconds="1.0")
+    repository.git("tag", "first")
+    repository.commit("Change", more="1")
+    slow = repository.commit("Slow", seconds="1.1")
+    repository.commit("Change again", more="2")
+    return slow
+
+
+def test_the_command_builds_and_compares(
+    measured: FakeMeasure, slow_since: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["compare", "--revisions", "first", "HEAD", "--build", "cp seconds made", "--rounds", "12"]
+    assert main([*words, "--fail-if-slower", "2%", "--", "./prog", "x"]) == 3
+    printed = capsys.readouterr()
+    assert "% more time than first" in " ".join(printed.out.split())
+    assert "building first: cp seconds made" in printed.err
+    assert measured.settings[0].rounds == 12
+
+
+def test_the_command_bisects(
+    measured: FakeMeasure, slow_since: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["compare", "--revisions", "first", "HEAD", "--build", "cp seconds made", "--bisect"]
+    assert main([*words, "--", "./prog"]) == 0
+    assert f"{slow_since[:10]} made it slower (Slow)" in capsys.readouterr().out
+    assert main([*words, "--json", "--", "./prog"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["schema"], answer["commit"]) == ("tautochrone.bisected/1", slow_since)
+    same = ["compare", "--revisions", "first", "first~0^0", "--build", "cp seconds made", "--bisect"]
+    assert main([*same, "--", "./prog"]) == 2
+    assert main(["compare", "--revisions", "HEAD~1", "HEAD", *words[4:], "--", "./prog"]) == 4
+    assert "no commit to look for" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--build", "make", "--", "./prog"], "--build belongs to --revisions"),
+        (["--bisect", "--", "./prog"], "--bisect belongs to --revisions"),
+        (["--revisions", "begin", "HEAD", "--", "./prog", ":", "./prog"], "--revisions takes one command"),
+        (
+            ["--revisions", "begin", "HEAD", "--bisect", "--markdown", "--", "./prog"],
+            "--bisect prints text or",
+        ),
+    ],
+)
+def test_options_that_do_not_fit(
+    repository: ToyRepository, words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["compare", *words]) == 2
+    assert sentence in capsys.readouterr().err

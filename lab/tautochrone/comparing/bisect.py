@@ -28,7 +28,7 @@ from tautochrone.comparing.settings import Entry, Settings
 from tautochrone.comparing.worktrees import AS_IT_IS, NotBuilt, Repository, Revision, Worktrees, worktrees
 from tautochrone.errors import TautoError
 from tautochrone.measuring.clock import Clock, SystemClock
-from tautochrone.verdicts import Ratio
+from tautochrone.verdicts import Comparison, Ratio
 
 BISECTED_SCHEMA = "tautochrone.bisected/1"
 ERROR = 1.0 - verdicts.VERDICT_CONFIDENCE
@@ -37,6 +37,7 @@ _STAGES = (16, 16, 32, 64, 128, 256)
 """The rounds of a decision between its looks; together below the 999 that the exact test is meant for."""
 
 _LEAST_ROUNDS = 8
+_WIDTH = 0.5  # of the interval that is reported, by the difference
 _WHOLE_SHARE = 0.75  # of the difference; below it another commit has a share that is worth a search
 
 
@@ -166,21 +167,30 @@ class Search:
 
     def _total(self, number: int) -> Ratio:
         """BAD by GOOD, as far as its difference from 1 needs."""
-        return self._ratio(self._ends, self._spend(number + 1), number)
+        return self._ratio(self._ends, self._spend(number + 1), number, math.inf)
 
-    def _ratio(self, entries: Sequence[Entry], error: float, number: int) -> Ratio:
-        """The second by the first, measured until it is told from 1 or no stage is left."""
+    def _ratio(self, entries: Sequence[Entry], error: float, number: int, most_wide: float) -> Ratio:
+        """The second by the first, measured until it is told from 1 or no stage is left.
+
+        And until the interval is at most `most_wide` times the difference.
+        """
         pairs: list[tuple[float, float]] = []
         found = verdicts.compare([])
         try:
             for sides, looks in self._stages(entries, number):
                 pairs += zip(sides[1].points, sides[0].points, strict=True)
                 found = verdicts.compare(pairs, confidence=1.0 - error, comparisons=looks)
-                if found.verdict in (verdicts.FASTER, verdicts.SLOWER):
+                if found.verdict in (verdicts.FASTER, verdicts.SLOWER) and self._is_narrow(found, most_wide):
                     break
         except _OutOfTime:
             pass
         return verdicts.as_ratio(found)
+
+    def _is_narrow(self, found: Comparison, most_wide: float) -> bool:
+        if not found.ratio or not found.low or not found.high:
+            return False
+        wide = math.log(found.high / found.low)
+        return wide <= max(2.0 * self.settings.precision, most_wide * abs(math.log(found.ratio)))
 
     def _stages(self, entries: Sequence[Entry], number: int) -> Iterator[tuple[tuple[Side, ...], int]]:
         """Rounds, stage by stage, and the number of stages; `number` decisions share the time that is left.
@@ -233,7 +243,7 @@ class Search:
                 error=self.error,
             )
         return Bisected(
-            answer=f"No difference between {names} is resolved ({text.unresolved(total)}, "
+            answer=f"No difference between {names} is resolved ({self._in_words(text.unresolved(total))}, "
             f"{text.count(total.rounds, 'round')}), so there is no commit to look for.",
             total=total,
             error=self.error,
@@ -261,7 +271,7 @@ class Search:
         parent = self.history.parent(commit)
         ratio = total if (parent, commit) == (good, bad) else self._last_ratio(parent, commit)
         told = ratio.value is not None and ratio.low is not None
-        words = "slower" if up else "faster"
+        words = ("slower" if up else "faster") if self.settings.objective == "time" else "change"
         subject = self.history.subject(commit)
         size = f": {self._size(ratio)}" if told else ""
         return Bisected(
@@ -282,15 +292,19 @@ class Search:
         """The commit by its parent, in rounds of their own."""
         try:
             both = [self.history.entry("good", parent), self.history.entry("candidate", commit)]
-            return self._ratio(both, self._left, 1)
+            return self._ratio(both, self._left, 1, _WIDTH)
         except TautoError:
             return verdicts.as_ratio(verdicts.compare([]))
 
     def _size(self, ratio: Ratio) -> str:
         evidence = text.count(ratio.rounds, "round")
         if ratio.verdict == verdicts.NO_DIFFERENCE:
-            return f"against its parent {text.unresolved(ratio)} ({evidence})"
-        return text.less_time(ratio, "its parent", evidence)
+            return self._in_words(f"against its parent {text.unresolved(ratio)} ({evidence})")
+        return self._in_words(text.less_time(ratio, "its parent", evidence))
+
+    def _in_words(self, of_time: str) -> str:
+        """The words for time, as those for what is compared."""
+        return of_time if self.settings.objective == "time" else of_time.replace(" time", "")
 
     def _evidence(self) -> str:
         odds = round(1.0 / self.error)

@@ -237,6 +237,10 @@ class CompareCommand(RevisionsRequest):
             return measure(entries, settings, _services())
 
         if self.bisect:
+            if self._format() not in ("text", "json"):
+                raise TautoError(
+                    f"--bisect prints text or --json, not {self._format()}", "Choose one of these"
+                )
             from tautochrone.comparing.bisect import bisect
 
             found = bisect(revisions, entry.asked.words, settings, measured, build=self.build)

@@ -13,6 +13,7 @@ import signal
 import stat
 import subprocess
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -193,13 +194,32 @@ _LOCAL = (
 @contextmanager
 def worktrees(repository: Repository, say: Callable[[str], None]) -> Iterator[Worktrees]:
     """Where worktrees are made; all of them go at the end, whatever the end is."""
-    with temporary_folder(_PREFIX, _outside(repository)) as folder:
+    with _told_to_end(), temporary_folder(_PREFIX, _outside(repository)) as folder:
         _forget_left_over(repository)
         made = Worktrees(repository, folder, say)
         try:
             yield made
         finally:
             made.remove()
+
+
+@contextmanager
+def _told_to_end() -> Iterator[None]:
+    """SIGTERM and SIGHUP are an interrupt meanwhile: they would end this process with all worktrees left."""
+
+    def interrupt(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = {}
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) == signal.SIG_DFL:
+                before[number] = signal.signal(number, interrupt)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _outside(repository: Repository) -> Path:
@@ -214,13 +234,18 @@ def _outside(repository: Repository) -> Path:
 
 
 def _forget_left_over(repository: Repository) -> None:
-    """Drop git's entries of our folders that are gone; those being made are locked, and stay."""
+    """Drop git's entries of our folders that are gone."""
     for line in repository.git("worktree", "list", "--porcelain").splitlines():
         path = Path(line.removeprefix("worktree "))
         ours = line.startswith("worktree ") and path.parent.name.startswith(_PREFIX)
-        if ours and not path.exists():
-            with suppress(TautoError):
-                repository.git("worktree", "remove", "--force", str(path))
+        if ours and not path.parent.exists():
+            _forget(repository, path)
+
+
+def _forget(repository: Repository, path: Path) -> None:
+    """Twice the force: git locks a worktree while it is made, and leaves the lock where it is killed."""
+    with suppress(TautoError):
+        repository.git("worktree", "remove", "--force", "--force", str(path))
 
 
 @dataclass
@@ -297,8 +322,7 @@ class Worktrees:
         for path in self._made:
             _let_remove(path)
             shutil.rmtree(path, ignore_errors=True)
-            with suppress(TautoError):
-                self.repository.git("worktree", "remove", "--force", str(path))
+            _forget(self.repository, path)
 
     def _copy_tree(self, path: Path) -> None:
         """The user's files as they are, but for those that git ignores."""
