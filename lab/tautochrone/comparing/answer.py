@@ -18,4 +18,8 @@ class CompareAnalysis(Analysis, frozen=True, kw_only=True):
     @classmethod
     def of(cls, found: Compared, context: CompareContext) -> Self:
         """The page's contents; its first sentence is the answer."""
-        return cls(verdict_sentences=(found.answer, *found.remarks), found=found, commands=context.commands)
+        return cls(
+            verdict_sentences=(found.answer, *(f"{remark}." for remark in found.remarks)),
+            found=found,
+            commands=context.commands,
+        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
@@ -204,9 +205,10 @@ def _try_out(
             f"a verdict needs {context.looks[-1]}",
             f"Give it --budget {needed * 1.1:.0f}s or more, or leave it out",
         )
-    context.command = " ".join(
-        ["tauto compare", "--", " : ".join(shlex.join(one.asked.words) for one in entries)]
-    )
+    if sys.argv[1:2] == [STUDY]:
+        context.command = shlex.join(["tauto", *sys.argv[1:]])
+    else:
+        context.command = f"tauto {STUDY} -- " + " : ".join(shlex.join(one.asked.words) for one in entries)
     context.commands_compared = tuple(entry.asked for entry in entries)
     context.objective = settings.objective
     context.precision = settings.precision

@@ -23,6 +23,7 @@ from tautochrone.report.drawing import (
 from tautochrone.report.parts import Column, Parts, Record
 
 _ROW_HEIGHT = 46
+_OTHERS = {**FIGURES, "max_rss_bytes": "peak memory, MiB"}
 
 
 def parts(analysis: CompareAnalysis) -> Parts:
@@ -109,25 +110,29 @@ def _draw_runs(records: list[Record], objective: str) -> Layers:
 
 def _columns(analysis: CompareAnalysis, records: list[Record]) -> tuple[Column, ...]:
     kind = "time" if analysis.found.objective in ("time", "cpu") else "number"
-    known = [name for name in FIGURES if any(record[name] is not None for record in records)]
+    known = [name for name in _OTHERS if any(record[name] is not None for record in records)]
     times = ("seconds", "cpu_seconds")
+    if analysis.found.objective == "time":
+        known.remove("seconds")  # it is the median
     return (
         ("label", "command", "text"),
         ("figure", "median", kind),
         ("relative", "by the first", "relative"),
-        *((name, FIGURES[name], "time" if name in times else "number") for name in known),
+        *((name, _OTHERS[name], "time" if name in times else "number") for name in known),
         ("rounds", "rounds", "number"),
         ("status", "status", "status"),
     )
 
 
 def _row(side: Side) -> Record:
+    memory = side.others.get("max_rss_bytes")
     return {
         "situation": 0,
         "label": side.name,
         "figure": side.figure,
         "relative": side.ratio.value if side.ratio is not None else 1.0,
         **{name: side.others.get(name) for name in FIGURES},
+        "max_rss_bytes": None if memory is None else memory / (1 << 20),
         "rounds": len(side.points),
         "status": side.error,
     }

@@ -58,26 +58,26 @@ def _pair(found: Compared, reference: Side, rival: Side, written: Written) -> st
 
 
 def _several(found: Compared, written: Written) -> str:
-    """The rivals by what they need, each against the reference."""
+    """Those that differ from the reference, the best first; then those that cannot be told from it."""
     reference = found.reference
-    parts = []
-    for side in sorted(found.rivals, key=lambda side: (side.figure is None, side.figure)):
+    differ, same, untold = [], [], []
+    for side in sorted(found.rivals, key=lambda side: side.ratio.value or 0.0 if side.ratio else 0.0):
         ratio = side.ratio
         if ratio is None or ratio.value is None or ratio.low is None:
-            parts.append(f"{side.name} cannot be told")
+            untold.append(side.name)
         elif ratio.verdict == verdicts.NO_DIFFERENCE:
-            parts.append(f"{side.name} {_between(found, ratio)} it: not resolved")
+            same.append(f"{side.name} ({_from_to(found, ratio)})")
         else:
-            parts.append(
-                f"{side.name} {_differs(found, ratio).removesuffix(' than').removesuffix(' as')}"
-                f" ({_ends(found, ratio)})"
-            )
-    confidence = f"{100 * found.confidence:.0f} % for all together"
+            words = _differs(found, ratio).removesuffix(" than").removesuffix(" as").removesuffix(" of")
+            differ.append(f"{side.name} {words} ({_ends(found, ratio)})")
+    parts = differ
+    if same:
+        parts.append(f"no difference is resolved for {text.joined(same)}")
+    if untold:
+        parts.append(f"{text.joined(untold)} cannot be told")
     written_reference = written(reference.figure) if reference.figure is not None else "nothing"
-    return (
-        f"Against {reference.name} ({written_reference}): {'; '.join(parts)} ({confidence}, "
-        f"{text.count(found.rounds, 'round')})."
-    )
+    evidence = f"{100 * found.confidence:.0f} % for all together, {text.count(found.rounds, 'round')}"
+    return f"Against {reference.name} ({written_reference}): {'; '.join(parts)} ({evidence})."
 
 
 def _is_time(found: Compared) -> bool:
@@ -107,9 +107,12 @@ def _ends(found: Compared, ratio: Ratio) -> str:
 
 
 def _between(found: Compared, ratio: Ratio) -> str:
-    low, high = ratio.low or 1.0, ratio.high or 1.0
-    ends = [f"{_percent(100 * abs(1 - end))} % {_word(found, end)}" for end in (low, high)]
-    return f"{_verb(found)} between {ends[0]} and {ends[1]} than"
+    return f"{_verb(found)} between {_from_to(found, ratio, ' and ')} than"
+
+
+def _from_to(found: Compared, ratio: Ratio, between: str = " to ") -> str:
+    ends = (ratio.low or 1.0, ratio.high or 1.0)
+    return between.join(f"{_percent(100 * abs(1 - end))} % {_word(found, end)}" for end in ends)
 
 
 def _percent(value: float) -> str:
