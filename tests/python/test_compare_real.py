@@ -89,6 +89,7 @@ def test_one_command_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
         (["--cpus", "99", "--", "true"], "names CPU 99"),
         (["--cpus", "fastest", "--", "true"], "names no CPUs"),
         (["--json", "--csv", "--", "true"], "exclude each other"),
+        (["--objective", "edp", "--", "true"], "edp is the objective, and there is no energy meter"),
         (["--objective", "beauty", "--", "true"], "there is no objective 'beauty'"),
         (["--objective", "regex:rate (.*)", "--", "true"], "nothing that matches"),
         (["-L", "n", "1,2", "--", "true"], "no command has a {n}"),

@@ -18,6 +18,7 @@ from tautochrone.comparing.executor import SHORT_SECONDS, WINDOW_SECONDS, Answer
 from tautochrone.comparing.looks import claims_after, planned
 from tautochrone.comparing.result import CompareContext, Compared
 from tautochrone.comparing.settings import DEFAULT_BUDGET_SECONDS, Entry, Settings
+from tautochrone.energy.find import Found, check_objective, find_meter
 from tautochrone.errors import TautoError
 from tautochrone.machine.probe import read_machine
 from tautochrone.machine.record import Machine
@@ -56,6 +57,7 @@ class Services:
 
     machine: Callable[[], Machine] = read_machine
     executor: Callable[[Settings], Tries] = CommandExecutor
+    meter: Callable[[], Found] = find_meter
     files: Callable[[Iterable[Configuration]], Iterable[Path]] = started_files
     clock: Clock = field(default_factory=SystemClock)
     progress: Callable[[str], Progress] = lambda title: SilentProgress()
@@ -77,6 +79,9 @@ def measure(
     objective = objective_of(settings.objective)
     for entry in entries:
         check_program(entry)
+    found = services.meter() if objective.needs_meter else None
+    if found is not None:
+        check_objective(objective.kind, found, services.say)
     machine = services.machine()
     configurations = _configurations(entries, settings, machine)
     with ExitStack() as stack:
@@ -96,11 +101,19 @@ def measure(
         if settings.output is not None:
             context.folder = str(settings.output)
             contexts.save(context, folder)
-        _run_rounds(context, plan, store, executor, settings, objective, services)
+        _run_rounds(context, plan, store, _metered(executor, found), settings, objective, services)
         context.notices = tuple(store.notices)
         if settings.output is not None:
             contexts.save(context, folder)
         return analyse(store.rows(), context, plan.machine)
+
+
+def _metered(executor: Tries, found: Found | None) -> Executor:
+    if found is None:
+        return executor
+    from tautochrone.energy.recorder import MeteredExecutor
+
+    return MeteredExecutor(executor, found)
 
 
 def _configurations(entries: Sequence[Entry], settings: Settings, machine: Machine) -> list[Configuration]:
@@ -236,7 +249,7 @@ def _run_rounds(
     context: CompareContext,
     plan: Plan,
     store: Store,
-    executor: Tries,
+    executor: Executor,
     settings: Settings,
     objective: Objective,
     services: Services,
