@@ -30,8 +30,9 @@ enum operation : unsigned {
 
 // One step of a protocol spoiled: which one, and how. All that is given must fit.
 struct mutant {
-    const char* what;           // in words
-    const char* must;           // how a report of it begins: "data race", "deadlock", "live-lock", "broken"
+    const char* what;  // in words
+    // How a report of it begins: "data race", "deadlock", "live-lock", "broken". Empty: in any of these ways.
+    const char* must;
     const char* variable = "";  // its name (see name()); empty: any
     unsigned operations = 0;    // several may be joined by |
     // Threads by number, 0 is the caller.

@@ -38,9 +38,8 @@ void explore_one(const protocol& one, const mutant* spoiled, settings how) {
     const auto start = std::chrono::steady_clock::now();
     const result found = explore(one.run, how);
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-    const bool fine = spoiled == nullptr
-                          ? found.finding.empty()
-                          : found.finding.compare(0, std::strlen(spoiled->must), spoiled->must) == 0;
+    const bool fine = spoiled == nullptr ? found.finding.empty()
+                                         : !found.finding.empty() && found.finding.starts_with(spoiled->must);
     show(fine, std::string(one.name) + ": " + (spoiled == nullptr ? one.what : spoiled->what), found,
          took.count());
 }

@@ -78,15 +78,16 @@ constexpr mutant of_throwing[] = {
      .variable = "done",
      .operations = exchange},
 };
+// A unit that runs twice is a data race where nothing orders the two, and else a wrong count.
 constexpr mutant of_stealing[] = {
     {.what = "thief reads the share, then stores",
-     .must = "data race",
+     .must = "",
      .variable = "share",
      .operations = compare_exchange,
      .by = mutant::not_owner,
      .how = mutant::split},
     {.what = "owner reads its share, then stores",
-     .must = "broken",
+     .must = "",
      .variable = "share",
      .operations = compare_exchange,
      .by = mutant::owner,
