@@ -15,6 +15,7 @@
 #include "machine_files.hpp"
 #include "machine_select.hpp"
 #include "team_state.hpp"
+#include "unwinding.hpp"
 
 namespace tauto {
 namespace detail {
@@ -128,6 +129,7 @@ team_state::team_state(std::vector<int> cpus, wait_policy how, bool pin, worker_
 }
 
 team_state::~team_state() {
+    const uncancelled until_the_end;
     if (members.has_workers()) {
         const team_turn last = take_turn();
         members.stop_workers();

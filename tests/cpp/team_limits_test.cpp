@@ -23,6 +23,7 @@
 #include <filesystem>
 #include <functional>
 #include <iterator>
+#include <memory>
 #include <numeric>
 #include <set>
 #include <stop_token>
@@ -383,6 +384,54 @@ TEST_CASE("a body that is unwound by force ends the program with a message" *
             CHECK(WTERMSIG(status) == SIGABRT);
         }
     }
+}
+
+TEST_CASE("a thread that is cancelled while it waits for its turn leaves the turn to the next" *
+          doctest::description("runtime.md, promise 8")) {
+    CHECK(in_child([] {
+              team members{team_options{.size = 2}};
+              std::atomic<bool> enough{false};
+              std::atomic<int> inside{0};
+              std::thread first([&] {
+                  on_each_of_two(members, [&](range, int) {
+                      ++inside;
+                      while (!enough) std::this_thread::yield();
+                  });
+              });
+              while (inside < 2) std::this_thread::yield();
+              pthread_t second{};
+              const auto wait_for_ever = [](void* team_of_first) -> void* {
+                  sums_right(*static_cast<team*>(team_of_first), 100, {.schedule = static_{}});
+                  return nullptr;
+              };
+              if (pthread_create(&second, nullptr, wait_for_ever, &members) != 0) return false;
+              pthread_cancel(second);  // heard where it waits
+              std::atomic<bool> right{false};
+              std::thread third([&] { right = sums_right(members, 100, {.schedule = static_{}}); });
+              void* how = nullptr;
+              pthread_join(second, &how);
+              enough = true;
+              first.join();
+              third.join();
+              return how == PTHREAD_CANCELED && right && sums_right(members, 100, {.schedule = static_{}});
+          }) == 0);
+}
+
+TEST_CASE("a team ends whole in a thread that is being cancelled") {
+    CHECK(in_child([] {
+              pthread_t thread{};
+              const auto end_team = [](void*) -> void* {
+                  auto members = std::make_unique<team>(team_options{.size = 3});
+                  const bool right = sums_right(*members, 100, {.schedule = static_{}});
+                  pthread_cancel(pthread_self());
+                  members.reset();
+                  return right ? &signals_handled : nullptr;
+              };
+              if (pthread_create(&thread, nullptr, end_team, nullptr) != 0) return false;
+              void* how = nullptr;
+              pthread_join(thread, &how);
+              return how == &signals_handled && threads_of_process() == 1;
+          }) == 0);
 }
 
 TEST_CASE("a child that ends normally destroys its copy of the team without hanging") {
