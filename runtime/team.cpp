@@ -201,10 +201,10 @@ std::vector<std::string> team::notes() const {
 }
 
 detail::loop_model& team::model_for(tauto::site& where, index n) {
-    static std::atomic<unsigned> next_id{0};
+    static std::atomic<unsigned> given{0};
     int id = where.id_.load(std::memory_order_relaxed);
     if (id < 0) {
-        const auto fresh = static_cast<int>(next_id.fetch_add(1, std::memory_order_relaxed) % max_sites);
+        const int fresh = detail::next_site_number(given);
         // Another team may name the site at the same moment: the first one counts.
         id = where.id_.compare_exchange_strong(id, fresh, std::memory_order_relaxed) ? fresh : id;
     }
