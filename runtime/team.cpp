@@ -3,7 +3,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdlib>
+#include <new>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -36,12 +38,20 @@ std::vector<int> default_cpus() {
     const file_tree files("/");
     limits now = read_limits(files, cpus_without_pinning());
     // Kinds of cores and their hardware threads do not change, so for the same CPUs they are read once: a
-    // quarter of a millisecond. Never destroyed: teams may be made while statics are torn down.
+    // quarter of a millisecond. Emptied, and not destroyed: teams may be made while statics are torn down.
     struct known {
         limits of;
         std::vector<int> cores;
     };
-    static known& last = *new known;
+    alignas(known) static std::byte memory[sizeof(known)];
+    static known& last = *new (memory) known;
+    struct emptied {
+        ~emptied() {
+            const std::lock_guard lock(locks_of_process().cores);
+            last = known();
+        }
+    };
+    static const emptied at_the_end;
     const std::lock_guard lock(locks_of_process().cores);
     const auto key = [](const limits& of) { return std::tie(of.online, of.allowed, of.usable_members); };
     if (last.cores.empty() || key(now) != key(last.of)) {
