@@ -52,7 +52,8 @@ std::int64_t body_runner::barrier_ticks() {
         for (int batch = 0; batch < 8; ++batch) {
             const std::int64_t start = ticks();
             for (int i = 0; i < 32; ++i) me.barrier();
-            if (me.rank() == 0) least = std::min(least, ticks() - start);
+            const std::int64_t took = ticks() - start;
+            if (me.rank() == 0 && took > 0) least = std::min(least, took);
         }
     };
     const auto invoke = [](const void* self, member& me) { (*static_cast<const decltype(body)*>(self))(me); };

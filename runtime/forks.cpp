@@ -17,6 +17,7 @@ void before_fork() {
     locks.cores.lock();
     locks.copies.lock();
     locks.pins.lock();
+    note_forking_thread();
     locks.notes.lock();
     locks.rooms.lock();
 }

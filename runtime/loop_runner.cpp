@@ -108,6 +108,7 @@ bool loop_runner::run_weighted(const loop_call& call, loop_model& model) {
     run_shared(call, first_of(members_.one_a_cpu, call.n), model.share_speeds());
     const std::int64_t end = ticks();
     if (!finish(call)) return false;
+    if (end < start) return true;                           // set back meanwhile: it teaches nothing
     const std::span<const int> places = members_.everyone;  // 0, 1, …
     record_members(model, places.first(members_.loop.ranks.size()), end, false);
     model.record_speeds(end - start);
@@ -138,6 +139,7 @@ bool loop_runner::run_forked_adaptive(const loop_call& call, loop_model& model) 
     if (!timed && model.skip_recording()) return finish(call);
     const std::int64_t end = ticks();
     if (!finish(call)) return false;
+    if (end < start) return true;
     if (timed) record_chunks(model, places, call.n);
     record_members(model, places, end, true);
     model.record(call.n, end - start);
@@ -149,6 +151,7 @@ bool loop_runner::run_adaptive(const loop_call& call, loop_model& model) {
     const std::int64_t start = ticks();
     if (!run_on_caller(call)) return false;
     const std::int64_t elapsed = ticks() - start;
+    if (elapsed < 0) return true;
     if (model.fresh()) {
         model.begin_inline(call.n, elapsed);  // one iteration
     } else if (model.width() == 1) {

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <memory>
 #include <new>
 #include <span>
 
@@ -20,10 +19,12 @@
 
 namespace tauto::detail {
 
-// A thread that has made teams that pin. It lasts as long as the thread or one of these teams. Everything in
-// it is read and written under locks_of_process().pins; the thread ends under that lock too, so a thread that
-// is `alive` there cannot have lent its number to another one.
+// A thread that has made teams that pin. It lasts as long as one of these teams; where the system refuses to
+// give the thread its CPUs back, as long as the thread. Everything in it is read and written under
+// locks_of_process().pins; the thread ends under that lock too, so a thread that is `alive` there cannot have
+// lent its number to another one.
 struct thread_pins {
+    thread_pins* next = nullptr;  // in the list of all
     pid_t thread = static_cast<pid_t>(syscall(SYS_gettid));
     unsigned generation = current_fork_generation();  // of the process that the thread is in
     bool alive = true;
@@ -40,32 +41,54 @@ struct thread_pins {
 
 namespace {
 
-thread_local constinit thread_pins* own = nullptr;
+// All of them, oldest first. A list of their own, with nothing to destroy, as teams may end while statics are
+// torn down; and no thread has a pointer into it, so a library that is unloaded leaves none behind.
+constinit thread_pins* all_pins = nullptr;
+constinit bool statics_are_torn_down = false;
 
-// Never destroyed: teams may end while statics are torn down.
-std::vector<thread_pins*>& threads_with_teams() {
-    static auto* const list = new std::vector<thread_pins*>;
-    return *list;
+// The thread's in the process of this generation; null: none.
+thread_pins* pins_of(pid_t thread, unsigned generation) noexcept {
+    thread_pins* one = all_pins;
+    while (one != nullptr && !(one->alive && one->thread == thread && one->generation == generation))
+        one = one->next;
+    return one;
+}
+
+// The calling thread's.
+thread_pins* own_pins() noexcept {
+    return pins_of(static_cast<pid_t>(syscall(SYS_gettid)), current_fork_generation());
+}
+
+thread_pins* new_pins() {
+    thread_pins** last = &all_pins;
+    while (*last != nullptr) last = &(*last)->next;
+    return *last = new thread_pins;
 }
 
 void drop_if_over(thread_pins* pins) noexcept {
-    if (!pins->teams.empty()) return;
-    std::erase(threads_with_teams(), pins);
-    if (!pins->alive) delete pins;
+    if (!pins->teams.empty() || (pins->kept_cpu >= 0 && pins->here() && !statics_are_torn_down)) return;
+    thread_pins** at = &all_pins;
+    while (*at != pins) at = &(*at)->next;
+    *at = pins->next;
+    delete pins;
 }
 
 // Calls back when a thread that has pins ends; not a thread_local's destructor, which would come before that
 // of a static team, and would keep a library from being unloaded.
 struct end_of_thread {
     pthread_key_t key{};
-    bool made = pthread_key_create(&key, [](void* pins) {
+    bool made = pthread_key_create(&key, [](void*) {
                     const std::lock_guard lock(locks_of_process().pins);
-                    own = nullptr;
-                    static_cast<thread_pins*>(pins)->alive = false;
-                    drop_if_over(static_cast<thread_pins*>(pins));
+                    thread_pins* const ending = own_pins();
+                    if (ending == nullptr) return;
+                    ending->alive = false;
+                    drop_if_over(ending);
                 }) == 0;
     ~end_of_thread() {
         if (made) pthread_key_delete(key);
+        const std::lock_guard lock(locks_of_process().pins);
+        statics_are_torn_down = true;
+        for (thread_pins* one = all_pins; one != nullptr;) drop_if_over(std::exchange(one, one->next));
     }
 };
 
@@ -77,7 +100,7 @@ int only_one_of(const std::vector<int>& cpus) noexcept {
 // member's CPU. Null: nobody here knows. With the lock held.
 const std::vector<int>* free_of_birth_on(int only_cpu) noexcept {
     if (only_cpu < 0) return nullptr;
-    for (const thread_pins* other : threads_with_teams()) {
+    for (const thread_pins* other = all_pins; other != nullptr; other = other->next) {
         for (const pinning* team : other->teams) {
             if (std::find(team->cpus().begin(), team->cpus().end(), only_cpu) != team->cpus().end())
                 return &other->free;
@@ -91,27 +114,35 @@ struct known_thread {
     std::vector<int> now = affinity_of_caller();
     pin_elsewhere elsewhere = ask_other_copies(static_cast<pid_t>(syscall(SYS_gettid)), only_one_of(now));
 
-    // Its own record counts, unless the system has moved it since. With the lock held.
-    [[nodiscard]] bool pinned_here() const noexcept {
-        return own != nullptr &&
-               (!own->teams.empty() || (own->kept_cpu >= 0 && own->kept_cpu == only_one_of(now)));
+    // Its own record counts, unless the system has moved it since. With the lock held, as below.
+    [[nodiscard]] const thread_pins* pinned_here() const noexcept {
+        const thread_pins* const own = own_pins();
+        if (own == nullptr) return nullptr;
+        const bool stays = own->kept_cpu >= 0 && own->kept_cpu == only_one_of(now);
+        return !own->teams.empty() || stays ? own : nullptr;
     }
-    // With the lock held, as below.
     [[nodiscard]] std::vector<int> before() const {
-        if (pinned_here()) return own->before_list;
+        if (const thread_pins* own = pinned_here()) return own->before_list;
         return elsewhere.cpu >= 0 ? cpus_of(elsewhere.before) : now;
     }
     [[nodiscard]] std::vector<int> free() const {
-        if (pinned_here()) return own->free;
+        if (const thread_pins* own = pinned_here()) return own->free;
         if (elsewhere.cpu >= 0) return cpus_of(elsewhere.free);
         if (const auto* found = free_of_birth_on(only_one_of(now))) return *found;
         return elsewhere.known ? cpus_of(elsewhere.free) : now;
     }
 };
 
+constinit pid_t forking_thread = 0;
+
 }  // namespace
 
+void note_forking_thread() noexcept {
+    forking_thread = static_cast<pid_t>(syscall(SYS_gettid));
+}
+
 void take_pins_into_child() noexcept {
+    thread_pins* const own = pins_of(forking_thread, current_fork_generation() - 1);
     if (own == nullptr) return;
     own->thread = static_cast<pid_t>(syscall(SYS_gettid));
     own->generation = current_fork_generation();
@@ -138,8 +169,8 @@ std::vector<int> cpus_without_pinning() {
 void answer_other_copy(pid_t thread, int only_cpu, pin_elsewhere& answer) noexcept {
     answer.who = &locks_of_process();
     const std::lock_guard lock(locks_of_process().pins);
-    for (const thread_pins* one : threads_with_teams()) {
-        if (one->thread != thread || !one->here() || one->teams.empty()) continue;
+    const thread_pins* const one = pins_of(thread, current_fork_generation());
+    if (one != nullptr && !one->teams.empty()) {
         answer.known = true;
         answer.cpu = one->teams.back()->cpus()[0];
         set_cpus(answer.before, one->before_list);
@@ -158,28 +189,24 @@ void pinning::pin_caller() {
     const known_thread me;
     const std::lock_guard lock(locks_of_process().pins);
     if (me.now.empty()) return note_refusal(0, "its CPUs cannot be read, to be given back");
-    if (own == nullptr) {
-        auto fresh = std::make_unique<thread_pins>();
-        // Nobody would tell when the thread ends.
-        if (!hook.made || pthread_setspecific(hook.key, fresh.get()) != 0)
-            return note_refusal(0, "the system has no key for a thread's own data left");
-        own = fresh.release();
-    }
+    // Nobody would tell when the thread ends. Once statics are torn down, nobody need be told.
+    if (!statics_are_torn_down && (!hook.made || pthread_setspecific(hook.key, &hook) != 0))
+        return note_refusal(0, "the system has no key for a thread's own data left");
     first_ = cpu_mask(std::span(cpus_).first(1));
+    thread_pins* own = own_pins();
+    if (own == nullptr) own = new_pins();
+    struct undone {
+        thread_pins* pins;
+        ~undone() { drop_if_over(pins); }
+    };
+    const undone unless_pinned{own};
     if (own->teams.empty()) {
         std::vector<int> before = me.before();
         std::vector<int> free = me.free();
         own->before = cpu_mask(before);
         own->before_list = std::move(before);
         own->free = std::move(free);
-        threads_with_teams().push_back(own);
     }
-    struct undone {
-        ~undone() {
-            if (own != nullptr) drop_if_over(own);
-        }
-    };
-    const undone unless_pinned;
     own->teams.reserve(own->teams.size() + 1);
     if (!pin_to_cpu_of(0)) return;
     own->teams.push_back(this);

@@ -56,7 +56,9 @@ machine_record machine_without_pinning();
 // The CPUs that this thread could use if no team had pinned it, nor the thread that started it.
 std::vector<int> cpus_without_pinning();
 
-// In a child of fork: the pins of the thread that forked become those of its copy.
+// Around a fork, with locks_of_process().pins held from before it: in the child, the pins of the thread that
+// forked become those of its copy.
+void note_forking_thread() noexcept;
 void take_pins_into_child() noexcept;
 
 }  // namespace tauto::detail

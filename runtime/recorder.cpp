@@ -13,7 +13,8 @@ double measure_fork_join(launcher& members, std::span<const int> ranks) {
     for (int repeat = 0; repeat < 8; ++repeat) {
         const std::int64_t start = ticks();
         members.launch_and_join(ranks);
-        least = std::min(least, ticks() - start);
+        // A counter that was set back says nothing.
+        if (const std::int64_t took = ticks() - start; took > 0) least = std::min(least, took);
     }
     return as_double(least);
 }

@@ -10,6 +10,11 @@
 
 namespace tauto::detail {
 
+// Of a site that has none, however many were given.
+inline int next_site_number(std::atomic<unsigned>& given) noexcept {
+    return static_cast<int>(given.fetch_add(1, std::memory_order_relaxed) % team::max_sites);
+}
+
 class recorder {
   public:
     explicit recorder(launcher& members) : members_(members) {}

@@ -14,11 +14,8 @@
 namespace tauto::detail {
 namespace {
 
-// Never destroyed: teams may end while statics are torn down.
-std::vector<const room*>& rooms() {
-    static auto* const list = new std::vector<const room*>;
-    return *list;
-}
+// A list with nothing to destroy: teams may end while statics are torn down.
+constinit room* all_rooms = nullptr;
 
 bool share_a_cpu(const std::vector<std::vector<int>>& some, const std::vector<std::vector<int>>& others) {
     return std::any_of(some.begin(), some.end(), [&](const std::vector<int>& one) {
@@ -43,12 +40,14 @@ bool each_has_a_cpu(std::vector<std::vector<int>> masks) {
 room::room(std::filesystem::path root)
     : root_(std::move(root)), second_(to_ticks(std::chrono::seconds(1))), asked_(ticks()), looked_(asked_) {
     const std::lock_guard lock(locks_of_process().rooms);
-    rooms().push_back(this);
+    next_ = std::exchange(all_rooms, this);
 }
 
 room::~room() {
     const std::lock_guard lock(locks_of_process().rooms);
-    std::erase(rooms(), this);
+    room** at = &all_rooms;
+    while (*at != this) at = &(*at)->next_;
+    *at = next_;
 }
 
 void room::look(std::vector<std::vector<int>> masks, std::int64_t now) {
@@ -58,7 +57,7 @@ void room::look(std::vector<std::vector<int>> masks, std::int64_t now) {
     looked_ = now;
     auto wanting = masks_;  // a CPU of these
     std::size_t running = masks_.size();
-    for (const room* other : rooms()) {
+    for (const room* other = all_rooms; other != nullptr; other = other->next_) {
         const std::int64_t age = now - other->looked_;
         if (other == this || other->masks_.empty() || age > 3 * second_ || age < -3 * second_) continue;
         running += other->masks_.size();

@@ -43,11 +43,12 @@ class room {
     [[nodiscard]] bool crowded() const noexcept { return crowded_.load(std::memory_order_relaxed); }
 
   private:
+    room* next_ = nullptr;  // in the list of all, under locks_of_process().rooms
     std::filesystem::path root_;
     std::int64_t second_;
     int launches_left_ = 16;
     std::int64_t asked_;
-    // Written under locks_of_process().rooms, where other teams read them.
+    // Written under that lock, where other teams read them.
     std::int64_t looked_;
     std::vector<std::vector<int>> masks_;
     std::atomic<bool> crowded_{false};

@@ -3,7 +3,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdlib>
+#include <new>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -15,6 +17,7 @@
 #include "machine_files.hpp"
 #include "machine_select.hpp"
 #include "team_state.hpp"
+#include "unwinding.hpp"
 
 namespace tauto {
 namespace detail {
@@ -35,12 +38,20 @@ std::vector<int> default_cpus() {
     const file_tree files("/");
     limits now = read_limits(files, cpus_without_pinning());
     // Kinds of cores and their hardware threads do not change, so for the same CPUs they are read once: a
-    // quarter of a millisecond. Never destroyed: teams may be made while statics are torn down.
+    // quarter of a millisecond. Emptied, and not destroyed: teams may be made while statics are torn down.
     struct known {
         limits of;
         std::vector<int> cores;
     };
-    static known& last = *new known;
+    alignas(known) static std::byte memory[sizeof(known)];
+    static known& last = *new (memory) known;
+    struct emptied {
+        ~emptied() {
+            const std::lock_guard lock(locks_of_process().cores);
+            last = known();
+        }
+    };
+    static const emptied at_the_end;
     const std::lock_guard lock(locks_of_process().cores);
     const auto key = [](const limits& of) { return std::tie(of.online, of.allowed, of.usable_members); };
     if (last.cores.empty() || key(now) != key(last.of)) {
@@ -128,6 +139,7 @@ team_state::team_state(std::vector<int> cpus, wait_policy how, bool pin, worker_
 }
 
 team_state::~team_state() {
+    const uncancelled until_the_end;
     if (members.has_workers()) {
         const team_turn last = take_turn();
         members.stop_workers();
@@ -199,10 +211,10 @@ std::vector<std::string> team::notes() const {
 }
 
 detail::loop_model& team::model_for(tauto::site& where, index n) {
-    static std::atomic<unsigned> next_id{0};
+    static std::atomic<unsigned> given{0};
     int id = where.id_.load(std::memory_order_relaxed);
     if (id < 0) {
-        const auto fresh = static_cast<int>(next_id.fetch_add(1, std::memory_order_relaxed) % max_sites);
+        const int fresh = detail::next_site_number(given);
         // Another team may name the site at the same moment: the first one counts.
         id = where.id_.compare_exchange_strong(id, fresh, std::memory_order_relaxed) ? fresh : id;
     }

@@ -46,6 +46,33 @@ std::optional<std::vector<std::string>> sleeps_of(const std::vector<pid_t>& thre
 
 }  // namespace
 
+// Of a thread that waits, until it has its turn or gives up. A cancellation may end it in either wait.
+struct turns::place_in_queue {
+    place_in_queue(turns& of_team, std::unique_lock<std::mutex>& held) noexcept : all(of_team), lock(held) {
+        waiter** last = &all.waiting_;
+        while (*last != nullptr) last = &(*last)->next;
+        *last = &self;
+    }
+    ~place_in_queue() {
+        if (taken) return;
+        if (!lock.owns_lock()) lock.lock();
+        if (self.has_turn) {
+            all.pass_on_locked();
+            return;
+        }
+        waiter** at = &all.waiting_;
+        while (*at != &self) at = &(*at)->next;
+        *at = self.next;
+    }
+    place_in_queue(const place_in_queue&) = delete;
+    place_in_queue& operator=(const place_in_queue&) = delete;
+
+    turns& all;
+    std::unique_lock<std::mutex>& lock;
+    waiter self;
+    bool taken = false;
+};
+
 void turns::note_holder() noexcept {
     thread_.store(this_thread(), std::memory_order_relaxed);
     holder_.store(number_of_this_thread(), std::memory_order_relaxed);
@@ -53,12 +80,10 @@ void turns::note_holder() noexcept {
 
 template <class GiveUp>
 bool turns::wait_for_turn(GiveUp give_up) {
-    waiter self;
     std::unique_lock lock(queue_);
     if (state_.exchange(wanted, std::memory_order_acquire) == free) return true;
-    waiter** last = &waiting_;
-    while (*last != nullptr) last = &(*last)->next;
-    *last = &self;
+    place_in_queue place(*this, lock);
+    waiter& self = place.self;
     // Not steady_clock's wait: ThreadSanitizer does not know the call that it ends in.
     while (!self.given.wait_until(lock, std::chrono::system_clock::now() + between_looks,
                                   [&] { return self.has_turn; })) {
@@ -70,12 +95,9 @@ bool turns::wait_for_turn(GiveUp give_up) {
         }
         lock.lock();
         if (self.has_turn) break;
-        if (!enough) continue;
-        for (last = &waiting_; *last != &self; last = &(*last)->next) {
-        }
-        *last = self.next;
-        return false;
+        if (enough) return false;
     }
+    place.taken = true;
     return true;
 }
 
@@ -86,6 +108,10 @@ void turns::take() {
 
 void turns::pass_on() noexcept {
     const std::lock_guard lock(queue_);
+    pass_on_locked();
+}
+
+void turns::pass_on_locked() noexcept {
     if (waiting_ == nullptr) return state_.store(free, std::memory_order_release);
     waiter& first = *waiting_;
     waiting_ = first.next;

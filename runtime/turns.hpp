@@ -53,7 +53,9 @@ class turns {
     bool wait_for_turn(GiveUp give_up);
     // To the first of the queue, if anybody is left in it.
     void pass_on() noexcept;
+    void pass_on_locked() noexcept;
 
+    struct place_in_queue;
     // On the stack of the thread that waits.
     struct waiter {
         bool has_turn = false;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <pthread.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -18,5 +20,17 @@ inline std::exception_ptr thrown_by_body(std::exception_ptr thrown) noexcept {
         stderr);
     std::abort();
 }
+
+// While it lives, nothing cancels the calling thread: for what ends a team, and so may not be unwound.
+class uncancelled {
+  public:
+    uncancelled() noexcept { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
+    ~uncancelled() { pthread_setcancelstate(before_, nullptr); }
+    uncancelled(const uncancelled&) = delete;
+    uncancelled& operator=(const uncancelled&) = delete;
+
+  private:
+    int before_ = PTHREAD_CANCEL_ENABLE;
+};
 
 }  // namespace tauto::detail

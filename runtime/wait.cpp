@@ -39,11 +39,15 @@ std::int64_t nanoseconds_now() noexcept {
 double measure_ticks_per_nanosecond() noexcept {
     constexpr std::int64_t span =
         30'000;  // an error of 50 ns in reading is 0.2 %: enough to wait and learn by
-    const std::int64_t start = nanoseconds_now();
-    const std::int64_t first = ticks();
-    std::int64_t end = start;
-    while (end - start < span) end = nanoseconds_now();
-    return as_double(ticks() - first) / as_double(end - start);
+    for (;;) {
+        const std::int64_t start = nanoseconds_now();
+        const std::int64_t first = ticks();
+        std::int64_t end = start;
+        while (end - start < span) end = nanoseconds_now();
+        // Else it was set back meanwhile.
+        if (const std::int64_t passed = ticks() - first; passed > 0)
+            return as_double(passed) / as_double(end - start);
+    }
 }
 
 #if defined(__x86_64__)
@@ -121,8 +125,9 @@ spin_budget::spin_budget(wait_policy policy) noexcept
 }
 
 void spin_budget::learn(std::int64_t waited_ticks) noexcept {
-    // A single long pause must not wipe out what a thousand short gaps taught.
-    mean_gap_ += (std::min(waited_ticks, 4 * cap_ticks_) - mean_gap_) / 8;
+    // A single long pause must not wipe out what a thousand short gaps taught. Nor may a counter that was set
+    // back.
+    mean_gap_ += (std::clamp<std::int64_t>(waited_ticks, 0, 4 * cap_ticks_) - mean_gap_) / 8;
     set_budget();
 }
 

@@ -211,17 +211,23 @@ void copy_elements(T* to, const T* from, std::size_t count) {
 template <class T, class Source, class Op>
 void fold_elements(T* to, std::size_t count, int sources, Source&& source, Op& combine) {
     constexpr std::size_t block = std::max<std::size_t>(1, 512 / sizeof(T));
-    alignas(std::max<std::size_t>(64, alignof(T))) std::byte storage[block * sizeof(T)];
-    T* const sum = reinterpret_cast<T*>(storage);
+    // A union, because T need not have a default constructor; not bytes, because GCC vectorises half as much
+    // of what is behind std::launder.
+    union block_of_sums {
+        alignas(std::max<std::size_t>(64, alignof(T))) T sum[block];
+        block_of_sums() noexcept {}
+    } storage;
     const auto fold_block = [&](std::size_t begin, auto length) {
         const T* first = source(0) + begin;
         const T* second = source(1) + begin;
-        for (std::size_t i = 0; i < length; ++i) sum[i] = static_cast<T>(combine(first[i], second[i]));
+        for (std::size_t i = 0; i < length; ++i)
+            storage.sum[i] = static_cast<T>(combine(first[i], second[i]));
         for (int rank = 2; rank < sources; ++rank) {
             const T* next = source(rank) + begin;
-            for (std::size_t i = 0; i < length; ++i) sum[i] = static_cast<T>(combine(sum[i], next[i]));
+            for (std::size_t i = 0; i < length; ++i)
+                storage.sum[i] = static_cast<T>(combine(storage.sum[i], next[i]));
         }
-        copy_elements(to + begin, sum, length);
+        copy_elements(to + begin, storage.sum, length);
     };
     std::size_t begin = 0;
     for (; begin + block <= count; begin += block)

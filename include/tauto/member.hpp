@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <new>
 #include <span>
 #include <stop_token>
 #include <type_traits>
@@ -194,7 +195,7 @@ class member {
             meet();
             if (!giving) detail::copy_bytes(data.data(), payload_of(root), data.size_bytes());
         } else if (data.size_bytes() <= detail::gather_copied_bytes) {
-            if (giving) detail::copy_elements(own_buffer<T>(), data.data(), data.size());
+            if (giving) fill_buffer(data.data(), data.size());
             meet();  // no lines ahead: one buffer is read, and which one the wait does not know
             if (!giving) detail::copy_elements(data.data(), buffer_of<T>(root), data.size());
         } else {
@@ -233,7 +234,7 @@ class member {
             meet();
             for (std::size_t i = 0; i < data.size(); ++i) data[i] = fold_payloads<T>(size_, i, combine);
         } else if (data.size_bytes() <= detail::reduce_copied_bytes) {
-            detail::copy_elements(own_buffer<T>(), data.data(), data.size());
+            fill_buffer(data.data(), data.size());
             meet(data.size_bytes());
             detail::fold_elements(
                 data.data(), data.size(), size_,
@@ -284,7 +285,7 @@ class member {
             for (std::size_t i = 0; i < part.size(); ++i)
                 part[i] = fold_payloads<T>(size_, begin + i, combine);
         } else if (whole.size_bytes() <= detail::reduce_copied_bytes) {
-            detail::copy_elements(own_buffer<T>(), whole.data(), whole.size());
+            fill_buffer(whole.data(), whole.size());
             meet(whole.size_bytes());
             detail::fold_elements(
                 part.data(), part.size(), size_,
@@ -433,7 +434,7 @@ class member {
                                    detail::usize(there.size()) * sizeof(T));
             }
         } else if (longest * sizeof(T) <= detail::gather_copied_bytes) {
-            detail::copy_elements(own_buffer<T>(), part.data(), part.size());
+            fill_buffer(part.data(), part.size());
             meet(longest * sizeof(T));
             fill([&](int from) { return buffer_of<T>(from); });
         } else {
@@ -487,12 +488,12 @@ class member {
     }
     template <class T>
     [[nodiscard]] const T* buffer_of(int of) const noexcept {
-        return reinterpret_cast<const T*>(shared_->buffer(of, epoch_));
+        return std::launder(reinterpret_cast<const T*>(shared_->buffer(of, epoch_)));
     }
-    // Where to put what this member brings to the next epoch.
+    // What this member brings to the next epoch.
     template <class T>
-    [[nodiscard]] T* own_buffer() const noexcept {
-        return reinterpret_cast<T*>(shared_->buffer(rank_, epoch_ + 1));
+    void fill_buffer(const T* values, std::size_t count) const noexcept {
+        detail::copy_bytes(shared_->buffer(rank_, epoch_ + 1), values, count * sizeof(T));
     }
     template <class T>
     void bring(const T* values, std::size_t count) noexcept {

@@ -365,7 +365,8 @@ class mpi_member {
         if (bytes == 0) return;
         std::memcpy(data.data(), slots + head, bytes);
         for (int r = 1; r < members; ++r)
-            fold_into(data.data(), reinterpret_cast<const T*>(slots + slot * detail::usize(r) + head),
+            fold_into(data.data(),
+                      std::launder(reinterpret_cast<const T*>(slots + slot * detail::usize(r) + head)),
                       data.size(), combine);
     }
 
@@ -399,7 +400,8 @@ class mpi_member {
         if (bytes == 0) return;
         std::memcpy(part.data(), pieces, bytes);
         for (std::size_t r = 1; r < everyone; ++r)
-            fold_into(part.data(), reinterpret_cast<const T*>(pieces + r * bytes), part.size(), combine);
+            fold_into(part.data(), std::launder(reinterpret_cast<const T*>(pieces + r * bytes)), part.size(),
+                      combine);
     }
 
     MPI_Comm processes_ = MPI_COMM_NULL;

@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <new>
 #include <optional>
 #include <span>
 #include <string>
@@ -184,7 +185,10 @@ class node_stack {
     // One run has at most two nodes a level: a thousand blocks shared by a few members fit.
     static constexpr std::size_t kept = sizeof(node<T>) <= 256 ? 24 : sizeof(node<T>) <= 1024 ? 4 : 1;
 
-    [[nodiscard]] node<T>* inside() noexcept { return reinterpret_cast<node<T>*>(buffer_.data()); }
+    // The array is there from the start, as an array of bytes makes arrays within it; its nodes are not.
+    [[nodiscard]] node<T>* inside() noexcept {
+        return *std::launder(reinterpret_cast<node<T>(*)[kept]>(buffer_.data()));
+    }
     void grow() {
         const std::size_t capacity = 2 * capacity_;
         node<T>* const larger = std::allocator<node<T>>{}.allocate(capacity);
@@ -271,7 +275,9 @@ class member_lines {
 
   private:
     static constexpr std::size_t kept = sizeof(Line) <= 4096 ? 8 : 1;
-    [[nodiscard]] Line* inside() noexcept { return reinterpret_cast<Line*>(buffer_.data()); }
+    [[nodiscard]] Line* inside() noexcept {
+        return *std::launder(reinterpret_cast<Line(*)[kept]>(buffer_.data()));  // as in node_stack
+    }
 
     alignas(Line) std::array<std::byte, kept * sizeof(Line)> buffer_;
     std::size_t size_;

@@ -10,6 +10,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/ucontext.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,6 +24,8 @@
 #include <filesystem>
 #include <functional>
 #include <iterator>
+#include <limits>
+#include <memory>
 #include <numeric>
 #include <set>
 #include <stop_token>
@@ -215,6 +218,86 @@ TEST_CASE(
     });
 }
 
+TEST_CASE("a wait that a counter makes less than nothing changes little of how long a member spins") {
+    detail::spin_budget budget(wait_policy::balanced);
+    const std::int64_t before = budget.ticks();
+    budget.learn(std::numeric_limits<std::int64_t>::min() / 2);
+    CHECK(budget.ticks() > before / 2);
+}
+
+// The processor lets a thread's reads of the counter fault, so a handler can answer them.
+#if defined(__x86_64__)
+namespace {
+
+constinit std::atomic<std::int64_t> falling_ticks{std::int64_t{1} << 60};
+
+void answer_with_less(int, siginfo_t*, void* context) {
+    auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
+    const auto* const code = reinterpret_cast<const unsigned char*>(registers[REG_RIP]);
+    if (code[0] != 0x0f || code[1] != 0x31) _exit(3);  // no RDTSC
+    const std::int64_t now = falling_ticks -= 100'000'000'000;
+    registers[REG_RAX] = now & 0xffffffff;
+    registers[REG_RDX] = now >> 32;
+    registers[REG_RIP] += 2;
+}
+
+// While it lives, the calling thread's counter goes back by half a minute or so at each read.
+struct falling_counter {
+    falling_counter() {
+        struct sigaction answering = {};
+        answering.sa_sigaction = answer_with_less;
+        answering.sa_flags = SA_SIGINFO;
+        sigaction(SIGSEGV, &answering, nullptr);
+        prctl(PR_SET_TSC, PR_TSC_SIGSEGV, 0, 0, 0);
+    }
+    ~falling_counter() { prctl(PR_SET_TSC, PR_TSC_ENABLE, 0, 0, 0); }
+};
+
+}  // namespace
+
+TEST_CASE("a counter that is set back keeps no member spinning, and teaches a team nothing") {
+    const double rate = detail::ticks_per_nanosecond();
+    CHECK(rate > 0);
+    const std::atomic<std::uint32_t> word{1};
+    (void)detail::spin_while_equal(word, 1, 1);
+    SUBCASE("between loops") {
+        CHECK(in_child([&] {
+                  const falling_counter falling;
+                  return detail::spin_while_equal(word, 1, std::numeric_limits<std::int64_t>::max()) == 1;
+              }) == 0);
+    }
+    SUBCASE("in a collective") {
+        CHECK(in_child([&] {
+                  team members{team_options{.size = 2, .wait = wait_policy::active}};
+                  bool asleep = false;
+                  members.run([&](member& me) {
+                      if (me.rank() == 1) {
+                          asleep = testing::others_fall_asleep();
+                          me.barrier();
+                      } else {
+                          const falling_counter falling;
+                          me.barrier();
+                      }
+                  });
+                  return asleep;
+              }) == 0);
+    }
+    SUBCASE("in a loop") {
+        CHECK(in_child([&] {
+                  team members{team_options{.size = 1}};
+                  static site here;
+                  const auto body = [](range) {};
+                  const falling_counter falling;
+                  for (int call = 0; call < 50; ++call) {
+                      parallel_for(members, 64, body, {.site = &here});
+                      if (members.take_inline_call(here, 64)) return false;
+                  }
+                  return true;
+              }) == 0);
+    }
+}
+#endif
+
 TEST_CASE("a wait leaves errno to the program") {
     const std::atomic<std::uint32_t> word{1};
     errno = 0;
@@ -383,6 +466,54 @@ TEST_CASE("a body that is unwound by force ends the program with a message" *
             CHECK(WTERMSIG(status) == SIGABRT);
         }
     }
+}
+
+TEST_CASE("a thread that is cancelled while it waits for its turn leaves the turn to the next" *
+          doctest::description("runtime.md, promise 8")) {
+    CHECK(in_child([] {
+              team members{team_options{.size = 2}};
+              std::atomic<bool> enough{false};
+              std::atomic<int> inside{0};
+              std::thread first([&] {
+                  on_each_of_two(members, [&](range, int) {
+                      ++inside;
+                      while (!enough) std::this_thread::yield();
+                  });
+              });
+              while (inside < 2) std::this_thread::yield();
+              pthread_t second{};
+              const auto wait_for_ever = [](void* team_of_first) -> void* {
+                  sums_right(*static_cast<team*>(team_of_first), 100, {.schedule = static_{}});
+                  return nullptr;
+              };
+              if (pthread_create(&second, nullptr, wait_for_ever, &members) != 0) return false;
+              pthread_cancel(second);  // heard where it waits
+              std::atomic<bool> right{false};
+              std::thread third([&] { right = sums_right(members, 100, {.schedule = static_{}}); });
+              void* how = nullptr;
+              pthread_join(second, &how);
+              enough = true;
+              first.join();
+              third.join();
+              return how == PTHREAD_CANCELED && right && sums_right(members, 100, {.schedule = static_{}});
+          }) == 0);
+}
+
+TEST_CASE("a team ends whole in a thread that is being cancelled") {
+    CHECK(in_child([] {
+              pthread_t thread{};
+              const auto end_team = [](void*) -> void* {
+                  auto members = std::make_unique<team>(team_options{.size = 3});
+                  const bool right = sums_right(*members, 100, {.schedule = static_{}});
+                  pthread_cancel(pthread_self());
+                  members.reset();
+                  return right ? &signals_handled : nullptr;
+              };
+              if (pthread_create(&thread, nullptr, end_team, nullptr) != 0) return false;
+              void* how = nullptr;
+              pthread_join(thread, &how);
+              return how == &signals_handled && threads_of_process() == 1;
+          }) == 0);
 }
 
 TEST_CASE("a child that ends normally destroys its copy of the team without hanging") {

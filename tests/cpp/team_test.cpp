@@ -17,6 +17,7 @@
 #include <tauto/tauto.hpp>
 
 #include "asleep.hpp"
+#include "runtime/recorder.hpp"
 
 namespace tauto {
 using detail::at;
@@ -639,6 +640,24 @@ TEST_CASE("sites keep what they learn apart") {
         REQUIRE_FALSE(members.take_inline_call(long_loop, 50));
     }
     until(run_short);
+}
+
+TEST_CASE("more sites than a team has records for share them") {
+    team members{pair()};
+    index sum = 0;
+    for (int call = 0; call < 2 * team::max_sites; ++call) {
+        site fresh;
+        parallel_for(members, 1, [&](index) { ++sum; }, {.site = &fresh});
+    }
+    CHECK(sum == 2 * team::max_sites);
+    for (const unsigned many : {(1U << 31) - 1, 1U << 31, ~0U}) {
+        std::atomic<unsigned> given{many};
+        for (int site = 0; site < 3; ++site) {
+            const int number = detail::next_site_number(given);
+            CHECK(number >= 0);
+            CHECK(number < team::max_sites);
+        }
+    }
 }
 
 TEST_CASE("teams come and go, and one thread may hold several") {

@@ -104,4 +104,29 @@ TEST_CASE("a child of fork neither writes nor spoils its parent's trace, and may
     }
 }
 
+TEST_CASE("a trace holds the loops of static destructors, on every member") {
+    const std::string path = scratch_file();
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(20);
+        static team members{team_options{.size = 2}};
+        const auto loop = [] { parallel_for(members, 100, [](range) {}, {.schedule = static_{}}); };
+        struct at_the_end {
+            decltype(loop) call;
+            ~at_the_end() {
+                call();
+                _exit(trace::stop() == 4 ? 0 : 1);
+            }
+        };
+        static const at_the_end last{loop};
+        trace::start(path);
+        loop();
+        std::exit(2);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    CHECK(status == 0);
+    std::remove(path.c_str());
+}
+
 }  // namespace tauto
