@@ -24,6 +24,7 @@ from tautochrone.machine.file import export_toml
 from tautochrone.machine.record import Machine
 from tautochrone.options import Option
 from tautochrone.results.row import MACHINE_SCHEMA
+from tautochrone.terminal import Terminal
 
 # After this time the probe hangs. Many cores take longer, but not this long.
 _LIMIT_SECONDS = {"none": 60.0, "brief": 60.0, "quick": 180.0, "full": 900.0}
@@ -91,12 +92,12 @@ def _run_probe(command: list[str], limit_seconds: float) -> str:
 def _follow(lines: IO[str]) -> list[str]:
     """Show the probe's progress until it ends. Returns its last other lines."""
     messages: deque[str] = deque(maxlen=20)
-    console = Console(stderr=True)
+    console = Terminal(stderr=True)
     columns = (
         bars.TextColumn("Measuring this machine"),
         bars.BarColumn(),
         bars.TimeRemainingColumn(),
-        bars.TextColumn("[dim]{task.description}"),
+        bars.TextColumn("{task.description}", style="dim"),
     )
     with bars.Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = None
@@ -161,7 +162,7 @@ class MachineRequest:
 
     def run(self, console: Console | None = None) -> int:
         """Show the machine, and write a machine file if asked; with ``root`` it is never measured."""
-        console = console or Console()
+        console = console or Terminal()
         export, measure = self.export, "none" if self.root is not None else self.measure
         if export is not None and measure == "none":
             raise TautoError(

@@ -8,6 +8,9 @@ from typing import IO, Protocol
 from rich import progress as bars
 from rich.console import Console
 
+from tautochrone.errors import printable
+from tautochrone.terminal import Terminal
+
 SHOW_AFTER_SECONDS = 1.0
 
 
@@ -49,7 +52,7 @@ class TerminalProgress:
 
     def __init__(self, title: str, console: Console | None = None) -> None:
         self._title = title
-        self._console = console if console is not None else Console(stderr=True)
+        self._console = console if console is not None else Terminal(stderr=True)
         self._bars: bars.Progress | None = None
         self._task: bars.TaskID | None = None
 
@@ -65,7 +68,7 @@ class TerminalProgress:
                 bars.BarColumn(),
                 bars.MofNCompleteColumn(),
                 bars.TextColumn("{task.fields[left]}"),
-                bars.TextColumn("[dim]{task.fields[doing]}"),
+                bars.TextColumn("{task.fields[doing]}", style="dim", markup=False),
                 console=self._console,
                 transient=True,
             )
@@ -74,7 +77,7 @@ class TerminalProgress:
         self._bars.update(self._task, completed=done, total=total, left=time_left(seconds_left), doing=doing)
 
     def say(self, sentence: str) -> None:
-        self._console.print(sentence, markup=False, highlight=False)
+        self._console.print(sentence, highlight=False)
 
     def finish(self) -> None:
         if self._bars is not None:
@@ -107,12 +110,12 @@ class LineProgress:
         pass
 
     def _print(self, line: str) -> None:
-        print(line, file=self._stream, flush=True)
+        print(printable(line), file=self._stream, flush=True)
 
 
 def progress_for(title: str, console: Console | None = None) -> Progress:
     """The kind of progress that fits where stderr goes: a bar on a terminal, lines elsewhere."""
-    console = console if console is not None else Console(stderr=True)
+    console = console if console is not None else Terminal(stderr=True)
     # A dumb terminal cannot move its cursor back to draw a bar anew.
     draws = console.is_terminal and not console.is_dumb_terminal
     return TerminalProgress(title, console) if draws else LineProgress(title, console.file)
