@@ -34,8 +34,24 @@ class TautoError(Exception):
 
 
 def printable(words: str) -> str:
-    """Words of somebody else's on one terminal: control characters and marks of direction are escaped."""
-    return "".join(one if one == "\n" or not _acts(one) else _escaped(one) for one in words)
+    """Words of somebody else's on one terminal: control characters and marks of direction are escaped.
+
+    Ends of lines and tabs stay.
+    """
+    if words.isprintable():
+        return words
+    return "".join(one if one in "\n\t" or not _acts(one) else _escaped(one) for one in words)
+
+
+def all_printable(value: object) -> object:
+    """The same of every string in a value of JSON, names of fields too."""
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, list):
+        return [all_printable(each) for each in value]
+    if isinstance(value, dict):
+        return {printable(name): all_printable(each) for name, each in value.items()}
+    return value
 
 
 def _acts(character: str) -> bool:
@@ -58,4 +74,4 @@ def explained(message: str, remedy: str) -> Iterator[None]:
 @cache
 def warn_once(sentence: str) -> None:
     """Tell the user what is no error; the same sentence once in a process."""
-    print(f"tauto: warning: {sentence}", file=sys.stderr, flush=True)
+    print(f"tauto: warning: {printable(sentence)}", file=sys.stderr, flush=True)

@@ -42,6 +42,10 @@ class ModelExecutor(FakeExecutor):
         functions = {"collide_seconds": COLLIDE_SECONDS, "draw_seconds": DRAW_SECONDS}
         return {"seconds": JOB_SECONDS.get(settings["job"], sum(functions.values())), **functions}
 
+    def right(self, settings: dict[str, Any]) -> str:
+        """Two programs at once give none."""
+        return "" if settings["job"] == "together" else super().right(settings)
+
     def beside(self, record: dict[str, Any]) -> dict[str, Any]:
         energy = dict(METERLESS)
         if self.joules:

@@ -501,6 +501,11 @@ def test_a_judge_can_have_all_that_was_printed() -> None:
             {"seconds": 5e-4, "timed_seconds": 1e-3, "iterations": 100, "batch_iterations": 1},
             "says 0.0005 s, but 100 repetitions",
         ),
+        (
+            {"seconds": 1e-4, "timed_seconds": 1e-3, "iterations": 3, "batch_iterations": 1}
+            | {"batch_seconds": [2e-4, 3e-4, 5e-4]},
+            "says 0.0001 s, but the median of its batches is 0.0003 s",
+        ),
         ({"seconds": 1e-6, "timed_seconds": "long"}, "wrong field"),
         ({"seconds": 1e-6, "iterations": 0, "timed_seconds": 0, "batch_iterations": 0}, "says 1e-06 s"),
     ],
@@ -515,7 +520,8 @@ def test_a_runner_whose_times_cannot_be_has_failed(
 
 def test_a_runner_whose_times_can_be_is_believed(executor: RunnerExecutor) -> None:
     told = {"seconds": 1e-4, "timed_seconds": 1e-3, "iterations": 9, "batch_iterations": 1}
+    batches = {"batch_seconds": [2e-4, 1e-4, 5e-5], "batch_iterations": 3}
     # Another program held up one batch.
-    for record in (told, {**told, "seconds": 1e-6}, {"seconds": 1e-6}):
+    for record in (told, {**told, **batches}, {**told, "seconds": 1e-6}, {"seconds": 1e-6}):
         result = executor.run(shell(f"printf '%s\\n' '{json.dumps(record)}'"), 60)
         assert result.seconds == record["seconds"], result.error

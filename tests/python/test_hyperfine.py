@@ -16,8 +16,10 @@ def result(times: list[float]) -> dict[str, object]:
 NARROW, WIDE = [1.0, 1.001, 0.999] * 10, [1.0, 1.3, 0.7] * 10
 
 
-@pytest.mark.parametrize(("times", "factor", "words"), [(NARROW, 1.02, (-1, -1)), (NARROW, 0.98, (1, 1)),
-                                                       (WIDE, 1.02, (0, 0)), (NARROW, 1.0, (0, 0))])  # fmt: skip
+@pytest.mark.parametrize(
+    ("times", "factor", "words"),
+    [(NARROW, 1.02, (-1, -1)), (NARROW, 0.98, (1, 1)), (WIDE, 1.02, (0, 0)), (NARROW, 1.0, (0, 0))],
+)
 def test_what_hyperfine_says(times: list[float], factor: float, words: tuple[int, int]) -> None:
     pair = [result(times), result([factor * one for one in times])]
     assert (sentence(pair), welch(pair)) == words

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import resource
@@ -11,13 +12,21 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
+from rich.table import Table
 
 from processes import run_to_end, with_lab
 from study_fakes import write_runners
+from study_loop_fakes import laboratory, request
 from tautochrone import text
+from tautochrone.cli.main import main
 from tautochrone.errors import printable
 from tautochrone.results.context import StudyContext, load, save
+from tautochrone.results.row import Failure
+from tautochrone.results.store import Store
+from tautochrone.studies.loop.study import Loop
+from tautochrone.terminal import Terminal
 
 pytestmark = pytest.mark.timed
 
@@ -124,3 +133,49 @@ def test_a_program_whose_name_is_no_utf_8_is_tuned_and_traced(tmp_path: Path) ->
 
 def test_what_a_program_says_cannot_speak_to_the_terminal() -> None:
     assert printable("a\x1b[2K\r\x07\x9b\u202eb é\n\udcff") == "a\\x1b[2K\\r\\x07\\x9b\\u202eb é\n\udcff"
+
+
+EVIL = "\x1b]0;owned\x07\x1b[2J\u202e[/x][bold]"
+
+
+def test_results_of_somebody_else_cannot_speak_to_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lab = laboratory()
+    for folder in ("a", "b"):
+        Loop.measure(request(tmp_path / folder, sizes=(400,)), lab.services)
+    machine = lab.services.machine() | {"name": EVIL}
+    with Store.read(tmp_path / "a") as read, Store.open(tmp_path / "c", "loop", "plan", machine) as store:
+        for number, row in enumerate(read.rows(None)):
+            error = Failure("failed", EVIL) if number == 0 else None
+            seconds = None if error else row.seconds
+            store.append(
+                msgspec.structs.replace(row, name=row.name + EVIL, group=EVIL, seconds=seconds, error=error)
+            )
+    context = (tmp_path / "a" / "study.json").read_text()
+    record = json.loads(context) | {"notices": [EVIL], "command": EVIL}
+    (tmp_path / "c" / "study.json").write_text(json.dumps(record))
+    folders = [str(tmp_path / name) for name in "abc"]
+    for words in (
+        ["report", folders[2]],
+        ["compare", folders[2], folders[2]],
+        ["compare", folders[0], folders[2], "--across-machines"],
+        ["compare", folders[2], "--json"],
+        ["export", folders[2], "--format", "csv"],
+        ["claims", folders[2]],
+        ["simulate", "loop", "--against", folders[2]],
+    ):
+        assert main(words) in (0, 2, 4), words
+        printed = "".join(capsys.readouterr())
+        assert "defect" not in printed
+        assert not {"\x1b", "\x07", "\u202e"} & {*printed}, words
+    for name in ("report.html", "rows.csv"):
+        assert not {"\x1b", "\x07", "\u202e"} & {*(tmp_path / "c" / name).read_text()}
+
+
+def test_brackets_are_words_and_controls_are_escapes() -> None:
+    file = io.StringIO()
+    table = Table("name")
+    table.add_row(EVIL)
+    Terminal(file=file, width=200).print(table)
+    assert "\\x1b]0;owned\\x07\\x1b[2J\\u202e[/x][bold]" in file.getvalue()

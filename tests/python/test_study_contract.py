@@ -255,6 +255,66 @@ def test_the_command_line_is_the_request(
     assert not (tmp_path / "new").exists()
 
 
+FAST = [
+    {"cpu": cpu, "cache_bytes_per_second": 2e10, "hash_bytes_per_second": 1e9, "compute_per_second": 1e10}
+    for cpu in range(2)
+]
+POINT = {"operation": "all_reduce", "words": 65536}
+
+
+@pytest.mark.parametrize(
+    ("name", "of", "lie", "told"),
+    [
+        ("loop", "tbb auto", {"seconds": 1e-9}, "says 1e-09 s: these CPUs need at least"),
+        ("loop", "tbb auto", {"check": {"passed": True}}, "gave no solution_fnv1a"),
+        ("loop", "tbb auto", {"workers": [{"cpu": "0", "rows": 1}]}, "Expected `int`, got `str`"),
+        ("loop", "tbb auto", {"iterations": 10**9}, "1000000000 repetitions in 0.1 s of CPU"),
+        ("mapreduce", "qt", {"seconds": 1e-9}, "says 1e-09 s: these CPUs need at least"),
+        ("power", "by files", {"seconds": 1e-9, "bytes": 6.4e7}, "need at least"),
+        ("power", "by functions, 2", {"seconds": 1e-9, "bodies": 1e4, "steps": 10}, "need at least"),
+        ("power", "by files", {"mean_seconds": 1e-9}, "says that a thread computed for"),
+        ("power", "no affinity", {"programs": [{"job": "physics", "seconds": 9.0}]}, "but one of them 9 s"),
+        ("nbody", "mpich j", {"seconds": 1e-10}, "says 1e-10 s: these CPUs need at least"),
+        ("nbody", "mpich j", {"blocks": 3}, "says 3 blocks of"),
+        ("nbody", "mpich j", {"seconds": 1e-6}, "of all counts"),
+        ("collective", "mpich", {"points": [{**POINT, "seconds": 1e-9}]}, "which a CPU needs at least"),
+        ("collective", "mpich", {"seconds": 1e-9}, "but the mean of its points"),
+        (
+            "collective",
+            "mpich",
+            {
+                "points": [{**POINT, "seconds": 1e-3, "repetitions": 100, "lower_quartile_seconds": 1e-3}],
+                "seconds": 1e-3,
+                "timed_seconds": 0.01,
+            },
+            "says 0.01 s for all repetitions, but their quartiles are",
+        ),
+    ],
+)
+def test_a_runner_that_says_what_cannot_be_has_no_rows(
+    tmp_path: Path, name: str, of: str, lie: dict[str, Any], told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measured = {"when": "2026-01-01T00:00:00Z", "cpus": FAST}
+    case = CASES[name]
+    lab = case.laboratory(machine=machine(measured=measured))
+    run = type(lab.executor).run
+
+    def lying(executor: Any, configuration: Any, time_limit: float) -> Any:
+        result = run(executor, configuration, time_limit)
+        if of not in configuration.name:
+            return result
+        seconds = lie.get("seconds", result.seconds)
+        used = {"user_seconds": 0.1, "system_seconds": 0.0}
+        return msgspec.structs.replace(result, seconds=seconds, record={**result.record, **lie}, **used)
+
+    monkeypatch.setattr(type(lab.executor), "run", lying)
+    case.measure(tmp_path, lab)
+    lies = [row.error for row in rows_of(tmp_path) if of in row.name]
+    assert lies
+    assert all(error is not None and told in error.message for error in lies), lies
+    assert all(row.error is None for row in rows_of(tmp_path) if of not in row.name)
+
+
 @pytest.mark.timed
 @pytest.mark.usefixtures("sixth")
 def test_the_sixth_study_measures_with_its_real_runner(

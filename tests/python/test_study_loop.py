@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
-from typing import Any
 
-import msgspec
 import pytest
 
 from study_fakes import machine, need_executables
@@ -329,36 +327,3 @@ def test_small_study_with_the_real_runners(tmp_path: Path) -> None:
     assert {load.runtime for load in analysis.cpu_load} >= {"tautochrone"}
     assert "On this machine" in said.getvalue()
     assert (tmp_path / "report.html").stat().st_size < 1_500_000
-
-
-@pytest.mark.parametrize(
-    ("lie", "told"),
-    [
-        ({"seconds": 1e-9}, "says 1e-09 s: these CPUs need at least"),
-        ({"check": {"passed": True}}, "gave no solution_fnv1a"),
-        ({"workers": [{"cpu": "0", "rows": 1}]}, "wrong field: Expected `int`, got `str`"),
-    ],
-)
-def test_a_runner_that_says_what_cannot_be_has_no_rows(
-    tmp_path: Path, lie: dict[str, Any], told: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rates = [{"cpu": cpu, "cache_bytes_per_second": 2e10} for cpu in range(2)]
-    measured = {"when": "2026-01-01T00:00:00Z", "cpus": rates}
-    lab = laboratory(machine=machine(measured=measured))
-    run = type(lab.executor).run
-
-    def lying(executor: Any, configuration: Any, time_limit: float) -> Any:
-        result = run(executor, configuration, time_limit)
-        if "tbb auto" not in configuration.name:
-            return result
-        seconds = lie.get("seconds", result.seconds)
-        return msgspec.structs.replace(result, seconds=seconds, record={**result.record, **lie})
-
-    monkeypatch.setattr(type(lab.executor), "run", lying)
-    Loop.measure(request(tmp_path), lab.services)
-    with Store.read(tmp_path) as store:
-        rows = [row for row in store.rows(None) if "tbb auto" in row.name]
-        others = [row for row in store.rows(None) if "tbb auto" not in row.name]
-    assert rows
-    assert all(row.error is not None and told in row.error.message for row in rows)
-    assert all(row.error is None for row in others)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, NoReturn
 
-from tautochrone.errors import TautoError, explained
+from tautochrone.errors import TautoError, explained, printable
 from tautochrone.machine.runners import COMMAND, find
 from tautochrone.options import Argument, Option, Words
 
@@ -25,7 +25,7 @@ def run(words: Sequence[str]) -> int:
     try:
         become_run(words)
     except TautoError as error:
-        print(f"tauto: error: {error}", file=sys.stderr)
+        print(f"tauto: error: {printable(str(error))}", file=sys.stderr)
         return 2
 
 

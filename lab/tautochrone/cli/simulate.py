@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from rich.console import Console
-
 from tautochrone.errors import TautoError
 from tautochrone.options import Argument, Option
+from tautochrone.terminal import Terminal
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,7 @@ class SimulateRequest:
 
     def run(self) -> int:
         self._check()
-        console = Console()
+        console = Terminal()
         if self.against is not None:
             from tautochrone.studies.against_command import run_against_command
 

@@ -382,9 +382,9 @@ def _folder_for(entries: Sequence[Entry], settings: Settings) -> Path:
 
 
 def _console() -> Console:
-    from rich.console import Console  # it takes long to load: not before the first run
+    from tautochrone.terminal import Terminal  # it takes long to load: not before the first run
 
-    return Console()
+    return Terminal()
 
 
 def _services() -> Services:

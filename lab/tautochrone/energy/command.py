@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Annotated, TextIO
 
 import msgspec
-from rich.console import Console
 from rich.table import Table
 
 from tautochrone import text
@@ -27,11 +26,12 @@ from tautochrone.energy.recorder import (
     energy_record,
     no_energy,
 )
-from tautochrone.errors import TautoError
+from tautochrone.errors import TautoError, printable
 from tautochrone.measuring.foreground import NOT_FOUND, Ended, Foreground, left_running_words
 from tautochrone.options import Option, Words
 from tautochrone.results.row import Energy
 from tautochrone.results.spent import DOUBTED, ESTIMATED, METERED, UNAVAILABLE, IdlePower
+from tautochrone.terminal import Terminal
 
 RUN_SCHEMA = "tautochrone.energy/1"
 
@@ -84,7 +84,7 @@ class EnergyServices:
 
     def say(self, sentence: str) -> None:
         """A line for the user that is no result."""
-        print(f"tauto: {sentence}", file=self.messages, flush=True)
+        print(f"tauto: {printable(sentence)}", file=self.messages, flush=True)
 
 
 def run_energy_command(request: EnergyRequest, services: EnergyServices | None = None) -> int:
@@ -211,7 +211,7 @@ def _print(lines: list[tuple[str, str, str]], services: EnergyServices) -> None:
     table.add_column(overflow="fold")
     for line in lines:
         table.add_row(*line)
-    Console(file=services.messages, highlight=False).print(table)
+    Terminal(file=services.messages, highlight=False).print(table)
 
 
 def _lines(ended: Ended, cpus: int, energy: Energy, total: Collection[str]) -> list[tuple[str, str, str]]:

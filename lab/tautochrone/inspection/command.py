@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from rich.console import Console
-from rich.markup import escape
 
 from tautochrone import text
 from tautochrone.errors import TautoError
@@ -15,6 +14,7 @@ from tautochrone.inspection.findings import Findings, inspect
 from tautochrone.inspection.watching import watch
 from tautochrone.machine.probe import read_machine
 from tautochrone.options import Option, Words, format_cpus
+from tautochrone.terminal import Terminal
 
 _WORDS = {True: "yes", False: "no", None: "cannot be told from its files"}
 
@@ -38,7 +38,7 @@ class InspectRequest:
     json: Annotated[bool, Option("Print the findings as JSON.")] = False
 
     def run(self) -> int:
-        return run_inspect_command(self, Console())
+        return run_inspect_command(self, Terminal())
 
 
 def run_inspect_command(request: InspectRequest, console: Console) -> int:
@@ -60,14 +60,12 @@ def run_inspect_command(request: InspectRequest, console: Console) -> int:
 def render(findings: Findings, console: Console) -> None:
     grid = text.names_and_words()
     through = f" (through {', '.join(findings.through)})" if findings.through else ""
-    grid.add_row("program", escape(", ".join(findings.programs) + through))
+    grid.add_row("program", ", ".join(findings.programs) + through)
     grid.add_row("linked", "statically" if findings.linked_statically else "dynamically")
     if findings.mpi_launcher:
         grid.add_row("started by", findings.mpi_launcher)
     for runtime in findings.runtimes:
-        grid.add_row(
-            runtime.name, escape(f"{runtime.title}, {runtime.how}: {runtime.file}; reads {runtime.sets}")
-        )
+        grid.add_row(runtime.name, f"{runtime.title}, {runtime.how}: {runtime.file}; reads {runtime.sets}")
     if not findings.runtimes:
         grid.add_row("runtimes", "none of the known ones")
     schedules = findings.schedules
@@ -85,4 +83,4 @@ def render(findings: Findings, console: Console) -> None:
     grid.add_row("may be used", f"CPU {format_cpus(findings.cpus)}{quota}")
     console.print(grid)
     for note in findings.notes:
-        console.print(f"Note: {note}.", markup=False, highlight=False)
+        console.print(f"Note: {note}.", highlight=False)

@@ -111,14 +111,15 @@ def _follow(lines: IO[str]) -> list[str]:
 def _bar() -> Iterator[Callable[[float, str], None]]:
     """A bar on terminals, moved by what is returned: to a share of 1, with what is done now."""
     from rich import progress as bars
-    from rich.console import Console
 
-    console = Console(stderr=True)
+    from tautochrone.terminal import Terminal
+
+    console = Terminal(stderr=True)
     columns = (
         bars.TextColumn("Measuring this machine"),
         bars.BarColumn(),
         bars.TimeRemainingColumn(),
-        bars.TextColumn("[dim]{task.description}"),
+        bars.TextColumn("{task.description}", style="dim"),
     )
     with bars.Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("", total=1.0)
@@ -175,9 +176,9 @@ class MachineRequest:
 
     def run(self, console: Console | None = None) -> int:
         """Show the machine, and write a machine file if asked; with ``root`` it is never measured."""
-        from rich.console import Console
+        from tautochrone.terminal import Terminal
 
-        console = console or Console()
+        console = console or Terminal()
         export, measure = self.export, "none" if self.root is not None else self.measure
         if export is not None and measure == "none":
             raise TautoError(

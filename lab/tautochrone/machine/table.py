@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 
 from rich import box
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from tautochrone import text
 from tautochrone.machine.advice import advise
@@ -21,17 +21,18 @@ MOST_CPUS_IN_ROWS = 8  # more CPUs are shown by kind
 
 def render_table(machine: Machine, console: Console) -> None:
     """Print the machine in human units. Empty columns and lines are left out."""
-    console.print(f"[bold]{escape(machine.name)}[/]  [dim]{machine.machine}, {machine.architecture}[/]")
+    about = f"  {machine.machine}, {machine.architecture}"
+    console.print(Text.assemble((machine.name, "bold"), (about, "dim")))
     console.print(_facts(machine))
     console.print(_speeds(machine))
     if machine.measured is not None:
         console.print(_costs(machine.measured))
     else:
-        console.print("[dim]Nothing was measured: add --measure quick[/]")
+        console.print("Nothing was measured: add --measure quick", style="dim")
     if findings := advise(machine):
         grid = text.names_and_words(style="")
         for finding in findings:
-            grid.add_row("•", escape(str(finding)))
+            grid.add_row("•", str(finding))
         console.print()
         console.print(grid)
 
@@ -157,5 +158,5 @@ def _costs(measured: Measured) -> Table:
             "wake-up", f"{text.seconds(wake.waker)} to call, {text.seconds(wake.wakee)} until it runs"
         )
     for note in measured.notes:
-        grid.add_row("not measured", escape(note))
+        grid.add_row("not measured", note)
     return grid

@@ -19,6 +19,9 @@ from tautochrone.measuring.session import CheckRows, Interrupt, Session
 from tautochrone.results.row import Row
 from tautochrone.results.store import Store
 
+LEAST_CPU_SHARE_OF_SERIAL = 0.05
+"""Many small caches are up to some ten times as fast as the memory that one thread reads."""
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -120,6 +123,32 @@ def equal_answers(
             for row in judged
             if answer(row) != right
         }
+
+    return check
+
+
+def enough_cpu_time(is_reference: Callable[[Row], bool]) -> CheckRows:
+    """A check for `run_plan`: no run did its repetitions in hardly any of the reference's time for them.
+
+    The reference's `seconds` are those of one thread for one repetition: whoever shares the work needs as
+    much CPU time, but for caches that hold a share and not the whole. Rows that do not say how many
+    `iterations` they had, and groups without a reference, are left alone.
+    """
+
+    def check(rows: Sequence[Row]) -> dict[str, str]:
+        alone = min((row.seconds or 0.0 for row in rows if is_reference(row)), default=0.0)
+        wrong = {}
+        for row in rows:
+            iterations = row.detail.get("iterations")
+            if iterations is None or row.user_seconds is None or row.system_seconds is None:
+                continue
+            used, needed = row.user_seconds + row.system_seconds, alone * iterations
+            if used < LEAST_CPU_SHARE_OF_SERIAL * needed:
+                wrong[row.run] = (
+                    f"says that it did {iterations} repetitions in {used:.3g} s of CPU time, of which one "
+                    f"thread needs {needed:.3g} s"
+                )
+        return wrong
 
     return check
 

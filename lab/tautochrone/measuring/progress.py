@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bars
     from rich.progress import TaskID
 
+from tautochrone.errors import printable
+
 SHOW_AFTER_SECONDS = 1.0
 
 
@@ -69,7 +71,7 @@ class TerminalProgress:
                 bars.BarColumn(),
                 bars.MofNCompleteColumn(),
                 bars.TextColumn("{task.fields[left]}"),
-                bars.TextColumn("[dim]{task.fields[doing]}"),
+                bars.TextColumn("{task.fields[doing]}", style="dim", markup=False),
                 console=self._console,
                 transient=True,
             )
@@ -78,7 +80,7 @@ class TerminalProgress:
         self._bars.update(self._task, completed=done, total=total, left=time_left(seconds_left), doing=doing)
 
     def say(self, sentence: str) -> None:
-        self._console.print(sentence, markup=False, highlight=False)
+        self._console.print(sentence, highlight=False)
 
     def finish(self) -> None:
         if self._bars is not None:
@@ -111,7 +113,7 @@ class LineProgress:
         pass
 
     def _print(self, line: str) -> None:
-        print(line, file=self._stream, flush=True)
+        print(printable(line), file=self._stream, flush=True)
 
 
 def progress_for(title: str, console: Console | None = None) -> Progress:
@@ -123,9 +125,9 @@ def progress_for(title: str, console: Console | None = None) -> Progress:
 
 
 def _stderr() -> Console:
-    from rich.console import Console
+    from tautochrone.terminal import Terminal
 
-    return Console(stderr=True)
+    return Terminal(stderr=True)
 
 
 def time_left(seconds: float | None) -> str:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePath
+from statistics import median
 from typing import IO, Any, AnyStr, Literal, Self
 
 import msgspec
@@ -38,6 +39,7 @@ _CLOCKS_AGREE, _CLOCKS_DIFFER_SECONDS = 1.01, 1e-3
 # Half of the batches take the median or more, so it is at most twice the mean, but for the last batch, which
 # may be shorter; the mean is larger where other programs held up some batches, however long.
 _MEDIAN_BY_MEAN, _MEAN_BY_MEDIAN = 3.0, 1e5
+_ROUNDED = 1e-6
 _BY_A_SHELL = ("ssh", "rsh")
 # What a runner's exit codes mean.
 _KINDS = {2: "failed", 3: "wrong_answer", 4: "missing_worker", 5: "not_installed"}
@@ -97,6 +99,7 @@ class Timing(msgspec.Struct):
     timed_seconds: Amount | None = None
     iterations: Count | None = None
     batch_iterations: Count | None = None
+    batch_seconds: list[Seconds] | None = None
 
 
 class Answer(Accounted, frozen=True, kw_only=True):
@@ -383,7 +386,7 @@ def _ended_badly(answer: Answer, limit: float, kinds: Mapping[int, str]) -> Fail
         return Failure("timeout", f"it was stopped at the time limit of {limit:g} s{complaint}")
     code = answer.exit_code
     if code == 0 and answer.left_running:
-        names = ", ".join(dict.fromkeys(answer.left_running))
+        names = printable(", ".join(dict.fromkeys(answer.left_running)))
         return Failure("failed", f"it left work running when it ended, which was stopped: {names}")
     if code == 0:
         return None
@@ -409,7 +412,7 @@ def _complaint(record: Mapping[str, Any], seconds: object, unreadable: str | Non
 def against_the_clock(record: Mapping[str, Any], elapsed: float) -> Failure | None:
     """What of a runner's times cannot be, as its process lived for `elapsed` seconds by the lab's own clock.
 
-    `timed_seconds`, `iterations` and `batch_iterations` are looked at where it gives them.
+    `timed_seconds`, `iterations` and those of batches are looked at where it gives them.
     """
     try:
         told = msgspec.convert(record, Timing)
@@ -424,6 +427,14 @@ def against_the_clock(record: Mapping[str, Any], elapsed: float) -> Failure | No
         return None
     if told.batch_iterations is None:
         return None
+    batches = told.batch_seconds or ()
+    if batches and len(batches) * told.batch_iterations >= told.iterations:  # all of them, none condensed
+        middle = median(batches)
+        if abs(told.seconds - middle) > _ROUNDED * middle:
+            return Failure(
+                "failed",
+                f"the runner says {told.seconds:.3g} s, but the median of its batches is {middle:.3g} s",
+            )
     mean = told.timed_seconds / max(told.iterations, 1)
     if not mean / _MEAN_BY_MEDIAN <= told.seconds <= mean * _MEDIAN_BY_MEAN:
         return Failure(

@@ -27,6 +27,7 @@ from tautochrone.results.runs import median_known
 from tautochrone.results.sittings import CANNOT_TELL_CODE, SERIAL, Drift, Sittings
 from tautochrone.results.spent import Joules, Spent, longest, measured_joules, spent_of
 from tautochrone.results.store import Store
+from tautochrone.terminal import Terminal
 from tautochrone.verdicts import Comparison
 
 
@@ -223,7 +224,7 @@ class CompareRequest:
     ] = False
 
     def run(self, console: Console | None = None) -> int:
-        console = console or Console()
+        console = console or Terminal()
         report = compare_results(
             self.first, self.second, across_machines=self.across_machines, across_states=self.across_states
         )
@@ -393,7 +394,7 @@ def _table(first: str, words: Sequence[str], figures: Sequence[str]) -> Table:
 
 
 def _print(report: Report, console: Console) -> None:
-    console.print(f"B = {report.b}\nagainst A = {report.a}", markup=False, highlight=False)
+    console.print(f"B = {report.b}\nagainst A = {report.a}", highlight=False)
     names = {(line.a, line.b) for line in report.lines}
     table = _table("cell", ["configuration"] if len(names) > 1 else [], _COMPARED)
     table.add_column("B is", min_width=_VERDICT_WIDTH)
@@ -415,7 +416,7 @@ def _print(report: Report, console: Console) -> None:
         console.print(_energy_table(report))
     _print_spent(report, console)
     for note in report.notes:
-        console.print(f"Note: {note}.", markup=False, highlight=False)
+        console.print(f"Note: {note}.", highlight=False)
 
 
 def _verdict_words(line: Line) -> str:

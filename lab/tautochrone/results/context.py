@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from tautochrone import text
-from tautochrone.errors import TautoError, explained
+from tautochrone.errors import TautoError, all_printable, explained
 from tautochrone.files import read_whole, write_whole
 from tautochrone.results.store import Store
 
@@ -127,7 +127,7 @@ def load(empty: Context, folder: Path) -> Context:
     """
     path = folder / CONTEXT_FILE
     try:
-        context = msgspec.convert(json.loads(read_whole(path, _MOST_BYTES)), type(empty))
+        context = msgspec.convert(all_printable(json.loads(read_whole(path, _MOST_BYTES))), type(empty))
     except FileNotFoundError:
         return empty
     except (OSError, ValueError, RecursionError) as error:

@@ -17,6 +17,8 @@ from itertools import accumulate
 from math import isfinite
 from typing import Any
 
+from tautochrone.errors import all_printable
+
 Record = dict[str, Any]
 """A line: a JSON object."""
 
@@ -26,6 +28,7 @@ _END_BYTES = 64
 _NO_BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*"|[^][{}"]+|"', re.DOTALL)
 _LEVELS = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
 _LARGE = re.compile(rb"[0-9]{19}|[eE]\+?[0-9]{3}")
+_MAY_ACT = re.compile(rb"\\[ubfr]|[\x7f-\xff]")
 DEEPEST = 32
 _NOTHING = b"\n\0 \t\r"
 _MOST_NUMBERS = 8
@@ -158,7 +161,7 @@ def _judge_old(found: Lines, after: str, before: str, number: int) -> None:
 
 
 def plain(data: bytes) -> Any:
-    """The JSON value in `data`, of a kind that every reader takes.
+    """The JSON value in `data`, of a kind that every reader takes and every terminal can show.
 
     ValueError for what is no JSON, for numbers that are no finite double or 64-bit integer, and for more than
     32 levels.
@@ -173,7 +176,7 @@ def plain(data: bytes) -> Any:
         raise ValueError("it has too many levels") from error
     if _LARGE.search(data):
         _refuse_large(value)
-    return value
+    return all_printable(value) if _MAY_ACT.search(data) else value
 
 
 def _refuse(word: str) -> float:

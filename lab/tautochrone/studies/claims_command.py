@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Annotated
 
 import msgspec
-from rich.console import Console
 from rich.table import Table
 
 from tautochrone.errors import TautoError
@@ -23,6 +22,7 @@ from tautochrone.studies.loop import claims as loop
 from tautochrone.studies.mapreduce import claims as mapreduce
 from tautochrone.studies.nbody import claims as nbody
 from tautochrone.studies.power import claims as power
+from tautochrone.terminal import Terminal
 
 FAMILIES: dict[str, Callable[[Collection[str]], list[Verdict]]] = {
     "H": loop.simulated,
@@ -174,7 +174,7 @@ class ClaimsRequest:
         if self.json:
             print(json.dumps(msgspec.to_builtins(found), ensure_ascii=False, indent=1))
             return 0
-        console = Console()
+        console = Terminal()
         if any(name.strip().upper() in IDS for name in self.only.split(",")):  # single ones, no family
             for verdict in found:
                 console.print(_details(verdict))

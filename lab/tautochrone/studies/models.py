@@ -98,8 +98,8 @@ def _check_times(seconds_alone: Sequence[float]) -> None:
         _positive(seconds_alone=seconds)
 
 
-def least_seconds(bytes_read: float, machine: Mapping[str, Any], rate: str, cpus: int) -> float:
-    """Less than this no machine like `machine` takes to read so many bytes on so many of its CPUs.
+def least_seconds(work: float, machine: Mapping[str, Any], rate: str, cpus: int) -> float:
+    """Less than this no machine like `machine` takes for so many bytes or operations on so many of its CPUs.
 
     Ten times the highest `rate` that was measured of a CPU: nearer caches are faster, and clocks rise. 0
     where it was not measured.
@@ -107,4 +107,4 @@ def least_seconds(bytes_read: float, machine: Mapping[str, Any], rate: str, cpus
     measured = machine.get("measured") or {}
     rates = [cpu.get(rate) or 0.0 for cpu in measured.get("cpus") or ()]
     fastest = max(rates, default=0.0)
-    return bytes_read / (_BEYOND_MEASURED * fastest * max(cpus, 1)) if fastest else 0.0
+    return work / (_BEYOND_MEASURED * fastest * max(cpus, 1)) if fastest else 0.0

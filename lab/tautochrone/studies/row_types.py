@@ -40,6 +40,8 @@ class Detail(msgspec.Struct, kw_only=True):
 
     library: str | None = None
     library_version: str | None = None
+    iterations: Count | None = None
+    mean_seconds: Amount | None = None
 
 
 class Worker(msgspec.Struct, kw_only=True):

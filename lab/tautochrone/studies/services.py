@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TextIO
 
+from tautochrone.errors import printable
 from tautochrone.machine import runners
 from tautochrone.machine.runners import Peer, PeerState
 from tautochrone.measuring.clock import Clock, SystemClock
@@ -88,4 +89,4 @@ class Services:
 
     def say(self, sentence: str) -> None:
         """A line for the user that is no result."""
-        print(sentence, file=self.messages, flush=True)
+        print(printable(sentence), file=self.messages, flush=True)

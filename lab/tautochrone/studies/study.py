@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
 import msgspec
-from rich.console import Console
 
 from tautochrone import report, text
 from tautochrone.errors import TautoError
@@ -43,6 +42,7 @@ from tautochrone.studies.row_types import RowTypes
 from tautochrone.studies.services import Services
 from tautochrone.studies.setup import RunnerSetup
 from tautochrone.studies.states import StateExecutor, machine_again, open_states
+from tautochrone.terminal import Terminal
 
 IDLE_DRIFT_NOTICED = 0.1
 """From this share of the largest on the spread of idle power before, between and after the runs is said."""
@@ -149,16 +149,30 @@ class Study(ABC, Generic[Asked, Known, Found]):
         wrong = self.ROWS.of_record(result.record)
         if wrong is not None:
             return f"printed a wrong field: {wrong}"
-        if self.ANSWER and (result.record.get("check") or {}).get(self.ANSWER) is None:
+        if (
+            self.has_answer(configuration.settings)
+            and (result.record.get("check") or {}).get(self.ANSWER) is None
+        ):
             return f"gave no {self.ANSWER} to compare with the right one"
-        least = self.least_seconds(configuration.settings)
+        least = self.least_seconds(configuration.settings, result.record)
         if result.seconds is not None and result.seconds < least:
-            return f"says {result.seconds:.3g} s: these CPUs need at least {least:.3g} s for as many bytes"
-        return None
+            return f"says {result.seconds:.3g} s: these CPUs need at least {least:.3g} s for as much work"
+        return self.contradiction(result.record)
 
-    def least_seconds(self, settings: Mapping[str, Any]) -> float:
-        """Less than this cannot be, by the speeds that were measured of this machine; 0 where none tells."""
+    def has_answer(self, settings: Mapping[str, Any]) -> bool:
+        """Whether such a run gives an answer to compare; else its runner itself checks what it did."""
+        return bool(self.ANSWER)
+
+    def least_seconds(self, settings: Mapping[str, Any], record: Mapping[str, Any]) -> float:
+        """Less than this cannot be, by the speeds that were measured of this machine; 0 where none tells.
+
+        `record` is what the runner printed, its types already checked.
+        """
         return 0.0
+
+    def contradiction(self, record: Mapping[str, Any]) -> str | None:
+        """What of a runner's figures cannot be true together."""
+        return None
 
     def is_reference(self, row: Row) -> bool:
         """Whether the row's answer is the right one."""
@@ -326,6 +340,7 @@ class Study(ABC, Generic[Asked, Known, Found]):
 
     def _run_parts(self, plan: Plan, runs: Sequence[Run], store: Store, executor: StateExecutor) -> bool:
         """Run what the store lacks of each part. True when the study was interrupted."""
+        enough_work = measure.enough_cpu_time(self.is_reference)
         again = machine_again(store, executor, self.services) if self.MEASURES_MACHINE_AGAIN else None
         for title, part in self.parts(plan, runs, store):
             outcome = measure.run_plan(
@@ -334,7 +349,7 @@ class Study(ABC, Generic[Asked, Known, Found]):
                 executor,
                 self.services.clock,
                 self.services.progress(title),
-                check_rows=self.check_rows,
+                check_rows=checks_of(enough_work, self.check_rows),
                 before_round=again,
             )
             notices = [*outcome.notices, *self._idle_notices(executor, outcome.interrupted)]
@@ -367,6 +382,18 @@ class Study(ABC, Generic[Asked, Known, Found]):
             print(f"\nRows:   {store.path}", file=output)
             if path is not None:
                 print(f"Report: {path}", file=output, flush=True)
+
+
+def checks_of(*checks: CheckRows) -> CheckRows:
+    """All of them as one; where two complain of a run, the first one's word counts."""
+
+    def check(rows: Sequence[Row]) -> dict[str, str]:
+        wrong: dict[str, str] = {}
+        for one in checks:
+            wrong = {**one(rows), **wrong}
+        return wrong
+
+    return check
 
 
 def machine_of(store: Store) -> Mapping[str, Any]:
@@ -405,7 +432,7 @@ def compare_policies(folders: Sequence[Path], services: Services) -> None:
     first, *others = folders
     for folder in others:
         services.say(f"\nPolicy {folder.name} (B) against {first.name} (A):")
-        CompareRequest(str(first), str(folder), across_states=True).run(Console(file=services.messages))
+        CompareRequest(str(first), str(folder), across_states=True).run(Terminal(file=services.messages))
 
 
 def idle_notices(watts: Sequence[float]) -> list[str]:

@@ -13,7 +13,7 @@ from typing import Annotated, TextIO
 
 from tautochrone.energy.find import Found, check_objective, find_meter
 from tautochrone.energy.recorder import EnergyRecorder
-from tautochrone.errors import TautoError, explained
+from tautochrone.errors import TautoError, explained, printable
 from tautochrone.files import write_whole
 from tautochrone.measuring.foreground import NOT_FOUND, Foreground, left_running_words
 from tautochrone.measuring.inside import counters
@@ -82,7 +82,7 @@ def run_trace_command(request: TraceRequest, services: TraceServices | None = No
     try:
         traced = _trace(request, child, found)
     except TautoError as error:
-        print(f"tauto: error: {error}", file=services.messages)
+        print(f"tauto: error: {printable(str(error))}", file=services.messages)
         return NOT_FOUND
     except BaseException:
         child.abandon()
@@ -179,7 +179,7 @@ def as_record(traced: Traced, judged: findings.Findings) -> dict[str, object]:
 def _say(traced: Traced, judged: findings.Findings, request: TraceRequest, services: TraceServices) -> None:
     for error in (traced.threads.error, traced.load.error, left_running_words(traced.ended) or None):
         if error is not None:
-            print(f"tauto: warning: {error}", file=services.messages)
-    print(judged.advice, file=services.messages)
+            print(f"tauto: warning: {printable(str(error))}", file=services.messages)
+    print(printable(judged.advice), file=services.messages)
     for what, path in (("Timeline", request.output), ("Perfetto", request.timeline)):
         print(f"{what + ':':9} {path}", file=services.messages)

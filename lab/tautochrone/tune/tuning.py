@@ -9,7 +9,6 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from rich.console import Console
 from rich.table import Table
 
 from tautochrone import report, text
@@ -18,6 +17,7 @@ from tautochrone.measuring.identity import identity_of, started_files
 from tautochrone.measuring.plan import Plan
 from tautochrone.results import context as contexts
 from tautochrone.results.store import Store
+from tautochrone.terminal import Terminal
 from tautochrone.tune.analysis import analyse
 from tautochrone.tune.answer import Finding, TuneAnalysis, TuneContext
 from tautochrone.tune.applying import configuration, write_profile
@@ -203,9 +203,9 @@ def _show(
     if request.json:
         print(text.as_json(analysis), file=services.output, flush=True)
         return
-    console = Console(file=services.output)
+    console = Terminal(file=services.output)
     for sentence in analysis.verdict_sentences:
-        console.print(sentence, markup=False, highlight=False, soft_wrap=True)
+        console.print(sentence, highlight=False, soft_wrap=True)
     console.print()
     console.print(_candidates(analysis))
     if analysis.effects:
@@ -213,7 +213,7 @@ def _show(
         console.print(_effects(analysis))
     for setting in analysis.settings_to_paste:
         console.print(f"\n{setting.label}:", highlight=False)
-        console.print(setting.text, markup=False, highlight=False, soft_wrap=True)
+        console.print(setting.text, highlight=False, soft_wrap=True)
     console.print(f"\nRows:    {store.path}", highlight=False, soft_wrap=True)
     console.print(f"Profile: {profile}", highlight=False, soft_wrap=True)
     if page is not None:

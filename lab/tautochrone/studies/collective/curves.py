@@ -139,6 +139,8 @@ class Point(msgspec.Struct, kw_only=True):
     words: Count
     seconds: Seconds
     late: Count | None = None
+    repetitions: Count | None = None
+    lower_quartile_seconds: Amount | None = None
 
 
 class LaunchDetail(row_types.Detail, kw_only=True):
@@ -146,6 +148,7 @@ class LaunchDetail(row_types.Detail, kw_only=True):
 
     points: list[Point] | None = None
     clock_seconds: Amount | None = None
+    timed_seconds: Amount | None = None
 
 
 ROWS = row_types.RowTypes(config=LaunchConfig, detail=LaunchDetail)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from tautochrone.options import Option
 from tautochrone.results import context as contexts
 from tautochrone.results.row import Row
 from tautochrone.results.store import Store
+from tautochrone.studies import models
 from tautochrone.studies.collective.analysis import analyse
 from tautochrone.studies.collective.configurations import (
     PAIRS,
@@ -37,6 +39,10 @@ SWEEP = "sweep"
 QUICK_PASSES, FULL_PASSES = 1, 2
 MOST_GAPS = 8
 _MOST_RANKS_A_CPU = 4
+_WORD_BYTES = 8.0
+_MEANS_AGREE = 1e-6
+_SLOWER_SHARE = 0.75  # of the repetitions take the lower quartile or more
+_SUMS_AGREE = 0.9  # of few repetitions a quartile lies between two of them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,6 +146,32 @@ class Collective(Study[CollectiveRequest, CollectiveContext, CollectiveAnalysis]
             contexts.save(self.context, store.folder)
             refining = self.plan(self._runs_of(part_name(number), lengths))
             yield f"looking closer ({number})", replace(refining, time_limit_seconds=whole.time_limit_seconds)
+
+    def contradiction(self, record: Mapping[str, Any]) -> str | None:
+        """Each rank writes the whole result of each operation; the figure is the mean over the points."""
+        points, seconds = record.get("points"), record.get("seconds")
+        if not points or seconds is None:
+            return None
+        for point in points:
+            least = models.least_seconds(
+                _WORD_BYTES * point["words"], self.machine, "cache_bytes_per_second", 1
+            )
+            if point["seconds"] < least:
+                return (
+                    f"says that {point['operation']} of {point['words']} words took "
+                    f"{point['seconds']:.3g} s, which a CPU needs at least {least:.3g} s to write"
+                )
+        mean = math.exp(math.fsum(math.log(point["seconds"]) for point in points) / len(points))
+        if abs(seconds - mean) > _MEANS_AGREE * mean:
+            return f"says {seconds:.3g} s, but the mean of its points is {mean:.3g} s"
+        slower = (
+            _SLOWER_SHARE * (point.get("repetitions") or 0) * (point.get("lower_quartile_seconds") or 0.0)
+            for point in points
+        )
+        timed, least = record.get("timed_seconds"), math.fsum(slower)
+        if timed is not None and timed < _SUMS_AGREE * least:
+            return f"says {timed:.3g} s for all repetitions, but their quartiles are {least:.3g} s"
+        return None
 
     @classmethod
     def analyse(

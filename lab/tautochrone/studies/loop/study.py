@@ -226,7 +226,7 @@ class Loop(Study[LoopRequest, LoopContext, LoopAnalysis]):
         chosen = [finalist for cell in self.cells for finalist in finalists(cell, self.times, screened)]
         yield "measuring", replace(whole, configurations=chosen)
 
-    def least_seconds(self, settings: Mapping[str, Any]) -> float:
+    def least_seconds(self, settings: Mapping[str, Any], record: Mapping[str, Any]) -> float:
         """To read the matrix once."""
         read = 4.0 * settings["size"] ** 2
         return models.least_seconds(read, self.machine, "cache_bytes_per_second", len(settings["cpus"]))

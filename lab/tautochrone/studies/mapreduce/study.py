@@ -171,7 +171,7 @@ class MapReduce(Study[MapReduceRequest, MapReduceContext, MapReduceAnalysis]):
         )
         self.context.not_measured = (*self.context.not_measured, *failed)
 
-    def least_seconds(self, settings: Mapping[str, Any]) -> float:
+    def least_seconds(self, settings: Mapping[str, Any], record: Mapping[str, Any]) -> float:
         """To hash all bytes once."""
         read = float(settings["tasks"] * settings["bytes"])
         return models.least_seconds(read, self.machine, "hash_bytes_per_second", len(settings["cpus"]))

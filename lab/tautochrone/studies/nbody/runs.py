@@ -71,6 +71,7 @@ class BlockDetail(row_types.Detail, kw_only=True):
     model: ModelRecord | None = None
     blocks: Amount | None = None
     pairs_per_second: Amount | None = None
+    mean_active: Amount | None = None
     shared_share: Figure | None = None
 
 

@@ -12,6 +12,7 @@ from tautochrone.machine.runners import find
 from tautochrone.measuring.session import CheckRows
 from tautochrone.options import Option, integers_of
 from tautochrone.results.row import Row
+from tautochrone.studies import models
 from tautochrone.studies.nbody import animation
 from tautochrone.studies.nbody.analysis import analyse
 from tautochrone.studies.nbody.configurations import (
@@ -34,6 +35,8 @@ QUICK_PARTICLES = (256, 1024)
 FULL_PARTICLES = (256, 512, 1024, 2048, 4096, 8192, 16384)
 MOST_PARTICLES = 65_536
 _LEAST_PARTICLES = 16
+_OPERATIONS_A_PAIR = 20.0  # a distance, its root and three components of a force, at least
+_SUMS_AGREE = 1e-3
 _FRAMES = "tauto-nbody-frames"
 
 
@@ -141,6 +144,24 @@ class Nbody(Study[NbodyRequest, NbodyContext, NbodyAnalysis]):
     def check_rows(self) -> CheckRows:
         """Engines with the same arithmetic must agree to the last bit."""
         return different_bits
+
+    def least_seconds(self, settings: Mapping[str, Any], record: Mapping[str, Any]) -> float:
+        """For the forces of all particles on those that move in a mean block."""
+        pairs = float(settings["particles"]) * (record.get("mean_active") or 1.0)
+        return models.least_seconds(
+            _OPERATIONS_A_PAIR * pairs, self.machine, "compute_per_second", len(settings["cpus"])
+        )
+
+    def contradiction(self, record: Mapping[str, Any]) -> str | None:
+        """The classes of blocks are the whole run, where it was one."""
+        classes, blocks, seconds = record.get("classes"), record.get("blocks"), record.get("seconds")
+        if not classes or not blocks or seconds is None or record.get("iterations", blocks) != blocks:
+            return None
+        counted = sum(one["blocks"] for one in classes)
+        total = sum(one["total_seconds"] for one in classes)
+        if counted != blocks or abs(total - blocks * seconds) > _SUMS_AGREE * total:
+            return f"says {blocks:g} blocks of {seconds:.3g} s, but {counted} of all counts in {total:.3g} s"
+        return None
 
     def illustrate(self, executor: StateExecutor, limit_seconds: float) -> None:
         """What ranks of MPI would do on more cores, in virtual time."""

@@ -49,6 +49,9 @@ class JobDetail(row_types.Detail, kw_only=True):
     imbalance: Figure | None = None
     collide_seconds: Amount | None = None
     draw_seconds: Amount | None = None
+    bytes: Amount | None = None
+    bodies: Amount | None = None
+    steps: Amount | None = None
 
 
 class JobWorker(row_types.Worker, kw_only=True):

@@ -20,6 +20,7 @@ from tautochrone.results.context import NotMeasured
 from tautochrone.results.row import Row
 from tautochrone.results.spent import METERED
 from tautochrone.results.store import Store
+from tautochrone.studies import models
 from tautochrone.studies.disturbance import others_share
 from tautochrone.studies.power.cells import ROWS, collect, jobs_of, report_job, report_setups
 from tautochrone.studies.power.cells import pair_of as cell_of_pair
@@ -59,6 +60,9 @@ LARGEST_RATIO = 64.0
 # A meter reads the whole process: beside it the timed part must be long, so that the mean power is its own.
 METERED_QUICK_SECONDS, METERED_FULL_SECONDS = 1.0, 2.0
 
+_BYTES_OF_A_BODY = 64.0  # its place, its speed and its shape, at least
+# What the kernel counts of a thread, and what the clock says, differ by a tick.
+_CLOCKS_AGREE, _CLOCKS_DIFFER_SECONDS = 1.02, 0.01
 _PROBE_LIMIT_SECONDS = 60.0
 _PROBE_RUNS = 3
 
@@ -185,6 +189,27 @@ class Power(Study[PowerRequest, PowerContext, PowerAnalysis]):
             )
             for candidate in self.candidates
         ]
+
+    def has_answer(self, settings: Mapping[str, Any]) -> bool:
+        """Two programs at once check their own results."""
+        return bool(settings["job"] != TOGETHER)
+
+    def least_seconds(self, settings: Mapping[str, Any], record: Mapping[str, Any]) -> float:
+        """To read all bytes once, or each body once a step."""
+        bodies = (record.get("bodies") or 0.0) * (record.get("steps") or 0.0)
+        read = (record.get("bytes") or 0.0) + _BYTES_OF_A_BODY * bodies
+        return models.least_seconds(read, self.machine, "cache_bytes_per_second", len(settings["cpus"]))
+
+    def contradiction(self, record: Mapping[str, Any]) -> str | None:
+        """No thread has more CPU time than a repetition lasts, and no program of two more than both."""
+        seconds, mean = record.get("seconds"), record.get("mean_seconds")
+        busy = max((worker["busy_seconds"] for worker in record.get("workers") or ()), default=0.0)
+        if mean is not None and busy > _CLOCKS_AGREE * mean + _CLOCKS_DIFFER_SECONDS:
+            return f"says that a thread computed for {busy:.3g} s of a repetition's {mean:.3g} s"
+        longest = max((program["seconds"] for program in record.get("programs") or ()), default=0.0)
+        if seconds is not None and longest > _CLOCKS_AGREE * seconds:
+            return f"says that two programs took {seconds:.3g} s, but one of them {longest:.3g} s"
+        return None
 
     @classmethod
     def analyse(
