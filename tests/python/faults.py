@@ -64,6 +64,7 @@ ERRORS = (*(errno.EIO, errno.ENOSPC, errno.ENOMEM, errno.EMFILE, errno.EAGAIN, e
 HALF, KILLED, KILLED_AT_HALF = 0, -1, -2  # as in faults.c
 WAYS = {HALF: "half", KILLED: "killed", KILLED_AT_HALF: "killed at half"}
 ALL = 10**6
+CALLS_WITHIN, MOST_WITHIN = 260, 200
 SUBREAPER = 36
 SOURCE = Path(__file__).with_name("programs") / "faults.c"
 
@@ -75,6 +76,7 @@ class Work:
     do: Callable[[Path], object]
     prepare: Callable[[Path], object] | None = None
     most_alike: int = 50
+    starts: bool = False  # programs, through the starter
 
 
 def tune(folder: Path, **changes: Any) -> object:
@@ -98,8 +100,8 @@ WORKS: dict[str, Work] = {
     "study": Work(LOOP, most_alike=ALL),
     "power": Work(study(Power, study_power_fakes)),
     "mapreduce": Work(study(MapReduce, study_mapreduce_fakes)),
-    "tune": Work(partial(tune, report=False), most_alike=ALL),
-    "scratch": Work(partial(tune, report=False, scratch=True, same_output=True)),
+    "tune": Work(partial(tune, report=False), most_alike=ALL, starts=True),
+    "scratch": Work(partial(tune, report=False, scratch=True, same_output=True), starts=True),
     "report": Work(command("report", "OUT"), LOOP),
     "export": Work(command("export", "OUT", "--format", "csv"), LOOP),
     "compare": Work(command("compare", *TWO, "--json"), LOOP),
@@ -161,21 +163,28 @@ class Place:
             return [line for line in lines if _is_json(line)]
         return []
 
-    def begun(self, which: int = 0, error: int = 0) -> int:
-        """A forked child that does the work; its process number."""
-        for name in ("said", "calls"):
+    @property
+    def mark(self) -> Path:
+        """A file that is there when a fault in a process of the work came."""
+        return self.path / "mark"
+
+    def begun(self, which: int = 0, error: int = 0, *, within: bool = False) -> int:
+        """A forked child that does the work; its number. `within`: the faults are those of what it starts."""
+        for name in ("said", "calls", "mark"):
             (self.path / name).unlink(missing_ok=True)
         pid = os.fork()
         if pid == 0:
             code = UNEXPECTED
             with contextlib.suppress(BaseException):
-                code = self._child(which, error)
+                if within:
+                    os.environ["TAUTO_FAULT"] = f"{which}:{error}:{self.mark}"
+                code = self._child(*((0, 0) if within else (which, error)))
             os._exit(code)
         return pid
 
-    def done(self, which: int = 0, error: int = 0) -> int | None:
+    def done(self, which: int = 0, error: int = 0, *, within: bool = False) -> int | None:
         """The code of a child that does the work; minus the signal that ended it, None if it hung."""
-        return ended(self.begun(which, error))
+        return ended(self.begun(which, error, within=within))
 
     def _child(self, which: int, error: int) -> int:
         os.setpgid(0, 0)
@@ -341,6 +350,26 @@ def inject(name: str, most: int, seed: int, scratch: Path, totals: Totals) -> No
         totals.keep()
 
 
+def inject_within(name: str, most: int, seed: int, scratch: Path, totals: Totals) -> None:
+    """Disturb the calls of the processes that a work starts: the starter of programs, the programs."""
+    place = Place(WORKS[name], scratch)
+    _, clean = _clean(place)
+    known = totals.of(f"{name} within", next=0, faults=0, failures=[])
+    while known["next"] < (most or MOST_WITHIN) and not totals.over:
+        chance = random.Random(f"{seed} {name} within {known['next']}")
+        which = chance.randrange(1, CALLS_WITHIN)
+        way = chance.choice((*ERRORS, KILLED, KILLED, HALF, KILLED_AT_HALF))
+        place.clear()
+        code = place.done(which, way, within=True)
+        came = place.mark.exists()
+        if problem := complaint(place, code, (0, BAD_INPUT), clean):
+            how = WAYS.get(way) or errno.errorcode[way]
+            known["failures"].append(f"{name}, call {which} within, {how}: {problem}")
+        known["faults"] += came
+        known["next"] += 1
+        totals.keep()
+
+
 def disturb(pid: int, chance: random.Random) -> tuple[int, ...]:
     """End a work, or one of its processes. Returns how the work may end then, besides well."""
     with contextlib.suppress(ProcessLookupError):
@@ -403,6 +432,12 @@ def run(asked: argparse.Namespace, scratch: Path) -> int:
             print(f"{name}: {known['faults']} faults ({kinds}), {count} failures", flush=True)
             failures += known["failures"]
             left += known["calls"] - known["next"]
+        if asked.most >= 0 and WORKS[name].starts:
+            inject_within(name, asked.most, asked.seed, scratch, totals)
+            known = totals.of(f"{name} within")
+            print(f"{name}: {known['faults']} faults within, {len(known['failures'])} failures", flush=True)
+            failures += known["failures"]
+            left += max(0, (asked.most or MOST_WITHIN) - known["next"])
         if asked.kills:
             kill(name, asked.kills, asked.seed, scratch, totals)
             known = totals.of(f"{name} kills")
