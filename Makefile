@@ -25,7 +25,7 @@ help: ## Show this list
 	@echo 'make test-platforms   the C++ tests for 64-bit ARM (with qemu), with libc++, and with -O3 -march=native'
 	@echo 'make test-repeat   run the tests that touch time or processes 50 times (TIMES=50)'
 	@echo 'make soak     programs drawn at random, protocols, damaged inputs, faults, kills'
-	@echo '              (SECONDS=600 each, EXECUTIONS=1000000 each, KILLS=1000)'
+	@echo '              (SECONDS=600 each, EXECUTIONS=1000000 each, KILLS=84 of each command)'
 	@echo 'make bench    hold the runtime against its peers (ONLY=B1,B4 for some); writes build/bench.json'
 	@echo 'make race     loops drawn at random against every peer (SEED= CELLS= EMULATE=4 CPUS= CELL=one again PEERS_FROM=folder)'
 	@echo 'make honesty  identical programs: how often tune, study and compare call them different (TUNE= STUDY= COMPARE=)'

@@ -14,7 +14,7 @@ import secrets
 import select
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
@@ -78,6 +78,33 @@ def open_to_append(path: Path, flags: int = os.O_WRONLY) -> int:
             os.close(descriptor)
             raise
     return descriptor
+
+
+def append_lines(path: Path, lines: Iterable[str]) -> None:
+    """Add whole lines at the end of a file, made if it is not there; on the disk when this returns. OSError.
+
+    The beginning of a line that a kill or a full disk has left is removed first. One process at a time.
+    """
+    with open(open_to_append(path, os.O_RDWR), "r+b") as file:
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(file, fcntl.LOCK_EX)
+        file.truncate(_end_of_lines(file))
+        file.write("".join(f"{line}\n" for line in lines).encode())
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _end_of_lines(file: IO[bytes]) -> int:
+    """How many bytes of a file are whole lines."""
+    end = file.seek(0, os.SEEK_END)
+    while end:
+        begin = max(0, end - _PART_BYTES)
+        file.seek(begin)
+        found = file.read(end - begin).rfind(b"\n")
+        if found >= 0:
+            return begin + found + 1
+        end = begin
+    return 0
 
 
 def read_whole(path: Path, most_bytes: int) -> bytes:

@@ -17,6 +17,7 @@ import contextlib
 import ctypes
 import errno
 import faulthandler
+import json
 import os
 import random
 import select
@@ -62,21 +63,24 @@ EARLY_SECONDS = 0.1  # most files are made in the first moments
 ERRORS = (*(errno.EIO, errno.ENOSPC, errno.ENOMEM, errno.EMFILE, errno.EAGAIN, errno.EINTR), errno.EACCES)
 HALF, KILLED, KILLED_AT_HALF = 0, -1, -2  # as in faults.c
 WAYS = {HALF: "half", KILLED: "killed", KILLED_AT_HALF: "killed at half"}
-MOST_FOR_MEMORY = 100
+ALL = 10**6
+CALLS_WITHIN, MOST_WITHIN = 260, 200
 SUBREAPER = 36
 SOURCE = Path(__file__).with_name("programs") / "faults.c"
 
 
 @dataclass(frozen=True)
 class Work:
-    """What is done to a folder, and what makes one to begin with."""
+    """What is done to a folder, what makes one to begin with, and how many calls of a kind are disturbed."""
 
     do: Callable[[Path], object]
     prepare: Callable[[Path], object] | None = None
+    most_alike: int = 50
+    starts: bool = False  # programs, through the starter
 
 
 def tune(folder: Path, **changes: Any) -> object:
-    asked = TuneRequest(command=("sleep", "0.01"), output=folder, environment={"X": ("a",)}, **changes)
+    asked = TuneRequest(command=("sleep", "0.007"), output=folder, environment={"X": ("a",)}, **changes)
     return tune_by_runs(asked, real_services(), SEARCH_RUNS)
 
 
@@ -93,11 +97,11 @@ def command(*words: str) -> Callable[[Path], int]:
 LOOP = study(Loop, study_loop_fakes, sizes=(400,), rounds=8)
 TWO = ("OUT@library=libgomp,schedule=static", "OUT@library=tbb,schedule=auto")
 WORKS: dict[str, Work] = {
-    "study": Work(LOOP),
+    "study": Work(LOOP, most_alike=ALL),
     "power": Work(study(Power, study_power_fakes)),
     "mapreduce": Work(study(MapReduce, study_mapreduce_fakes)),
-    "tune": Work(partial(tune, report=False)),
-    "scratch": Work(partial(tune, report=False, scratch=True, same_output=True)),
+    "tune": Work(partial(tune, report=False), most_alike=ALL, starts=True),
+    "scratch": Work(partial(tune, report=False, scratch=True, same_output=True), starts=True),
     "report": Work(command("report", "OUT"), LOOP),
     "export": Work(command("export", "OUT", "--format", "csv"), LOOP),
     "compare": Work(command("compare", *TWO, "--json"), LOOP),
@@ -159,21 +163,28 @@ class Place:
             return [line for line in lines if _is_json(line)]
         return []
 
-    def begun(self, which: int = 0, error: int = 0) -> int:
-        """A forked child that does the work; its process number."""
-        for name in ("said", "calls"):
+    @property
+    def mark(self) -> Path:
+        """A file that is there when a fault in a process of the work came."""
+        return self.path / "mark"
+
+    def begun(self, which: int = 0, error: int = 0, *, within: bool = False) -> int:
+        """A forked child that does the work; its number. `within`: the faults are those of what it starts."""
+        for name in ("said", "calls", "mark"):
             (self.path / name).unlink(missing_ok=True)
         pid = os.fork()
         if pid == 0:
             code = UNEXPECTED
             with contextlib.suppress(BaseException):
-                code = self._child(which, error)
+                if within:
+                    os.environ["TAUTO_FAULT"] = f"{which}:{error}:{self.mark}"
+                code = self._child(*((0, 0) if within else (which, error)))
             os._exit(code)
         return pid
 
-    def done(self, which: int = 0, error: int = 0) -> int | None:
+    def done(self, which: int = 0, error: int = 0, *, within: bool = False) -> int | None:
         """The code of a child that does the work; minus the signal that ended it, None if it hung."""
-        return ended(self.begun(which, error))
+        return ended(self.begun(which, error, within=within))
 
     def _child(self, which: int, error: int) -> int:
         os.setpgid(0, 0)
@@ -262,6 +273,8 @@ def complaint(place: Place, code: int | None, good: tuple[int, ...], clean: set[
         return f"not there: {sorted(missing)}"
     if names := [name for name in place.files() - clean if not name.endswith(".partial")]:
         return f"left behind: {names}"
+    if names := [name for name in sorted(clean) if not is_whole(place.out / name)]:
+        return f"not whole: {names}"
     if names := [path.name for path in place.temporary.iterdir()]:
         return f"left in the temporary folder: {names}"
     if names := orphans():
@@ -278,6 +291,21 @@ def ways_of(name: str, chance: random.Random) -> Iterator[int]:
         yield KILLED_AT_HALF
 
 
+def is_whole(path: Path) -> bool:
+    """Whether a file of a kind that has an end is there to its end."""
+    data = path.read_bytes()
+    match path.suffix:
+        case ".jsonl":
+            return all(map(_is_json, data.splitlines(keepends=True)))
+        case ".json":
+            with contextlib.suppress(ValueError):
+                return json.loads(data) is not None
+            return False
+        case ".html":
+            return data.rstrip().endswith(b"</html>")
+    return data.endswith(b"\n")
+
+
 def _clean(place: Place) -> tuple[list[str], set[str]]:
     """The calls and files of a work that nothing disturbs. RuntimeError where it fails."""
     if (code := place.done()) != 0:
@@ -285,15 +313,16 @@ def _clean(place: Place) -> tuple[list[str], set[str]]:
     return place.calls, place.files()
 
 
-def places(calls: list[str], most: int, chance: random.Random) -> list[int]:
+def places(work: Work, calls: list[str], most: int, chance: random.Random) -> list[int]:
     """The numbers of the calls that are disturbed: all of them, or so many drawn over all.
 
-    Of the thousands by which the libraries of charts get memory, some are drawn in any case.
+    Where a work makes hundreds of one kind, row after row, some of them are drawn in any case.
     """
-    memory = [number for number, name in enumerate(calls, 1) if name == "mmap64"]
-    left_out = set(memory) - set(chance.sample(memory, min(len(memory), MOST_FOR_MEMORY)))
-    numbers = [number for number in range(1, len(calls) + 1) if number not in left_out]
-    return sorted(chance.sample(numbers, most)) if 0 < most < len(numbers) else numbers
+    numbers: list[int] = []
+    for kind in sorted(set(calls)):
+        alike = [number for number, name in enumerate(calls, 1) if name == kind]
+        numbers += chance.sample(alike, min(len(alike), work.most_alike))
+    return sorted(chance.sample(sorted(numbers), most) if 0 < most < len(numbers) else numbers)
 
 
 def inject(name: str, most: int, seed: int, scratch: Path, totals: Totals) -> None:
@@ -301,7 +330,7 @@ def inject(name: str, most: int, seed: int, scratch: Path, totals: Totals) -> No
     place = Place(WORKS[name], scratch)
     calls, clean = _clean(place)
     known = totals.of(f"{name} faults", next=0, calls=0, faults=0, kinds={}, failures=[])
-    numbers = places(calls, most, random.Random(f"{seed} {name}"))
+    numbers = places(place.work, calls, most, random.Random(f"{seed} {name}"))
     known["calls"] = len(numbers)
     for at in range(known["next"], len(numbers)):
         if totals.over:
@@ -318,6 +347,26 @@ def inject(name: str, most: int, seed: int, scratch: Path, totals: Totals) -> No
             known["faults"] += 1
             known["kinds"][kind] = known["kinds"].get(kind, 0) + 1
         known["next"] = at + 1
+        totals.keep()
+
+
+def inject_within(name: str, most: int, seed: int, scratch: Path, totals: Totals) -> None:
+    """Disturb the calls of the processes that a work starts: the starter of programs, the programs."""
+    place = Place(WORKS[name], scratch)
+    _, clean = _clean(place)
+    known = totals.of(f"{name} within", next=0, faults=0, failures=[])
+    while known["next"] < (most or MOST_WITHIN) and not totals.over:
+        chance = random.Random(f"{seed} {name} within {known['next']}")
+        which = chance.randrange(1, CALLS_WITHIN)
+        way = chance.choice((*ERRORS, KILLED, KILLED, HALF, KILLED_AT_HALF))
+        place.clear()
+        code = place.done(which, way, within=True)
+        came = place.mark.exists()
+        if problem := complaint(place, code, (0, BAD_INPUT), clean):
+            how = WAYS.get(way) or errno.errorcode[way]
+            known["failures"].append(f"{name}, call {which} within, {how}: {problem}")
+        known["faults"] += came
+        known["next"] += 1
         totals.keep()
 
 
@@ -383,6 +432,12 @@ def run(asked: argparse.Namespace, scratch: Path) -> int:
             print(f"{name}: {known['faults']} faults ({kinds}), {count} failures", flush=True)
             failures += known["failures"]
             left += known["calls"] - known["next"]
+        if asked.most >= 0 and WORKS[name].starts:
+            inject_within(name, asked.most, asked.seed, scratch, totals)
+            known = totals.of(f"{name} within")
+            print(f"{name}: {known['faults']} faults within, {len(known['failures'])} failures", flush=True)
+            failures += known["failures"]
+            left += max(0, (asked.most or MOST_WITHIN) - known["next"])
         if asked.kills:
             kill(name, asked.kills, asked.seed, scratch, totals)
             known = totals.of(f"{name} kills")

@@ -14,7 +14,7 @@ from processes import with_lab
 from tautochrone import files
 from tautochrone.energy import estimate
 from tautochrone.errors import TautoError
-from tautochrone.files import open_to_append, read_whole, replacing, write_whole
+from tautochrone.files import append_lines, open_to_append, read_whole, replacing, write_whole
 from tautochrone.results.store import Store
 
 LIMIT_BYTES = 1 << 20
@@ -248,3 +248,13 @@ def test_a_store_and_a_model_that_are_pipes_or_devices_are_refused(tmp_path: Pat
             Store.read(path)
     with pytest.raises(TautoError, match="a pipe or a device"):
         estimate.load(Path("/dev/zero"))
+
+
+@pytest.mark.parametrize(
+    "left", ["", "whole\n", "whole\nbeginn", "beginn", "whole\n" * 200_000 + "x" * 2_000_000]
+)
+def test_lines_are_added_behind_the_whole_ones(tmp_path: Path, left: str) -> None:
+    path = tmp_path / "rows"
+    path.write_text(left)
+    append_lines(path, ["one", "two"])
+    assert path.read_text() == left[: left.rfind("\n") + 1] + "one\ntwo\n"

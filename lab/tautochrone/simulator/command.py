@@ -15,7 +15,7 @@ from rich.console import Console
 
 from tautochrone import report
 from tautochrone.errors import TautoError, explained
-from tautochrone.files import open_to_append
+from tautochrone.files import append_lines
 from tautochrone.report.parts import Record
 from tautochrone.results.context import Command
 from tautochrone.results.row import ROW_SCHEMA
@@ -90,8 +90,7 @@ def publish(
     """
     with explained(f"the rows cannot be written to {folder}", "Choose another folder with --output"):
         folder.mkdir(parents=True, exist_ok=True)
-        with open(open_to_append(folder / _ROWS_FILE), "a", encoding="utf-8") as file:  # noqa: PTH123
-            file.writelines(json_module.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+        append_lines(folder / _ROWS_FILE, (json_module.dumps(row, ensure_ascii=False) for row in rows))
     stored = msgspec.convert(rows, list[StoredRow])
     path = report.write(stored, record_of(machine), folder / "report.html", analysis, study=analysis.study)
     for sentence in (*analysis.verdict_sentences, f"The report: {path}"):

@@ -8,8 +8,11 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -28,6 +31,18 @@ void faults_begin(long which, int error) {
     atomic_store(&calls, 0);
 }
 
+/* A process that this one starts: TAUTO_FAULT="which:error:FILE". It makes FILE when the call comes. */
+static const char* told = NULL;
+
+__attribute__((constructor)) static void begin_as_told(void) {
+    const char* fault = getenv("TAUTO_FAULT");
+    long which = 0;
+    int error = 0, begin = 0;
+    if (fault == NULL || sscanf(fault, "%ld:%d:%n", &which, &error, &begin) < 2) return;
+    told = fault + begin;
+    faults_begin(which, error);
+}
+
 /* How many calls there were. Counts no more. */
 long faults_end(void) {
     return atomic_exchange(&calls, -1);
@@ -43,6 +58,7 @@ static int comes(const char* name) {
     const long before = atomic_fetch_add(&calls, 1);
     if (before < MOST_NAMES) names[before] = name;
     if (before + 1 != failing) return 0;
+    if (told != NULL) close((int)syscall(SYS_openat, AT_FDCWD, told, O_CREAT | O_WRONLY, 0600));
     if (error_number == KILLED) kill(getpid(), SIGKILL);
     return 1;
 }
