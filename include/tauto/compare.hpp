@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <limits>
 #include <memory>
 #include <ostream>
 #include <span>
@@ -73,7 +74,8 @@ class subject_of final : public subject {
   public:
     subject_of(std::string name, F& callable) : subject(std::move(name)), callable_(&callable) {}
 
-    void run(block& calls) override {
+    // Not inlined: the loop around an empty callable is then the loop around any other.
+    [[gnu::noinline]] void run(block& calls) override {
         F& callable = *callable_;
         if constexpr (std::invocable<F&>) {
             for ([[maybe_unused]] auto call : calls) {
@@ -124,7 +126,8 @@ class comparing {
         const std::int64_t start = meter_.nanoseconds();
         read_clock();
         const double budget = options_.budget.count() > 0 ? as_double(options_.budget.count()) : 1e9;
-        const double for_each = budget / (as_double(longest_plan) * as_double(sides_.size()));
+        // Blocks become a fifth longer than asked, and something is left for what is around them.
+        const double for_each = budget / (1.25 * longest_plan * as_double(sides_.size()));
         target_ = options_.block.count() > 0 ? as_double(options_.block.count())
                                              : std::max({least_block, 1000 * step_, for_each});
         time_empty_calls();
@@ -148,8 +151,9 @@ class comparing {
         std::int64_t calls = 1;
         std::int64_t all_calls = 0;
         std::int64_t pauses = 0;
-        double shortest_block = 0;
+        std::vector<double> blocks = {};
         used usage = {};
+        int too_long = 0;     // blocks in a row
         int interrupted = 0;  // rounds in which something else was given the CPU
         std::vector<double> points = {};
         paired_ratio ratio = {};
@@ -235,15 +239,19 @@ class comparing {
     }
 
     // More calls for a block that took `time` ns, where that is too short: at most ten times as many, for the
-    // first calls are slow. Fewer where it was far too long. Whether anything was changed.
+    // first calls are slow. Fewer only where three blocks in a row were far too long: one was interrupted,
+    // and a shorter block after it would be the next that an interruption falsifies. Whether anything was
+    // changed.
     bool lengthen(side& one, double time) const {
-        if (options_.calls > 0 || (time >= target_ && (time < 4 * target_ || one.calls == 1))) return false;
+        one.too_long = time < 4 * target_ || one.calls == 1 ? 0 : one.too_long + 1;
+        if (options_.calls > 0 || (time >= target_ && one.too_long < 3)) return false;
         if (one.calls >= most_calls)
             throw error("a block of " + std::to_string(one.calls) +
                         " calls takes no time by the clock: its loop was removed, or the clock stands still");
         const double factor = std::clamp(1.2 * target_ / std::max(time, 1.0), 0.01, 10.0);
         one.calls = std::clamp(static_cast<std::int64_t>(std::ceil(as_double(one.calls) * factor)),
                                std::int64_t{1}, most_calls);
+        one.too_long = 0;
         return true;
     }
 
@@ -279,7 +287,7 @@ class comparing {
                 throw error("no time passed in a block of " + std::to_string(one.calls) + " calls of \"" +
                             subjects_[i]->name() + "\": give it more work, or more calls");
             one.points.push_back(time * 1e-9 / as_double(one.calls));
-            one.shortest_block = one.all_calls == 0 ? time : std::min(one.shortest_block, time);
+            one.blocks.push_back(time);
             one.all_calls += one.calls;
             one.pauses += done.pauses();
             one.usage.cpu_seconds += done.usage().cpu_seconds;
@@ -299,10 +307,26 @@ class comparing {
         return bits ^ bits >> 31;
     }
 
+    // Of the side whose blocks are the shorter ones.
+    [[nodiscard]] double block_length() const {
+        double length = std::numeric_limits<double>::infinity();
+        for (const side& one : sides_) length = std::min(length, median(one.blocks));
+        return length;
+    }
+
+    // By how much the clock alone may move a ratio: each block holds one reading and ends within a step.
+    [[nodiscard]] double clock_error() const { return 2 * (step_ + reading_) / block_length(); }
+
     void judge_all() {
-        for (std::size_t i = 1; i < sides_.size(); ++i)
-            sides_[i].ratio = compare_pairs(sides_[i].points, sides_[0].points, options_.confidence,
-                                            rivals() * int_size(looks_));
+        const double error = std::log1p(clock_error());
+        for (std::size_t i = 1; i < sides_.size(); ++i) {
+            paired_ratio& ratio = sides_[i].ratio;
+            ratio = compare_pairs(sides_[i].points, sides_[0].points, options_.confidence,
+                                  rivals() * int_size(looks_));
+            if ((ratio.verdict == verdict::faster && std::log(ratio.high) > -error) ||
+                (ratio.verdict == verdict::slower && std::log(ratio.low) < error))
+                ratio.verdict = verdict::no_difference;
+        }
         if (sides_.size() == 1) alone_ = judge_time(sides_[0]);
     }
 
@@ -329,11 +353,9 @@ class comparing {
         found.unit = options_.unit.empty() && options_.batch != 1 ? "item" : options_.unit;
         found.step_seconds = step_ * 1e-9;
         found.overhead_seconds = overhead_ * 1e-9;
-        double shortest = sides_[0].shortest_block;
         for (std::size_t i = 0; i < sides_.size(); ++i) {
             const side& one = sides_[i];
             const paired_ratio time = judge_time(one);
-            shortest = std::min(shortest, one.shortest_block);
             found.sides.push_back({.name = subjects_[i]->name(),
                                    .seconds = median(one.points),
                                    .low = time.low,
@@ -344,7 +366,8 @@ class comparing {
                                    .points = one.points,
                                    .ratio = one.ratio});
         }
-        found.block_seconds = shortest * 1e-9;
+        found.block_seconds = block_length() * 1e-9;
+        found.clock_error = clock_error();
         note_all(found);
         if (options_.output != nullptr) *options_.output << found;
         return found;
@@ -368,10 +391,11 @@ class comparing {
     void note_clock(comparison& found) const {
         if (found.block_seconds < 1000 * found.step_seconds)
             found.notes.push_back("clock: it moves in steps of " + time_text(found.step_seconds) +
-                                  ", and the shortest block was " + time_text(found.block_seconds));
+                                  ", and a block takes " + time_text(found.block_seconds) +
+                                  ": give a longer .block");
         else if (found.step_seconds > 1e-6)
             found.notes.push_back("clock: it moves in steps of " + time_text(found.step_seconds) +
-                                  ", so blocks are " + time_text(found.block_seconds) + " or longer");
+                                  ", so a block takes " + time_text(found.block_seconds));
     }
 
     // The compiler and the CPU overlap the loop with its body, so what it costs there is not what it costs
