@@ -36,6 +36,7 @@ struct comparison {
     std::string cell = {};  // which one of a sweep
     std::vector<compared> sides = {};
     int rounds = 0;
+    int blocks = 1;               // of each callable in a round, whose median counts
     std::vector<int> looks = {};  // after how many rounds it was to be looked at the ratios
     double confidence = 0.99;     // of all verdicts and looks together
     double batch = 1;             // operations of a call
