@@ -84,8 +84,8 @@ class subject_of final : public subject {
                 } else {
                     do_not_optimize(std::invoke(callable));
                 }
-                // What it holds may have changed: no work may be done once for all calls.
-                asm volatile("" : : "r"(callable_) : "memory");
+                // What it refers to is written, and may have changed: no work may be done once for all calls.
+                clobber_memory();
             }
         } else {
             std::invoke(callable, calls);

@@ -18,6 +18,12 @@
 
 #include "refusals.hpp"
 
+// Other files might see them.
+extern int shared_value;
+extern int shared_result;
+int shared_value = 4;
+int shared_result = 0;
+
 namespace tauto {
 using testing::mentions;
 using testing::message_of;
@@ -79,14 +85,14 @@ class restless {
 constexpr std::chrono::microseconds short_block{50};    // one call
 constexpr std::chrono::milliseconds short_budget{220};  // 960 rounds of two such blocks and the warm-up
 
-// How the compiler may see it: nothing changes, and nothing depends on anything but its argument.
+// To the compiler a function of its argument alone, which it may call once for all, or never.
 volatile int pure_calls = 0;
 #if defined(__clang__)
-[[gnu::pure, gnu::noinline]] int pure_work(const int& value) noexcept;
+[[gnu::const, gnu::noinline]] int pure_work(int value) noexcept;
 #else
-[[gnu::pure, gnu::noinline, gnu::noclone, gnu::noipa]] int pure_work(const int& value) noexcept;
+[[gnu::const, gnu::noinline, gnu::noclone, gnu::noipa]] int pure_work(int value) noexcept;
 #endif
-int pure_work(const int& value) noexcept {
+int pure_work(int value) noexcept {
     pure_calls = pure_calls + 1;
     return value + 1;
 }
@@ -372,9 +378,11 @@ TEST_SUITE("compare-cpp.md, promise 8") {
         };
         CHECK(calls_of([&] { return pure_work(value); }) == 550);
         CHECK(calls_of([value] { return pure_work(value); }) == 550);
+        CHECK(calls_of([] { shared_result = pure_work(shared_value); }) == 550);
+        CHECK(shared_result == shared_value + 1);
         CHECK(calls_of([&] {
-                  int result = pure_work(value);
-                  do_not_optimize(result);
+                  int local = pure_work(value);
+                  do_not_optimize(local);
               }) == 550);
     }
 
