@@ -28,6 +28,7 @@ namespace tauto::detail {
 }
 
 [[nodiscard]] inline std::string time_text(double seconds) {
+    if (seconds == 0) return "0 s";
     if (seconds < 999.95e-9) return digits(seconds * 1e9) + " ns";
     if (seconds < 999.95e-6) return digits(seconds * 1e6) + " µs";
     if (seconds < 999.95e-3) return digits(seconds * 1e3) + " ms";
@@ -55,13 +56,13 @@ namespace tauto::detail {
     return text + " %";
 }
 
-// "1.08 to 1.11": with as many decimals as tell the ends from each other, and from 1.
+// "1.08 to 1.11", or "2.00" where both ends read so; with as many decimals as tell the ends from 1.
 [[nodiscard]] inline std::string between(double low, double high) {
     for (int decimals = 2;; ++decimals) {
         const std::string from = fixed(low, decimals);
         const std::string to = fixed(high, decimals);
         const std::string one = fixed(1, decimals);
-        if (decimals == 4 || (from != to && from != one && to != one)) return from + " to " + to;
+        if (decimals == 4 || (from != one && to != one)) return from == to ? from : from + " to " + to;
     }
 }
 

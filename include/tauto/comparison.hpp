@@ -36,12 +36,14 @@ struct comparison {
     std::string cell = {};  // which one of a sweep
     std::vector<compared> sides = {};
     int rounds = 0;
+    int blocks = 1;               // of each callable in a round, whose median counts
     std::vector<int> looks = {};  // after how many rounds it was to be looked at the ratios
     double confidence = 0.99;     // of all verdicts and looks together
     double batch = 1;             // operations of a call
     std::string unit = {};        // what an operation is; empty: figures are of a call
     double step_seconds = 0;      // the smallest that the clock moves
-    double block_seconds = 0;     // the shortest block of a round
+    double block_seconds = 0;     // the median, of the side with the shorter blocks
+    double clock_error = 0;       // by how much of itself the clock may move a ratio; less is no difference
     double overhead_seconds = 0;  // of the loop around a call
     std::vector<std::string> notes = {};
 
@@ -49,7 +51,7 @@ struct comparison {
 
     // By how much the side differs from the reference at most (0.01: 1 %), the clock's steps included.
     [[nodiscard]] double bound(const compared& side) const noexcept {
-        return std::max(side.ratio.high, 1 / side.ratio.low) - 1 + 2 * step_seconds / block_seconds;
+        return std::max(side.ratio.high, 1 / side.ratio.low) - 1 + clock_error;
     }
 
     [[nodiscard]] std::string sentence() const;

@@ -17,8 +17,8 @@ namespace tauto {
 template <class T>
 [[gnu::always_inline]] inline void do_not_optimize(T&& value) noexcept {
     using plain = std::remove_reference_t<T>;
-    constexpr bool is_word = (std::is_integral_v<plain> || std::is_enum_v<plain> ||
-                              std::is_pointer_v<plain>)&&(sizeof(plain) <= sizeof(void*));
+    constexpr bool is_number = std::is_integral_v<plain> || std::is_enum_v<plain> || std::is_pointer_v<plain>;
+    constexpr bool is_word = is_number && sizeof(std::conditional_t<is_number, plain, char>) <= sizeof(void*);
 #if defined(__x86_64__) || defined(__aarch64__)
     constexpr bool is_float =
         std::is_same_v<std::remove_cv_t<plain>, float> || std::is_same_v<std::remove_cv_t<plain>, double>;

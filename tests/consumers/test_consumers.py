@@ -53,13 +53,15 @@ def build_consumer(prefix: Path, work: Path, *options: str) -> str:
         cwd=work,
     )
     run("cmake", "--build", work / "build", cwd=work)
-    return run(work / "build" / "consumer", cwd=work)
+    return run(work / "build" / "consumer", cwd=work) + run(work / "build" / "comparing", cwd=work)
 
 
 def test_cpp_consumer_finds_builds_and_runs_against_the_installed_package(
     prefix: Path, tmp_path: Path
 ) -> None:
-    assert re.search(r"1000000 roots on [1-9]", build_consumer(prefix, tmp_path))
+    said = build_consumer(prefix, tmp_path)
+    assert re.search(r"1000000 roots on [1-9]", said)
+    assert "four times" in said
 
 
 def test_cpp_consumer_with_its_own_strict_warnings_builds_too(prefix: Path, tmp_path: Path) -> None:

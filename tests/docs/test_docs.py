@@ -283,7 +283,7 @@ def test_runtime_page_names_the_environment_variables_that_the_runtime_reads() -
     assert read == named
 
 
-@pytest.mark.parametrize("page", ["runtime.md", "collectives.md"])
+@pytest.mark.parametrize("page", ["runtime.md", "collectives.md", "compare-cpp.md"])
 def test_every_promise_has_a_number_and_a_test(page: str) -> None:
     section = (ROOT / "docs" / page).read_text().split("## What it promises")[1].split("```")[0]
     promises = [int(number) for number in re.findall(r"^(\d+)\. ", section, re.MULTILINE)]
