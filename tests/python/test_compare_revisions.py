@@ -119,6 +119,14 @@ def test_worktree_is_the_tree_as_it_is(repository: ToyRepository) -> None:
     assert repository.state() == before
 
 
+def test_a_worktree_without_changes_is_said_to_be_head(repository: ToyRepository) -> None:
+    found, _ = compare(["HEAD", "WORKTREE"])
+    assert any("WORKTREE is what HEAD is" in remark for remark in found.remarks)
+    repository.write("tautochrone-results/rows.jsonl", "many")
+    found, measure = compare(["HEAD", "WORKTREE"], words=["sh", "-c", "ls"])
+    assert measure.printed == ["prog", "prog"]
+
+
 def test_changes_that_are_not_committed_are_said_to_be_left_out(repository: ToyRepository) -> None:
     repository.write("prog", "#!/bin/sh\necho changed\n")
     found, measure = compare(["begin", "HEAD"])

@@ -114,6 +114,8 @@ def remarks_on(repository: Repository, found: Sequence[Revision]) -> list[str]:
         remarks.append(
             "changes that are not committed were not measured; WORKTREE as a revision is the tree as it is"
         )
+    if any(revision.as_it_is for revision in found) and not repository.uncommitted():
+        remarks.append("nothing here is not committed: WORKTREE is what HEAD is")
     trees = {repository.git("rev-parse", f"{one.commit}^{{tree}}") for one in found if not one.as_it_is}
     if len(trees) == 1 and len(found) > 1 and not any(revision.as_it_is for revision in found):
         remarks.append("the files of these revisions are all the same")

@@ -26,6 +26,7 @@ AS_IT_IS = ("WORKTREE", ".")
 """The words for the user's tree with what is not committed."""
 
 _PREFIX = "tauto-worktrees-"
+_RESULTS = "tautochrone-results"
 _SHOWN_LINES = 12
 _SHOWN_BYTES = 1 << 14
 _QUIET = ("-c", "core.hooksPath=/dev/null", "-c", "advice.detachedHead=false")
@@ -129,10 +130,15 @@ class Repository:
 
     def is_dirty(self) -> bool:
         """Whether files that git knows are changed and not committed."""
+        return any(not line.startswith("??") for line in self.uncommitted())
+
+    def uncommitted(self) -> list[str]:
+        """A line for each file that is changed, or that git does not know, as `git status` prints it."""
         if self.top is None:
-            return False
-        words = ["--no-optional-locks", "status", "--porcelain", "--untracked-files=no"]
-        return bool(_git([*words, "--ignore-submodules=dirty"], self.here, own=False).stdout.strip())
+            return []
+        words = ["--no-optional-locks", "status", "--porcelain", "--ignore-submodules=dirty"]
+        lines = _git(words, self.here, own=False).stdout.splitlines()
+        return [line for line in lines if not line.endswith(f"{_RESULTS}/")]
 
     def git(self, *words: str, at: Path | None = None) -> str:
         """What git prints, in the worktree `at` or in none. TautoError where it fails."""
@@ -329,7 +335,7 @@ class Worktrees:
         top = self.repository.top
         if top is None:
             return
-        words = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+        words = ["ls-files", "-z", "--cached", "--others", "--exclude-standard", f"--exclude={_RESULTS}/"]
         listed = _git(["-C", str(top), *words], self.repository.here, own=False).stdout
         for name in sorted(set(listed.split("\0")) - {""}):
             source, target = top / name, path / name
