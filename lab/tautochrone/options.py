@@ -71,6 +71,7 @@ def integers_of(
 
 
 LARGEST_FACTOR: Final = 32.0
+_SECONDS: Final = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "": 1.0}
 
 State = Mapping[int, float]
 """CPU → how many times slower it is made; empty: the machine as it is."""
@@ -114,6 +115,14 @@ def check_cpus(
                 f"{option} names CPU {cpu}, and only {format_cpus(allowed_cpus)} may be used here",
                 "An affinity mask or the container's cpuset forbids it: start without taskset, or widen it",
             )
+
+
+def parse_budget(text: str) -> float:
+    """Read "90", "90s", "5m" or "1h" as seconds. TautoError for anything else and for nothing."""
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*(s|m|min|h|)", text.strip())
+    if match is None or float(match[1]) <= 0:
+        raise TautoError(f"--budget {text!r} is not a time", "Write it like 90s, 5m or 1h")
+    return float(match[1]) * _SECONDS[match[2]]
 
 
 def parse_names(text: str, option: str) -> tuple[str, ...]:

@@ -23,9 +23,8 @@ from tautochrone.errors import TautoError, printable
 from tautochrone.files import write_whole
 from tautochrone.measuring.configuration import digest
 from tautochrone.measuring.progress import Progress, SilentProgress
-from tautochrone.options import Argument, Option, Words
+from tautochrone.options import Argument, Option, Words, parse_budget
 from tautochrone.results.sittings import CANNOT_TELL_CODE
-from tautochrone.tune.options import parse_budget
 
 if TYPE_CHECKING:
     from rich.console import Console

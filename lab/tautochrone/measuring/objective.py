@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Literal
 
 from tautochrone import text
-from tautochrone.energy.find import OBJECTIVES
 from tautochrone.errors import TautoError, printable
 from tautochrone.results.row import Row, seconds_of
 from tautochrone.results.spent import measured_joules
@@ -23,7 +22,7 @@ MEMORY = "processes_bytes"
 """The field of a row's ``detail`` that holds the peak memory of all processes of the command together."""
 
 Kind = Literal["time", "energy", "edp", "ed2p", "memory", "regex"]
-KINDS: tuple[Kind, ...] = (*OBJECTIVES, "memory")
+KINDS: tuple[Kind, ...] = ("time", "energy", "edp", "ed2p", "memory")
 _POWERS_OF_TIME: Mapping[Kind, int] = {"energy": 0, "edp": 1, "ed2p": 2}
 """The objectives that need joules: energy times this power of the time."""
 

@@ -11,20 +11,11 @@ from pathlib import Path
 from typing import Annotated
 
 from tautochrone.errors import TautoError
-from tautochrone.options import Option, Words, parse_names
+from tautochrone.options import Option, Words, parse_budget, parse_names
 
-_UNITS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "": 1.0}
 _MOST_VALUES = 64
 DEFAULT_BUDGET_SECONDS = 300.0
 MOST_CANDIDATES = 48
-
-
-def parse_budget(text: str) -> float:
-    """Read "90", "90s", "5m" or "1h" as seconds. TautoError for anything else and for nothing."""
-    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*(s|m|min|h|)", text.strip())
-    if match is None or float(match[1]) <= 0:
-        raise TautoError(f"--budget {text!r} is not a time", "Write it like 90s, 5m or 1h")
-    return float(match[1]) * _UNITS[match[2]]
 
 
 def parse_environment(texts: Sequence[str], option: str = "--env") -> dict[str, tuple[str, ...]]:
