@@ -353,7 +353,7 @@ class program {
         std::vector<int> operations(usize(1 + below(24)));
         for (int& operation : operations) operation = below(11);
         // Data in the arrival's line, in the team's buffers, and read where they lie.
-        const auto length = static_cast<std::size_t>(some_length()) % 1500;
+        const std::size_t length = chance(6) ? 600 + usize(below(900)) : usize(some_length() % 1500);
         std::atomic<int> wrong{0};
         const auto size = static_cast<std::uint64_t>(members.size());
         actions_ += 1 + operations.size() * size;
@@ -447,7 +447,7 @@ class program {
         team& members = some_team();
         const int who = below(members.size());
         const int when = below(6);
-        const auto length = static_cast<std::size_t>(some_length());
+        const std::size_t length = chance(2) ? 600 + usize(below(4000)) : usize(some_length());
         const bool in_operator = chance(3) && members.size() > 1;
         const int operation = below(3);
         actions_ += 1 + 6 * usize(members.size());
@@ -541,6 +541,23 @@ class program {
                      {.schedule = some_schedule()});
         require(sum == 80, "nested loops did not run all their iterations");
         require(!rank_wrong, "a nested call was not its member's own");
+        // In a loop that is soon learned to be too short to fork.
+        const auto caller = std::this_thread::get_id();
+        site& short_one = some_site();
+        actions_ += 2 * 30;
+        for (int repeat = 0; repeat < 30; ++repeat) {
+            parallel_for(outer, 1,
+                         [&](range) {
+                             parallel_for(outer, 20,
+                                          [&](range, int rank) {
+                                              if (rank != 0 || std::this_thread::get_id() != caller)
+                                                  rank_wrong = true;
+                                          },
+                                          {.schedule = dynamic{1}});
+                         },
+                         {.site = &short_one});
+        }
+        require(!rank_wrong, "a loop in a short one was not its member's own");
     }
 
     void nested_in_run() {
