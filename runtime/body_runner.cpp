@@ -80,6 +80,7 @@ void body_runner::prepare() {
     if (meetings_) return;
     meetings_ = std::make_unique<collectives>(members_.size(), members_.crowded(), wait_);
     choose_shape();
+    shape_.store(meetings_->shape, std::memory_order_relaxed);
 }
 
 void body_runner::run(const run_call& call, const char* name, const std::stop_token* stop) {

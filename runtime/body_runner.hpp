@@ -1,6 +1,7 @@
 #pragma once
 // team::run: one body on every member at once.
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <stop_token>
@@ -21,10 +22,8 @@ class body_runner {
     void run(const run_call& call, const char* name, const std::stop_token* stop);
     // Done by the first run too.
     void prepare();
-    // How the members wait for each other: known after prepare().
-    [[nodiscard]] barrier_shape shape() const noexcept {
-        return meetings_ ? meetings_->shape : barrier_shape::rows;
-    }
+    // How the members wait for each other: known after prepare(). On any thread.
+    [[nodiscard]] barrier_shape shape() const noexcept { return shape_.load(std::memory_order_relaxed); }
     // All members gone (after a fork): as new.
     void reset() noexcept;
 
@@ -36,6 +35,7 @@ class body_runner {
     launcher& members_;
     wait_policy wait_;
     std::unique_ptr<collectives> meetings_;
+    std::atomic<barrier_shape> shape_{barrier_shape::rows};
 };
 
 }  // namespace tauto::detail

@@ -4,6 +4,7 @@
 
 #include <sched.h>
 
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -25,7 +26,7 @@ constexpr int group_size = 4;
 const char* name_of(std::uint32_t tag) {
     constexpr const char* names[] = {"barrier", "broadcast", "all_reduce", "all_gather", "reduce_scatter",
                                      "scan",    "peers",     "arrive",     "all_gather"};
-    return names[tag >> 28];
+    return names[tag >> 28 < std::size(names) ? tag >> 28 : 1];
 }
 
 std::string length_of(std::uint32_t tag) {
@@ -39,8 +40,14 @@ std::string elements_of(std::uint32_t tag) {
     return std::to_string(1U << (element & 7)) + "-byte " + (element < floats ? "elements" : "floats");
 }
 
-std::string call_of(std::uint32_t tag) {
+// Among `size` members.
+std::string call_of(std::uint32_t tag, int size) {
     std::string text = name_of(tag);
+    if (text == "broadcast") {
+        const int root = tag >> 28 == 1 ? 0 : static_cast<int>(tag >> 28) - 8;
+        text += " from rank " + std::to_string(root);
+        if (root > 0 && root + other_roots < size) text += " (or " + std::to_string(other_roots) + " more)";
+    }
     const auto what = static_cast<operation>(tag >> 28);
     if (what == operation::gather_bounds)
         text += " with bounds of its own";
@@ -341,8 +348,9 @@ void member::refuse_phase() const {
 
 void member::refuse_tag(std::uint32_t theirs, int of) {
     phase_ = phase::gathering;
-    throw error(call_of(tag_) + " on rank " + std::to_string(rank_) + ", but rank " + std::to_string(of) +
-                " called " + call_of(theirs) + "; expected the same on all members");
+    throw error(call_of(tag_, size_) + " on rank " + std::to_string(rank_) + ", but rank " +
+                std::to_string(of) + " called " + call_of(theirs, size_) +
+                "; expected the same on all members");
 }
 
 void member::read_table() noexcept {

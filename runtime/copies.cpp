@@ -99,6 +99,19 @@ int confine(pid_t thread, const plain_mask& mask) noexcept {
     return sched_setaffinity(thread, sizeof mask, set) == 0 ? 0 : errno;
 }
 
+bool is_static(const void* object) noexcept {
+    const auto holds = [](dl_phdr_info* loaded, std::size_t, void* wanted) {
+        const auto address = reinterpret_cast<std::uintptr_t>(wanted);
+        for (const auto& part : std::span(loaded->dlpi_phdr, loaded->dlpi_phnum)) {
+            const std::uintptr_t begin = loaded->dlpi_addr + part.p_vaddr;
+            if (part.p_type == PT_LOAD && address >= begin && address - begin < part.p_memsz) return 1;
+        }
+        return 0;
+    };
+    const std::lock_guard lock(locks_of_process().copies);  // see ask_other_copies
+    return dl_iterate_phdr(holds, const_cast<void*>(object)) != 0;
+}
+
 pin_elsewhere ask_other_copies(pid_t thread, int only_cpu) noexcept {
     found_copies others;
     {

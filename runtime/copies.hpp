@@ -33,6 +33,9 @@ struct pin_elsewhere {
 // forks.hpp, because each copy takes its own to answer.
 [[nodiscard]] pin_elsewhere ask_other_copies(pid_t thread, int only_cpu) noexcept;
 
+// In a variable of the program or of a library, as an object is that lives until exit() or dlclose().
+[[nodiscard]] bool is_static(const void* object) noexcept;
+
 // This copy's answer (pinning.cpp).
 void answer_other_copy(pid_t thread, int only_cpu, pin_elsewhere& answer) noexcept;
 

@@ -8,13 +8,17 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <new>
 #include <span>
+#include <sstream>
+#include <string>
 
 #include <tauto/signed.hpp>
 
 #include "copies.hpp"
 #include "forks.hpp"
+#include "machine_files.hpp"
 #include "machine_limits.hpp"
 
 namespace tauto::detail {
@@ -73,6 +77,44 @@ void drop_if_over(thread_pins* pins) noexcept {
     delete pins;
 }
 
+// A team that has ended: threads that were born while it lived may still have the CPU of one of its members.
+struct past_team {
+    past_team* older;
+    std::vector<int> cpus;
+    std::vector<int> free;  // as its maker's
+    std::int64_t begin;
+    std::int64_t end;
+};
+constinit past_team* past_teams = nullptr;  // with the lock held
+constexpr int most_past_teams = 16;
+
+void forget_older_than(past_team** first) noexcept {
+    while (*first != nullptr) {
+        past_team* const one = *first;
+        *first = one->older;
+        delete one;
+    }
+}
+
+// As the system counts a thread's birth.
+std::int64_t now_since_boot() noexcept {
+    timespec now{};
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    const std::int64_t rate = sysconf(_SC_CLK_TCK);
+    return now.tv_sec * rate + now.tv_nsec * rate / 1'000'000'000;
+}
+
+// Of the calling thread; -1: the system does not tell.
+std::int64_t birth_since_boot() {
+    const auto text = file_tree("/").text("/proc/thread-self/stat");
+    if (!text) return -1;
+    // "number (name) state …": the birth is the 20th word after the name, which may hold anything.
+    std::istringstream words(text->substr(text->rfind(')') + 1));
+    std::string word;
+    for (int i = 0; i < 20; ++i) words >> word;
+    return to_integer(word).value_or(-1);
+}
+
 // Calls back when a thread that has pins ends; not a thread_local's destructor, which would come before that
 // of a static team, and would keep a library from being unloaded.
 struct end_of_thread {
@@ -89,6 +131,7 @@ struct end_of_thread {
         const std::lock_guard lock(locks_of_process().pins);
         statics_are_torn_down = true;
         for (thread_pins* one = all_pins; one != nullptr;) drop_if_over(std::exchange(one, one->next));
+        forget_older_than(&past_teams);
     }
 };
 
@@ -105,6 +148,18 @@ const std::vector<int>* free_of_birth_on(int only_cpu) noexcept {
             if (std::find(team->cpus().begin(), team->cpus().end(), only_cpu) != team->cpus().end())
                 return &other->free;
         }
+    }
+    return nullptr;
+}
+
+// The same where the team has ended since.
+const std::vector<int>* free_of_birth_on_past(int only_cpu) {
+    if (only_cpu < 0 || past_teams == nullptr) return nullptr;
+    const std::int64_t birth = birth_since_boot();
+    for (const past_team* one = past_teams; one != nullptr; one = one->older) {
+        if (birth >= one->begin && birth <= one->end &&
+            std::find(one->cpus.begin(), one->cpus.end(), only_cpu) != one->cpus.end())
+            return &one->free;
     }
     return nullptr;
 }
@@ -129,7 +184,9 @@ struct known_thread {
         if (const thread_pins* own = pinned_here()) return own->free;
         if (elsewhere.cpu >= 0) return cpus_of(elsewhere.free);
         if (const auto* found = free_of_birth_on(only_one_of(now))) return *found;
-        return elsewhere.known ? cpus_of(elsewhere.free) : now;
+        if (elsewhere.known) return cpus_of(elsewhere.free);
+        const auto* past = free_of_birth_on_past(only_one_of(now));
+        return past != nullptr ? *past : now;
     }
 };
 
@@ -210,6 +267,7 @@ void pinning::pin_caller() {
     own->teams.reserve(own->teams.size() + 1);
     if (!pin_to_cpu_of(0)) return;
     own->teams.push_back(this);
+    began_ = now_since_boot();
     own->kept_cpu = -1;
     caller_ = own;
 }
@@ -224,6 +282,13 @@ void pinning::restore_caller() noexcept {
     pin_elsewhere elsewhere;
     if (thread != 0) elsewhere = ask_other_copies(thread, -1);
     const std::lock_guard lock(locks_of_process().pins);
+    try {
+        past_teams = new past_team{past_teams, cpus_, caller_->free, began_, now_since_boot()};
+        past_team** last = &past_teams;
+        for (int i = 0; i < most_past_teams && *last != nullptr; ++i) last = &(*last)->older;
+        forget_older_than(last);
+    } catch (const std::bad_alloc&) {  // then such a thread has the CPU that it has
+    }
     const bool newest = caller_->teams.back() == this;
     std::erase(caller_->teams, this);
     if (newest && caller_->here()) {

@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <atomic>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -48,6 +49,7 @@ class pinning {
     std::vector<std::string> notes_;
     cpu_mask first_;  // member 0's CPU
     thread_pins* caller_ = nullptr;
+    std::int64_t began_ = 0;  // in the ticks in which the system counts a thread's birth
 };
 
 // The machine as this thread would see it if no team had pinned it.

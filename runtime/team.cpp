@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdlib>
+#include <memory>
 #include <new>
 #include <string>
 #include <string_view>
@@ -13,6 +14,7 @@
 
 #include <tauto/machine.hpp>
 
+#include "copies.hpp"
 #include "forks.hpp"
 #include "machine_files.hpp"
 #include "machine_select.hpp"
@@ -48,7 +50,8 @@ std::vector<int> default_cpus() {
     struct emptied {
         ~emptied() {
             const std::lock_guard lock(locks_of_process().cores);
-            last = known();
+            std::destroy_at(&last);  // assignment may leave a string its memory
+            std::construct_at(&last);
         }
     };
     static const emptied at_the_end;
@@ -173,6 +176,12 @@ team_turn team_state::take_turn_unless_asleep() {
     return team_turn(of_threads->take_unless_asleep(members) ? &*of_threads : nullptr);
 }
 
+bool team_state::sleeps() noexcept {
+    if (!members.has_workers()) return false;
+    const uncancelled until_known;
+    return !team_turn(of_threads->take_unless_asleep(members) ? &*of_threads : nullptr);
+}
+
 bool team_state::runs_on_this_thread() const noexcept {
     return of_threads->is_mine() || members.is_worker(pthread_self());
 }
@@ -184,9 +193,11 @@ team::team(team_options options)
       state_(detail::make_state(options)) {}
 
 team::~team() {
-    // exit() in a body destroys a static team while that body runs: it has no end to wait for. The members
-    // live on until the process ends, which is next.
-    if (state_->runs_on_this_thread()) (void)state_.release();
+    // exit() in a body destroys a static team while that body runs: it has no end to wait for. Likewise where
+    // a thread that the body waits for calls exit(). The members live on until the process ends, which is
+    // next.
+    if (state_->runs_on_this_thread() || (detail::is_static(this) && state_->sleeps()))
+        (void)state_.release();
 }
 
 int team::size() const noexcept {
@@ -227,7 +238,8 @@ std::string team::explain(const tauto::site& where) const {
     if (record == nullptr) return "no adaptive loop has run here";
     // Inside a body the turn is taken; then this loop's own model may be in use.
     if (detail::running_as.team != nullptr) return "a loop is running";
-    const auto turn = state_->take_turn();
+    const auto turn = state_->take_turn_unless_asleep();
+    if (!turn) return "a loop is running";
     std::string text;
     for (int bits = 1; bits < 64; ++bits) {
         const auto* model = detail::at(record->models, bits).load(std::memory_order_acquire);
@@ -276,8 +288,7 @@ barrier_shape team::barrier_shape() const {
         // Inside a body the turn is taken, and the shape was chosen before.
         return state_->bodies.shape();
     }
-    const auto turn = state_->take_turn();
-    state_->bodies.prepare();
+    if (const auto turn = state_->take_turn_unless_asleep()) state_->bodies.prepare();
     return state_->bodies.shape();
 }
 

@@ -30,6 +30,8 @@ struct team_state {
     [[nodiscard]] team_turn take_turn_unless_asleep();
     // The same without a turn.
     void start();
+    // A thread has the turn, and it and all members sleep (turns.hpp).
+    [[nodiscard]] bool sleeps() noexcept;
     // True inside a body of this team.
     [[nodiscard]] bool runs_on_this_thread() const noexcept;
 

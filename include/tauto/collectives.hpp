@@ -67,8 +67,17 @@ enum class operation : std::uint32_t {
     scan,
     peers,
     split_barrier,
-    gather_bounds,  // all_gather with bounds; the tag's length is a check of them all
+    gather_bounds,         // all_gather with bounds; the tag's length is a check of them all
+    broadcast_from_other,  // the first of other_roots: broadcasts from other ranks than 0
 };
+
+// Different roots differ in a tag but for one pair in seven.
+inline constexpr int other_roots = 7;
+constexpr operation broadcast_from(int root) noexcept {
+    return root == 0 ? operation::broadcast
+                     : static_cast<operation>(static_cast<int>(operation::broadcast_from_other) +
+                                              (root - 1) % other_roots);
+}
 
 // Leaves the body of a member that another one's exception has released. Not a std::exception, so that a
 // body's own handlers let it pass.

@@ -187,7 +187,7 @@ class member {
     void broadcast(std::span<T> data, int root = 0) {
         check_type<T>();
         detail::check_root(rank_, root, size_);
-        open<T>(detail::operation::broadcast, data.size());
+        open<T>(detail::broadcast_from(root), data.size());
         if (size_ == 1) return;
         const bool giving = rank_ == root;
         if (data.size_bytes() <= detail::payload_bytes) {

@@ -223,8 +223,8 @@ class team {
     // SIGTRAP, SIGSYS), and block all others. Without a pin they may run where the thread of that call may.
     explicit team(team_options options = {});
     // Waits for a loop of another thread, ends the members, gives the constructing thread its CPUs back (see
-    // team_options::pin). Does none of this inside a body of this team: exit() in a body destroys
-    // static teams.
+    // team_options::pin). Does none of this inside a body of this team, nor in a static team whose loop
+    // sleeps: exit() in a body, or in a thread that it waits for, destroys static teams.
     ~team();
     team(const team&) = delete;
     team& operator=(const team&) = delete;
@@ -270,7 +270,7 @@ class team {
 
     // What was learned of the adaptive loops at a site: for each class of sizes that it had, how they are
     // run, what each other way took or should take, and when that may be tried. Waits for a loop of another
-    // thread.
+    // thread, unless that sleeps.
     [[nodiscard]] std::string explain(const tauto::site& where) const;
 
     // Used by parallel_for. True when every iteration ran.

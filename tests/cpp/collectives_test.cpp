@@ -901,6 +901,14 @@ TEST_CASE("a wrong length names operation, rank, length and expected length, and
                     (void)me.all_reduce(1, std::plus<>{});
             },
             {"barrier", "all_reduce", "rank 1"});
+        for (const std::size_t n : {4U, 200U, 5000U}) {
+            refused(
+                [&](member& me) {
+                    std::vector<double> data(n);
+                    untouched(data, [&] { me.broadcast(std::span<double>(data), me.rank() == 1 ? 1 : 0); });
+                },
+                {"broadcast from rank 0", "broadcast from rank 1", "on rank"});
+        }
         for (const int odd : {0, 1, size - 1}) {
             refused(
                 [&](member& me) {

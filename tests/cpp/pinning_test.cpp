@@ -6,6 +6,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <ctime>
 #include <fstream>
 #include <memory>
 #include <thread>
@@ -149,6 +151,46 @@ TEST_CASE("a thread that got the number of a team's dead maker keeps its CPUs") 
         }).join();
     }
     CHECK(met);
+}
+
+TEST_CASE("a thread that was born pinned may use all CPUs after the team has ended, too" *
+          doctest::description("runtime.md, promise 11")) {
+    const std::size_t cores = usable_cores().size();
+    for (const int rank : {0, 1}) {
+        std::size_t size = 0;
+        std::atomic<bool> ended{false};
+        std::thread born;
+        {
+            team members{team_options{.cpus = {cpus[0]}, .size = 2}};
+            members.run([&](member& me) {
+                if (me.rank() != rank) return;
+                born = std::thread([&] {
+                    while (!ended) std::this_thread::yield();
+                    team own;
+                    size = own.cpus().size();
+                });
+            });
+        }
+        ended = true;
+        born.join();
+        CHECK(size == cores);
+    }
+    // One that pinned itself keeps to its CPU, if it was born later in the ticks in which the system counts
+    // births.
+    const auto ticks_since_boot = [] {
+        timespec now{};
+        clock_gettime(CLOCK_BOOTTIME, &now);
+        return (now.tv_sec * 1'000'000'000 + now.tv_nsec) / (1'000'000'000 / sysconf(_SC_CLK_TCK));
+    };
+    const auto end = ticks_since_boot();
+    while (ticks_since_boot() < end + 2) std::this_thread::yield();
+    std::thread([&] {
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        CPU_SET(static_cast<unsigned>(cpus[0]), &one);
+        sched_setaffinity(0, sizeof one, &one);
+        CHECK(team().size() == 1);
+    }).join();
 }
 
 TEST_CASE("a thread that was born pinned may use the CPUs of the thread that bore it") {

@@ -338,6 +338,10 @@ TEST_CASE("a body may wait for another thread that uses the team" *
         std::atomic<index> sum{0};
         parallel_for(some, 1000, [&](index i) { sum += i; }, {.schedule = chosen});
         some.run([&](member& me) { sum += me.size() - me.size(); });
+        (void)some.barrier_shape();
+        static site here;
+        parallel_for(some, 10, [](index) {}, {.site = &here});
+        (void)some.explain(here);
         return sum + parallel_reduce(
                          some, 1000, index{0}, [](index i) { return i; }, std::plus<>{});
     };
