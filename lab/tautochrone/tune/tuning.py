@@ -22,6 +22,7 @@ from tautochrone.tune.analysis import analyse
 from tautochrone.tune.answer import Finding, TuneAnalysis, TuneContext
 from tautochrone.tune.applying import configuration, write_profile
 from tautochrone.tune.effect_check import read_displayed, took_effect
+from tautochrone.tune.judging import parse_objective
 from tautochrone.tune.knobs import NO_RUNTIME, explain
 from tautochrone.tune.options import TuneRequest
 from tautochrone.tune.preparing import Prepared, prepare
@@ -59,6 +60,7 @@ def run_tune(request: TuneRequest, services: Services | None = None) -> TuneAnal
                 plan.identity.prints,
             )
         )
+        store.checked(objective.complaint)
         announce(prepared.space, prepared.summary, services)
         context = _context(prepared, store)
         contexts.save(context, request.folder)
@@ -158,7 +160,8 @@ def report_again(folder: Path, path: Path | None = None) -> Path:
     with Store.read(folder) as store:
         context = contexts.load(TuneContext(folder=str(store.folder)), store.folder)
         context.notices = tuple(dict.fromkeys((*context.notices, *store.notices)))
-        return report.write_of(store, analyse(store.rows(None), store.machine, context), path)
+        rows = store.checked(parse_objective(context.objective).complaint)
+        return report.write_of(store, analyse(rows, store.machine, context), path)
 
 
 # -- what is printed --
