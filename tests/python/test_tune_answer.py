@@ -11,19 +11,22 @@ from pathlib import Path
 
 import pytest
 
-from measuring import changed
+from measuring import MACHINE, changed
 from page_content import embedded, visible
 from tautochrone import report
 from tautochrone.energy.recorder import ClosingExecutor
+from tautochrone.errors import TautoError
 from tautochrone.measuring.configuration import Configuration
 from tautochrone.measuring.objective import PrintedNumber, parse_objective
 from tautochrone.results.row import Row
+from tautochrone.results.store import Store
 from tautochrone.tune.analysis import analyse, main_effects
 from tautochrone.tune.applying import settings_to_paste, write_profile
 from tautochrone.tune.effect_check import displayed, read_displayed, same, took_effect
 from tautochrone.tune.options import TuneRequest
 from tautochrone.tune.services import Services
 from tautochrone.tune.space import DEFAULT
+from tautochrone.tune.tuning import report_again
 from tune_answers import FASTER, answer, context, rows_of
 from tune_fakes import machine
 
@@ -424,3 +427,27 @@ def test_what_a_runtime_displays_is_understood() -> None:
     assert same("{0},{1}", "{0:1},{1:1}")
     assert not same("{0},{0},{1}", "{0},{1}")
     assert not same("4", "2")
+
+
+@pytest.mark.parametrize(
+    ("objective", "fields", "told"),
+    [
+        ("regex:([0-9.]+)", {"objective": "12"}, "Expected `float | null`, got `str` - at `$.objective`"),
+        ("regex:([0-9.]+)", {"objective": 0.0}, "Expected `float` >= 1e-100"),
+        ("regex:([0-9.]+)", {}, "a run has no number that the expression matched"),
+        ("memory", {"processes_bytes": "much"}, "Expected `int | null`, got `str` - at `$.processes_bytes`"),
+        ("memory", {}, "0 is no figure of an objective"),
+        ("energy", {}, "a run has no joules"),
+        ("time", {"printed": {"lines": 5}}, "Expected `array`, got `int` - at `$.printed.lines`"),
+    ],
+)
+def test_a_stored_row_without_a_figure_is_named_with_its_line(
+    tmp_path: Path, objective: str, fields: dict[str, object], told: str
+) -> None:
+    with Store.open(tmp_path, "tune", "plan", MACHINE) as store:
+        for one in rows_of(DEFAULT, {}, 1.0, 2):
+            store.append(changed(one, detail=fields))
+    save(context(objective=objective), tmp_path)
+    with pytest.raises(TautoError, match=r"line 3 of .*rows\.jsonl is not a row: ") as refusal:
+        report_again(tmp_path)
+    assert told in str(refusal.value)

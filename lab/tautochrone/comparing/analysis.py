@@ -18,6 +18,7 @@ from tautochrone.measuring.objective import Objective, parse_objective
 from tautochrone.results.row import Row, pair_rows
 from tautochrone.results.runs import median_known
 from tautochrone.results.spent import measured_joules
+from tautochrone.results.store import Store
 from tautochrone.verdicts import Comparison, Ratio, as_ratio
 
 __all__ = ["Objective", "analyse", "known", "objective_of"]
@@ -94,13 +95,28 @@ def compared(
     return verdicts.compare(pair_rows(rows, rival, reference, figure), comparisons=number)
 
 
+def checked(store: Store, context: CompareContext) -> list[Row]:
+    """The rows of a comparison. TautoError, with its line, for one that is none of its commands'."""
+    names = {asked.name for asked in context.commands_compared}
+    if not names:
+        raise TautoError(
+            f"{store.folder} does not say which commands were compared", "Measure again with --fresh"
+        )
+    objective = objective_of(context.objective)
+
+    def complaint(row: Row) -> str | None:
+        if row.name not in names:
+            return f"{row.name!r} was not compared"
+        return objective.complaint(row)
+
+    return store.checked(complaint)
+
+
 def analyse(rows: Sequence[Row], context: CompareContext, machine: Mapping[str, Any]) -> Compared:
-    """The whole answer. ValueError for rows of other commands than the context's."""
+    """The whole answer, of rows that are `checked`."""
     objective = objective_of(context.objective)
     by_name: dict[str, list[Row]] = {asked.name: [] for asked in context.commands_compared}
     for row in rows:
-        if row.name not in by_name:
-            raise ValueError(f"a row is of {row.name!r}, which was not compared")
         by_name[row.name].append(row)
     looked = next((look for look in context.looks if look > max((row.round for row in rows), default=0)), 0)
     number = claims_after(len(by_name) - 1, context.looks, looked)

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from tautochrone import text
 from tautochrone.comparing import cpus, trying
-from tautochrone.comparing.analysis import Objective, analyse, known, objective_of
+from tautochrone.comparing.analysis import Objective, analyse, checked, known, objective_of
 from tautochrone.comparing.entries import MOST_COMMANDS, check_program
 from tautochrone.comparing.executor import SHORT_SECONDS, WINDOW_SECONDS, Answer, CommandExecutor, by_shell
 from tautochrone.comparing.looks import claims_after, planned
@@ -105,7 +105,7 @@ def measure(
         context.notices = tuple(store.notices)
         if settings.output is not None:
             contexts.save(context, folder)
-        return analyse(store.rows(), context, plan.machine)
+        return analyse(checked(store, context), context, plan.machine)
 
 
 def _metered(executor: Tries, found: Found | None) -> Executor:

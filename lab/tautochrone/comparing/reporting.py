@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tautochrone import report
-from tautochrone.comparing.analysis import analyse
+from tautochrone.comparing.analysis import analyse, checked
 from tautochrone.comparing.answer import CompareAnalysis
 from tautochrone.comparing.result import CompareContext
 from tautochrone.results import context as contexts
@@ -17,5 +17,5 @@ def report_again(folder: Path, path: Path | None = None) -> Path:
     with Store.read(folder) as store:
         context = contexts.load(CompareContext(folder=str(folder)), store.folder)
         context.notices = tuple(dict.fromkeys((*context.notices, *store.notices)))
-        found = analyse(store.rows(None), context, store.machine)
+        found = analyse(checked(store, context), context, store.machine)
         return report.write_of(store, CompareAnalysis.of(found, context), path)

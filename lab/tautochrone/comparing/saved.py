@@ -13,7 +13,7 @@ import msgspec
 
 from tautochrone import verdicts
 from tautochrone.comparing import sentences
-from tautochrone.comparing.analysis import analyse, objective_of
+from tautochrone.comparing.analysis import analyse, checked, objective_of
 from tautochrone.comparing.result import CompareContext, Compared, Side
 from tautochrone.errors import TautoError
 from tautochrone.results import context as contexts
@@ -78,7 +78,7 @@ def against(name: str, now: Path) -> Compared:
 def _alone(store: Store) -> tuple[Side, CompareContext]:
     """The only command of a store. TautoError where it has several."""
     context = contexts.load(CompareContext(folder=str(store.folder)), store.folder)
-    found = analyse(store.rows(), context, store.machine)
+    found = analyse(checked(store, context), context, store.machine)
     if len(found.sides) != 1:
         raise TautoError(
             f"{store.folder} has {len(found.sides)} commands; two sittings are compared by one",

@@ -8,11 +8,13 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
+
+import msgspec
 
 from tautochrone import text
 from tautochrone.errors import TautoError, printable
-from tautochrone.results.row import Row, seconds_of
+from tautochrone.results.row import Count, Row, seconds_of
 from tautochrone.results.spent import measured_joules
 
 MATCHED = "objective"
@@ -33,9 +35,17 @@ _NOUNS: Mapping[Kind, str] = {
     "ed2p": "energy times time squared",
     "memory": "memory",
 }
+_SMALLEST = 1e-100  # of a figure, whose ratios and powers are finite
 _CHECK_LIMIT_SECONDS = 600.0
 # 0,125 is a decimal fraction; 1,125 may be one too, but in a ratio of such numbers that makes no difference.
 _THOUSANDS = re.compile(r"[-+]?[1-9][0-9]{0,2}(?:,[0-9]{3})+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?")
+
+
+class Kept(msgspec.Struct, rename={"matched": MATCHED, "memory": MEMORY}):
+    """What an objective reads of a row's ``detail``."""
+
+    matched: Annotated[float, msgspec.Meta(ge=_SMALLEST, le=1 / _SMALLEST)] | None = None
+    memory: Count | None = None
 
 
 @dataclass(frozen=True)
@@ -55,16 +65,26 @@ class Objective:
         return self.kind == "time"
 
     def figure(self, row: Row) -> float:
-        """The figure of a good row. KeyError or ValueError where the row has none."""
+        """The figure of a good row. ValueError where the row has none."""
         if self.kind == "time":
             return seconds_of(row)
         if self.kind == "memory":
             # The kernel's peak is of the largest process alone, but no sampling interval hides it.
-            return float(max(row.max_rss_bytes or 0, row.detail.get(MEMORY) or 0))
+            return float(max(row.max_rss_bytes or 0, msgspec.convert(row.detail, Kept).memory or 0))
         joules = measured_joules(row)
         if joules is None:
             raise ValueError("a run has no joules")
         return joules * row.elapsed_seconds ** _POWERS_OF_TIME[self.kind]
+
+    def complaint(self, row: Row) -> str | None:
+        """What is wrong with a stored row; None where nothing is."""
+        try:
+            msgspec.convert(row.detail, Kept)
+            if row.error is None and not _SMALLEST <= self.figure(row) <= 1 / _SMALLEST:
+                return f"{self.figure(row):g} is no figure of an objective"
+        except ValueError as error:  # msgspec's is one
+            return str(error)
+        return None
 
     def written(self, figure: float) -> str:
         """A figure for people, as the program or the meter would write it."""
@@ -90,7 +110,9 @@ class PrintedNumber(Objective):
 
     def figure(self, row: Row) -> float:
         """The number, or its reciprocal where it shall be large."""
-        value = float(row.detail[MATCHED])
+        value = msgspec.convert(row.detail, Kept).matched
+        if value is None:
+            raise ValueError("a run has no number that the expression matched")
         return 1.0 / value if self.largest else value
 
     def written(self, figure: float) -> str:
@@ -128,6 +150,8 @@ class PrintedNumber(Objective):
             what = f"{value:g}, which is not positive, for"
         elif not math.isfinite(value):
             what = f"{value:g}, which is not finite, for"
+        elif not _SMALLEST <= value <= 1 / _SMALLEST:
+            what = f"{value:g}, which is not between {_SMALLEST:g} and {1 / _SMALLEST:g}, for"
         else:
             return ""
         return f"it printed {what} {self.pattern.pattern!r}, on standard output or standard error"

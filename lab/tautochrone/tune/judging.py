@@ -8,16 +8,31 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+import msgspec
+
 from tautochrone.measuring.measure import equal_answers
 from tautochrone.measuring.objective import MATCHED, MEMORY, Objective, PrintedNumber, refusal_of
 from tautochrone.measuring.session import CheckRows
 from tautochrone.measuring.subprocess_executor import Printed
-from tautochrone.results.row import Failure
+from tautochrone.results.row import Failure, Row
 from tautochrone.tune.same_work import WORDS, Words, same_work
 from tautochrone.tune.space import DEFAULT
 
 OUTPUT = "output_sha256"
 """The field of a row's ``check`` that holds the hash of what the run printed."""
+
+
+class _Kept(msgspec.Struct, rename={"words": WORDS}):
+    words: Words | None = None
+
+
+def complaint(objective: Objective, row: Row) -> str | None:
+    """What is wrong with a stored row of a search; None where nothing is."""
+    try:
+        msgspec.convert(row.detail, _Kept)
+    except ValueError as error:  # msgspec's is one
+        return str(error)
+    return objective.complaint(row)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from rich.table import Table
@@ -14,6 +15,7 @@ from rich.table import Table
 from tautochrone import report, text
 from tautochrone.machine.advice import machine_advice
 from tautochrone.measuring.identity import identity_of, started_files
+from tautochrone.measuring.objective import parse_objective
 from tautochrone.measuring.plan import Plan
 from tautochrone.results import context as contexts
 from tautochrone.results.store import Store
@@ -22,6 +24,7 @@ from tautochrone.tune.analysis import analyse
 from tautochrone.tune.answer import Finding, TuneAnalysis, TuneContext
 from tautochrone.tune.applying import configuration, write_profile
 from tautochrone.tune.effect_check import read_displayed, took_effect
+from tautochrone.tune.judging import complaint
 from tautochrone.tune.knobs import NO_RUNTIME, explain
 from tautochrone.tune.options import TuneRequest
 from tautochrone.tune.preparing import Prepared, prepare
@@ -59,6 +62,7 @@ def run_tune(request: TuneRequest, services: Services | None = None) -> TuneAnal
                 plan.identity.prints,
             )
         )
+        store.checked(partial(complaint, objective))
         announce(prepared.space, prepared.summary, services)
         context = _context(prepared, store)
         contexts.save(context, request.folder)
@@ -158,7 +162,8 @@ def report_again(folder: Path, path: Path | None = None) -> Path:
     with Store.read(folder) as store:
         context = contexts.load(TuneContext(folder=str(store.folder)), store.folder)
         context.notices = tuple(dict.fromkeys((*context.notices, *store.notices)))
-        return report.write_of(store, analyse(store.rows(None), store.machine, context), path)
+        rows = store.checked(partial(complaint, parse_objective(context.objective)))
+        return report.write_of(store, analyse(rows, store.machine, context), path)
 
 
 # -- what is printed --
