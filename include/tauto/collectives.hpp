@@ -241,7 +241,9 @@ void fold_elements(T* to, std::size_t count, int sources, Source&& source, Op& c
     std::size_t begin = 0;
     for (; begin + block <= count; begin += block)
         fold_block(begin, std::integral_constant<std::size_t, block>{});
-    if (begin < count) fold_block(begin, count - begin);
+    if constexpr (block > 1) {  // else nothing is left, which GCC does not see
+        if (begin < count) fold_block(begin, count - begin);
+    }
 }
 
 [[noreturn]] void refuse_length(operation what, int rank, const char* argument, std::size_t length,

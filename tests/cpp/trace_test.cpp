@@ -16,8 +16,9 @@ namespace tauto {
 
 namespace {
 
+// In the folder that the tests run in: qemu has another "/".
 std::string scratch_file() {
-    char name[] = "/tmp/tauto-trace-XXXXXX";
+    char name[] = "tauto-trace-XXXXXX";
     const int descriptor = mkstemp(name);
     close(descriptor);
     return name;
