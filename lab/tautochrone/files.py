@@ -23,6 +23,10 @@ _UNFINISHED = ".tauto-unfinished-"
 _MOST_LINKS = 40
 _PIPE_SECONDS = 5.0
 _PART_BYTES = 1 << 20
+_SHORTAGES = {
+    *(errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN),
+    *(errno.EIO, errno.ENOSPC, errno.EDQUOT),
+}
 
 
 @contextmanager
@@ -124,6 +128,19 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
     with open(descriptor, "rb") as file:  # noqa: PTH123
         _refuse_special(os.fstat(descriptor).st_mode)
         yield file
+
+
+@contextmanager
+def unless_refused() -> Iterator[None]:
+    """Ends its block early where a file is not there or may not be read.
+
+    OSError where the system lacks something for a moment, as descriptors or memory: the file may be there.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _SHORTAGES:
+            raise
 
 
 def _parts(file: IO[bytes], most_bytes: int) -> Iterator[bytes]:

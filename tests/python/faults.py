@@ -60,7 +60,7 @@ SEARCH_RUNS = 12
 LIMIT_SECONDS = 60
 ORPHANS_SECONDS = 10
 EARLY_SECONDS = 0.1  # most files are made in the first moments
-ERRORS = (*(errno.EIO, errno.ENOSPC, errno.ENOMEM, errno.EMFILE, errno.EAGAIN, errno.EINTR), errno.EACCES)
+ERRORS = (errno.EIO, errno.ENOSPC, errno.ENOMEM, errno.EMFILE, errno.EAGAIN, errno.EINTR)
 HALF, KILLED, KILLED_AT_HALF = 0, -1, -2  # as in faults.c
 WAYS = {HALF: "half", KILLED: "killed", KILLED_AT_HALF: "killed at half"}
 ALL = 10**6
@@ -77,6 +77,7 @@ class Work:
     prepare: Callable[[Path], object] | None = None
     most_alike: int = 50
     starts: bool = False  # programs, through the starter
+    passed_on: tuple[int, ...] = ()  # how it may end because its command did
 
 
 def tune(folder: Path, **changes: Any) -> object:
@@ -96,6 +97,8 @@ def command(*words: str) -> Callable[[Path], int]:
 
 LOOP = study(Loop, study_loop_fakes, sizes=(400,), rounds=8)
 TWO = ("OUT@library=libgomp,schedule=static", "OUT@library=tbb,schedule=auto")
+SLEEP = ("--", "sleep", "0.02")
+ENDED = (127, 128 + signal.SIGKILL, 128 + signal.SIGTERM)
 WORKS: dict[str, Work] = {
     "study": Work(LOOP, most_alike=ALL),
     "power": Work(study(Power, study_power_fakes)),
@@ -105,8 +108,8 @@ WORKS: dict[str, Work] = {
     "report": Work(command("report", "OUT"), LOOP),
     "export": Work(command("export", "OUT", "--format", "csv"), LOOP),
     "compare": Work(command("compare", *TWO, "--json"), LOOP),
-    "trace": Work(command("trace", "--output", "OUT/trace.html", "--", "sleep", "0.02"), Path.mkdir),
-    "energy": Work(command("energy", "--idle-seconds", "0", "--", "sleep", "0.02"), Path.mkdir),
+    "trace": Work(command("trace", "--output", "OUT/trace.html", *SLEEP), Path.mkdir, passed_on=ENDED),
+    "energy": Work(command("energy", "--idle-seconds", "0", *SLEEP), Path.mkdir, passed_on=ENDED),
     "inspect": Work(command("inspect", "--run", "--", "sleep", "0.02"), Path.mkdir),
     "simulate": Work(command("simulate", "loop", "--machine", "i9-14900k", "--output", "OUT")),
 }
@@ -253,7 +256,7 @@ def orphans() -> list[str]:
 
 def complaint(place: Place, code: int | None, good: tuple[int, ...], clean: set[str]) -> str:
     """What an interrupted work breaks of its promises, after the same command went on; empty if nothing."""
-    if code is None or code not in good:
+    if code is None or code not in (*good, *place.work.passed_on):
         return f"it {'hung' if code is None else f'ended with {code}'}: {place.said}"
     before = place.whole_lines()
     if (code := place.done()) != 0:
@@ -407,7 +410,7 @@ def kill(name: str, times: int, seed: int, scratch: Path, totals: Totals) -> Non
             time.sleep(after)
             good = (0, *disturb(pid, chance))
             code = ended(pid)
-            again = code in good and chance.random() < 0.25
+            again = code in (*good, *place.work.passed_on) and chance.random() < 0.25
         if problem := complaint(place, code, good, clean):
             known["failures"].append(f"{name}, kill {known['kills']} after {after:.4f} s: {problem}")
         known["kills"] += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from dataclasses import replace
@@ -12,6 +13,7 @@ import pytest
 from measuring import MACHINE, configuration, plan
 from mock_executor import MockExecutor
 from tautochrone.errors import TautoError
+from tautochrone.inspection import elf
 from tautochrone.measuring import identity
 from tautochrone.measuring.clock import VirtualClock
 from tautochrone.measuring.configuration import Configuration
@@ -48,6 +50,32 @@ def test_a_program_has_the_libraries_that_the_loader_takes() -> None:
     found = names(shutil.which("sh") or "sh")
     assert found[0] == "sh"
     assert "libc.so.6" in found
+
+
+@pytest.mark.parametrize("code", [errno.EMFILE, errno.ENOMEM, errno.EAGAIN, errno.EIO])
+@pytest.mark.parametrize("call", ["elf.subprocess.run", "elf.opened", "identity.hashlib.file_digest"])
+def test_what_cannot_be_read_for_a_moment_is_not_left_out(
+    monkeypatch: pytest.MonkeyPatch, code: int, call: str
+) -> None:
+    """Rows without a library would not go on once it can be read."""
+
+    def refused(*_: object, **__: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    folder = "inspection" if call.startswith("elf") else "measuring"
+    monkeypatch.setattr(elf, "_cache", elf._cache.__wrapped__)
+    monkeypatch.setattr(f"tautochrone.{folder}.{call}", refused)
+    with pytest.raises(OSError, match=os.strerror(code)):
+        identity_of(files_of(["sleep", "1"], {}))
+
+
+def test_a_system_without_ldconfig_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(*_: object, **__: object) -> None:
+        raise FileNotFoundError(errno.ENOENT, "no such file")
+
+    monkeypatch.setattr(elf, "_cache", elf._cache.__wrapped__)
+    monkeypatch.setattr(elf.subprocess, "run", missing)
+    assert Path(shutil.which("sleep") or "") in files_of(["sleep", "1"], {})
 
 
 def test_a_script_has_its_interpreter_and_the_programs_that_it_names(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 
 from tautochrone.errors import TautoError
-from tautochrone.files import opened
+from tautochrone.files import opened, unless_refused
 
 CLUSTER_LAUNCHERS = ("srun", "aprun")  # of a cluster manager, which chooses the nodes
 MPI_LAUNCHERS = ("mpirun", "mpiexec", "orterun", "prterun", *CLUSTER_LAUNCHERS)
@@ -302,7 +302,7 @@ def _is_file(path: Path) -> bool:
 
 def _of_file(path: Path, way: Way) -> Behind:
     """A program, or the programs that a script names."""
-    with suppress(OSError), opened(path) as file:
+    with unless_refused(), opened(path) as file:
         head = file.read(_MOST_SCRIPT_BYTES)
         if head[:2] != b"#!":
             return Behind((path,))
@@ -322,7 +322,7 @@ def _of_file(path: Path, way: Way) -> Behind:
 
 def interpreter_of(path: Path) -> Path | None:
     """The program that a script's first line names; None for what is no script."""
-    with suppress(OSError), path.open("rb") as file:
+    with unless_refused(), path.open("rb") as file:
         head = file.readline(_MOST_FIRST_LINE_BYTES)
         if head[:2] == b"#!":
             return _interpreter(head[2:].decode(errors="replace").split())

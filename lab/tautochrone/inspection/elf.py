@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from tautochrone.files import opened
+from tautochrone.errors import TautoError
+from tautochrone.files import opened, unless_refused
 from tautochrone.inspection.elf_file import X86_64, ElfFile, NoElf
 
 _PREFIXES = (b"GOMP_", b"__kmpc_", b"omp_")
@@ -45,7 +46,7 @@ class Elf:
         missing = set(words)
         longest = max((len(word.encode()) for word in missing), default=0)
         found: set[str] = set()
-        with suppress(OSError), opened(self.path) as file:
+        with unless_refused(), opened(self.path) as file:
             before = b""
             for _ in range(_MOST_MARKED_PARTS):
                 part = file.read(_PART_BYTES)
@@ -58,12 +59,10 @@ class Elf:
 
 
 def read_elf(path: Path) -> Elf | None:
-    """Read a file; None if it is not an ELF file (a script) or cannot be read."""
-    try:
-        with opened(path) as file:
-            return _read(path, ElfFile(file.fileno()))
-    except (OSError, NoElf, ValueError):  # a name with a NUL is the last
-        return None
+    """Read a file; None if it is not an ELF file (a script) or may not be read. OSError for a shortage."""
+    with unless_refused(), suppress(NoElf, ValueError), opened(path) as file:  # ValueError: a name with a NUL
+        return _read(path, ElfFile(file.fileno()))
+    return None
 
 
 def _read(path: Path, elf: ElfFile) -> Elf:
@@ -131,20 +130,25 @@ def find_library(name: str, folders: Sequence[str]) -> Path | None:
 
 @cache
 def _cache() -> Mapping[str, Path]:
-    """The libraries that ldconfig lists; empty on systems without it."""
+    """The libraries that ldconfig lists; empty on systems without it. OSError for a shortage."""
     path = os.environ.get("PATH", "") + ":/sbin:/usr/sbin"
-    with suppress(OSError, subprocess.SubprocessError):
-        listed = subprocess.run(
-            ["ldconfig", "-p"],
-            env={"PATH": path},
-            capture_output=True,
-            text=True,
-            timeout=_LIMIT_SECONDS,
-            check=False,
-        ).stdout
-        paths: dict[str, Path] = {}
-        for line in listed.splitlines():
+    paths: dict[str, Path] = {}
+    with unless_refused():
+        try:
+            listed = subprocess.run(
+                ["ldconfig", "-p"],
+                env={"PATH": path},
+                capture_output=True,
+                text=True,
+                timeout=_LIMIT_SECONDS,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise TautoError(
+                f"ldconfig -p, which lists the libraries of this system, took more than {_LIMIT_SECONDS:g} s",
+                "See whether the machine is overloaded, and try again",
+            ) from error
+        for line in listed.stdout.splitlines():
             if entry := _CACHED.match(line):
                 paths.setdefault(entry["name"], Path(entry["path"]))
-        return paths
-    return {}
+    return paths

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tautochrone.errors import TautoError
+from tautochrone.files import unless_refused
 from tautochrone.inspection.commands import behind, find_program, interpreter_of
 from tautochrone.inspection.elf import closure, read_elf
 from tautochrone.measuring.configuration import Configuration
@@ -136,14 +137,15 @@ def status_of(path: Path) -> Status | None:
 
 
 def fingerprint(path: Path) -> str | None:
-    """What tells a file's content from another one; None where there is no such file, or it is unreadable."""
+    """What tells a file's content from another one; None where there is no such file, or it may not be read.
+
+    OSError for a shortage: rows without the file would not go on later.
+    """
     status = status_of(path)
     if status is None:
         return None
     if status[0] > WHOLE_BYTES:
         return "status:" + "-".join(map(str, status))
-    try:
-        with path.open("rb") as file:
-            return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()[:32]}"
-    except OSError:
-        return None
+    with unless_refused(), path.open("rb") as file:
+        return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()[:32]}"
+    return None
