@@ -18,6 +18,7 @@ CPP_FOLDERS = (
     "emulator",
     "simulator",
     "command",
+    "timer",
     "tests",
     "benchmarks",
     "verify",
