@@ -19,7 +19,7 @@ inline nanoseconds now() {
 }
 
 inline double to_seconds(nanoseconds span) {
-    return static_cast<double>(span) * 1e-9;
+    return static_cast<double>(span) / 1e9;
 }
 
 // What is longer than thirty years is never.

@@ -2,13 +2,14 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <filesystem>
+#include <cstdio>
 #include <string_view>
 #include <system_error>
 
@@ -152,10 +153,13 @@ std::set<std::string> shared_memory_of(const std::vector<pid_t>& pids) {
 }
 
 void remove_all(const std::set<std::string>& paths) {
-    for (const std::string& path : paths) {
-        std::error_code unused;
-        std::filesystem::remove_all(path, unused);
-    }
+    constexpr int open_folders = 16;
+    const auto remove_one = [](const char* path, const struct stat*, int, FTW*) {
+        remove(path);
+        return 0;
+    };
+    // What is in a folder comes before it, and links are not followed.
+    for (const std::string& path : paths) nftw(path.c_str(), remove_one, open_folders, FTW_DEPTH | FTW_PHYS);
 }
 
 }  // namespace tauto::timer

@@ -37,8 +37,10 @@ int opened_file(const std::string& path) {
     if (!path.starts_with("/proc/")) flags |= O_NOFOLLOW;
     int descriptor = open(path.c_str(), flags, for_the_owner);
     // A device or a pipe that can only be written; one without a reader is not waited for.
-    if (descriptor < 0 && errno == EACCES)
+    if (descriptor < 0 && errno == EACCES) {
         descriptor = open(path.c_str(), (flags & ~O_ACCMODE) | O_WRONLY | O_NONBLOCK, for_the_owner);
+        if (descriptor >= 0) fcntl(descriptor, F_SETFL, O_APPEND);
+    }
     return checked(descriptor, "output");
 }
 

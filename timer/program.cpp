@@ -137,10 +137,9 @@ program::program(const request& asked)
       arguments_(pointers_to(words_)),
       environment_(pointers_to(variables_)),
       cpus_(as_bits(asked.cpus)),
-      file_(found_program(asked.command[0], value_in(variables_, "PATH"), asked.folder.value_or(""),
-                          not_found_)),
       folder_(asked.folder.value_or("")),
       nice_(asked.nice) {
+    file_ = found_program(words_[0], value_in(variables_, "PATH"), folder_, not_found_);
     if (nice_ != 0) priority_ = getpriority(PRIO_PROCESS, 0) + nice_;
 }
 

@@ -55,6 +55,11 @@ bool wants_the_terminal(int status) {
     return WIFSTOPPED(status) && (WSTOPSIG(status) == SIGTTIN || WSTOPSIG(status) == SIGTTOU);
 }
 
+// To the program's group; if it has left that, to the program.
+void send(pid_t program, int number) {
+    kill(getpgid(program) == program ? -program : program, number);
+}
+
 void note_failure(answer& said, int error, const char* what) {
     said.start_error = error;
     said.start_error_of = what;
@@ -172,7 +177,7 @@ void run_executor::watch(child& running, output_file* output) {
         if (seen >= running.stop_at) stop(running, "timeout");
         if (seen >= running.kill_at) {
             running.kill_at = never;
-            kill(-running.pid, SIGKILL);
+            send(running.pid, SIGKILL);
         }
         if (seen >= drain_at) {
             errors_.drain();
@@ -188,8 +193,8 @@ void run_executor::stop(child& running, const char* why) {
     running.stopped_for = why;
     running.kill_at = now() + grace;
     running.shared = shared_memory_of(whole_offspring());
-    kill(-running.pid, SIGTERM);
-    kill(-running.pid, SIGCONT);  // or it would not see the first
+    send(running.pid, SIGTERM);
+    send(running.pid, SIGCONT);  // or it would not see the first
 }
 
 void run_executor::end_the_rest(const child& ended, const request& asked, answer& said) {

@@ -15,7 +15,7 @@ namespace tauto::timer {
 
 namespace {
 
-constexpr int bridge_steps = 300'000;
+constexpr int bridge_steps = 400'000;
 
 double whole_seconds(const timeval& time) {
     return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;

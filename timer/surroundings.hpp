@@ -20,7 +20,7 @@ std::optional<machine_times> read_machine_times();
 // CPU seconds of this process.
 double own_cpu_seconds();
 
-constexpr const char* bridge_name = "300000 steps of a linear congruence";
+constexpr const char* bridge_name = "400000 steps of a linear congruence";
 
 // Seconds for a fixed piece of work: two sittings are told apart from two programs by it.
 double bridge();

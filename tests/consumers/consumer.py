@@ -16,6 +16,9 @@ machine = json.loads(subprocess.run([tauto, "machine", "--json"], capture_output
 assert machine["schema"].startswith("tautochrone.machine/"), machine["schema"]
 
 package = Path(tautochrone.__file__).parent
-for name in ("tauto", "tauto-probe", "tauto-emulate", "tauto-loop-serial", "tauto-loop-tautochrone"):
+for name in (
+    *("tauto", "tauto-probe", "tauto-emulate", "tauto-timer", "tauto-nothing", "tauto-nothing-static"),
+    *("tauto-loop-serial", "tauto-loop-tautochrone"),
+):
     assert runners.find(name).parent == package / "bin", runners.find(name)
 print(f"{machine['name']}: {machine['usable_members']} members, runners in the package")
