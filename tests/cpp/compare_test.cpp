@@ -173,10 +173,10 @@ TEST_SUITE("compare-cpp.md, promise 4") {
                 double confidence = 0;
                 words >> confidence;
                 int rank = 0;
-                bool equal = true;
                 int count = 0;
-                while (words >> rank)
-                    equal = equal && detail::sign_interval_rank(++count, confidence) == rank;
+                bool equal = true;
+                while (words >> count >> rank)
+                    equal = equal && detail::sign_interval_rank(count, confidence) == rank;
                 CAPTURE(confidence);
                 CHECK(equal);
                 CHECK(count == most_rounds);

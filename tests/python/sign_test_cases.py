@@ -13,17 +13,17 @@ from pathlib import Path
 from tautochrone import verdicts
 
 CASES = Path(__file__).resolve().parents[1] / "cpp" / "sign_test_cases.txt"
-MOST_ROUNDS = 999
+COUNTS = (*range(1, 151), *range(199, 1000, 100))
 CONFIDENCES = (0.95, 0.99, 0.999, 1 - 2 / 256, 1 - 0.01 / 3, 1 - 0.01 / 57)
 
 
 def lines() -> Iterator[str]:
-    """Of each kind: `ranks CONFIDENCE RANK…`, of 1, 2, … values; `pairs COMPARISONS CONFIDENCE N TIME…`, then
+    """Of each kind: `ranks CONFIDENCE COUNT RANK …`; `pairs COMPARISONS CONFIDENCE N TIME…`, then
     ratio, low, high, coverage, verdict.
     """
     for confidence in CONFIDENCES:
-        ranks = (verdicts.sign_interval_rank(count, confidence) for count in range(1, MOST_ROUNDS + 1))
-        yield f"ranks {confidence!r} {' '.join(map(str, ranks))}"
+        ranks = (f"{count} {verdicts.sign_interval_rank(count, confidence)}" for count in COUNTS)
+        yield f"ranks {confidence!r} {' '.join(ranks)}"
     draw = random.Random(20)
     for count in (0, 1, 7, 8, 9, 12, 17, 40, 101):
         for comparisons in (1, 3):
