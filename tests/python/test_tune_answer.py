@@ -18,6 +18,7 @@ from tautochrone.energy.recorder import ClosingExecutor
 from tautochrone.errors import TautoError
 from tautochrone.measuring.configuration import Configuration
 from tautochrone.measuring.objective import PrintedNumber, parse_objective
+from tautochrone.results.context import save
 from tautochrone.results.row import Row
 from tautochrone.results.store import Store
 from tautochrone.tune.analysis import analyse, main_effects
