@@ -25,14 +25,14 @@ namespace tauto::detail {
 namespace {
 
 // One chunk of a loop on one member.
-void invoke(const mailbox& box, report_line& report, range chunk, int rank) {
+void invoke(const mailbox& box, member_report& report, range chunk, int rank) {
     report.begun = chunk.begin;
     box.invoke(box.body, chunk, rank);
     report.iterations += chunk.size();
 }
 
 // The same, with its slice in the trace.
-void run_chunk(const mailbox& box, report_line& report, range chunk, int rank, bool stolen,
+void run_chunk(const mailbox& box, member_report& report, range chunk, int rank, bool stolen,
                const char* name) {
     if (!trace::enabled()) return invoke(box, report, chunk, rank);
     const std::int64_t begin = trace::now_nanoseconds();
@@ -45,6 +45,7 @@ void run_chunk(const mailbox& box, report_line& report, range chunk, int rank, b
 // each piece, so there are many only where iterations are few, and probably dear, or a piece takes far
 // longer.
 constexpr index piece_of(index share) noexcept {
+    if (share <= 8) return 1;  // without a division, which takes as long as all the rest
     const index fewest = share <= 64 ? 8 : share <= 1024 ? 4 : 2;
     const index pieces = std::clamp<index>(share / 16'384, fewest, 64);
     const index size = (share + pieces - 1) / pieces;
@@ -52,7 +53,7 @@ constexpr index piece_of(index share) noexcept {
 }
 
 // Between the pieces a stop and a failure are heard. The first one runs whatever the others have thrown.
-void run_whole_share(const mailbox& box, report_line& report, range share, int rank) {
+void run_whole_share(const mailbox& box, member_report& report, range share, int rank) {
     const index size = piece_of(share.size());
     for (index begin = share.begin;;) {
         const index end = share.end - begin > size ? begin + size : share.end;
@@ -62,7 +63,7 @@ void run_whole_share(const mailbox& box, report_line& report, range share, int r
     }
 }
 
-void run_traced_share(const mailbox& box, report_line& report, range share, int rank) {
+void run_traced_share(const mailbox& box, member_report& report, range share, int rank) {
     if (share.empty()) return;
     if (!trace::enabled()) return run_whole_share(box, report, share, rank);
     const std::int64_t begin = trace::now_nanoseconds();
@@ -73,7 +74,7 @@ void run_traced_share(const mailbox& box, report_line& report, range share, int 
 
 // Who is late still runs what is below all failures: where chunks are handed out in order, the loop throws
 // what a serial one would.
-void run_chunks(mailbox& box, report_line& report, int rank) {
+void run_chunks(mailbox& box, member_report& report, int rank) {
     const loop_state& loop = *box.loop;
     while (!loop.stopped(box.cancellable)) {
         const range chunk = loop.shared->next(box.position);
@@ -96,7 +97,7 @@ thread_local constinit bool starting_here = false;
 
 }  // namespace
 
-void launcher::run_share(mailbox& box, report_line& report, int rank) {
+void launcher::run_share(mailbox& box, member_report& report, int rank) {
     const adaptive_plan& plan = box.plan;
     const auto share_of = [&](int position) -> std::atomic<std::uint64_t>& {
         return at(loop.boxes, at(loop.ranks, position)).share;
@@ -117,12 +118,10 @@ void launcher::run_share(mailbox& box, report_line& report, int rank) {
     }
 }
 
-void launcher::run_member(int rank) noexcept {
+void launcher::run_member(int rank, bool slept) noexcept {
     mailbox& box = at(boxes, rank);
-    report_line& report = at(reports, rank);
-    report.iterations = 0;
-    report.steals = 0;
-    report.left_early = false;
+    report_line& line = at(reports, rank);
+    member_report report{.slept = slept};
     if (box.mode == launch_mode::adaptive) report.start_ticks = ticks();
     try {
         const inside_body inside(team_, rank);
@@ -138,10 +137,19 @@ void launcher::run_member(int rank) noexcept {
                 break;
         }
     } catch (...) {
-        report.failure = thrown_by_body(std::current_exception());
+        line.failure = thrown_by_body(std::current_exception());
         box.loop->note_failure(report.begun);
     }
     if (box.mode != launch_mode::fixed) report.end_ticks = ticks();
+    // Field by field: a copy of several at once would wait for the stores before it.
+    line.steals = report.steals;
+    line.left_early = report.left_early;
+    line.slept = report.slept;
+    line.iterations = report.iterations;
+    line.begun = report.begun;
+    if (box.mode == launch_mode::fixed) return;
+    line.start_ticks = report.start_ticks;
+    line.end_ticks = report.end_ticks;
 }
 
 void launcher::launch(const loop_call& call, int position, launch_mode mode, range fixed,
@@ -199,9 +207,8 @@ void launcher::worker_loop(int rank) noexcept {
         }
         last = ticket;
         if (box.mode == launch_mode::end) return;
-        report.slept = slept;
         crowded = box.crowded;  // here: after its report the box is the next launch's
-        run_member(rank);
+        run_member(rank, slept);
         // Releases all that this member wrote; pairs with the acquire load in join. An exchange and not a
         // store, because bit 0 says that the caller sleeps.
         if ((report.done.exchange(ticket, std::memory_order_acq_rel) & 1U) != 0) futex_wake(report.done);
@@ -246,7 +253,7 @@ void launcher::fork_and_join(const loop_call& call, launch_mode mode) {
         launch(call, position, mode, fixed, crowded);
     }
     wake_parked(others);
-    run_member(0);
+    run_member(0, false);
     for (const int rank : others) join(rank, crowded);
     if (mode == launch_mode::adaptive) run_what_was_left();
     if (loop.failed()) rethrow_failure();

@@ -121,9 +121,9 @@ struct launcher {
     [[nodiscard]] std::vector<std::vector<int>> masks() const;
     void launch(const loop_call& call, int position, launch_mode mode, range fixed, bool crowded) noexcept;
     void wake_parked(std::span<const int> ranks) noexcept;
-    void run_member(int rank) noexcept;
+    void run_member(int rank, bool slept) noexcept;
     void join(int rank, bool crowded);
-    void run_share(mailbox& box, report_line& report, int rank);
+    void run_share(mailbox& box, member_report& report, int rank);
     void run_what_was_left();
     // The exception of the lowest index, once all have joined.
     [[noreturn]] void rethrow_failure();

@@ -178,17 +178,22 @@ struct alignas(128) mailbox {
     adaptive_rights may;
 };
 
-struct alignas(128) report_line {
-    std::atomic<std::uint32_t> done{0};
+// What a member did in a loop. It keeps it to itself until it is done.
+struct member_report {
     int steals = 0;
     bool left_early = false;  // with units in its share
     bool slept = false;       // when the loop was launched
     index iterations = 0;
     std::int64_t start_ticks = 0;
     std::int64_t end_ticks = 0;
+    index begun = 0;  // first index of what it began last
+};
+
+// One cache line, which the caller polls: what is written early goes back to the caller in between.
+struct alignas(128) report_line : member_report {
+    std::atomic<std::uint32_t> done{0};
     std::atomic<pid_t> thread{0};  // the worker's number in the system
-    index begun = 0;               // first index of what it began last
-    std::exception_ptr failure;    // what that threw; null again once the caller has seen it
+    std::exception_ptr failure;    // what the body threw; null again once the caller has seen it
 };
 
 // What a member's chunks of a loop took, for the model: as many as there is room for.
