@@ -275,6 +275,17 @@ def test_a_wrong_answer_is_no_finalist_however_fast(search: Search) -> None:
     assert found.eliminated[cheat.config_id] == "gave a wrong answer"
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_runs_that_a_wrong_answer_stopped_are_run_again(tmp_path: Path, seed: int) -> None:
+    check = equal_answers(lambda row: row.name == "c0")
+    cheat = configuration("a cheat", "seconds 0.01 answer nonsense")
+    rules = Rules(finalists=2, must_keep={"c0"}, cap_runs=True, stops_forgiven=1, doubt=2.0)
+    what = replace(plan(cheat, *ladder(6)), seed=seed)
+    found = Search(tmp_path).screen(what, rules, check_rows=check)
+    assert names(found) == ["c0", "c1"]
+    assert found.eliminated[cheat.config_id] == "gave a wrong answer"
+
+
 def test_nothing_that_works_leaves_no_finalist(search: Search) -> None:
     found = search.screen(plan(*(configuration(name, "missing") for name in "abcdef")), Rules(finalists=2))
     assert (found.finalists, found.interrupted) == ({"cell": []}, False)

@@ -360,12 +360,13 @@ class _Screening:
             if (place < places or behind[config_id] < in_doubt[config_id])
             and behind[config_id] <= limits[config_id]
         }
-        stay |= {member.config_id for member in kept}
+        untold = [member for member in self._running(members) if self._is_untold(member)]
+        stay |= {member.config_id for member in (*kept, *untold)}
         for config_id in by_id:
             if config_id not in stay:
                 reason = self._reason(config_id, behind.get(config_id), limits.get(config_id, 0.0), stage)
                 self.eliminated.setdefault(config_id, reason)
-        without_result = [member for member in kept if member not in order]
+        without_result = [member for member in members if member in (*kept, *untold) and member not in order]
         return [member for member in order if member.config_id in stay] + without_result
 
     def _reason(self, config_id: str, behind: float | None, limit: float, stage: int) -> str:
@@ -384,9 +385,14 @@ class _Screening:
             {
                 member.config_id: self._logs[member.config_id]
                 for member in members
-                if member.config_id in self._logs and member.config_id not in gone
+                if self._logs.get(member.config_id) and member.config_id not in gone
             }
         )
+
+    def _is_untold(self, member: Configuration) -> bool:
+        """Whether all of its runs were stopped by one that did not count."""
+        config_id = member.config_id
+        return self._logs.get(config_id) == {} and config_id not in self.eliminated
 
     def _finalists(self, members: list[Configuration]) -> list[Configuration]:
         """At most `finalists`, with those that must be kept; more may be left when time runs out."""
