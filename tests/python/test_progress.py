@@ -11,6 +11,7 @@ from tautochrone.errors import TautoError
 from tautochrone.measuring.clock import VirtualClock
 from tautochrone.measuring.progress import LineProgress, TerminalProgress, progress_for, time_left
 from tautochrone.results.row import iso
+from tautochrone.terminal import Terminal
 
 
 @pytest.mark.parametrize(
@@ -61,7 +62,7 @@ def test_work_of_less_than_a_second_shows_nothing() -> None:
 
 def test_a_terminal_shows_a_bar_with_the_time_left_and_takes_it_away() -> None:
     output = StringIO()
-    console = Console(file=output, force_terminal=True, width=100, _environ={"TERM": "xterm"})
+    console = Terminal(file=output, force_terminal=True, width=100, _environ={"TERM": "xterm"})
     progress = TerminalProgress("Measuring", console)
     progress.update(3, 10, 6.0, 14.0, "adaptive")
     progress.say("openblas cannot run here and is left out: [not] markup")
