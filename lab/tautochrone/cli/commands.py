@@ -64,7 +64,7 @@ def made(name: str, request: type[Asked], help: str, run: Callable[[Asked], int]
             raise OutputClosed from error
 
     words = next((field.name for field, _, how in given if isinstance(how, Words)), None)
-    before = any(isinstance(how, Argument) for _, _, how in given)
+    before = any(isinstance(how, Argument) and how.many for _, _, how in given)
     parameters = [_parameter(*one) for one in given if not (before and isinstance(one[2], Words))]
     if words is not None and before:
         return _Parted(words, name, CONTEXT, callback, parameters, help=help)
