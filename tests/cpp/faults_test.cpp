@@ -250,12 +250,12 @@ bool same_mask(const cpu_set_t& before) {
 // False only for a wrong answer.
 bool loop_right(team& members, const schedule& how) {
     static site here;
-    std::atomic<index> sum{0};
+    std::atomic<tauto::index> sum{0};
     loop_report report;
     const loop_options options{.schedule = how, .site = &here, .report = &report};
     try {
         return parallel_for(
-                   members, 1000, [&](index i) { sum += i; }, options) &&
+                   members, 1000, [&](tauto::index i) { sum += i; }, options) &&
                sum == 499'500;
     } catch (const std::exception&) {
         return true;
@@ -278,7 +278,8 @@ bool run_right(team& members) {
 bool reduce_right(team& members) {
     try {
         return parallel_reduce(
-                   members, 1000, index{0}, [](index i) { return i; }, std::plus<>{}) == 499'500;
+                   members, 1000, tauto::index{0}, [](tauto::index i) { return i; }, std::plus<>{}) ==
+               499'500;
     } catch (const std::exception&) {
         return true;
     }

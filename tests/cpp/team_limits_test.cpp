@@ -435,6 +435,8 @@ TEST_CASE("a child that is the copy of a worker ends when its body does, and say
     CHECK(sums_right(members, 100, {}));
 }
 
+// glibc unwinds such a thread by GCC's library, which crashes in C++ functions that LLVM's describes.
+#if !defined(_LIBCPP_VERSION)
 TEST_CASE("a body that is unwound by force ends the program with a message" *
           doctest::description("runtime.md, promise 8")) {
     for (const int leaver : {0, 1}) {
@@ -498,6 +500,8 @@ TEST_CASE("a thread that is cancelled while it waits for its turn leaves the tur
               return how == PTHREAD_CANCELED && right && sums_right(members, 100, {.schedule = static_{}});
           }) == 0);
 }
+
+#endif
 
 TEST_CASE("a team ends whole in a thread that is being cancelled") {
     CHECK(in_child([] {

@@ -54,7 +54,7 @@ std::string thread_name() {
 
 bool works_on_all(team& members) {
     std::atomic<int> ran{0};
-    parallel_for(members, members.size(), [&](index) { ++ran; }, {.schedule = static_{}});
+    parallel_for(members, members.size(), [&](tauto::index) { ++ran; }, {.schedule = static_{}});
     return ran == members.size();
 }
 
