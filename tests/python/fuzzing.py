@@ -46,11 +46,11 @@ from tautochrone.energy import estimate
 from tautochrone.energy.find import find_meter
 from tautochrone.energy.meter import Tree
 from tautochrone.errors import TautoError
-from tautochrone.inspection.commands import behind, mpi_launch
-from tautochrone.inspection.elf import closure, read_elf
 from tautochrone.machine import runners
 from tautochrone.measuring.sampler import parse_cpu_times
 from tautochrone.measuring.subprocess_executor import pipes
+from tautochrone.programs.commands import behind, mpi_launch
+from tautochrone.programs.elf import closure, read_elf
 from tautochrone.simulator import machines
 
 HANGS_SECONDS = 10

@@ -13,7 +13,6 @@ import pytest
 from measuring import MACHINE, configuration, plan
 from mock_executor import MockExecutor
 from tautochrone.errors import TautoError
-from tautochrone.inspection import elf
 from tautochrone.measuring import identity
 from tautochrone.measuring.clock import VirtualClock
 from tautochrone.measuring.configuration import Configuration
@@ -27,6 +26,7 @@ from tautochrone.measuring.identity import (
     status_of,
 )
 from tautochrone.measuring.measure import run_plan
+from tautochrone.programs import elf
 from tautochrone.results.journal import Journal
 from tautochrone.results.store import Store
 from tautochrone.tune.options import TuneRequest
@@ -62,7 +62,7 @@ def test_what_cannot_be_read_for_a_moment_is_not_left_out(
     def refused(*_: object, **__: object) -> None:
         raise OSError(code, os.strerror(code))
 
-    folder = "inspection" if call.startswith("elf") else "measuring"
+    folder = "programs" if call.startswith("elf") else "measuring"
     monkeypatch.setattr(elf, "_cache", elf._cache.__wrapped__)
     monkeypatch.setattr(f"tautochrone.{folder}.{call}", refused)
     with pytest.raises(OSError, match=os.strerror(code)):

@@ -14,10 +14,10 @@ import pytest
 
 from tautochrone.cli.main import main
 from tautochrone.errors import TautoError
-from tautochrone.inspection.commands import behind, mpi_launch
-from tautochrone.inspection.elf import find_library, read_elf
 from tautochrone.inspection.findings import INSIDE, LINKED, LOADED, inspect, known_runtimes
 from tautochrone.inspection.watching import watch
+from tautochrone.programs.commands import behind, mpi_launch
+from tautochrone.programs.elf import find_library, read_elf
 from tune_fakes import DAEMON, compiled, here, holding
 
 pytestmark = pytest.mark.timed

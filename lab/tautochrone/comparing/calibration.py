@@ -10,10 +10,10 @@ import statistics
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tautochrone.inspection.commands import find_program
-from tautochrone.inspection.elf import closure, read_elf
 from tautochrone.machine import runners
 from tautochrone.measuring.configuration import Configuration
+from tautochrone.programs.commands import find_program
+from tautochrone.programs.elf import closure, read_elf
 
 if TYPE_CHECKING:
     from tautochrone.comparing.measure import Tries

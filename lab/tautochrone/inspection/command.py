@@ -9,11 +9,11 @@ from rich.console import Console
 
 from tautochrone import text
 from tautochrone.errors import TautoError
-from tautochrone.inspection.commands import behind
 from tautochrone.inspection.findings import Findings, inspect
 from tautochrone.inspection.watching import watch
 from tautochrone.machine.probe import read_machine
 from tautochrone.options import Option, Words, format_cpus
+from tautochrone.programs.commands import behind
 from tautochrone.terminal import Terminal
 
 _WORDS = {True: "yes", False: "no", None: "cannot be told from its files"}

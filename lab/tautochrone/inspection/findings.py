@@ -13,10 +13,10 @@ from pathlib import Path
 
 import msgspec
 
-from tautochrone.inspection.commands import Behind, behind
-from tautochrone.inspection.elf import Elf, closure, read_elf
 from tautochrone.inspection.watching import Watched
 from tautochrone.machine.record import Machine
+from tautochrone.programs.commands import Behind, behind
+from tautochrone.programs.elf import Elf, closure, read_elf
 
 SCHEMA = "tautochrone.inspection/1"
 

@@ -17,9 +17,9 @@ from pathlib import Path
 
 from tautochrone.errors import TautoError
 from tautochrone.files import unless_refused
-from tautochrone.inspection.commands import behind, find_program, interpreter_of
-from tautochrone.inspection.elf import closure, read_elf
 from tautochrone.measuring.configuration import Configuration
+from tautochrone.programs.commands import behind, find_program, interpreter_of
+from tautochrone.programs.elf import closure, read_elf
 
 WHOLE_BYTES = 256 << 20
 """Files up to this size are hashed, which takes up to half a second. Of a larger one its size, its inode and

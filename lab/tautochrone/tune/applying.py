@@ -13,9 +13,9 @@ from pathlib import Path
 
 from tautochrone.errors import TautoError, explained
 from tautochrone.files import write_whole
-from tautochrone.inspection.commands import MpiLaunch, mpi_launch
 from tautochrone.measuring.configuration import Configuration
 from tautochrone.options import parse_cpus
+from tautochrone.programs.commands import MpiLaunch, mpi_launch
 from tautochrone.report.analysis import Settings as Lines
 from tautochrone.tune.answer import TuneContext
 from tautochrone.tune.knobs import Settings, knobs

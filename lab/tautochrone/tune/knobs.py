@@ -14,8 +14,8 @@ from typing import Literal
 import msgspec
 
 from tautochrone.errors import TautoError
-from tautochrone.inspection.commands import CLUSTER_LAUNCHERS, mpi_launch
 from tautochrone.inspection.findings import Findings
+from tautochrone.programs.commands import CLUSTER_LAUNCHERS, mpi_launch
 from tautochrone.text import binary_bytes
 
 Kind = Literal["environment", "start", "mpi", "places", "argument"]

@@ -22,13 +22,13 @@ import msgspec
 
 from tautochrone.energy.find import Found, check_objective
 from tautochrone.errors import TautoError
-from tautochrone.inspection.commands import behind
 from tautochrone.inspection.findings import Findings, inspect
 from tautochrone.inspection.watching import Watched, watch
 from tautochrone.machine.record import Machine
 from tautochrone.measuring.identity import as_before, files_of, named_files, status_of
 from tautochrone.measuring.objective import Objective, parse_objective
 from tautochrone.measuring.subprocess_executor import Printed, output_file
+from tautochrone.programs.commands import behind
 from tautochrone.results.store import ROWS_FILE, Store
 from tautochrone.tune.applying import Applied, applied
 from tautochrone.tune.judging import Judging

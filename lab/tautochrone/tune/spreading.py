@@ -17,7 +17,6 @@ import msgspec
 
 from tautochrone.energy.recorder import ClosingExecutor
 from tautochrone.errors import TautoError
-from tautochrone.inspection.commands import only_wraps
 from tautochrone.machine.record import Machine
 from tautochrone.machine.runners import RUNNERS_VARIABLE
 from tautochrone.measuring.configuration import Configuration
@@ -25,6 +24,7 @@ from tautochrone.measuring.executor import RunResult
 from tautochrone.measuring.objective import Objective
 from tautochrone.measuring.subprocess_executor import ProgramExecutor
 from tautochrone.options import format_cpus
+from tautochrone.programs.commands import only_wraps
 from tautochrone.tune.options import TuneRequest
 from tautochrone.tune.scratch import Scratch
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tautochrone.errors import TautoError
 from tautochrone.files import opened, unless_refused
-from tautochrone.inspection.elf_file import X86_64, ElfFile, NoElf
+from tautochrone.programs.elf_file import X86_64, ElfFile, NoElf
 
 _PREFIXES = (b"GOMP_", b"__kmpc_", b"omp_")
 # schedule(runtime), plain and ordered, as the compiler writes it into the third argument of
