@@ -1,1 +1,1 @@
-"""What a command starts, seen from its files: the program behind wrappers, and the libraries that it loads."""
+"""What a command starts, seen from its files: the program behind wrappers, and the libraries it loads."""
