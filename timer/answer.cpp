@@ -50,6 +50,8 @@ void usage::add(const rusage& more) {
 }
 
 std::string to_line(const answer& said) {
+    json counters = json::object();
+    for (const auto& [name, value] : said.counters) counters[name] = or_null(value);
     json line = {{"number", said.number},
                  {"runs", said.elapsed.size()},
                  {"elapsed", said.elapsed},
@@ -73,6 +75,9 @@ std::string to_line(const answer& said) {
                  {"steal_seconds", or_null(said.steal_seconds)},
                  {"bridge", bridge_name},
                  {"bridge_seconds", said.bridge_seconds},
+                 {"counters", counters},
+                 {"counters_scope", text_or_null(said.counters_scope)},
+                 {"counters_reason", said.counters_reason.empty() ? json() : json(said.counters_reason)},
                  {"stdout", nullptr},
                  {"stdout_bytes", nullptr},
                  {"stdout_hash", nullptr},

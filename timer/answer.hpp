@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -43,6 +44,9 @@ struct answer {
     std::optional<double> others_cpu_seconds;
     std::optional<double> steal_seconds;
     double bridge_seconds = 0.0;
+    std::map<std::string, std::optional<double>> counters;  // sums of all runs
+    const char* counters_scope = nullptr;
+    std::string counters_reason;  // why some are not known
 };
 
 // With its line end.

@@ -91,7 +91,11 @@ answer run_executor::run(const request& asked) {
     said.bridge_seconds = bridge();
     const std::optional<machine_times> before = read_machine_times();
     const double own_before = own_cpu_seconds();
+    const counters::totals counted = counters_.read();
     run_repeatedly(asked, said);
+    said.counters = counters_.between(counted, counters_.read());
+    said.counters_scope = said.counters.empty() ? nullptr : counters_.scope();
+    said.counters_reason = counters_.reason();
     const std::optional<machine_times> after = read_machine_times();
     if (before && after) {
         const double own = said.used.user_seconds + said.used.system_seconds + own_cpu_seconds() - own_before;

@@ -8,6 +8,7 @@
 
 #include "timer/answer.hpp"
 #include "timer/clock.hpp"
+#include "timer/counters.hpp"
 #include "timer/inbox.hpp"
 #include "timer/output.hpp"
 #include "timer/program.hpp"
@@ -47,6 +48,7 @@ class run_executor {
     inbox& inbox_;
     int signals_;
     output_file errors_;
+    counters counters_{hardware_events()};
     bool told_to_end_ = false;
     bool cancelled_ = false;  // the request
 };

@@ -2,9 +2,11 @@
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <linux/perf_event.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +16,7 @@
 #include <vector>
 
 #include "timer/answer.hpp"
+#include "timer/counters.hpp"
 #include "timer/guard.hpp"
 #include "timer/inbox.hpp"
 #include "timer/output.hpp"
@@ -76,6 +79,43 @@ struct executing {
     inbox lines{from.reads_at()};
     run_executor executor{lines, open_signals()};
 };
+
+// The kernel's own clock of a task is there on virtual machines too.
+TEST_CASE("counters begin at the exec of a child, and stand still here (starts programs)") {
+    const counters clock({{"task_clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK}});
+    const auto before = clock.read();
+    if (before.empty()) {
+        CHECK_FALSE(clock.reason().empty());
+        return;
+    }
+    for (std::uint64_t step = 0; step < 100'000'000; ++step) asm volatile("" : "+r"(step));
+    const auto between = clock.read();
+    CHECK(clock.between(before, between).at("task_clock").value_or(0) == 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        execl("/bin/sh", "sh", "-c", "i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done", nullptr);
+        _exit(1);
+    }
+    int status = 0;
+    rusage used{};
+    REQUIRE(wait4(child, &status, 0, &used) == child);
+    usage spent;
+    spent.add(used);
+    const double seconds = clock.between(between, clock.read()).at("task_clock").value_or(0) * 1e-9;
+    CHECK(seconds == doctest::Approx(spent.user_seconds + spent.system_seconds).epsilon(0.3));
+}
+
+TEST_CASE("a counter that shared its register is scaled, and one without a register is not 0") {
+    const counters none({});
+    const counters::totals before{
+        {"shared", {10, 100, 100}}, {"idle", {0, 0, 0}}, {"two", {0, 0, 0, 5, 10, 10}}};
+    const counters::totals later{
+        {"shared", {40, 300, 200}}, {"idle", {0, 200, 0}}, {"two", {7, 10, 10, 8, 20, 20}}};
+    const auto found = none.between(before, later);
+    CHECK(found.at("shared") == 60.0);
+    CHECK(found.at("idle") == std::nullopt);
+    CHECK(found.at("two") == 10.0);
+}
 
 }  // namespace
 
