@@ -12,7 +12,9 @@ import pytest
 from rich.console import Console
 
 from compare_fakes import FakeCommands, compared
+from measuring import row
 from tautochrone.comparing import printing, saved
+from tautochrone.comparing.analysis import OTHERS
 from tautochrone.comparing.command import judged, parse_codes, parse_percent
 from tautochrone.comparing.entries import entries_of, of_lines, parse_parameters, parted
 from tautochrone.comparing.looks import claims, planned
@@ -276,8 +278,11 @@ def test_json_is_the_typed_result(found: Compared) -> None:
 def test_markdown_is_a_table_with_the_answer_first(found: Compared) -> None:
     lines = printing.as_markdown(found).splitlines()
     assert lines[0] == found.answer
-    table = [line for line in lines if line.startswith("|")]
-    assert len(table) == 4
+    table = [line for line in lines if line.startswith("|")][:4]
+    assert [line.split(" | ")[0] for line in lines if line.startswith(("| CPU", "| page"))] == [
+        "| CPU time",
+        "| page faults",
+    ]
     assert "a\\|b" in table[2]
     assert len({line.replace("\\|", "").count("|") for line in table}) == 1
 
@@ -296,3 +301,13 @@ def test_the_terminal_shows_the_answer_first_and_the_runs_as_strips(found: Compa
     strips = [line for line in lines if "|" in line and line.startswith(("./old", "new"))]
     assert max(map(len, lines)) <= 80
     assert len(strips) >= 2
+
+
+def test_figures_beside_time_have_their_ratio_and_counters_are_figures() -> None:
+    counted = row("a", 0, counters={"instructions": 5e9, "scope": "user"})
+    assert OTHERS["instructions"](counted) == 5e9
+    assert OTHERS["cycles"](counted) is None
+    pair = compared({"a": "seconds 0.1 noise 0.1%", "b": "seconds 0.2 noise 0.1%"}, rounds=10)
+    lines = {line[0]: line[1:] for line in printing.beside(pair)[1]}
+    assert lines["CPU time"][2] == "2.00"
+    assert lines["page faults"] == ["50", "50", "1.00", "1.00 to 1.00"]

@@ -65,6 +65,14 @@ def _detail(name: str) -> Callable[[Row], float | None]:
     return figure
 
 
+def _counter(name: str) -> Callable[[Row], float | None]:
+    def figure(row: Row) -> float | None:
+        value = (row.counters or {}).get(name)
+        return float(value) if isinstance(value, int | float) else None
+
+    return figure
+
+
 OTHERS: Mapping[str, Callable[[Row], float | None]] = {
     "seconds": lambda row: row.seconds,
     "cpu_seconds": cpu_seconds,
@@ -72,6 +80,7 @@ OTHERS: Mapping[str, Callable[[Row], float | None]] = {
     "switches": _detail("switches"),
     "faults": _detail("faults"),
     "joules": measured_joules,
+    **{name: _counter(name) for name in ("instructions", "cycles", "branch_misses", "cache_misses")},
 }
 """How a row tells each of `result.FIGURES`."""
 

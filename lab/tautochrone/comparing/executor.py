@@ -66,6 +66,9 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     bridge: str | None = None
     bridge_seconds: float | None = None
     reads_terminal: bool = False
+    counters: dict[str, float | None] = {}
+    counters_scope: str | None = None
+    counters_reason: str | None = None
     error: str | None = None
 
 
@@ -206,6 +209,8 @@ class CommandExecutor:
             held_by=answer.held_by,
             bridge=answer.bridge,
             bridge_seconds=answer.bridge_seconds,
+            counters=_counters(answer, runs),
+            counters_reason=answer.counters_reason,
         )
         error = failure(configuration, answer, time_limit, self._settings)
         record: dict[str, object] = {}
@@ -231,6 +236,12 @@ class CommandExecutor:
         if whole is not None and (why := refusal_of(self._settings.check or "", whole, None)):
             return record, Failure("wrong_answer", why)
         return record, None
+
+
+def _counters(answer: Answer, runs: int) -> dict[str, int | float | str] | None:
+    """What the hardware counted, a run; None where nothing was."""
+    known = {name: count / runs for name, count in answer.counters.items() if count is not None}
+    return {**known, "scope": answer.counters_scope or ""} if known else None
 
 
 def failure(

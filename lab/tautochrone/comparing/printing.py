@@ -22,6 +22,7 @@ _STRIP_WIDTH = 50
 _LEAST_WIDTH = 20
 _LEVELS = " .:-=+*#%@"
 _NAME_WIDTH = 28
+_PAIR = 2
 _BESIDE = tuple(FIGURES.values())[1:]
 """The columns of a second table on terminals, which the first has no room for."""
 
@@ -36,6 +37,10 @@ _COLUMNS: dict[str, Callable[[float | None], str]] = {
     "switches": _plain,
     "faults": _plain,
     "joules": lambda value: text.quantity(value, "J"),
+    "instructions": lambda value: text.quantity(value, ""),
+    "cycles": lambda value: text.quantity(value, ""),
+    "branch_misses": lambda value: text.quantity(value, ""),
+    "cache_misses": lambda value: text.quantity(value, ""),
 }
 FALSIFIER = (
     "An interval that holds 1.00 resolves no difference; of comparisons of identical programs, at most 1 in "
@@ -99,6 +104,12 @@ def as_markdown(found: Compared) -> str:
     parts = [found.answer, "", *("| " + " | ".join(map(_cell, line)) + " |" for line in table)]
     if found.rivals:
         parts += ["", f"{FALSIFIER}."]
+    if len(found.sides) == _PAIR:
+        names, cells = beside(found)
+        parts += [
+            "",
+            *(f"| {' | '.join(map(_cell, line))} |" for line in [names, ["---"] * len(names), *cells]),
+        ]
     if found.remarks:
         parts += ["", *(f"- {printable(remark)}." for remark in found.remarks)]
     return "\n".join(parts)
@@ -142,24 +153,46 @@ def show(found: Compared, console: Console) -> None:
     headings, lines = rows(found)
     first = [place for place, heading in enumerate(headings) if heading not in _BESIDE]
     second = [0, *(place for place, heading in enumerate(headings) if heading in _BESIDE)]
-    for chosen in (first, second):
+    tables = [_columns(headings, lines, first)]
+    tables.append(_columns(headings, lines, second) if len(found.sides) > _PAIR else beside(found))
+    for names, cells in tables:
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-        for place in chosen:
-            is_word = headings[place] in ("command", "it is")
+        for place, name in enumerate(names):
+            is_word = place == 0 or name == "it is"
             side: Literal["left", "right"] = "left" if is_word else "right"
-            table.add_column(headings[place], justify=side, overflow="fold", no_wrap=not is_word)
-        for cells in lines:
-            table.add_row(*(printable(cells[place]) for place in chosen))
+            table.add_column(printable(name), justify=side, overflow="fold", no_wrap=not is_word)
+        for line in cells:
+            table.add_row(*map(printable, line))
         console.print(table, markup=False, highlight=False)
         console.print()
-    for line in strips(found, console.width):
-        console.print(line, markup=False, highlight=False, no_wrap=True, overflow="crop")
+    for strip in strips(found, console.width):
+        console.print(strip, markup=False, highlight=False, no_wrap=True, overflow="crop")
     if found.rivals:
         console.print(f"\n{FALSIFIER}.", markup=False, highlight=False, style="dim")
     for remark in found.remarks:
         console.print(f"Note: {printable(remark)}.", markup=False, highlight=False)
     if found.folder:
         console.print(f"Rows: {printable(found.folder)}", markup=False, highlight=False, style="dim")
+
+
+def _columns(
+    headings: Sequence[str], lines: Sequence[Sequence[str]], chosen: Sequence[int]
+) -> tuple[list[str], list[list[str]]]:
+    return [headings[place] for place in chosen], [[line[place] for place in chosen] for line in lines]
+
+
+def beside(found: Compared) -> tuple[list[str], list[list[str]]]:
+    """The figures beside the one that is compared, a line each; of a pair with their ratio and interval."""
+    shown = [name for name in _COLUMNS if any(side.others.get(name) is not None for side in found.sides)]
+    rivals = found.rivals[:1]
+    headings = ["beside it", *(side.name for side in found.sides), *(("ratio", "interval") if rivals else ())]
+    lines = []
+    for name in shown:
+        line = [FIGURES[name], *(_COLUMNS[name](side.others.get(name)) for side in found.sides)]
+        for side in rivals:
+            line += text.ratio_parts(side.ratios[name]) if name in side.ratios else ("", "")
+        lines.append(line)
+    return headings, lines
 
 
 def strips(found: Compared, width: int) -> list[str]:

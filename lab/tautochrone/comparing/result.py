@@ -20,6 +20,10 @@ FIGURES: Mapping[str, str] = {
     "switches": "context switches",
     "faults": "page faults",
     "joules": "energy",
+    "instructions": "instructions",
+    "cycles": "cycles",
+    "branch_misses": "branch misses",
+    "cache_misses": "cache misses",
 }
 """The figures of a run beside the one that is compared, and their names for people."""
 
