@@ -14,8 +14,8 @@ namespace tauto::timer {
 
 namespace {
 
-constexpr int unit_shift = 32;    // where a config names the kind of core
-constexpr std::size_t words = 3;  // value, time enabled, time running
+constexpr int unit_shift = 32;         // where a config names the kind of core
+constexpr std::size_t words_read = 3;  // value, time enabled, time running
 
 std::string text_of(const std::filesystem::path& path) {
     std::string text;
@@ -98,7 +98,7 @@ counters::totals counters::read() const {
     totals found;
     for (const auto& [name, several] : opened_)
         for (const int one : several) {
-            std::array<std::uint64_t, words> read_ones{};
+            std::array<std::uint64_t, words_read> read_ones{};
             if (::read(one, read_ones.data(), sizeof read_ones) != static_cast<ssize_t>(sizeof read_ones))
                 read_ones = {};
             found[name].insert(found[name].end(), read_ones.begin(), read_ones.end());
@@ -113,12 +113,12 @@ std::map<std::string, std::optional<double>> counters::between(const totals& bef
         const std::vector<std::uint64_t>& begins = before.at(name);
         double sum = 0;
         bool ran = false;
-        for (std::size_t place = 0; place + words <= ends.size(); place += words) {
-            const auto gone = [&](std::size_t word) {
-                return static_cast<double>(ends[place + word] - begins[place + word]);
-            };
-            if (gone(2) > 0) {
-                sum += gone(0) * gone(1) / gone(2);
+        for (std::size_t place = 0; place + words_read <= ends.size(); place += words_read) {
+            const double value = double(ends[place] - begins[place]);
+            const double enabled = double(ends[place + 1] - begins[place + 1]);
+            const double running = double(ends[place + 2] - begins[place + 2]);
+            if (running > 0) {
+                sum += value * enabled / running;
                 ran = true;
             }
         }
