@@ -81,11 +81,12 @@ json usage_json(const options& asked, const timing& timed, const process_usage& 
 }
 
 void write_file(std::string_view what, const std::string& file, std::string_view content) {
-    int error = detail::write_own_file(file, content);
+    int error = tauto::detail::write_own_file(file, content);
     if (error == 0) return;
-    throw input_error("cannot write " + std::string{what} + " to '" + file + "': " +
-                      detail::words_of_own_file(error, std::generic_category().message(error).c_str()) +
-                      "; check the folder, permissions and free space");
+    throw input_error(
+        "cannot write " + std::string{what} + " to '" + file +
+        "': " + tauto::detail::words_of_own_file(error, std::generic_category().message(error).c_str()) +
+        "; check the folder, permissions and free space");
 }
 
 }  // namespace tauto::runner
