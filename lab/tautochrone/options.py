@@ -7,6 +7,7 @@ default are the field's own. :mod:`tautochrone.cli.commands` makes the command f
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -56,6 +57,17 @@ def words_of(text: str, option: str) -> list[str]:
     if not all(words):
         raise TautoError(f"{option} {text!r} has an empty item", "Separate the items by single commas")
     return words
+
+
+def split_as_a_shell(text: str, what: str) -> tuple[str, ...]:
+    """The words that a shell would make of a text; `what` names it. TautoError where a quote is left open."""
+    try:
+        return tuple(shlex.split(text))
+    except ValueError as error:
+        raise TautoError(
+            f"{what} {text!r} cannot be split into words: {str(error).lower()}",
+            "Close each quote, or put a backslash before a literal one",
+        ) from error
 
 
 def integers_of(

@@ -311,3 +311,8 @@ def test_figures_beside_time_have_their_ratio_and_counters_are_figures() -> None
     lines = {line[0]: line[1:] for line in printing.beside(pair)[1]}
     assert lines["CPU time"][2] == "2.00"
     assert lines["page faults"] == ["50", "50", "1.00", "1.00 to 1.00"]
+
+
+def test_a_shell_whose_quote_is_open_is_refused() -> None:
+    with pytest.raises(TautoError, match="--shell"):
+        entries_of([("true",)], shell="sh -c 'x")

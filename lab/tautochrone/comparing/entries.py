@@ -13,6 +13,7 @@ from pathlib import Path
 from tautochrone.comparing.result import Asked
 from tautochrone.comparing.settings import Entry
 from tautochrone.errors import TautoError
+from tautochrone.options import split_as_a_shell
 
 MOST_COMMANDS = 20
 SEPARATOR = ":"
@@ -41,18 +42,15 @@ def parted(words: Sequence[str]) -> list[tuple[str, ...]]:
 
 def of_lines(lines: Sequence[str]) -> list[tuple[str, ...]]:
     """The words of commands that are written as one text each, as a shell would part them."""
-    commands = []
-    for line in lines:
-        try:
-            words = tuple(shlex.split(line))
-        except ValueError as error:
-            raise TautoError(
-                f"{line!r} cannot be split into words: {str(error).lower()}", "Close each quote"
-            ) from error
-        if not words:
-            raise TautoError("one of the commands is empty", _WRITE)
-        commands.append(words)
-    return commands
+    return [words_of(line) for line in lines]
+
+
+def words_of(command: str | Sequence[object]) -> tuple[str, ...]:
+    """The words of a command. TautoError for an empty one, or a quote that is left open."""
+    words = split_as_a_shell(command, "the command") if isinstance(command, str) else tuple(map(str, command))
+    if not words:
+        raise TautoError("one of the commands is empty", _WRITE)
+    return words
 
 
 def parse_parameters(pairs: Sequence[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
@@ -111,7 +109,8 @@ def entries_of(
     else:
         given = [shlex.join(words) for words, _ in several]
     if shell is not None:
-        several = [((*shlex.split(shell), "-c", shlex.join(words)), chosen) for words, chosen in several]
+        start = split_as_a_shell(shell, "--shell")
+        several = [((*start, "-c", shlex.join(words)), chosen) for words, chosen in several]
     return [
         Entry(Asked(name=name, words=words))
         for name, (words, _) in zip(_told_apart(given), several, strict=True)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tautochrone.comparing.entries import entries_of
+from tautochrone.comparing.entries import entries_of, words_of
 from tautochrone.comparing.functions import functions
 from tautochrone.comparing.measure import measure
 from tautochrone.comparing.result import Compared
@@ -62,23 +61,6 @@ class Compare:
         See `comparing.revisions.compare_revisions`.
         """
         return compare_revisions([old, new], words_of(command), Settings(**settings), measure, build=build)
-
-
-def words_of(command: str | Sequence[object]) -> tuple[str, ...]:
-    """The words of a command. TautoError for an empty one, or a quote that is left open."""
-    if isinstance(command, str):
-        try:
-            words = tuple(shlex.split(command))
-        except ValueError as error:
-            raise TautoError(
-                f"{command!r} cannot be split into words: {str(error).lower()}",
-                "Close each quote, or give the words as a list",
-            ) from error
-    else:
-        words = tuple(map(str, command))
-    if not words:
-        raise TautoError("one of the commands is empty", 'Write compare([["./old"], ["./new"]])')
-    return words
 
 
 compare = Compare()

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated
 
 from tautochrone.errors import TautoError
-from tautochrone.options import Option, Words, parse_budget, parse_names
+from tautochrone.options import Option, Words, parse_budget, parse_names, split_as_a_shell
 
 _MOST_VALUES = 64
 DEFAULT_BUDGET_SECONDS = 300.0
@@ -59,7 +59,7 @@ def parse_fixed(texts: Sequence[str]) -> dict[str, str]:
 
 def parse_arguments(texts: Sequence[str]) -> tuple[tuple[str, ...], ...]:
     """["-t {threads}"] → (("-t", "{threads}"),)."""
-    return tuple(_words(text, "--arg") for text in texts)
+    return tuple(split_as_a_shell(text, "--arg") for text in texts)
 
 
 def placeholders(words: Sequence[str]) -> tuple[str, ...]:
@@ -69,18 +69,7 @@ def placeholders(words: Sequence[str]) -> tuple[str, ...]:
 
 def parse_launcher(text: str) -> tuple[str, ...]:
     """Read "srun -N1" as ("srun", "-N1")."""
-    return _words(text, "--launcher")
-
-
-def _words(text: str, option: str) -> tuple[str, ...]:
-    """The words that a shell would make of a text. TautoError where a quote is left open."""
-    try:
-        return tuple(shlex.split(text))
-    except ValueError as error:
-        raise TautoError(
-            f"{option} {text!r} cannot be split into words: {str(error).lower()}",
-            "Close each quote, or put a backslash before a literal one",
-        ) from error
+    return split_as_a_shell(text, "--launcher")
 
 
 @dataclass(frozen=True, kw_only=True)
