@@ -9,7 +9,7 @@ import signal
 import statistics
 import subprocess
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
@@ -23,6 +23,7 @@ from tautochrone.machine import runners
 from tautochrone.measuring.configuration import Configuration
 from tautochrone.measuring.executor import RunResult
 from tautochrone.measuring.objective import MATCHED, PrintedNumber, refusal_of
+from tautochrone.measuring.shell import refusal
 from tautochrone.measuring.subprocess_executor import let_end, padding, pipes
 from tautochrone.measuring.temporary import temporary_file
 from tautochrone.results.row import Failure
@@ -140,22 +141,26 @@ class CommandExecutor:
 
     def run(self, configuration: Configuration, time_limit: float) -> RunResult:
         """A run, or a window of them, with what is to be done before and after."""
-        before, after = (str(configuration.start.get(name) or "") for name in ("prepare", "conclude"))
-        if before and (failed := by_shell(before, "--prepare", configuration)):
-            return RunResult(None, 0.0, error=failed)
-        result = self._measured(configuration, time_limit)
-        if after and (failed := by_shell(after, "--conclude", configuration)) and result.error is None:
-            return msgspec.structs.replace(result, seconds=None, error=failed)
-        return result
+        return self._between(configuration, lambda: self._measured(configuration, time_limit))[0]
 
     def trial(self, configuration: Configuration, time_limit: float) -> tuple[RunResult, Answer]:
         """One run, with all that is known of it; what it prints is kept."""
+
+        def tried() -> tuple[RunResult, Answer]:
+            answer = self._ask(configuration, time_limit, output="keep")
+            return self._result(configuration, answer, time_limit, None), answer
+
+        return self._between(configuration, tried)
+
+    def _between(
+        self, configuration: Configuration, measured: Callable[[], tuple[RunResult, Answer]]
+    ) -> tuple[RunResult, Answer]:
+        """A run between ``--prepare`` and ``--conclude``; where one of these fails, it has no figure."""
         before, after = (str(configuration.start.get(name) or "") for name in ("prepare", "conclude"))
         if before and (failed := by_shell(before, "--prepare", configuration)):
             return RunResult(None, 0.0, error=failed), Answer()
-        answer = self._ask(configuration, time_limit, output="keep")
-        result = self._result(configuration, answer, time_limit, None)
-        if after and (failed := by_shell(after, "--conclude", configuration)):
+        result, answer = measured()
+        if after and (failed := by_shell(after, "--conclude", configuration)) and result.error is None:
             result = msgspec.structs.replace(result, seconds=None, error=failed)
         return result, answer
 
@@ -163,14 +168,14 @@ class CommandExecutor:
         """End the timer."""
         self._timer.close()
 
-    def _measured(self, configuration: Configuration, time_limit: float) -> RunResult:
+    def _measured(self, configuration: Configuration, time_limit: float) -> tuple[RunResult, Answer]:
         if self._settings.check is None:
             keep = isinstance(self._objective, PrintedNumber)
             answer = self._ask(configuration, time_limit, output="keep" if keep else "null")
-            return self._result(configuration, answer, time_limit, None)
+            return self._result(configuration, answer, time_limit, None), answer
         with temporary_file("tauto-output-") as whole:
             answer = self._ask(configuration, time_limit, output=str(whole))
-            return self._result(configuration, answer, time_limit, whole)
+            return self._result(configuration, answer, time_limit, whole), answer
 
     def _ask(self, configuration: Configuration, time_limit: float, output: str) -> Answer:
         count = self._runs[configuration.config_id]
@@ -277,19 +282,13 @@ def failure(
 def by_shell(line: str, option: str, configuration: Configuration) -> Failure | None:
     """Run a line beside the measuring; why it failed, or None."""
     folder = configuration.start.get("folder")
-    done = subprocess.run(
-        ["/bin/sh", "-c", line],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        cwd=None if folder is None else str(folder),
-        env={**os.environ, **configuration.environment},
-        check=False,
+    why = refusal(
+        line,
+        option,
+        folder=None if folder is None else str(folder),
+        environment=configuration.environment,
     )
-    if done.returncode == 0:
-        return None
-    printed = (done.stderr or done.stdout).decode(errors="replace").strip().splitlines()
-    said = f": {printable(printed[-1])}" if printed else ""
-    return Failure("failed", f"{option} ended with exit code {done.returncode}{said}")
+    return Failure("failed", why) if why else None
 
 
 def _signal(number: int) -> str:

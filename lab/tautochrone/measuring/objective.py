@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +12,8 @@ from typing import Annotated, Literal
 import msgspec
 
 from tautochrone import text
-from tautochrone.errors import TautoError, printable
+from tautochrone.errors import TautoError
+from tautochrone.measuring.shell import refusal
 from tautochrone.results.row import Count, Row, seconds_of
 from tautochrone.results.spent import measured_joules
 
@@ -179,21 +179,5 @@ def parse_objective(words: str) -> Objective:
 
 def refusal_of(check: str, output: Path, folder: Path | None) -> str:
     """Why the user's command refuses an output; empty where it accepts it."""
-    try:
-        with output.open("rb") as file:
-            done = subprocess.run(
-                ["/bin/sh", "-c", check],
-                stdin=file,
-                capture_output=True,
-                cwd=folder,
-                timeout=_CHECK_LIMIT_SECONDS,
-                check=False,
-            )
-    except subprocess.TimeoutExpired:
-        return f"the check did not end within {_CHECK_LIMIT_SECONDS:g} s"
-    if done.returncode == 0:
-        return ""
-    printed = (done.stderr or done.stdout).decode(errors="replace").strip().splitlines()
-    return (
-        f"the check ended with exit code {done.returncode}{': ' + printable(printed[-1]) if printed else ''}"
-    )
+    with output.open("rb") as file:
+        return refusal(check, "the check", folder=folder, reads=file, limit_seconds=_CHECK_LIMIT_SECONDS)
