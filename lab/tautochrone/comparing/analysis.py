@@ -15,7 +15,7 @@ from tautochrone.comparing.looks import claims_after
 from tautochrone.comparing.result import CompareContext, Compared, Side
 from tautochrone.errors import TautoError
 from tautochrone.measuring.objective import Objective, parse_objective
-from tautochrone.results.row import Row, pair_rows
+from tautochrone.results.row import Row, cpu_seconds_of, pair_rows
 from tautochrone.results.runs import median_known
 from tautochrone.results.spent import measured_joules
 from tautochrone.results.store import Store
@@ -29,7 +29,7 @@ class CpuTime(Objective):
     """The CPU seconds of all processes of a run."""
 
     def figure(self, row: Row) -> float:
-        seconds = cpu_seconds(row)
+        seconds = cpu_seconds_of(row)
         if not seconds:
             raise ValueError("a run has no CPU time")
         return seconds
@@ -51,34 +51,20 @@ def objective_of(words: str) -> Objective:
         raise
 
 
-def cpu_seconds(row: Row) -> float | None:
-    if row.user_seconds is None or row.system_seconds is None:
-        return None
-    return row.user_seconds + row.system_seconds
-
-
-def _detail(name: str) -> Callable[[Row], float | None]:
-    def figure(row: Row) -> float | None:
-        value = row.detail.get(name)
-        return float(value) if isinstance(value, int | float) else None
-
-    return figure
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) else None
 
 
 def _counter(name: str) -> Callable[[Row], float | None]:
-    def figure(row: Row) -> float | None:
-        value = (row.counters or {}).get(name)
-        return float(value) if isinstance(value, int | float) else None
-
-    return figure
+    return lambda row: _number((row.counters or {}).get(name))
 
 
 OTHERS: Mapping[str, Callable[[Row], float | None]] = {
     "seconds": lambda row: row.seconds,
-    "cpu_seconds": cpu_seconds,
-    "max_rss_bytes": lambda row: None if row.max_rss_bytes is None else float(row.max_rss_bytes),
-    "switches": _detail("switches"),
-    "faults": _detail("faults"),
+    "cpu_seconds": cpu_seconds_of,
+    "max_rss_bytes": lambda row: _number(row.max_rss_bytes),
+    "switches": lambda row: _number(row.detail.get("switches")),
+    "faults": lambda row: _number(row.detail.get("faults")),
     "joules": measured_joules,
     **{name: _counter(name) for name in ("instructions", "cycles", "branch_misses", "cache_misses")},
 }

@@ -16,7 +16,7 @@ from tautochrone.measuring.executor import Executor
 from tautochrone.measuring.plan import Plan
 from tautochrone.measuring.progress import Progress, SilentProgress
 from tautochrone.measuring.session import CheckRows, Interrupt, Session
-from tautochrone.results.row import Row
+from tautochrone.results.row import Row, cpu_seconds_of
 from tautochrone.results.store import Store
 
 LEAST_CPU_SHARE_OF_SERIAL = 0.05
@@ -139,10 +139,10 @@ def enough_cpu_time(is_reference: Callable[[Row], bool]) -> CheckRows:
         alone = min((row.seconds or 0.0 for row in rows if is_reference(row)), default=0.0)
         wrong = {}
         for row in rows:
-            iterations = row.detail.get("iterations")
-            if iterations is None or row.user_seconds is None or row.system_seconds is None:
+            iterations, used = row.detail.get("iterations"), cpu_seconds_of(row)
+            if iterations is None or used is None:
                 continue
-            used, needed = row.user_seconds + row.system_seconds, alone * iterations
+            needed = alone * iterations
             if used < LEAST_CPU_SHARE_OF_SERIAL * needed:
                 wrong[row.run] = (
                     f"says that it did {iterations} repetitions in {used:.3g} s of CPU time, of which one "

@@ -167,6 +167,13 @@ def seconds_of(row: Row) -> float:
     return row.seconds
 
 
+def cpu_seconds_of(row: Row) -> float | None:
+    """User and system time together; None where the system does not tell."""
+    if row.user_seconds is None or row.system_seconds is None:
+        return None
+    return row.user_seconds + row.system_seconds
+
+
 def pair_rows(
     rows: Iterable[Row], candidate: str, reference: str, figure: Callable[[Row], float] = seconds_of
 ) -> list[tuple[float, float]]:

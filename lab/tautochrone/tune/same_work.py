@@ -12,12 +12,12 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
-from statistics import median
 from typing import Any, Self
 
 import msgspec
 
-from tautochrone.results.row import Row
+from tautochrone.results.row import Row, cpu_seconds_of
+from tautochrone.results.runs import median_known
 from tautochrone.tune.space import DEFAULT
 
 WORDS = "printed"
@@ -143,12 +143,7 @@ def _worked_less(own: Sequence[Row], printed: Sequence[Words], share: float | No
 
 
 def _cpu_seconds(rows: Sequence[Row]) -> float | None:
-    known = [
-        row.user_seconds + row.system_seconds
-        for row in rows
-        if row.user_seconds is not None and row.system_seconds is not None
-    ]
-    return median(known) if known else None
+    return median_known(map(cpu_seconds_of, rows))
 
 
 def _shapes(text: str) -> tuple[str, ...]:
