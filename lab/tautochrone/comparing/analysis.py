@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,8 +19,6 @@ from tautochrone.results.runs import median_known
 from tautochrone.results.spent import measured_joules
 from tautochrone.results.store import Store
 from tautochrone.verdicts import Comparison, Ratio, as_ratio
-
-__all__ = ["Objective", "analyse", "known", "objective_of"]
 
 
 @dataclass(frozen=True)
@@ -196,11 +193,3 @@ def _ratio_of(
 
 def _failed(errors: Sequence[str], runs: int) -> str:
     return f"failed in {len(errors)} of {runs} runs: {errors[-1]}" if errors else ""
-
-
-def spread(points: Sequence[float]) -> float:
-    """The median distance from the median, by the median; 0 for less than two points."""
-    if len(points) < 2:
-        return 0.0
-    centre = statistics.median(points)
-    return statistics.median(abs(point - centre) for point in points) / centre

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from tautochrone import text
 from tautochrone.comparing import cpus, trying
-from tautochrone.comparing.analysis import Objective, analyse, checked, known, objective_of
+from tautochrone.comparing.analysis import analyse, checked, known, objective_of
 from tautochrone.comparing.entries import MOST_COMMANDS, check_program
 from tautochrone.comparing.executor import SHORT_SECONDS, WINDOW_SECONDS, Answer, CommandExecutor, by_shell
 from tautochrone.comparing.looks import claims_after, planned
@@ -27,6 +27,7 @@ from tautochrone.measuring.configuration import Configuration
 from tautochrone.measuring.executor import Executor, RunResult
 from tautochrone.measuring.identity import identity_of, started_files
 from tautochrone.measuring.measure import run_plan
+from tautochrone.measuring.objective import Objective
 from tautochrone.measuring.plan import Plan
 from tautochrone.measuring.progress import Progress, SilentProgress
 from tautochrone.measuring.temporary import temporary_folder
@@ -34,7 +35,6 @@ from tautochrone.results import context as contexts
 from tautochrone.results.store import ROWS_FILE, Store
 
 STUDY = "compare"
-FIRST_LIMIT_SECONDS = 600.0
 _LIMIT_FACTOR, _LEAST_LIMIT_SECONDS = 10.0, 10.0
 _GAP_SECONDS = 1e-3  # what the lab itself does between two runs
 
@@ -152,7 +152,7 @@ def _plan(
         configurations,
         rounds=1,
         seed=settings.seed,
-        time_limit_seconds=settings.time_limit_seconds or FIRST_LIMIT_SECONDS,
+        time_limit_seconds=settings.time_limit_seconds or trying.FIRST_LIMIT_SECONDS,
         machine=machine.to_dict(),
         order="latin",
         judged=settings.judged,
@@ -256,10 +256,8 @@ def _run_rounds(
 ) -> None:
     """From look to look, until all rivals are known well enough."""
     progress = services.progress("comparing")
-    longest = max((row.elapsed_seconds for row in store.rows()), default=0.0)
+    longest = max((*(row.elapsed_seconds for row in store.rows()), *context.usual_seconds.values()))
     limit = settings.time_limit_seconds or max(_LEAST_LIMIT_SECONDS, _LIMIT_FACTOR * longest)
-    if settings.time_limit_seconds is None:
-        limit = max(limit, _LIMIT_FACTOR * max(context.usual_seconds.values(), default=0.0))
     going = list(plan.configurations)
     reference = going[0]
     for look in context.looks:
