@@ -14,11 +14,11 @@ from rich.console import Console
 from compare_fakes import FakeCommands, compared
 from measuring import row
 from tautochrone.comparing import printing, saved
-from tautochrone.comparing.analysis import OTHERS
+from tautochrone.comparing.analysis import OTHERS, analyse
 from tautochrone.comparing.command import judged, parse_codes, parse_percent
 from tautochrone.comparing.entries import entries_of, of_lines, parse_parameters, parted
 from tautochrone.comparing.looks import claims, planned
-from tautochrone.comparing.result import Compared
+from tautochrone.comparing.result import Asked, CompareContext, Compared
 from tautochrone.errors import TautoError
 from tautochrone.measuring.clock import VirtualClock
 from tautochrone.results.store import Store
@@ -316,3 +316,11 @@ def test_figures_beside_time_have_their_ratio_and_counters_are_figures() -> None
 def test_a_shell_whose_quote_is_open_is_refused() -> None:
     with pytest.raises(TautoError, match="--shell"):
         entries_of([("true",)], shell="sh -c 'x")
+
+
+def test_the_load_of_others_is_a_share_of_the_measured_machine() -> None:
+    """Of eight CPUs, however many the machine has that reads the rows."""
+    context = CompareContext(commands_compared=(Asked(name="a", words=("a",)),), looks=(8,))
+    rows = [row("a", n, name="a", elapsed_seconds=1.0, others_cpu_seconds=4.0) for n in range(8)]
+    (remark,) = analyse(rows, context, {"cpus": [{"cpu": number} for number in range(8)]}).remarks
+    assert remark.startswith("Other programs took 50 %")

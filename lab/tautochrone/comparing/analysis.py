@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -118,7 +117,7 @@ def analyse(rows: Sequence[Row], context: CompareContext, machine: Mapping[str, 
         for asked in context.commands_compared
     )
     rounds = max((len(side.points) for side in sides), default=0)
-    cpus = int(machine.get("cpu_count") or os.cpu_count() or 1)
+    cpus = max(1, len(machine.get("cpus") or ()))
     remarks = (
         *context.remarks,
         *(f"{side.name} {side.error}; these do not count" for side in sides if side.error and side.points),
