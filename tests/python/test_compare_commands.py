@@ -324,3 +324,15 @@ def test_the_load_of_others_is_a_share_of_the_measured_machine() -> None:
     rows = [row("a", n, name="a", elapsed_seconds=1.0, others_cpu_seconds=4.0) for n in range(8)]
     (remark,) = analyse(rows, context, {"cpus": [{"cpu": number} for number in range(8)]}).remarks
     assert remark.startswith("Other programs took 50 %")
+
+
+def test_a_command_that_left_early_is_judged_at_the_look_where_it_left() -> None:
+    """Its look has a smaller part of the error than the last one, to which another command went on."""
+    sentences = {"a": "seconds 0.1 noise 0.1%", "b": "seconds 0.2 noise 0.1%", "c": "seconds 0.1 noise 6%"}
+    found = compared(sentences)
+    early, late = found.rivals
+    assert early.ratio is not None
+    assert late.ratio is not None
+    assert len(early.points) < len(late.points)
+    assert early.ratio.confidence is not None
+    assert early.ratio.confidence >= 1 - 0.01 / claims(2, len(found.looks), False)

@@ -109,11 +109,9 @@ def analyse(rows: Sequence[Row], context: CompareContext, machine: Mapping[str, 
     by_name: dict[str, list[Row]] = {asked.name: [] for asked in context.commands_compared}
     for row in rows:
         by_name[row.name].append(row)
-    looked = next((look for look in context.looks if look > max((row.round for row in rows), default=0)), 0)
-    number = claims_after(len(by_name) - 1, context.looks, looked)
     reference = context.commands_compared[0].name
     sides = tuple(
-        _side(asked.name, asked.words, by_name, reference, objective, number, context)
+        _side(asked.name, asked.words, by_name, reference, objective, context)
         for asked in context.commands_compared
     )
     rounds = max((len(side.points) for side in sides), default=0)
@@ -144,9 +142,12 @@ def _side(
     by_name: Mapping[str, Sequence[Row]],
     reference: str,
     objective: Objective,
-    number: int,
     context: CompareContext,
 ) -> Side:
+    """A command against the reference, at the level of the look at which it left."""
+    last = max((row.round for row in by_name[name]), default=0)
+    looked = next((look for look in context.looks if look > last), 0)
+    number = claims_after(len(by_name) - 1, context.looks, looked)
     good = [row for row in by_name[name] if row.error is None]
     errors = [row.error.message for row in by_name[name] if row.error is not None]
     points = tuple(objective.figure(row) for row in sorted(good, key=lambda row: row.round))
