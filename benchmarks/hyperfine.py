@@ -29,6 +29,7 @@ from typing import Any
 
 from benchmarks.honesty import neighbour
 from tautochrone.machine import runners
+from tautochrone.machine.probe import read_machine
 from tautochrone.results.journal import Journal
 from tautochrone.verdicts import median_interval
 
@@ -124,7 +125,9 @@ def pair(chance: random.Random, steps: int, factor: float, *, beside: bool) -> L
     with neighbour(beside, chance.randrange(1 << 30)):
         for tool in chance.sample(("ours", "theirs"), 2):
             if tool == "ours":
-                line["ours"] = our_word(ours(commands, RUNS))
+                # With one seed for all, the trials would share one draw of orders and of stacks.
+                seed = str(chance.randrange(1 << 30))
+                line["ours"] = our_word(ours(commands, RUNS, "--seed", seed))
             else:
                 results = theirs(commands, RUNS)
                 line["sentence"], line["welch"] = sentence(results), welch(results)
@@ -277,6 +280,8 @@ def main() -> int:
         return 2
     begun = time.monotonic()
     with Journal.open(asked.output) as journal:
+        if not journal.records:
+            journal.append({"schema": SCHEMA, "machine": read_machine().to_dict()})
         for job in jobs(asked, list(journal.records.values()), random.Random(asked.seed)):
             if time.monotonic() - begun > asked.seconds:
                 break
