@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
 import statistics
 import subprocess
 from collections import Counter
@@ -18,13 +17,13 @@ import msgspec
 
 from tautochrone.comparing.analysis import objective_of
 from tautochrone.comparing.settings import Settings
-from tautochrone.errors import TautoError, printable
+from tautochrone.errors import TautoError
 from tautochrone.machine import runners
 from tautochrone.measuring.configuration import Configuration
 from tautochrone.measuring.executor import RunResult
 from tautochrone.measuring.objective import MATCHED, PrintedNumber, refusal_of
 from tautochrone.measuring.shell import refusal
-from tautochrone.measuring.subprocess_executor import let_end, padding, pipes
+from tautochrone.measuring.subprocess_executor import last_lines, let_end, padding, pipes, signal_name
 from tautochrone.measuring.temporary import temporary_file
 from tautochrone.results.row import Failure
 
@@ -35,7 +34,6 @@ SHORT_SECONDS = 2e-3
 
 MOST_REPEATS = 1000
 _PATIENCE_SECONDS = 10.0
-_MESSAGE_LINES = 3
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -266,9 +264,8 @@ def failure(
         return Failure("timeout", f"it did not end within {time_limit:g} s")
     bad = next((code for code in answer.exit_codes if not settings.counts(code)), None)
     if bad is not None:
-        said = [line.strip() for line in answer.stderr.splitlines() if line.strip()][-_MESSAGE_LINES:]
-        how = f"exit code {bad}" if bad >= 0 else _signal(-bad)
-        return Failure("failed", f"it ended with {how}{': ' + printable('; '.join(said)) if said else ''}")
+        how = f"ended with exit code {bad}" if bad >= 0 else f"was killed by {signal_name(-bad)}"
+        return Failure("failed", f"it {how}{last_lines(answer.stderr)}")
     if answer.left_running:
         names = ", ".join(dict.fromkeys(answer.left_running))
         return Failure(
@@ -289,9 +286,3 @@ def by_shell(line: str, option: str, configuration: Configuration) -> Failure | 
         environment=configuration.environment,
     )
     return Failure("failed", why) if why else None
-
-
-def _signal(number: int) -> str:
-    with suppress(ValueError):
-        return signal.Signals(number).name
-    return f"signal {number}"

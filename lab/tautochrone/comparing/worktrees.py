@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tautochrone.errors import TautoError, explained
+from tautochrone.measuring.subprocess_executor import signal_name
 from tautochrone.measuring.temporary import temporary_file, temporary_folder
 
 AS_IT_IS = ("WORKTREE", ".")
@@ -408,7 +409,7 @@ def names_a_file(words: Sequence[str], place: Path) -> bool:
 
 def _ended(code: int) -> str:
     if code < 0:
-        return f"was ended by signal {-code}"
+        return f"was killed by {signal_name(-code)}"
     return f"ended with exit code {code}"
 
 

@@ -381,7 +381,7 @@ def _ask(process: Process, request: Mapping[str, object], through: Sequence[str]
 
 def _ended_badly(answer: Answer, limit: float, kinds: Mapping[int, str]) -> Failure | None:
     """The error that the end of the process shows. `kinds`: what exit codes mean, "failed" otherwise."""
-    complaint = _last_lines(answer.stderr)
+    complaint = last_lines(answer.stderr)
     if answer.stopped_for == "timeout":
         return Failure("timeout", f"it was stopped at the time limit of {limit:g} s{complaint}")
     code = answer.exit_code
@@ -391,11 +391,16 @@ def _ended_badly(answer: Answer, limit: float, kinds: Mapping[int, str]) -> Fail
     if code == 0:
         return None
     if code < 0:
-        with suppress(ValueError):
-            return Failure("failed", f"it was killed by {signal.Signals(-code).name}{complaint}")
-        return Failure("failed", f"it was killed by signal {-code}{complaint}")
+        return Failure("failed", f"it was killed by {signal_name(-code)}{complaint}")
     message = complaint.removeprefix(": ") or f"it ended with exit code {code}"
     return Failure(kinds.get(code, "failed"), message)
+
+
+def signal_name(number: int) -> str:
+    """SIGKILL, or "signal 70" for a number without a name."""
+    with suppress(ValueError):
+        return signal.Signals(number).name
+    return f"signal {number}"
 
 
 def _complaint(record: Mapping[str, Any], seconds: object, unreadable: str | None) -> Failure | None:
@@ -463,7 +468,7 @@ def _record(stdout: str) -> tuple[dict[str, Any], str | None]:
     return value, None
 
 
-def _last_lines(stderr: str) -> str:
+def last_lines(stderr: str) -> str:
     """The end of what the program said about its trouble, ready to follow a sentence."""
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
     return ": " + printable("; ".join(lines[-_MESSAGE_LINES:])) if lines else ""
