@@ -191,6 +191,7 @@ class CommandExecutor:
         }
         if configuration.config_id in self.short:
             request |= {"repeat": MOST_REPEATS, "window_seconds": WINDOW_SECONDS}
+            request["after_failure"] = self._settings.ignore_failure != ()
         return self._timer.ask(request)
 
     def _result(
