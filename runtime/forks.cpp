@@ -7,9 +7,11 @@
 #include "pinning.hpp"
 
 namespace tauto::detail {
-namespace {
 
 constinit std::atomic<unsigned> fork_generations{0};
+
+namespace {
+
 constinit process_locks locks;
 
 void before_fork() {
@@ -41,10 +43,6 @@ void after_fork_in_child() {
 const int fork_handler = pthread_atfork(&before_fork, &after_fork, &after_fork_in_child);
 
 }  // namespace
-
-unsigned current_fork_generation() noexcept {
-    return fork_generations.load(std::memory_order_relaxed);
-}
 
 process_locks& locks_of_process() noexcept {
     return locks;

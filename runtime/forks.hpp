@@ -1,11 +1,16 @@
 #pragma once
 
+#include <atomic>
 #include <mutex>
 
 namespace tauto::detail {
 
-// Counts forks of the process; a team whose number is older has lost its threads.
-unsigned current_fork_generation() noexcept;
+// Counts forks of the process; a team whose number is older has lost its threads. Here, because every launch
+// asks for it.
+extern constinit std::atomic<unsigned> fork_generations;
+inline unsigned current_fork_generation() noexcept {
+    return fork_generations.load(std::memory_order_relaxed);
+}
 
 // Locks of the whole process. fork() waits until they are free, so they are free in the child. Take several
 // of them in this order only.

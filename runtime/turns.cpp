@@ -120,7 +120,7 @@ void turns::pass_on_locked() noexcept {
     first.given.notify_one();
 }
 
-bool turns::take_unless_asleep(const launcher& members) {
+bool turns::wait_unless_asleep(const launcher& members) {
     std::optional<std::vector<std::string>> before;
     pid_t holder_before = 0;
     const auto asleep = [&] {
@@ -134,9 +134,7 @@ bool turns::take_unless_asleep(const launcher& members) {
         holder_before = holder;
         return both;
     };
-    if (!take_if_free() && !wait_for_turn(asleep)) return false;
-    note_holder();
-    return true;
+    return wait_for_turn(asleep);
 }
 
 }  // namespace tauto::detail

@@ -30,7 +30,11 @@ class turns {
     void take();
     // The same, unless the thread that has the turn and all members sleep from one look at them to the next.
     // Their loop then waits for something, perhaps for the calling thread: false, and no turn.
-    [[nodiscard]] bool take_unless_asleep(const launcher& members);
+    [[nodiscard]] bool take_unless_asleep(const launcher& members) {
+        if (!take_if_free() && !wait_unless_asleep(members)) return false;
+        note_holder();
+        return true;
+    }
     void give_back() noexcept {
         thread_.store(nullptr, std::memory_order_relaxed);
         unsigned char expected = taken;
@@ -44,6 +48,7 @@ class turns {
     // An address that no other living thread has.
     static const void* this_thread() noexcept { return &running_as; }
     void note_holder() noexcept;
+    [[nodiscard, gnu::cold]] bool wait_unless_asleep(const launcher& members);
     [[nodiscard]] bool take_if_free() noexcept {
         unsigned char expected = free;
         return state_.compare_exchange_strong(expected, taken, std::memory_order_acquire);
