@@ -57,7 +57,8 @@ def test_every_interval_gives_one_sample_a_cpu(tmp_path: Path) -> None:
     wait = stepping(tmp_path, seconds, [(10, 0, 5, 5), (20, 0, 5, 15)])
     sampler = CpuSampler([0, 1], root=tmp_path, clock=lambda: seconds[-1], wait=wait)
     with sampler as load:
-        sampler._thread.join()
+        assert sampler._ended is not None
+        sampler._ended.wait()
     found = [(sample.cpu, round(sample.seconds, 3), sample.busy) for sample in load.samples]
     assert found == [(0, 0.1, 1.0), (1, 0.1, 0.5), (0, 0.2, 1.0), (1, 0.2, 0.0)]
     assert load.sampler_cpu_seconds > 0

@@ -61,7 +61,8 @@ def sampled(root: Path, *readings: Callable[[], object]) -> SampledThreads:
 
     sampler = ThreadSampler(7, 10.0, root, clock=lambda: seconds[-1], wait=wait)
     with sampler as found:
-        sampler._thread.join()
+        assert sampler._ended is not None
+        sampler._ended.wait()
     return found
 
 

@@ -29,6 +29,7 @@ from tautochrone.measuring.configuration import Configuration
 from tautochrone.measuring.executor import Executor, RunResult
 from tautochrone.measuring.sampler import leave_cpus_of
 from tautochrone.results.spent import DOUBTED, METERED, UNAVAILABLE, IdlePower, figures, idle_power
+from tautochrone.threads import started
 
 TIMELINE_SECONDS = 0.2
 """Five readings a second: faster ones are a load themselves, and power sensors are slower anyway."""
@@ -109,7 +110,7 @@ class EnergyRecorder:
         self._wait = wait or self._stop.wait
         self._watched = watched
         self._recording = Recording(meter.source, meter.domains)
-        self._thread = threading.Thread(target=self._sample, name="tauto-energy", daemon=True)
+        self._ended: threading.Event | None = None
         self._first: Mapping[str, float] = {}
         self._began = 0.0
         self._own_cpu_seconds = 0.0
@@ -120,7 +121,7 @@ class EnergyRecorder:
         try:
             self._first = self._meter.read()
             self._recording.samples.append((0.0, dict.fromkeys(self._first, 0.0)))
-            self._thread.start()
+            self._ended = started(self._sample)
         except MeterError as error:
             self._recording.unavailable = error.unavailable
         self._own_cpu_seconds += time.thread_time() - before
@@ -128,8 +129,8 @@ class EnergyRecorder:
 
     def __exit__(self, *_: object) -> None:
         self._stop.set()
-        if self._thread.ident is not None:
-            self._thread.join()
+        if self._ended is not None:
+            self._ended.wait()
         before = time.thread_time()
         recording = self._recording
         recording.seconds = self._clock() - self._began

@@ -24,6 +24,7 @@ from tautochrone.machine.file import export_toml
 from tautochrone.machine.record import Machine
 from tautochrone.options import Option
 from tautochrone.results.row import MACHINE_SCHEMA
+from tautochrone.threads import started
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -56,31 +57,30 @@ def _run_probe(command: list[str], limit_seconds: float) -> str:
     """The standard output of the probe. Its standard error has the progress and, at the end, any error."""
     with explained(f"{command[0]} could not be started", "Build it again (make)"):
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    hanged = threading.Event()
+    over, hanged = threading.Event(), threading.Event()
 
-    def give_up() -> None:
-        hanged.set()
-        process.kill()
+    def watch() -> None:
+        if not over.wait(limit_seconds):
+            hanged.set()
+            process.kill()
 
-    watchdog = threading.Timer(limit_seconds, give_up)
-    watchdog.daemon = True
     with process:
-        watchdog.start()
         try:
             assert process.stdout is not None
             assert process.stderr is not None
+            stdout, stderr = process.stdout, process.stderr
+            started(watch)
             # The object is longer than a pipe holds on machines with many cores.
             pieces: list[str] = []
-            reader = threading.Thread(target=lambda out: pieces.append(out.read()), args=(process.stdout,))
-            reader.start()
-            messages = _follow(process.stderr)
-            reader.join()
+            read = started(lambda: pieces.append(stdout.read()))
+            messages = _follow(stderr)
+            read.wait()
             process.wait()
         except BaseException:
             process.kill()
             raise
         finally:
-            watchdog.cancel()
+            over.set()
     if hanged.is_set():
         raise TautoError(
             f"tauto-probe did not end within {limit_seconds:.0f} seconds and was stopped",

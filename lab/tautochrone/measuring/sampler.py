@@ -16,6 +16,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tautochrone.threads import started
+
 CpuTimes = Mapping[int, tuple[int, int]]
 """For each CPU the jiffies since boot that it was busy, and all of them."""
 
@@ -99,15 +101,16 @@ class CpuSampler:
         self._stop = threading.Event()
         self._wait = wait or self._stop.wait
         self._load = SampledLoad()
-        self._thread = threading.Thread(target=self._sample, name="tauto-sampler", daemon=True)
+        self._ended: threading.Event | None = None
 
     def __enter__(self) -> SampledLoad:
-        self._thread.start()
+        self._ended = started(self._sample)
         return self._load
 
     def __exit__(self, *_: object) -> None:
         self._stop.set()
-        self._thread.join()
+        if self._ended is not None:
+            self._ended.wait()
 
     def _sample(self) -> None:
         began_cpu = time.thread_time()

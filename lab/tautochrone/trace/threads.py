@@ -19,6 +19,7 @@ from tautochrone.energy.meter import Unavailable
 from tautochrone.energy.recorder import Recording
 from tautochrone.measuring.foreground import Ended
 from tautochrone.measuring.sampler import SampledLoad, leave_cpus_of
+from tautochrone.threads import started
 
 HERTZ = 20.0
 MOST_THREADS = 400
@@ -125,15 +126,16 @@ class ThreadSampler:
         self._sampled = SampledThreads()
         self._open: dict[int, tuple[_Files, ThreadTrack]] = {}
         self._refused: set[int] = set()
-        self._thread = threading.Thread(target=self._sample, name="tauto-trace", daemon=True)
+        self._ended: threading.Event | None = None
 
     def __enter__(self) -> SampledThreads:
-        self._thread.start()
+        self._ended = started(self._sample)
         return self._sampled
 
     def __exit__(self, *_: object) -> None:
         self._stop.set()
-        self._thread.join()
+        if self._ended is not None:
+            self._ended.wait()
 
     def _sample(self) -> None:
         began_cpu = time.thread_time()

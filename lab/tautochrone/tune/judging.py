@@ -37,12 +37,16 @@ def complaint(objective: Objective, row: Row) -> str | None:
 
 @dataclass(frozen=True)
 class Judging:
-    """Judges the output of a run; see `ProgramExecutor`. `trial`: what the default's first run printed."""
+    """Judges the output of a run; see `ProgramExecutor`.
+
+    `trial`: what the default's first run printed; `telling`: whether that `tells_of_work`.
+    """
 
     objective: Objective
     check: str | None = None
     same_output: bool = False
     trial: Words | None = None
+    telling: bool = False
 
     @property
     def needs_whole_output(self) -> bool:
@@ -74,4 +78,4 @@ class Judging:
         """The comparison with the default's output; with its work where nothing else tells what is right."""
         if self.same_output:
             return equal_answers(lambda row: row.name == DEFAULT, field_name=OUTPUT)
-        return partial(same_work, trial=self.trial) if self.check is None else None
+        return None if self.check is not None else partial(same_work, trial=self.trial, telling=self.telling)

@@ -33,7 +33,7 @@ from tautochrone.results.store import ROWS_FILE, Store
 from tautochrone.tune.applying import Applied, applied
 from tautochrone.tune.judging import Judging
 from tautochrone.tune.options import TuneRequest, check_numbers
-from tautochrone.tune.same_work import Words
+from tautochrone.tune.same_work import Words, tells_of_work
 from tautochrone.tune.search import round_seconds_at_first
 from tautochrone.tune.services import Services
 from tautochrone.tune.space import Space, build_space, check_names, default_settings
@@ -100,7 +100,11 @@ def prepare(request: TuneRequest, services: Services) -> Prepared:
     named = {path: status_of(path) for path in named_files(default.command)}
     watched = try_out(default, request, judging)
     files = tuple(files_of(default.command, default.environment, as_before(named)))
-    judging = replace(judging, trial=Words.of(watched.output, watched.errors))
+    judging = replace(
+        judging,
+        trial=Words.of(watched.output, watched.errors),
+        telling=tells_of_work(watched.output, (*default.command, *os.environ.values()), files),
+    )
     findings = inspect(default.command, machine, watched)
     machine = _machine(request, findings, machine, services)
     space = build_space(request, findings, place_of(machine))

@@ -5,17 +5,25 @@ the shapes of their lines: numbers are left out, and neither order nor repetitio
 thread numbers and lines that several threads print make no difference; and half of the lines may differ, as
 in programs that print their settings. Where the default prints nothing on standard output, standard error
 stands for it, unless about as much CPU time is used: a program may be warned of a setting.
+
+Hardly any of the default's CPU time is no work, whatever was printed: "done" costs nothing. But threads that
+wait by spinning use many times the CPU time of the work. So the same output is believed where it could tell:
+where it has a number that stands neither in the command nor in the program's files.
 """
 
 from __future__ import annotations
 
 import hashlib
+import mmap
+import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any, Self
 
 import msgspec
 
+from tautochrone.files import opened, unless_refused
 from tautochrone.results.row import Row, cpu_seconds_of
 from tautochrone.results.runs import median_known
 from tautochrone.tune.space import DEFAULT
@@ -34,6 +42,11 @@ _MOST_CHARACTERS = 1 << 18  # whose lines are looked at, from the end
 _NUMBER = re.compile(
     r"[-+]?(?:0x[0-9a-f]+|[0-9]+(?:[.,][0-9]+)*(?:e[-+]?[0-9]+)?|\b(?:nan|inf)\b)", re.IGNORECASE
 )
+_WORD = re.compile(r"[0-9a-z][0-9a-z.,+\-]*", re.IGNORECASE)
+_DECIMAL = re.compile(r"([0-9]+(?:,[0-9]{3})*(?:\.[0-9]*)?)(?:e[-+]?[0-9]+)?", re.IGNORECASE)
+_HEXADECIMAL = re.compile(r"(?:0x)?(?=[a-f]*[0-9])[0-9a-f]{8,}", re.IGNORECASE)
+_LEAST_DIGITS = 5  # significant ones; fewer may come about by chance, or be a size, a year, a port
+_MOST_NUMBERS = 64  # of an output, its last ones
 _REMEDY = "--check or --same-output says what a right answer is"
 
 
@@ -59,11 +72,11 @@ class Words(msgspec.Struct, frozen=True):
         return None if kept is None else msgspec.convert(kept, cls)
 
 
-def same_work(rows: Sequence[Row], *, trial: Words | None = None) -> dict[str, str]:
+def same_work(rows: Sequence[Row], *, trial: Words | None = None, telling: bool = False) -> dict[str, str]:
     """What is wrong with which run (``row.run``) of a search where the default is right.
 
     A candidate is refused when all of its runs differ from what all of the default's runs have in common;
-    `trial` is one more of these.
+    `trial` is one more of these. `telling`: whether the default's output `tells_of_work`.
     """
     by_candidate: dict[str, list[Row]] = {}
     for row in rows:
@@ -73,10 +86,26 @@ def same_work(rows: Sequence[Row], *, trial: Words | None = None) -> dict[str, s
     wrong: dict[str, str] = {}
     for own in by_candidate.values():
         share = cpu_share(own, default)
-        reason = _printed_otherwise(_words(own), printed, share) or _worked_less(own, printed, share)
+        reason = _printed_otherwise(_words(own), printed, share) or _worked_less(own, default, share, telling)
         if reason:
             wrong |= {row.run: f"{reason} ({_REMEDY})" for row in own}
     return wrong
+
+
+def tells_of_work(output: str, given: Iterable[str], files: Iterable[Path]) -> bool:
+    """Whether an output has a number that the work must have made: a hash, or one of five digits that count.
+
+    Zeros at its ends do not count. A number that is part of a word of the command or a variable (`given`), or
+    stands as text in one of the `files`, is no such number. Linear in the size of the files. OSError where
+    the system lacks something.
+    """
+    words = " ".join(given)
+    numbers = {word for word in _numbers(output) if word not in words}
+    for path in files:
+        if not numbers:
+            break
+        numbers -= _standing_in(path, numbers)
+    return bool(numbers)
 
 
 def said_of(own: Sequence[Row], default: Sequence[Row]) -> str:
@@ -133,13 +162,42 @@ def _missing(wanted: set[str], lines: Sequence[str]) -> float:
     return len(told - {*lines}) / len(told) if told else 0.0
 
 
-def _worked_less(own: Sequence[Row], printed: Sequence[Words], share: float | None) -> str:
+def _worked_less(own: Sequence[Row], default: Sequence[Row], share: float | None, telling: bool) -> str:
     if share is None or share >= LEAST_CPU_SHARE:
         return ""
-    right = {words.exact for words in printed}
-    if len(right) == 1 and None not in right and {words.exact for words in _words(own)} == right:
-        return ""  # it printed the same answer, whatever that took
-    return f"it used {100 * share:.2g} % of the CPU time of the program as it is"
+    reason = f"it used {100 * share:.2g} % of the CPU time of the program as it is"
+    right = {words.exact for words in _words(default)}
+    if len(right) != 1 or None in right or {words.exact for words in _words(own)} != right:
+        return reason
+    return (
+        ""
+        if telling
+        else f"{reason}: it printed the same output, but no number that only the work could give"
+    )
+
+
+def _numbers(output: str) -> list[str]:
+    """The last words of an output that are numbers with many digits, or hashes."""
+    return [word for found in _WORD.finditer(output) if _is_long(word := found[0].rstrip(".,+-"))][
+        -_MOST_NUMBERS:
+    ]
+
+
+def _is_long(word: str) -> bool:
+    decimal = _DECIMAL.fullmatch(word)
+    if decimal is None:
+        return _HEXADECIMAL.fullmatch(word) is not None
+    digits = re.sub(r"[^0-9]", "", decimal[1]).strip("0")
+    return len(digits) >= _LEAST_DIGITS
+
+
+def _standing_in(path: Path, numbers: Iterable[str]) -> set[str]:
+    """Those of the numbers that a file has as text; none where it cannot be read."""
+    with unless_refused(), opened(path) as file:
+        if os.fstat(file.fileno()).st_size:
+            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+                return {number for number in numbers if content.find(number.encode()) >= 0}
+    return set()
 
 
 def _cpu_seconds(rows: Sequence[Row]) -> float | None:
