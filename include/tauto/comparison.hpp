@@ -228,7 +228,8 @@ namespace detail {
     std::vector<std::string> rivals;
     std::string lines;
     const auto add = [&](const comparison& found, const compared& side) {
-        lines += (lines.empty() ? "" : ",") + json_of(found, side);
+        if (!lines.empty()) lines += ',';
+        lines += json_of(found, side);
     };
     for (const comparison* found : cells) {
         if (found->sides.size() == 1) add(*found, found->reference());
@@ -239,9 +240,12 @@ namespace detail {
         }
     }
     std::string told;
-    for (const std::string& note : notes) told += (told.empty() ? "" : ",") + json_string(note);
+    for (const std::string& note : notes) {
+        if (!told.empty()) told += ',';
+        told += json_string(note);
+    }
     const std::string a = cells.empty() ? "" : cells.front()->reference().name;
-    return "{\"schema\":\"tautochrone.comparison/1\",\"a\":" + json_string(a) +
+    return std::string("{\"schema\":\"tautochrone.comparison/1\",\"a\":") + json_string(a) +
            ",\"b\":" + json_string(listed(rivals)) + ",\"paired\":true,\"comparisons\":[" + lines +
            "],\"geometric_mean\":" + mean + ",\"notes\":[" + told + "]}\n";
 }
