@@ -25,7 +25,7 @@ namespace tauto::detail {
 namespace {
 
 // One chunk of a loop on one member.
-void invoke(const mailbox& box, member_report& report, range chunk, int rank) {
+[[gnu::always_inline]] inline void invoke(const mailbox& box, member_report& report, range chunk, int rank) {
     report.begun = chunk.begin;
     box.invoke(box.body, chunk, rank);
     report.iterations += chunk.size();
@@ -53,7 +53,8 @@ constexpr index piece_of(index share) noexcept {
 }
 
 // Between the pieces a stop and a failure are heard. The first one runs whatever the others have thrown.
-void run_whole_share(const mailbox& box, member_report& report, range share, int rank) {
+[[gnu::always_inline]] inline void run_whole_share(const mailbox& box, member_report& report, range share,
+                                                   int rank) {
     const index size = piece_of(share.size());
     for (index begin = share.begin;;) {
         const index end = share.end - begin > size ? begin + size : share.end;
@@ -63,7 +64,8 @@ void run_whole_share(const mailbox& box, member_report& report, range share, int
     }
 }
 
-void run_traced_share(const mailbox& box, member_report& report, range share, int rank) {
+[[gnu::always_inline]] inline void run_traced_share(const mailbox& box, member_report& report, range share,
+                                                    int rank) {
     if (share.empty()) return;
     if (!trace::enabled()) return run_whole_share(box, report, share, rank);
     const std::int64_t begin = trace::now_nanoseconds();
@@ -118,38 +120,53 @@ void launcher::run_share(mailbox& box, member_report& report, int rank) {
     }
 }
 
+// The member's own parts of the loop, and what it did.
+template <class Part>
+member_report launcher::run_part(const mailbox& box, int rank, Part part) noexcept {
+    member_report report;
+    try {
+        if (rank == 0) {
+            const inside_body inside(team_, rank);
+            part(report);
+        } else {
+            part(report);  // a worker is inside for all its life
+        }
+    } catch (...) {
+        at(reports, rank).failure = thrown_by_body(std::current_exception());
+        box.loop->note_failure(report.begun);
+    }
+    return report;
+}
+
 void launcher::run_member(int rank, bool slept) noexcept {
     mailbox& box = at(boxes, rank);
     report_line& line = at(reports, rank);
-    member_report report{.slept = slept};
-    if (box.mode == launch_mode::adaptive) report.start_ticks = ticks();
-    try {
-        const inside_body inside(team_, rank);
-        switch (box.mode) {
-            case launch_mode::fixed:
-                run_traced_share(box, report, box.fixed, rank);
-                break;
-            case launch_mode::shared:
-                run_chunks(box, report, rank);
-                break;
-            default:
-                run_share(box, report, rank);
-                break;
-        }
-    } catch (...) {
-        line.failure = thrown_by_body(std::current_exception());
-        box.loop->note_failure(report.begun);
+    // Few stores, since the report waits for all of them; and field by field, since a copy of several at once
+    // would wait for those before it.
+    if (box.mode == launch_mode::fixed) {
+        line.steals = 0;  // before the body: the line is on its way while that runs
+        line.left_early = false;
+        const member_report report =
+            run_part(box, rank, [&](member_report& own) { run_traced_share(box, own, box.fixed, rank); });
+        line.iterations = report.iterations;
+        line.begun = report.begun;
+        return;
     }
-    if (box.mode != launch_mode::fixed) report.end_ticks = ticks();
-    // Field by field: a copy of several at once would wait for the stores before it.
+    const std::int64_t start = box.mode == launch_mode::adaptive ? ticks() : 0;
+    const member_report report = run_part(box, rank, [&](member_report& own) {
+        if (box.mode == launch_mode::shared) {
+            run_chunks(box, own, rank);
+        } else {
+            run_share(box, own, rank);
+        }
+    });
+    line.end_ticks = ticks();
     line.steals = report.steals;
     line.left_early = report.left_early;
-    line.slept = report.slept;
+    line.slept = slept;
     line.iterations = report.iterations;
     line.begun = report.begun;
-    if (box.mode == launch_mode::fixed) return;
-    line.start_ticks = report.start_ticks;
-    line.end_ticks = report.end_ticks;
+    line.start_ticks = start;
 }
 
 void launcher::launch(const loop_call& call, int position, launch_mode mode, range fixed,
@@ -313,6 +330,7 @@ void* launcher::worker_main(void* argument) {
     at(self->owner->reports, self->rank)
         .thread.store(static_cast<pid_t>(syscall(SYS_gettid)), std::memory_order_relaxed);
     self->owner->pins_.pin_worker(self->rank);
+    const inside_body for_life(self->owner->team_, self->rank);
     self->owner->run_start_hook(self->rank);
     self->owner->worker_loop(self->rank);
     return nullptr;
@@ -323,7 +341,6 @@ void launcher::run_start_hook(int rank) noexcept {
     if (!wanted_.on_start) return;
     starting_here = true;
     try {
-        const inside_body inside(team_, rank);
         wanted_.on_start(rank);
     } catch (...) {
         report_line& report = at(reports, rank);

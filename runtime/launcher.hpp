@@ -121,6 +121,8 @@ struct launcher {
     [[nodiscard]] std::vector<std::vector<int>> masks() const;
     void launch(const loop_call& call, int position, launch_mode mode, range fixed, bool crowded) noexcept;
     void wake_parked(std::span<const int> ranks) noexcept;
+    template <class Part>
+    member_report run_part(const mailbox& box, int rank, Part part) noexcept;
     void run_member(int rank, bool slept) noexcept;
     void join(int rank, bool crowded);
     void run_share(mailbox& box, member_report& report, int rank);
