@@ -90,7 +90,7 @@ def measure(
         plan = _plan(configurations, settings, machine, services.files(configurations))
         fresh = settings.fresh or _is_over(folder)
         context = CompareContext() if fresh else contexts.load(CompareContext(), folder)
-        stack.enter_context(_around(configurations, settings))
+        stack.enter_context(_around(configurations, settings, services.say))
         # What fails at its first run leaves no rows behind.
         _try_out(context, entries, configurations, executor, settings, services)
         store = stack.enter_context(
@@ -166,16 +166,25 @@ def _is_over(folder: Path) -> bool:
 
 
 @contextmanager
-def _around(configurations: Sequence[Configuration], settings: Settings) -> Iterator[None]:
-    """``--setup`` before the first run of each command, ``--cleanup`` after its last one."""
-    for configuration in configurations if settings.setup is not None else ():
-        if failed := by_shell(settings.setup or "", "--setup", configuration):
-            raise TautoError(f"{failed.message}, for {configuration.name}", "Run it by hand to see why")
+def _around(
+    configurations: Sequence[Configuration], settings: Settings, say: Callable[[str], None]
+) -> Iterator[None]:
+    """``--setup`` before the first run of each command, ``--cleanup`` after its last one.
+
+    Each command that was begun is cleaned up, whatever failed; a failing ``--cleanup`` is said.
+    """
+    begun = []
     try:
+        for configuration in configurations:
+            begun.append(configuration)
+            if settings.setup is not None and (failed := by_shell(settings.setup, "--setup", configuration)):
+                raise TautoError(f"{failed.message}, for {configuration.name}", "Run it by hand to see why")
         yield
     finally:
-        for configuration in configurations if settings.cleanup is not None else ():
-            by_shell(settings.cleanup or "", "--cleanup", configuration)
+        for configuration in begun if settings.cleanup is not None else ():
+            if failed := by_shell(settings.cleanup or "", "--cleanup", configuration):
+                why = f"{failed.message}, for {configuration.name}"
+                say(f"{why}; what was measured stays. Run it by hand to see why")
 
 
 def _try_out(
