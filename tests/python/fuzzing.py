@@ -36,6 +36,7 @@ from pathlib import Path
 import click
 
 import corpus
+import foreign
 from energy_trees import no_rest
 from soaking import Totals
 from study_fakes import machine
@@ -55,6 +56,7 @@ from tautochrone.simulator import machines
 
 HANGS_SECONDS = 10
 MOST_BYTES = 1 << 30
+_HANGS = "hangs: "
 # A disk would be most of the time.
 IN_MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 ROOT = Path(__file__).resolve().parents[2]
@@ -225,8 +227,14 @@ READERS |= {name: Native(name) for name in ("profile", "simulator")}
 CHANGED: dict[str, tuple[Reader, Callable[[random.Random], bytes]]] = {
     "store": (corpus.store, corpus.small_stores),
     "analysis": (corpus.analysis, corpus.whole_stores),
+    "against": (corpus.against, corpus.simulated_studies),
+    "page": (corpus.page, corpus.whole_stores),
+    "resumed": (corpus.resumed, corpus.all_rows),
+    "saved": (corpus.saved_before, corpus.sittings),
     "context": (corpus.context, corpus.context_files),
     "runner": (corpus.runner, corpus.runner_lines),
+    "imports": (foreign.imports, foreign.files),
+    "answers": (foreign.answers, foreign.answer_lines),
 }
 READERS |= {name: reader for name, (reader, _) in CHANGED.items()}
 BYTES_SHARE = 0.2  # of these inputs have bytes changed, too
@@ -293,14 +301,22 @@ def seeds(name: str) -> list[bytes]:
 
 
 def finding(reader: Reader, data: bytes, folder: Path) -> str:
-    """What a reader does wrong with an input; empty if nothing."""
+    """What a reader does wrong with an input; empty if nothing.
+
+    Who hangs does so again; a machine that stood still does not.
+    """
+    problem = _outcome(reader, data, folder)
+    return _outcome(reader, data, folder) if problem.startswith(_HANGS) else problem
+
+
+def _outcome(reader: Reader, data: bytes, folder: Path) -> str:
     signal.alarm(HANGS_SECONDS)
     try:
         reader(data, folder)
     except TautoError:
         pass
     except Hang:
-        return f"hangs: {_place()}"
+        return f"{_HANGS}{_place(-2)}"
     except Exception as error:
         if streams.explanation(error) is None or isinstance(error, MemoryError):
             return f"{type(error).__name__}: {str(error)[:100]} at {_place()}"
@@ -313,8 +329,8 @@ class Hang(Exception):
     """An input took longer than any person waits."""
 
 
-def _place() -> str:
-    frame = traceback.extract_tb(sys.exc_info()[2])[-1]
+def _place(which: int = -1) -> str:
+    frame = traceback.extract_tb(sys.exc_info()[2])[which]
     return f"{Path(frame.filename).name}:{frame.lineno}"
 
 
@@ -366,6 +382,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Damaged inputs for every reader.")
     parser.add_argument("--seconds", type=float, default=1e9, help="for each reader")
     parser.add_argument("--inputs", type=int, default=10**9, help="for each reader")
+    parser.add_argument("--inputs-of", action="append", default=[], metavar="READER=N", help="for this one")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", choices=READERS, action="append")
     parser.add_argument("--keep", type=Path, help="a file of totals, to which this call adds")
@@ -374,12 +391,13 @@ def main() -> int:
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (3 * MOST_BYTES, hard))
     totals = Totals(asked.keep)
+    most = {name: int(count) for name, _, count in (one.partition("=") for one in asked.inputs_of)}
     bad = 0
     for name in asked.only or READERS:
         known = totals.of(name, calls=0, inputs=0, seconds=0.0, peak_bytes=0, findings={})
         chance = random.Random(f"{asked.seed} {name} {known['calls']}")  # others than in the calls before
         begun = time.monotonic()
-        count, found = fuzz(name, chance, asked.seconds, asked.inputs)
+        count, found = fuzz(name, chance, asked.seconds, most.get(name, asked.inputs))
         known["calls"] += 1
         known["inputs"] += count
         known["seconds"] += time.monotonic() - begun

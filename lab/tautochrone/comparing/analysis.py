@@ -7,17 +7,27 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from tautochrone import verdicts
 from tautochrone.comparing import disturbances, sentences
 from tautochrone.comparing.looks import claims_after
 from tautochrone.comparing.result import CompareContext, Compared, Side
 from tautochrone.errors import TautoError
 from tautochrone.measuring.objective import Objective, parse_objective
-from tautochrone.results.row import Row, cpu_seconds_of, pair_rows
+from tautochrone.results.row import Amount, Count, Row, cpu_seconds_of, pair_rows
 from tautochrone.results.runs import median_known
 from tautochrone.results.spent import measured_joules
 from tautochrone.results.store import Store
 from tautochrone.verdicts import Comparison, Ratio, as_ratio
+
+
+class _Kept(msgspec.Struct):
+    """What is read of a row's ``detail``."""
+
+    runs: Count | None = None
+    switches: Amount | None = None
+    faults: Amount | None = None
 
 
 @dataclass(frozen=True)
@@ -98,6 +108,10 @@ def checked(store: Store, context: CompareContext) -> list[Row]:
     def complaint(row: Row) -> str | None:
         if row.name not in names:
             return f"{row.name!r} was not compared"
+        try:
+            msgspec.convert(row.detail, _Kept)
+        except ValueError as error:  # msgspec's is one
+            return str(error)
         return objective.complaint(row)
 
     return store.checked(complaint)

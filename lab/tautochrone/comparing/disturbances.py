@@ -48,7 +48,7 @@ def _load(rows: Sequence[Row], cpus: int) -> list[str]:
             taken[row.round] = taken.get(row.round, 0.0) + others
             elapsed[row.round] = elapsed.get(row.round, 0.0) + row.elapsed_seconds
     total, whole = sum(taken.values()), sum(elapsed.values())
-    if not taken or total < max(_LEAST_TICKS_SECONDS, LOAD_NOTICED * cpus * whole):
+    if not whole or total < max(_LEAST_TICKS_SECONDS, LOAD_NOTICED * cpus * whole):
         return []
     busy = sum(
         seconds > max(0.01, LOAD_NOTICED * cpus * elapsed[number]) for number, seconds in taken.items()

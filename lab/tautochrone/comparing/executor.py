@@ -19,6 +19,7 @@ from tautochrone.comparing.analysis import objective_of
 from tautochrone.comparing.settings import Settings
 from tautochrone.errors import TautoError
 from tautochrone.machine import runners
+from tautochrone.measuring.answers import Errno, read_answer
 from tautochrone.measuring.configuration import Configuration
 from tautochrone.measuring.executor import RunResult
 from tautochrone.measuring.objective import MATCHED, PrintedNumber, refusal_of
@@ -51,7 +52,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     involuntary_switches: int = 0
     exit_codes: tuple[int, ...] = ()
     stopped_for: str | None = None
-    start_error: int | None = None
+    start_error: Errno | None = None
     left_running: tuple[str, ...] = ()
     held_by: str | None = None
     stdout: str | None = None
@@ -93,7 +94,7 @@ class Timer:
                 raise TautoError(
                     f"{PROGRAM} ended ({process.poll()}) during a run", "Start the command again"
                 )
-            answer = msgspec.json.decode(line, type=Answer)
+            answer = read_answer(line, Answer, PROGRAM)
             if answer.error is not None:
                 raise TautoError(f"{PROGRAM} refused a request: {answer.error}", "Report it with the command")
         except BaseException:

@@ -123,7 +123,7 @@ def read(path: Path) -> list[Series]:
     tool = _tool(record)
     try:
         found = list(_READERS[tool](record, path)) if tool is not None else []
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise TautoError(
             f"{path} looks like a result of {tool}, but cannot be understood: {error!r}", "Export it again"
         ) from error
@@ -172,7 +172,7 @@ def _google(record: Any, path: Path) -> Iterator[Series]:
     for run in record["benchmarks"]:
         if run.get("run_type", "iteration") != "iteration" or run.get("error_occurred") or run.get("skipped"):
             continue
-        name = run.get("run_name", run["name"])
+        name = str(run.get("run_name", run["name"]))
         seconds = float(run["real_time"]) * _SECONDS[run.get("time_unit", "ns")]
         runs.setdefault(name, []).append((int(run.get("repetition_index", 0)), seconds))
         order[name] = int(run.get("family_index", 0)) * 100_000 + int(run.get("per_family_instance_index", 0))

@@ -8,6 +8,7 @@ from tautochrone import report
 from tautochrone.comparing.analysis import analyse, checked
 from tautochrone.comparing.answer import CompareAnalysis
 from tautochrone.comparing.result import CompareContext
+from tautochrone.machine.record import machine_of
 from tautochrone.results import context as contexts
 from tautochrone.results.store import Store
 
@@ -17,5 +18,5 @@ def report_again(folder: Path, path: Path | None = None) -> Path:
     with Store.read(folder) as store:
         context = contexts.load(CompareContext(folder=str(folder)), store.folder)
         context.notices = tuple(dict.fromkeys((*context.notices, *store.notices)))
-        found = analyse(checked(store, context), context, store.machine)
+        found = analyse(checked(store, context), context, machine_of(store))
         return report.write_of(store, CompareAnalysis.of(found, context), path)

@@ -16,6 +16,7 @@ from tautochrone.comparing import sentences
 from tautochrone.comparing.analysis import analyse, checked, objective_of
 from tautochrone.comparing.result import CompareContext, Compared, Side
 from tautochrone.errors import TautoError
+from tautochrone.machine.record import machine_of
 from tautochrone.results import context as contexts
 from tautochrone.results.sittings import Sittings
 from tautochrone.results.store import ROWS_FILE, Store
@@ -78,7 +79,7 @@ def against(name: str, now: Path) -> Compared:
 def _alone(store: Store) -> tuple[Side, CompareContext]:
     """The only command of a store. TautoError where it has several."""
     context = contexts.load(CompareContext(folder=str(store.folder)), store.folder)
-    found = analyse(checked(store, context), context, store.machine)
+    found = analyse(checked(store, context), context, machine_of(store))
     if len(found.sides) != 1:
         raise TautoError(
             f"{store.folder} has {len(found.sides)} commands; two sittings are compared by one",

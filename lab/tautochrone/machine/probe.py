@@ -16,12 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Literal
 
-import msgspec
-
 from tautochrone.errors import TautoError, explained
 from tautochrone.files import write_whole
 from tautochrone.machine.file import export_toml
 from tautochrone.machine.record import Machine
+from tautochrone.measuring.answers import read_answer
 from tautochrone.options import Option
 from tautochrone.results.row import MACHINE_SCHEMA
 from tautochrone.threads import started
@@ -50,7 +49,7 @@ def read_machine(measure: str = "none", root: Path | None = None) -> Machine:
         command.append("--progress")
     if root is not None:
         command += ["--root", str(root)]
-    return _parse(_run_probe(command, _LIMIT_SECONDS[measure]))
+    return parse(_run_probe(command, _LIMIT_SECONDS[measure]))
 
 
 def _run_probe(command: list[str], limit_seconds: float) -> str:
@@ -136,14 +135,9 @@ def _refusal(messages: list[str], code: int) -> TautoError:
     return TautoError(message, remedy[:1].upper() + remedy[1:]) if separator else TautoError(remedy)
 
 
-def _parse(text: str) -> Machine:
-    try:
-        machine = msgspec.json.decode(text, type=Machine)
-    except msgspec.DecodeError as error:
-        raise TautoError(
-            f"the output of tauto-probe cannot be read: {error}",
-            "It may be of another version: build it again (make)",
-        ) from error
+def parse(text: str | bytes) -> Machine:
+    """The record that tauto-probe writes. TautoError for anything else."""
+    machine = read_answer(text, Machine, "tauto-probe")
     if machine.schema != MACHINE_SCHEMA:
         raise TautoError(
             f"tauto-probe wrote the schema {machine.schema!r}, expected {MACHINE_SCHEMA!r}",

@@ -5,11 +5,14 @@ Units are in the names. A value that was not found or not measured is None, neve
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
+from tautochrone.errors import TautoError
 from tautochrone.results.row import MACHINE_SCHEMA
+from tautochrone.results.store import Store
 
 
 class Cpu(msgspec.Struct, frozen=True, kw_only=True):
@@ -212,3 +215,16 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
         """The record for stores and reports, as plain lists and dictionaries."""
         record: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(self))
         return record
+
+
+def machine_of(store: Store) -> Mapping[str, Any]:
+    """The machine's record in a store; empty where a kill came before it. TautoError for one that is none."""
+    for record in store.machines:
+        try:
+            msgspec.convert(record, Machine)
+        except ValueError as error:  # msgspec's is one
+            raise TautoError(
+                f"a record of the machine in {store.path} is none: {error}",
+                "Restore the file from a copy, or begin anew with --fresh",
+            ) from error
+    return store.machine

@@ -7,7 +7,6 @@ and ``tauto-mapreduce-openmp`` run on it if it is preloaded.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -20,6 +19,7 @@ from pathlib import Path
 import msgspec
 
 from tautochrone.errors import TautoError, explained
+from tautochrone.measuring.answers import read_answer
 
 RUNNERS_VARIABLE = "TAUTO_RUNNERS"
 LIBOMP_VARIABLE = "TAUTO_LIBOMP"
@@ -129,13 +129,7 @@ def _describe(path: Path, preload: Path | None, package: str) -> Description:
     if finished.returncode != 0:
         lines = finished.stderr.strip().splitlines() or [f"exit code {finished.returncode}"]
         raise TautoError(f"{path.name} --describe failed: {lines[-1]}", _remedy(package))
-    try:
-        return msgspec.convert(json.loads(finished.stdout), Description)
-    except (json.JSONDecodeError, msgspec.ValidationError) as error:
-        raise TautoError(
-            f"the output of {path.name} --describe cannot be read: {error}",
-            "It may be of another version: build it again (make)",
-        ) from error
+    return read_answer(finished.stdout, Description, f"{path.name} --describe")
 
 
 def preload_environment(library: Path | None) -> dict[str, str]:

@@ -20,6 +20,7 @@ from typing import IO, Any, AnyStr, Literal, Self
 import msgspec
 
 from tautochrone.errors import TautoError, explained, printable
+from tautochrone.measuring.answers import Errno, read_answer
 from tautochrone.measuring.configuration import Configuration
 from tautochrone.measuring.executor import Accounted, RunResult
 from tautochrone.measuring.inside import starter
@@ -111,7 +112,7 @@ class Answer(Accounted, frozen=True, kw_only=True):
 
     number: int | None = None
     node: str = ""
-    start_error: int | None = None
+    start_error: Errno | None = None
     exit_code: int = 127
     stopped_for: str | None = None
     stdout: str = ""
@@ -358,8 +359,11 @@ def _ask(process: Process, request: Mapping[str, object], through: Sequence[str]
         requests.write(json.dumps(request).encode() + b"\n")
         requests.flush()
         line = answers.readline()
+    if line and not through:
+        return read_answer(line, Answer, "the process that starts the programs")
     if line:
-        return msgspec.json.decode(line, type=Answer)
+        quiet = "It may print nothing of its own there: make its login, or its launcher, quiet"
+        return read_answer(line, Answer, shlex.join(through), quiet)
     with suppress(subprocess.TimeoutExpired):
         process.wait(_ENDS_AFTER_ITS_OUTPUT_SECONDS)
     launcher, code = shlex.join(through), f"(exit code {process.poll()})"

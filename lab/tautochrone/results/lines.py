@@ -17,6 +17,8 @@ from itertools import accumulate
 from math import isfinite
 from typing import Any
 
+import msgspec
+
 from tautochrone.errors import all_printable
 
 Record = dict[str, Any]
@@ -27,7 +29,10 @@ _ENDS = re.compile(rb'"after":"([0-9a-f]{16})",("sum":"([0-9a-f]{16})"\})$')
 _END_BYTES = 64
 _NO_BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*"|[^][{}"]+|"', re.DOTALL)
 _LEVELS = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
-_LARGE = re.compile(rb"[0-9]{19}|[eE]\+?[0-9]{3}")
+_NEITHER = bytes(set(range(256)) - set(b"[]{}"))
+_DIGITS = bytes(ord("0") if chr(code).isdecimal() and code < 0x80 else ord(" ") for code in range(256))
+_LONG_NUMBER = b"0" * 19
+_EXPONENT = re.compile(rb"[0-9.][eE]\+?[0-9]{3}")
 _MAY_ACT = re.compile(rb"\\[ubfr]|[\x7f-\xff]")
 DEEPEST = 32
 _NOTHING = b"\n\0 \t\r"
@@ -166,17 +171,28 @@ def plain(data: bytes) -> Any:
     ValueError for what is no JSON, for numbers that are no finite double or 64-bit integer, and for more than
     32 levels.
     """
-    if data.count(b"[") + data.count(b"{") > DEEPEST:
-        brackets = _NO_BRACKETS.sub(b"", data)
-        if max(accumulate(map(_LEVELS.__getitem__, brackets)), default=0) > DEEPEST:
-            raise ValueError(f"it has more than {DEEPEST} levels")
+    if data.count(b"[") + data.count(b"{") > DEEPEST and _is_deep(data):
+        raise ValueError(f"it has more than {DEEPEST} levels")
+    # Most lines have nothing that a quick reader could take for something else.
+    quick = data.isascii() and b"\\" not in data and b"\x7f" not in data
     try:
-        value = json.loads(data, parse_constant=_refuse)
+        value = msgspec.json.decode(data) if quick else json.loads(data, parse_constant=_refuse)
     except RecursionError as error:  # quotes that never end hide brackets
         raise ValueError("it has too many levels") from error
-    if _LARGE.search(data):
+    if _LONG_NUMBER in data.translate(_DIGITS) or (not quick and _EXPONENT.search(data)):
         _refuse_large(value)
-    return all_printable(value) if _MAY_ACT.search(data) else value
+    return all_printable(value) if not quick and _MAY_ACT.search(data) else value
+
+
+def _is_deep(data: bytes) -> bool:
+    """Whether a text of JSON has too many levels; brackets in its strings are none."""
+    if _levels(data.translate(None, _NEITHER)) <= DEEPEST:
+        return False
+    return _levels(_NO_BRACKETS.sub(b"", data)) > DEEPEST
+
+
+def _levels(brackets: bytes) -> int:
+    return max(accumulate(map(_LEVELS.__getitem__, brackets)), default=0)
 
 
 def _refuse(word: str) -> float:

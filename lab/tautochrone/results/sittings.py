@@ -144,7 +144,7 @@ def _timed(
             bridges[SERIAL] = its
         if is_time and row.bridge is not None and row.bridge_seconds:
             bridges[row.bridge] = row.bridge_seconds
-        taken = (row.others_cpu_seconds or 0.0) + (row.steal_seconds or 0.0)
+        taken = max(0.0, row.others_cpu_seconds or 0.0) + max(0.0, row.steal_seconds or 0.0)
         at = begun(row)
         runs.append(TimedRun(math.nan if at is None else at, value, bridges, row.elapsed_seconds, taken))
     return runs

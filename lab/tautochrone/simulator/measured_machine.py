@@ -39,9 +39,9 @@ def measured_machine(record: Mapping[str, object]) -> Machine:
 def typical_record(records: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
     """The first record, with the medians of all records' measurements.
 
-    Records that measured nothing, or read other sets than the first, are left out.
+    Records that measured nothing, or read other sets than the first, are left out. Without records: empty.
     """
-    first = records[0]
+    first = next(iter(records), {})
     if not first.get("measured"):
         return first
     alike = [record["measured"] for record in records if _sets(record) == _sets(first)]

@@ -15,6 +15,7 @@ from rich.table import Table
 
 from tautochrone import report
 from tautochrone.errors import TautoError
+from tautochrone.machine.record import machine_of
 from tautochrone.results.context import Command
 from tautochrone.results.states import by_state
 from tautochrone.results.store import Store
@@ -48,7 +49,7 @@ def run_against_command(study: str, folder: Path, output: Path | None, json: boo
         )
     kind = study_named(study)
     known = kind.known_of(store.folder) if study == "loop" else LoopContext()
-    rows = kind.rows_of(store)
+    rows, machine = kind.rows_of(store), machine_of(store)
     found = compare(study, rows, typical_record(store.machines), known.measured_factors, known.measured_turns)
     if json:
         plain: dict[str, Any] = msgspec.to_builtins(found)
@@ -63,7 +64,7 @@ def run_against_command(study: str, folder: Path, output: Path | None, json: boo
     command = Command(
         label="The same again", text=shlex.join(["tauto", "simulate", study, "--against", str(folder)])
     )
-    report.write(rows, store.machine, path, _analysis(found, command), study=study)
+    report.write(rows, machine, path, _analysis(found, command), study=study)
     console.print(f"The report: {path}", soft_wrap=True, highlight=False)
     return 0
 

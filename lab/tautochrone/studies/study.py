@@ -14,14 +14,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
-import msgspec
-
 from tautochrone import report, text
 from tautochrone.errors import TautoError
 from tautochrone.machine.advice import machine_advice
 from tautochrone.machine.placements import Layout, layout
 from tautochrone.machine.policy.held import under_each_policy
-from tautochrone.machine.record import Machine
+from tautochrone.machine.record import machine_of
 from tautochrone.machine.runners import Peer
 from tautochrone.measuring import measure
 from tautochrone.measuring.configuration import Configuration
@@ -394,19 +392,6 @@ def checks_of(*checks: CheckRows) -> CheckRows:
         return wrong
 
     return check
-
-
-def machine_of(store: Store) -> Mapping[str, Any]:
-    """The machine's record in a store; empty where a kill came before it. TautoError for one that is none."""
-    for record in store.machines:
-        try:
-            msgspec.convert(record, Machine)
-        except ValueError as error:  # msgspec's is one
-            raise TautoError(
-                f"a record of the machine in {store.path} is none: {error}",
-                "Restore the file from a copy, or begin anew with --fresh",
-            ) from error
-    return store.machine
 
 
 def run(study: type[Study[Any, Any, Any]], request: StudyRequest) -> int:

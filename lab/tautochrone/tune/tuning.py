@@ -14,6 +14,7 @@ from rich.table import Table
 
 from tautochrone import report, text
 from tautochrone.machine.advice import machine_advice
+from tautochrone.machine.record import machine_of
 from tautochrone.measuring.identity import identity_of, started_files
 from tautochrone.measuring.objective import parse_objective
 from tautochrone.measuring.plan import Plan
@@ -163,7 +164,7 @@ def report_again(folder: Path, path: Path | None = None) -> Path:
         context = contexts.load(TuneContext(folder=str(store.folder)), store.folder)
         context.notices = tuple(dict.fromkeys((*context.notices, *store.notices)))
         rows = store.checked(partial(complaint, parse_objective(context.objective)))
-        return report.write_of(store, analyse(rows, store.machine, context), path)
+        return report.write_of(store, analyse(rows, machine_of(store), context), path)
 
 
 # -- what is printed --

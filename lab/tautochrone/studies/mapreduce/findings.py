@@ -15,6 +15,7 @@ import msgspec
 
 from tautochrone.report.analysis import Analysis
 from tautochrone.results.context import StudyContext
+from tautochrone.results.row import Seconds
 from tautochrone.results.runs import PeerRatio
 from tautochrone.studies.cells import Measured
 
@@ -115,5 +116,5 @@ class MapReduceAnalysis(Analysis, frozen=True, kw_only=True):
 class MapReduceContext(StudyContext, kw_only=True):
     """Everything about a map/reduce study that its rows do not hold."""
 
-    seconds_per_byte: float | None = None  # of the probe that chose how many bytes a task of 1 µs has
+    seconds_per_byte: Seconds | None = None  # of the probe that chose how many bytes a task of 1 µs has
     traces: tuple[Trace, ...] = ()

@@ -13,6 +13,7 @@ import msgspec
 
 from tautochrone.report.analysis import Analysis
 from tautochrone.results.context import StudyContext
+from tautochrone.results.row import Seconds
 from tautochrone.results.spent import Joules
 from tautochrone.studies.cells import Timed
 from tautochrone.verdicts import Ratio
@@ -108,9 +109,9 @@ class Probe(msgspec.Struct, frozen=True, kw_only=True):
     ``metered``: runs come with joules.
     """
 
-    collide_seconds: float | None = None  # the physics' functions; None where the physics is not measured
-    draw_seconds: float | None = None
-    job_seconds: Mapping[str, float] = {}
+    collide_seconds: Seconds | None = None  # the physics' functions; None where the physics is not measured
+    draw_seconds: Seconds | None = None
+    job_seconds: Mapping[str, Seconds] = {}
     metered: bool = False
 
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from tautochrone.errors import TautoError
 from tautochrone.machine.placements import Layout
 from tautochrone.machine.policy.knobs import Knobs
+from tautochrone.machine.record import machine_of
 from tautochrone.machine.runners import PeerState
 from tautochrone.measuring.configuration import Configuration
 from tautochrone.measuring.executor import Executor, RunResult
@@ -52,7 +53,7 @@ from tautochrone.studies.power.sentences import (
 )
 from tautochrone.studies.request import OUTPUT, StudyRequest, Times, peers_option
 from tautochrone.studies.services import Services
-from tautochrone.studies.study import Run, Study, machine_of
+from tautochrone.studies.study import Run, Study
 
 QUICK_RATIOS = (1.0, 4.0)
 FULL_RATIOS = (1.0, 2.0, 4.0, 8.0)
