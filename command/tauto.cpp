@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -33,6 +34,8 @@ constexpr int exit_ok = 0;
 constexpr int exit_bad_input = 2;
 constexpr int exit_defect = 70;
 constexpr int exit_not_found = 127;
+
+constexpr rlim_t least_stack_bytes = 128 * 1024;
 
 // What Python is told to do. Not -m, which would import from the current folder; and a Python without the
 // package is one that a user can do something about. Any Python 3 can read it.
@@ -163,6 +166,12 @@ std::string own_folder(const std::string& started_as) {
 
 // Becomes the laboratory with these words. Returns only if no Python could be started.
 int become_laboratory(const std::string& started_as, const words& given) {
+    rlimit stack{};
+    if (getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur < least_stack_bytes) {
+        say("error: the limit on the stack is " + std::to_string(stack.rlim_cur / 1024) +
+            " kB (ulimit -s), in which Python cannot run. Raise it: ulimit -s 8192");
+        return exit_bad_input;
+    }
     words values{"", "-c", start_laboratory};
     values.insert(values.end(), given.begin(), given.end());
     const std::string folder = own_folder(started_as);

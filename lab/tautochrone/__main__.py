@@ -15,9 +15,10 @@ def main() -> int:
         from tautochrone.cli.native_command import run
 
         return run(words[1:])
+    from tautochrone.cli.limits import supervised
     from tautochrone.cli.main import main as command_line
 
-    return command_line()
+    return supervised(command_line)
 
 
 if __name__ == "__main__":

@@ -93,7 +93,7 @@ def parse_cpus(text: str) -> tuple[int, ...]:
     """``"0-3,8"`` → (0, 1, 2, 3, 8). Raises TautoError for what is no list of CPUs."""
     cpus: list[int] = []
     for word in text.split(","):
-        match = re.fullmatch(r"([0-9]+)(?:-([0-9]+))?", word.strip())
+        match = re.fullmatch(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", word.strip())
         first, last = (int(match.group(1)), int(match.group(2) or match.group(1))) if match else (1, 0)
         if match is None or last < first or last - first > 65535:
             raise TautoError(f"{text!r} is not a list of CPUs", "Write it like 0-3,8")
@@ -131,7 +131,7 @@ def check_cpus(
 
 def parse_budget(text: str) -> float:
     """Read "90", "90s", "5m" or "1h" as seconds. TautoError for anything else and for nothing."""
-    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*(s|m|min|h|)", text.strip())
+    match = re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]+)?)\s*(s|m|min|h|)", text.strip())
     if match is None or float(match[1]) <= 0:
         raise TautoError(f"--budget {text!r} is not a time", "Write it like 90s, 5m or 1h")
     return float(match[1]) * _SECONDS[match[2]]
@@ -162,7 +162,7 @@ def parse_states(text: str) -> tuple[State, ...]:
 
 
 def _cpu_and_factor(text: str) -> tuple[int, float]:
-    match = re.fullmatch(r"([0-9]+):([0-9]+(?:\.[0-9]+)?)", text)
+    match = re.fullmatch(r"([0-9]{1,9}):([0-9]+(?:\.[0-9]+)?)", text)
     if match is None:
         raise TautoError(
             f"{text!r} is not CPU:FACTOR",

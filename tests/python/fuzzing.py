@@ -29,7 +29,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 
@@ -43,16 +43,22 @@ from study_fakes import machine
 from tautochrone.cli import streams
 from tautochrone.cli.commands import made
 from tautochrone.cli.main import COMMANDS
+from tautochrone.comparing.command import parse_codes, parse_percent
 from tautochrone.energy import estimate
 from tautochrone.energy.find import find_meter
 from tautochrone.energy.meter import Tree
 from tautochrone.errors import TautoError
 from tautochrone.machine import runners
+from tautochrone.measuring.objective import parse_objective
 from tautochrone.measuring.sampler import parse_cpu_times
 from tautochrone.measuring.subprocess_executor import pipes
+from tautochrone.options import parse_budget, parse_cpus, parse_states
 from tautochrone.programs.commands import behind, mpi_launch
 from tautochrone.programs.elf import closure, read_elf
 from tautochrone.simulator import machines
+from tautochrone.simulator.command import sweep_values
+from tautochrone.studies.mapreduce.configurations import parse_workloads
+from tautochrone.tune.options import parse_range
 
 HANGS_SECONDS = 10
 MOST_BYTES = 1 << 30
@@ -156,8 +162,21 @@ def options(data: bytes, folder: Path) -> object:
     return None
 
 
+PARSERS: tuple[Callable[[str], object], ...] = (
+    *(parse_cpus, parse_states, parse_budget, parse_codes, parse_objective, parse_workloads),
+    partial(parse_range, option="--threads"),
+    partial(parse_percent, option="--precision"),
+    partial(sweep_values, MACHINE),
+)
+
+
 def settings(data: bytes, folder: Path) -> object:
-    return machines.change(MACHINE, [os.fsdecode(word) for word in data.split(b"\0")])
+    """Values of options, to every reader of such words."""
+    words = [os.fsdecode(word) for word in data.split(b"\0")]
+    for word, parser in itertools.product(words, PARSERS):
+        with contextlib.suppress(TautoError):
+            parser(word)
+    return machines.change(MACHINE, words)
 
 
 def trees(data: bytes, folder: Path) -> object:
@@ -283,7 +302,11 @@ def seeds(name: str) -> list[bytes]:
             "compare\0a\0b\0--json",
             "export\0nowhere\0--format\0csv\0--output\0x",
         ],
-        "settings": ["cores.P.count=4\0memory.line_bytes=128\0cores.E.cpus=[1, 2]\0cores.P.turbo_hertz=5e9"],
+        "settings": [
+            "cores.P.count=4\0memory.line_bytes=128\0cores.E.cpus=[1, 2]\0cores.P.turbo_hertz=5e9",
+            "cores.E.count=4..32:8\x001..16\x000-3,8\x001:2,1:4,1:2+3:2\x0090s\x002%\x001,3\x0050x1.5us",
+            "memory.memory_bytes_per_second=-1e308..1e308\0regex-max:Performance: +([0-9.]+)\0energy",
+        ],
         "trees": [
             "cpu  1 2 3 4 5 6 7 8 9 10\ncpu0 1 2 3 4 5 6 7 8 9 10\n\0vendor_id: x\nflags: sgx\n\x009\0"
             "package-0\x00123456\x00262143328850\0power_meter\x0060000000\0total\0Battery\0Discharging\x008000000",

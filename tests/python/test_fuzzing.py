@@ -116,6 +116,32 @@ def test_a_store_without_a_machine_cannot_be_held_against_its_simulation(tmp_pat
         corpus.against(changed_store("mapreduce", change), tmp_path)
 
 
+def test_a_study_whose_serial_runs_all_failed_is_judged_all_the_same(tmp_path: Path) -> None:
+    def change(records: list[Any], context: dict[str, Any]) -> None:
+        for record in records[2:]:
+            if record.get("config", {}).get("runtime") == "serial":
+                record |= {"seconds": None, "error": {"kind": "failed", "message": "killed"}}
+
+    for kind in corpus.STUDIES:
+        corpus.analysis(changed_store(kind, change), tmp_path / kind)
+
+
+def test_a_comparison_without_any_good_run_has_a_page(tmp_path: Path) -> None:
+    def change(records: list[Any], context: dict[str, Any]) -> None:
+        for record in records[2:]:
+            record |= {"seconds": None, "error": {"kind": "failed", "message": "killed"}}
+
+    corpus.page(changed_store(corpus.COMPARISON, change), tmp_path)
+
+
+def test_a_command_in_study_json_with_an_open_quote_is_refused(tmp_path: Path) -> None:
+    def change(records: list[Any], context: dict[str, Any]) -> None:
+        context["command"] = "tauto study 'loop"
+
+    with pytest.raises(TautoError, match="No closing quotation"):
+        corpus.page(changed_store("loop", change), tmp_path)
+
+
 @pytest.mark.parametrize("seconds", [0, -1.0, 1e300])
 def test_a_speed_that_cannot_be_is_refused_before_a_study_goes_on(tmp_path: Path, seconds: float) -> None:
     def change(records: list[Any], context: dict[str, Any]) -> None:

@@ -171,7 +171,16 @@ def test_sweep_is_read_with_both_ends() -> None:
     machine = machines.load("i9-14900k")
     assert sweep_values(machine, "cores.E.count=4..32:8") == ("cores.E.count", [4, 8, 12, 16, 20, 24, 28, 32])
     assert sweep_values(machine, "memory.memory_bytes_per_second=1e10..2e10:2")[1] == [1e10, 2e10]
-    for values in ("", "=4", "=9..3", "=1..2:1000", "=1..1e999"):
+    for values in (
+        "",
+        "=4",
+        "=9..3",
+        "=1..2:1000",
+        "=1..1e999",
+        "=-1e308..1e308",
+        "=-1e999..1",
+        f"=1..2:{'9' * 5000}",
+    ):
         with pytest.raises(TautoError):
             sweep_values(machine, f"cores.E.count{values}")
 

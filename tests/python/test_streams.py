@@ -17,11 +17,12 @@ import pytest
 from rich.table import Table
 
 from processes import run_to_end, with_lab
-from study_fakes import write_runners
+from study_fakes import need_executables, write_runners
 from study_loop_fakes import laboratory, request
 from tautochrone import text
 from tautochrone.cli.main import main
 from tautochrone.errors import printable
+from tautochrone.machine import runners
 from tautochrone.results.context import StudyContext, load, save
 from tautochrone.results.row import Failure
 from tautochrone.results.store import Store
@@ -105,6 +106,49 @@ def test_limits_of_the_shell_are_named(tmp_path: Path, kind: int, most: int) -> 
     assert done.returncode == 2, done.stderr
     assert "ulimit" in done.stderr or "Too many open files" in done.stderr
     assert "defect" not in done.stderr
+
+
+@pytest.mark.parametrize("kibibytes", [30_000, 60_000, 100_000])
+def test_a_limit_on_memory_is_named_whoever_meets_it(tmp_path: Path, kibibytes: int) -> None:
+    """Python, its loader, or a library of linear algebra that ends the process by itself."""
+    done = run(tmp_path, "version", preexec_fn=limited(resource.RLIMIT_AS, kibibytes << 10))
+    assert done.returncode == 2, done.stderr
+    assert "ulimit -v" in done.stderr
+    assert "defect" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("ends", "how"),
+    [("os.abort()", "SIGABRT"), ("os.kill(os.getpid(), 11)", "SIGSEGV"), ("os._exit(1)", "exit code 1")],
+)
+def test_a_library_that_ends_the_process_under_a_limit_is_told(ends: str, how: str) -> None:
+    code = (
+        f"import os, sys; from tautochrone.cli.limits import supervised; sys.exit(supervised(lambda: {ends}))"
+    )
+    limit = limited(resource.RLIMIT_DATA, 200_000 << 10)
+    done = run_to_end([sys.executable, "-c", code], env=with_lab(), preexec_fn=limit)
+    assert done.returncode == 2
+    assert f"({how})" in done.stderr
+    assert "under ulimit -d 200000. Raise the limit: ulimit -d unlimited" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("ends", "code"), [("4", 4), ("os.kill(os.getpid(), 15)", -15), ("os.kill(os.getppid(), 15)", -15)]
+)
+def test_under_a_limit_a_command_ends_as_without_one(ends: str, code: int) -> None:
+    work = f"lambda: {ends} or __import__('time').sleep(60)"
+    code_of = f"import os, sys; from tautochrone.cli.limits import supervised; sys.exit(supervised({work}))"
+    limit = limited(resource.RLIMIT_DATA, 200_000 << 10)
+    done = run_to_end([sys.executable, "-c", code_of], env=with_lab(), preexec_fn=limit)
+    assert done.returncode == code, done.stderr
+    assert done.stderr == ""
+
+
+def test_a_stack_in_which_python_cannot_run_is_named(tmp_path: Path) -> None:
+    need_executables("tauto")
+    done = run_to_end([runners.find("tauto"), "version"], preexec_fn=limited(resource.RLIMIT_STACK, 64 << 10))
+    assert done.returncode == 2
+    assert "the limit on the stack is 64 kB (ulimit -s)" in done.stderr
 
 
 def test_names_that_are_no_utf_8_are_kept_as_they_are(tmp_path: Path) -> None:

@@ -548,6 +548,8 @@ def test_budgets_that_are_none(text: str) -> None:
 def test_ranges() -> None:
     assert parse_range("1..4", "--threads") == ("1", "2", "3", "4")
     assert parse_range("1,2,8", "--threads") == ("1", "2", "8")
+    with pytest.raises(TautoError, match="more than 18 digits"):
+        parse_range(f"1..{'9' * 5000}", "--threads")
     with pytest.raises(TautoError, match=r"--threads 4..1 has 0 values"):
         parse_range("4..1", "--threads")
     with pytest.raises(TautoError, match=r"has 1000 values; 1 to 64"):

@@ -36,6 +36,9 @@ _ASCII = {
     "\N{THIN SPACE}": " ",
 }
 
+_UNMAPPED = ("failed to map segment", "annot allocate memory", "cannot create shared object descriptor")
+"""What the loader of libraries says."""
+
 REMEDIES = {
     errno.ENOSPC: "Make room there",
     errno.EDQUOT: "Make room there, or ask for a larger quota",
@@ -71,6 +74,8 @@ def prepare() -> None:
 def explanation(error: Exception) -> str | None:
     """What the system refused, for people; None for an exception that is none of the system's refusals."""
     number = error.errno if isinstance(error, OSError) else None
+    if _got_no_memory(error):
+        error = MemoryError()
     if isinstance(error, MemoryError) or "can't start new thread" in str(error):
         number = errno.ENOMEM if isinstance(error, MemoryError) else errno.EAGAIN
     elif not isinstance(error, OSError):
@@ -79,6 +84,15 @@ def explanation(error: Exception) -> str | None:
     words = os.strerror(number) if number is not None else str(error)
     remedy = REMEDIES.get(number or 0, "Put that right, and start the same command again")
     return f"the system refused: {what}{words}. {remedy}"
+
+
+def _got_no_memory(error: BaseException | None) -> bool:
+    """Whether a library could not be loaded for want of memory: other modules may say so in their words."""
+    while error is not None and isinstance(error, ImportError):
+        if any(words in str(error) for words in _UNMAPPED):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def end_output() -> str | None:

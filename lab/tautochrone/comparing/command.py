@@ -45,7 +45,7 @@ def parse_codes(words: str) -> Codes:
     """Read "all" as every code, "1,3" as (1, 3)."""
     if words == ANY:
         return ANY
-    if not re.fullmatch(r"-?[0-9]+(,-?[0-9]+)*", words):
+    if not re.fullmatch(r"-?[0-9]{1,9}(,-?[0-9]{1,9})*", words):
         raise TautoError(f"--ignore-failure {words!r} is no list of exit codes", "Write all, or 1,3")
     return tuple(map(int, words.split(",")))
 

@@ -112,8 +112,8 @@ def _columns(analysis: CompareAnalysis, records: list[Record]) -> tuple[Column, 
     kind = "time" if analysis.found.objective in ("time", "cpu") else "number"
     known = [name for name in _OTHERS if any(record[name] is not None for record in records)]
     times = ("seconds", "cpu_seconds")
-    if analysis.found.objective == "time":
-        known.remove("seconds")  # it is the median
+    if analysis.found.objective == "time":  # it is the median
+        known = [name for name in known if name != "seconds"]
     return (
         ("label", "command", "text"),
         ("figure", "median", kind),

@@ -32,7 +32,7 @@ def export(store: Store, format: Format, output: Path | None = None) -> Path:
     try:
         import pyarrow
         from pyarrow import csv, parquet
-    except ImportError as error:
+    except ModuleNotFoundError as error:
         raise TautoError(
             "exporting needs pyarrow, which is not installed", "Run: pip install pyarrow"
         ) from error

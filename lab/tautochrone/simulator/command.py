@@ -249,7 +249,7 @@ def _accounts(members: Sequence[MemberAccount], sort: str) -> Iterator[Account]:
 
 def sweep_values(machine: Machine, text: str) -> tuple[str, list[float]]:
     """``cores.E.count=4..32`` or ``…=1e10..9e10:5`` as a path and its values. Raises TautoError."""
-    match = re.fullmatch(r"([\w.-]+)=([-+.\deE]+?)\.\.([-+.\deE]+?)(?::(\d+))?", text)
+    match = re.fullmatch(r"([\w.-]+)=([-+.\deE]+?)\.\.([-+.\deE]+?)(?::(\d{1,9}))?", text)
     if not match:
         raise TautoError(
             f"--sweep {text} is not a range",
@@ -260,7 +260,7 @@ def sweep_values(machine: Machine, text: str) -> tuple[str, list[float]]:
         low, high = float(match.group(2)), float(match.group(3))
     except ValueError:
         raise TautoError(f"--sweep {text} is not a range", "Give two numbers with .. between them") from None
-    if not low < high < math.inf or not 2 <= steps <= _MOST_STEPS:
+    if not (low < high and math.isfinite(high - low)) or not 2 <= steps <= _MOST_STEPS:
         raise TautoError(
             f"--sweep {text} is not an ascending range of 2 to {_MOST_STEPS} steps",
             f"Give the smaller number first, and 2 to {_MOST_STEPS} steps",

@@ -14,6 +14,7 @@ from tautochrone.errors import TautoError
 from tautochrone.options import Option, Words, parse_budget, parse_names, split_as_a_shell
 
 _MOST_VALUES = 64
+_MOST_DIGITS = 18
 DEFAULT_BUDGET_SECONDS = 300.0
 MOST_CANDIDATES = 48
 
@@ -37,6 +38,11 @@ def parse_range(text: str, option: str) -> tuple[str, ...]:
     match = re.fullmatch(r"([0-9]+)\.\.([0-9]+)", text.strip())
     if match is None:
         return parse_names(text, option)
+    if max(len(match[1]), len(match[2])) > _MOST_DIGITS:
+        raise TautoError(
+            f"{option} {text[:_MOST_DIGITS]}… has a number of more than {_MOST_DIGITS} digits",
+            "Write it like 1..16",
+        )
     first, last = int(match[1]), int(match[2])
     if last < first or last - first >= _MOST_VALUES:
         raise TautoError(

@@ -127,10 +127,12 @@ def _times(speedup: float) -> str:
 
 
 def _both(cells: Sequence[CellRuns], size: int) -> tuple[CellRuns, Contender, Contender] | None:
-    """Qt and oneTBB with no settings on all CPUs, on 50 tasks of that many bytes."""
+    """Qt and oneTBB with no settings on all CPUs, on 50 tasks of that many bytes; both have a speed-up."""
     cell = _cell(cells, size)
-    qt, tbb = (cell.find(_QT), cell.find(_TBB)) if cell is not None else (None, None)
-    return (cell, qt, tbb) if cell is not None and qt is not None and tbb is not None else None
+    if cell is None or not (_curve(cell, _QT) and _curve(cell, _TBB)):
+        return None
+    qt, tbb = cell.find(_QT), cell.find(_TBB)
+    return (cell, qt, tbb) if qt is not None and tbb is not None else None
 
 
 def _side_by_side(found: tuple[CellRuns, Contender, Contender]) -> str:
