@@ -5,7 +5,7 @@
 
 namespace tauto::detail {
 
-// Counts forks of the process; a team whose number is older has lost its threads. Here, because every launch
+// Counts forks of the process; a team whose number is older has lost its threads. Inline: every launch
 // asks for it.
 extern constinit std::atomic<unsigned> fork_generations;
 inline unsigned current_fork_generation() noexcept {

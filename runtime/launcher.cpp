@@ -24,7 +24,8 @@
 namespace tauto::detail {
 namespace {
 
-// One chunk of a loop on one member.
+// One chunk of a loop on one member. It and its two callers are inlined, so that the report of a fixed part
+// stays in registers.
 [[gnu::always_inline]] inline void invoke(const mailbox& box, member_report& report, range chunk, int rank) {
     report.begun = chunk.begin;
     box.invoke(box.body, chunk, rank);
@@ -120,16 +121,18 @@ void launcher::run_share(mailbox& box, member_report& report, int rank) {
     }
 }
 
-// The member's own parts of the loop, and what it did.
+// Runs the member's part of the loop. Returns what it did.
 template <class Part>
 member_report launcher::run_part(const mailbox& box, int rank, Part part) noexcept {
     member_report report;
     try {
+        // A worker is inside for all its life. The caller enters here: around the whole of run_member, an
+        // empty loop over two members takes 3 ns longer.
         if (rank == 0) {
             const inside_body inside(team_, rank);
             part(report);
         } else {
-            part(report);  // a worker is inside for all its life
+            part(report);
         }
     } catch (...) {
         at(reports, rank).failure = thrown_by_body(std::current_exception());
@@ -141,10 +144,10 @@ member_report launcher::run_part(const mailbox& box, int rank, Part part) noexce
 void launcher::run_member(int rank, bool slept) noexcept {
     mailbox& box = at(boxes, rank);
     report_line& line = at(reports, rank);
-    // Few stores, since the report waits for all of them; and field by field, since a copy of several at once
-    // would wait for those before it.
+    // Few stores: the report is seen after all of them. Field by field: a copy of several at once would wait
+    // for the stores before it.
     if (box.mode == launch_mode::fixed) {
-        line.steals = 0;  // before the body: the line is on its way while that runs
+        line.steals = 0;  // before the body: the cache line comes while the body runs
         line.left_early = false;
         const member_report report =
             run_part(box, rank, [&](member_report& own) { run_traced_share(box, own, box.fixed, rank); });
