@@ -225,11 +225,14 @@ namespace detail {
 
 [[nodiscard]] inline std::string json_of(const std::vector<const comparison*>& cells,
                                          const std::vector<std::string>& notes, const std::string& mean) {
+    const auto append = [](std::string& list, const std::string& item) {
+        if (!list.empty()) list += ',';
+        list += item;
+    };
     std::vector<std::string> rivals;
     std::string lines;
     const auto add = [&](const comparison& found, const compared& side) {
-        if (!lines.empty()) lines += ',';
-        lines += json_of(found, side);
+        append(lines, json_of(found, side));
     };
     for (const comparison* found : cells) {
         if (found->sides.size() == 1) add(*found, found->reference());
@@ -240,10 +243,7 @@ namespace detail {
         }
     }
     std::string told;
-    for (const std::string& note : notes) {
-        if (!told.empty()) told += ',';
-        told += json_string(note);
-    }
+    for (const std::string& note : notes) append(told, json_string(note));
     const std::string a = cells.empty() ? "" : cells.front()->reference().name;
     return std::string("{\"schema\":\"tautochrone.comparison/1\",\"a\":") + json_string(a) +
            ",\"b\":" + json_string(listed(rivals)) + ",\"paired\":true,\"comparisons\":[" + lines +
