@@ -6,7 +6,6 @@ under such a limit a command runs in a child, and this process says why the chil
 
 from __future__ import annotations
 
-import ctypes
 import os
 import resource
 import signal
@@ -14,12 +13,11 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 
-_SET_PARENT_DEATH_SIGNAL = 1
 _AMPLE_STACK_BYTES = 1 << 20
 _FAULTS = {signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGTRAP}
 _KINDS = {"-v": resource.RLIMIT_AS, "-d": resource.RLIMIT_DATA, "-s": resource.RLIMIT_STACK}
-_HAVE_THEIR_OWN = ("run", "emulate", "energy", "trace")
-"""Commands that give the terminal to a program."""
+_GIVE_THE_TERMINAL = ("run", "emulate", "energy", "trace")
+"""Commands that give the terminal to a program: that program is to be their own child."""
 
 
 def limits() -> list[str]:
@@ -33,15 +31,17 @@ def limits() -> list[str]:
 
 
 def supervised(work: Callable[[], int]) -> int:
-    """The exit code of `work`; where there is a limit, 2 with a message if a library ended the process."""
+    """Run `work` and return its exit code; 2, with a message, where a library ended it under a limit."""
     met = limits()
-    if not met or sys.argv[1:2] in [[name] for name in _HAVE_THEIR_OWN]:
+    if not met or next(iter(sys.argv[1:]), "") in _GIVE_THE_TERMINAL:
         return work()
+    from tautochrone.children import end_with_parent  # not where there is no limit: ctypes takes its time
+
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(reading)
-        ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGTERM, 0, 0, 0)
+        end_with_parent(signal.SIGTERM)
         code = work()
         os.write(writing, b".")
         return code
@@ -65,7 +65,7 @@ def _code(status: int, ended_in_order: bool, met: list[str]) -> int:
     raised = " and ".join(f"{' '.join(one.split()[:2])} unlimited" for one in met)
     with suppress(OSError):
         print(
-            f"tauto: error: a library ended the process ({how}), as it got no more memory under "
+            f"tauto: error: a library ended the process ({how}), probably for want of memory under "
             f"{' and '.join(met)}. Raise the limit: {raised}",
             file=sys.stderr,
             flush=True,

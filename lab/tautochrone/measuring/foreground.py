@@ -11,11 +11,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from resource import struct_rusage
 
+from tautochrone.children import end_with_parent
 from tautochrone.errors import TautoError
 from tautochrone.measuring.inside import observing
 
 NOT_FOUND = 127
-_SET_PARENT_DEATH_SIGNAL, _SET_CHILD_SUBREAPER = 1, 36
+_SET_CHILD_SUBREAPER = 36
 
 
 @dataclass(frozen=True)
@@ -140,7 +141,7 @@ class Foreground:
         try:
             os.close(self._gate)
             # A command whose figures nobody takes any more ends too.
-            ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGTERM, 0, 0, 0)
+            end_with_parent(signal.SIGTERM)
             for number in (signal.SIGPIPE, signal.SIGXFSZ):
                 signal.signal(number, signal.SIG_DFL)
             if os.read(gate, 2) == b"go":

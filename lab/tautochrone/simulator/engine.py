@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import itertools
 import json
 import os
@@ -12,17 +11,18 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TypedDict
 
 import msgspec
 
+from tautochrone.children import end_with_parent
 from tautochrone.errors import TautoError
 from tautochrone.machine import runners
 from tautochrone.measuring.progress import progress_for
 from tautochrone.simulator.machines import Machine
 
 ONE_RUN_LIMIT_SECONDS = 600.0
-_SET_PARENT_DEATH_SIGNAL = 1
 
 Request = Mapping[str, object]
 """One run as JSON. ``requests.py`` has a type for each study's; the simulator refuses unknown fields."""
@@ -144,7 +144,7 @@ def _answers(requests: str, count: int, limit_seconds: float) -> list[Row]:
             stdin=asked,
             stdout=subprocess.PIPE,
             stderr=said,
-            preexec_fn=_end_with_parent,
+            preexec_fn=partial(end_with_parent, signal.SIGKILL),
         )
         try:
             for line in _lines_of(simulator, limit_seconds):
@@ -181,7 +181,3 @@ def _lines_of(simulator: subprocess.Popen[bytes], limit_seconds: float) -> Itera
                 return
             *whole, unread = (unread + got).split(b"\n")
             yield from whole
-
-
-def _end_with_parent() -> None:
-    ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
