@@ -20,6 +20,7 @@ from processes import run_to_end, with_lab
 from study_fakes import need_executables, write_runners
 from study_loop_fakes import laboratory, request
 from tautochrone import text
+from tautochrone.cli import streams
 from tautochrone.cli.main import main
 from tautochrone.errors import printable
 from tautochrone.machine import runners
@@ -115,6 +116,16 @@ def test_a_limit_on_memory_is_named_whoever_meets_it(tmp_path: Path, kibibytes: 
     assert done.returncode == 2, done.stderr
     assert "ulimit -v" in done.stderr
     assert "defect" not in done.stderr
+
+
+def test_a_library_that_fails_without_a_word_lacks_memory_only_under_a_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    error = SystemError("error return without exception set")
+    monkeypatch.setattr(streams, "limits", lambda: ["ulimit -v 30000"])
+    assert "ulimit -v" in (streams.explanation(error) or "")
+    monkeypatch.setattr(streams, "limits", lambda: [])
+    assert streams.explanation(error) is None
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,8 @@ import os
 import sys
 from contextlib import suppress
 
+from tautochrone.cli.limits import limits
+
 _ERRORS = "tautochrone"
 # What the lab's own words have beside ASCII.
 _ASCII = {
@@ -36,8 +38,8 @@ _ASCII = {
     "\N{THIN SPACE}": " ",
 }
 
-_UNMAPPED = ("failed to map segment", "annot allocate memory", "cannot create shared object descriptor")
-"""What the loader of libraries says."""
+_UNMAPPED = ("failed to map segment", "cannot allocate memory", "cannot create shared object descriptor")
+"""What the loader of libraries says, in small letters."""
 
 REMEDIES = {
     errno.ENOSPC: "Make room there",
@@ -87,9 +89,14 @@ def explanation(error: Exception) -> str | None:
 
 
 def _got_no_memory(error: BaseException | None) -> bool:
-    """Whether a library could not be loaded for want of memory: other modules may say so in their words."""
+    """Whether a library could not be loaded for want of memory, whatever was made of that error since.
+
+    Python raises a SystemError where a library failed without a word. Under a limit that is want of memory.
+    """
+    if isinstance(error, SystemError):
+        return bool(limits())
     while error is not None and isinstance(error, ImportError):
-        if any(words in str(error) for words in _UNMAPPED):
+        if any(words in str(error).lower() for words in _UNMAPPED):
             return True
         error = error.__cause__ or error.__context__
     return False
