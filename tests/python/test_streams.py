@@ -124,7 +124,7 @@ def test_a_library_that_fails_without_a_word_lacks_memory_only_under_a_limit(
     error = SystemError("error return without exception set")
     monkeypatch.setattr(streams, "limits", lambda: ["ulimit -v 30000"])
     assert "ulimit -v" in (streams.explanation(error) or "")
-    monkeypatch.setattr(streams, "limits", lambda: [])
+    monkeypatch.setattr(streams, "limits", list)
     assert streams.explanation(error) is None
 
 
