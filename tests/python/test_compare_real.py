@@ -113,9 +113,7 @@ def test_bad_input_is_one_sentence(words: list[str], why: str, capsys: pytest.Ca
 def test_a_failing_cleanup_is_said_and_every_command_is_cleaned_up(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    out = said(
-        ["--rounds", 8, "--cleanup", "echo >> cleaned; exit 3", "--", "true", ":", "false", "-i"], capsys, 2
-    )
+    out = said(["--rounds", 8, "--cleanup", "echo >> cleaned; exit 3", "--", "true", ":", "false"], capsys, 2)
     assert "--cleanup ended with exit code 3, for true; what was measured stays" in out
     assert len(Path("cleaned").read_text().splitlines()) == 2
     out = said(["--setup", "exit 3", "--cleanup", "echo >> after", "--", "true"], capsys, 2)

@@ -181,8 +181,10 @@ def _around(
                 raise TautoError(f"{failed.message}, for {configuration.name}", "Run it by hand to see why")
         yield
     finally:
-        for configuration in begun if settings.cleanup is not None else ():
-            if failed := by_shell(settings.cleanup or "", "--cleanup", configuration):
+        for configuration in begun:
+            if settings.cleanup is not None and (
+                failed := by_shell(settings.cleanup, "--cleanup", configuration)
+            ):
                 why = f"{failed.message}, for {configuration.name}"
                 say(f"{why}; what was measured stays. Run it by hand to see why")
 
