@@ -41,7 +41,7 @@ def typical_record(records: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
 
     Records that measured nothing, or read other sets than the first, are left out. Without records: empty.
     """
-    first = next(iter(records), {})
+    first = records[0] if records else {}
     if not first.get("measured"):
         return first
     alike = [record["measured"] for record in records if _sets(record) == _sets(first)]

@@ -169,18 +169,15 @@ def _worked_less(own: Sequence[Row], default: Sequence[Row], share: float | None
     right = {words.exact for words in _words(default)}
     if len(right) != 1 or None in right or {words.exact for words in _words(own)} != right:
         return reason
-    return (
-        ""
-        if telling
-        else f"{reason}: it printed the same output, but no number that only the work could give"
-    )
+    if telling:
+        return ""
+    return f"{reason}: it printed the same output, but no number that only the work could give"
 
 
 def _numbers(output: str) -> list[str]:
     """The last words of an output that are numbers with many digits, or hashes."""
-    return [word for found in _WORD.finditer(output) if _is_long(word := found[0].rstrip(".,+-"))][
-        -_MOST_NUMBERS:
-    ]
+    words = (found[0].rstrip(".,+-") for found in _WORD.finditer(output))
+    return [word for word in words if _is_long(word)][-_MOST_NUMBERS:]
 
 
 def _is_long(word: str) -> bool:
