@@ -1,4 +1,4 @@
-"""Threads beside the main one; Python's ``Thread.start`` waits for ever if memory fails in the new one."""
+"""Threads beside the main one; where memory fails in a new one, Python's ``Thread.start`` waits for ever."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from collections.abc import Callable
 
 from tautochrone.errors import TautoError
 
-_LOOKS, _LOOK_SECONDS = 10, 1.0  # in looks: while this process stands still, only one goes by
+# Short looks: a process that was stopped meanwhile has lost one of them, and not the whole wait.
+_LOOKS, _LOOK_SECONDS = 10, 1.0
 
 
 def started(work: Callable[[], None]) -> threading.Event:

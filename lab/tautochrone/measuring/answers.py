@@ -1,4 +1,4 @@
-"""What a process of ours answers, as a type: it may be of another version, or its node may greet first."""
+"""Answers of our own executables, as types. Another version, or a login that greets, gives another text."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ def load(empty: Context, folder: Path) -> Context:
     path = folder / CONTEXT_FILE
     try:
         context = msgspec.convert(all_printable(json.loads(read_whole(path, _MOST_BYTES))), type(empty))
-        shlex.split(context.command)  # as it will be, for the report
+        shlex.split(context.command)  # the report splits it
     except FileNotFoundError:
         return empty
     except (OSError, ValueError, RecursionError) as error:

@@ -29,7 +29,9 @@ _ENDS = re.compile(rb'"after":"([0-9a-f]{16})",("sum":"([0-9a-f]{16})"\})$')
 _END_BYTES = 64
 _NO_BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*"|[^][{}"]+|"', re.DOTALL)
 _LEVELS = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
+# What translate() deletes: all but brackets.
 _NEITHER = bytes(set(range(256)) - set(b"[]{}"))
+# What translate() makes of a byte: 0 of a digit, a space of all else.
 _DIGITS = bytes(ord("0") if chr(code).isdecimal() and code < 0x80 else ord(" ") for code in range(256))
 _LONG_NUMBER = b"0" * 19
 _EXPONENT = re.compile(rb"[0-9.][eE]\+?[0-9]{3}")
@@ -173,7 +175,7 @@ def plain(data: bytes) -> Any:
     """
     if data.count(b"[") + data.count(b"{") > DEEPEST and _is_deep(data):
         raise ValueError(f"it has more than {DEEPEST} levels")
-    # Most lines have nothing that a quick reader could take for something else.
+    # msgspec reads most lines three times as fast; it differs from json in what these may not have.
     quick = data.isascii() and b"\\" not in data and b"\x7f" not in data
     try:
         value = msgspec.json.decode(data) if quick else json.loads(data, parse_constant=_refuse)
