@@ -64,11 +64,8 @@ def imports(data: bytes, folder: Path) -> object:
     paths = []
     for number, text in enumerate(words[1::2]):
         name = words[2 * number].decode(errors="replace")
-        path = (
-            folder
-            / "results"
-            / (name if name.isprintable() and len(name) < 80 and ".." not in name else "x.json")
-        )
+        harmless = name.isprintable() and len(name) < 80 and ".." not in name
+        path = folder / "results" / (name if harmless else "x.json")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(text)
         paths.append(str(path))

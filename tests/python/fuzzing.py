@@ -62,7 +62,6 @@ from tautochrone.tune.options import parse_range
 
 HANGS_SECONDS = 10
 MOST_BYTES = 1 << 30
-_HANGS = "hangs: "
 # A disk would be most of the time.
 IN_MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 ROOT = Path(__file__).resolve().parents[2]
@@ -324,22 +323,14 @@ def seeds(name: str) -> list[bytes]:
 
 
 def finding(reader: Reader, data: bytes, folder: Path) -> str:
-    """What a reader does wrong with an input; empty if nothing.
-
-    Who hangs does so again; a machine that stood still does not.
-    """
-    problem = _outcome(reader, data, folder)
-    return _outcome(reader, data, folder) if problem.startswith(_HANGS) else problem
-
-
-def _outcome(reader: Reader, data: bytes, folder: Path) -> str:
+    """What a reader does wrong with an input; empty if nothing."""
     signal.alarm(HANGS_SECONDS)
     try:
         reader(data, folder)
     except TautoError:
         pass
     except Hang:
-        return f"{_HANGS}{_place(-2)}"
+        return f"hangs: {_place(-2)}"  # the last place is that of the alarm
     except Exception as error:
         if streams.explanation(error) is None or isinstance(error, MemoryError):
             return f"{type(error).__name__}: {str(error)[:100]} at {_place()}"
