@@ -86,9 +86,9 @@ def test_identical_callables_are_rarely_called_different() -> None:
 
 def test_short_calls_are_repeated_until_the_clock_can_tell() -> None:
     time = Time()
-    found = functions(time.taking(50, "f"), time.taking(5e6, "g"), clock=time, rounds=8)
-    assert found.sides[0].runs >= 8 * 1_000_000 / 50
-    assert found.sides[1].runs == 8
+    found = functions(time.taking(50, "f"), time.taking(5e6, "g"), clock=time, rounds=10)
+    assert found.sides[0].runs >= 10 * 1_000_000 / 50
+    assert found.sides[1].runs == 10
     assert found.rivals[0].ratio is not None
     assert found.rivals[0].ratio.value == pytest.approx(1e5, rel=0.01)
 
@@ -105,7 +105,7 @@ def test_it_ends_once_the_ratio_is_known_or_the_budget_is_over() -> None:
 
 def test_one_callable_is_measured_and_three_are_compared() -> None:
     time = Time()
-    alone = functions(time.taking(1e6, "f"), clock=time, rounds=8)
+    alone = functions(time.taking(1e6, "f"), clock=time, rounds=10)
     assert alone.answer.startswith("f takes 1.00 ms")
     three = functions(*(time.taking(1e6 * size, f"f{size}") for size in (1, 2, 3)), clock=time, rounds=16)
     assert [side.verdict for side in three.rivals] == ["slower", "slower"]
@@ -178,12 +178,12 @@ def test_the_collector_is_off_inside_blocks_unless_it_is_asked_for() -> None:
         work()
 
     gc.enable()
-    found = functions(f, clock=time, rounds=8)
+    found = functions(f, clock=time, rounds=10)
     assert seen == {True, False}  # the first call is a trial
     assert gc.isenabled()
     assert "ran between the rounds" in found.remarks[0]
     seen.clear()
-    found = functions(f, clock=time, rounds=8, collector="inside")
+    found = functions(f, clock=time, rounds=10, collector="inside")
     assert seen == {True}
     assert "collector was on" in found.remarks[0]
 
@@ -196,7 +196,7 @@ def test_what_slows_python_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     thread = threading.Thread(target=wait.wait)
     thread.start()
     try:
-        found = functions(time.taking(1e6, "f"), clock=time, rounds=8)
+        found = functions(time.taking(1e6, "f"), clock=time, rounds=10)
     finally:
         tracemalloc.stop()
         wait.set()
@@ -209,7 +209,7 @@ def test_what_slows_python_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_real_callables_with_the_real_clock() -> None:
     # Ten times the work: no machine is so busy that the medians change places.
-    found = functions(lambda: sum(range(300)), lambda: sum(range(3000)), rounds=12, names=["few", "many"])
+    found = functions(lambda: sum(range(300)), lambda: sum(range(3000)), rounds=30, names=["few", "many"])
     assert found.rivals[0].verdict == "slower"
     assert found.rivals[0].ratio is not None
     assert found.rivals[0].ratio.value is not None
@@ -227,7 +227,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
     def measure(entries: Any, settings: Settings) -> Compared:
         calls.append((entries, settings))
-        return functions(lambda: None, rounds=8)
+        return functions(lambda: None, rounds=10)
 
     monkeypatch.setattr(library, "measure", measure)
     return calls

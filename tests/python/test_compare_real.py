@@ -57,12 +57,12 @@ def test_two_commands_and_their_colon(capsys: pytest.CaptureFixture[str]) -> Non
         ["--rounds", 10, "-n", "short", "-n", "long", "--", "sleep", "0.01", ":", "sleep", "0.2"], capsys
     )
     assert out.startswith("long takes ")
-    sides = sides_of(["--rounds", 8, "--", "echo", "::", ":", "echo", "x"], capsys)
+    sides = sides_of(["--rounds", 10, "--", "echo", "::", ":", "echo", "x"], capsys)
     assert sides[0]["words"] == ["echo", ":"]
 
 
 def test_what_a_user_of_hyperfine_types(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["-N", "-w", 1, "-r", 8, "-i", "--export-json", "a.json", "--export-csv", "a.csv"]
+    words = ["-N", "-w", 1, "-r", 10, "-i", "--export-json", "a.json", "--export-csv", "a.csv"]
     said([*words, "--export-markdown", "a.md", "sleep 0.002", "sh -c 'exit 3'"], capsys)
     assert Path("a.md").read_text().splitlines()[0].endswith(".")
     assert len(Path("a.csv").read_text().splitlines()) == 3
@@ -113,7 +113,9 @@ def test_bad_input_is_one_sentence(words: list[str], why: str, capsys: pytest.Ca
 def test_a_failing_cleanup_is_said_and_every_command_is_cleaned_up(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    out = said(["--rounds", 8, "--cleanup", "echo >> cleaned; exit 3", "--", "true", ":", "false"], capsys, 2)
+    out = said(
+        ["--rounds", 10, "--cleanup", "echo >> cleaned; exit 3", "--", "true", ":", "false"], capsys, 2
+    )
     assert "--cleanup ended with exit code 3, for true; what was measured stays" in out
     assert len(Path("cleaned").read_text().splitlines()) == 2
     out = said(["--setup", "exit 3", "--cleanup", "echo >> after", "--", "true"], capsys, 2)
@@ -133,8 +135,8 @@ def test_it_fails_in_some_rounds() -> None:
 
 
 def test_it_prints_differently_each_time(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "prints differently each time" in said(["--rounds", 8, "--", *SHELL, "echo $$"], capsys)
-    out = said(["--rounds", 8, "-n", "a", "-n", "b", "--", "echo", "a", ":", "echo", "b"], capsys)
+    assert "prints differently each time" in said(["--rounds", 10, "--", *SHELL, "echo $$"], capsys)
+    out = said(["--rounds", 10, "-n", "a", "-n", "b", "--", "echo", "a", ":", "echo", "b"], capsys)
     assert "b prints something else than a" in out
 
 
@@ -142,20 +144,20 @@ def test_it_changes_its_own_input(capsys: pytest.CaptureFixture[str]) -> None:
     append = script("append", 'echo more >> "$1"')
     Path("data").write_text("x\n")
     assert "append data changes data, which it is given" in said(
-        ["--rounds", 8, "--", append, "data"], capsys
+        ["--rounds", 10, "--", append, "data"], capsys
     )
 
 
 def test_it_needs_a_file_that_the_other_removed(capsys: pytest.CaptureFixture[str]) -> None:
     Path("data").write_text("x\n")
-    out = said(["--rounds", 8, "--", "cat", "data", ":", "rm", "-f", "data"], capsys, 2)
+    out = said(["--rounds", 10, "--", "cat", "data", ":", "rm", "-f", "data"], capsys, 2)
     assert "data was there before the first run, and is gone" in out
-    again = ["--prepare", "touch data", "--rounds", 8, "--", "cat", "data", ":", "rm", "-f", "data"]
+    again = ["--prepare", "touch data", "--rounds", 10, "--", "cat", "data", ":", "rm", "-f", "data"]
     said(again, capsys)
 
 
 def test_short_runs_are_repeated_inside_a_window() -> None:
-    command = CompareCommand(command=("true", ":", "true"), rounds=8, json=True)
+    command = CompareCommand(command=("true", ":", "true"), rounds=10, json=True)
     out = io.StringIO()
     assert command.run(Console(file=out, width=200)) == 0
     sides = json.loads(out.getvalue())["sides"]
@@ -164,14 +166,16 @@ def test_short_runs_are_repeated_inside_a_window() -> None:
 
 
 def test_the_start_is_measured_beside(capsys: pytest.CaptureFixture[str]) -> None:
-    (side,) = sides_of(["--rounds", 8, "--calibrate", "--", sys.executable, "-c", "pass"], capsys)
+    (side,) = sides_of(["--rounds", 10, "--calibrate", "--", sys.executable, "-c", "pass"], capsys)
     assert 0 < side["start_seconds"] < side["figure"]
 
 
 @pytest.mark.parametrize("objective", ["cpu", "memory", "regex:it is ([0-9.]+)", "regex-max:it is ([0-9.]+)"])
 def test_other_objectives(objective: str, capsys: pytest.CaptureFixture[str]) -> None:
     words = [sys.executable, "-c", "x = bytearray({mb} << 20); sum(x[:{mb} << 16]); print('it is {mb}')"]
-    one, other = sides_of(["--rounds", 8, "--objective", objective, "-L", "mb", "1,30", "--", *words], capsys)
+    one, other = sides_of(
+        ["--rounds", 10, "--objective", objective, "-L", "mb", "1,30", "--", *words], capsys
+    )
     assert other["ratio"]["verdict"] == ("faster" if objective.startswith("regex-max") else "slower")
     assert one["ratio"] is None
 
@@ -186,7 +190,7 @@ def test_what_is_saved_is_compared_with_later(capsys: pytest.CaptureFixture[str]
 
 def test_the_report_can_be_written_again(capsys: pytest.CaptureFixture[str]) -> None:
     said(
-        ["--rounds", 8, "--output", "out", "--report", "--", "sleep", "0.002", ":", "sleep", "0.003"], capsys
+        ["--rounds", 10, "--output", "out", "--report", "--", "sleep", "0.002", ":", "sleep", "0.003"], capsys
     )
     page = Path("out/report.html").read_text()
     assert "sleep 0.003" in page

@@ -11,7 +11,7 @@ import msgspec
 
 from tautochrone import verdicts
 from tautochrone.comparing import disturbances, sentences
-from tautochrone.comparing.looks import claims_after
+from tautochrone.comparing.looks import CONFIDENCE, claims_after
 from tautochrone.comparing.result import CompareContext, Compared, Side
 from tautochrone.errors import TautoError
 from tautochrone.measuring.objective import Objective, parse_objective
@@ -93,7 +93,8 @@ def compared(
     rows: Sequence[Row], rival: str, reference: str, figure: Callable[[Row], float], number: int
 ) -> Comparison:
     """The rival against the reference in the rounds that both have; one of `number` claims."""
-    return verdicts.compare(pair_rows(rows, rival, reference, figure), comparisons=number)
+    pairs = pair_rows(rows, rival, reference, figure)
+    return verdicts.compare(pairs, confidence=CONFIDENCE, comparisons=number)
 
 
 def checked(store: Store, context: CompareContext) -> list[Row]:
@@ -143,7 +144,7 @@ def analyse(rows: Sequence[Row], context: CompareContext, machine: Mapping[str, 
         less=objective.less,
         rounds=rounds,
         looks=context.looks,
-        confidence=verdicts.VERDICT_CONFIDENCE,
+        confidence=CONFIDENCE,
         remarks=tuple(dict.fromkeys(remarks)),
         folder=context.folder,
     )

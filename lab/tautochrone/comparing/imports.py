@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from tautochrone import text, verdicts
+from tautochrone.comparing.looks import CONFIDENCE, rounds_needed
 from tautochrone.comparing.points import of_points
 from tautochrone.comparing.result import Compared
 from tautochrone.errors import TautoError, explained
@@ -100,21 +101,22 @@ def compare_files(words: Sequence[str]) -> Compared:
             "Choose two: FILE.json@BENCHMARK FILE.json@OTHER",
         )
     rounds = _rounds(series, names)
-    if len(rounds) >= MINIMUM_ROUNDS:
+    needed = rounds_needed(len(names) - 1, 1, True)
+    if len(rounds) >= needed:
         points = [[one[name] for one in rounds] for name in names]
         first = f"in each file {names[0]} may have run before {text.joined(names[1:])}, and warmed up for it"
         return of_points(names, points, remarks=(first,))
     if all(one.shuffled for one in series) and len({one.round for one in series}) == 1:
         values = [next(one.seconds for one in series if one.name == name) for name in names]
-        _enough(names, values)
+        _enough(names, values, MINIMUM_ROUNDS)
         how = "Google Benchmark shuffled all repetitions, so they are compared as they are, not in pairs"
         return of_points(names, values, remarks=(how,), judge=_shuffled)
     if all(one.dates for one in series) and (in_turns := _by_dates(series, names)) is not None:
-        _enough(names, in_turns)
+        _enough(names, in_turns, needed)
         return of_points(
             names, in_turns, remarks=("pairs are the runs that pyperf made one after the other",)
         )
-    raise _not_together(series, names)
+    raise _not_together(series, names, needed)
 
 
 def read(path: Path) -> list[Series]:
@@ -245,15 +247,15 @@ def _by_dates(series: Sequence[Series], names: Sequence[str]) -> list[list[float
 
 def _shuffled(rival: Sequence[float], reference: Sequence[float], number: int) -> Comparison:
     """By the test of Mann and Whitney, which holds under any drift where all orders were as likely."""
-    error = (1.0 - verdicts.VERDICT_CONFIDENCE) / number
+    error = (1.0 - CONFIDENCE) / number
     return verdicts.compare_unpaired(rival, reference, confidence=1.0 - error)
 
 
-def _enough(names: Sequence[str], values: Sequence[Sequence[float]]) -> None:
+def _enough(names: Sequence[str], values: Sequence[Sequence[float]], needed: int) -> None:
     for name, own in zip(names, values, strict=True):
-        if len(own) < MINIMUM_ROUNDS:
+        if len(own) < needed:
             raise TautoError(
-                f"{name} has {text.count(len(own), 'repetition')}, and a verdict needs {MINIMUM_ROUNDS}",
+                f"{name} has {text.count(len(own), 'repetition')}, and a verdict needs {needed}",
                 "Ask for more: --benchmark_repetitions=20, or pyperf --processes 20",
             )
 
@@ -271,12 +273,12 @@ def _refuse_one(series: Sequence[Series], names: Sequence[str]) -> None:
     )
 
 
-def _not_together(series: Sequence[Series], names: Sequence[str]) -> TautoError:
+def _not_together(series: Sequence[Series], names: Sequence[str], needed: int) -> TautoError:
     tools = list(dict.fromkeys(one.tool for one in series))
     rounds = len({one.round for one in series})
     what = text.joined([str(name) for name in names[:_SHOWN_NAMES]])
     if rounds > 1:
-        why = f"{what} are in {rounds} files, of which fewer than {MINIMUM_ROUNDS} have all of them"
+        why = f"{what} are in {rounds} files, of which fewer than {needed} have all of them"
     elif tools == ["Google Benchmark"]:
         why = f"nothing in the file says that the repetitions of {what} were interleaved"
     else:

@@ -13,6 +13,8 @@ from tautochrone import verdicts
 from tautochrone.results.row import MOST_ROUNDS
 
 MOST_LOOKS = 5
+CONFIDENCE = 0.995
+"""Of all verdicts and looks of a comparison together: identical programs get a word in at most 1 of 200."""
 
 
 def claims(rivals: int, looks: int, is_last: bool) -> int:
@@ -26,6 +28,11 @@ def claims_after(rivals: int, looks: Sequence[int], rounds: int) -> int:
     return claims(rivals, len(looks), not looks or rounds >= looks[-1])
 
 
+def rounds_needed(rivals: int, looks: int, is_last: bool) -> int:
+    """The fewest rounds that can carry a verdict at such a look."""
+    return verdicts.rounds_needed(CONFIDENCE, claims(rivals, looks, is_last))
+
+
 def planned(rivals: int, rounds: int | None, affordable: int) -> tuple[int, ...]:
     """The looks, in rising order; the last one ends the comparison whatever it shows.
 
@@ -35,9 +42,9 @@ def planned(rivals: int, rounds: int | None, affordable: int) -> tuple[int, ...]
     """
     if rounds is not None:
         return (rounds,)
-    last = min(MOST_ROUNDS, max(affordable, verdicts.rounds_needed(comparisons=claims(rivals, 1, True))))
+    last = min(MOST_ROUNDS, max(affordable, rounds_needed(rivals, 1, True)))
     for count in range(MOST_LOOKS, 1, -1):
         looks = [last // 2**step for step in reversed(range(count))]
-        if looks[0] >= verdicts.rounds_needed(comparisons=claims(rivals, count, False)):
+        if looks[0] >= rounds_needed(rivals, count, False):
             return tuple(looks)
     return (last,)

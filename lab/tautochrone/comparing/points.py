@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from tautochrone import verdicts
 from tautochrone.comparing import disturbances, sentences
 from tautochrone.comparing.analysis import objective_of
-from tautochrone.comparing.looks import claims_after
+from tautochrone.comparing.looks import CONFIDENCE, claims_after
 from tautochrone.comparing.result import Compared, Side
 from tautochrone.verdicts import Comparison
 
@@ -48,7 +48,7 @@ def of_points(
         less=objective.less,
         rounds=rounds,
         looks=planned,
-        confidence=verdicts.VERDICT_CONFIDENCE,
+        confidence=CONFIDENCE,
         remarks=(*remarks, *disturbances.remarks({}, sides, objective, 1)),
     )
     return sentences.answered(found, objective.written)
@@ -56,7 +56,8 @@ def of_points(
 
 def judged(rival: Sequence[float], reference: Sequence[float], number: int) -> Comparison:
     """One of `number` claims."""
-    return verdicts.compare(zip(rival, reference, strict=True), comparisons=number)
+    pairs = zip(rival, reference, strict=True)
+    return verdicts.compare(pairs, confidence=CONFIDENCE, comparisons=number)
 
 
 def _side(name: str, points: Sequence[float], comparison: Comparison | None, runs: int) -> Side:

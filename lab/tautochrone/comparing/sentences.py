@@ -7,6 +7,7 @@ from collections.abc import Callable
 import msgspec
 
 from tautochrone import text, verdicts
+from tautochrone.comparing.looks import claims_after
 from tautochrone.comparing.result import Compared, Side
 from tautochrone.verdicts import Ratio
 
@@ -44,9 +45,11 @@ def _pair(found: Compared, reference: Side, rival: Side, written: Written) -> st
     if rival.figure is None or reference.figure is None:
         return f"{rival.name} has no good run, so nothing can be compared: {rival.error}."
     medians = f"{written(rival.figure)} against {written(reference.figure)}"
-    evidence = f"{100 * found.confidence:.0f} %, {text.count(ratio.rounds if ratio else 0, 'round')}"
+    evidence = f"{100 * found.confidence:.3g} %, {text.count(ratio.rounds if ratio else 0, 'round')}"
     if ratio is None or ratio.value is None or ratio.low is None or ratio.high is None:
-        why = rival.error or reference.error or "there are too few rounds"
+        claims = claims_after(len(found.rivals), found.looks, found.rounds)
+        needed = verdicts.rounds_needed(found.confidence, claims)
+        why = rival.error or reference.error or f"a verdict needs {needed} rounds"
         return f"It cannot be told whether {rival.name} and {reference.name} differ: {why} ({medians})."
     if ratio.verdict == verdicts.NO_DIFFERENCE:
         return (
@@ -76,7 +79,7 @@ def _several(found: Compared, written: Written) -> str:
     if untold:
         parts.append(f"{text.joined(untold)} cannot be told")
     written_reference = written(reference.figure) if reference.figure is not None else "nothing"
-    evidence = f"{100 * found.confidence:.0f} % for all together, {text.count(found.rounds, 'round')}"
+    evidence = f"{100 * found.confidence:.3g} % for all together, {text.count(found.rounds, 'round')}"
     return f"Against {reference.name} ({written_reference}): {'; '.join(parts)} ({evidence})."
 
 

@@ -62,7 +62,7 @@ class Settings:
         if self.rounds is not None and not least <= self.rounds <= MOST_ROUNDS:
             raise TautoError(
                 f"--rounds {self.rounds} is outside {least} to {MOST_ROUNDS}",
-                "Eight rounds are the fewest that can carry a verdict"
+                "Ask for ten or more: fewer hardly carry a verdict"
                 if self.rounds < least
                 else "Ask for less",
             )
