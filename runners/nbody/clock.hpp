@@ -20,7 +20,7 @@ struct block_work {
     double blocks = 0.0;
 };
 
-/// The clock of this machine. What a work costs shows by itself.
+/// The clock of this machine. What a work costs shows by itself. Threads may share one.
 class machine_clock {
   public:
     /// The same work takes another time each time.

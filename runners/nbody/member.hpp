@@ -36,7 +36,7 @@ inline std::optional<scheme> scheme_named(const std::string& name, int members) 
     return scheme{sharing::grid, groups, members / groups};
 }
 
-/// Every member calls it; rank 0's answer is the one to keep.
+/// Every member calls it; rank 0's answer is the one to keep. The model is everyone's.
 template <spmd_member Member, class Clock>
 nbody_pass member_pass(Member& me, const nbody_start& start, const nbody_request& asked,
                        work_account& account, Clock& clock) {
@@ -47,9 +47,10 @@ nbody_pass member_pass(Member& me, const nbody_start& start, const nbody_request
     stepper.start();
     if (const auto fixed = scheme_named(asked.schedule, me.size())) {
         stepper.use(*fixed);
-        if constexpr (!Clock::is_exact) stepper.predict_costs();
+        if constexpr (!Clock::is_exact)
+            start.model ? stepper.predict_costs(*start.model) : stepper.predict_costs();
     } else {
-        stepper.use_cheapest();
+        start.model ? stepper.use_cheapest(*start.model) : stepper.use_cheapest();
     }
     pass.start_seconds = as_double(clock.ticks() - begin) * clock.tick_seconds();
     std::vector<block_record> records;
@@ -78,9 +79,9 @@ nbody_pass member_pass(Member& me, const nbody_start& start, const nbody_request
     const auto larger = [](std::uint64_t a, std::uint64_t b) { return std::max(a, b); };
     if (me.all_reduce(hash, smaller) != me.all_reduce(hash, larger))
         throw std::runtime_error("the members' particles ended with different bits; are all of one build?");
+    pass.model = stepper.model();
     if (me.rank() != 0) return pass;
     pass.blocks = samples_from(0);
-    pass.model = stepper.model();
     pass.logged = log.end(records.size(), samples_from);
     finish_pass(pass, system, asked);
     return pass;
@@ -89,7 +90,7 @@ nbody_pass member_pass(Member& me, const nbody_start& start, const nbody_request
 template <spmd_member Member>
 nbody_pass member_pass(Member& me, const nbody_start& start, const nbody_request& asked,
                        work_account& account) {
-    machine_clock clock;
+    static machine_clock clock;  // once: it waits until it knows the length of its ticks
     return member_pass(me, start, asked, account, clock);
 }
 

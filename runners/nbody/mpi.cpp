@@ -77,7 +77,7 @@ class mpi_adapter {
         nbody_pass pass;
         tauto::run_hybrid(*team_, processes_, [&](tauto::hybrid_member& me) {
             nbody_pass mine = member_pass(me, start, asked, account);
-            if (me.rank() == 0) pass = std::move(mine);
+            if (me.rank() % threads_per_rank_ == 0) pass = std::move(mine);  // of each process' first one
         });
         return pass;
     }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernels/nbody/hermite.hpp"
+#include "runners/nbody/cost.hpp"
 #include "runners/shared/options.hpp"
 
 namespace tauto::runner {
@@ -29,6 +30,7 @@ struct nbody_request : options {
 struct nbody_start {
     kernels::nbody::particles bodies;
     double time;
+    std::optional<cost_model> model{};  ///< of an earlier run; where there is none, one is fitted
 };
 
 /// Parses and checks everything that can be known before a runtime starts. Throws input_error. Prints the

@@ -18,7 +18,7 @@ namespace tauto::runner {
 /// A run from the start to the end.
 struct nbody_pass {
     std::vector<block_sample> blocks;
-    double start_seconds = 0.0;  ///< forces at the start, model
+    double start_seconds = 0.0;  ///< forces at the start, and the model where it was fitted
     double seconds = 0.0;        ///< of all blocks
     kernels::nbody::invariants after{};
     std::uint64_t state_hash = 0;     ///< of positions and velocities

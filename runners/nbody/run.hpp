@@ -19,7 +19,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -130,9 +129,11 @@ class nbody_run {
         timing& timed = seen_.timed;
         work_account account;
         std::optional<std::uint64_t> first;
-        const std::int64_t most = asked_.max_iterations.value_or(std::numeric_limits<std::int64_t>::max());
+        std::optional<double> fitted;
         do {
             seen_.last = adapter.run(start_, asked_, account);
+            start_.model = seen_.last.model;
+            if (!fitted) fitted = monotonic_seconds();
             if (!leads(adapter)) continue;
             const auto blocks = std::ssize(seen_.last.blocks);
             timed.batch_seconds.push_back(seen_.last.seconds / as_double(blocks));
@@ -141,7 +142,7 @@ class nbody_run {
             timed.timed_seconds += seen_.last.seconds;
             if (!first) first = seen_.last.state_hash;
             if (adapter.repeats_bits() && *first != seen_.last.state_hash) ++seen_.different_runs;
-        } while (agreed(adapter, timed.timed_seconds < asked_.min_seconds && timed.iterations < most));
+        } while (!agreed(adapter, is_enough(timed, asked_, monotonic_seconds() - *fitted)));
         seen_.workers = workers_of(adapter, account);
     }
 

@@ -100,7 +100,9 @@ class block_stepper {
     }
     const cost_model& model() const { return model_; }
     /// Predictions for a fixed scheme as well. All members must call it.
-    void predict_costs() { model_ = fitted(); }
+    void predict_costs() { predict_costs(fitted()); }
+    /// The same by another model, which all members give.
+    void predict_costs(cost_model model) { model_ = std::move(model); }
 
     /// Runs one block.
     block_record step() { return step_with(fixed_); }

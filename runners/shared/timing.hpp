@@ -83,6 +83,15 @@ timing time_batches(const timing_limits& limits, Iterate&& iterate, Now&& now) {
     return time_batches(limits, iterate, now, [] {});
 }
 
+/// Of work that is prepared anew each time, for so many seconds in all by now: was it timed for long enough,
+/// or is what is timed so short beside its preparation that little more can be had?
+inline bool is_enough(const timing& timed, const timing_limits& limits, double seconds_gone) {
+    constexpr double most_parts_prepared = 10.0;
+    return timed.timed_seconds >= limits.min_seconds ||
+           seconds_gone >= most_parts_prepared * limits.min_seconds ||
+           (limits.max_iterations && timed.iterations >= *limits.max_iterations);
+}
+
 /// Of at least one value.
 inline double median(std::vector<double> values) {
     const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);

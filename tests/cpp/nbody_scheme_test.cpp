@@ -67,6 +67,19 @@ class paced_clock {
     double spent_ = 0.0;
 };
 
+// Time passes by what is counted, so that all members choose alike in each run.
+struct counting_clock {
+    static constexpr bool is_exact = false;
+
+    double pairs = 0.0;
+
+    std::int64_t ticks() const { return std::llround(1000.0 * pairs); }
+    double tick_seconds() const { return 1e-12; }
+    void spend(const block_work& done) { pairs += done.pairs; }
+    void begin_blocks() {}
+    void end_blocks() {}
+};
+
 // So many blocks on one member with its own copy of the particles, after choose(stepper).
 template <class Member, class Clock, class Choose>
 outcome run_as(Member& me, const particles& bodies, int order, int blocks, Clock clock, Choose&& choose) {
@@ -247,6 +260,38 @@ TEST_CASE("auto_by_a_given_model_has_the_bits_of_the_scheme_that_it_must_choose"
         run_with(5, bodies, 4, some_blocks, [&](auto& stepper) { stepper.use_cheapest(model); });
     for (const auto& block : seen.blocks) CHECK(block.how == scheme{sharing::sources, 1, 3});
     CHECK(seen.hash == run_on(3, bodies, 4, scheme{sharing::sources, 1, 3}, some_blocks).hash);
+}
+
+TEST_CASE("a_run_with_the_model_of_another_fits_none_and_ends_with_its_bits") {
+    for (const std::string scheme : {"auto", "i"}) {
+        auto asked = asking<nbody_request>({0}, 3);
+        asked.schedule = scheme;
+        asked.blocks = some_blocks;
+        nbody_start start{.bodies = plummer(67, 3), .time = 0.0};
+        work_account ignored;
+        tauto::team team{{.size = 3, .pin = false}};
+        // The pass, and how many pairs its first member summed.
+        const auto run = [&] {
+            nbody_pass pass;
+            double pairs = 0.0;
+            team.run([&](tauto::member& me) {
+                counting_clock clock;
+                nbody_pass mine = member_pass(me, start, asked, ignored, clock);
+                REQUIRE(mine.model.has_value());
+                if (me.rank() != 0) return;
+                pass = std::move(mine);
+                pairs = clock.pairs;
+            });
+            return std::pair{pass, pairs};
+        };
+        const auto [first, all_pairs] = run();
+        start.model = first.model;
+        const auto [second, fewer_pairs] = run();
+        CHECK(second.state_hash == first.state_hash);
+        CHECK(std::ranges::equal(second.blocks, first.blocks, {}, &block_sample::scheme,
+                                 &block_sample::scheme));
+        CHECK(fewer_pairs < all_pairs);
+    }
 }
 
 TEST_CASE("blocks_that_one_member_runs_alone_leave_all_with_the_serial_bits") {

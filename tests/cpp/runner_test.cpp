@@ -94,6 +94,26 @@ TEST_CASE("max_iterations_ends_the_timed_part_and_shortens_the_last_batch") {
     CHECK(median(result.batch_seconds) == doctest::Approx(1e-4));
 }
 
+TEST_CASE("runs_that_take_longer_to_prepare_than_to_do_end_in_time") {
+    const timing_limits limits{.warmup_seconds = 0.0, .min_seconds = 0.01, .max_iterations = {}};
+    const auto runs = [&](const timing_limits& asked, double preparing, double timed) {
+        timing seen;
+        double gone = 0.0;
+        do {
+            gone += preparing + timed;
+            seen.timed_seconds += timed;
+            ++seen.iterations;
+        } while (!is_enough(seen, asked, gone));
+        return seen.iterations;
+    };
+    CHECK(runs(limits, 1e-3, 2e-7) == doctest::Approx(100).epsilon(0.02));
+    CHECK(runs(limits, 1e-3, 1e-3) == doctest::Approx(10).epsilon(0.11));
+    CHECK(runs(limits, 60.0, 1e-3) == 1);
+    auto few = limits;
+    few.max_iterations = 5;
+    CHECK(runs(few, 1e-6, 1e-6) == 5);
+}
+
 TEST_CASE("the_start_of_the_timed_part_is_told_between_warm_up_and_first_batch") {
     std::int64_t done = 0;
     std::int64_t done_at_start = -1;

@@ -35,7 +35,7 @@ def wait_until(condition: Callable[[], bool], what: str, limit_seconds: float = 
 def stat_of(pid: int) -> list[str]:
     """The fields of /proc/PID/stat from the state on; of a process that is gone, those of a dead one."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
     except OSError:
         return ["X"] + 50 * ["0"]
 

@@ -14,6 +14,7 @@ import textwrap
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO, Any
 
 import pytest
 
@@ -202,6 +203,22 @@ MOUNTS = """
 )
 def test_the_folder_of_our_own_control_group_is_found(mounts: str, groups: str, folder: str | None) -> None:
     assert control_group.own_folder(mounts, groups) == folder
+
+
+def test_a_mount_whose_name_is_no_text_hides_no_control_group(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cgroup").write_text("0::/app\n")
+    mounts = "29 22 0:26 / /media/caf\xe9 rw - vfat none rw" + MOUNTS.replace("/sys/fs", "/m\xe4")
+    (tmp_path / "mountinfo").write_bytes(mounts.encode("latin-1"))
+
+    def opened(path: str, **how: Any) -> IO[str]:
+        return (tmp_path / Path(path).name).open(**how)
+
+    monkeypatch.setattr(control_group, "open", opened, raising=False)
+    folder = control_group.folder_here()
+    assert folder is not None
+    assert os.fsencode(folder) == b"/m\xe4/cgroup/app"
 
 
 def test_where_no_control_group_can_be_made_there_is_none_and_nothing_is_left(tmp_path: Path) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
 import re
 import sys
 from pathlib import Path
 
 import pytest
 
-from processes import run_to_end, with_lab
+from processes import run_to_end, stat_of, with_lab
 
 pytestmark = pytest.mark.timed
 
@@ -27,6 +29,16 @@ def test_no_call_that_fails_and_no_kill_loses_a_row(work: str, calls: int, kills
     assert found
     assert int(found[1]) >= 2 * calls
     assert re.fullmatch(rf"{work}: {kills} kills \(.+\), 0 failures", killed)
+
+
+def test_a_process_whose_name_is_no_text_is_seen() -> None:
+    set_name, name = 15, Path("/proc/self/comm").read_bytes().rstrip()
+    prctl = ctypes.CDLL(None).prctl
+    prctl(set_name, b"\xff) (", 0, 0, 0)
+    try:
+        assert stat_of(os.getpid())[:2] == ["R", str(os.getppid())]
+    finally:
+        prctl(set_name, name, 0, 0, 0)
 
 
 def test_faults_go_on_where_they_ended(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 import subprocess
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -158,6 +159,14 @@ def test_row_of_processes_says_how_many_and_where_they_were() -> None:
     )  # fmt: skip
     assert (row["threads"], row["cpus"], row["width"]) == (2, CPUS[:2], 2)
     assert row["predicted"] is True
+
+
+def test_run_that_takes_longer_to_prepare_than_to_do_ends_in_time() -> None:
+    began = time.monotonic()
+    done = RUNNERS.start("serial", "--particles", 16, "--blocks", 1, "--min-seconds", 0.01)
+    assert done.code == 0, done.err
+    assert done.row["iterations"] >= 3
+    assert time.monotonic() - began < 20  # of 50,000 runs that each fit a model: a minute
 
 
 # -- the front end --

@@ -120,9 +120,10 @@ def _bar() -> Iterator[Callable[[float, str], None]]:
         bars.TimeRemainingColumn(),
         bars.TextColumn("{task.description}", style="dim"),
     )
-    with bars.Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    hidden = not console.is_terminal
+    with bars.Progress(*columns, console=console, transient=True, disable=hidden, auto_refresh=False) as bar:
         task = bar.add_task("", total=1.0)
-        yield lambda done, what: bar.update(task, completed=done, description=what)
+        yield lambda done, what: bar.update(task, completed=done, description=what, refresh=True)
 
 
 def _refusal(messages: list[str], code: int) -> TautoError:

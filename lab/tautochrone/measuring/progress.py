@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 from tautochrone.errors import printable
 
 SHOW_AFTER_SECONDS = 1.0
+_DRAW_AGAIN_SECONDS = 0.1
 
 
 class Progress(Protocol):
@@ -49,13 +50,17 @@ class SilentProgress:
 
 
 class TerminalProgress:
-    """A bar with the time left, on stderr. Work that is over within a second shows nothing."""
+    """A bar with the time left, on stderr. Work that is over within a second shows nothing.
+
+    It is drawn between the runs, by no thread of its own, which would wake during them.
+    """
 
     def __init__(self, title: str, console: Console | None = None) -> None:
         self._title = title
         self._console = console if console is not None else _stderr()
         self._bars: Bars | None = None
         self._task: TaskID | None = None
+        self._drawn = float("-inf")
 
     def update(
         self, done: int, total: int, seconds_gone: float, seconds_left: float | None, doing: str
@@ -74,10 +79,15 @@ class TerminalProgress:
                 bars.TextColumn("{task.fields[doing]}", style="dim", markup=False),
                 console=self._console,
                 transient=True,
+                auto_refresh=False,
             )
             self._bars.start()
             self._task = self._bars.add_task(self._title, total=total, left="", doing="")
-        self._bars.update(self._task, completed=done, total=total, left=time_left(seconds_left), doing=doing)
+        draws = abs(seconds_gone - self._drawn) >= _DRAW_AGAIN_SECONDS
+        if draws:
+            self._drawn = seconds_gone
+        left = time_left(seconds_left)
+        self._bars.update(self._task, completed=done, total=total, left=left, doing=doing, refresh=draws)
 
     def say(self, sentence: str) -> None:
         self._console.print(sentence, highlight=False)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 import msgspec
 
+from tautochrone.pool import Pool
 from tautochrone.report.analysis import Claim
 from tautochrone.simulator import engine, machines
 from tautochrone.simulator.machines import Machine
@@ -103,7 +103,7 @@ class Knob(msgspec.Struct, frozen=True):
 def sensitivity(machine: Machine, knobs: Sequence[Knob], holds: Judge) -> str:
     """Which parameter, moved alone within its published range, would make a claim hold that does not."""
     tried: list[str] = []
-    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:  # the simulator is a process of its own
+    with Pool(len(os.sched_getaffinity(0))) as pool:  # the simulator is a process of its own
         for knob in knobs:
             values = knob.values()
             changed = [machines.with_values(machine, {knob.path: value}) for value in values]

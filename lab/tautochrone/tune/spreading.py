@@ -8,8 +8,8 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
+from concurrent.futures import Future
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -24,6 +24,7 @@ from tautochrone.measuring.executor import RunResult
 from tautochrone.measuring.objective import Objective
 from tautochrone.measuring.subprocess_executor import ProgramExecutor
 from tautochrone.options import format_cpus
+from tautochrone.pool import Pool
 from tautochrone.programs.commands import only_wraps
 from tautochrone.tune.options import TuneRequest
 from tautochrone.tune.scratch import Scratch
@@ -48,7 +49,7 @@ class SpreadExecutor:
 
     def __init__(self, make: Callable[[], NodeExecutor], nodes: int) -> None:
         self._make = make
-        self._pool = ThreadPoolExecutor(nodes)
+        self._pool = Pool(nodes)
         self._own = threading.local()
         self._lock = threading.Lock()
         self._executors: list[NodeExecutor] = []
@@ -70,10 +71,11 @@ class SpreadExecutor:
     def close(self) -> None:
         """End all runs and executors, in parallel."""
         self._refuse(TautoError("the search is over", "Start the same command again"))
-        self._pool.shutdown(wait=False, cancel_futures=True)
-        if self._executors:
-            with ThreadPoolExecutor(len(self._executors)) as closing:
-                list(closing.map(lambda executor: executor.close(), self._executors))
+        self._pool.close()
+        with suppress(TautoError), Pool(len(self._executors)) as closing:
+            list(closing.map(lambda executor: executor.close(), self._executors))
+        for executor in self._executors:  # where there was no thread for it
+            executor.close()
 
     def _submit(self, configuration: Configuration, time_limit: float) -> Future[RunResult]:
         future: Future[RunResult] = Future()
@@ -175,7 +177,7 @@ _PACKAGE_FOLDER = Path(__file__).resolve().parents[2]
 def machine_of_nodes(request: TuneRequest, measure: str) -> Machine:
     """The hardware of the nodes, read on as many as run at a time. TautoError where they differ."""
     executors = [ProgramExecutor(runs_here=False, through=request.launcher) for _ in range(request.nodes)]
-    with ThreadPoolExecutor(request.nodes) as pool:
+    with Pool(request.nodes) as pool:
         try:
             machines = list(pool.map(lambda node: _machine_of_node(request, measure, node), executors))
         except BaseException:  # also Ctrl-C: give up the pending nodes

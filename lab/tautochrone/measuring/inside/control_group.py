@@ -129,5 +129,6 @@ class Group:
 
 
 def _text(path: str) -> str:
-    with open(path) as file:  # noqa: PTH123
+    # The names of folders may hold any bytes.
+    with open(path, errors="surrogateescape") as file:  # noqa: PTH123
         return file.read()

@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil
@@ -18,6 +17,7 @@ from typing import TypedDict, TypeVar
 from tautochrone.errors import TautoError, explained
 from tautochrone.machine import runners
 from tautochrone.measuring.temporary import temporary_folder
+from tautochrone.pool import Pool
 from tautochrone.simulator.machines import Kind, Machine
 from tautochrone.simulator.smpi import platform
 
@@ -292,7 +292,7 @@ def run_all(with_: Ready, runs: Iterable[AnyRun]) -> Iterator[tuple[AnyRun, Row 
         except TautoError as refused:
             return refused
 
-    with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
+    with Pool(min(len(os.sched_getaffinity(0)), len(wanted))) as pool:
         yield from zip(wanted, pool.map(outcome, wanted), strict=True)
 
 

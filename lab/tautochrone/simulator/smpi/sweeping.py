@@ -36,6 +36,7 @@ from tautochrone.simulator.smpi.running import (
     SimulatedOperation,
     run_all,
 )
+from tautochrone.terminal import spinner
 from tautochrone.text import seconds
 
 
@@ -100,7 +101,7 @@ def run_sweep(
     rows: list[tuple[AnyRun, Row]] = []
     failed: list[NotMeasured] = []
     refused: TautoError | None = None
-    with console.status("") as status:
+    with spinner(console) as say:
         for done, (run, outcome) in enumerate(run_all(with_, runs), 1):
             if isinstance(outcome, TautoError):
                 refused = outcome
@@ -108,7 +109,7 @@ def run_sweep(
                 failed.append(NotMeasured(what=what, why=outcome.message, remedy=outcome.remedy))
             else:
                 rows.append((run, outcome))
-            status.update(f"{done} of {len(runs)} runs simulated; the last: {run.label}")
+            say(f"{done} of {len(runs)} runs simulated; the last: {run.label}")
     if refused is not None and not any(run.ranks > 1 for run, _ in rows):
         raise refused
     return rows, failed
