@@ -17,6 +17,7 @@ CPP_FOLDERS = (
     "probe",
     "launch",
     "emulator",
+    "balance",
     "simulator",
     "command",
     "timer",
