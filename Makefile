@@ -137,7 +137,7 @@ build: ## Library, executables, C++ tests
 
 format: ## clang-format and ruff
 	@sh tools/venv.sh test
-	@find include runtime kernels probe emulator runners simulator command timer tests benchmarks verify \( -name '*.cpp' -o -name '*.hpp' \) -exec clang-format -i {} +
+	@find include runtime kernels probe launch emulator balance runners simulator command timer tests benchmarks verify \( -name '*.cpp' -o -name '*.hpp' \) -exec clang-format -i {} +
 	@build/venv/bin/ruff format .
 	@build/venv/bin/ruff check --fix .
 

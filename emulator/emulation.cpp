@@ -10,7 +10,7 @@ emulation::emulation(const std::vector<slow_cpu>& asked, nanoseconds period) : p
     for (const slow_cpu& entry : asked) slowdowns_.emplace_back(entry);
 }
 
-void emulation::calibrate(const process& self) {
+void emulation::calibrate(const launch::process& self) {
     const nanoseconds began = monotonic_now();
     std::vector<slow_cpu> asked;
     for (const slowdown& one : slowdowns_)

@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "emulator/process.hpp"
 #include "emulator/request.hpp"
 #include "emulator/slowdown.hpp"
+#include "launch/process.hpp"
 
 namespace tauto::emulate {
 
@@ -23,7 +23,7 @@ class emulation {
 
     // Calibrates all CPUs at once, each with its own thread. Throws tauto::error if a factor cannot be
     // reached. A signal to end ends the process.
-    void calibrate(const process& self);
+    void calibrate(const launch::process& self);
 
     std::deque<slowdown>& cpus() { return slowdowns_; }
     // Slows the CPUs without time windows.

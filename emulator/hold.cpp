@@ -55,17 +55,17 @@ bool read_words(std::string& words, emulation& all) {
     return true;
 }
 
-std::optional<int> signal_to_leave(const process& self) {
+std::optional<int> signal_to_leave(const launch::process& self) {
     while (const int signal = self.next_signal()) {
-        if (self.parent_gone()) throw leave{128 + SIGKILL};
-        if (asks_to_leave(signal)) return signal;
+        if (self.parent_gone()) throw launch::leave{128 + SIGKILL};
+        if (launch::asks_to_leave(signal)) return signal;
     }
     return std::nullopt;
 }
 
 }  // namespace
 
-int hold(const process& self, emulation& all) {
+int hold(const launch::process& self, emulation& all) {
     all.on();
     say(all.report(), "ready");
     std::string words;

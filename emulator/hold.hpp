@@ -2,7 +2,7 @@
 // An emulation that another program controls through standard input.
 
 #include "emulator/emulation.hpp"
-#include "emulator/process.hpp"
+#include "launch/process.hpp"
 
 namespace tauto::emulate {
 
@@ -10,6 +10,6 @@ namespace tauto::emulate {
 // (pause, resume, report) and answers each with a JSON line when it is done. The end of the input or a signal
 // ends it. While the parent is stopped, the CPUs run at full speed; they stay so until it says resume.
 // Returns the exit status; throws leave if the parent has ended.
-int hold(const process& self, emulation& all);
+int hold(const launch::process& self, emulation& all);
 
 }  // namespace tauto::emulate

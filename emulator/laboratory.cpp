@@ -48,14 +48,14 @@ nlohmann::json calibrate_one(const slow_cpu& asked, nanoseconds period) {
 }
 
 // Reads everything until the other end closes.
-std::string read_all(int file, const process& self) {
+std::string read_all(int file, const launch::process& self) {
     std::string text;
     for (;;) {
         pollfd events[] = {{file, POLLIN, 0}, {self.signals(), POLLIN, 0}};
         poll(events, 2, -1);
         // The laboratory ends with us, and nothing else is to be restored yet.
         while (const int signal = self.next_signal()) {
-            if (asks_to_leave(signal)) _exit(128 + signal);
+            if (launch::asks_to_leave(signal)) _exit(128 + signal);
             if (self.parent_gone()) _exit(128 + SIGKILL);
         }
         if (events[0].revents == 0) continue;
@@ -78,7 +78,7 @@ std::vector<calibration> understand(const std::string& text) {
 }  // namespace
 
 std::vector<calibration> calibrate_apart(const std::vector<slow_cpu>& asked, nanoseconds period,
-                                         const process& self) {
+                                         const launch::process& self) {
     if (asked.empty()) return {};
     int answer[2];
     if (pipe2(answer, O_CLOEXEC) != 0) throw error(std::string("cannot open a pipe: ") + strerror(errno));

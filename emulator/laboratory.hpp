@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "emulator/calibration.hpp"
-#include "emulator/process.hpp"
 #include "emulator/request.hpp"
+#include "launch/process.hpp"
 
 namespace tauto::emulate {
 
@@ -18,7 +18,7 @@ namespace tauto::emulate {
 // in another session, a probe with nice -20 got 65 % of its CPU. Therefore the probes get a session, and the
 // nice value is set for its autogroup.
 std::vector<calibration> calibrate_apart(const std::vector<slow_cpu>& asked, nanoseconds period,
-                                         const process& self);
+                                         const launch::process& self);
 
 // The message if the system refuses a thief: the reason and the remedy.
 std::string explain_refusal(int reason, int cpu);

@@ -13,17 +13,18 @@
 #include <string_view>
 #include <tauto/error.hpp>
 
-#include "emulator/command.hpp"
 #include "emulator/emulation.hpp"
 #include "emulator/hold.hpp"
-#include "emulator/process.hpp"
 #include "emulator/request.hpp"
 #include "emulator/session.hpp"
+#include "launch/command.hpp"
+#include "launch/process.hpp"
 #include "runtime/own_file.hpp"
 
 namespace {
 
 using namespace tauto::emulate;
+using namespace tauto::launch;
 
 constexpr int exit_bad_input = 2;
 constexpr int exit_not_executable = 126;
@@ -167,6 +168,13 @@ void set_variable(const std::vector<slow_cpu>& asked) {
     setenv("TAUTO_EMULATED", emulated_variable(asked, outer ? outer : "").c_str(), 1);
 }
 
+std::vector<int> slowed(const std::vector<slow_cpu>& asked) {
+    std::vector<int> cpus;
+    for (const slow_cpu& entry : asked)
+        if (entry.factor > 1.0) cpus.push_back(entry.cpu);
+    return cpus;
+}
+
 int run(const options& wish) {
     process self;
     if (wish.check) return say_whether_available(self);
@@ -182,7 +190,7 @@ int run(const options& wish) {
                  "command '" + wish.command[0] + "' was not found; check the name, or give its whole path");
         return exit_not_found;
     }
-    self.avoid(asked);
+    self.avoid(slowed(asked));
     guard keeper;
     emulation all(asked, period);
     all.calibrate(self);

@@ -6,12 +6,12 @@
 
 namespace tauto::emulate {
 
-session::session(const std::vector<std::string>& arguments, const process& self, emulation& all,
-                 guard& keeper)
+session::session(const std::vector<std::string>& arguments, const launch::process& self, emulation& all,
+                 launch::guard& keeper)
     : self_(self), all_(all), keeper_(keeper) {
     all_.on();
     started_ = monotonic_now();
-    command_.emplace(arguments, self_.original());
+    command_.emplace(arguments, self_.original(), launch::without_us::ends);
     keeper_.protect(command_->group());
     events_ = plan_windows();
 }
@@ -57,12 +57,12 @@ int session::run() {
 // Passes signals on. True if one of them reported the command's end.
 bool session::command_ended() {
     while (const int signal = self_.next_signal()) {
-        if (asks_to_leave(signal)) command_->signal_group(signal);
-        if (self_.parent_gone()) throw leave{128 + SIGKILL};
+        if (launch::asks_to_leave(signal)) command_->signal_group(signal);
+        if (self_.parent_gone()) throw launch::leave{128 + SIGKILL};
         if (signal != SIGCHLD) continue;
-        const command::news news = command_->poll();
-        if (news == command::news::ended) return true;
-        if (news == command::news::stopped) stop_too();
+        const launch::command::news news = command_->poll();
+        if (news == launch::command::news::ended) return true;
+        if (news == launch::command::news::stopped) stop_too();
     }
     return false;
 }

@@ -6,16 +6,17 @@
 #include <string>
 #include <vector>
 
-#include "emulator/command.hpp"
 #include "emulator/emulation.hpp"
-#include "emulator/process.hpp"
+#include "launch/command.hpp"
+#include "launch/process.hpp"
 
 namespace tauto::emulate {
 
 class session {
   public:
     // Slows the CPUs and starts the command. Throws cannot_execute.
-    session(const std::vector<std::string>& arguments, const process& self, emulation& all, guard& keeper);
+    session(const std::vector<std::string>& arguments, const launch::process& self, emulation& all,
+            launch::guard& keeper);
 
     // Waits for the command and returns its exit status, or 128 + the signal that ended it. Throws leave,
     // which ends the command, if our own parent has ended.
@@ -36,11 +37,11 @@ class session {
     bool command_ended();
     void stop_too();
 
-    const process& self_;
+    const launch::process& self_;
     emulation& all_;
-    guard& keeper_;
+    launch::guard& keeper_;
     nanoseconds started_ = 0;
-    std::optional<command> command_;
+    std::optional<launch::command> command_;
     std::deque<event> events_;
 };
 

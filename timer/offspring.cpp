@@ -100,13 +100,38 @@ std::vector<pid_t> offspring() {
     return children_of(getpid());
 }
 
-std::vector<pid_t> whole_offspring() {
-    std::vector<pid_t> all = offspring();
+std::vector<pid_t> family_of(pid_t process) {
+    std::vector<pid_t> all{process};
     for (std::size_t place = 0; place < all.size(); ++place) {
         const std::vector<pid_t> more = children_of(all[place]);
         all.insert(all.end(), more.begin(), more.end());
     }
     return all;
+}
+
+std::vector<pid_t> whole_offspring() {
+    std::vector<pid_t> all = family_of(getpid());
+    all.erase(all.begin());
+    return all;
+}
+
+std::vector<pid_t> threads_of(pid_t process) {
+    std::vector<pid_t> found;
+    for (const std::string& name : names_in(folder_of(process) + "/task")) {
+        const std::vector<pid_t> thread = numbers_in(name);
+        found.insert(found.end(), thread.begin(), thread.end());
+    }
+    return found;
+}
+
+pid_t process_of(pid_t thread) {
+    constexpr std::string_view label = "\nTgid:\t";
+    const std::string text = text_of_file(folder_of(thread) + "/status");
+    const std::size_t at = text.find(label);
+    const std::vector<pid_t> found = at == text.npos
+                                         ? std::vector<pid_t>{}
+                                         : numbers_in(std::string_view(text).substr(at + label.size(), 20));
+    return found.empty() ? 0 : found[0];
 }
 
 std::set<std::string> names_at_work() {

@@ -16,6 +16,15 @@ std::vector<pid_t> offspring();
 // All below us, down to the last child.
 std::vector<pid_t> whole_offspring();
 
+// A process and all below it.
+std::vector<pid_t> family_of(pid_t process);
+
+// The threads of a process; none if it has ended.
+std::vector<pid_t> threads_of(pid_t process);
+
+// The process that a thread belongs to, or 0 if it has ended.
+pid_t process_of(pid_t thread);
+
 // The names of our children that are still at work.
 std::set<std::string> names_at_work();
 

@@ -35,7 +35,7 @@ fi
 checksum() {
     {
         "$venv/bin/python" --version
-        find CMakeLists.txt pyproject.toml LICENSE README.md cmake include runtime kernels probe emulator runners simulator command timer machines lab \
+        find CMakeLists.txt pyproject.toml LICENSE README.md cmake include runtime kernels probe launch emulator balance runners simulator command timer machines lab \
             -type f ! -name '*.pyc' -exec cksum {} + | LC_ALL=C sort
         # A peer that came or went since then changes the wheel, too.
         find /usr/include /usr/lib -maxdepth 2 \( -name 'tbb' -o -name 'cblas*.h' -o -name 'libopenblas*' \

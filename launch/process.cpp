@@ -1,4 +1,4 @@
-#include "emulator/process.hpp"
+#include "launch/process.hpp"
 
 #include <errno.h>
 #include <signal.h>
@@ -11,7 +11,7 @@
 #include <iterator>
 #include <string>
 
-namespace tauto::emulate {
+namespace tauto::launch {
 
 namespace {
 
@@ -62,11 +62,10 @@ int process::next_signal() const {
     return got == static_cast<ssize_t>(sizeof facts) ? static_cast<int>(facts.ssi_signo) : 0;
 }
 
-void process::avoid(const std::vector<slow_cpu>& slowed) const {
+void process::avoid(const std::vector<int>& cpus) const {
     cpu_set_t rest = original_.cpus;
-    for (const slow_cpu& entry : slowed)
-        if (entry.factor > 1.0) CPU_CLR(static_cast<unsigned>(entry.cpu), &rest);
+    for (const int cpu : cpus) CPU_CLR(static_cast<unsigned>(cpu), &rest);
     if (CPU_COUNT(&rest) > 0) sched_setaffinity(0, sizeof rest, &rest);
 }
 
-}  // namespace tauto::emulate
+}  // namespace tauto::launch

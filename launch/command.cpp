@@ -1,4 +1,4 @@
-#include "emulator/command.hpp"
+#include "launch/command.hpp"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,11 +11,11 @@
 #include <cstdlib>
 #include <sstream>
 
-namespace tauto::emulate {
+namespace tauto::launch {
 
 namespace {
 
-[[noreturn]] void live_as_guard(int pipe) {
+[[noreturn]] void live_as_guard(int pipe, const std::function<void(pid_t group)>& order) {
     setsid();
     prctl(PR_SET_NAME, "tauto-guard");
     sigset_t all;
@@ -33,7 +33,7 @@ namespace {
         else if (errno != EINTR)
             break;
     }
-    if (group > 0) kill(-group, SIGKILL);
+    order(group);
     _exit(0);
 }
 
@@ -43,13 +43,16 @@ struct plan {
     int terminal;
     int failure_pipe;
     pid_t parent;
+    without_us then;
 };
 
 // Between fork and exec of a process with threads: system calls only.
 [[noreturn]] void become_command(const plan& to) {
     setpgid(0, 0);
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != to.parent) _exit(127);
+    if (to.then == without_us::ends) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() != to.parent) _exit(127);
+    }
     if (to.terminal >= 0) tcsetpgrp(to.terminal, getpid());  // SIGTTOU is still blocked
     sched_setaffinity(0, sizeof to.original.cpus, &to.original.cpus);
     sigprocmask(SIG_SETMASK, &to.original.signals, nullptr);
@@ -73,12 +76,16 @@ int foreground_terminal() {
 
 }  // namespace
 
-guard::guard() {
+void guard::kill_group(pid_t group) {
+    if (group > 0) kill(-group, SIGKILL);
+}
+
+guard::guard(const std::function<void(pid_t group)>& order) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) throw error(std::string("cannot open a pipe: ") + strerror(errno));
     process_ = fork();
     if (process_ < 0) throw error(std::string("cannot start a process: ") + strerror(errno));
-    if (process_ == 0) live_as_guard(ends[0]);
+    if (process_ == 0) live_as_guard(ends[0], order);
     close(ends[0]);
     pipe_ = ends[1];
 }
@@ -106,11 +113,12 @@ std::optional<std::string> find_program(const std::string& name) {
     return std::nullopt;
 }
 
-command::command(const std::vector<std::string>& arguments, const inheritance& original) {
+command::command(const std::vector<std::string>& arguments, const inheritance& original, without_us then)
+    : then_(then) {
     int failure[2];
     if (pipe2(failure, O_CLOEXEC) != 0) throw error(std::string("cannot open a pipe: ") + strerror(errno));
     terminal_ = foreground_terminal();
-    plan to{{}, original, terminal_, failure[1], getpid()};
+    plan to{{}, original, terminal_, failure[1], getpid(), then};
     for (const std::string& argument : arguments) to.arguments.push_back(const_cast<char*>(argument.c_str()));
     to.arguments.push_back(nullptr);
     process_ = fork();
@@ -128,7 +136,7 @@ command::command(const std::vector<std::string>& arguments, const inheritance& o
 }
 
 command::~command() {
-    if (!ended_) {
+    if (!ended_ && then_ == without_us::ends) {
         signal_group(SIGKILL);
         waitpid(process_, nullptr, 0);
     }
@@ -157,4 +165,4 @@ void command::take_foreground() const {
     if (terminal_ >= 0 && tcgetpgrp(terminal_) == getpgrp()) tcsetpgrp(terminal_, process_);
 }
 
-}  // namespace tauto::emulate
+}  // namespace tauto::launch

@@ -1,14 +1,11 @@
 #pragma once
-// The emulator's own process: its signals, its parent and its CPUs.
+// Our own process: its signals, its parent and its CPUs.
 
 #include <sys/types.h>
 
-#include <vector>
+#include "launch/command.hpp"
 
-#include "emulator/command.hpp"
-#include "emulator/request.hpp"
-
-namespace tauto::emulate {
+namespace tauto::launch {
 
 // Thrown to end with a status; destructors close everything.
 struct leave {
@@ -34,8 +31,8 @@ class process {
     int signals() const { return signals_; }
     // The next signal that has arrived, or 0.
     int next_signal() const;
-    // Moves to CPUs that are not slowed, if any are allowed.
-    void avoid(const std::vector<slow_cpu>& slowed) const;
+    // Moves to other CPUs than these, if any are allowed.
+    void avoid(const std::vector<int>& cpus) const;
 
   private:
     pid_t parent_;
@@ -43,4 +40,4 @@ class process {
     int signals_ = -1;
 };
 
-}  // namespace tauto::emulate
+}  // namespace tauto::launch

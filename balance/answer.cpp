@@ -1,0 +1,81 @@
+#include "balance/answer.hpp"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace tauto::balance {
+
+namespace {
+
+std::string percent(double part) {
+    return std::to_string(std::lround(100 * part));
+}
+
+// "21 % less time than Linux alone (18 to 24 %, 9 pairs of windows)"
+std::string gain(const paired_ratio& ratio) {
+    const bool less = ratio.ratio <= 1;
+    const auto part = [&](double value) { return percent(less ? 1 - value : value - 1); };
+    std::string text = part(ratio.ratio) + " % " + (less ? "less" : "more") + " time than Linux alone (";
+    const std::string pairs =
+        std::to_string(ratio.rounds) + (ratio.rounds == 1 ? " pair of windows)" : " pairs of windows)");
+    if (!std::isfinite(ratio.low) || !std::isfinite(ratio.high)) return text + "no interval, " + pairs;
+    return text + part(less ? ratio.high : ratio.low) + " to " + part(less ? ratio.low : ratio.high) +
+           " %, " + pairs;
+}
+
+nlohmann::json number(double value) {
+    return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json();
+}
+
+}  // namespace
+
+void answer::fill(const controller& from) {
+    what = from.report();
+    ratio = from.what_it_did().ratio();
+    kept = from.what_it_did().ever_kept();
+    reason = from.what_it_did().reason();
+}
+
+std::string in_words(const answer& found) {
+    std::string text;
+    if (found.what.moves > 0)
+        text = std::to_string(found.what.threads_moved) + " of " + std::to_string(found.what.threads_seen) +
+               " threads of " + found.name + " moved " + std::to_string(found.what.moves) + " times";
+    if (found.ratio.rounds > 0) text += (text.empty() ? "" : "; ") + gain(found.ratio);
+    if (!found.reason.empty()) text += (text.empty() ? "" : "; ") + ("left alone: " + found.reason);
+    if (!found.waits.empty()) {
+        text += "; set:";
+        for (const std::string& one : found.waits) text += " " + one;
+    }
+    return text;
+}
+
+std::string to_json(const answer& found) {
+    nlohmann::json cpus = nlohmann::json::array();
+    for (const cpu_speed& one : found.cpus)
+        cpus.push_back({{"cpu", one.cpu}, {"work_per_cpu_second", one.pace}, {"share", one.share}});
+    nlohmann::json line = {
+        {"schema", "tautochrone.balance/1"},
+        {"command", found.name},
+        {"threads", found.what.threads_seen},
+        {"threads_moved", found.what.threads_moved},
+        {"moves", found.what.moves},
+        {"looks", found.what.looks},
+        {"seconds", found.what.seconds},
+        {"balanced_seconds", found.what.balanced_seconds},
+        {"controller_cpu_seconds", found.what.processor_seconds},
+        {"longest_move_seconds", timer::to_seconds(found.longest_move)},
+        {"average_move_seconds", timer::to_seconds(found.average_move)},
+        {"watched_by", found.what.exact ? "switches" : "files"},
+        {"helped", found.kept},
+        {"time_over_linux_alone", number(found.ratio.ratio)},
+        {"interval", {number(found.ratio.low), number(found.ratio.high)}},
+        {"pairs_of_windows", found.ratio.rounds},
+        {"left_alone_because", found.reason.empty() ? nlohmann::json() : nlohmann::json(found.reason)},
+        {"variables_set", found.waits},
+        {"cpus", cpus},
+        {"exit_status", found.exit_status}};
+    return line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+}  // namespace tauto::balance

@@ -1,0 +1,30 @@
+#pragma once
+// What was done and what it brought, in words and as JSON.
+
+#include <string>
+#include <vector>
+
+#include "balance/controller.hpp"
+
+namespace tauto::balance {
+
+struct answer {
+    std::string name;
+    account what;
+    paired_ratio ratio;  // time balanced over time left alone
+    bool kept = false;   // it was seen to help
+    std::string reason;  // why it is left alone now
+    std::vector<std::string> waits;
+    std::vector<cpu_speed> cpus;
+    nanoseconds longest_move = 0;
+    nanoseconds average_move = 0;
+    int exit_status = 0;
+
+    void fill(const controller& from);
+};
+
+std::string in_words(const answer& found);
+// Schema "tautochrone.balance/1".
+std::string to_json(const answer& found);
+
+}  // namespace tauto::balance

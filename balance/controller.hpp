@@ -1,0 +1,74 @@
+#pragma once
+// Follows a process tree, moves its threads while that helps, and keeps account of it.
+
+#include <sched.h>
+#include <sys/types.h>
+
+#include <functional>
+
+#include "balance/effect.hpp"
+#include "balance/moves.hpp"
+#include "balance/speeds.hpp"
+#include "balance/team.hpp"
+
+namespace tauto::balance {
+
+struct account {
+    long long moves = 0;
+    long long looks = 0;
+    std::size_t threads_seen = 0;
+    std::size_t threads_moved = 0;
+    bool exact = true;
+    double seconds = 0;
+    double processor_seconds = 0;  // of the controller
+    double balanced_seconds = 0;
+};
+
+struct manner {
+    bool even_pinned = false;
+    bool files = false;   // watch by /proc alone
+    bool always = false;  // balance without asking whether it helps
+    unsigned seed = 0;
+};
+
+class controller {
+  public:
+    controller(pid_t root, const cpu_set_t& given, speeds& cpus, moves& mover, const manner& how);
+
+    // Until `ended` says so, which is asked whenever `signals` can be read, and ten times a second.
+    void run(int signals, const std::function<bool()>& ended);
+
+    const effect& what_it_did() const { return effect_; }
+    account report() const;
+
+  private:
+    void look(nanoseconds now);
+    void place_threads();
+    void end_window(nanoseconds now);
+    void plan_next_look(nanoseconds now);
+    nanoseconds foreseen(nanoseconds now);
+    double stretch() const;
+    bool balances() const { return how_.always || effect_.balances(); }
+    bool resting() const { return !how_.always && effect_.now() == effect::phase::rests; }
+
+    cpu_set_t given_;
+    speeds& cpus_;
+    moves& mover_;
+    manner how_;
+    team team_;
+    effect effect_;
+    account account_;
+    nanoseconds began_;
+    nanoseconds window_began_;
+    nanoseconds window_ends_;
+    nanoseconds looked_;
+    nanoseconds next_look_;
+    nanoseconds next_search_;
+    nanoseconds processor_ = 0;  // our CPU time at the last look
+    double look_cost_ = 20e3;    // ns of CPU time, lately
+    double allowance_ = 3e6;     // ns of CPU time that may be used beyond our share
+    double tolerance_ = 1e-3;
+    std::size_t busiest_ = 0;  // the most at work in this window
+};
+
+}  // namespace tauto::balance

@@ -1,0 +1,205 @@
+// tauto-balance: lets whoever has done least run on the fastest CPU.
+
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <random>
+#include <string_view>
+
+#include "balance/answer.hpp"
+#include "balance/controller.hpp"
+#include "balance/promptness.hpp"
+#include "balance/waits.hpp"
+#include "launch/command.hpp"
+#include "launch/process.hpp"
+#include "runtime/own_file.hpp"
+
+namespace {
+
+using namespace tauto::balance;
+using tauto::launch::cannot_execute;
+using tauto::launch::command;
+using tauto::launch::leave;
+
+constexpr int exit_bad_input = 2;
+constexpr int exit_not_executable = 126;
+constexpr int exit_not_found = 127;
+
+struct options {
+    pid_t pid = 0;
+    bool keep_waits = false;
+    bool json = false;
+    std::string report_path;
+    manner how;
+    std::vector<std::string> command;
+};
+
+void complain(const std::string& kind, const std::string& sentence) {
+    std::fprintf(stderr, "tauto-balance: %s: %s\n", kind.c_str(), sentence.c_str());
+}
+
+std::string footer() {
+    std::string text =
+        "The command and its arguments follow --, for example: tauto-balance -- ./solver case.in\n\nSet for "
+        "the "
+        "command unless it is set already, so that threads sleep while they wait:";
+    for (const wait_setting& one : wait_settings())
+        text += std::string("\n  ") + one.variable + "=" + one.value + "  (" + one.what + ")";
+    return text;
+}
+
+options read_options(int count, char** values) {
+    options wish;
+    wish.how.seed = std::random_device{}();
+    const auto mark =
+        std::find_if(values, values + count, [](const char* v) { return std::string_view(v) == "--"; });
+    if (mark != values + count) wish.command.assign(mark + 1, values + count);
+    CLI::App app{"Lets whoever has done least run on the fastest CPU.", "tauto-balance"};
+    app.footer(footer());
+    app.add_option("--pid", wish.pid,
+                   "Balance this running process and its children, until it ends or Ctrl-C");
+    app.add_flag("--even-pinned", wish.how.even_pinned,
+                 "Move threads that the program pinned, too, within their own masks");
+    app.add_flag("--keep-waits", wish.keep_waits, "Leave the settings of waiting as they are");
+    app.add_flag("--always", wish.how.always, "Balance without asking whether it helps");
+    app.add_flag("--no-perf", wish.how.files, "Watch threads by /proc alone");
+    app.add_flag("--json", wish.json, "Answer as one JSON line on standard error at the end");
+    app.add_option("--report", wish.report_path, "Answer as JSON into this file at the end");
+    try {
+        app.parse(static_cast<int>(mark - values), values);
+    } catch (const CLI::Success& request) {
+        throw leave{app.exit(request)};
+    } catch (const CLI::ExtrasError& failure) {
+        throw tauto::error(std::string(failure.what()) + "; put -- before the command");
+    } catch (const CLI::ParseError& failure) {
+        throw tauto::error(std::string(failure.what()) + "; see tauto-balance --help");
+    }
+    return wish;
+}
+
+void check(const options& wish) {
+    if (wish.pid != 0 && !wish.command.empty())
+        throw tauto::error("--pid takes no command; leave one of them out");
+    if (wish.pid == 0 && wish.command.empty())
+        throw tauto::error(
+            "no command was given; put it after --, for example: tauto-balance -- ./solver, or name a "
+            "running "
+            "process with --pid");
+    if (wish.pid != 0 && (wish.pid < 0 || kill(wish.pid, 0) != 0))
+        throw tauto::error("--pid " + std::to_string(wish.pid) + ": " +
+                           strerror(wish.pid < 0 ? ESRCH : errno) + "; name a running process of yours");
+    if (wish.report_path.empty()) return;
+    if (const int number = tauto::detail::write_own_file(wish.report_path, ""); number != 0)
+        throw tauto::error("cannot write the report to '" + wish.report_path +
+                           "': " + tauto::detail::words_of_own_file(number, strerror(number)) +
+                           "; name a file in a folder that can be written");
+}
+
+void hand_in(const options& wish, const answer& found) {
+    if (wish.json)
+        std::fprintf(stderr, "%s\n", to_json(found).c_str());
+    else
+        std::fprintf(stderr, "tauto-balance: %s\n", in_words(found).c_str());
+    if (wish.report_path.empty()) return;
+    if (const int number = tauto::detail::write_own_file(wish.report_path, to_json(found) + "\n");
+        number != 0)
+        complain("warning", "cannot write the report to '" + wish.report_path +
+                                "': " + tauto::detail::words_of_own_file(number, strerror(number)));
+}
+
+std::vector<int> cpus_of(const cpu_set_t& mask) {
+    std::vector<int> cpus;
+    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+        if (CPU_ISSET(static_cast<unsigned>(cpu), &mask)) cpus.push_back(cpu);
+    return cpus;
+}
+
+// Waits for the command and returns its exit status.
+int follow_command(command& started, const tauto::launch::process& self, controller& all) {
+    all.run(self.signals(), [&] {
+        bool over = false;
+        while (const int signal = self.next_signal()) {
+            if (tauto::launch::asks_to_leave(signal)) started.signal_group(signal);
+            if (signal != SIGCHLD) continue;
+            // The kernel spins until the last thread has left its CPU, if it is asked at once.
+            const patience while_reaping;
+            usleep(1000);
+            const command::news news = started.poll();
+            over = over || news == command::news::ended;
+            if (news == command::news::stopped) {
+                started.leave_foreground();
+                raise(SIGSTOP);
+                started.take_foreground();
+                started.signal_group(SIGCONT);
+            }
+        }
+        return over;
+    });
+    return started.exit_status();
+}
+
+int follow_process(pid_t pid, const tauto::launch::process& self, controller& all) {
+    all.run(self.signals(), [&] {
+        while (const int signal = self.next_signal())
+            if (tauto::launch::asks_to_leave(signal)) return true;
+        return kill(pid, 0) != 0;
+    });
+    return 0;
+}
+
+int run(const options& wish) {
+    tauto::launch::process self;
+    check(wish);
+    cpu_set_t given = self.original().cpus;
+    if (wish.pid != 0) sched_getaffinity(wish.pid, sizeof given, &given);
+    if (wish.pid == 0 && !tauto::launch::find_program(wish.command[0])) {
+        complain("error",
+                 "command '" + wish.command[0] + "' was not found; check the name, or give its whole path");
+        return exit_not_found;
+    }
+    answer found;
+    moves mover;
+    tauto::launch::guard keeper([&mover](pid_t) { mover.put_back_all(); });
+    speeds cpus(probe(cpus_of(given), wish.how.files));
+    int status = 0;
+    if (wish.pid != 0) {
+        become_prompt();
+        controller all(wish.pid, given, cpus, mover, wish.how);
+        status = follow_process(wish.pid, self, all);
+        found.fill(all);
+    } else {
+        if (!wish.keep_waits) found.waits = set_waits();
+        command started(wish.command, self.original(), tauto::launch::without_us::goes_on);
+        become_prompt();
+        controller all(started.group(), given, cpus, mover, wish.how);
+        status = follow_command(started, self, all);
+        found.fill(all);
+    }
+    found.longest_move = mover.longest();
+    found.average_move = mover.average();
+    for (std::size_t i = 0; i < cpus.size(); ++i) found.cpus.push_back(cpus[i]);
+    found.name = wish.pid != 0 ? "process " + std::to_string(wish.pid) : wish.command[0];
+    found.exit_status = status;
+    hand_in(wish, found);
+    return status;
+}
+
+}  // namespace
+
+int main(int count, char** values) {
+    try {
+        return run(read_options(count, values));
+    } catch (const leave& request) {
+        return request.status;
+    } catch (const cannot_execute& failure) {
+        complain("error", failure.what());
+        return exit_not_executable;
+    } catch (const std::exception& failure) {
+        complain("error", failure.what());
+        return exit_bad_input;
+    }
+}

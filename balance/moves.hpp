@@ -1,0 +1,59 @@
+#pragma once
+// Moves threads, and leaves their masks as they were.
+
+#include <sched.h>
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstddef>
+#include <span>
+
+#include "timer/clock.hpp"
+
+namespace tauto::balance {
+
+using timer::nanoseconds;
+
+// A thread goes to a CPU when its mask has no other; then it gets its own mask back and stays where it is as
+// long as the kernel sees no reason to move it. So a mask is narrow for some microseconds only, and neither
+// a new thread nor a new process inherits one. Which masks are narrow stands in memory that is shared with
+// the guard, which puts them back if we are killed in between.
+class moves {
+  public:
+    moves();
+    ~moves();
+    moves(const moves&) = delete;
+    moves& operator=(const moves&) = delete;
+
+    enum class outcome { moved, pinned, gone };
+    struct order {
+        pid_t thread;
+        int cpu;
+        outcome result = outcome::gone;
+    };
+    // Moves several threads, each to its CPU, in this order. Threads that have another mask than `given` were
+    // pinned by the program and stay, unless `even_pinned`: then any mask that has the CPU will do.
+    void make(std::span<order> orders, const cpu_set_t& given, bool even_pinned);
+
+    // Puts back each mask that is narrow.
+    void put_back_all() const { put_back(capacity); }
+
+    nanoseconds longest() const { return longest_; }
+    nanoseconds average() const;
+
+  private:
+    struct entry {
+        std::atomic<pid_t> thread;
+        cpu_set_t mask;
+    };
+    static constexpr std::size_t capacity = 1024;
+
+    void put_back(std::size_t entries) const;
+
+    entry* narrow_;
+    nanoseconds longest_ = 0;
+    nanoseconds sum_ = 0;
+    nanoseconds count_ = 0;
+};
+
+}  // namespace tauto::balance

@@ -1,0 +1,104 @@
+#include "balance/speeds.hpp"
+
+#include <pthread.h>
+#include <sched.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <numeric>
+#include <thread>
+#include <utility>
+
+#include "balance/placing.hpp"
+#include "balance/watch.hpp"
+
+namespace tauto::balance {
+
+namespace {
+
+constexpr nanoseconds probe_for = 10'000'000;
+constexpr double follows_within = 40e6;  // ns in which threads want a CPU: ten ticks of the slowest kernels
+constexpr double forgets_within = 2e9;   // ns in which nobody does
+
+nanoseconds read_clock(clockid_t clock) {
+    timespec read{};
+    clock_gettime(clock, &read);
+    return nanoseconds{read.tv_sec} * 1'000'000'000 + read.tv_nsec;
+}
+
+// A chain of dependent multiplications, without memory. What interrupts it often slows its pace, too: a
+// switch is partly paid from the CPU time of the thread that is interrupted.
+cpu_speed probe_one(int cpu, bool files) {
+    cpu_set_t only;
+    CPU_ZERO(&only);
+    CPU_SET(static_cast<unsigned>(cpu), &only);
+    pthread_setaffinity_np(pthread_self(), sizeof only, &only);
+    // As the threads will be: to watch a thread takes some of its time at each switch.
+    const std::unique_ptr<watch> watched = files ? nullptr : watch_switches(gettid());
+    volatile std::uint64_t keep = 1;
+    std::uint64_t value = keep;
+    const nanoseconds began = timer::now();
+    const nanoseconds began_processor = read_clock(CLOCK_THREAD_CPUTIME_ID);
+    double blocks = 0;
+    for (; timer::now() - began < probe_for; ++blocks)
+        for (int i = 0; i < 2'000; ++i) value = value * 6364136223846793005U + 1442695040888963407U;
+    keep = value;
+    const auto wall = static_cast<double>(timer::now() - began);
+    const auto processor = static_cast<double>(read_clock(CLOCK_THREAD_CPUTIME_ID) - began_processor);
+    return {cpu, blocks / std::max(processor, 1.0), std::min(1.0, processor / wall)};
+}
+
+}  // namespace
+
+std::vector<cpu_speed> probe(const std::vector<int>& cpus, bool files) {
+    std::vector<cpu_speed> found(cpus.size());
+    std::vector<std::thread> threads;
+    for (std::size_t i = 0; i < cpus.size(); ++i)
+        threads.emplace_back([&found, &cpus, files, i] { found[i] = probe_one(cpus[i], files); });
+    for (std::thread& one : threads) one.join();
+    const double fastest = std::ranges::max_element(found, {}, &cpu_speed::pace)->pace;
+    for (cpu_speed& one : found) {
+        one.pace /= fastest;
+        if (one.pace * same_speed > 1.0) one.pace = 1.0;  // no two measurements agree better
+    }
+    return found;
+}
+
+speeds::speeds(std::vector<cpu_speed> probed) : probed_(std::move(probed)), now_(probed_) {
+    for (const cpu_speed& one : now_) per_second_.push_back(one.pace * one.share);
+}
+
+std::size_t speeds::index_of(int cpu) const {
+    return static_cast<std::size_t>(std::ranges::find(now_, cpu, &cpu_speed::cpu) - now_.begin());
+}
+
+double speeds::of_the_fastest(std::size_t count) const {
+    std::vector<double> sorted = per_second_;
+    std::ranges::sort(sorted, std::greater());
+    sorted.resize(std::min(count, sorted.size()));
+    return std::accumulate(sorted.begin(), sorted.end(), 0.0);
+}
+
+bool speeds::all_equal() const {
+    const auto [least, most] = std::ranges::minmax_element(per_second_);
+    return *most < same_speed * *least;
+}
+
+void speeds::note(std::size_t index, nanoseconds span, nanoseconds wanted, nanoseconds had) {
+    cpu_speed& one = now_[index];
+    if (wanted > 0) {
+        const double weight = 1 - std::exp(-static_cast<double>(wanted) / follows_within);
+        const double share = std::min(1.0, static_cast<double>(had) / static_cast<double>(wanted));
+        one.share += weight * (share - one.share);
+    }
+    // What it was may be over: somebody must try it again.
+    const double idle = static_cast<double>(std::max<nanoseconds>(span - wanted, 0));
+    one.share += (1 - std::exp(-idle / forgets_within)) * (probed_[index].share - one.share);
+    per_second_[index] = one.pace * std::max(one.share, 0.01);
+}
+
+}  // namespace tauto::balance

@@ -1,0 +1,47 @@
+#pragma once
+// How fast each CPU is, and how much of it others leave.
+
+#include <cstddef>
+#include <vector>
+
+#include "timer/clock.hpp"
+
+namespace tauto::balance {
+
+using timer::nanoseconds;
+
+// Work a second of CPU time, the fastest being 1; and the share of the time that a thread gets there.
+struct cpu_speed {
+    int cpu = 0;
+    double pace = 1.0;
+    double share = 1.0;
+};
+
+// Runs on all of these CPUs at once for some 10 ms. `files`: threads will be watched by /proc alone.
+std::vector<cpu_speed> probe(const std::vector<int>& cpus, bool files);
+
+// The same, kept up to date from what threads get.
+class speeds {
+  public:
+    explicit speeds(std::vector<cpu_speed> probed);
+
+    std::size_t size() const { return now_.size(); }
+    // The place of a CPU in the list; size() if it is not one of them.
+    std::size_t index_of(int cpu) const;
+    const cpu_speed& operator[](std::size_t index) const { return now_[index]; }
+    // Work a second of each CPU.
+    const std::vector<double>& per_second() const { return per_second_; }
+    // Of the `count` fastest together.
+    double of_the_fastest(std::size_t count) const;
+    bool all_equal() const;
+
+    // Of the last `span`, threads wanted a CPU for `wanted` and had it for `had`.
+    void note(std::size_t index, nanoseconds span, nanoseconds wanted, nanoseconds had);
+
+  private:
+    std::vector<cpu_speed> probed_;
+    std::vector<cpu_speed> now_;
+    std::vector<double> per_second_;
+};
+
+}  // namespace tauto::balance

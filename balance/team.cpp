@@ -1,0 +1,156 @@
+#include "balance/team.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "timer/offspring.hpp"
+
+namespace tauto::balance {
+
+namespace {
+
+constexpr double least_stretch = 50e-6;  // what is shorter is a lock, not a part of the work
+constexpr double part_of_note = 0.1;     // of what the busiest did
+
+}  // namespace
+
+team::team(pid_t root, speeds& cpus, bool files)
+    : root_(root), cpus_(cpus), files_(files), uses_(cpus.size()), looked_(timer::now()) {}
+
+void team::add(pid_t process, pid_t thread) {
+    if (members_.contains(thread)) return;
+    member one;
+    one.process = process;
+    one.thread = thread;
+    if (!files_) {
+        one.eyes = watch_switches(thread);
+        if (!one.eyes) files_ = state_of(process, thread).has_value();
+    }
+    if (files_) one.eyes = watch_files(process, thread);
+    const std::optional<change> state = state_of(process, thread);
+    if (!state || !one.eyes) return;
+    one.now = state->now;
+    one.cpu = state->cpu;
+    one.since = state->at;
+    const auto [place, added] = members_.emplace(thread, std::move(one));
+    const double least = least_done_at_work(place->second);
+    place->second.done = place->second.done_at_waking =
+        least < std::numeric_limits<double>::max() ? least : 0.0;
+    ++seen_;
+}
+
+void team::search() {
+    for (const pid_t process : timer::family_of(root_))
+        for (const pid_t thread : timer::threads_of(process)) add(process, thread);
+    std::erase_if(members_, [this](const auto& entry) {
+        const member& one = entry.second;
+        const bool gone = one.ended || !state_of(one.process, one.thread);
+        if (gone && one.moved) ++moved_and_gone_;
+        return gone;
+    });
+}
+
+void team::forget() {
+    for (const auto& [thread, one] : members_)
+        if (one.moved) ++moved_and_gone_;
+    members_.clear();
+    tally_.clear();
+}
+
+std::size_t team::threads_moved() const {
+    return moved_and_gone_ + static_cast<std::size_t>(std::ranges::count_if(
+                                 members_, [](const auto& entry) { return entry.second.moved; }));
+}
+
+double team::least_done_at_work(const member& but) const {
+    double least = std::numeric_limits<double>::max();
+    for (const auto& [thread, one] : members_)
+        if (&one != &but && one.now != doing::sleeps) least = std::min(least, one.done);
+    return least;
+}
+
+void team::settle(member& one, nanoseconds until) {
+    const nanoseconds span = until - one.since;
+    if (span <= 0) return;
+    one.since = until;
+    const std::size_t index = cpus_.index_of(one.cpu);
+    if (one.now == doing::sleeps || index == cpus_.size()) return;
+    wanted_[{one.thread, index}] += span;
+    if (one.now != doing::runs) return;
+    uses_[index].had += span;
+    const double work = timer::to_seconds(span) * cpus_[index].pace;
+    one.done += work;
+    tally_[one.thread] += work;
+}
+
+void team::apply(member& one, const change& what) {
+    settle(one, what.at);
+    if (one.now == doing::sleeps && what.now != doing::sleeps) {
+        const double least = least_done_at_work(one);
+        if (least < std::numeric_limits<double>::max()) one.done = std::max(one.done, least);
+        one.done_at_waking = one.done;
+    } else if (one.now != doing::sleeps && what.now == doing::sleeps) {
+        const double stretch = one.done - one.done_at_waking;
+        if (stretch > least_stretch)
+            one.stretch = one.stretch == 0 ? stretch : 0.7 * one.stretch + 0.3 * stretch;
+    }
+    one.now = what.now;
+    one.cpu = what.cpu;
+    one.since = std::max(one.since, what.at);
+}
+
+void team::look() {
+    moments_.clear();
+    std::vector<pid_t> born;
+    for (auto& [thread, one] : members_) {
+        news_.changes.clear();
+        news_.born.clear();
+        news_.lost = news_.ended = false;
+        one.eyes->read(news_);
+        for (const change& what : news_.changes) moments_.push_back({what, &one});
+        born.insert(born.end(), news_.born.begin(), news_.born.end());
+        if (news_.lost)
+            if (const auto state = state_of(one.process, thread)) moments_.push_back({*state, &one});
+        if (news_.ended) {
+            moments_.push_back({{timer::now(), doing::sleeps, one.cpu}, &one});
+            one.ended = true;
+        }
+    }
+    std::ranges::stable_sort(moments_, {}, [](const moment& one) { return one.what.at; });
+    for (const moment& one : moments_) apply(*one.who, one.what);
+    const nanoseconds now = timer::now();
+    for (auto& [thread, one] : members_) settle(one, now);
+    for (const auto& [key, span] : wanted_)
+        uses_[key.second].most_wanted = std::max(uses_[key.second].most_wanted, span);
+    for (std::size_t i = 0; i < uses_.size(); ++i) {
+        const nanoseconds span = now - looked_;
+        const nanoseconds wanted = std::min(span, std::max(uses_[i].had, uses_[i].most_wanted));
+        cpus_.note(i, span, wanted, std::min(wanted, uses_[i].had));
+        uses_[i] = {};
+    }
+    wanted_.clear();
+    looked_ = now;
+    for (const pid_t thread : born)
+        if (const pid_t process = timer::process_of(thread); process > 0) add(process, thread);
+}
+
+std::vector<member*> team::at_work() {
+    std::vector<member*> found;
+    for (auto& [thread, one] : members_)
+        if (!one.ended && one.now != doing::sleeps) found.push_back(&one);
+    return found;
+}
+
+team::tally team::take_tally() {
+    tally found;
+    double most = 0;
+    for (const auto& [thread, work] : tally_) most = std::max(most, work);
+    for (const auto& [thread, work] : tally_) {
+        found.work += work;
+        if (work > part_of_note * most) ++found.threads;
+    }
+    tally_.clear();
+    return found;
+}
+
+}  // namespace tauto::balance

@@ -1,0 +1,88 @@
+#pragma once
+// The threads of a process tree: who works, where, and how much each has done.
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "balance/speeds.hpp"
+#include "balance/watch.hpp"
+
+namespace tauto::balance {
+
+struct member {
+    pid_t process = 0;
+    pid_t thread = 0;
+    std::unique_ptr<watch> eyes;
+    doing now = doing::sleeps;
+    int cpu = 0;
+    nanoseconds since = 0;
+    // Seconds of work at speed 1. Who wakes has done at least as much as the least of those at work: what
+    // others did while it waited for them is not owed to it.
+    double done = 0;
+    double done_at_waking = 0;
+    double stretch = 0;   // what it usually does from waking to sleeping; 0: not known
+    bool pinned = false;  // by the program
+    bool moved = false;   // ever, by us
+    bool ended = false;
+};
+
+class team {
+  public:
+    // `files`: watches by /proc alone.
+    team(pid_t root, speeds& cpus, bool files);
+
+    // Reads what all have done until now.
+    void look();
+    // Finds threads that nobody has told of, and forgets those that have ended.
+    void search();
+    // Watches nobody any more; a search begins anew.
+    void forget();
+
+    std::map<pid_t, member>& members() { return members_; }
+    std::vector<member*> at_work();
+    // All work since the last call, in seconds at speed 1, and the threads that did a part of note.
+    struct tally {
+        double work = 0;
+        std::size_t threads = 0;
+    };
+    tally take_tally();
+
+    // Whether switches are seen as they happen.
+    bool exact() const { return !files_; }
+    std::size_t threads_seen() const { return seen_; }
+    std::size_t threads_moved() const;
+
+  private:
+    struct moment {
+        change what;
+        member* who;
+    };
+
+    void add(pid_t process, pid_t thread);
+    void settle(member& one, nanoseconds until);
+    void apply(member& one, const change& what);
+    double least_done_at_work(const member& but) const;
+
+    pid_t root_;
+    speeds& cpus_;
+    bool files_;
+    std::map<pid_t, member> members_;
+    std::map<pid_t, double> tally_;
+    std::vector<moment> moments_;
+    news news_;
+    struct use {
+        nanoseconds had = 0;
+        nanoseconds most_wanted = 0;
+    };
+    std::vector<use> uses_;
+    std::map<std::pair<pid_t, std::size_t>, nanoseconds> wanted_;
+    nanoseconds looked_ = 0;
+    std::size_t seen_ = 0;
+    std::size_t moved_and_gone_ = 0;
+};
+
+}  // namespace tauto::balance
