@@ -5,6 +5,7 @@
 #include <ostream>
 #include <set>
 
+#include "balance.hpp"
 #include "collective.hpp"
 #include "loop.hpp"
 #include "nbody.hpp"
@@ -241,6 +242,40 @@ json simulate_nbody_row(const machine& on, const json& request) {
     return row;
 }
 
+json simulate_balance_row(const machine& on, const json& request) {
+    balance_request asked;
+    bool accounts = false;
+    fields in = fields_of(request);
+    in.read("region_seconds", asked.region_seconds);
+    in.read("threads", asked.threads);
+    in.read("placement", asked.placement);
+    in.read("policy", asked.policy);
+    in.read("noisy_cores", asked.noisy_cores);
+    in.read("regions", asked.regions);
+    in.read("look_seconds", asked.look_seconds);
+    in.read("pull_seconds", asked.pull_seconds);
+    in.read("move_seconds", asked.move_seconds);
+    in.read("timeline", asked.timeline);
+    in.read("accounts", accounts);
+    in.refuse_others();
+    const balance_result found = simulate_balance(on, asked);
+    json row = head(on, "balance");
+    row.update({{"policy", asked.policy},
+                {"placement", asked.placement},
+                {"region_seconds", asked.region_seconds},
+                {"threads", asked.threads > 0 ? asked.threads : static_cast<int>(found.where.size())},
+                {"cores", cores_json(on, found.where)},
+                {"seconds", seconds_of(found.region)},
+                {"bound_seconds", found.bound * 1e-9},
+                {"moves", found.moves},
+                {"waiting_share", found.waiting_share},
+                {"energy", {{"status", "modelled"}, {"joules", found.joules}}},
+                {"times", times_json(found.accounts)}});
+    if (asked.timeline) row["timeline"] = timeline_json(found.accounts);
+    if (accounts) row["accounts"] = accounts_json(found.accounts);
+    return row;
+}
+
 }  // namespace
 
 json simulate(const machine& on, const json& request) {
@@ -253,8 +288,9 @@ json simulate(const machine& on, const json& request) {
     if (study == "power") return simulate_threads_row(on, request);
     if (study == "collective") return simulate_collective_row(on, request);
     if (study == "nbody") return simulate_nbody_row(on, request);
+    if (study == "balance") return simulate_balance_row(on, request);
     throw input_error("study '" + study +
-                      "' is unknown; choose from loop, mapreduce, power, collective, nbody");
+                      "' is unknown; choose from loop, mapreduce, power, collective, nbody, balance");
 }
 
 json read_json(const std::string& text, const std::string& what) {

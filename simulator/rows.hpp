@@ -9,7 +9,7 @@
 
 namespace tauto::sim {
 
-// Runs one request ("study": loop, mapreduce, power, collective, nbody) and returns its row. Throws
+// Runs one request ("study": loop, mapreduce, power, collective, nbody, balance) and returns its row. Throws
 // input_error.
 json simulate(const machine& on, const json& request);
 

@@ -8,6 +8,7 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
@@ -21,6 +22,7 @@ from tautochrone.simulator import engine, machines
 from tautochrone.simulator.command import sweep_values
 from tautochrone.simulator.findings import SimulatedAnalysis
 from tautochrone.simulator.machines import Machine
+from tautochrone.simulator.requests import STUDIES
 from tautochrone.simulator.smpi.sweeping import Request
 from tautochrone.studies import claims_command as claims
 from tautochrone.studies.claims import Knob, sensitivity
@@ -224,7 +226,7 @@ def test_what_the_simulator_refuses_is_an_error_for_people() -> None:
 
 
 @needs_simulator
-@pytest.mark.parametrize("study", ["loop", "mapreduce", "power", "nbody", "collective"])
+@pytest.mark.parametrize("study", ["loop", "mapreduce", "power", "nbody", "collective", "balance"])
 def test_simulate_writes_rows_and_an_offline_report(study: str, tmp_path: Path) -> None:
     assert main.main(["simulate", study, "--machine", "template", "--output", str(tmp_path)]) == 0
     page = (tmp_path / "report.html").read_text()
@@ -233,6 +235,26 @@ def test_simulate_writes_rows_and_an_offline_report(study: str, tmp_path: Path) 
     rows = [json.loads(line) for line in (tmp_path / "simulated.jsonl").read_text().splitlines()]
     assert rows
     assert {row["source"] for row in rows} == {"simulated"}
+
+
+@needs_simulator
+@pytest.mark.parametrize(
+    ("machine", "changes"),
+    [("i9-14900k", ()), ("rk3588", ()), ("epyc-9654", ("cores.core.count=64",))],
+)
+def test_balancing_ends_near_the_bound_where_pinned_threads_do_not(
+    machine: str, changes: Sequence[str]
+) -> None:
+    on = machines.change(machines.load(machine), changes)
+    points = [point for point in STUDIES["balance"](on).points if point.x == 0.05]
+    answers = engine.simulate(on, [point.request for point in points])
+    rows = {
+        point.series: row["seconds"] / row["bound_seconds"]
+        for point, row in zip(points, answers, strict=True)
+    }
+    assert rows["tauto balance"] < (1.05 if len(on.kind) > 1 else 1.12)
+    assert rows["pinned"] > 1.15
+    assert rows["tauto balance"] < rows["Linux alone"] <= rows["pinned"] * 1.001
 
 
 @needs_simulator

@@ -26,7 +26,7 @@ class SimulateRequest:
       tauto simulate collective --smpi all --machine 2x-e5-2650v2
     """  # noqa: D301
 
-    study: Annotated[str, Argument("STUDY", "loop, mapreduce, power, nbody or collective.")]
+    study: Annotated[str, Argument("STUDY", "loop, mapreduce, power, nbody, collective or balance.")]
     machine: Annotated[
         str | None, Option("A machine that comes with tauto, or a machine file.", "NAME|FILE")
     ] = None

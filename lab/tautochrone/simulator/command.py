@@ -180,15 +180,16 @@ def _finding(study: str, sweep: Sweep, runs: Sequence[tuple[Point, Row]], machin
         if point.x == last and point.series != "serial"
     ]
     best, worst = min(values), max(values)
-    if not (sweep.y.seconds or "energy" in sweep.y.title):
+    if not sweep.less:
         best, worst = worst, best
 
     def words(value: float) -> str:
         return seconds(value) if sweep.y.seconds else f"{value:.3g}"
 
     what = sweep.y.title.split(",")[0]
+    at = seconds(last) if sweep.x.seconds else f"{last:g}"
     return (
-        f"On {machine.name}, at {sweep.x.title} {last:g}, {best[1]} has the best {what} "
+        f"On {machine.name}, at {sweep.x.title} {at}, {best[1]} has the best {what} "
         f"({words(best[0])}), {worst[1]} the worst ({words(worst[0])})"
     )
 

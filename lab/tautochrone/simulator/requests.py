@@ -21,6 +21,8 @@ WORDS = tuple(
         {2**k for k in range(17)} | {96, 192, 384, 513, 768, 1249, 1250, 1536, 3072, 6144, 8191, 8193, 12288}
     )
 )
+REGIONS_SECONDS = (0.3e-3, 1e-3, 3e-3, 0.01, 0.03, 0.05, 0.1)
+NOISY_CORES = 2  # where all cores are equal: others take half of these
 LOOP_SIZES = (500, 1000, 1500, 2000, 3000, 4000, 5000, 6000, 8000, 12000, 16000)
 # One thread does the physics. The rendering thread works "10 to 20 %" of that time, as the study says of
 # unequal threads.
@@ -92,7 +94,21 @@ class CollectiveRequest(_Request, total=False):
     ranks: int
 
 
-Request = LoopRequest | MapReduceRequest | PowerRequest | NbodyRequest | CollectiveRequest
+class BalanceRequest(_Request, total=False):
+    """Regions of a program whose threads all have ``region_seconds`` of work on the fastest core."""
+
+    region_seconds: float
+    threads: int
+    placement: str
+    policy: str
+    noisy_cores: int
+    regions: int
+    look_seconds: float
+    pull_seconds: float
+    move_seconds: float
+
+
+Request = LoopRequest | MapReduceRequest | PowerRequest | NbodyRequest | CollectiveRequest | BalanceRequest
 
 SERIAL: list[ThreadRequest] = [{"name": "encrypt", "seconds": 50.0}]
 BALANCED: list[ThreadRequest] = [
@@ -141,13 +157,17 @@ class Point(msgspec.Struct, frozen=True):
 
 
 class Sweep(msgspec.Struct, frozen=True):
-    """A study: its runs, its axes, the value to draw, and the run whose timeline is drawn."""
+    """A study: its runs, its axes, the value to draw, and the run whose timeline is drawn.
+
+    `less`: a smaller value is better.
+    """
 
     points: Sequence[Point]
     x: Axis
     y: Axis
     value: Callable[[Row], float]
     timeline: Request | None = None
+    less: bool = True
 
 
 _TIME = Axis(field="y", title="time", logarithmic=True, seconds=True)
@@ -164,6 +184,10 @@ def _speed_up_of_tasks(row: Row) -> float:
 
 def _speed_up_of_block(row: Row) -> float:
     return float(row["serial_seconds"]) / float(row["seconds"])
+
+
+def _time_by_bound(row: Row) -> float:
+    return float(row["seconds"]) / float(row["bound_seconds"])
 
 
 def _loop(machine: Machine) -> Sweep:
@@ -208,7 +232,7 @@ def _mapreduce(machine: Machine) -> Sweep:
         for count in sorted({1, *range(2, min(threads, 32) + 1), threads})
     ]
     shown: MapReduceRequest = {**request("qt", threads), "seconds": 0.01, "timeline": True}
-    return Sweep(points, Axis(field="x", title="threads"), _SPEED_UP, _speed_up_of_tasks, shown)
+    return Sweep(points, Axis(field="x", title="threads"), _SPEED_UP, _speed_up_of_tasks, shown, less=False)
 
 
 def _power(machine: Machine) -> Sweep:
@@ -243,7 +267,7 @@ def _nbody(machine: Machine) -> Sweep:
         for active in ACTIVE
     ]
     x = Axis(field="x", title="active particles of 2048", logarithmic=True)
-    return Sweep(points, x, _SPEED_UP, _speed_up_of_block)
+    return Sweep(points, x, _SPEED_UP, _speed_up_of_block, less=False)
 
 
 def _collective(machine: Machine) -> Sweep:
@@ -256,12 +280,33 @@ def _collective(machine: Machine) -> Sweep:
     return Sweep(points, Axis(field="x", title="words", logarithmic=True), _TIME, _seconds)
 
 
+def _balance(machine: Machine) -> Sweep:
+    noisy = NOISY_CORES if len(machine.kind) == 1 and machine.cores > NOISY_CORES else 0
+
+    def request(seconds: float, policy: str) -> BalanceRequest:
+        return {"study": "balance", "region_seconds": seconds, "policy": policy, "noisy_cores": noisy}
+
+    policies = {"pinned": "pinned", "Linux alone": "linux", "tauto balance": "balanced"}
+    points = [
+        Point(name, seconds, request(seconds, policy))
+        for name, policy in policies.items()
+        for seconds in REGIONS_SECONDS
+    ]
+    shown: BalanceRequest = {**request(0.05, "balanced"), "regions": 2, "timeline": True}
+    x = Axis(
+        field="x", title="work of a thread in a region, on the fastest core", logarithmic=True, seconds=True
+    )
+    y = Axis(field="y", title="time, by that of all cores busy to the end")
+    return Sweep(points, x, y, _time_by_bound, shown)
+
+
 STUDIES: Mapping[str, Callable[[Machine], Sweep]] = {
     "loop": _loop,
     "mapreduce": _mapreduce,
     "power": _power,
     "nbody": _nbody,
     "collective": _collective,
+    "balance": _balance,
 }
 
 
@@ -269,7 +314,13 @@ def representative(machine: Machine, study: str) -> list[Point]:
     """The runs to repeat while a key of the machine is swept: one or two of each series."""
     points = STUDIES[study](machine).points
     most_threads = max(point.x for point in points)
-    chosen = {"loop": (3000, 8000), "power": (0,), "nbody": (16, 1024), "collective": (64, 8192)}
+    chosen = {
+        "loop": (3000, 8000),
+        "power": (0,),
+        "nbody": (16, 1024),
+        "collective": (64, 8192),
+        "balance": (0.01,),
+    }
     return [
         Point(f"{point.series}, {point.x:g}", point.x, point.request)
         for point in points
