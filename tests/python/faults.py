@@ -178,11 +178,14 @@ class Place:
         pid = os.fork()
         if pid == 0:
             code = UNEXPECTED
-            with contextlib.suppress(BaseException):
+            try:
                 if within:
                     os.environ["TAUTO_FAULT"] = f"{which}:{error}:{self.mark}"
                 code = self._child(*((0, 0) if within else (which, error)))
-            os._exit(code)
+            except KeyboardInterrupt:  # before the work began
+                code = INTERRUPTED
+            finally:
+                os._exit(code)
         return pid
 
     def done(self, which: int = 0, error: int = 0, *, within: bool = False) -> int | None:

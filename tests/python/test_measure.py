@@ -7,6 +7,7 @@ import signal
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 
@@ -240,6 +241,31 @@ def test_the_time_left_is_what_the_remaining_runs_took_so_far(bench: Bench) -> N
     assert [one[:2] for one in told] == [(number, 6) for number in range(1, 7)]
     assert told[1][2] == pytest.approx(22.0)
     assert told[-1][2] == 0.0
+
+
+def test_a_date_that_is_set_back_changes_neither_figures_nor_order(tmp_path: Path) -> None:
+    """By an hour in the middle of the study, and by years before it goes on."""
+
+    class SetBack(VirtualClock):
+        years = 0
+
+        def now(self) -> datetime:
+            date = super().now() - timedelta(days=365 * self.years)
+            return date - timedelta(hours=1) if self.monotonic() > 7 else date
+
+    right, wrong = Bench(tmp_path / "right"), Bench(tmp_path / "wrong")
+    clock = SetBack()
+    wrong.clock, wrong.executor = clock, MockExecutor(clock)
+    for bench in (right, wrong):
+        bench.measure(plan(*ABC, rounds=9), max_seconds=14.0)
+    clock.years = 3
+    for bench in (right, wrong):
+        assert bench.measure(plan(*ABC, rounds=9)).finished
+    seen = [[(one.name, one.round, one.seconds) for one in bench.rows()] for bench in (right, wrong)]
+    assert seen[0] == seen[1]
+    assert len({(one.name, one.round) for one in wrong.rows()}) == 27
+    begun = [one.started for one in wrong.rows()]
+    assert begun != sorted(begun), "else nothing was set back"
 
 
 def test_ctrl_c_waits_until_the_row_is_written() -> None:

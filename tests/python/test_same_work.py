@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from measuring import row
 from tautochrone.results.row import Row
@@ -104,6 +105,17 @@ def test_a_fraction_of_the_cpu_time_is_believed_where_the_same_output_can_tell()
     assert "--same-output" in why
 
 
+def test_an_answer_that_its_first_run_left_for_the_others_is_no_work() -> None:
+    right = runs("default", *["sum 49721.5\n"] * 3)
+    first, *others = runs("x", *["sum 49721.5\n"] * 4, cpu=0.03)
+    worked = replace(first, user_seconds=1.0)
+    wrong = same_work([*right, worked, *others], telling=True)
+    assert wrong.keys() == {one.run for one in (first, *others)}
+    assert "in all runs but its first" in wrong[first.run]
+    assert same_work([*right, worked, *others[:1]], telling=True) == {}, "two runs tell nothing yet"
+    assert same_work([*right, first, *others], telling=True) == {}
+
+
 @pytest.mark.parametrize(
     ("output", "telling"),
     [
@@ -156,8 +168,10 @@ def test_what_is_doubtful_but_not_wrong_is_said() -> None:
         ("echo error >&2; exit 0", "on standard error"),
         ("exit 0", "of the CPU time"),
         ("echo finished 31415926 of 31415926; exit 0", "no number that only the work could give"),
+        ("sleep 0.005; exit 0", "of the CPU time"),
+        ("sh -c 'kill -SEGV $$'; exit 0", "on standard error"),
     ],
-    ids=["detached", "an error", "nothing", "the same words"],
+    ids=["detached", "an error", "nothing", "the same words", "asleep", "a crash that nobody looks at"],
 )
 def test_a_setting_under_which_the_work_is_not_done_never_wins(
     tmp_path: Path, not_done: str, why: str
@@ -180,3 +194,26 @@ def test_a_setting_under_which_the_work_is_not_done_never_wins(
     assert why in remark
     others = [one for one in found.candidates if one.settings.get("X") in ("a", "c")]
     assert any(one.figure is not None for one in others), "its short time stopped the others"
+
+
+@pytest.mark.timed
+def test_a_setting_under_which_the_answer_comes_from_a_cache_never_wins(tmp_path: Path) -> None:
+    script, cache = tmp_path / "job.sh", tmp_path / "cache"
+    busy = "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done; answer=$((i + 271828))"
+    script.write_text(
+        f'#!/bin/sh\n[ "$X" = b ] && [ -e {cache} ] && exec cat {cache}\n'
+        f'{busy}\n[ "$X" = b ] && echo sum $answer > {cache}\necho sum $answer\n'
+    )
+    script.chmod(0o755)
+    request = TuneRequest(
+        command=(str(script),),
+        environment={"X": ("a", "b", "c")},
+        excluded=("cpus",),
+        output=tmp_path / "out",
+        report=False,
+    )
+    found = tune_by_runs(request, real_services(), 60)
+    assert cache.exists()
+    assert found.settings.get("X") != "b"
+    (remark,) = (one.remark for one in found.candidates if one.settings.get("X") == "b")
+    assert "in all runs but its first" in remark

@@ -9,6 +9,7 @@ import errno
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -311,6 +312,34 @@ def test_another_study_plan_or_machine_is_refused_with_a_way_out(tmp_path: Path)
         Store.open(tmp_path, "loop", "plan", {**MACHINE, "machine": "ffff"})
     with opened(tmp_path) as store:
         assert len(store.rows()) == 3
+
+
+def test_a_folder_that_another_takes_the_place_of_gets_no_rows_of_ours(tmp_path: Path) -> None:
+    """Between two rows the link to the results leads elsewhere; so does the folder's own name."""
+    ours, others, link = (tmp_path / name for name in ("ours", "others", "link"))
+    ours.mkdir()
+    others.mkdir()
+    link.symlink_to(ours)
+    with opened(link) as store:
+        store.append(row("a", 0))
+        link.unlink()
+        link.symlink_to(others)
+        store.append(row("a", 1))
+        ours.rename(tmp_path / "moved")
+        ours.symlink_to(others)
+        store.append(row("a", 2))
+    assert not list(others.iterdir())
+    assert numbers(Store.read(tmp_path / "moved").rows()) == [0, 1, 2]
+
+
+def test_a_store_copied_from_another_machine_is_not_gone_on_with(tmp_path: Path) -> None:
+    path = filled(tmp_path / "there")
+    here = tmp_path / "here"
+    shutil.copytree(path.parent, here)
+    before = (here / ROWS_FILE).read_bytes()
+    with pytest.raises(TautoError, match="machine 0123456789ab; this is machine ffff"):
+        Store.open(here, "loop", "plan", {**MACHINE, "machine": "ffff"})
+    assert (here / ROWS_FILE).read_bytes() == before
 
 
 def test_a_fresh_start_keeps_the_old_rows_beside_the_new(tmp_path: Path) -> None:
