@@ -1,10 +1,10 @@
 """`tauto balance` beside Linux alone, in turns: ``python benchmarks/balance.py``.
 
 First with the last CPU four times slower: a static OpenMP loop whose regions take so many milliseconds on one
-fast CPU. Its sides are Linux alone with the same settings of waiting (`linux`), Linux with none (`plain`), one
-fast CPU alone (`fast`), and `tauto balance` with and without its question whether it helps. Then with equal CPUs:
-programs that Linux serves well. Times of the loop are its own; those of other programs are of the whole process.
-The emulator calibrates once, before all runs.
+fast CPU. Its sides are Linux alone with the same settings of waiting (`linux`), Linux with none (`plain`),
+one fast CPU alone (`fast`), and `tauto balance` with and without its question whether it helps. Then with
+equal CPUs: programs that Linux serves well. Times of the loop are its own; those of other programs are of the
+whole process. The emulator calibrates once a turn, and no side has a part of that.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def table(lines: Sequence[Line]) -> str:
         f"Last CPU {FACTOR:g} times slower; times over those of one fast CPU; "
         f"the bound is {FACTOR / (FACTOR + 1):.2f}.",
         "",
-        "| region | Linux, no settings | Linux, same settings | always balanced | balance | balance / Linux |",
+        "| region | Linux, no settings | Linux, same settings | always | balance | balance / Linux |",
         "|---|---|---|---|---|---|",
     ]
     for region in dict.fromkeys(one["region_ms"] for one in slow):
