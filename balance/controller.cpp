@@ -15,9 +15,7 @@ namespace {
 constexpr nanoseconds millisecond = 1'000'000;
 constexpr nanoseconds latest_look = 10 * millisecond;
 constexpr nanoseconds look_if_unforeseen = 2 * millisecond;
-constexpr double looks_in_stretch = 8;
 constexpr nanoseconds soonest_look = 100'000;
-constexpr nanoseconds soon = 400'000;
 constexpr nanoseconds after_an_end = 50'000;  // for the switch to be recorded
 constexpr nanoseconds search_every = 100 * millisecond;
 constexpr nanoseconds ask_every = 100 * millisecond;
@@ -129,15 +127,16 @@ void controller::place_threads() {
 
 // When somebody must change, or has come to the end of what it usually does.
 nanoseconds controller::foreseen(nanoseconds now) {
-    const double usual = stretch();
-    double soonest = timer::to_seconds(look_if_unforeseen);
-    if (usual > 0)
-        soonest =
-            std::clamp(usual / looks_in_stretch, timer::to_seconds(soon), timer::to_seconds(latest_look));
     const std::vector<member*> at_work = team_.at_work();
-    // Somebody waits: the others are at the end, too, or begin something new together.
-    if (at_work.size() < busiest_) soonest = timer::to_seconds(soon);
+    // Somebody waits: the others are at the end, too, or begin something new together. When, is not known.
+    if (at_work.size() != last_at_work_) eager_ = soonest_look;
+    last_at_work_ = at_work.size();
     busiest_ = std::max(at_work.size(), busiest_);
+    double soonest = timer::to_seconds(stretch() > 0 ? latest_look : look_if_unforeseen);
+    if (at_work.size() < busiest_) {
+        eager_ = std::min(2 * eager_, latest_look);
+        soonest = timer::to_seconds(eager_);
+    }
     for (const member* one : at_work) {
         const std::size_t index = cpus_.index_of(one->cpu);
         if (index == cpus_.size()) continue;

@@ -69,6 +69,8 @@ class controller {
     double allowance_ = 3e6;     // ns of CPU time that may be used beyond our share
     double tolerance_ = 1e-3;
     std::size_t busiest_ = 0;  // the most at work in this window
+    std::size_t last_at_work_ = 0;
+    nanoseconds eager_ = 0;  // the next look while somebody waits
 };
 
 }  // namespace tauto::balance

@@ -7,9 +7,9 @@ namespace tauto::balance {
 
 namespace {
 
-constexpr double most_apart = 4e-3;       // seconds of work: what is lost where the end cannot be foreseen
-constexpr double least_apart = 0.2e-3;    // a change costs some 30 µs
-constexpr double several_changes = 6e-3;  // of work: three changes are cheap from here on
+constexpr double most_apart = 6e-3;        // seconds of work: what is lost where the end cannot be foreseen
+constexpr double least_apart = 0.2e-3;     // a change costs some 30 µs
+constexpr double several_changes = 20e-3;  // of work: three changes are cheap from here on
 
 struct seat {
     std::size_t cpu;

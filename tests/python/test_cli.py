@@ -23,8 +23,8 @@ from tautochrone.studies.loop.configurations import PEER_BY_NAME
 ROOT = Path(__file__).resolve().parents[2]
 VERBS = (
     *("inspect", "tune", "run"),
-    *("machine", "study", "simulate", "claims", "emulate", "energy", "trace", "compare", "report", "export"),
-    "version",
+    *("machine", "study", "simulate", "claims", "emulate", "balance", "energy", "trace"),
+    *("compare", "report", "export", "version"),
 )
 HEAVY = ("numpy", "scipy", "altair", "jinja2", "pyarrow", "vl_convert", "rich.progress")
 

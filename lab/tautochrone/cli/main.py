@@ -33,6 +33,7 @@ COMMANDS = {
     "version": "tautochrone.cli.version:VersionRequest",
     "machine": "tautochrone.machine.probe:MachineRequest",
     "emulate": "tautochrone.machine.emulate:EmulateRequest",
+    "balance": "tautochrone.machine.balance:BalanceRequest",
     "energy": "tautochrone.energy.command:EnergyRequest",
     "trace": "tautochrone.trace.command:TraceRequest",
     "compare": "tautochrone.comparing.command:CompareCommand",
@@ -162,7 +163,7 @@ def _interrupted(words: Sequence[str]) -> int:
         click.echo(
             "tauto: interrupted; what was measured is kept: the same command goes on from there", err=True
         )
-    elif words[:1] not in (["emulate"], ["energy"], ["trace"]):
+    elif words[:1] not in (["emulate"], ["balance"], ["energy"], ["trace"]):
         click.echo("tauto: interrupted", err=True)
     return INTERRUPTED
 

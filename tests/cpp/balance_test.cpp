@@ -1,0 +1,287 @@
+#include <doctest/doctest.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "balance/answer.hpp"
+#include "balance/effect.hpp"
+#include "balance/moves.hpp"
+#include "balance/placing.hpp"
+#include "balance/speeds.hpp"
+#include "balance/watch.hpp"
+
+using namespace tauto::balance;
+using places = std::vector<std::size_t>;
+
+namespace {
+
+const std::vector<double> fast_and_slow{1.0, 0.25};
+
+// Whether a program ends up balanced, if its windows have these rates and some noise.
+effect after_windows(double alone, double balanced, double noise, unsigned seed, int windows) {
+    effect judged(seed);
+    std::mt19937 chance(seed);
+    std::normal_distribution<double> spread(0.0, noise);
+    for (int i = 0; i < windows && judged.now() != effect::phase::rests; ++i) {
+        window seen;
+        seen.balanced = judged.balances();
+        seen.seconds = 0.1;
+        seen.reachable = 0.125;
+        seen.equal = false;
+        seen.work = 0.1 * (seen.balanced ? balanced : alone) * std::exp(spread(chance));
+        judged.add(seen);
+    }
+    return judged;
+}
+
+class child {
+  public:
+    child() : pid_(fork()) {
+        if (pid_ == 0)
+            for (;;) pause();
+    }
+    ~child() {
+        kill(pid_, SIGKILL);
+        waitpid(pid_, nullptr, 0);
+    }
+    child(const child&) = delete;
+    child& operator=(const child&) = delete;
+    pid_t pid() const { return pid_; }
+
+  private:
+    pid_t pid_;
+};
+
+cpu_set_t mask_of(pid_t thread) {
+    cpu_set_t mask;
+    CPU_ZERO(&mask);
+    REQUIRE(sched_getaffinity(thread, sizeof mask, &mask) == 0);
+    return mask;
+}
+
+cpu_set_t only_first_of(const cpu_set_t& mask) {
+    unsigned cpu = 0;
+    while (!CPU_ISSET(cpu, &mask)) ++cpu;
+    cpu_set_t only;
+    CPU_ZERO(&only);
+    CPU_SET(cpu, &only);
+    return only;
+}
+
+int first_cpu_of(const cpu_set_t& mask) {
+    int cpu = 0;
+    while (!CPU_ISSET(static_cast<unsigned>(cpu), &mask)) ++cpu;
+    return cpu;
+}
+
+}  // namespace
+
+TEST_CASE("one_thread_gets_the_fastest_cpu") {
+    CHECK(place(std::vector<worker>{{5.0, 1}}, fast_and_slow, 1e-3) == places{0});
+    CHECK(place(std::vector<worker>{{5.0, 0}}, fast_and_slow, 1e-3) == places{0});
+}
+
+TEST_CASE("who_has_done_least_gets_the_fastest_cpu_once_the_difference_matters") {
+    CHECK(place(std::vector<worker>{{1.0, 0}, {0.9, 1}}, fast_and_slow, 0.2) == places{0, 1});
+    CHECK(place(std::vector<worker>{{1.0, 0}, {0.7, 1}}, fast_and_slow, 0.2) == places{1, 0});
+    CHECK(place(std::vector<worker>{{0.7, 0}, {1.0, 1}}, fast_and_slow, 0.2) == places{0, 1});
+}
+
+TEST_CASE("two_threads_on_one_cpu_are_taken_apart_and_the_one_behind_stays_on_the_faster") {
+    CHECK(place(std::vector<worker>{{1.0, 0}, {0.5, 0}}, fast_and_slow, 0.2) == places{1, 0});
+    CHECK(place(std::vector<worker>{{1.0, 1}, {0.5, 1}}, fast_and_slow, 0.2) == places{1, 0});
+}
+
+TEST_CASE("more_threads_than_cpus_sit_where_each_gets_most") {
+    const std::vector<worker> workers{{0.4, 0}, {0.3, 0}, {0.2, 1}, {0.1, 1}};
+    const places found = place(workers, fast_and_slow, 10.0);
+    CHECK(std::ranges::count(found, 0U) == 3);
+    CHECK(std::ranges::count(found, 1U) == 1);
+}
+
+TEST_CASE("equal_cpus_are_not_exchanged_and_pinned_threads_stay") {
+    const std::vector<double> equal{1.0, 0.97};
+    CHECK(place(std::vector<worker>{{9.0, 0}, {0.0, 1}}, equal, 1e-3) == places{0, 1});
+    CHECK(place(std::vector<worker>{{9.0, 0, true}, {0.0, 1}}, fast_and_slow, 1e-3) == places{0, 1});
+}
+
+// A simulation of the rule: threads of equal shares must arrive together.
+TEST_CASE("threads_of_equal_shares_arrive_within_a_twentieth_of_the_bound") {
+    for (const double slow : {0.125, 0.25, 0.5, 0.67}) {
+        const std::vector<double> speeds{1.0, slow};
+        constexpr double share = 0.012;
+        constexpr double step = 1e-4;
+        std::vector<worker> workers{{0.0, 0}, {0.0, 1}};
+        double time = 0;
+        while (std::ranges::any_of(workers, [](const worker& one) { return one.done < share; })) {
+            std::vector<worker> left;
+            for (const worker& one : workers)
+                if (one.done < share) left.push_back(one);
+            const places found = place(left, speeds, tolerance_for(share, 1.0, slow));
+            std::size_t next = 0;
+            for (worker& one : workers)
+                if (one.done < share) {
+                    one.cpu = found[next++];
+                    one.done += step * speeds[one.cpu];
+                }
+            time += step;
+        }
+        CAPTURE(slow);
+        CHECK(time < 1.05 * 2 * share / (1.0 + slow));
+    }
+}
+
+TEST_CASE("evidence_for_a_fair_coin_seldom_grows") {
+    std::mt19937 chance(7);
+    int wrong = 0;
+    for (int program = 0; program < 2000; ++program) {
+        evidence found;
+        bool once = false;
+        for (int i = 0; i < 200; ++i) {
+            found.add((chance() & 1U) != 0);
+            once = once || found.value() >= 20;
+        }
+        wrong += once ? 1 : 0;
+    }
+    CHECK(wrong <= 2000 / 20);
+}
+
+TEST_CASE("balancing_is_kept_where_it_helps") {
+    int outside = 0;
+    for (unsigned seed = 0; seed < 20; ++seed) {
+        const effect judged = after_windows(0.7, 1.0, 0.05, seed, 200);
+        CHECK(judged.now() == effect::phase::keeps);
+        CHECK(judged.ever_kept());
+        outside += judged.ratio().low > 0.7 || judged.ratio().high < 0.7 ? 1 : 0;
+        CHECK(judged.pairs() >= 6);
+    }
+    CHECK(outside <= 4);  // an interval of 95 %
+}
+
+TEST_CASE("balancing_is_let_go_where_it_does_not_help") {
+    int kept = 0;
+    for (unsigned seed = 0; seed < 200; ++seed)
+        kept += after_windows(0.9, 0.9, 0.05, seed, 400).ever_kept() ? 1 : 0;
+    CHECK(kept <= 10);  // 1 in 20
+    for (unsigned seed = 0; seed < 20; ++seed)
+        CHECK(after_windows(0.9, 0.8, 0.02, seed, 400).now() == effect::phase::rests);
+}
+
+TEST_CASE("what_cannot_gain_is_not_even_tried") {
+    effect judged(1);
+    window seen;
+    seen.seconds = 0.06;
+    seen.work = 0.0745;
+    seen.reachable = 0.075;
+    seen.equal = false;
+    judged.add(seen);
+    CHECK(judged.now() == effect::phase::rests);
+    CHECK(judged.pairs() == 0);
+    CHECK(judged.reason().find("by themselves") != std::string::npos);
+    effect equal(1);
+    seen.work = 0.01;
+    seen.equal = true;
+    equal.add(seen);
+    CHECK(equal.now() == effect::phase::rests);
+}
+
+TEST_CASE("speeds_follow_what_threads_get_and_forget_it") {
+    speeds cpus({{0, 1.0, 1.0}, {1, 1.0, 1.0}});
+    CHECK(cpus.all_equal());
+    constexpr nanoseconds look = 1'000'000;
+    for (int i = 0; i < 300; ++i) cpus.note(1, look, look, look / 4);
+    CHECK(cpus.per_second()[1] == doctest::Approx(0.25).epsilon(0.05));
+    CHECK(cpus.of_the_fastest(2) == doctest::Approx(1.25).epsilon(0.05));
+    CHECK_FALSE(cpus.all_equal());
+    for (int i = 0; i < 10'000; ++i) cpus.note(1, look, 0, 0);
+    CHECK(cpus.per_second()[1] > 0.95);
+}
+
+TEST_CASE("moved_threads_have_their_own_mask_again") {
+    const child sleeper;
+    const cpu_set_t before = mask_of(sleeper.pid());
+    moves mover;
+    std::vector<moves::order> orders{{sleeper.pid(), first_cpu_of(before)}};
+    mover.make(orders, before, false);
+    CHECK(orders[0].result == moves::outcome::moved);
+    const cpu_set_t after = mask_of(sleeper.pid());
+    CHECK(CPU_EQUAL(&before, &after));
+}
+
+TEST_CASE("threads_that_the_program_pinned_are_left_alone") {
+    const child sleeper;
+    const cpu_set_t given = mask_of(0);
+    if (CPU_COUNT(&given) < 2) return;
+    const cpu_set_t only = only_first_of(given);
+    REQUIRE(sched_setaffinity(sleeper.pid(), sizeof only, &only) == 0);
+    moves mover;
+    std::vector<moves::order> orders{{sleeper.pid(), first_cpu_of(given)}};
+    mover.make(orders, given, false);
+    CHECK(orders[0].result == moves::outcome::pinned);
+    const cpu_set_t after = mask_of(sleeper.pid());
+    CHECK(CPU_EQUAL(&only, &after));
+}
+
+TEST_CASE("a_thread_that_has_ended_is_gone") {
+    pid_t gone = 0;
+    {
+        const child sleeper;
+        gone = sleeper.pid();
+    }
+    moves mover;
+    std::vector<moves::order> orders{{gone, 0}};
+    mover.make(orders, mask_of(0), false);
+    CHECK(orders[0].result == moves::outcome::gone);
+    CHECK_FALSE(state_of(gone, gone).has_value());
+}
+
+TEST_CASE("files_tell_whether_a_thread_works_or_sleeps") {
+    const child sleeper;
+    while (state_of(sleeper.pid(), sleeper.pid())->now != doing::sleeps) sched_yield();
+    const auto eyes = watch_files(sleeper.pid(), sleeper.pid());
+    news found;
+    eyes->read(found);
+    CHECK_FALSE(found.ended);
+    REQUIRE(found.changes.size() == 1);
+    CHECK(found.changes[0].now == doing::sleeps);
+    const auto own = state_of(getpid(), gettid());
+    REQUIRE(own.has_value());
+    CHECK(own->now == doing::runs);
+}
+
+TEST_CASE("switches_of_a_thread_are_seen_where_the_system_allows_it") {
+    const auto eyes = watch_switches(gettid());
+    if (!eyes) return;
+    constexpr int naps = 5;
+    for (int i = 0; i < naps; ++i) usleep(1000);
+    news found;
+    eyes->read(found);
+    CHECK(std::ranges::count(found.changes, doing::sleeps, &change::now) == naps);
+    CHECK(std::ranges::is_sorted(found.changes, {}, &change::at));
+    CHECK_FALSE(found.lost);
+}
+
+TEST_CASE("the_answer_says_what_was_done_and_why_it_was_left_alone") {
+    answer found;
+    found.name = "./loop";
+    found.what.moves = 310;
+    found.what.threads_seen = found.what.threads_moved = 2;
+    found.ratio.ratio = 0.79;
+    found.ratio.low = 0.76;
+    found.ratio.high = 0.82;
+    found.ratio.rounds = 9;
+    CHECK(in_words(found) ==
+          "2 of 2 threads of ./loop moved 310 times; 21 % less time than Linux alone (18 to 24 %, 9 pairs of "
+          "windows)");
+    answer alone;
+    alone.reason = "it ended before anything could be measured";
+    CHECK(in_words(alone) == "left alone: it ended before anything could be measured");
+    found.name = "\xff";
+    CHECK(to_json(found).find("\"moves\":310") != std::string::npos);
+}

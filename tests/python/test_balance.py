@@ -1,0 +1,224 @@
+"""tauto-balance as a user starts it: what it does to a program, and what it leaves."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from processes import family_of, is_running, run_to_end, wait_until
+from tautochrone.errors import TautoError
+from tautochrone.machine import emulate, runners
+from tautochrone.machine.balance import BalanceRequest
+
+pytestmark = pytest.mark.timed
+LOOP = "tauto-bench-static-loop"
+
+
+def executable(name: str = "tauto-balance") -> Path:
+    try:
+        return runners.find(name)
+    except TautoError as missing:
+        pytest.skip(f"{name} is not built: {missing.message}")
+
+
+def balance(*words: object, **options: object) -> subprocess.CompletedProcess[str]:
+    return run_to_end([executable(), *words], **options)
+
+
+def answer(finished: subprocess.CompletedProcess[str]) -> dict[str, object]:
+    found: dict[str, object] = json.loads(finished.stderr.splitlines()[-1])
+    assert found["schema"] == "tautochrone.balance/1"
+    return found
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "part"),
+    [
+        ([], 2, "no command was given"),
+        (["true"], 2, "put -- before the command"),
+        (["--bogus", "--", "true"], 2, "--bogus"),
+        (["--pid", "1", "--", "true"], 2, "takes no command"),
+        (["--pid", "-4"], 2, "name a running process of yours"),
+        (["--pid", "4194304"], 2, "name a running process of yours"),
+        (["--report", "/no/such/folder/r.json", "--", "true"], 2, "cannot write the report"),
+        (["--", "no-such-program-here"], 127, "was not found"),
+    ],
+)
+def test_bad_command_line_has_one_clear_sentence(words: list[str], status: int, part: str) -> None:
+    finished = balance(*words)
+    assert finished.returncode == status
+    assert part in finished.stderr
+    assert finished.stderr.startswith("tauto-balance: error: ")
+    assert finished.stderr.count("\n") == 1
+    assert finished.stdout == ""
+
+
+def test_a_file_that_is_no_program_gives_126(tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    broken.write_text("#!/no/such/interpreter\n")
+    broken.chmod(0o755)
+    finished = balance("--", broken)
+    assert finished.returncode == 126
+    assert "cannot run" in finished.stderr
+
+
+def test_the_lab_says_what_was_asked() -> None:
+    asked = BalanceRequest(command=("./a", "b"), even_pinned=True, report="r.json")
+    assert asked.words() == ["--even-pinned", "--report=r.json", "--", "./a", "b"]
+    assert BalanceRequest(pid=7).words() == ["--pid=7"]
+    with pytest.raises(TautoError, match="no command"):
+        BalanceRequest().run()
+
+
+def test_command_keeps_its_input_output_affinity_and_status() -> None:
+    finished = balance(
+        "--", "sh", "-c", "cat; grep Cpus_allowed_list /proc/self/status; exit 5", input="typed\n"
+    )
+    own = next(one for one in Path("/proc/self/status").read_text().splitlines() if "allowed_list" in one)
+    assert finished.stdout.splitlines() == ["typed", own]
+    assert finished.returncode == 5
+
+
+def test_command_ended_by_a_signal_gives_128_and_the_signal() -> None:
+    assert balance("--", "sh", "-c", "kill -9 $$").returncode == 128 + 9
+
+
+def test_waits_are_set_but_not_those_of_the_user_and_not_if_they_are_to_be_kept() -> None:
+    words = ["sh", "-c", "echo $OMP_WAIT_POLICY,$GOMP_SPINCOUNT"]
+    environment = {name: value for name, value in os.environ.items() if name != "GOMP_SPINCOUNT"}
+    finished = balance("--json", "--", *words, env={**environment, "OMP_WAIT_POLICY": "active"})
+    assert finished.stdout == "active,0\n"
+    variables = answer(finished)["variables_set"]
+    assert isinstance(variables, list)
+    assert "GOMP_SPINCOUNT=0" in variables
+    assert not any(one.startswith("OMP_WAIT_POLICY") for one in variables)
+    kept = balance("--json", "--keep-waits", "--", *words, env={**environment, "OMP_WAIT_POLICY": "active"})
+    assert kept.stdout == "active,\n"
+    assert answer(kept)["variables_set"] == []
+
+
+def test_the_report_is_the_answer(tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    finished = balance("--report", report, "--", "sh", "-c", "exit 3")
+    found = json.loads(report.read_text())
+    assert found["exit_status"] == finished.returncode == 3
+    assert found["left_alone_because"] in finished.stderr
+
+
+def test_ctrl_c_goes_to_the_command() -> None:
+    program = "trap 'echo heard; exit 9' INT; echo ready; while :; do sleep 0.05; done"
+    words = [executable(), "--", "sh", "-c", program]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(signal.SIGINT)
+        heard, _ = process.communicate(timeout=60)
+    assert (heard, process.returncode) == ("heard\n", 9)
+
+
+def test_a_running_process_is_left_when_it_ends() -> None:
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as cat:
+        words = [executable(), "--json", "--pid", str(cat.pid)]
+        with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process:
+            wait_until(lambda: bool(family_of(process.pid)), "the guard")
+            process.send_signal(signal.SIGINT)
+            _, said = process.communicate(timeout=60)
+        assert process.returncode == 0
+        assert json.loads(said)["command"] == f"process {cat.pid}"
+        assert cat.poll() is None
+        cat.communicate(timeout=60)
+
+
+# A program with threads that write down their masks once a second thread has told them to end.
+MASKS = """
+import os, sys, threading
+def work():
+    value = 0
+    while not os.path.exists(sys.argv[1]):
+        value = hash((value, len(os.listdir("/"))))
+    masks.append(sorted(os.sched_getaffinity(0)))
+masks = []
+threads = [threading.Thread(target=work) for _ in range(3)]
+for thread in threads:
+    thread.start()
+print("ready", flush=True)
+for thread in threads:
+    thread.join()
+print(masks, flush=True)
+"""
+
+
+@pytest.mark.machine
+@pytest.mark.parametrize("watched", ["--always", "--no-perf"])
+def test_a_killed_controller_leaves_the_program_and_its_masks(tmp_path: Path, watched: str) -> None:
+    for attempt in range(10):
+        end = tmp_path / f"end{attempt}"
+        words = [executable(), "--always", watched, "--", sys.executable, "-c", MASKS, end]
+        with subprocess.Popen(list(map(str, words)), stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+            family = family_of(process.pid)
+            process.kill()
+            process.wait(timeout=60)
+            end.touch()
+            masks = json.loads(process.stdout.readline())
+        assert masks == 3 * [sorted(os.sched_getaffinity(0))]
+        wait_until(
+            lambda family=family: not any(map(is_running, family)), "the end of the program and the guard"
+        )
+
+
+@pytest.fixture
+def slow_cpu() -> int:
+    can, reason = emulate.available()
+    allowed = sorted(os.sched_getaffinity(0))
+    if not can or len(allowed) < 2:
+        pytest.skip(f"CPUs cannot be slowed here: {reason or 'there is only one'}")
+    return allowed[-1]
+
+
+@pytest.mark.machine
+@pytest.mark.parametrize("watched", [[], ["--no-perf"]])
+def test_threads_on_a_fast_and_a_slow_cpu_change_and_the_result_is_the_same(
+    slow_cpu: int, watched: list[str]
+) -> None:
+    loop = [str(executable(LOOP)), "40000000", "20"]
+    environment = {**os.environ, "OMP_NUM_THREADS": "2"}
+    alone = run_to_end(loop, check=True, env=environment).stdout.split()[1]
+    with emulate.emulated({slow_cpu: 4.0}):
+        finished = balance("--json", "--always", *watched, "--", *loop, env=environment)
+    found = answer(finished)
+    assert finished.stdout.split()[1] == alone
+    assert found["watched_by"] == "files" if watched else found["watched_by"] in ("files", "switches")
+    assert found["threads_moved"] == 2
+    moves, spent, seconds = (found[name] for name in ("moves", "controller_cpu_seconds", "seconds"))
+    assert isinstance(moves, int)
+    assert moves >= 10
+    assert isinstance(spent, float)
+    assert isinstance(seconds, float)
+    assert spent < 0.01 * seconds + 0.1  # a start that is paid once
+
+
+@pytest.mark.machine
+def test_what_linux_does_well_is_left_alone() -> None:
+    program = "import time; end = time.monotonic() + 1.5\nwhile time.monotonic() < end: pass"
+    found = answer(balance("--json", "--", sys.executable, "-c", program))
+    assert found["helped"] is False
+    assert found["left_alone_because"]
+
+
+@pytest.fixture(autouse=True)
+def _nothing_left() -> object:
+    """Processes that a failing test left behind."""
+    yield
+    for pid in family_of(os.getpid()):
+        with suppress(OSError):
+            if Path(f"/proc/{pid}/comm").read_text() == "tauto-balance\n":
+                os.kill(pid, signal.SIGKILL)
