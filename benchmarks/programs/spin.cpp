@@ -5,7 +5,7 @@
 //
 // The machine is made to drift: STEPS grow and shrink by DRIFT (0.03: 3 %) within PERIOD seconds, by the same
 // clock for all programs. Appended to FILE: when it began and when it ended, in nanoseconds of the monotonic
-// clock.
+// clock. It has ended once nothing is left to do but to write this line: a file is opened within its time.
 #include <fcntl.h>
 #include <unistd.h>
 #include <cmath>
@@ -38,9 +38,12 @@ int main(int count, char** words) {
     }
     if (count > 4) {
         char line[64];
-        const int length =
-            std::snprintf(line, sizeof line, "%lld %lld\n", (long long)begun, (long long)now());
+        const auto printed = [&line](std::int64_t from, std::int64_t to) {
+            return std::snprintf(line, sizeof line, "%lld %lld\n", (long long)from, (long long)to);
+        };
         const int file = open(words[4], O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+        printed(begun, begun);  // what is slow the first time is done
+        const int length = printed(begun, now());
         if (file < 0 || write(file, line, std::size_t(length)) != length) return 1;
     }
     return 0;
