@@ -86,7 +86,7 @@ void controller::look(nanoseconds now) {
 double controller::stretch() const {
     double sum = 0;
     double count = 0;
-    for (const auto& [thread, one] : const_cast<team&>(team_).members())
+    for (const auto& [thread, one] : team_.members())
         if (one.stretch > 0 && one.now != doing::sleeps) {
             sum += one.stretch;
             ++count;
@@ -94,12 +94,23 @@ double controller::stretch() const {
     return count > 0 ? sum / count : 0;
 }
 
-void controller::place_threads() {
-    std::vector<member*> at_work = team_.at_work();
-    std::erase_if(at_work, [&](const member* one) { return cpus_.index_of(one->cpu) == cpus_.size(); });
-    if (at_work.empty()) return;
+// Those on CPUs that were given to the program.
+std::vector<member*> controller::on_our_cpus() {
+    std::vector<member*> found = team_.at_work();
+    std::erase_if(found, [this](const member* one) { return cpus_.index_of(one->cpu) == cpus_.size(); });
+    return found;
+}
+
+std::vector<worker> controller::as_workers(std::span<member* const> members) const {
     std::vector<worker> workers;
-    for (const member* one : at_work) workers.push_back({one->done, cpus_.index_of(one->cpu), one->pinned});
+    for (const member* one : members) workers.push_back({one->done, cpus_.index_of(one->cpu), one->pinned});
+    return workers;
+}
+
+void controller::place_threads() {
+    const std::vector<member*> at_work = on_our_cpus();
+    if (at_work.empty()) return;
+    const std::vector<worker> workers = as_workers(at_work);
     const auto& speeds = cpus_.per_second();
     const auto [slow, fast] = std::ranges::minmax(speeds);
     tolerance_ = tolerance_for(stretch(), fast, slow);
@@ -127,7 +138,7 @@ void controller::place_threads() {
 
 // When somebody must change, or has come to the end of what it usually does.
 nanoseconds controller::foreseen(nanoseconds now) {
-    const std::vector<member*> at_work = team_.at_work();
+    const std::vector<member*> at_work = on_our_cpus();
     // Somebody waits: the others are at the end, too, or begin something new together. When, is not known.
     if (at_work.size() != last_at_work_) eager_ = soonest_look;
     last_at_work_ = at_work.size();
@@ -138,21 +149,12 @@ nanoseconds controller::foreseen(nanoseconds now) {
         soonest = timer::to_seconds(eager_);
     }
     for (const member* one : at_work) {
-        const std::size_t index = cpus_.index_of(one->cpu);
-        if (index == cpus_.size()) continue;
-        const double speed = cpus_.per_second()[index];
+        const double speed = cpus_.per_second()[cpus_.index_of(one->cpu)];
         const double left = one->stretch - (one->done - one->done_at_waking);
         if (one->stretch > 0 && left > 0)
             soonest = std::min(soonest, left / speed + timer::to_seconds(after_an_end));
-        for (const member* other : at_work) {
-            const std::size_t theirs = cpus_.index_of(other->cpu);
-            if (theirs == cpus_.size()) continue;
-            const double apart = speed - cpus_.per_second()[theirs];
-            if (apart < 0.05 * speed) continue;
-            const double gap = tolerance_ - (one->done - other->done);
-            if (gap > 0) soonest = std::min(soonest, gap / apart);
-        }
     }
+    soonest = std::min(soonest, until_a_change(as_workers(at_work), cpus_.per_second(), tolerance_));
     return now + timer::to_nanoseconds(soonest);
 }
 
