@@ -22,12 +22,6 @@ constexpr nanoseconds ask_every = 100 * millisecond;
 constexpr double own_share = 0.008;        // of one CPU
 constexpr double largest_allowance = 3e6;  // ns of CPU time that were not used before
 
-nanoseconds processor_time() {
-    timespec read{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &read);
-    return nanoseconds{read.tv_sec} * 1'000'000'000 + read.tv_nsec;
-}
-
 void wait_for(int signals, nanoseconds span) {
     pollfd file{signals, POLLIN, 0};
     const nanoseconds left = std::max<nanoseconds>(span, 0);
@@ -53,7 +47,7 @@ controller::controller(pid_t root, const cpu_set_t& given, speeds& cpus, moves& 
 
 void controller::run(int signals, const std::function<bool()>& ended) {
     nanoseconds next_ask = 0;
-    const nanoseconds processor_before = processor_time();
+    const nanoseconds processor_before = timer::processor_time();
     processor_ = processor_before;
     for (;;) {
         const nanoseconds until =
@@ -73,7 +67,7 @@ void controller::run(int signals, const std::function<bool()>& ended) {
         if (now >= window_ends_) end_window(now);
     }
     account_.seconds = timer::to_seconds(timer::now() - began_);
-    account_.processor_seconds = timer::to_seconds(processor_time() - processor_before);
+    account_.processor_seconds = timer::to_seconds(timer::processor_time() - processor_before);
 }
 
 void controller::look(nanoseconds now) {
@@ -160,7 +154,7 @@ nanoseconds controller::foreseen(nanoseconds now) {
 
 // What a look costs, waking up included, decides how often there can be one.
 void controller::plan_next_look(nanoseconds now) {
-    const nanoseconds processor = processor_time();
+    const nanoseconds processor = timer::processor_time();
     const auto cost = static_cast<double>(processor - std::exchange(processor_, processor));
     const auto since = static_cast<double>(now - std::exchange(looked_, now));
     look_cost_ = 0.9 * look_cost_ + 0.1 * cost;
