@@ -54,7 +54,7 @@ class Store:
         self.path = path
         self.notices: list[str] = list(notices)
         self._rows, self._numbers = _rows_of(path, records)
-        self._records = {number: one for number, one in records.items() if one["schema"] != ROW_SCHEMA}
+        self._records = records  # the others
         self._writer = writer
 
     @classmethod
@@ -242,17 +242,15 @@ def _rows_of(path: Path, records: dict[int, Record]) -> tuple[dict[str, Row], di
     """
     rows: dict[str, Row] = {}
     numbers: dict[str, int] = {}
-    for number in [*records]:
-        if records[number]["schema"] == ROW_SCHEMA:
-            record = records.pop(number)
-            try:
-                row = read_row(record)
-                check(row)
-            except ValueError as error:  # msgspec's is one
-                raise _no_row(path, number, str(error)) from error
-            # Whatever the order of lines that were moved: what was refused stays refused.
-            if row.run not in rows or row.error is not None:
-                rows[row.run], numbers[row.run] = row, number
+    for number in [number for number, record in records.items() if record["schema"] == ROW_SCHEMA]:
+        try:
+            row = read_row(records.pop(number))
+            check(row)
+        except ValueError as error:  # msgspec's is one
+            raise _no_row(path, number, str(error)) from error
+        # Whatever the order of lines that were moved: what was refused stays refused.
+        if row.run not in rows or row.error is not None:
+            rows[row.run], numbers[row.run] = row, number
     return rows, numbers
 
 
