@@ -52,45 +52,47 @@ paired_ratio effect::ratio() const {
 void effect::add(const window& seen) {
     switch (phase_) {
         case phase::watches:
-            watch(seen);
-            break;
+            return watch(seen);
+        case phase::tries:
+            return try_with(seen);
+        case phase::keeps:
+            return keep_on(seen);
         case phase::rests:
             phase_ = phase::watches;
             balances_ = false;
-            break;
-        case phase::tries:
-            open_.push_back(seen);
-            if (open_.size() == 2) {
-                add_pair(open_[0], open_[1]);
-                if (phase_ == phase::tries) start_pair();
-            } else {
-                balances_ = !open_[0].balanced;
-            }
-            break;
-        case phase::keeps:
-            // A pair is a window that is left alone and, by lot, the one before or behind it.
-            if (!seen.balanced) {
-                open_.push_back(seen);
-                balances_ = true;
-                if (open_.size() < 2) break;
-            } else if (open_.size() == 1 && !open_[0].balanced) {
-                open_.push_back(seen);
-            } else if (until_pair_ > 0) {
-                --until_pair_;
-                break;
-            } else {
-                balances_ = false;
-                if (chance_() & 1U) open_.push_back(seen);
-                break;
-            }
-            add_pair(open_[0], open_[1]);
-            if (phase_ == phase::keeps) {
-                open_.clear();
-                spacing_ = std::min(last_spacing, 2 * spacing_);
-                until_pair_ = spacing_;
-            }
-            break;
     }
+}
+
+void effect::try_with(const window& seen) {
+    open_.push_back(seen);
+    if (open_.size() < 2) {
+        balances_ = !seen.balanced;
+        return;
+    }
+    add_pair(open_[0], open_[1]);
+    if (phase_ == phase::tries) start_pair();
+}
+
+// A pair is a window that is left alone and, by lot, the one before or behind it.
+void effect::keep_on(const window& seen) {
+    const bool awaits_one_behind = open_.size() == 1 && !open_[0].balanced;
+    if (seen.balanced && !awaits_one_behind) {
+        if (until_pair_ > 0) {
+            --until_pair_;
+            return;
+        }
+        balances_ = false;  // the next
+        if (chance_() & 1U) open_.push_back(seen);
+        return;
+    }
+    open_.push_back(seen);
+    balances_ = true;
+    if (open_.size() < 2) return;
+    add_pair(open_[0], open_[1]);
+    if (phase_ != phase::keeps) return;
+    open_.clear();
+    spacing_ = std::min(last_spacing, 2 * spacing_);
+    until_pair_ = spacing_;
 }
 
 void effect::watch(const window& seen) {

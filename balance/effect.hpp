@@ -62,6 +62,8 @@ class effect {
 
   private:
     void watch(const window& seen);
+    void try_with(const window& seen);
+    void keep_on(const window& seen);
     void start_pair();
     void add_pair(const window& first, const window& second);
     void rest(nanoseconds first, const std::string& reason);
