@@ -176,8 +176,10 @@ void balance_run::follow_the_rule() {
     const double tolerance = balance::tolerance_for(asked_.region_seconds, fast, slow);
     const std::vector<std::size_t> wanted = balance::place(as_workers(all), speeds_, tolerance);
     for (std::size_t i = 0; i < all.size(); ++i) move(*all[i], wanted[i]);
-    const double change = balance::until_a_change(as_workers(all), speeds_, tolerance);
-    act_ = now_ + std::max(1e9 * std::min(asked_.look_seconds, change), soonest_look);
+    double soonest =
+        1e9 * std::min(asked_.look_seconds, balance::until_a_change(as_workers(all), speeds_, tolerance));
+    for (const thread* one : all) soonest = std::min(soonest, one->left / rate(*one));
+    act_ = now_ + std::max(soonest, soonest_look);
 }
 
 void balance_run::act() {
