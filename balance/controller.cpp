@@ -12,7 +12,6 @@ namespace tauto::balance {
 
 namespace {
 
-constexpr nanoseconds millisecond = 1'000'000;
 constexpr nanoseconds latest_look = 10 * millisecond;
 constexpr nanoseconds look_if_unforeseen = 2 * millisecond;
 constexpr nanoseconds soonest_look = 100'000;

@@ -14,7 +14,6 @@ constexpr double enough_against = 4;  // nothing is lost by leaving a program to
 constexpr double worth_it = 0.01;     // of the time: with less it is left alone
 constexpr double to_win = 0.04;       // of what is reachable: with less it is not even tried
 constexpr std::size_t most_tries = 40;
-constexpr nanoseconds millisecond = 1'000'000;
 constexpr nanoseconds shortest_window = 60 * millisecond;
 constexpr nanoseconds longest_window = 400 * millisecond;
 constexpr nanoseconds rounds_in_window = 2;

@@ -12,6 +12,7 @@
 
 namespace tauto::balance {
 
+using timer::millisecond;
 using timer::nanoseconds;
 
 // Evidence that a coin falls on one side more often than on the other. If it does not, the chance that this

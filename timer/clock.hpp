@@ -11,6 +11,7 @@ namespace tauto::timer {
 using nanoseconds = std::int64_t;
 
 constexpr nanoseconds never = std::numeric_limits<nanoseconds>::max();
+constexpr nanoseconds millisecond = 1'000'000;
 
 inline nanoseconds read_clock(clockid_t clock) {
     timespec read{};
