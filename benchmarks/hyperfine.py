@@ -1,7 +1,8 @@
 """`tauto compare` beside hyperfine on the same programs in turns: ``python benchmarks/hyperfine.py``.
 
 Words are counted, not times alone: how often an identical program is called faster while the machine drifts
-and another program comes and goes, and how often a true difference is found with the same number of runs, and by hyperfine with twice as many.
+and another program comes and goes, and how often a true difference is found with the same number of runs, and
+by hyperfine with twice as many.
 What hyperfine says is read as its users read it, "A ran 1.03 ± 0.01 times faster than B": a word where the
 quotient less its error is above 1. `welch`: the word of Welch's test at 99 % on the times that it exports, as
 its own script advises.
@@ -199,7 +200,7 @@ def bound(wrong: int, trials: int) -> float:
 def table(lines: Sequence[Line]) -> str:
     """What the trials say, as Markdown."""
     out = [
-        "| what | tauto compare | hyperfine, its sentence | hyperfine, Welch's test | Welch's, twice the runs |",
+        "| what | tauto compare | hyperfine: its sentence | Welch's test | Welch's, twice the runs |",
         "|---|---|---|---|---|",
     ]
     pairs = [one for one in lines if "factor" in one]
