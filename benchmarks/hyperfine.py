@@ -78,13 +78,20 @@ def ours(commands: Sequence[Sequence[str]], runs: int, *options: str) -> dict[st
         "--",
         *words,
     ]
-    environment = {**os.environ, "PYTHONPATH": str(_LAB)}
     with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run(call, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            call, cwd=folder, env=_environment(), capture_output=True, text=True, check=False
+        )
     if not done.stdout:
         raise RuntimeError(done.stderr)
     found: dict[str, Any] = json.loads(done.stdout)
     return found
+
+
+def _environment() -> dict[str, str]:
+    """This checkout's laboratory, whose files Python keeps compiled, as those of an installed package."""
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**kept, "PYTHONPATH": str(_LAB)}
 
 
 def theirs(commands: Sequence[Sequence[str]], runs: int) -> list[dict[str, Any]]:
@@ -147,7 +154,7 @@ def rate(chance: random.Random, runs: int = 1000) -> Line:
                 done = subprocess.run(
                     [sys.executable, "-m", "tautochrone", *words],
                     cwd=folder,
-                    env={**os.environ, "PYTHONPATH": str(_LAB)},
+                    env=_environment(),
                     capture_output=True,
                     text=True,
                     check=True,
