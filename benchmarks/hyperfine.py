@@ -28,6 +28,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+if __name__ == "__main__":
+    sys.path[0] = str(Path(__file__).resolve().parents[1])  # the package, in place of its own folder
+
 from benchmarks.honesty import neighbour
 from tautochrone.machine import runners
 from tautochrone.machine.probe import read_machine
