@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
+
+import msgspec
 
 from tautochrone.errors import TautoError, explained
 from tautochrone.files import replacing
 from tautochrone.options import Argument, Option
-from tautochrone.results.row import FIELDS, Row, as_record
+from tautochrone.results.row import FIELDS, Row
 from tautochrone.results.store import Store
 
 Format = Literal["parquet", "csv"]
@@ -30,23 +32,20 @@ def export(store: Store, format: Format, output: Path | None = None) -> Path:
     if not rows:
         raise TautoError(f"{store.path} holds no measured rows to export", "Let the study measure first")
     try:
-        import pyarrow
-        from pyarrow import csv, parquet
+        from pyarrow.csv import CSVWriter
+        from pyarrow.parquet import ParquetWriter
     except ModuleNotFoundError as error:
         raise TautoError(
             "exporting needs pyarrow, which is not installed", "Run: pip install pyarrow"
         ) from error
-    cells = columns(rows)
-    made = {}
-    for name in [*cells]:  # one after the other: both forms of all would take twice the memory
-        column = cells.pop(name)
-        made[name] = pyarrow.array([guarded(cell) for cell in column] if format == "csv" else column)
-    table = pyarrow.table(made)
+    schema, blocks = table(rows, guards=format == "csv")
     remedy = "Name a file that you can write with --output"
     with explained(f"the table cannot be written to {path}", remedy):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(path) as file:
-            (parquet.write_table if format == "parquet" else csv.write_csv)(table, file)
+        writing = CSVWriter if format == "csv" else ParquetWriter
+        with replacing(path) as file, writing(file, schema) as writer:
+            for block in blocks:
+                writer.write_batch(block)
     return path
 
 
@@ -76,40 +75,56 @@ class ExportRequest:
 
 Cell = str | int | float | bool | None
 
+_BLOCK_ROWS = 1024
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _NUMBER = re.compile(r"[-+][0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?")
 _FLATTENED = ("config", "energy", "counters", "check", "detail", "error")
 
 
-def flatten(row: Row) -> dict[str, Cell]:
-    """One row with plain values: ``config.threads`` becomes ``config_threads``; lists become JSON text."""
-    flat: dict[str, Cell] = {}
-    for name, value in as_record(row).items():
-        if name in _FLATTENED and isinstance(value, Mapping):
-            for inner, inner_value in value.items():
-                flat[f"{name}_{inner}"] = _cell(inner_value)
-        elif name not in _FLATTENED or value is not None:
-            flat[name] = _cell(value)
-    return flat
+def table(rows: Sequence[Row], *, guards: bool = False) -> tuple[Any, Iterator[Any]]:
+    """The rows as a table of pyarrow: its schema, and its blocks one after the other.
 
-
-def columns(rows: Iterable[Row]) -> dict[str, list[Cell]]:
-    """The rows as columns of equal length, in the order of the schema; a value that a row lacks is None.
-
-    A column holds one type: where rows disagree (an int here, a text there), all its values become text;
-    whole and broken numbers together become floats.
+    Nested names are joined (``config_threads``), lists become JSON text, and columns are in the order of the
+    schema of a row; null is where a row lacks a value. A column holds one type: where rows disagree (an int
+    here, a text there), all its values become text; whole and broken numbers together become floats.
+    `guards`: for a spreadsheet.
     """
-    found: dict[str, list[Cell]] = {}
-    count = 0
+    import pyarrow
+
+    kinds: dict[str, set[type]] = {}
     for row in rows:
-        for name, cell in flatten(row).items():
-            column = found.setdefault(name, [])
-            column += [None] * (count - len(column))
-            column.append(cell)
-        count += 1
-    for column in found.values():
-        column += [None] * (count - len(column))
-    return {name: _one_type(found[name]) for name in sorted(found, key=_place)}
+        for name, value in _flat(row):
+            found = kinds.setdefault(name, set())
+            if value is not None:
+                found.add(_kind(value))
+    one_type = {name: _common(kinds[name]) for name in sorted(kinds, key=_place)}
+    types: dict[type | None, Any] = {None: pyarrow.null(), str: pyarrow.string(), bool: pyarrow.bool_()}
+    types |= {int: pyarrow.int64(), float: pyarrow.float64()}
+    schema = pyarrow.schema([(name, types[kind]) for name, kind in one_type.items()])
+
+    def blocks() -> Iterator[Any]:  # all cells would take more memory than the rows
+        for begin in range(0, len(rows), _BLOCK_ROWS):
+            block = rows[begin : begin + _BLOCK_ROWS]
+            cells: dict[str, list[Cell]] = {name: [None] * len(block) for name in one_type}
+            for number, row in enumerate(block):
+                for name, value in _flat(row):
+                    cell = _cell(value, one_type[name])
+                    cells[name][number] = guarded(cell) if guards else cell
+            yield pyarrow.record_batch([*cells.values()], schema=schema)
+
+    return schema, blocks()
+
+
+def _flat(row: Row) -> Iterator[tuple[str, Any]]:
+    """The values of a row by the names of their columns."""
+    for name in FIELDS:
+        value = getattr(row, name)
+        if name not in _FLATTENED:
+            yield name, value
+        elif value is not None:
+            inner = value.items() if isinstance(value, Mapping) else msgspec.structs.asdict(value).items()
+            for inner_name, inner_value in inner:
+                yield f"{name}_{inner_name}", inner_value
 
 
 def guarded(cell: Cell) -> Cell:
@@ -124,18 +139,23 @@ def _place(name: str) -> tuple[int, str]:
     return FIELDS.index(name if name in FIELDS else name.partition("_")[0]), name
 
 
-def _cell(value: Any) -> Cell:
+def _kind(value: object) -> type:
+    """The type of a cell's value; of a list, that of its text."""
+    return type(value) if isinstance(value, str | int | float | bool) else str
+
+
+def _common(kinds: set[type]) -> type | None:
+    """The type that takes values of all these; None where there is no value."""
+    if len(kinds) <= 1:
+        return next(iter(kinds), None)
+    return float if kinds == {int, float} else str
+
+
+def _cell(value: Any, kind: type | None) -> Cell:
+    if value is None:
+        return None
+    if kind is not None and kind is not str:
+        return cast(Cell, kind(value))
     if isinstance(value, str):  # bytes of a name that are no UTF-8 as they are shown
         return value.encode("utf-8", "backslashreplace").decode()
-    if value is None or isinstance(value, int | float | bool):
-        return value
     return json.dumps(value, sort_keys=True)
-
-
-def _one_type(values: list[Cell]) -> list[Cell]:
-    kinds = {type(value) for value in values if value is not None}
-    if len(kinds) <= 1:
-        return values
-    if kinds == {int, float}:
-        return [None if value is None else float(value) for value in values]
-    return [value if value is None or isinstance(value, str) else json.dumps(value) for value in values]
