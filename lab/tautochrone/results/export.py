@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import IO, Annotated, Any, Literal
 
 from tautochrone.errors import TautoError, explained
 from tautochrone.files import replacing
@@ -23,31 +23,53 @@ def export(store: Store, format: Format, output: Path | None = None) -> Path:
 
     Columns are named as in the schema with nested names joined by ``_`` (``config_threads``). Null stays
     null: in CSV an empty field without quotes, where an empty text has quotes. TautoError: no rows, not
-    writable, pyarrow missing.
+    writable, pyarrow missing, which only Parquet needs.
     """
     path = output if output is not None else store.folder / f"rows.{format}"
     rows = store.rows()
     if not rows:
         raise TautoError(f"{store.path} holds no measured rows to export", "Let the study measure first")
-    try:
-        import pyarrow
-        from pyarrow import csv, parquet
-    except ModuleNotFoundError as error:
-        raise TautoError(
-            "exporting needs pyarrow, which is not installed", "Run: pip install pyarrow"
-        ) from error
-    cells = columns(rows)
-    made = {}
-    for name in [*cells]:  # one after the other: both forms of all would take twice the memory
-        column = cells.pop(name)
-        made[name] = pyarrow.array([guarded(cell) for cell in column] if format == "csv" else column)
-    table = pyarrow.table(made)
+    write = _write_csv if format == "csv" else _parquet_writer()
     remedy = "Name a file that you can write with --output"
     with explained(f"the table cannot be written to {path}", remedy):
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as file:
-            (parquet.write_table if format == "parquet" else csv.write_csv)(table, file)
+            write(columns(rows), file)
     return path
+
+
+def _write_csv(cells: dict[str, list[Cell]], file: IO[bytes]) -> None:
+    """The csv module cannot tell a null from an empty text before Python 3.12."""
+    lines = [[*cells], *zip(*cells.values(), strict=True)]
+    file.writelines(f"{','.join(map(_in_csv, line))}\n".encode() for line in lines)
+
+
+def _in_csv(cell: Cell) -> str:
+    if cell is None:
+        return ""
+    if isinstance(cell, str):
+        escaped = str(guarded(cell)).replace('"', '""')
+        return f'"{escaped}"'
+    return json.dumps(cell)
+
+
+def _parquet_writer() -> Callable[[dict[str, list[Cell]], IO[bytes]], None]:
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ModuleNotFoundError as error:
+        raise TautoError(
+            "Parquet needs pyarrow, which is not installed",
+            "Run: pip install 'tautochrone[parquet]', or write CSV with --format csv",
+        ) from error
+
+    def write(cells: dict[str, list[Cell]], file: IO[bytes]) -> None:
+        made = {}
+        for name in [*cells]:  # one after the other: both forms of all would take twice the memory
+            made[name] = pyarrow.array(cells.pop(name))
+        parquet.write_table(pyarrow.table(made), file)
+
+    return write
 
 
 @dataclass(frozen=True)
@@ -56,12 +78,12 @@ class ExportRequest:
 
     \b
     Examples:
+      tauto export tautochrone-results/loop --output rows.csv
       tauto export tautochrone-results/loop --format parquet
-      tauto export tautochrone-results/loop --format csv --output rows.csv
     """  # noqa: D301
 
     folder: Annotated[Path, Argument("FOLDER", "A folder of results.")]
-    format: Annotated[Format, Option("The format of the table.")] = "parquet"
+    format: Annotated[Format, Option("The format of the table.")] = "csv"
     output: Annotated[Path | None, Option("Where to write. Default: FOLDER/rows.FORMAT.", "FILE")] = None
 
     def run(self) -> int:
