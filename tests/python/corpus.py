@@ -349,7 +349,7 @@ def store(data: bytes, folder: Path) -> object:
     (folder / ROWS_FILE).write_bytes(data)
     read_lines(io.BytesIO(data)).notices(ROWS_FILE)
     with Store.read(folder) as found:
-        return [*table(found.rows(None), guards=True)[1]]
+        return [*table(found.rows(None))[1]]
 
 
 def analysis(data: bytes, folder: Path) -> object:

@@ -10,6 +10,8 @@ from tautochrone.errors import TautoError
 from tautochrone.options import Argument, Option
 from tautochrone.terminal import Terminal
 
+SIMULATED = ("loop", "mapreduce", "power", "nbody", "collective", "balance")
+
 
 @dataclass(frozen=True)
 class SimulateRequest:
@@ -98,6 +100,10 @@ class SimulateRequest:
         return run_collective(request, self.words, console)
 
     def _check(self) -> None:
+        if self.study not in SIMULATED:
+            raise TautoError(
+                f"there is no study {self.study!r} to simulate", f"Choose from {', '.join(SIMULATED)}"
+            )
         if self.smpi is None and (self.ranks, self.particles, self.words) != (None, None, None):
             raise TautoError(
                 "--ranks, --particles and --words belong to --smpi", "Add --smpi all, or leave them out"

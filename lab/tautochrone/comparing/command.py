@@ -51,7 +51,7 @@ def parse_codes(words: str) -> Codes:
 
 @dataclass(frozen=True, kw_only=True)
 class CompareCommand:
-    """Say which command is faster, by how much, and how sure that is; or compare two stored results.
+    """Say which command is faster, by how much, and how sure that is.
 
     The commands run in turns, so that what the machine does meanwhile meets all of them, until the ratio is
     known within --precision or the budget is over. The first command is the reference. A lone : parts two

@@ -55,7 +55,14 @@ _SPARE = (
     ("#3d6f8f", "#8fc0de", "square"),
     ("#4a6a5a", "#9cc4b0", "diamond"),
     ("#8a3a3a", "#e79a9a", "cross"),
+    ("#7b2d8b", "#cf9be0", "triangle-up"),
+    ("#006d77", "#6cc5c1", "triangle-down"),
+    ("#a35c00", "#f0b45e", "circle"),
+    ("#c2185b", "#f48fb1", "triangle-right"),
+    ("#3949ab", "#9fa8da", "square"),
+    ("#4e342e", "#bcaaa4", "diamond"),
 )
+"""Ten, so that ten series that nobody has named have ten looks."""
 # Where the spare colours come again, each with the next of these.
 _SHAPES = (
     *("circle", "square", "diamond", "cross"),

@@ -27,6 +27,7 @@ from tautochrone.results.runs import median_known
 from tautochrone.results.sittings import CANNOT_TELL_CODE, SERIAL, Drift, Sittings
 from tautochrone.results.spent import Joules, Spent, longest, measured_joules, spent_of
 from tautochrone.results.store import Store, rows_file
+from tautochrone.results.suggesting import two_of
 from tautochrone.terminal import Terminal
 from tautochrone.verdicts import Comparison
 
@@ -180,9 +181,10 @@ def compare_results(a: str, b: str, *, across_machines: bool = False, across_sta
     notes = _refuse_two_machines(first, second, across_machines)
     paired = first.store.path.resolve() == second.store.path.resolve()
     if paired and first.settings == second.settings:
+        two = two_of(str(_split(a)[0]), first.store.rows(), words)
         raise TautoError(
             f"{a} and {b} are the same results",
-            "Name two folders, or two configurations of one: FOLDER@runtime=tbb FOLDER@runtime=openmp",
+            "Name two folders" + (f", or two configurations of one: tauto compare {two}" if two else ""),
         )
     key = "group" if first.settings or second.settings else "config_id"
     cells_a, cells_b = first.by_cell(key), second.by_cell(key)

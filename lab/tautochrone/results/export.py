@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
+from typing import IO, Annotated, Any, Literal, cast
 
 import msgspec
 
@@ -18,6 +18,12 @@ from tautochrone.results.row import FIELDS, Row
 from tautochrone.results.store import Store
 
 Format = Literal["parquet", "csv"]
+Cell = str | int | float | bool | None
+Types = Mapping[str, type | None]
+"""Of each column by its name; None for one without a value."""
+
+Block = dict[str, list[Cell]]
+"""Some rows, by columns."""
 
 
 def export(store: Store, format: Format, output: Path | None = None) -> Path:
@@ -25,28 +31,61 @@ def export(store: Store, format: Format, output: Path | None = None) -> Path:
 
     Columns are named as in the schema with nested names joined by ``_`` (``config_threads``). Null stays
     null: in CSV an empty field without quotes, where an empty text has quotes. TautoError: no rows, not
-    writable, pyarrow missing.
+    writable, pyarrow missing, which only Parquet needs.
     """
     path = output if output is not None else store.folder / f"rows.{format}"
     rows = store.rows()
     if not rows:
         raise TautoError(f"{store.path} holds no measured rows to export", "Let the study measure first")
-    try:
-        from pyarrow.csv import CSVWriter
-        from pyarrow.parquet import ParquetWriter
-    except ModuleNotFoundError as error:
-        raise TautoError(
-            "exporting needs pyarrow, which is not installed", "Run: pip install pyarrow"
-        ) from error
-    schema, blocks = table(rows, guards=format == "csv")
+    write = _write_csv if format == "csv" else _parquet_writer()
+    types, blocks = table(rows)
     remedy = "Name a file that you can write with --output"
     with explained(f"the table cannot be written to {path}", remedy):
         path.parent.mkdir(parents=True, exist_ok=True)
-        writing = CSVWriter if format == "csv" else ParquetWriter
-        with replacing(path) as file, writing(file, schema) as writer:
-            for block in blocks:
-                writer.write_batch(block)
+        with replacing(path) as file:
+            write(types, blocks, file)
     return path
+
+
+def _write_csv(types: Types, blocks: Iterator[Block], file: IO[bytes]) -> None:
+    """The csv module cannot tell a null from an empty text before Python 3.12."""
+    file.write(_line(types))
+    for block in blocks:
+        file.writelines(map(_line, zip(*block.values(), strict=True)))
+
+
+def _line(cells: Iterable[Cell]) -> bytes:
+    return f"{','.join(map(_in_csv, cells))}\n".encode()
+
+
+def _in_csv(cell: Cell) -> str:
+    if cell is None:
+        return ""
+    if isinstance(cell, str):
+        escaped = str(guarded(cell)).replace('"', '""')
+        return f'"{escaped}"'
+    return json.dumps(cell)
+
+
+def _parquet_writer() -> Callable[[Types, Iterator[Block], IO[bytes]], None]:
+    try:
+        import pyarrow
+        from pyarrow.parquet import ParquetWriter
+    except ModuleNotFoundError as error:
+        raise TautoError(
+            "Parquet needs pyarrow, which is not installed",
+            "Run: pip install 'tautochrone[parquet]', or write CSV with --format csv",
+        ) from error
+    arrow: dict[type | None, Any] = {None: pyarrow.null(), str: pyarrow.string(), bool: pyarrow.bool_()}
+    arrow |= {int: pyarrow.int64(), float: pyarrow.float64()}
+
+    def write(types: Types, blocks: Iterator[Block], file: IO[bytes]) -> None:
+        schema = pyarrow.schema([(name, arrow[kind]) for name, kind in types.items()])
+        with ParquetWriter(file, schema) as writer:
+            for block in blocks:
+                writer.write_batch(pyarrow.record_batch([*block.values()], schema=schema))
+
+    return write
 
 
 @dataclass(frozen=True)
@@ -55,12 +94,12 @@ class ExportRequest:
 
     \b
     Examples:
+      tauto export tautochrone-results/loop --output rows.csv
       tauto export tautochrone-results/loop --format parquet
-      tauto export tautochrone-results/loop --format csv --output rows.csv
     """  # noqa: D301
 
     folder: Annotated[Path, Argument("FOLDER", "A folder of results.")]
-    format: Annotated[Format, Option("The format of the table.")] = "parquet"
+    format: Annotated[Format, Option("The format of the table.")] = "csv"
     output: Annotated[Path | None, Option("Where to write. Default: FOLDER/rows.FORMAT.", "FILE")] = None
 
     def run(self) -> int:
@@ -73,46 +112,37 @@ class ExportRequest:
 # -- rows as a table --
 
 
-Cell = str | int | float | bool | None
-
 _BLOCK_ROWS = 1024
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _NUMBER = re.compile(r"[-+][0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?")
 _FLATTENED = ("config", "energy", "counters", "check", "detail", "error")
 
 
-def table(rows: Sequence[Row], *, guards: bool = False) -> tuple[Any, Iterator[Any]]:
-    """The rows as a table of pyarrow: its schema, and its blocks one after the other.
+def table(rows: Sequence[Row]) -> tuple[Types, Iterator[Block]]:
+    """The rows as a table: the type of each column, and its blocks one after the other.
 
     Nested names are joined (``config_threads``), lists become JSON text, and columns are in the order of the
-    schema of a row; null is where a row lacks a value. A column holds one type: where rows disagree (an int
+    schema of a row; None is where a row lacks a value. A column holds one type: where rows disagree (an int
     here, a text there), all its values become text; whole and broken numbers together become floats.
-    `guards`: for a spreadsheet.
     """
-    import pyarrow
-
     kinds: dict[str, set[type]] = {}
     for row in rows:
         for name, value in _flat(row):
             found = kinds.setdefault(name, set())
             if value is not None:
                 found.add(_kind(value))
-    one_type = {name: _common(kinds[name]) for name in sorted(kinds, key=_place)}
-    types: dict[type | None, Any] = {None: pyarrow.null(), str: pyarrow.string(), bool: pyarrow.bool_()}
-    types |= {int: pyarrow.int64(), float: pyarrow.float64()}
-    schema = pyarrow.schema([(name, types[kind]) for name, kind in one_type.items()])
+    types = {name: _common(kinds[name]) for name in sorted(kinds, key=_place)}
 
-    def blocks() -> Iterator[Any]:  # all cells would take more memory than the rows
+    def blocks() -> Iterator[Block]:  # all cells would take more memory than the rows
         for begin in range(0, len(rows), _BLOCK_ROWS):
             block = rows[begin : begin + _BLOCK_ROWS]
-            cells: dict[str, list[Cell]] = {name: [None] * len(block) for name in one_type}
+            cells: Block = {name: [None] * len(block) for name in types}
             for number, row in enumerate(block):
                 for name, value in _flat(row):
-                    cell = _cell(value, one_type[name])
-                    cells[name][number] = guarded(cell) if guards else cell
-            yield pyarrow.record_batch([*cells.values()], schema=schema)
+                    cells[name][number] = _cell(value, types[name])
+            yield cells
 
-    return schema, blocks()
+    return types, blocks()
 
 
 def _flat(row: Row) -> Iterator[tuple[str, Any]]:

@@ -16,6 +16,7 @@ from rich.console import Console
 from tautochrone import report
 from tautochrone.errors import TautoError, explained
 from tautochrone.files import append_lines
+from tautochrone.report.palette import name_of
 from tautochrone.report.parts import Record
 from tautochrone.results.context import Command
 from tautochrone.results.row import ROW_SCHEMA
@@ -145,17 +146,16 @@ def _studied(study: str, machine: Machine, command: str) -> tuple[list[StoredRec
     runs = list(zip(sweep.points, answers, strict=False))
     chart = LineChart(
         name=study,
-        heading=_finding(study, sweep, runs, machine),
-        explanation=(
-            f"{sweep.y.title.capitalize()} against {sweep.x.title}, in virtual time on {machine.name}."
-        ),
+        heading=f"{sweep.y.title.capitalize()} against {sweep.x.title}",
+        explanation=f"In virtual time on {machine.name}.",
         x=sweep.x,
         y=sweep.y,
         records=tuple(_record(point, point.x, sweep.value(row), row) for point, row in runs),
     )
     analysis = msgspec.structs.replace(
         _analysis(study, machine, chart),
-        timelines=(_timeline(answers[-1]),) if timeline else (),
+        verdict_sentences=(_finding(study, sweep, runs, machine), SIMULATED),
+        timelines=(_timeline(answers[-1], sweep.shown),) if timeline else (),
         commands=(Command(label="The same again", text=command),),
     )
     return [_row(point, row, machine) for point, row in runs], analysis
@@ -172,29 +172,26 @@ def _analysis(study: str, machine: Machine, chart: LineChart) -> SimulatedAnalys
 
 
 def _finding(study: str, sweep: Sweep, runs: Sequence[tuple[Point, Row]], machine: Machine) -> str:
-    """The chart's heading: the best and the worst at the last place on the axis."""
+    """The best and the last of those with the same work, at the last place on the axis."""
     last = 3000 if study == "loop" else max(point.x for point in sweep.points)
-    values = [
-        (sweep.value(row), point.series)
-        for point, row in runs
-        if point.x == last and point.series != "serial"
-    ]
-    best, worst = min(values), max(values)
-    if not sweep.less:
-        best, worst = worst, best
-
-    def words(value: float) -> str:
-        return seconds(value) if sweep.y.seconds else f"{value:.3g}"
-
-    what = sweep.y.title.split(",")[0]
-    at = seconds(last) if sweep.x.seconds else f"{last:g}"
+    values = sorted(
+        (
+            (sweep.value(row), name_of(point.series))
+            for point, row in runs
+            if point.x == last
+            and point.series != "serial"
+            and (sweep.compared is None or point.series in sweep.compared)
+        ),
+        reverse=not sweep.less,
+    )
+    (best, name), (worst, other) = values[0], values[-1]
+    at = sweep.at.format(x=last, seconds=seconds(last))
     return (
-        f"On {machine.name}, at {sweep.x.title} {at}, {best[1]} has the best {what} "
-        f"({words(best[0])}), {worst[1]} the worst ({words(worst[0])})"
+        f"On {machine.name}, {at}, {name} is best ({sweep.told(best)}) and {other} last ({sweep.told(worst)})"
     )
 
 
-def _timeline(row: Row) -> Timeline:
+def _timeline(row: Row, shown: str) -> Timeline:
     sort = "core" if row["study"] == "power" else "member"
     slices = [entry for entry in row.get("timeline") or [] if entry[0] < _MOST_MEMBERS][:_MOST_SLICES]
     names = {member: f"{sort} {member}" for member in sorted({int(entry[0]) for entry in slices})}
@@ -208,7 +205,7 @@ def _timeline(row: Row) -> Timeline:
     )
     return Timeline(
         name="timeline",
-        heading=f"What each {sort} does{waiting}",
+        heading=f"What each {sort} does in one run ({shown}){waiting}",
         explanation=(
             f"One bar for each {sort}. A waiting {sort} is awake without work: it spins, or waits for a lock "
             f"or the next chunk. The table below gives the time and energy of each; together with the rest "

@@ -138,7 +138,7 @@ def _beside(simulated: Verdict, found: Measured) -> Verdict:
 
 @dataclass(frozen=True)
 class ClaimsRequest:
-    """Every published claim: what it says, what is shown of it here, and whether it holds.
+    """Say of every published claim whether it holds here.
 
     Claims are simulated on the published machines. What only a measurement can decide, such as programs that
     agree to the last bit, is taken from the studies that were measured here.

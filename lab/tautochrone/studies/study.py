@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
 from tautochrone import report, text
-from tautochrone.errors import TautoError
+from tautochrone.errors import TautoError, in_lines
 from tautochrone.machine.advice import machine_advice
 from tautochrone.machine.placements import Layout, layout
 from tautochrone.machine.policy.held import under_each_policy
@@ -25,6 +25,7 @@ from tautochrone.measuring import measure
 from tautochrone.measuring.configuration import Configuration
 from tautochrone.measuring.executor import Executor, RunResult
 from tautochrone.measuring.identity import identity_of, started_files
+from tautochrone.measuring.neighbours import warn_of_neighbours
 from tautochrone.measuring.plan import Order, Plan
 from tautochrone.measuring.session import CheckRows
 from tautochrone.options import State, state_text
@@ -376,7 +377,7 @@ class Study(ABC, Generic[Asked, Known, Found]):
             path = report.write_of(store, analysis, machine=self.machine)
         if not request.json:
             for sentence in analysis.verdict_sentences:
-                print(sentence, file=output)
+                print(in_lines(sentence, output), file=output)
             print(f"\nRows:   {store.path}", file=output)
             if path is not None:
                 print(f"Report: {path}", file=output, flush=True)
@@ -396,6 +397,7 @@ def checks_of(*checks: CheckRows) -> CheckRows:
 
 def run(study: type[Study[Any, Any, Any]], request: StudyRequest) -> int:
     """``tauto study NAME``; with --policies the same work once under each policy. Returns 0."""
+    warn_of_neighbours()
     if not request.policies:
         study.measure(request)
         return 0

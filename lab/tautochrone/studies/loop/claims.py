@@ -7,6 +7,7 @@ None wherever the claim is about that machine. The second judges the simulated i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -343,8 +344,9 @@ def _h4(measured: _Measured) -> Shown:
     ]
     if not near:
         return unknown(_NO_UNEQUAL)
-    closest, where = min(near)
-    return f"closest: {closest:.2f} of the bound's time, {where}", closest <= 1 + _NEAR_BOUND, ""
+    closest, where = min(near, key=lambda one: abs(math.log(one[0])))
+    reached = abs(closest - 1) <= _NEAR_BOUND
+    return f"closest: {closest:.2f} of the bound's time, {where}", reached, ""
 
 
 def _h4_simulated(grid: Grid) -> Shown:

@@ -290,7 +290,11 @@ def _speedup(
     heading = "How much faster than one core, and what is possible"
     if reached:
         speedup, cell = max(reached, key=lambda pair: pair[0])
-        bound = f"; the bound there is {text.significant(cell.bound_speedup)}×" if cell.bound_speedup else ""
+        bound = ""
+        if cell.bound_speedup:
+            alone = f"{text.significant(cell.bound_speedup)}×"
+            passed = ", passed by more cache" if speedup > cell.bound_speedup else ""
+            bound = f"; what the cores give alone, added up, is {alone}{passed}"
         heading = f"tautochrone reaches {text.significant(speedup)}× one core at n = {cell.size}{bound}"
 
     def draw(look: list[RuntimeStyle]) -> Layers:
@@ -531,7 +535,8 @@ def _load_heading(runs: Sequence[CpuLoad], busy: Sequence[Mapping[int, float]]) 
         return "What each core did over time"
     share, cpu, run = idlest
     if share > 0.9:
-        return f"No core waits for long: the least busy, CPU {cpu}, works {text.percent(share)} of the time"
+        least = f"the least busy, CPU {cpu}, runs {text.percent(share)} of the time"
+        return f"Every core runs nearly always: {least}. A thread that spins while it waits runs too"
     return f"CPU {cpu} is busy {text.percent(share)} of the time under {run.configuration}"
 
 
