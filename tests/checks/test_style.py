@@ -15,6 +15,7 @@ CPP_FOLDERS = (
     "kernels",
     "runners",
     "probe",
+    "balance",
     "emulator",
     "simulator",
     "command",
