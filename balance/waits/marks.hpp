@@ -1,0 +1,76 @@
+#pragma once
+// The marks that a thread sets in its slot of the balancer's page while it waits.
+
+#include <atomic>
+#include <cstdint>
+
+#include "balance/page.hpp"
+
+namespace tauto::balance {
+
+struct team_shares;
+
+/// What the library knows of a thread. All zero at its start; in the thread's static memory, one instruction
+/// away.
+struct this_thread_state {
+    slot* own = nullptr;           ///< null: none yet, or no page
+    std::uintptr_t outermost = 0;  ///< the frame of the outermost wait
+    std::uint32_t refused = 0;     ///< times that no slot was free
+    // Inside a region of LLVM's OpenMP runtime.
+    const team_shares* shares = nullptr;  ///< null: loops are shared out equally
+    std::int32_t member = 0;
+    bool in_region = false;
+};
+extern constinit thread_local this_thread_state this_thread;
+
+/// A slot for this thread, now its own; null where there is no page or no slot. It leaves errno alone.
+slot* take_slot() noexcept;
+
+/// Weights that the controller published; null where there is no page.
+const speeds* published_speeds() noexcept;
+
+/// A wait that has no end of its own is over.
+inline void forget_waits(slot& own) noexcept {
+    const std::uint64_t word = own.state.load(std::memory_order_relaxed);
+    own.state.store(word >> 32 << 32, std::memory_order_relaxed);
+}
+
+/// `frame`: where the wait's function stands on the stack. A wait that was begun at the same place or further
+/// down the stack, and has not ended, was left by a jump: it counts no more.
+inline slot* begin_mark(std::uintptr_t frame) noexcept {
+    slot* own = this_thread.own;
+    if (own == nullptr && (own = take_slot()) == nullptr) return nullptr;
+    if (own->waits().depth == 0) {
+        this_thread.outermost = frame;
+    } else if (frame >= this_thread.outermost) {
+        forget_waits(*own);
+        this_thread.outermost = frame;
+    }
+    begin_wait(*own);
+    return own;
+}
+
+/// A child of fork has no slot, whatever the thread that forked had.
+inline void end_mark(const slot* begun) noexcept {
+    if (begun != nullptr && begun == this_thread.own) end_wait(*this_thread.own);
+}
+
+/// Waits as long as it lives, also where the thread is cancelled meanwhile (see unwinding.cpp).
+class wait_mark {
+  public:
+    [[gnu::always_inline]] wait_mark() noexcept
+        : begun_(begin_mark(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)))) {}
+    [[gnu::always_inline]] ~wait_mark() { end_mark(begun_); }
+    wait_mark(const wait_mark&) = delete;
+    wait_mark& operator=(const wait_mark&) = delete;
+
+  private:
+    slot* begun_;
+};
+
+/// From now on waits inside OpenMP are not marked in this process: who waits at a barrier may run tasks
+/// there.
+void openmp_has_tasks() noexcept;
+extern std::atomic<bool> tasks_seen;
+
+}  // namespace tauto::balance
