@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -12,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from balance_page import BalancePage, Waits
-from processes import stat_of, wait_until
-from tune_fakes import compiled
+from processes import run_to_end, stat_of, wait_until
+from tautochrone.machine import runners
+from tune_fakes import PROGRAMS, compiled
 
 pytestmark = pytest.mark.timed
 
@@ -158,6 +160,89 @@ def test_a_program_that_executes_another_keeps_its_one_slot(built: Callable[...,
         program.heard("works")
         program.go_on()
         program.heard("ended")
+
+
+@pytest.fixture(scope="module")
+def with_openmp(
+    built: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], Path]:
+    """The program with OpenMP: GCC's with its own runtime, clang's with LLVM's; no header is needed."""
+    folder = tmp_path_factory.mktemp("libomp")
+    if libomp := runners.find_libomp():
+        (folder / "libomp.so").symlink_to(libomp)
+
+    def build(source: str, compiler: str) -> Path:
+        if compiler == "clang" and libomp is None:
+            pytest.skip("LLVM's OpenMP runtime is not here (Debian: libomp5)")
+        return built(source, compiler, "-fopenmp", f"-L{folder}")
+
+    return build
+
+
+@pytest.mark.parametrize("policy", ["active", "passive"])
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("way", ["barrier", "loop", "dynamic loop", "join", "between", "task"])
+def test_openmp_threads_are_marked_while_they_wait(
+    with_openmp: Callable[[str, str], Path],
+    compiler: str,
+    way: str,
+    policy: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OMP_WAIT_POLICY", policy)
+    page = BalancePage()
+    with conversation(page, with_openmp("openmp_waits.c", compiler), way) as program:
+        thread = program.heard("waits")
+        wait_until(lambda: thread in page.threads() and program.waits(thread).depth > 0, "the mark")
+        program.go_on()
+        assert program.heard("works") == thread
+        assert program.waits(thread).depth == 0
+        program.go_on()
+        main = program.heard("ended")
+        assert main == program.process.pid
+        assert main not in page.threads() or program.waits(main).depth == 0
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_a_region_may_share_any_number_of_variables(
+    with_openmp: Callable[[str, str], Path], compiler: str
+) -> None:
+    done = run_to_end([with_openmp("many_variables.c", compiler)], env=BalancePage().environment())
+    assert done.stdout == f"{2 * sum(range(10, 100))} {2 * (11 + 90 + 99)}\n", done.stderr
+
+
+def test_runtimes_that_are_loaded_later_are_left_to_those_who_brought_them(tmp_path: Path) -> None:
+    for number in (1, 2):
+        runtime = f"libruntime{number}.so"
+        for words in (
+            [f"-DANSWER={number}", "-o", runtime, f"-Wl,-soname,{runtime}"],
+            ["-o", f"user{number}.so", "-L.", f"-lruntime{number}", "-Wl,-rpath,$ORIGIN"],
+        ):
+            source = PROGRAMS / "own_runtime.c"
+            done = run_to_end(["gcc", "-shared", "-fPIC", source, *words], cwd=tmp_path)
+            assert done.returncode == 0, done.stderr
+    script = "import ctypes, sys; print(*(ctypes.CDLL(name).answer() for name in sys.argv[1:]))"
+    words = [sys.executable, "-c", script, tmp_path / "user1.so", tmp_path / "user2.so"]
+    done = run_to_end(words, env=BalancePage().environment())
+    assert done.stdout == "1 2\n", done.stderr
+
+
+@pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
+def test_mpi_ranks_are_marked_while_they_wait(
+    built: Callable[..., Path], mpi: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"):
+        monkeypatch.setenv(name, "1")
+    launcher = {"openmpi": ["mpirun.openmpi", "--quiet", "--oversubscribe"], "mpich": ["mpiexec.mpich"]}[mpi]
+    page = BalancePage()
+    with conversation(page, *launcher, "-n", 2, built("mpi_waits.c", f"mpicc.{mpi}")) as program:
+        rank = program.heard("waits")
+        wait_until(lambda: rank in page.threads() and program.waits(rank).depth > 0, "the mark")
+        program.go_on()
+        assert program.heard("works") == rank
+        program.go_on()
+        program.heard("ended")
+        wait_until(lambda: program.waits(rank).depth > 0, "the mark of the last barrier")
 
 
 @pytest.mark.parametrize("page", ["", "/no/such/file", "/dev/zero", "/proc/self/exe"])
