@@ -8,6 +8,8 @@
 #include "balance/waits/marks.hpp"
 #include "balance/waits/openmp_region.hpp"
 #include "balance/waits/originals.hpp"
+#include "balance/waits/shares.hpp"
+#include "balance/waits/static_loop.hpp"
 
 #if defined(__x86_64__) || defined(__aarch64__)
 
@@ -21,6 +23,7 @@ constexpr std::size_t most_variables = 64;
 constexpr std::size_t few_variables = 8;
 
 struct llvm_region : forked_region {
+    team_shares* shares;
     void* code;
     std::size_t variables;
     void* variable[most_variables];
@@ -37,12 +40,42 @@ void call(const llvm_region& region, std::int32_t* thread, std::int32_t* member,
         thread, member, region.variable[Index]...);
 }
 
+// What a thread knows of the region around this one comes back when it has ended its part.
+class part_shares {
+  public:
+    part_shares(team_shares* shares, std::int32_t member) noexcept
+        : around_(this_thread.shares), member_(this_thread.member), level_(this_thread.level) {
+        this_thread.shares = shares;
+        if (shares == nullptr) return;
+        note_member(*shares, member);
+        this_thread.member = member;
+        this_thread.level = region_level();
+    }
+    ~part_shares() {
+        this_thread.shares = around_;
+        this_thread.member = member_;
+        this_thread.level = level_;
+    }
+    part_shares(const part_shares&) = delete;
+    part_shares& operator=(const part_shares&) = delete;
+
+  private:
+    const team_shares* around_;
+    std::int32_t member_;
+    std::int32_t level_;
+};
+
+void call_part(const llvm_region& region, std::int32_t* thread, std::int32_t* member) {
+    const part_shares shares(region.shares, *member);
+    if (region.variables <= few_variables)
+        call(region, thread, member, std::make_index_sequence<few_variables>{});
+    else
+        call(region, thread, member, std::make_index_sequence<most_variables>{});
+}
+
 void run_llvm_part(std::int32_t* thread, std::int32_t* member, llvm_region* region) {
     begin_part(*region);
-    if (region->variables <= few_variables)
-        call(*region, thread, member, std::make_index_sequence<few_variables>{});
-    else
-        call(*region, thread, member, std::make_index_sequence<most_variables>{});
+    call_part(*region, thread, member);
     end_part(*region);
 }
 
@@ -61,6 +94,7 @@ void tauto_fork(void* where, std::int32_t count, void* code, ...) {
     llvm_region region;
     region.forker = &this_thread;
     region.join = nullptr;
+    region.shares = shares_of_next_region();
     region.code = code;
     region.variables = static_cast<std::size_t>(count);
     std::va_list given;
@@ -69,8 +103,10 @@ void tauto_fork(void* where, std::int32_t count, void* code, ...) {
     va_end(given);
     const std::size_t read = region.variables <= few_variables ? few_variables : most_variables;
     for (std::size_t k = region.variables; k < read; ++k) region.variable[k] = nullptr;
+    const bool inside = std::exchange(this_thread.in_region, true);
     original<void(void*, std::int32_t, void*, ...)>(real___kmpc_fork_call)(
         where, 1, reinterpret_cast<void*>(run_llvm_part), &region);
+    this_thread.in_region = inside;
     end_mark(region.join);
 }
 }

@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "balance/waits/originals.hpp"
+#include "balance/waits/shares.hpp"
 
 namespace tauto::balance {
 
@@ -31,6 +32,7 @@ std::atomic<bool>& belongs(const slot* one) noexcept {
 }
 
 void leave(void*) {
+    forget_team();
     slot* own = this_thread.own;
     this_thread.own = nullptr;
     if (own == nullptr) return;

@@ -16,10 +16,14 @@ struct this_thread_state {
     slot* own = nullptr;           ///< null: none yet, or no page
     std::uintptr_t outermost = 0;  ///< the frame of the outermost wait
     std::uint32_t refused = 0;     ///< times that no slot was free
-    // Inside a region of LLVM's OpenMP runtime.
-    const team_shares* shares = nullptr;  ///< null: loops are shared out equally
-    std::int32_t member = 0;
-    bool in_region = false;
+
+    // Of LLVM's OpenMP runtime; see shares.hpp.
+    team_shares* team = nullptr;  ///< of the regions that it forks
+    const team_shares* shares =
+        nullptr;              ///< of the region in which it is; null: loops are shared out equally
+    std::int32_t member = 0;  ///< its number there
+    std::int32_t level = 0;   ///< how deep that region is nested
+    bool in_region = false;   ///< that it forked
 };
 extern constinit thread_local this_thread_state this_thread;
 
