@@ -16,7 +16,8 @@ constexpr nanoseconds millisecond = 1'000'000;
 constexpr nanoseconds latest_look = 10 * millisecond;
 constexpr nanoseconds look_if_unforeseen = 2 * millisecond;
 constexpr nanoseconds soonest_look = 100'000;
-constexpr nanoseconds after_an_end = 50'000;  // for the switch to be recorded
+constexpr nanoseconds after_an_end = 50'000;   // for the switch to be recorded
+constexpr double done_with_everything = 1e12;  // seconds
 constexpr nanoseconds search_every = 100 * millisecond;
 constexpr nanoseconds ask_every = 100 * millisecond;
 constexpr double own_share = 0.008;        // of one CPU
@@ -37,12 +38,13 @@ void wait_for(int signals, nanoseconds span) {
 
 }  // namespace
 
-controller::controller(pid_t root, const cpu_set_t& given, speeds& cpus, moves& mover, const manner& how)
+controller::controller(pid_t root, const cpu_set_t& given, speeds& cpus, moves& mover, const manner& how,
+                       const page* marks)
     : given_(given),
       cpus_(cpus),
       mover_(mover),
       how_(how),
-      team_(root, cpus, how.files),
+      team_(root, cpus, how.files, marks),
       effect_(how.seed),
       began_(timer::now()),
       window_began_(began_),
@@ -87,7 +89,7 @@ double controller::stretch() const {
     double sum = 0;
     double count = 0;
     for (const auto& [thread, one] : const_cast<team&>(team_).members())
-        if (one.stretch > 0 && one.now != doing::sleeps) {
+        if (one.stretch > 0 && one.now != doing::sleeps && !one.spins) {
             sum += one.stretch;
             ++count;
         }
@@ -99,7 +101,10 @@ void controller::place_threads() {
     std::erase_if(at_work, [&](const member* one) { return cpus_.index_of(one->cpu) == cpus_.size(); });
     if (at_work.empty()) return;
     std::vector<worker> workers;
-    for (const member* one : at_work) workers.push_back({one->done, cpus_.index_of(one->cpu), one->pinned});
+    // Who spins has the slowest CPU: it is in nobody's way there.
+    for (const member* one : at_work)
+        workers.push_back(
+            {one->spins ? done_with_everything : one->done, cpus_.index_of(one->cpu), one->pinned});
     const auto& speeds = cpus_.per_second();
     const auto [slow, fast] = std::ranges::minmax(speeds);
     tolerance_ = tolerance_for(stretch(), fast, slow);
@@ -127,7 +132,8 @@ void controller::place_threads() {
 
 // When somebody must change, or has come to the end of what it usually does.
 nanoseconds controller::foreseen(nanoseconds now) {
-    const std::vector<member*> at_work = team_.at_work();
+    std::vector<member*> at_work = team_.at_work();
+    std::erase_if(at_work, [](const member* one) { return one->spins; });
     // Somebody waits: the others are at the end, too, or begin something new together. When, is not known.
     if (at_work.size() != last_at_work_) eager_ = soonest_look;
     last_at_work_ = at_work.size();

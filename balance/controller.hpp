@@ -8,6 +8,7 @@
 
 #include "balance/effect.hpp"
 #include "balance/moves.hpp"
+#include "balance/page.hpp"
 #include "balance/speeds.hpp"
 #include "balance/team.hpp"
 
@@ -33,7 +34,9 @@ struct manner {
 
 class controller {
   public:
-    controller(pid_t root, const cpu_set_t& given, speeds& cpus, moves& mover, const manner& how);
+    // `marks`: see team.
+    controller(pid_t root, const cpu_set_t& given, speeds& cpus, moves& mover, const manner& how,
+               const page* marks = nullptr);
 
     // Until `ended` says so, which is asked whenever `signals` can be read, and ten times a second.
     void run(int signals, const std::function<bool()>& ended);

@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <random>
 #include <string_view>
@@ -32,6 +33,7 @@ constexpr int exit_not_found = 127;
 struct options {
     pid_t pid = 0;
     bool keep_waits = false;
+    bool marks = false;
     bool json = false;
     std::string report_path;
     manner how;
@@ -65,6 +67,8 @@ options read_options(int count, char** values) {
     app.add_flag("--even-pinned", wish.how.even_pinned,
                  "Move threads that the program pinned, too, within their own masks");
     app.add_flag("--keep-waits", wish.keep_waits, "Leave the settings of waiting as they are");
+    app.add_flag("--marks", wish.marks,
+                 "Preload a library that tells which threads wait, for programs that spin");
     app.add_flag("--always", wish.how.always, "Balance without asking whether it helps");
     app.add_flag("--no-perf", wish.how.files, "Watch threads by /proc alone");
     app.add_flag("--json", wish.json, "Answer as one JSON line on standard error at the end");
@@ -92,6 +96,9 @@ void check(const options& wish) {
     if (wish.pid != 0 && (wish.pid < 0 || kill(wish.pid, 0) != 0))
         throw tauto::error("--pid " + std::to_string(wish.pid) + ": " +
                            strerror(wish.pid < 0 ? ESRCH : errno) + "; name a running process of yours");
+    if (wish.pid != 0 && wish.marks)
+        throw tauto::error("--marks preloads a library, and process " + std::to_string(wish.pid) +
+                           " runs already; leave it out, or start a command");
     if (wish.report_path.empty()) return;
     if (const int number = tauto::detail::write_own_file(wish.report_path, ""); number != 0)
         throw tauto::error("cannot write the report to '" + wish.report_path +
@@ -116,6 +123,27 @@ std::vector<int> cpus_of(const cpu_set_t& mask) {
     for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
         if (CPU_ISSET(static_cast<unsigned>(cpu), &mask)) cpus.push_back(cpu);
     return cpus;
+}
+
+// Makes the page, and names it and the library that writes there to the command.
+const page* preload_marks() {
+    std::array<char, 4096> own{};
+    const ssize_t length = readlink("/proc/self/exe", own.data(), own.size() - 1);
+    std::string library(own.data(), length > 0 ? static_cast<std::size_t>(length) : 0);
+    library = library.substr(0, library.rfind('/') + 1) + "libtauto-waits.so";
+    if (access(library.c_str(), R_OK) != 0)
+        throw tauto::error("--marks needs '" + library + "': " + strerror(errno) + "; build it again (make)");
+    int descriptor = -1;  // open until we end: processes may start until then
+    const page* made = make_page(descriptor);
+    if (made == nullptr)
+        throw tauto::error(std::string("--marks needs a page of shared memory: ") + strerror(errno) +
+                           "; leave it out");
+    const std::string path = "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(descriptor);
+    setenv(page_variable, path.c_str(), 1);
+    const char* others = std::getenv("LD_PRELOAD");
+    if (others != nullptr && *others != '\0') library += std::string(":") + others;
+    setenv("LD_PRELOAD", library.c_str(), 1);
+    return made;
 }
 
 // Waits for the command and returns its exit status.
@@ -173,9 +201,10 @@ int run(const options& wish) {
         found.fill(all);
     } else {
         if (!wish.keep_waits) found.waits = set_waits();
+        const page* const marks = wish.marks ? preload_marks() : nullptr;
         command started(wish.command, self.original(), tauto::launch::without_us::goes_on);
         become_prompt();
-        controller all(started.group(), given, cpus, mover, wish.how);
+        controller all(started.group(), given, cpus, mover, wish.how, marks);
         status = follow_command(started, self, all);
         found.fill(all);
     }

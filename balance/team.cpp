@@ -14,8 +14,8 @@ constexpr double part_of_note = 0.1;     // of what the busiest did
 
 }  // namespace
 
-team::team(pid_t root, speeds& cpus, bool files)
-    : root_(root), cpus_(cpus), files_(files), uses_(cpus.size()), looked_(timer::now()) {}
+team::team(pid_t root, speeds& cpus, bool files, const page* marks)
+    : root_(root), cpus_(cpus), files_(files), marks_(marks), uses_(cpus.size()), looked_(timer::now()) {}
 
 void team::add(pid_t process, pid_t thread) {
     if (members_.contains(thread)) return;
@@ -65,7 +65,7 @@ std::size_t team::threads_moved() const {
 double team::least_done_at_work(const member& but) const {
     double least = std::numeric_limits<double>::max();
     for (const auto& [thread, one] : members_)
-        if (&one != &but && one.now != doing::sleeps) least = std::min(least, one.done);
+        if (&one != &but && one.now != doing::sleeps && !one.spins) least = std::min(least, one.done);
     return least;
 }
 
@@ -78,22 +78,45 @@ void team::settle(member& one, nanoseconds until) {
     wanted_[{one.thread, index}] += span;
     if (one.now != doing::runs) return;
     uses_[index].had += span;
+    if (one.spins) return;
     const double work = timer::to_seconds(span) * cpus_[index].pace;
     one.done += work;
     tally_[one.thread] += work;
 }
 
+// It works from here on; what others did while it waited for them is not owed to it.
+void team::begin_stretch(member& one) {
+    const double least = least_done_at_work(one);
+    if (least < std::numeric_limits<double>::max()) one.done = std::max(one.done, least);
+    one.done_at_waking = one.done;
+}
+
+void team::end_stretch(member& one) {
+    const double stretch = one.done - one.done_at_waking;
+    if (stretch > least_stretch) one.stretch = one.stretch == 0 ? stretch : 0.7 * one.stretch + 0.3 * stretch;
+}
+
+// A mark is a hint of this moment: who takes it back works again from the next look on.
+void team::read_marks() {
+    if (marks_ == nullptr) return;
+    const std::uint32_t used = std::min(marks_->used.load(std::memory_order_acquire), most_slots);
+    for (std::uint32_t k = 0; k < used; ++k) {
+        const slot& own = marks_->slots[k];
+        const auto found = members_.find(own.thread());
+        if (found == members_.end()) continue;
+        member& one = found->second;
+        const bool waits = own.waits().depth > 0;
+        if (waits == one.spins) continue;
+        if (one.now != doing::sleeps && waits) end_stretch(one);
+        one.spins = waits;
+        if (one.now != doing::sleeps && !waits) begin_stretch(one);
+    }
+}
+
 void team::apply(member& one, const change& what) {
     settle(one, what.at);
-    if (one.now == doing::sleeps && what.now != doing::sleeps) {
-        const double least = least_done_at_work(one);
-        if (least < std::numeric_limits<double>::max()) one.done = std::max(one.done, least);
-        one.done_at_waking = one.done;
-    } else if (one.now != doing::sleeps && what.now == doing::sleeps) {
-        const double stretch = one.done - one.done_at_waking;
-        if (stretch > least_stretch)
-            one.stretch = one.stretch == 0 ? stretch : 0.7 * one.stretch + 0.3 * stretch;
-    }
+    if (!one.spins && one.now == doing::sleeps && what.now != doing::sleeps) begin_stretch(one);
+    if (!one.spins && one.now != doing::sleeps && what.now == doing::sleeps) end_stretch(one);
     one.now = what.now;
     one.cpu = what.cpu;
     one.since = std::max(one.since, what.at);
@@ -120,6 +143,7 @@ void team::look() {
     for (const moment& one : moments_) apply(*one.who, one.what);
     const nanoseconds now = timer::now();
     for (auto& [thread, one] : members_) settle(one, now);
+    read_marks();
     for (const auto& [key, span] : wanted_)
         uses_[key.second].most_wanted = std::max(uses_[key.second].most_wanted, span);
     for (std::size_t i = 0; i < uses_.size(); ++i) {

@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "balance/page.hpp"
 #include "balance/speeds.hpp"
 #include "balance/watch.hpp"
 
@@ -27,13 +28,15 @@ struct member {
     double stretch = 0;   // what it usually does from waking to sleeping; 0: not known
     bool pinned = false;  // by the program
     bool moved = false;   // ever, by us
+    bool spins = false;   // it waits, as its process says in the page: what it runs is no work
     bool ended = false;
 };
 
 class team {
   public:
-    // `files`: watches by /proc alone.
-    team(pid_t root, speeds& cpus, bool files);
+    // `files`: watches by /proc alone. `marks`: where processes of the team say which threads wait; may be
+    // null.
+    team(pid_t root, speeds& cpus, bool files, const page* marks);
 
     // Reads what all have done until now.
     void look();
@@ -65,11 +68,15 @@ class team {
     void add(pid_t process, pid_t thread);
     void settle(member& one, nanoseconds until);
     void apply(member& one, const change& what);
+    void begin_stretch(member& one);
+    void end_stretch(member& one);
+    void read_marks();
     double least_done_at_work(const member& but) const;
 
     pid_t root_;
     speeds& cpus_;
     bool files_;
+    const page* marks_;
     std::map<pid_t, member> members_;
     std::map<pid_t, double> tally_;
     std::vector<moment> moments_;
