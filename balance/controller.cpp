@@ -12,7 +12,6 @@ namespace tauto::balance {
 
 namespace {
 
-constexpr nanoseconds millisecond = 1'000'000;
 constexpr nanoseconds latest_look = 10 * millisecond;
 constexpr nanoseconds look_if_unforeseen = 2 * millisecond;
 constexpr nanoseconds soonest_look = 100'000;
@@ -22,12 +21,6 @@ constexpr nanoseconds search_every = 100 * millisecond;
 constexpr nanoseconds ask_every = 100 * millisecond;
 constexpr double own_share = 0.008;        // of one CPU
 constexpr double largest_allowance = 3e6;  // ns of CPU time that were not used before
-
-nanoseconds processor_time() {
-    timespec read{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &read);
-    return nanoseconds{read.tv_sec} * 1'000'000'000 + read.tv_nsec;
-}
 
 void wait_for(int signals, nanoseconds span) {
     pollfd file{signals, POLLIN, 0};
@@ -55,7 +48,7 @@ controller::controller(pid_t root, const cpu_set_t& given, speeds& cpus, moves& 
 
 void controller::run(int signals, const std::function<bool()>& ended) {
     nanoseconds next_ask = 0;
-    const nanoseconds processor_before = processor_time();
+    const nanoseconds processor_before = timer::processor_time();
     processor_ = processor_before;
     for (;;) {
         const nanoseconds until =
@@ -75,7 +68,7 @@ void controller::run(int signals, const std::function<bool()>& ended) {
         if (now >= window_ends_) end_window(now);
     }
     account_.seconds = timer::to_seconds(timer::now() - began_);
-    account_.processor_seconds = timer::to_seconds(processor_time() - processor_before);
+    account_.processor_seconds = timer::to_seconds(timer::processor_time() - processor_before);
 }
 
 void controller::look(nanoseconds now) {
@@ -88,7 +81,7 @@ void controller::look(nanoseconds now) {
 double controller::stretch() const {
     double sum = 0;
     double count = 0;
-    for (const auto& [thread, one] : const_cast<team&>(team_).members())
+    for (const auto& [thread, one] : team_.members())
         if (one.stretch > 0 && one.now != doing::sleeps && !one.spins) {
             sum += one.stretch;
             ++count;
@@ -96,15 +89,26 @@ double controller::stretch() const {
     return count > 0 ? sum / count : 0;
 }
 
-void controller::place_threads() {
-    std::vector<member*> at_work = team_.at_work();
-    std::erase_if(at_work, [&](const member* one) { return cpus_.index_of(one->cpu) == cpus_.size(); });
-    if (at_work.empty()) return;
+// Those on CPUs that were given to the program.
+std::vector<member*> controller::on_our_cpus() {
+    std::vector<member*> found = team_.at_work();
+    std::erase_if(found, [this](const member* one) { return cpus_.index_of(one->cpu) == cpus_.size(); });
+    return found;
+}
+
+std::vector<worker> controller::as_workers(std::span<member* const> members) const {
     std::vector<worker> workers;
     // Who spins has the slowest CPU: it is in nobody's way there.
-    for (const member* one : at_work)
+    for (const member* one : members)
         workers.push_back(
             {one->spins ? done_with_everything : one->done, cpus_.index_of(one->cpu), one->pinned});
+    return workers;
+}
+
+void controller::place_threads() {
+    const std::vector<member*> at_work = on_our_cpus();
+    if (at_work.empty()) return;
+    const std::vector<worker> workers = as_workers(at_work);
     const auto& speeds = cpus_.per_second();
     const auto [slow, fast] = std::ranges::minmax(speeds);
     tolerance_ = tolerance_for(stretch(), fast, slow);
@@ -132,7 +136,7 @@ void controller::place_threads() {
 
 // When somebody must change, or has come to the end of what it usually does.
 nanoseconds controller::foreseen(nanoseconds now) {
-    std::vector<member*> at_work = team_.at_work();
+    std::vector<member*> at_work = on_our_cpus();
     std::erase_if(at_work, [](const member* one) { return one->spins; });
     // Somebody waits: the others are at the end, too, or begin something new together. When, is not known.
     if (at_work.size() != last_at_work_) eager_ = soonest_look;
@@ -144,27 +148,18 @@ nanoseconds controller::foreseen(nanoseconds now) {
         soonest = timer::to_seconds(eager_);
     }
     for (const member* one : at_work) {
-        const std::size_t index = cpus_.index_of(one->cpu);
-        if (index == cpus_.size()) continue;
-        const double speed = cpus_.per_second()[index];
+        const double speed = cpus_.per_second()[cpus_.index_of(one->cpu)];
         const double left = one->stretch - (one->done - one->done_at_waking);
         if (one->stretch > 0 && left > 0)
             soonest = std::min(soonest, left / speed + timer::to_seconds(after_an_end));
-        for (const member* other : at_work) {
-            const std::size_t theirs = cpus_.index_of(other->cpu);
-            if (theirs == cpus_.size()) continue;
-            const double apart = speed - cpus_.per_second()[theirs];
-            if (apart < 0.05 * speed) continue;
-            const double gap = tolerance_ - (one->done - other->done);
-            if (gap > 0) soonest = std::min(soonest, gap / apart);
-        }
     }
+    soonest = std::min(soonest, until_a_change(as_workers(at_work), cpus_.per_second(), tolerance_));
     return now + timer::to_nanoseconds(soonest);
 }
 
 // What a look costs, waking up included, decides how often there can be one.
 void controller::plan_next_look(nanoseconds now) {
-    const nanoseconds processor = processor_time();
+    const nanoseconds processor = timer::processor_time();
     const auto cost = static_cast<double>(processor - std::exchange(processor_, processor));
     const auto since = static_cast<double>(now - std::exchange(looked_, now));
     look_cost_ = 0.9 * look_cost_ + 0.1 * cost;
@@ -182,7 +177,7 @@ void controller::end_window(nanoseconds now) {
     seen.seconds = timer::to_seconds(now - window_began_);
     seen.work = done.work;
     seen.reachable = seen.seconds * cpus_.of_the_fastest(done.threads);
-    seen.equal = cpus_.all_equal() && done.threads <= cpus_.size();
+    seen.equal = cpus_.all_equal();
     if (balances()) account_.balanced_seconds += seen.seconds;
     busiest_ = 0;
     const bool rested = resting();

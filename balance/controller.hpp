@@ -5,10 +5,13 @@
 #include <sys/types.h>
 
 #include <functional>
+#include <span>
+#include <vector>
 
 #include "balance/effect.hpp"
 #include "balance/moves.hpp"
 #include "balance/page.hpp"
+#include "balance/placing.hpp"
 #include "balance/speeds.hpp"
 #include "balance/team.hpp"
 
@@ -46,6 +49,8 @@ class controller {
 
   private:
     void look(nanoseconds now);
+    std::vector<member*> on_our_cpus();
+    std::vector<worker> as_workers(std::span<member* const> members) const;
     void place_threads();
     void end_window(nanoseconds now);
     void plan_next_look(nanoseconds now);

@@ -14,7 +14,6 @@ constexpr double enough_against = 4;  // nothing is lost by leaving a program to
 constexpr double worth_it = 0.01;     // of the time: with less it is left alone
 constexpr double to_win = 0.04;       // of what is reachable: with less it is not even tried
 constexpr std::size_t most_tries = 40;
-constexpr nanoseconds millisecond = 1'000'000;
 constexpr nanoseconds shortest_window = 60 * millisecond;
 constexpr nanoseconds longest_window = 400 * millisecond;
 constexpr nanoseconds rounds_in_window = 2;
@@ -52,50 +51,51 @@ paired_ratio effect::ratio() const {
 void effect::add(const window& seen) {
     switch (phase_) {
         case phase::watches:
-            watch(seen);
-            break;
+            return watch(seen);
+        case phase::tries:
+            return try_with(seen);
+        case phase::keeps:
+            return keep_on(seen);
         case phase::rests:
             phase_ = phase::watches;
             balances_ = false;
-            break;
-        case phase::tries:
-            open_.push_back(seen);
-            if (open_.size() == 2) {
-                add_pair(open_[0], open_[1]);
-                if (phase_ == phase::tries) start_pair();
-            } else {
-                balances_ = !open_[0].balanced;
-            }
-            break;
-        case phase::keeps:
-            // A pair is a window that is left alone and, by lot, the one before or behind it.
-            if (!seen.balanced) {
-                open_.push_back(seen);
-                balances_ = true;
-                if (open_.size() < 2) break;
-            } else if (open_.size() == 1 && !open_[0].balanced) {
-                open_.push_back(seen);
-            } else if (until_pair_ > 0) {
-                --until_pair_;
-                break;
-            } else {
-                balances_ = false;
-                if (chance_() & 1U) open_.push_back(seen);
-                break;
-            }
-            add_pair(open_[0], open_[1]);
-            if (phase_ == phase::keeps) {
-                open_.clear();
-                spacing_ = std::min(last_spacing, 2 * spacing_);
-                until_pair_ = spacing_;
-            }
-            break;
     }
 }
 
+void effect::try_with(const window& seen) {
+    open_.push_back(seen);
+    if (open_.size() < 2) {
+        balances_ = !seen.balanced;
+        return;
+    }
+    add_pair(open_[0], open_[1]);
+    if (phase_ == phase::tries) start_pair();
+}
+
+// A pair is a window that is left alone and, by lot, the one before or behind it.
+void effect::keep_on(const window& seen) {
+    const bool awaits_one_behind = open_.size() == 1 && !open_[0].balanced;
+    if (seen.balanced && !awaits_one_behind) {
+        if (until_pair_ > 0) {
+            --until_pair_;
+            return;
+        }
+        balances_ = false;  // the next
+        if (chance_() & 1U) open_.push_back(seen);
+        return;
+    }
+    open_.push_back(seen);
+    balances_ = true;
+    if (open_.size() < 2) return;
+    add_pair(open_[0], open_[1]);
+    if (phase_ != phase::keeps) return;
+    open_.clear();
+    spacing_ = std::min(last_spacing, 2 * spacing_);
+    until_pair_ = spacing_;
+}
+
 void effect::watch(const window& seen) {
-    if (seen.equal)
-        return rest(rest_when_equal, "no CPU was faster than another, and each thread could have its own");
+    if (seen.equal) return rest(rest_when_equal, "no CPU was faster than another");
     if (seen.work > (1 - to_win) * seen.reachable)
         return rest(rest_when_equal, "the threads kept the fastest CPUs busy by themselves");
     phase_ = phase::tries;

@@ -12,6 +12,7 @@
 
 namespace tauto::balance {
 
+using timer::millisecond;
 using timer::nanoseconds;
 
 // Evidence that a coin falls on one side more often than on the other. If it does not, the chance that this
@@ -31,7 +32,7 @@ struct window {
     double seconds = 0;
     double work = 0;       // done, in seconds at speed 1
     double reachable = 0;  // with every thread at work on the fastest CPUs all the time
-    bool equal = true;     // no CPU is faster than another, and each thread can have one
+    bool equal = true;     // no CPU is faster than another
 };
 
 class effect {
@@ -62,6 +63,8 @@ class effect {
 
   private:
     void watch(const window& seen);
+    void try_with(const window& seen);
+    void keep_on(const window& seen);
     void start_pair();
     void add_pair(const window& first, const window& second);
     void rest(nanoseconds first, const std::string& reason);

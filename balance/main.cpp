@@ -16,19 +16,19 @@
 #include "balance/promptness.hpp"
 #include "balance/waits.hpp"
 #include "launch/command.hpp"
+#include "launch/command_line.hpp"
 #include "launch/process.hpp"
-#include "runtime/own_file.hpp"
+#include "launch/report.hpp"
 
 namespace {
 
 using namespace tauto::balance;
 using tauto::launch::cannot_execute;
 using tauto::launch::command;
+using tauto::launch::exit_bad_input;
+using tauto::launch::exit_not_executable;
+using tauto::launch::exit_not_found;
 using tauto::launch::leave;
-
-constexpr int exit_bad_input = 2;
-constexpr int exit_not_executable = 126;
-constexpr int exit_not_found = 127;
 
 struct options {
     pid_t pid = 0;
@@ -46,9 +46,8 @@ void complain(const std::string& kind, const std::string& sentence) {
 
 std::string footer() {
     std::string text =
-        "The command and its arguments follow --, for example: tauto-balance -- ./solver case.in\n\nSet for "
-        "the "
-        "command unless it is set already, so that threads sleep while they wait:";
+        "The command and its arguments follow --, for example: tauto-balance -- ./solver case.in\n\n"
+        "Set for the command unless it is set already, so that threads sleep while they wait:";
     for (const wait_setting& one : wait_settings())
         text += std::string("\n  ") + one.variable + "=" + one.value + "  (" + one.what + ")";
     return text;
@@ -57,9 +56,6 @@ std::string footer() {
 options read_options(int count, char** values) {
     options wish;
     wish.how.seed = std::random_device{}();
-    const auto mark =
-        std::find_if(values, values + count, [](const char* v) { return std::string_view(v) == "--"; });
-    if (mark != values + count) wish.command.assign(mark + 1, values + count);
     CLI::App app{"Lets whoever has done least run on the fastest CPU.", "tauto-balance"};
     app.footer(footer());
     app.add_option("--pid", wish.pid,
@@ -73,15 +69,7 @@ options read_options(int count, char** values) {
     app.add_flag("--no-perf", wish.how.files, "Watch threads by /proc alone");
     app.add_flag("--json", wish.json, "Answer as one JSON line on standard error at the end");
     app.add_option("--report", wish.report_path, "Answer as JSON into this file at the end");
-    try {
-        app.parse(static_cast<int>(mark - values), values);
-    } catch (const CLI::Success& request) {
-        throw leave{app.exit(request)};
-    } catch (const CLI::ExtrasError& failure) {
-        throw tauto::error(std::string(failure.what()) + "; put -- before the command");
-    } catch (const CLI::ParseError& failure) {
-        throw tauto::error(std::string(failure.what()) + "; see tauto-balance --help");
-    }
+    wish.command = tauto::launch::parse_before_command(app, count, values);
     return wish;
 }
 
@@ -90,9 +78,8 @@ void check(const options& wish) {
         throw tauto::error("--pid takes no command; leave one of them out");
     if (wish.pid == 0 && wish.command.empty())
         throw tauto::error(
-            "no command was given; put it after --, for example: tauto-balance -- ./solver, or name a "
-            "running "
-            "process with --pid");
+            "no command was given; put it after --, for example: tauto-balance -- ./solver, "
+            "or name a running process with --pid");
     if (wish.pid != 0 && (wish.pid < 0 || kill(wish.pid, 0) != 0))
         throw tauto::error("--pid " + std::to_string(wish.pid) + ": " +
                            strerror(wish.pid < 0 ? ESRCH : errno) + "; name a running process of yours");
@@ -100,10 +87,8 @@ void check(const options& wish) {
         throw tauto::error("--marks preloads a library, and process " + std::to_string(wish.pid) +
                            " runs already; leave it out, or start a command");
     if (wish.report_path.empty()) return;
-    if (const int number = tauto::detail::write_own_file(wish.report_path, ""); number != 0)
-        throw tauto::error("cannot write the report to '" + wish.report_path +
-                           "': " + tauto::detail::words_of_own_file(number, strerror(number)) +
-                           "; name a file in a folder that can be written");
+    const std::string failure = tauto::launch::write_report(wish.report_path, "");
+    if (!failure.empty()) throw tauto::error(failure + "; name a file in a folder that can be written");
 }
 
 void hand_in(const options& wish, const answer& found) {
@@ -112,10 +97,8 @@ void hand_in(const options& wish, const answer& found) {
     else
         std::fprintf(stderr, "tauto-balance: %s\n", in_words(found).c_str());
     if (wish.report_path.empty()) return;
-    if (const int number = tauto::detail::write_own_file(wish.report_path, to_json(found) + "\n");
-        number != 0)
-        complain("warning", "cannot write the report to '" + wish.report_path +
-                                "': " + tauto::detail::words_of_own_file(number, strerror(number)));
+    const std::string failure = tauto::launch::write_report(wish.report_path, to_json(found) + "\n");
+    if (!failure.empty()) complain("warning", failure);
 }
 
 std::vector<int> cpus_of(const cpu_set_t& mask) {

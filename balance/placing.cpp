@@ -1,6 +1,7 @@
 #include "balance/placing.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 namespace tauto::balance {
@@ -79,6 +80,18 @@ std::vector<std::size_t> place(std::span<const worker> workers, std::span<const 
     for (std::size_t i = 0; i < seats.size(); ++i)
         if (sits[i] != nowhere) found[sits[i]] = seats[i].cpu;
     return found;
+}
+
+double until_a_change(std::span<const worker> workers, std::span<const double> speeds, double tolerance) {
+    constexpr double least_faster = 0.05;
+    double soonest = std::numeric_limits<double>::infinity();
+    for (const worker& one : workers)
+        for (const worker& other : workers) {
+            const double apart = speeds[one.cpu] - speeds[other.cpu];
+            const double gap = tolerance - (one.done - other.done);
+            if (apart >= least_faster * speeds[one.cpu] && gap > 0) soonest = std::min(soonest, gap / apart);
+        }
+    return soonest;
 }
 
 double tolerance_for(double stretch, double fast, double slow) {

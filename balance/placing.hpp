@@ -21,6 +21,10 @@ struct worker {
 std::vector<std::size_t> place(std::span<const worker> workers, std::span<const double> speeds,
                                double tolerance);
 
+// In how many seconds one may have done more than another on a slower CPU by over `tolerance`, if all stay
+// where they are and each has its CPU for itself; infinity if that is never.
+double until_a_change(std::span<const worker> workers, std::span<const double> speeds, double tolerance);
+
 // CPUs whose speeds differ by less are equal.
 constexpr double same_speed = 1.06;
 

@@ -2,7 +2,6 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,12 +23,6 @@ constexpr nanoseconds probe_for = 10'000'000;
 constexpr double follows_within = 40e6;  // ns in which threads want a CPU: ten ticks of the slowest kernels
 constexpr double forgets_within = 2e9;   // ns in which nobody does
 
-nanoseconds read_clock(clockid_t clock) {
-    timespec read{};
-    clock_gettime(clock, &read);
-    return nanoseconds{read.tv_sec} * 1'000'000'000 + read.tv_nsec;
-}
-
 // A chain of dependent multiplications, without memory. What interrupts it often slows its pace, too: a
 // switch is partly paid from the CPU time of the thread that is interrupted.
 cpu_speed probe_one(int cpu, bool files) {
@@ -42,13 +35,13 @@ cpu_speed probe_one(int cpu, bool files) {
     volatile std::uint64_t keep = 1;
     std::uint64_t value = keep;
     const nanoseconds began = timer::now();
-    const nanoseconds began_processor = read_clock(CLOCK_THREAD_CPUTIME_ID);
+    const nanoseconds began_processor = timer::processor_time();
     double blocks = 0;
     for (; timer::now() - began < probe_for; ++blocks)
         for (int i = 0; i < 2'000; ++i) value = value * 6364136223846793005U + 1442695040888963407U;
     keep = value;
     const auto wall = static_cast<double>(timer::now() - began);
-    const auto processor = static_cast<double>(read_clock(CLOCK_THREAD_CPUTIME_ID) - began_processor);
+    const auto processor = static_cast<double>(timer::processor_time() - began_processor);
     return {cpu, blocks / std::max(processor, 1.0), std::min(1.0, processor / wall)};
 }
 

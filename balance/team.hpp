@@ -45,7 +45,7 @@ class team {
     // Watches nobody any more; a search begins anew.
     void forget();
 
-    std::map<pid_t, member>& members() { return members_; }
+    const std::map<pid_t, member>& members() const { return members_; }
     std::vector<member*> at_work();
     // All work since the last call, in seconds at speed 1, and the threads that did a part of note.
     struct tally {

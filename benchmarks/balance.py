@@ -10,7 +10,6 @@ whole process. The emulator calibrates once a turn, and no side has a part of th
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import random
 import shutil
@@ -166,7 +165,7 @@ def main() -> int:
                 journal.append({"schema": SCHEMA, **equal(chance, name, words)})
         lines = list(journal.records.values())
     print(table(lines))
-    asked.output.with_suffix(".json").write_text(json.dumps(lines, indent=1) + "\n")
+    asked.output.with_suffix(".md").write_text(table(lines) + "\n")
     return 0
 
 

@@ -18,17 +18,14 @@
 #include "emulator/request.hpp"
 #include "emulator/session.hpp"
 #include "launch/command.hpp"
+#include "launch/command_line.hpp"
 #include "launch/process.hpp"
-#include "runtime/own_file.hpp"
+#include "launch/report.hpp"
 
 namespace {
 
 using namespace tauto::emulate;
 using namespace tauto::launch;
-
-constexpr int exit_bad_input = 2;
-constexpr int exit_not_executable = 126;
-constexpr int exit_not_found = 127;
 
 struct options {
     std::string slow;
@@ -44,28 +41,12 @@ void complain(const std::string& kind, const std::string& sentence) {
     std::fprintf(stderr, "tauto-emulate: %s: %s\n", kind.c_str(), sentence.c_str());
 }
 
-const char* why_not_written() {
-    return tauto::detail::words_of_own_file(errno, strerror(errno));
-}
-
-bool write_report(const std::string& path, std::string_view text) {
-    const int file = tauto::detail::open_own_file(path, O_WRONLY | O_CREAT | O_TRUNC);
-    if (file < 0) return false;
-    ssize_t written = 0;
-    while (!text.empty() && (written = write(file, text.data(), text.size())) > 0)
-        text.remove_prefix(static_cast<std::size_t>(written));
-    const int error = errno;
-    const bool closed = close(file) == 0;
-    if (!text.empty()) errno = error;
-    return text.empty() && closed;
-}
-
 void hand_in(const options& wish, const nlohmann::json& report) {
     for (const auto& warning : report["warnings"]) complain("warning", warning.get<std::string>());
     if (wish.json) std::fprintf(stderr, "%s\n", report.dump().c_str());
     if (wish.report_path.empty()) return;
-    if (!write_report(wish.report_path, report.dump() + "\n"))
-        complain("warning", "cannot write the report to '" + wish.report_path + "': " + why_not_written());
+    const std::string failure = write_report(wish.report_path, report.dump() + "\n");
+    if (!failure.empty()) complain("warning", failure);
 }
 
 int run_with_command(const options& wish, const process& self, emulation& all, guard& keeper) {
@@ -86,9 +67,6 @@ int run_held(const options& wish, const process& self, emulation& all) {
 
 options read_options(int count, char** values) {
     options wish;
-    const auto mark =
-        std::find_if(values, values + count, [](const char* v) { return std::string_view(v) == "--"; });
-    if (mark != values + count) wish.command.assign(mark + 1, values + count);
     CLI::App app{"Makes CPUs slow for all programs while a command runs.", "tauto-emulate"};
     app.footer(
         "The command and its arguments follow --, for example: tauto-emulate --slow 1:4 -- ./solver "
@@ -105,15 +83,7 @@ options read_options(int count, char** values) {
                  "No command: slow until standard input closes; takes the words pause, resume, "
                  "report, one a line, and answers each with a JSON line");
     app.add_flag("--check", wish.check, "Only say as JSON whether CPUs can be slowed here");
-    try {
-        app.parse(static_cast<int>(mark - values), values);
-    } catch (const CLI::Success& request) {
-        throw leave{app.exit(request)};
-    } catch (const CLI::ExtrasError& failure) {
-        throw tauto::error(std::string(failure.what()) + "; put -- before the command");
-    } catch (const CLI::ParseError& failure) {
-        throw tauto::error(std::string(failure.what()) + "; see tauto-emulate --help");
-    }
+    wish.command = parse_before_command(app, count, values);
     return wish;
 }
 
@@ -157,9 +127,9 @@ int say_whether_available(const process& self) {
 
 // Checked before the run and not after it.
 void check_report(const options& wish) {
-    if (!wish.report_path.empty() && !write_report(wish.report_path, ""))
-        throw tauto::error("cannot write the report to '" + wish.report_path + "': " + why_not_written() +
-                           "; name a file in a folder that can be written");
+    if (wish.report_path.empty()) return;
+    const std::string failure = write_report(wish.report_path, "");
+    if (!failure.empty()) throw tauto::error(failure + "; name a file in a folder that can be written");
 }
 
 // The value of TAUTO_EMULATED for the command.

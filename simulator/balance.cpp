@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <memory>
 #include <numeric>
 
 #include "balance/placing.hpp"
@@ -43,20 +42,20 @@ class balance_run {
         return speeds_[one.cpu] / static_cast<double>(crowd_[one.cpu]);
     }
     [[nodiscard]] std::vector<thread*> at_work();
-    [[nodiscard]] double next_look(const std::vector<thread*>& all, double tolerance) const;
+    [[nodiscard]] std::vector<balance::worker> as_workers(const std::vector<thread*>& all) const;
     [[nodiscard]] double bound() const;
 
-    const machine& machine_;
     const balance_request asked_;
     const double share_;  // ns of work of a thread in a region
-    balance_result result_;
+    const std::vector<hardware_thread> where_;
     std::vector<const core_kind*> kinds_;
     std::vector<double> hertz_;
     std::vector<double> speeds_;  // work a second, the fastest core's being 1
     std::vector<int> crowd_;      // threads at work on each
     std::vector<thread> threads_;
-    double now_ = 0;  // ns
-    double act_ = 0;  // when the policy looks next
+    double now_ = 0;   // ns
+    double act_ = 0;   // when the policy looks next
+    double done_ = 0;  // ns of work, by all
     std::int64_t moves_ = 0;
     ledger accounts_;
 };
@@ -79,24 +78,17 @@ void check(const balance_request& asked) {
     in_range("move_seconds", asked.move_seconds, 0.0, 1.0);
 }
 
-std::vector<hardware_thread> places(const machine& on, const balance_request& asked) {
-    check(asked);
-    return select(on, asked.placement);
-}
-
 balance_run::balance_run(const machine& on, const balance_request& asked)
-    : machine_(on),
-      asked_((check(asked), asked)),
+    : asked_((check(asked), asked)),
       share_(asked.region_seconds * 1e9),
-      accounts_(places(on, asked).size(), on.uncore_active_milliwatts + on.platform_milliwatts,
-                asked.timeline) {
-    result_.where = places(on, asked);
+      where_(select(on, asked.placement)),
+      accounts_(where_.size(), on.uncore_active_milliwatts + on.platform_milliwatts, asked.timeline) {
     // The clocks are those with every core awake: waits are short.
     std::vector<int> awake(on.kinds.size(), 0);
     std::vector<int> sharers(on.cores(), 0);
-    for (const hardware_thread& one : result_.where)
+    for (const hardware_thread& one : where_)
         if (sharers[one.core]++ == 0) ++awake[one.kind];
-    for (const hardware_thread& one : result_.where) {
+    for (const hardware_thread& one : where_) {
         const core_kind& kind = on.kinds[one.kind];
         kinds_.push_back(&kind);
         hertz_.push_back(kind.turbo(awake[one.kind]) * kind.spread(one.core_of_kind));
@@ -171,18 +163,10 @@ void balance_run::pull() {
     }
 }
 
-// The time at which the rule may want something else.
-double balance_run::next_look(const std::vector<thread*>& all, double tolerance) const {
-    double soonest = asked_.look_seconds * 1e9;
-    for (const thread* one : all) {
-        soonest = std::min(soonest, one->left / rate(*one));
-        for (const thread* other : all) {
-            const double apart = rate(*one) - rate(*other);
-            const double gap = tolerance - (one->done - other->done);
-            if (apart > 0.05 * rate(*one) && gap > 0) soonest = std::min(soonest, gap / apart);
-        }
-    }
-    return std::max(soonest, soonest_look);
+std::vector<balance::worker> balance_run::as_workers(const std::vector<thread*>& all) const {
+    std::vector<balance::worker> workers;
+    for (const thread* one : all) workers.push_back({one->done * 1e-9, one->cpu});
+    return workers;
 }
 
 void balance_run::follow_the_rule() {
@@ -190,11 +174,12 @@ void balance_run::follow_the_rule() {
     const std::vector<thread*> all = at_work();
     const auto [slow, fast] = std::ranges::minmax(speeds_);
     const double tolerance = balance::tolerance_for(asked_.region_seconds, fast, slow);
-    std::vector<balance::worker> workers;
-    for (const thread* one : all) workers.push_back({one->done * 1e-9, one->cpu});
-    const std::vector<std::size_t> wanted = balance::place(workers, speeds_, tolerance);
+    const std::vector<std::size_t> wanted = balance::place(as_workers(all), speeds_, tolerance);
     for (std::size_t i = 0; i < all.size(); ++i) move(*all[i], wanted[i]);
-    act_ = now_ + next_look(all, tolerance * 1e9);
+    double soonest =
+        1e9 * std::min(asked_.look_seconds, balance::until_a_change(as_workers(all), speeds_, tolerance));
+    for (const thread* one : all) soonest = std::min(soonest, one->left / rate(*one));
+    act_ = now_ + std::max(soonest, soonest_look);
 }
 
 void balance_run::act() {
@@ -216,6 +201,7 @@ void balance_run::go_on() {
         const double work = std::min(one.left, (span - lost) * rate(one));
         one.left -= work;
         one.done += work;
+        done_ += work;
     }
     for (thread& one : threads_) {
         if (!one.works || one.left > least_left) continue;
@@ -256,23 +242,25 @@ balance_result balance_run::run() {
         first_moves = moves_;
     }
     const double counted = asked_.regions - 1;
-    const double sum = std::accumulate(threads_.begin(), threads_.end(), 0.0,
-                                       [](double all, const thread& one) { return all + one.left; });
-    if (sum > least_left * static_cast<double>(threads_.size()))
-        throw std::logic_error("work was left behind at the end of a region");
+    const double asked_for = share_ * static_cast<double>(threads_.size()) * asked_.regions;
+    if (std::abs(done_ - asked_for) > 1e-6 * asked_for)
+        throw std::logic_error("the threads did " + std::to_string(done_) + " ns of " +
+                               std::to_string(asked_for) + " ns of work");
     accounts_.close(static_cast<nanoseconds>(now_ + 0.5));
     accounts_.check();
-    result_.region = static_cast<nanoseconds>((now_ - first_end) / counted + 0.5);
-    result_.bound = bound();
-    if (static_cast<double>(result_.region) < result_.bound * (1 - 1e-6))
+    balance_result found;
+    found.where = where_;
+    found.region = static_cast<nanoseconds>((now_ - first_end) / counted + 0.5);
+    found.bound = bound();
+    if (static_cast<double>(found.region) < found.bound * (1 - 1e-6))
         throw std::logic_error("a region took less than all cores need for it");
-    result_.moves = static_cast<double>(moves_ - first_moves) / counted;
+    found.moves = static_cast<double>(moves_ - first_moves) / counted;
     const auto working = static_cast<double>(accounts_.total(activity::working));
     const auto waiting = static_cast<double>(accounts_.total(activity::waiting));
-    result_.waiting_share = working + waiting > 0 ? waiting / (working + waiting) : 0;
-    result_.joules = static_cast<double>(accounts_.total_picojoules()) * 1e-12 / asked_.regions;
-    result_.accounts = std::move(accounts_);
-    return std::move(result_);
+    found.waiting_share = working + waiting > 0 ? waiting / (working + waiting) : 0;
+    found.joules = static_cast<double>(accounts_.total_picojoules()) * 1e-12 / asked_.regions;
+    found.accounts = std::move(accounts_);
+    return found;
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 #pragma once
-// Times on the monotonic clock, in nanoseconds.
+// Times on the monotonic clock, and CPU times, in nanoseconds.
 
 #include <time.h>
 
@@ -11,11 +11,21 @@ namespace tauto::timer {
 using nanoseconds = std::int64_t;
 
 constexpr nanoseconds never = std::numeric_limits<nanoseconds>::max();
+constexpr nanoseconds millisecond = 1'000'000;
+
+inline nanoseconds read_clock(clockid_t clock) {
+    timespec read{};
+    clock_gettime(clock, &read);
+    return nanoseconds{read.tv_sec} * 1'000'000'000 + read.tv_nsec;
+}
 
 inline nanoseconds now() {
-    timespec read{};
-    clock_gettime(CLOCK_MONOTONIC, &read);
-    return nanoseconds{read.tv_sec} * 1'000'000'000 + read.tv_nsec;
+    return read_clock(CLOCK_MONOTONIC);
+}
+
+// Of the calling thread.
+inline nanoseconds processor_time() {
+    return read_clock(CLOCK_THREAD_CPUTIME_ID);
 }
 
 inline double to_seconds(nanoseconds span) {

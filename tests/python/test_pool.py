@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from io import StringIO
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -60,10 +61,13 @@ def test_an_error_is_raised_and_what_waits_is_left_out() -> None:
 
 
 def test_a_pool_ends_its_threads() -> None:
-    before = threading.active_count()
+    def count() -> int:
+        return sum(1 for _ in Path("/proc/self/task").iterdir())
+
+    before = count()
     with Pool(4) as pool:
-        assert len(set(pool.map(lambda _: threading.active_count(), range(8)))) >= 1
-    assert threading.active_count() == before
+        assert set(pool.map(lambda _: count(), range(8))) == {before + 4}
+    wait_until(lambda: count() == before, "the end of the threads")
 
 
 @pytest.fixture

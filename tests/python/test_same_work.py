@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from measuring import row
 from tautochrone.results.row import Row
+from tautochrone.tune.answer import TuneAnalysis
 from tautochrone.tune.options import TuneRequest
 from tautochrone.tune.same_work import Words, said_of, same_work, tells_of_work
 from tune_fakes import real_services, tune_by_runs
@@ -160,6 +161,19 @@ def test_what_is_doubtful_but_not_wrong_is_said() -> None:
     assert said_of(runs("x", SOLVED), DEFAULT) == "", "its numbers are never the same"
 
 
+def tuned(script: Path) -> TuneAnalysis:
+    """A search among three values of X."""
+    script.chmod(0o755)
+    request = TuneRequest(
+        command=(str(script),),
+        environment={"X": ("a", "b", "c")},
+        excluded=("cpus",),
+        output=script.parent / "out",
+        report=False,
+    )
+    return tune_by_runs(request, real_services(), 60)
+
+
 @pytest.mark.timed
 @pytest.mark.parametrize(
     ("not_done", "why"),
@@ -180,15 +194,7 @@ def test_a_setting_under_which_the_work_is_not_done_never_wins(
     script = tmp_path / "job.sh"
     says = "echo finished 31415926 of 31415926" if "finished" in not_done else ""
     script.write_text(f'#!/bin/sh\nif [ "$X" = b ]; then {not_done}; fi\n{busy}\n{says}\n')
-    script.chmod(0o755)
-    request = TuneRequest(
-        command=(str(script),),
-        environment={"X": ("a", "b", "c")},
-        excluded=("cpus",),
-        output=tmp_path / "out",
-        report=False,
-    )
-    found = tune_by_runs(request, real_services(), 60)
+    found = tuned(script)
     assert found.settings.get("X") != "b"
     (remark,) = (one.remark for one in found.candidates if one.settings.get("X") == "b")
     assert why in remark
@@ -204,15 +210,7 @@ def test_a_setting_under_which_the_answer_comes_from_a_cache_never_wins(tmp_path
         f'#!/bin/sh\n[ "$X" = b ] && [ -e {cache} ] && exec cat {cache}\n'
         f'{busy}\n[ "$X" = b ] && echo sum $answer > {cache}\necho sum $answer\n'
     )
-    script.chmod(0o755)
-    request = TuneRequest(
-        command=(str(script),),
-        environment={"X": ("a", "b", "c")},
-        excluded=("cpus",),
-        output=tmp_path / "out",
-        report=False,
-    )
-    found = tune_by_runs(request, real_services(), 60)
+    found = tuned(script)
     assert cache.exists()
     assert found.settings.get("X") != "b"
     (remark,) = (one.remark for one in found.candidates if one.settings.get("X") == "b")

@@ -16,7 +16,7 @@ from contextlib import suppress
 _AMPLE_STACK_BYTES = 1 << 20
 _FAULTS = {signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGTRAP}
 _KINDS = {"-v": resource.RLIMIT_AS, "-d": resource.RLIMIT_DATA, "-s": resource.RLIMIT_STACK}
-_GIVE_THE_TERMINAL = ("run", "emulate", "energy", "trace")
+GIVE_THE_TERMINAL = ("run", "emulate", "balance", "energy", "trace")
 """Commands that give the terminal to a program: that program is to be their own child."""
 
 
@@ -33,7 +33,7 @@ def limits() -> list[str]:
 def supervised(work: Callable[[], int]) -> int:
     """Run `work` and return its exit code; 2, with a message, where a library ended it under a limit."""
     met = limits()
-    if not met or next(iter(sys.argv[1:]), "") in _GIVE_THE_TERMINAL:
+    if not met or next(iter(sys.argv[1:]), "") in GIVE_THE_TERMINAL:
         return work()
     from tautochrone.children import end_with_parent  # not where there is no limit: ctypes takes its time
 

@@ -17,6 +17,7 @@ import click
 from tautochrone import __version__
 from tautochrone.cli import streams
 from tautochrone.cli.commands import CONTEXT, Group, OutputClosed, made
+from tautochrone.cli.limits import GIVE_THE_TERMINAL
 from tautochrone.errors import TautoError, printable
 from tautochrone.studies import STUDIES, study_named
 
@@ -163,7 +164,7 @@ def _interrupted(words: Sequence[str]) -> int:
         click.echo(
             "tauto: interrupted; what was measured is kept: the same command goes on from there", err=True
         )
-    elif words[:1] not in (["emulate"], ["balance"], ["energy"], ["trace"]):
+    elif next(iter(words), "") not in GIVE_THE_TERMINAL:
         click.echo("tauto: interrupted", err=True)
     return INTERRUPTED
 

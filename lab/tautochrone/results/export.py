@@ -37,9 +37,11 @@ def export(store: Store, format: Format, output: Path | None = None) -> Path:
             "exporting needs pyarrow, which is not installed", "Run: pip install pyarrow"
         ) from error
     cells = columns(rows)
-    if format == "csv":
-        cells = {name: [guarded(cell) for cell in column] for name, column in cells.items()}
-    table = pyarrow.table(cells)
+    made = {}
+    for name in [*cells]:  # one after the other: both forms of all would take twice the memory
+        column = cells.pop(name)
+        made[name] = pyarrow.array([guarded(cell) for cell in column] if format == "csv" else column)
+    table = pyarrow.table(made)
     remedy = "Name a file that you can write with --output"
     with explained(f"the table cannot be written to {path}", remedy):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -97,9 +99,17 @@ def columns(rows: Iterable[Row]) -> dict[str, list[Cell]]:
     A column holds one type: where rows disagree (an int here, a text there), all its values become text;
     whole and broken numbers together become floats.
     """
-    flat = [flatten(row) for row in rows]
-    names = sorted({name for cells in flat for name in cells}, key=_place)
-    return {name: _one_type([cells.get(name) for cells in flat]) for name in names}
+    found: dict[str, list[Cell]] = {}
+    count = 0
+    for row in rows:
+        for name, cell in flatten(row).items():
+            column = found.setdefault(name, [])
+            column += [None] * (count - len(column))
+            column.append(cell)
+        count += 1
+    for column in found.values():
+        column += [None] * (count - len(column))
+    return {name: _one_type(found[name]) for name in sorted(found, key=_place)}
 
 
 def guarded(cell: Cell) -> Cell:

@@ -53,8 +53,8 @@ class Store:
     ) -> None:
         self.path = path
         self.notices: list[str] = list(notices)
-        self._records = records
         self._rows, self._numbers = _rows_of(path, records)
+        self._records = records  # the others
         self._writer = writer
 
     @classmethod
@@ -99,7 +99,7 @@ class Store:
         except BaseException:
             writer.close()
             raise
-        return cls(path, records, writer, [*writer.notices, *notices])
+        return cls(path, dict(records), writer, [*writer.notices, *notices])
 
     @classmethod
     def read(cls, where: Path | str) -> Self:
@@ -235,20 +235,22 @@ def _check_schemas(path: Path, records: Mapping[int, Record]) -> None:
         )
 
 
-def _rows_of(path: Path, records: Mapping[int, Record]) -> tuple[dict[str, Row], dict[str, int]]:
-    """Each run in its last state, and its line. TautoError, with its line, for a row that is none."""
+def _rows_of(path: Path, records: dict[int, Record]) -> tuple[dict[str, Row], dict[str, int]]:
+    """Each run in its last state, and its line; its record is taken out, as both would not fit in memory.
+
+    TautoError, with its line, for a row that is none.
+    """
     rows: dict[str, Row] = {}
     numbers: dict[str, int] = {}
-    for number, record in records.items():
-        if record["schema"] == ROW_SCHEMA:
-            try:
-                row = read_row(record)
-                check(row)
-            except ValueError as error:  # msgspec's is one
-                raise _no_row(path, number, str(error)) from error
-            # Whatever the order of lines that were moved: what was refused stays refused.
-            if row.run not in rows or row.error is not None:
-                rows[row.run], numbers[row.run] = row, number
+    for number in [number for number, record in records.items() if record["schema"] == ROW_SCHEMA]:
+        try:
+            row = read_row(records.pop(number))
+            check(row)
+        except ValueError as error:  # msgspec's is one
+            raise _no_row(path, number, str(error)) from error
+        # Whatever the order of lines that were moved: what was refused stays refused.
+        if row.run not in rows or row.error is not None:
+            rows[row.run], numbers[row.run] = row, number
     return rows, numbers
 
 

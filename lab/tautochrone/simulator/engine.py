@@ -90,6 +90,7 @@ class Row(TypedDict, total=False):
     tasks: int
     bytes: float
     alone_seconds: float
+    bound_seconds: float
     task_seconds: float
     cpu_load: float
     mean_hertz: float

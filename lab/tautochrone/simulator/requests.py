@@ -293,10 +293,8 @@ def _balance(machine: Machine) -> Sweep:
         for seconds in REGIONS_SECONDS
     ]
     shown: BalanceRequest = {**request(0.05, "balanced"), "regions": 2, "timeline": True}
-    x = Axis(
-        field="x", title="work of a thread in a region, on the fastest core", logarithmic=True, seconds=True
-    )
-    y = Axis(field="y", title="time, by that of all cores busy to the end")
+    x = Axis(field="x", title="region length", logarithmic=True, seconds=True)
+    y = Axis(field="y", title="time over the bound")
     return Sweep(points, x, y, _time_by_bound, shown)
 
 
