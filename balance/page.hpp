@@ -70,7 +70,7 @@ struct alignas(64) slot {
 /// each stored value is a release after the odd number and each read of one is an acquire before the second
 /// look at the number. Who has read one new value therefore sees at least the odd number, and throws away
 /// what it read.
-struct speeds {
+struct cpu_weights {
     std::atomic<std::uint32_t> sequence;
     std::atomic<std::uint32_t> cpus;  ///< how many weights count; 0: share out equally
     std::array<std::atomic<std::uint32_t>, most_cpus> weights;  ///< of CPU k; any unit, 0: not used
@@ -83,7 +83,7 @@ struct page {
     std::uint32_t size;
     std::uint64_t pid_namespace;      ///< of the controller: thread ids of another one mean nothing to it
     std::atomic<std::uint32_t> used;  ///< slots from here on were never taken; it only grows
-    speeds cpu_speeds;
+    cpu_weights cpu_speeds;
     alignas(64) std::array<slot, most_slots> slots;
 };
 
@@ -216,7 +216,7 @@ inline void end_wait(slot& one) noexcept {
 }
 
 /// By the controller alone. `count` weights; 0 of them: loops are shared out equally again.
-inline void publish_speeds(speeds& to, const std::uint32_t* weights, std::uint32_t count) noexcept {
+inline void publish_speeds(cpu_weights& to, const std::uint32_t* weights, std::uint32_t count) noexcept {
     if (count > most_cpus) count = most_cpus;
     const std::uint32_t before = to.sequence.load(std::memory_order_relaxed);
     // Odd already: the controller before this one was killed while it wrote.
@@ -229,7 +229,7 @@ inline void publish_speeds(speeds& to, const std::uint32_t* weights, std::uint32
 
 /// The weights as they were at one moment, into room for `most_cpus`: how many there are, with their sequence
 /// number; 0 where none are published, or the controller writes at this moment or was killed while it wrote.
-inline std::uint32_t read_speeds(const speeds& from, std::uint32_t* weights,
+inline std::uint32_t read_speeds(const cpu_weights& from, std::uint32_t* weights,
                                  std::uint32_t& sequence) noexcept {
     for (int attempt = 0; attempt < 8; ++attempt) {
         sequence = from.sequence.load(std::memory_order_acquire);

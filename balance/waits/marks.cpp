@@ -74,7 +74,7 @@ slot* take_slot() noexcept {
     return got;
 }
 
-const speeds* published_speeds() noexcept {
+const cpu_weights* published_speeds() noexcept {
     const page* here = shared.load(std::memory_order_acquire);
     return here == nullptr ? nullptr : &here->cpu_speeds;
 }

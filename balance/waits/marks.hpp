@@ -45,7 +45,7 @@ extern constinit thread_local this_thread_state this_thread;
 slot* take_slot() noexcept;
 
 /// Weights that the controller published; null where there is no page.
-const speeds* published_speeds() noexcept;
+const cpu_weights* published_speeds() noexcept;
 
 /// A wait that has no end of its own is over.
 inline void forget_waits(slot& own) noexcept {

@@ -42,7 +42,7 @@ bool weights_of_members(const team_shares& team, const std::uint32_t* of_cpu, st
     return differ;
 }
 
-void make_shares(team_shares& team, const speeds& published) noexcept {
+void make_shares(team_shares& team, const cpu_weights& published) noexcept {
     team.members = 0;
     std::array<std::uint32_t, most_cpus> of_cpu;
     std::array<std::uint32_t, most_members> weights;
@@ -64,7 +64,7 @@ void make_shares(team_shares& team, const speeds& published) noexcept {
 
 team_shares* shares_of_next_region() noexcept {
     if (this_thread.in_region) return nullptr;
-    const speeds* published = published_speeds();
+    const cpu_weights* published = published_speeds();
     if (published == nullptr) return nullptr;
     const std::uint32_t sequence = published->sequence.load(std::memory_order_acquire);
     if (sequence == 0 || !static_loops_are_known()) return nullptr;

@@ -197,7 +197,7 @@ TEST_CASE("threads that claim, leave and die at once never share a slot while th
 }
 
 TEST_CASE("weights are read as they were written together") {
-    const auto from = std::make_unique<speeds>();
+    const auto from = std::make_unique<cpu_weights>();
     std::array<std::uint32_t, most_cpus> read{};
     std::uint32_t sequence = 1;
     CHECK(read_speeds(*from, read.data(), sequence) == 0);
@@ -219,7 +219,7 @@ TEST_CASE("weights are read as they were written together") {
 }
 
 TEST_CASE("a reader beside the writer sees no mixture of two weights") {
-    const auto both = std::make_unique<speeds>();
+    const auto both = std::make_unique<cpu_weights>();
     std::atomic<bool> over{false};
     std::thread writer([&] {
         std::array<std::uint32_t, 16> same{};
