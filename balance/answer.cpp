@@ -47,6 +47,8 @@ std::string in_words(const answer& found) {
         text += "; set:";
         for (const std::string& one : found.waits) text += " " + one;
     }
+    text += found.not_preloaded.empty() ? "; preloaded libtauto-waits.so"
+                                        : "; nothing preloaded: " + found.not_preloaded;
     return text;
 }
 
@@ -73,6 +75,9 @@ std::string to_json(const answer& found) {
         {"pairs_of_windows", found.ratio.rounds},
         {"left_alone_because", found.reason.empty() ? nlohmann::json() : nlohmann::json(found.reason)},
         {"variables_set", found.waits},
+        {"preloaded", found.not_preloaded.empty()},
+        {"not_preloaded_because",
+         found.not_preloaded.empty() ? nlohmann::json() : nlohmann::json(found.not_preloaded)},
         {"cpus", cpus},
         {"exit_status", found.exit_status}};
     return line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);

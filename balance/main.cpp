@@ -6,13 +6,14 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
 #include <cstdio>
+#include <optional>
 #include <random>
 #include <string_view>
 
 #include "balance/answer.hpp"
 #include "balance/controller.hpp"
+#include "balance/preload.hpp"
 #include "balance/promptness.hpp"
 #include "balance/waits.hpp"
 #include "launch/command.hpp"
@@ -33,7 +34,7 @@ using tauto::launch::leave;
 struct options {
     pid_t pid = 0;
     bool keep_waits = false;
-    bool marks = false;
+    bool no_preload = false;
     bool json = false;
     std::string report_path;
     manner how;
@@ -63,8 +64,7 @@ options read_options(int count, char** values) {
     app.add_flag("--even-pinned", wish.how.even_pinned,
                  "Move threads that the program pinned, too, within their own masks");
     app.add_flag("--keep-waits", wish.keep_waits, "Leave the settings of waiting as they are");
-    app.add_flag("--marks", wish.marks,
-                 "Preload a library that tells which threads wait, for programs that spin");
+    app.add_flag("--no-preload", wish.no_preload, "Do without the library that tells which threads wait");
     app.add_flag("--always", wish.how.always, "Balance without asking whether it helps");
     app.add_flag("--no-perf", wish.how.files, "Watch threads by /proc alone");
     app.add_flag("--json", wish.json, "Answer as one JSON line on standard error at the end");
@@ -83,9 +83,6 @@ void check(const options& wish) {
     if (wish.pid != 0 && (wish.pid < 0 || kill(wish.pid, 0) != 0))
         throw tauto::error("--pid " + std::to_string(wish.pid) + ": " +
                            strerror(wish.pid < 0 ? ESRCH : errno) + "; name a running process of yours");
-    if (wish.pid != 0 && wish.marks)
-        throw tauto::error("--marks preloads a library, and process " + std::to_string(wish.pid) +
-                           " runs already; leave it out, or start a command");
     if (wish.report_path.empty()) return;
     const std::string failure = tauto::launch::write_report(wish.report_path, "");
     if (!failure.empty()) throw tauto::error(failure + "; name a file in a folder that can be written");
@@ -106,27 +103,6 @@ std::vector<int> cpus_of(const cpu_set_t& mask) {
     for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
         if (CPU_ISSET(static_cast<unsigned>(cpu), &mask)) cpus.push_back(cpu);
     return cpus;
-}
-
-// Makes the page, and names it and the library that writes there to the command.
-const page* preload_marks() {
-    std::array<char, 4096> own{};
-    const ssize_t length = readlink("/proc/self/exe", own.data(), own.size() - 1);
-    std::string library(own.data(), length > 0 ? static_cast<std::size_t>(length) : 0);
-    library = library.substr(0, library.rfind('/') + 1) + "libtauto-waits.so";
-    if (access(library.c_str(), R_OK) != 0)
-        throw tauto::error("--marks needs '" + library + "': " + strerror(errno) + "; build it again (make)");
-    int descriptor = -1;  // open until we end: processes may start until then
-    const page* made = make_page(descriptor);
-    if (made == nullptr)
-        throw tauto::error(std::string("--marks needs a page of shared memory: ") + strerror(errno) +
-                           "; leave it out");
-    const std::string path = "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(descriptor);
-    setenv(page_variable, path.c_str(), 1);
-    const char* others = std::getenv("LD_PRELOAD");
-    if (others != nullptr && *others != '\0') library += std::string(":") + others;
-    setenv("LD_PRELOAD", library.c_str(), 1);
-    return made;
 }
 
 // Waits for the command and returns its exit status.
@@ -167,7 +143,9 @@ int run(const options& wish) {
     check(wish);
     cpu_set_t given = self.original().cpus;
     if (wish.pid != 0) sched_getaffinity(wish.pid, sizeof given, &given);
-    if (wish.pid == 0 && !tauto::launch::find_program(wish.command[0])) {
+    const std::optional<std::string> program =
+        wish.pid == 0 ? tauto::launch::find_program(wish.command[0]) : std::string();
+    if (!program) {
         complain("error",
                  "command '" + wish.command[0] + "' was not found; check the name, or give its whole path");
         return exit_not_found;
@@ -178,16 +156,19 @@ int run(const options& wish) {
     speeds cpus(probe(cpus_of(given), wish.how.files));
     int status = 0;
     if (wish.pid != 0) {
+        found.not_preloaded = "it runs already";
         become_prompt();
         controller all(wish.pid, given, cpus, mover, wish.how);
         status = follow_process(wish.pid, self, all);
         found.fill(all);
     } else {
         if (!wish.keep_waits) found.waits = set_waits();
-        const page* const marks = wish.marks ? preload_marks() : nullptr;
+        const preloaded library =
+            wish.no_preload ? preloaded{nullptr, "--no-preload"} : preload_marks(*program);
+        found.not_preloaded = library.reason;
         command started(wish.command, self.original(), tauto::launch::without_us::goes_on);
         become_prompt();
-        controller all(started.group(), given, cpus, mover, wish.how, marks);
+        controller all(started.group(), given, cpus, mover, wish.how, library.marks);
         status = follow_command(started, self, all);
         found.fill(all);
     }

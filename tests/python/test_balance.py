@@ -104,6 +104,61 @@ def test_waits_are_set_but_not_those_of_the_user_and_not_if_they_are_to_be_kept(
     assert answer(kept)["variables_set"] == []
 
 
+PRELOADED = ["sh", "-c", "echo $LD_PRELOAD"]
+
+
+def test_the_library_is_preloaded_beside_what_the_user_preloads() -> None:
+    finished = balance("--json", "--", *PRELOADED, env={**os.environ, "LD_PRELOAD": ""})
+    library = executable().with_name("libtauto-waits.so")
+    assert finished.stdout == f"{library}\n"
+    assert answer(finished)["preloaded"] is True
+    own = executable("tauto-bench-spin").with_name("libtauto-waits.so")
+    both = balance("--", *PRELOADED, env={**os.environ, "LD_PRELOAD": str(own)})
+    assert both.stdout == f"{library}:{own}\n"
+    assert "; preloaded libtauto-waits.so" in both.stderr
+
+
+def test_nothing_is_preloaded_if_it_is_not_wanted() -> None:
+    finished = balance("--no-preload", "--", *PRELOADED, env={**os.environ, "LD_PRELOAD": ""})
+    assert finished.stdout == "\n"
+    assert "nothing preloaded: --no-preload" in finished.stderr
+
+
+def linker_of(program: Path) -> str:
+    told = subprocess.run(["readelf", "-l", program], capture_output=True, text=True, check=True).stdout
+    return told.split("interpreter: ")[1].split("]")[0]
+
+
+@pytest.mark.parametrize(
+    ("options", "mode", "reason"),
+    [
+        (["-static"], 0o755, "is linked statically"),
+        ([], 0o4755, "runs with more rights than its user"),
+        (["-Wl,--dynamic-linker=ld-other.so"], 0o755, "uses another system library"),
+        (["-fsanitize=address"], 0o755, "was built with a sanitizer"),
+    ],
+)
+def test_what_cannot_load_the_library_is_not_told_of_it(
+    tmp_path: Path, options: list[str], mode: int, reason: str
+) -> None:
+    (tmp_path / "a.c").write_text(
+        '#include <stdlib.h>\nint main(void) { return getenv("TAUTO_BALANCE_PAGE") != 0; }\n'
+    )
+    program = tmp_path / "a"
+    (tmp_path / "ld-other.so").symlink_to(linker_of(executable()))
+    subprocess.run(["gcc", "-o", program, tmp_path / "a.c", *options], check=True)
+    program.chmod(mode)
+    script = tmp_path / "script"
+    script.write_text(f"#!{program}\n")
+    script.chmod(0o755)
+    for command in (program, script):
+        finished = balance("--json", "--", command, cwd=tmp_path)
+        found = answer(finished)
+        assert found["preloaded"] is False
+        assert reason in str(found["not_preloaded_because"])
+        assert finished.returncode == 0
+
+
 def test_the_report_is_the_answer(tmp_path: Path) -> None:
     report = tmp_path / "report.json"
     finished = balance("--report", report, "--", "sh", "-c", "exit 3")

@@ -29,9 +29,7 @@ class BalanceRequest:
     pid: Annotated[int, Option("Balance this running process, until it ends or Ctrl-C.", "PID")] = 0
     even_pinned: Annotated[bool, Option("Move threads that the program pinned, too.")] = False
     keep_waits: Annotated[bool, Option("Leave OMP_WAIT_POLICY and its like as they are.")] = False
-    marks: Annotated[
-        bool, Option("Preload a library that tells which threads wait, for programs that spin.")
-    ] = False
+    no_preload: Annotated[bool, Option("Do without the library that tells which threads wait.")] = False
     json: Annotated[bool, Option("Answer as one JSON line on standard error at the end.")] = False
     report: Annotated[str, Option("Answer as JSON into this file at the end.", "FILE")] = ""
 
@@ -40,7 +38,7 @@ class BalanceRequest:
         flags = {
             "--even-pinned": self.even_pinned,
             "--keep-waits": self.keep_waits,
-            "--marks": self.marks,
+            "--no-preload": self.no_preload,
             "--json": self.json,
         }
         words = [name for name, wanted in flags.items() if wanted]
