@@ -4,11 +4,13 @@
 #include <sched.h>
 #include <sys/types.h>
 
+#include <array>
 #include <functional>
 #include <span>
 #include <vector>
 
 #include "balance/effect.hpp"
+#include "balance/holding.hpp"
 #include "balance/moves.hpp"
 #include "balance/page.hpp"
 #include "balance/placing.hpp"
@@ -24,8 +26,8 @@ struct account {
     std::size_t threads_moved = 0;
     bool exact = true;
     double seconds = 0;
-    double processor_seconds = 0;  // of the controller
-    double balanced_seconds = 0;
+    double processor_seconds = 0;        // of the controller
+    std::array<double, 4> seconds_of{};  // of each way, in their order
 };
 
 struct manner {
@@ -39,7 +41,7 @@ class controller {
   public:
     // `marks`: see team.
     controller(pid_t root, const cpu_set_t& given, speeds& cpus, moves& mover, const manner& how,
-               const page* marks = nullptr);
+               page* marks = nullptr);
 
     // Until `ended` says so, which is asked whenever `signals` can be read, and ten times a second.
     void run(int signals, const std::function<bool()>& ended);
@@ -52,11 +54,15 @@ class controller {
     std::vector<member*> on_our_cpus();
     std::vector<worker> as_workers(std::span<member* const> members) const;
     void place_threads();
+    void act();
     void end_window(nanoseconds now);
+    void begin_window(nanoseconds now);
+    bool window_is_full() const;
+    std::vector<way> possible_ways();
     void plan_next_look(nanoseconds now);
     nanoseconds foreseen(nanoseconds now);
     double stretch() const;
-    bool balances() const { return how_.always || effect_.balances(); }
+    way what_to_do() const { return how_.always ? way::moves : effect_.next(); }
     bool resting() const { return !how_.always && effect_.now() == effect::phase::rests; }
 
     cpu_set_t given_;
@@ -64,7 +70,9 @@ class controller {
     moves& mover_;
     manner how_;
     team team_;
+    holding holding_;
     effect effect_;
+    way done_ = way::alone;  // in this window
     account account_;
     nanoseconds began_;
     nanoseconds window_began_;

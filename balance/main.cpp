@@ -164,7 +164,7 @@ int run(const options& wish) {
     } else {
         if (!wish.keep_waits) found.waits = set_waits();
         const preloaded library =
-            wish.no_preload ? preloaded{nullptr, "--no-preload"} : preload_marks(*program);
+            wish.no_preload ? preloaded{nullptr, "--no-preload"} : preload_marks(*program, given);
         found.not_preloaded = library.reason;
         command started(wish.command, self.original(), tauto::launch::without_us::goes_on);
         become_prompt();

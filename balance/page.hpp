@@ -10,6 +10,7 @@
 // hints, and moves no thread that it does not know from /proc to belong to the program.
 
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -25,7 +26,7 @@ namespace tauto::balance {
 
 inline constexpr char page_variable[] = "TAUTO_BALANCE_PAGE";
 inline constexpr std::uint64_t page_magic = 0x6563'6e61'6c61'6274;  // "tbalance"
-inline constexpr std::uint32_t page_version = 1;
+inline constexpr std::uint32_t page_version = 2;
 inline constexpr std::uint32_t most_slots = 1024;
 inline constexpr std::uint32_t most_cpus = 1024;
 
@@ -54,6 +55,9 @@ struct alignas(64) slot {
     std::atomic<std::uint64_t> owner;
     std::atomic<std::uint64_t> state;
     std::atomic<std::uint64_t> yields;  ///< calls of sched_yield
+    /// Set by the controller before it keeps the thread on CPUs of its choice. Taken back by the owner when
+    /// it gives itself the program's mask again, and by the controller.
+    std::atomic<std::uint32_t> held;
 
     [[nodiscard]] pid_t thread() const noexcept {
         return static_cast<pid_t>(static_cast<std::uint32_t>(owner.load(std::memory_order_acquire)));
@@ -85,6 +89,8 @@ struct page {
     std::atomic<std::uint32_t> used;  ///< slots from here on were never taken; it only grows
     cpu_weights cpu_speeds;
     alignas(64) std::array<slot, most_slots> slots;
+    cpu_set_t given;                          ///< the program's own CPUs; written before it starts
+    std::atomic<std::uint32_t> static_loops;  ///< by a process in which loops can be shared out by speed
 };
 
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free &&
@@ -155,6 +161,7 @@ inline bool take(slot& one, std::uint64_t found, pid_t thread) noexcept {
         return false;
     one.state.store(0, std::memory_order_relaxed);
     one.yields.store(0, std::memory_order_relaxed);
+    one.held.store(0, std::memory_order_relaxed);
     return true;
 }
 

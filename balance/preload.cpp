@@ -133,7 +133,7 @@ std::string why_not_preloaded(const std::string& program) {
     return program + " is a script of a script, too deep";
 }
 
-preloaded preload_marks(const std::string& program) {
+preloaded preload_marks(const std::string& program, const cpu_set_t& given) {
     if (std::string reason = why_not_preloaded(program); !reason.empty()) return {nullptr, reason};
     std::string library = own_folder() + library_name;
     if (access(library.c_str(), R_OK) != 0) return {nullptr, library + ": " + strerror(errno)};
@@ -142,6 +142,7 @@ preloaded preload_marks(const std::string& program) {
     int descriptor = -1;  // open until we end: processes may start until then
     page* const made = make_page(descriptor);
     if (made == nullptr) return {nullptr, std::string("no shared memory: ") + strerror(errno)};
+    made->given = given;
     const std::string path = "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(descriptor);
     setenv(page_variable, path.c_str(), 1);
     const char* const others = std::getenv("LD_PRELOAD");

@@ -1,6 +1,8 @@
 #pragma once
 // The library that tells the balancer which threads wait: named to a command, where that can load it.
 
+#include <sched.h>
+
 #include <string>
 
 #include "balance/page.hpp"
@@ -13,8 +15,8 @@ struct preloaded {
 };
 
 // Makes the page, and names it and the library to programs that are started from here on. What the user
-// preloads is kept. `program`: the path of the command.
-preloaded preload_marks(const std::string& program);
+// preloads is kept. `program`: the path of the command; `given`: its CPUs.
+preloaded preload_marks(const std::string& program, const cpu_set_t& given);
 
 // Why the system's linker would not load the library into this program; empty if it would.
 std::string why_not_preloaded(const std::string& program);

@@ -76,6 +76,13 @@ double speeds::of_the_fastest(std::size_t count) const {
     return std::accumulate(sorted.begin(), sorted.end(), 0.0);
 }
 
+double speeds::of_those_like_the_fastest(std::size_t count) const {
+    const double most = std::ranges::max(per_second_);
+    const auto alike = static_cast<std::size_t>(
+        std::ranges::count_if(per_second_, [&](double one) { return one * same_speed > most; }));
+    return of_the_fastest(std::min(count, alike));
+}
+
 bool speeds::all_equal() const {
     const auto [least, most] = std::ranges::minmax_element(per_second_);
     return *most < same_speed * *least;

@@ -1,6 +1,7 @@
 #include "balance/waits/marks.hpp"
 
 #include <pthread.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <array>
@@ -52,7 +53,7 @@ void forked() {
     const char* path = std::getenv(page_variable);
     page* opened = path == nullptr || *path == '\0' ? nullptr : open_page(path);
     if (opened != nullptr && pthread_key_create(&at_exit, leave) == 0 && at_exit < most_keys &&
-        pthread_atfork(nullptr, nullptr, forked) == 0) {
+        pthread_atfork(widen, nullptr, forked) == 0) {
         shared.store(opened, std::memory_order_release);
         // At once, in place of what this thread left there before it executed this program.
         take_slot();
@@ -72,6 +73,22 @@ slot* take_slot() noexcept {
     belongs(got).store(true, std::memory_order_relaxed);
     pthread_setspecific(at_exit, got);
     return got;
+}
+
+void widen() noexcept {
+    slot* own = this_thread.own;
+    if (own == nullptr || own->held.load(std::memory_order_relaxed) == 0 ||
+        own->held.exchange(0, std::memory_order_acquire) == 0)
+        return;
+    const int error = errno;
+    const page* here = shared.load(std::memory_order_acquire);
+    sched_setaffinity(0, sizeof here->given, &here->given);
+    errno = error;
+}
+
+void tell_of_static_loops() noexcept {
+    page* here = shared.load(std::memory_order_acquire);
+    if (here != nullptr) here->static_loops.store(1, std::memory_order_relaxed);
 }
 
 const cpu_weights* published_speeds() noexcept {

@@ -44,6 +44,12 @@ extern constinit thread_local this_thread_state this_thread;
 /// A slot for this thread, now its own; null where there is no page or no slot. It leaves errno alone.
 slot* take_slot() noexcept;
 
+/// Gives this thread the program's own mask again where the controller holds it on other CPUs.
+void widen() noexcept;
+
+/// Tells the controller that loops of this process can be shared out by speed.
+void tell_of_static_loops() noexcept;
+
 /// Weights that the controller published; null where there is no page.
 const cpu_weights* published_speeds() noexcept;
 

@@ -67,7 +67,13 @@ team_shares* shares_of_next_region() noexcept {
     const cpu_weights* published = published_speeds();
     if (published == nullptr) return nullptr;
     const std::uint32_t sequence = published->sequence.load(std::memory_order_acquire);
-    if (sequence == 0 || !static_loops_are_known()) return nullptr;
+    if (!static_loops_are_known()) return nullptr;
+    static std::atomic<bool> told{false};
+    if (!told.load(std::memory_order_relaxed)) {
+        told.store(true, std::memory_order_relaxed);
+        tell_of_static_loops();
+    }
+    if (sequence == 0) return nullptr;
     team_shares* team = this_threads_team();
     if (team == nullptr) return nullptr;
     if (sequence != team->sequence || team->moved.load(std::memory_order_relaxed)) {

@@ -6,7 +6,7 @@ import fcntl
 import mmap
 import os
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +20,9 @@ HEAD = struct.Struct("=QIIQI")
 SPEEDS_AT = HEAD.size
 SLOTS_AT = (SPEEDS_AT + 8 + 4 * CPUS + 63) // 64 * 64
 SLOT_BYTES = 64
-BYTES = SLOTS_AT + SLOTS * SLOT_BYTES
+GIVEN_AT = SLOTS_AT + SLOTS * SLOT_BYTES
+GIVEN_BYTES = 128
+BYTES = (GIVEN_AT + GIVEN_BYTES + 4 + 63) // 64 * 64
 
 
 @dataclass(frozen=True)
@@ -40,12 +42,24 @@ class BalancePage:
         fcntl.fcntl(self._descriptor, fcntl.F_ADD_SEALS, seals)
         self._bytes = mmap.mmap(self._descriptor, BYTES)
         namespace = Path("/proc/self/ns/pid").stat().st_ino
-        HEAD.pack_into(self._bytes, 0, MAGIC, 1, BYTES, namespace, 0)
+        HEAD.pack_into(self._bytes, 0, MAGIC, 2, BYTES, namespace, 0)
+        for cpu in os.sched_getaffinity(0):
+            self._bytes[GIVEN_AT + cpu // 8] |= 1 << cpu % 8
 
     def environment(self) -> dict[str, str]:
         library = runners.find("tauto-emulate").with_name("libtauto-waits.so")
         page = f"/proc/{os.getpid()}/fd/{self._descriptor}"
         return {**os.environ, "LD_PRELOAD": str(library), "TAUTO_BALANCE_PAGE": page}
+
+    def hold(self, thread: int, cpu: int) -> None:
+        """What the controller does to keep a thread on a CPU."""
+        at = next(at for at, owner, *_ in self._slots() if owner & 0xFFFFFFFF == thread)
+        struct.pack_into("=I", self._bytes, at + 24, 1)
+        os.sched_setaffinity(thread, {cpu})
+
+    def static_loops(self) -> bool:
+        """Whether a process has said that its loops can be shared out by speed."""
+        return self._bytes[GIVEN_AT + GIVEN_BYTES] != 0
 
     def used(self) -> int:
         """Slots that were ever taken."""
@@ -54,12 +68,16 @@ class BalancePage:
 
     def threads(self) -> dict[int, Waits]:
         """Of each thread that has a slot."""
-        found = {}
+        return {
+            owner & 0xFFFFFFFF: Waits(state >> 32, state & 0xFFFFFFFF, yields)
+            for _, owner, state, yields in self._slots()
+            if owner & 0xFFFFFFFF
+        }
+
+    def _slots(self) -> Iterator[tuple[int, int, int, int]]:
+        """Of each that was ever taken: its place, owner, state and yields."""
         for at in range(SLOTS_AT, SLOTS_AT + self.used() * SLOT_BYTES, SLOT_BYTES):
-            owner, state, yields = struct.unpack_from("=3Q", self._bytes, at)
-            if thread := owner & 0xFFFFFFFF:
-                found[thread] = Waits(state >> 32, state & 0xFFFFFFFF, yields)
-        return found
+            yield (at, *struct.unpack_from("=3Q", self._bytes, at))
 
     def publish(self, weights: Sequence[int]) -> None:
         """What the CPUs are worth, for programs that run no loop at this moment."""

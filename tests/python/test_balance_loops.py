@@ -72,7 +72,9 @@ def loops(program: Path) -> Callable[..., Loops]:
         for cpu, weight in zip([*CPUS, max(CPUS) + 1], weights, strict=False):
             by_cpu[cpu] = weight
         page.publish(by_cpu)
-        return Loops(program, page.environment(), places)
+        found = Loops(program, page.environment(), places)
+        assert page.static_loops()
+        return found
 
     return run
 
