@@ -15,8 +15,11 @@ namespace {
 constexpr nanoseconds latest_look = 10 * millisecond;
 constexpr nanoseconds shortest_window = 20 * millisecond;  // of whole rounds
 constexpr nanoseconds longest_window = 500 * millisecond;
-constexpr double long_round = 15e-3;        // seconds of work: windows end with the round from here on
-constexpr double too_short_to_move = 1e-3;  // seconds of work until threads wait for each other
+constexpr int rounds_of_a_first_window = 3;  // of a way: the first is not yet as the others
+constexpr std::size_t windows_to_learn_in = 3;
+constexpr double long_round = 15e-3;         // seconds of work: windows end with the round from here on
+constexpr double too_short_for_many = 3e-3;  // the same, where more threads than CPUs are at work
+constexpr double too_short_to_move = 1e-3;   // seconds of work until threads wait for each other
 constexpr nanoseconds look_if_unforeseen = 2 * millisecond;
 constexpr nanoseconds soonest_look = 100'000;
 constexpr nanoseconds after_an_end = 50'000;   // for the switch to be recorded
@@ -95,7 +98,8 @@ void controller::act() {
 }
 
 bool controller::window_is_full() const {
-    return !resting() && team_.rounds_took() >= shortest_window;
+    const int rounds = effect_.now() == effect::phase::looks ? rounds_of_a_first_window : 1;
+    return !resting() && team_.rounds_took() >= shortest_window && team_.rounds() >= rounds;
 }
 
 // The most promising first.
@@ -104,10 +108,13 @@ std::vector<way> controller::possible_ways() {
     const bool can_hold = holding_.can_hold(working);
     const bool more_than_cpus = working.size() > cpus_.size();
     std::vector<way> found;
-    if (can_hold && (more_than_cpus || holding_.loops_are_shared_out())) found.push_back(way::seats);
+    const bool shared_out = holding_.loops_are_shared_out() && !more_than_cpus;
+    if (can_hold && more_than_cpus) found.push_back(way::seats);
+    // Shares are learned in the first windows.
+    if (can_hold && shared_out) found.insert(found.end(), windows_to_learn_in, way::seats);
     const double round = stretch();
     if (round == 0 || round >= too_short_to_move) found.push_back(way::moves);
-    if (more_than_cpus && round > long_round) std::ranges::reverse(found);
+    if (more_than_cpus && round > too_short_for_many) std::ranges::reverse(found);
     if (can_hold) found.push_back(way::fastest);
     return found;
 }
@@ -211,6 +218,7 @@ void controller::end_window(nanoseconds now) {
     if (!rested) {
         const team::tally done = team_.take_tally();
         seen.done = done_;
+        if (done_ == way::seats) holding_.learn(team_.of_note());
         seen.seconds = done.seconds;
         seen.work = done.work;
         seen.reachable = seen.seconds * cpus_.of_the_fastest(done.threads);
@@ -219,7 +227,7 @@ void controller::end_window(nanoseconds now) {
         seen.possible = possible_ways();
     }
     account_.seconds_of[static_cast<std::size_t>(done_)] += timer::to_seconds(now - window_began_);
-    if (!how_.always) effect_.add(seen);
+    if (asks()) effect_.add(seen);
     if (resting() && !rested) team_.forget();
     if (rested) {
         team_.begin_window();

@@ -32,8 +32,8 @@ struct account {
 
 struct manner {
     bool even_pinned = false;
-    bool files = false;   // watch by /proc alone
-    bool always = false;  // balance without asking whether it helps
+    bool files = false;     // watch by /proc alone
+    way only = way::alone;  // what to do without asking whether it helps; alone: ask
     unsigned seed = 0;
 };
 
@@ -62,8 +62,9 @@ class controller {
     void plan_next_look(nanoseconds now);
     nanoseconds foreseen(nanoseconds now);
     double stretch() const;
-    way what_to_do() const { return how_.always ? way::moves : effect_.next(); }
-    bool resting() const { return !how_.always && effect_.now() == effect::phase::rests; }
+    way what_to_do() const { return asks() ? effect_.next() : how_.only; }
+    bool asks() const { return how_.only == way::alone; }
+    bool resting() const { return asks() && effect_.now() == effect::phase::rests; }
 
     cpu_set_t given_;
     speeds& cpus_;

@@ -10,13 +10,13 @@ namespace {
 
 constexpr std::array<double, 3> stakes{0.3, 0.6, 0.9};
 constexpr double enough = 20;         // evidence: wrong once in 20 programs that it does not help
-constexpr double enough_against = 4;  // nothing is lost by leaving a program to Linux
+constexpr double enough_against = 7;  // nothing is lost by leaving a program to Linux
 constexpr double worth_it = 0.01;     // of the time: with less it is left alone
 constexpr double to_win = 0.04;       // of what is reachable: with less it is not even tried
 constexpr double clear = 1.05;        // a way that is faster by this goes on while the evidence is collected
 constexpr double fallen = 0.9;        // of its rate: another way may be better now
 constexpr std::size_t most_tries = 40;
-constexpr nanoseconds first_rest = 10'000 * millisecond;
+constexpr nanoseconds first_rest = 3'000 * millisecond;
 constexpr nanoseconds shortest_rest = 100 * millisecond;
 constexpr nanoseconds longest_rest = 160'000 * millisecond;
 constexpr nanoseconds longest_rest_untried = 1'000 * millisecond;

@@ -3,7 +3,7 @@
 
 #include <sched.h>
 
-#include <set>
+#include <map>
 #include <span>
 #include <vector>
 
@@ -29,22 +29,30 @@ class holding {
     // Each on a CPU by itself, the fastest first; who is left over, where it gets most. Publishes the speeds
     // if each has its own.
     int seat(std::span<member* const> members, const speeds& cpus);
+    // After a window on seats: who was busy for longer than the others gets a smaller share.
+    void learn(std::span<member* const> members);
     // All on the CPUs that are as fast as the fastest.
     int gather(std::span<member* const> members, const speeds& cpus);
-    // All have their own masks again.
+    // All have their own masks again, and are where Linux had them: it would leave them together for a while.
     void end();
 
   private:
     int hold(member& one, const cpu_set_t& on);
-    void publish(const std::vector<double>& by_cpu);
+    void publish(const speeds& cpus);
 
     cpu_set_t given_;
     moves& mover_;
     page* shared_;
-    std::vector<std::pair<pid_t, slot*>> held_;
+    struct one_held {
+        pid_t thread;
+        slot* marks;
+        int came_from;
+    };
+    std::vector<one_held> held_;
     std::vector<pid_t> seated_;
     std::vector<int> seats_;
     std::vector<double> published_;
+    std::map<int, double> learned_;  // what each CPU gets of all speeds together, as shares showed it
 };
 
 }  // namespace tauto::balance

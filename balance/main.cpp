@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <map>
 #include <optional>
 #include <random>
 #include <string_view>
@@ -65,7 +66,9 @@ options read_options(int count, char** values) {
                  "Move threads that the program pinned, too, within their own masks");
     app.add_flag("--keep-waits", wish.keep_waits, "Leave the settings of waiting as they are");
     app.add_flag("--no-preload", wish.no_preload, "Do without the library that tells which threads wait");
-    app.add_flag("--always", wish.how.always, "Balance without asking whether it helps");
+    app.add_option("--only", wish.how.only, "Do this without asking whether it helps")
+        ->transform(CLI::Transformer(std::map<std::string, way>{
+            {"moves", way::moves}, {"seats", way::seats}, {"fastest", way::fastest}}));
     app.add_flag("--no-perf", wish.how.files, "Watch threads by /proc alone");
     app.add_flag("--json", wish.json, "Answer as one JSON line on standard error at the end");
     app.add_option("--report", wish.report_path, "Answer as JSON into this file at the end");

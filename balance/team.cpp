@@ -64,6 +64,7 @@ void team::forget() {
 void team::begin_window() {
     window_ = {timer::now(), work_};
     first_round_ = last_round_ = {};
+    rounds_ = 0;
 }
 
 std::size_t team::threads_moved() const {
@@ -85,6 +86,7 @@ void team::settle(member& one, nanoseconds until) {
     const std::size_t index = cpus_.index_of(one.cpu);
     if (one.now == doing::sleeps || index == cpus_.size()) return;
     one.wanted[index] += span;
+    if (!one.spins) one.busy += span;
     if (one.now != doing::runs) return;
     uses_[index].had += span;
     if (one.spins) return;
@@ -111,7 +113,10 @@ void team::note_round(nanoseconds at) {
     if (at - last_round_.at < shortest_round) return;
     for (auto& [thread, one] : members_) settle(one, at);
     last_round_ = {at, work_};
-    if (first_round_.at == 0) first_round_ = last_round_;
+    if (first_round_.at == 0)
+        first_round_ = last_round_;
+    else
+        ++rounds_;
 }
 
 void team::end_stretch(member& one) {
@@ -203,6 +208,7 @@ team::tally team::take_tally() {
     for (auto& [thread, one] : members_) {
         one.noted = one.worked > part_of_note * most;
         one.worked = 0;
+        one.was_busy = std::exchange(one.busy, 0);
         if (one.noted) ++found.threads;
     }
     const nanoseconds now = timer::now();
@@ -216,6 +222,7 @@ team::tally team::take_tally() {
     window_ = {looked_, work_};
     if (!just_begun) last_round_ = {};
     first_round_ = last_round_;
+    rounds_ = 0;
     return found;
 }
 

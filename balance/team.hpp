@@ -29,6 +29,8 @@ struct member {
     bool pinned = false;              // by the program
     bool moved = false;               // ever, by us
     double worked = 0;                // since the last tally
+    nanoseconds was_busy = 0;         // in the window of the last tally: it ran or waited for a CPU
+    nanoseconds busy = 0;             // since then
     std::vector<nanoseconds> wanted;  // of each CPU, since the last look
     bool noted = false;               // it did a part of note of the last window's work
     slot* marks = nullptr;            // its own in the page
@@ -64,6 +66,7 @@ class team {
     void begin_window();
     // How long the whole rounds since the last tally took.
     nanoseconds rounds_took() const { return last_round_.at - first_round_.at; }
+    int rounds() const { return rounds_; }
 
     // Whether switches are seen as they happen.
     bool exact() const { return !files_; }
@@ -98,6 +101,7 @@ class team {
     point window_;     // its beginning
     point first_round_;
     point last_round_;
+    int rounds_ = 0;
     std::vector<moment> moments_;
     news news_;
     struct use {

@@ -47,7 +47,7 @@ PASSIVE = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "0", "KMP_BLOCKTIME":
 PINNED = {**PASSIVE, "OMP_PROC_BIND": "true", "OMP_PLACES": "cores"}
 
 # Work on one fast CPU of each side of a loop, in seconds.
-SECONDS = {"fast": 1.5, "linux": 1.5, "pinned": 1.0, "balance": 6.0}
+SECONDS = {"fast": 1.5, "linux": 1.5, "pinned": 1.0, "balance": 6.0, "more": 4.0}
 
 NUMPY = """
 import hashlib, sys, numpy
@@ -124,20 +124,17 @@ class Bench:
             regions = max(5, round(SECONDS[name] * 1e3 / milliseconds))
             words = [self.loops[compiler], str(steps), str(regions)]
             work = regions * milliseconds / 1e3
-            return Side(balanced(words) if name == "balance" else words, variables, cpus), work
+            return Side(balanced(words) if name in ("balance", "more") else words, variables, cpus), work
 
-        return {
-            "compiler": compiler,
-            "region_ms": milliseconds,
-            **self.sides(
-                {
-                    "fast": side("fast", {**PASSIVE, "OMP_NUM_THREADS": "1"}, self.fast),
-                    "linux": side("linux", PASSIVE),
-                    "pinned": side("pinned", PINNED),
-                    "balance": side("balance", PASSIVE),
-                }
-            ),
+        sides = {
+            "fast": side("fast", {**PASSIVE, "OMP_NUM_THREADS": "1"}, self.fast),
+            "linux": side("linux", PASSIVE),
+            "pinned": side("pinned", PINNED),
+            "balance": side("balance", PASSIVE),
         }
+        if compiler == "gcc":
+            sides["more"] = side("more", {**PASSIVE, "OMP_NUM_THREADS": "5"})
+        return {"compiler": compiler, "region_ms": milliseconds, **self.sides(sides)}
 
     def threads(self, count: int) -> Line:
         steps = round(self.each["gcc"] * BARRIER_MS)
@@ -241,14 +238,20 @@ def _rows(lines: Sequence[Line], *names: str) -> Iterator[tuple[list[Any], list[
 
 def table(lines: Sequence[Line]) -> str:
     """Medians of the ratios of a turn, with 95 % intervals where there are turns enough, as Markdown."""
-    over_fast = "| slower by | loop | region | Linux | pinned | `tauto balance` | over the better | bound |"
-    out = ["Times over those of one fast CPU alone.", "", over_fast, "|---|---|---|---|---|---|---|---|"]
+    out = [
+        "Times over those of one fast CPU alone.",
+        "",
+        "| slower by | loop | region | turns | Linux | pinned | `tauto balance` | with 5 threads "
+        "| over the better of fast and Linux | bound |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
     for (factor, compiler, region), found in _rows(lines, "factor", "compiler", "region_ms"):
         cells = [_ratio(found, _over(side, "fast")) for side in ("linux", "pinned", "balance")]
+        cells.append(_ratio(found, _over("more", "fast")) if "more" in found[0] else "")
         cells.append(_ratio(found, lambda one: one["balance"] / min(one["fast"], one["linux"])))
-        out.append(
-            f"| {factor:g} | {compiler} | {region:g} ms | {' | '.join(cells)} | {factor / (factor + 1):.2f} |"
-        )
+        bound = factor / (factor + 1)
+        title = f"| {factor:g} | {compiler} | {region:g} ms | {len(found)} |"
+        out.append(f"{title} {' | '.join(cells)} | {bound:.2f} |")
     out += ["", "| | turns | `tauto balance` over Linux alone | the same answer |", "|---|---|---|---|"]
     kinds: dict[tuple[str, ...], Callable[[list[Any]], str]] = {
         ("factor", "threads"): lambda key: f"{key[1]} threads with barriers, factor {key[0]:g}",
