@@ -1,5 +1,6 @@
 #include "balance/answer.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -27,6 +28,20 @@ nlohmann::json number(double value) {
     return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json();
 }
 
+nlohmann::json seconds_of_each_way(const account& what) {
+    return {{"left_alone", what.seconds_of[0]},
+            {"moved", what.seconds_of[1]},
+            {"loops_shared_out_by_speed", what.seconds_of[2]},
+            {"on_the_fastest_alone", what.seconds_of[3]}};
+}
+
+// What was done for most of the time that was not left alone: ", mostly ..."
+std::string most_done(const account& what) {
+    const auto most = std::max_element(what.seconds_of.begin() + 1, what.seconds_of.end());
+    if (*most == 0) return "";
+    return std::string(", mostly ") + in_words(static_cast<way>(most - what.seconds_of.begin()));
+}
+
 }  // namespace
 
 void answer::fill(const controller& from) {
@@ -40,13 +55,16 @@ std::string in_words(const answer& found) {
     std::string text;
     if (found.what.moves > 0)
         text = std::to_string(found.what.threads_moved) + " of " + std::to_string(found.what.threads_seen) +
-               " threads of " + found.name + " moved " + std::to_string(found.what.moves) + " times";
+               " threads of " + found.name + " moved " + std::to_string(found.what.moves) + " times" +
+               most_done(found.what);
     if (found.ratio.rounds > 0) text += (text.empty() ? "" : "; ") + gain(found.ratio);
     if (!found.reason.empty()) text += (text.empty() ? "" : "; ") + ("left alone: " + found.reason);
     if (!found.waits.empty()) {
         text += "; set:";
         for (const std::string& one : found.waits) text += " " + one;
     }
+    text += found.not_preloaded.empty() ? "; preloaded libtauto-waits.so"
+                                        : "; nothing preloaded: " + found.not_preloaded;
     return text;
 }
 
@@ -62,7 +80,7 @@ std::string to_json(const answer& found) {
         {"moves", found.what.moves},
         {"looks", found.what.looks},
         {"seconds", found.what.seconds},
-        {"balanced_seconds", found.what.balanced_seconds},
+        {"seconds_of_each_way", seconds_of_each_way(found.what)},
         {"controller_cpu_seconds", found.what.processor_seconds},
         {"longest_move_seconds", timer::to_seconds(found.longest_move)},
         {"average_move_seconds", timer::to_seconds(found.average_move)},
@@ -73,6 +91,9 @@ std::string to_json(const answer& found) {
         {"pairs_of_windows", found.ratio.rounds},
         {"left_alone_because", found.reason.empty() ? nlohmann::json() : nlohmann::json(found.reason)},
         {"variables_set", found.waits},
+        {"preloaded", found.not_preloaded.empty()},
+        {"not_preloaded_because",
+         found.not_preloaded.empty() ? nlohmann::json() : nlohmann::json(found.not_preloaded)},
         {"cpus", cpus},
         {"exit_status", found.exit_status}};
     return line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);

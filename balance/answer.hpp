@@ -15,6 +15,7 @@ struct answer {
     bool kept = false;   // it was seen to help
     std::string reason;  // why it is left alone now
     std::vector<std::string> waits;
+    std::string not_preloaded;  // why; empty: the library was named to the command
     std::vector<cpu_speed> cpus;
     nanoseconds longest_move = 0;
     nanoseconds average_move = 0;

@@ -13,9 +13,17 @@ namespace tauto::balance {
 namespace {
 
 constexpr nanoseconds latest_look = 10 * millisecond;
+constexpr nanoseconds shortest_window = 20 * millisecond;  // of whole rounds
+constexpr nanoseconds longest_window = 500 * millisecond;
+constexpr int rounds_of_a_first_window = 3;  // of a way: the first is not yet as the others
+constexpr std::size_t windows_to_learn_in = 3;
+constexpr double long_round = 15e-3;         // seconds of work: windows end with the round from here on
+constexpr double too_short_for_many = 3e-3;  // the same, where more threads than CPUs are at work
+constexpr double too_short_to_move = 1e-3;   // seconds of work until threads wait for each other
 constexpr nanoseconds look_if_unforeseen = 2 * millisecond;
 constexpr nanoseconds soonest_look = 100'000;
-constexpr nanoseconds after_an_end = 50'000;  // for the switch to be recorded
+constexpr nanoseconds after_an_end = 50'000;   // for the switch to be recorded
+constexpr double done_with_everything = 1e12;  // seconds
 constexpr nanoseconds search_every = 100 * millisecond;
 constexpr nanoseconds ask_every = 100 * millisecond;
 constexpr double own_share = 0.008;        // of one CPU
@@ -30,16 +38,18 @@ void wait_for(int signals, nanoseconds span) {
 
 }  // namespace
 
-controller::controller(pid_t root, const cpu_set_t& given, speeds& cpus, moves& mover, const manner& how)
+controller::controller(pid_t root, const cpu_set_t& given, speeds& cpus, moves& mover, const manner& how,
+                       page* marks)
     : given_(given),
       cpus_(cpus),
       mover_(mover),
       how_(how),
-      team_(root, cpus, how.files),
+      team_(root, cpus, how.files, marks),
+      holding_(given, mover, marks),
       effect_(how.seed),
       began_(timer::now()),
       window_began_(began_),
-      window_ends_(began_ + effect_.length(0)),
+      window_ends_(began_ + longest_window),
       looked_(began_),
       next_look_(began_),
       next_search_(began_) {}
@@ -48,6 +58,7 @@ void controller::run(int signals, const std::function<bool()>& ended) {
     nanoseconds next_ask = 0;
     const nanoseconds processor_before = timer::processor_time();
     processor_ = processor_before;
+    done_ = what_to_do();
     for (;;) {
         const nanoseconds until =
             std::min({window_ends_, next_ask, resting() ? window_ends_ : std::min(next_look_, next_search_)});
@@ -63,24 +74,56 @@ void controller::run(int signals, const std::function<bool()>& ended) {
             team_.search();
             next_search_ = now + search_every;
         }
-        if (now >= window_ends_) end_window(now);
+        if (now >= window_ends_ || window_is_full()) end_window(now);
     }
-    account_.seconds = timer::to_seconds(timer::now() - began_);
+    holding_.end();
+    const nanoseconds end = timer::now();
+    account_.seconds_of[static_cast<std::size_t>(done_)] += timer::to_seconds(end - window_began_);
+    account_.seconds = timer::to_seconds(end - began_);
     account_.processor_seconds = timer::to_seconds(timer::processor_time() - processor_before);
 }
 
 void controller::look(nanoseconds now) {
     ++account_.looks;
     team_.look();
-    if (balances()) place_threads();
+    act();
     plan_next_look(now);
+}
+
+void controller::act() {
+    if (done_ == way::moves) return place_threads();
+    if (done_ == way::alone) return;
+    const std::vector<member*> working = team_.of_note();
+    account_.moves += done_ == way::seats ? holding_.seat(working, cpus_) : holding_.gather(working, cpus_);
+}
+
+bool controller::window_is_full() const {
+    const int rounds = effect_.now() == effect::phase::looks ? rounds_of_a_first_window : 1;
+    return !resting() && team_.rounds_took() >= shortest_window && team_.rounds() >= rounds;
+}
+
+// The most promising first.
+std::vector<way> controller::possible_ways() {
+    const std::vector<member*> working = team_.of_note();
+    const bool can_hold = holding_.can_hold(working);
+    const bool more_than_cpus = working.size() > cpus_.size();
+    std::vector<way> found;
+    const bool shared_out = holding_.loops_are_shared_out() && !more_than_cpus;
+    if (can_hold && more_than_cpus) found.push_back(way::seats);
+    // Shares are learned in the first windows.
+    if (can_hold && shared_out) found.insert(found.end(), windows_to_learn_in, way::seats);
+    const double round = stretch();
+    if (round == 0 || round >= too_short_to_move) found.push_back(way::moves);
+    if (more_than_cpus && round > too_short_for_many) std::ranges::reverse(found);
+    if (can_hold) found.push_back(way::fastest);
+    return found;
 }
 
 double controller::stretch() const {
     double sum = 0;
     double count = 0;
     for (const auto& [thread, one] : team_.members())
-        if (one.stretch > 0 && one.now != doing::sleeps) {
+        if (one.stretch > 0 && one.now != doing::sleeps && !one.spins) {
             sum += one.stretch;
             ++count;
         }
@@ -96,7 +139,10 @@ std::vector<member*> controller::on_our_cpus() {
 
 std::vector<worker> controller::as_workers(std::span<member* const> members) const {
     std::vector<worker> workers;
-    for (const member* one : members) workers.push_back({one->done, cpus_.index_of(one->cpu), one->pinned});
+    // Who spins has the slowest CPU: it is in nobody's way there.
+    for (const member* one : members)
+        workers.push_back(
+            {one->spins ? done_with_everything : one->done, cpus_.index_of(one->cpu), one->pinned});
     return workers;
 }
 
@@ -131,7 +177,8 @@ void controller::place_threads() {
 
 // When somebody must change, or has come to the end of what it usually does.
 nanoseconds controller::foreseen(nanoseconds now) {
-    const std::vector<member*> at_work = on_our_cpus();
+    std::vector<member*> at_work = on_our_cpus();
+    std::erase_if(at_work, [](const member* one) { return one->spins; });
     // Somebody waits: the others are at the end, too, or begin something new together. When, is not known.
     if (at_work.size() != last_at_work_) eager_ = soonest_look;
     last_at_work_ = at_work.size();
@@ -159,29 +206,45 @@ void controller::plan_next_look(nanoseconds now) {
     look_cost_ = 0.9 * look_cost_ + 0.1 * cost;
     allowance_ = std::min(largest_allowance, allowance_ + own_share * since - cost);
     next_look_ = now + latest_look;
-    if (balances()) next_look_ = std::max(foreseen(now), now + soonest_look);
+    const bool ends_with_round = done_ == way::alone && stretch() > long_round;
+    if (done_ == way::moves || ends_with_round) next_look_ = std::max(foreseen(now), now + soonest_look);
     if (allowance_ < 0)
         next_look_ = std::max(next_look_, now + static_cast<nanoseconds>(look_cost_ / own_share));
 }
 
 void controller::end_window(nanoseconds now) {
-    const team::tally done = team_.take_tally();
-    window seen;
-    seen.balanced = effect_.balances();
-    seen.seconds = timer::to_seconds(now - window_began_);
-    seen.work = done.work;
-    seen.reachable = seen.seconds * cpus_.of_the_fastest(done.threads);
-    seen.equal = cpus_.all_equal() && done.threads <= cpus_.size();
-    if (balances()) account_.balanced_seconds += seen.seconds;
-    busiest_ = 0;
     const bool rested = resting();
-    if (!how_.always) effect_.add(seen);
+    window seen;
+    if (!rested) {
+        const team::tally done = team_.take_tally();
+        seen.done = done_;
+        if (done_ == way::seats) holding_.learn(team_.of_note());
+        seen.seconds = done.seconds;
+        seen.work = done.work;
+        seen.reachable = seen.seconds * cpus_.of_the_fastest(done.threads);
+        seen.of_fastest = seen.seconds * cpus_.of_those_like_the_fastest(done.threads);
+        seen.equal = cpus_.all_equal();
+        seen.possible = possible_ways();
+    }
+    account_.seconds_of[static_cast<std::size_t>(done_)] += timer::to_seconds(now - window_began_);
+    if (asks()) effect_.add(seen);
     if (resting() && !rested) team_.forget();
-    if (!resting() && rested) next_search_ = now;
-    const double round = stretch() * static_cast<double>(std::max<std::size_t>(done.threads, 1)) /
-                         std::max(cpus_.of_the_fastest(done.threads), 0.01);
+    if (rested) {
+        team_.begin_window();
+        next_search_ = next_look_ = now;
+    }
+    begin_window(now);
+}
+
+void controller::begin_window(nanoseconds now) {
+    busiest_ = 0;
     window_began_ = now;
-    window_ends_ = now + effect_.length(timer::to_nanoseconds(round));
+    window_ends_ = now + (resting() ? effect_.rest_length() : longest_window);
+    if (done_ == what_to_do()) return;
+    holding_.end();
+    done_ = what_to_do();
+    act();
+    plan_next_look(timer::now());
 }
 
 account controller::report() const {

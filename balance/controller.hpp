@@ -4,12 +4,15 @@
 #include <sched.h>
 #include <sys/types.h>
 
+#include <array>
 #include <functional>
 #include <span>
 #include <vector>
 
 #include "balance/effect.hpp"
+#include "balance/holding.hpp"
 #include "balance/moves.hpp"
+#include "balance/page.hpp"
 #include "balance/placing.hpp"
 #include "balance/speeds.hpp"
 #include "balance/team.hpp"
@@ -23,20 +26,22 @@ struct account {
     std::size_t threads_moved = 0;
     bool exact = true;
     double seconds = 0;
-    double processor_seconds = 0;  // of the controller
-    double balanced_seconds = 0;
+    double processor_seconds = 0;        // of the controller
+    std::array<double, 4> seconds_of{};  // of each way, in their order
 };
 
 struct manner {
     bool even_pinned = false;
-    bool files = false;   // watch by /proc alone
-    bool always = false;  // balance without asking whether it helps
+    bool files = false;     // watch by /proc alone
+    way only = way::alone;  // what to do without asking whether it helps; alone: ask
     unsigned seed = 0;
 };
 
 class controller {
   public:
-    controller(pid_t root, const cpu_set_t& given, speeds& cpus, moves& mover, const manner& how);
+    // `marks`: see team.
+    controller(pid_t root, const cpu_set_t& given, speeds& cpus, moves& mover, const manner& how,
+               page* marks = nullptr);
 
     // Until `ended` says so, which is asked whenever `signals` can be read, and ten times a second.
     void run(int signals, const std::function<bool()>& ended);
@@ -49,19 +54,26 @@ class controller {
     std::vector<member*> on_our_cpus();
     std::vector<worker> as_workers(std::span<member* const> members) const;
     void place_threads();
+    void act();
     void end_window(nanoseconds now);
+    void begin_window(nanoseconds now);
+    bool window_is_full() const;
+    std::vector<way> possible_ways();
     void plan_next_look(nanoseconds now);
     nanoseconds foreseen(nanoseconds now);
     double stretch() const;
-    bool balances() const { return how_.always || effect_.balances(); }
-    bool resting() const { return !how_.always && effect_.now() == effect::phase::rests; }
+    way what_to_do() const { return asks() ? effect_.next() : how_.only; }
+    bool asks() const { return how_.only == way::alone; }
+    bool resting() const { return asks() && effect_.now() == effect::phase::rests; }
 
     cpu_set_t given_;
     speeds& cpus_;
     moves& mover_;
     manner how_;
     team team_;
+    holding holding_;
     effect effect_;
+    way done_ = way::alone;  // in this window
     account account_;
     nanoseconds began_;
     nanoseconds window_began_;

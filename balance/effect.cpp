@@ -10,20 +10,35 @@ namespace {
 
 constexpr std::array<double, 3> stakes{0.3, 0.6, 0.9};
 constexpr double enough = 20;         // evidence: wrong once in 20 programs that it does not help
-constexpr double enough_against = 4;  // nothing is lost by leaving a program to Linux
+constexpr double enough_against = 7;  // nothing is lost by leaving a program to Linux
 constexpr double worth_it = 0.01;     // of the time: with less it is left alone
 constexpr double to_win = 0.04;       // of what is reachable: with less it is not even tried
+constexpr double clear = 1.05;        // a way that is faster by this goes on while the evidence is collected
+constexpr double fallen = 0.9;        // of its rate: another way may be better now
 constexpr std::size_t most_tries = 40;
-constexpr nanoseconds shortest_window = 60 * millisecond;
-constexpr nanoseconds longest_window = 400 * millisecond;
-constexpr nanoseconds rounds_in_window = 2;
-constexpr nanoseconds first_rest = 10'000 * millisecond;
-constexpr nanoseconds rest_when_equal = 1'000 * millisecond;
+constexpr nanoseconds first_rest = 3'000 * millisecond;
+constexpr nanoseconds shortest_rest = 100 * millisecond;
 constexpr nanoseconds longest_rest = 160'000 * millisecond;
-constexpr std::size_t first_spacing = 8;  // windows between two that are left alone
+constexpr nanoseconds longest_rest_untried = 1'000 * millisecond;
+constexpr std::size_t first_spacing = 4;  // windows between two that are left alone
+constexpr std::size_t unsure_spacing = 12;
 constexpr std::size_t last_spacing = 40;
 
 }  // namespace
+
+const char* in_words(way one) {
+    switch (one) {
+        case way::alone:
+            return "Linux alone";
+        case way::moves:
+            return "moved by progress";
+        case way::seats:
+            return "on a CPU each, with loops shared out by speed";
+        case way::fastest:
+            break;
+    }
+    return "on the fastest CPUs alone";
+}
 
 void evidence::add(bool heads) {
     if (wealth_.empty()) wealth_.assign(stakes.size(), 1.0);
@@ -39,11 +54,6 @@ double evidence::value() const {
 
 effect::effect(unsigned seed) : chance_(seed) {}
 
-nanoseconds effect::length(nanoseconds round) const {
-    if (phase_ == phase::rests) return rest_;
-    return std::clamp(rounds_in_window * round, shortest_window, longest_window);
-}
-
 paired_ratio effect::ratio() const {
     return detail::judge(logs_, 0.95, 1);
 }
@@ -52,87 +62,126 @@ void effect::add(const window& seen) {
     switch (phase_) {
         case phase::watches:
             return watch(seen);
+        case phase::looks:
+            return look(seen);
         case phase::tries:
             return try_with(seen);
         case phase::keeps:
             return keep_on(seen);
         case phase::rests:
             phase_ = phase::watches;
-            balances_ = false;
+            way_ = way::alone;
     }
-}
-
-void effect::try_with(const window& seen) {
-    open_.push_back(seen);
-    if (open_.size() < 2) {
-        balances_ = !seen.balanced;
-        return;
-    }
-    add_pair(open_[0], open_[1]);
-    if (phase_ == phase::tries) start_pair();
-}
-
-// A pair is a window that is left alone and, by lot, the one before or behind it.
-void effect::keep_on(const window& seen) {
-    const bool awaits_one_behind = open_.size() == 1 && !open_[0].balanced;
-    if (seen.balanced && !awaits_one_behind) {
-        if (until_pair_ > 0) {
-            --until_pair_;
-            return;
-        }
-        balances_ = false;  // the next
-        if (chance_() & 1U) open_.push_back(seen);
-        return;
-    }
-    open_.push_back(seen);
-    balances_ = true;
-    if (open_.size() < 2) return;
-    add_pair(open_[0], open_[1]);
-    if (phase_ != phase::keeps) return;
-    open_.clear();
-    spacing_ = std::min(last_spacing, 2 * spacing_);
-    until_pair_ = spacing_;
 }
 
 void effect::watch(const window& seen) {
-    if (seen.equal)
-        return rest(rest_when_equal, "no CPU was faster than another, and each thread could have its own");
+    if (seen.equal) return rest(shortest_rest, "no CPU was faster than another");
     if (seen.work > (1 - to_win) * seen.reachable)
-        return rest(rest_when_equal, "the threads kept the fastest CPUs busy by themselves");
+        return rest(shortest_rest, "the threads kept the fastest CPUs busy by themselves");
+    begin_looking(seen);
+}
+
+void effect::begin_looking(const window& alone) {
+    phase_ = phase::looks;
+    does_not_ = {};
+    alone_rate_ = alone.rate();
+    best_ = way::alone;
+    best_rate_ = 0;
+    left_ = alone.possible;
+    look_at_next(alone);
+}
+
+void effect::look(const window& seen) {
+    if (seen.rate() > best_rate_) {
+        best_rate_ = seen.rate();
+        best_ = way_;
+    }
+    look_at_next(seen);
+}
+
+// What can be told without a window of its own is not looked at.
+void effect::look_at_next(const window& seen) {
+    const double reachable = seen.reachable / seen.seconds;
+    while (!left_.empty()) {
+        way_ = left_.front();
+        left_.erase(left_.begin());
+        const double promised = way_ == way::fastest ? seen.of_fastest / seen.seconds : reachable;
+        const double so_far = std::max(best_rate_, alone_rate_);
+        if (so_far < (1 - to_win) * promised) return;
+    }
+    if (best_ == way::alone) return rest(first_rest, "nothing that could be done promised a gain");
+    if (best_rate_ > clear * alone_rate_) return keep();
     phase_ = phase::tries;
     tried_ = 0;
-    helps_ = does_not_ = {};
     start_pair();
 }
 
 void effect::start_pair() {
     open_.clear();
-    balances_ = (chance_() & 1U) != 0;
+    way_ = (chance_() & 1U) != 0 ? best_ : way::alone;
+}
+
+void effect::try_with(const window& seen) {
+    open_.push_back(seen);
+    if (open_.size() < 2) {
+        way_ = seen.done == way::alone ? best_ : way::alone;
+        return;
+    }
+    add_pair(open_[0], open_[1]);
+    if (phase_ != phase::tries) return;
+    if (helps_.value() >= enough) return keep();
+    if (tried_ >= most_tries) return rest(first_rest, "no gain was seen against Linux alone");
+    start_pair();
+}
+
+// A pair is a window that is left alone and, by lot, the one before or behind it.
+void effect::keep_on(const window& seen) {
+    const bool awaits_one_behind = open_.size() == 1 && open_[0].done == way::alone;
+    if (seen.done != way::alone && !awaits_one_behind) {
+        if (until_pair_ > 0) {
+            --until_pair_;
+            return;
+        }
+        way_ = way::alone;  // the next
+        if (chance_() & 1U) open_.push_back(seen);
+        return;
+    }
+    open_.push_back(seen);
+    way_ = best_;
+    if (open_.size() < 2) return;
+    const window alone = open_[0].done == way::alone ? open_[0] : open_[1];
+    const window balanced = open_[0].done == way::alone ? open_[1] : open_[0];
+    add_pair(open_[0], open_[1]);
+    if (phase_ != phase::keeps) return;
+    open_.clear();
+    until_pair_ = spacing_;
+    if (balanced.rate() < fallen * best_rate_ && alone.possible.size() > 1) begin_looking(alone);
 }
 
 void effect::add_pair(const window& first, const window& second) {
-    const window& balanced = first.balanced ? first : second;
-    const window& alone = first.balanced ? second : first;
+    const window& balanced = first.done == way::alone ? second : first;
+    const window& alone = first.done == way::alone ? first : second;
     ++tried_;
-    if (balanced.work > 0 && alone.work > 0) {
-        const double log = std::log(alone.work / alone.seconds) - std::log(balanced.work / balanced.seconds);
-        logs_.push_back(log);
-        helps_.add(log < -worth_it);
-        // While it is kept, evidence against it starts again with each window in which it helps.
-        if (phase_ == phase::keeps && log < -worth_it)
-            does_not_ = {};
-        else
-            does_not_.add(log > -worth_it);
-    }
-    if (phase_ == phase::tries && helps_.value() >= enough) return keep();
-    const bool over = does_not_.value() >= enough_against || (phase_ == phase::tries && tried_ >= most_tries);
-    if (over) rest(first_rest, "no gain was seen against windows in which Linux was left alone");
+    if (balanced.work <= 0 || alone.work <= 0) return;
+    const double log = std::log(alone.rate()) - std::log(balanced.rate());
+    const bool helps = log < -worth_it;
+    logs_.push_back(log);
+    helps_.add(helps);
+    kept_ = kept_ || helps_.value() >= enough;
+    // While it is kept, evidence against it starts again with each window in which it helps.
+    if (phase_ == phase::keeps && helps)
+        does_not_ = {};
+    else
+        does_not_.add(log > -worth_it);
+    spacing_ = helps ? std::min(helps_.value() >= enough ? last_spacing : unsure_spacing, 2 * spacing_)
+                     : std::max<std::size_t>(spacing_ / 2, 1);
+    if (does_not_.value() >= enough_against)
+        rest(first_rest, "no gain was seen against windows in which Linux was left alone");
 }
 
 void effect::keep() {
     phase_ = phase::keeps;
-    balances_ = true;
-    kept_ = true;
+    way_ = best_;
     reason_.clear();
     does_not_ = {};
     open_.clear();
@@ -141,11 +190,12 @@ void effect::keep() {
 }
 
 void effect::rest(nanoseconds first, const std::string& reason) {
-    rest_ = last_reason_ == reason && first == first_rest ? std::min(2 * rest_, longest_rest) : first;
+    const nanoseconds longest = first == first_rest ? longest_rest : longest_rest_untried;
+    rest_ = last_reason_ == reason ? std::min(2 * rest_, longest) : first;
     last_reason_ = reason;
     reason_ = reason;
     phase_ = phase::rests;
-    balances_ = false;
+    way_ = way::alone;
 }
 
 }  // namespace tauto::balance

@@ -1,5 +1,6 @@
 #pragma once
-// Whether balancing helps: windows in which it is done beside windows in which Linux is left alone.
+// Whether balancing helps, and which way: windows in which it is done beside windows in which Linux is left
+// alone.
 
 #include <cstddef>
 #include <random>
@@ -15,6 +16,15 @@ namespace tauto::balance {
 using timer::millisecond;
 using timer::nanoseconds;
 
+// What is done with the threads.
+enum class way {
+    alone,    // nothing: Linux places them
+    moves,    // who has done least gets the fastest CPU
+    seats,    // each stays on a CPU, and loops are shared out by speed
+    fastest,  // all stay on the fastest CPUs
+};
+const char* in_words(way one);
+
 // Evidence that a coin falls on one side more often than on the other. If it does not, the chance that this
 // ever reaches x, however long one looks, is at most 1 / x (a martingale; Ville's inequality).
 class evidence {
@@ -28,17 +38,22 @@ class evidence {
 
 // What was seen in one window.
 struct window {
-    bool balanced = false;
+    way done = way::alone;
     double seconds = 0;
-    double work = 0;       // done, in seconds at speed 1
-    double reachable = 0;  // with every thread at work on the fastest CPUs all the time
-    bool equal = true;     // no CPU is faster than another, and each thread can have one
+    double work = 0;            // done, in seconds at speed 1
+    double reachable = 0;       // with every thread at work on the fastest CPUs all the time
+    double of_fastest = 0;      // the same on CPUs that are as fast as the fastest
+    bool equal = true;          // no CPU is faster than another
+    std::vector<way> possible;  // besides leaving it alone, the most promising first
+
+    double rate() const { return seconds > 0 ? work / seconds : 0; }
 };
 
 class effect {
   public:
     enum class phase {
         watches,  // left alone: is there anything to win?
+        looks,    // one window of each way that is possible
         tries,    // windows of both kinds in turns
         keeps,    // balanced, but for a window now and then
         rests     // left alone until a later look
@@ -46,23 +61,27 @@ class effect {
 
     explicit effect(unsigned seed);
 
-    // Whether the next window is balanced, and how long it is. `round`: how long the threads usually work
-    // until they wait for each other.
-    bool balances() const { return balances_; }
-    nanoseconds length(nanoseconds round) const;
+    // What is done in the next window.
+    way next() const { return way_; }
     phase now() const { return phase_; }
+    // How long to rest.
+    nanoseconds rest_length() const { return rest_; }
     // What was seen in the window that ends; decides what the next is.
     void add(const window& seen);
 
     // Time balanced over time left alone, over all pairs of windows: its median and 95 % interval.
     paired_ratio ratio() const;
     std::size_t pairs() const { return logs_.size(); }
+    // Whether it was seen to help, wrong once in 20 programs that it does not help.
     bool ever_kept() const { return kept_; }
     // Why it is left alone now, or was to the end.
     const std::string& reason() const { return reason_; }
 
   private:
     void watch(const window& seen);
+    void begin_looking(const window& alone);
+    void look(const window& seen);
+    void look_at_next(const window& seen);
     void try_with(const window& seen);
     void keep_on(const window& seen);
     void start_pair();
@@ -72,7 +91,11 @@ class effect {
 
     std::mt19937 chance_;
     phase phase_ = phase::watches;
-    bool balances_ = false;
+    way way_ = way::alone;
+    way best_ = way::alone;  // of those that were looked at
+    double best_rate_ = 0;
+    double alone_rate_ = 0;
+    std::vector<way> left_;  // to look at
     std::string reason_ = "it ended before anything could be measured";
     nanoseconds rest_ = 0;
     std::string last_reason_;

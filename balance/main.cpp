@@ -7,11 +7,14 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <map>
+#include <optional>
 #include <random>
 #include <string_view>
 
 #include "balance/answer.hpp"
 #include "balance/controller.hpp"
+#include "balance/preload.hpp"
 #include "balance/promptness.hpp"
 #include "balance/waits.hpp"
 #include "launch/command.hpp"
@@ -32,6 +35,7 @@ using tauto::launch::leave;
 struct options {
     pid_t pid = 0;
     bool keep_waits = false;
+    bool no_preload = false;
     bool json = false;
     std::string report_path;
     manner how;
@@ -61,7 +65,10 @@ options read_options(int count, char** values) {
     app.add_flag("--even-pinned", wish.how.even_pinned,
                  "Move threads that the program pinned, too, within their own masks");
     app.add_flag("--keep-waits", wish.keep_waits, "Leave the settings of waiting as they are");
-    app.add_flag("--always", wish.how.always, "Balance without asking whether it helps");
+    app.add_flag("--no-preload", wish.no_preload, "Do without the library that tells which threads wait");
+    app.add_option("--only", wish.how.only, "Do this without asking whether it helps")
+        ->transform(CLI::Transformer(std::map<std::string, way>{
+            {"moves", way::moves}, {"seats", way::seats}, {"fastest", way::fastest}}));
     app.add_flag("--no-perf", wish.how.files, "Watch threads by /proc alone");
     app.add_flag("--json", wish.json, "Answer as one JSON line on standard error at the end");
     app.add_option("--report", wish.report_path, "Answer as JSON into this file at the end");
@@ -139,7 +146,9 @@ int run(const options& wish) {
     check(wish);
     cpu_set_t given = self.original().cpus;
     if (wish.pid != 0) sched_getaffinity(wish.pid, sizeof given, &given);
-    if (wish.pid == 0 && !tauto::launch::find_program(wish.command[0])) {
+    const std::optional<std::string> program =
+        wish.pid == 0 ? tauto::launch::find_program(wish.command[0]) : std::string();
+    if (!program) {
         complain("error",
                  "command '" + wish.command[0] + "' was not found; check the name, or give its whole path");
         return exit_not_found;
@@ -150,15 +159,19 @@ int run(const options& wish) {
     speeds cpus(probe(cpus_of(given), wish.how.files));
     int status = 0;
     if (wish.pid != 0) {
+        found.not_preloaded = "it runs already";
         become_prompt();
         controller all(wish.pid, given, cpus, mover, wish.how);
         status = follow_process(wish.pid, self, all);
         found.fill(all);
     } else {
         if (!wish.keep_waits) found.waits = set_waits();
+        const preloaded library =
+            wish.no_preload ? preloaded{nullptr, "--no-preload"} : preload_marks(*program, given);
+        found.not_preloaded = library.reason;
         command started(wish.command, self.original(), tauto::launch::without_us::goes_on);
         become_prompt();
-        controller all(started.group(), given, cpus, mover, wish.how);
+        controller all(started.group(), given, cpus, mover, wish.how, library.marks);
         status = follow_command(started, self, all);
         found.fill(all);
     }

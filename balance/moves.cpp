@@ -22,7 +22,7 @@ moves::~moves() {
 }
 
 void moves::make(std::span<order> orders, const cpu_set_t& given, bool even_pinned) {
-    orders = orders.first(std::min(orders.size(), capacity));
+    orders = orders.first(std::min(orders.size(), at_once));
     const nanoseconds began = timer::now();
     for (std::size_t i = 0; i < orders.size(); ++i) {
         order& one = orders[i];
@@ -31,24 +31,52 @@ void moves::make(std::span<order> orders, const cpu_set_t& given, bool even_pinn
         one.result = outcome::pinned;
         const auto cpu = static_cast<unsigned>(one.cpu);
         if (!(even_pinned ? CPU_ISSET(cpu, &kept.mask) != 0 : CPU_EQUAL(&kept.mask, &given) != 0)) continue;
-        cpu_set_t only;
+        cpu_set_t& only = kept.narrow;
         CPU_ZERO(&only);
         CPU_SET(cpu, &only);
         kept.thread.store(one.thread, std::memory_order_release);
         one.result = sched_setaffinity(one.thread, sizeof only, &only) == 0 ? outcome::moved : outcome::gone;
     }
-    put_back(orders.size());
+    put_back(0, orders.size());
     const nanoseconds took = timer::now() - began;
     longest_ = std::max(longest_, took);
     sum_ += took;
     ++count_;
 }
 
-void moves::put_back(std::size_t entries) const {
-    for (std::size_t i = 0; i < entries; ++i) {
+moves::outcome moves::hold(pid_t thread, const cpu_set_t& cpus, const cpu_set_t& given) {
+    const auto known = held_.find(thread);
+    std::size_t at = known == held_.end() ? at_once : known->second;
+    while (known == held_.end() && at < capacity && narrow_[at].thread.load(std::memory_order_relaxed) != 0)
+        ++at;
+    if (at == capacity) return outcome::gone;
+    entry& kept = narrow_[at];
+    cpu_set_t now;
+    if (sched_getaffinity(thread, sizeof now, &now) != 0) return outcome::gone;
+    const bool is_ours = known != held_.end() && CPU_EQUAL(&now, &kept.narrow) != 0;
+    if (is_ours && CPU_EQUAL(&now, &cpus) != 0) return outcome::moved;
+    if (!is_ours && CPU_EQUAL(&now, &given) == 0) return outcome::pinned;
+    kept.mask = given;
+    kept.narrow = cpus;
+    kept.thread.store(thread, std::memory_order_release);
+    held_[thread] = at;
+    return sched_setaffinity(thread, sizeof cpus, &cpus) == 0 ? outcome::moved : outcome::gone;
+}
+
+void moves::release(pid_t thread) {
+    const auto found = held_.find(thread);
+    if (found == held_.end()) return;
+    put_back(found->second, found->second + 1);
+    held_.erase(found);
+}
+
+void moves::put_back(std::size_t first, std::size_t end) const {
+    for (std::size_t i = first; i < end; ++i) {
         const pid_t thread = narrow_[i].thread.load(std::memory_order_acquire);
         if (thread == 0) continue;
-        sched_setaffinity(thread, sizeof narrow_[i].mask, &narrow_[i].mask);
+        cpu_set_t now;
+        if (sched_getaffinity(thread, sizeof now, &now) == 0 && CPU_EQUAL(&now, &narrow_[i].narrow) != 0)
+            sched_setaffinity(thread, sizeof narrow_[i].mask, &narrow_[i].mask);
         narrow_[i].thread.store(0, std::memory_order_release);
     }
 }

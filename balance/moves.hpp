@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <map>
 #include <span>
 
 #include "timer/clock.hpp"
@@ -35,8 +36,13 @@ class moves {
     // pinned by the program and stay, unless `even_pinned`: then any mask that has the CPU will do.
     void make(std::span<order> orders, const cpu_set_t& given, bool even_pinned);
 
-    // Puts back each mask that is narrow.
-    void put_back_all() const { put_back(capacity); }
+    // Keeps a thread on these CPUs until it is released. Its children inherit the mask: for threads that give
+    // themselves their own mask again before they have any.
+    outcome hold(pid_t thread, const cpu_set_t& cpus, const cpu_set_t& given);
+    void release(pid_t thread);
+
+    // Puts back each mask that is narrow, and that the program has not changed since.
+    void put_back_all() const { put_back(0, capacity); }
 
     nanoseconds longest() const { return longest_; }
     nanoseconds average() const;
@@ -45,12 +51,15 @@ class moves {
     struct entry {
         std::atomic<pid_t> thread;
         cpu_set_t mask;
+        cpu_set_t narrow;
     };
-    static constexpr std::size_t capacity = 1024;
+    static constexpr std::size_t at_once = 1024;
+    static constexpr std::size_t capacity = 2 * at_once;  // the second half: those that are held
 
-    void put_back(std::size_t entries) const;
+    void put_back(std::size_t first, std::size_t end) const;
 
     entry* narrow_;
+    std::map<pid_t, std::size_t> held_;
     nanoseconds longest_ = 0;
     nanoseconds sum_ = 0;
     nanoseconds count_ = 0;

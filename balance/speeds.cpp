@@ -23,6 +23,24 @@ constexpr nanoseconds probe_for = 10'000'000;
 constexpr double follows_within = 40e6;  // ns in which threads want a CPU: ten ticks of the slowest kernels
 constexpr double forgets_within = 2e9;   // ns in which nobody does
 
+// How long the thread ran between two moments, as the kernel tells; 0 if that is not known.
+double ran_for(watch& watched, nanoseconds from, nanoseconds to) {
+    news found;
+    watched.read(found);
+    if (found.lost || found.changes.empty()) return 0;
+    nanoseconds ran = 0;
+    nanoseconds since = from;
+    doing now = doing::runs;
+    for (const change& what : found.changes) {
+        if (what.at < from || what.at > to) continue;
+        if (now == doing::runs) ran += what.at - since;
+        since = what.at;
+        now = what.now;
+    }
+    if (now == doing::runs) ran += to - since;
+    return static_cast<double>(ran);
+}
+
 // A chain of dependent multiplications, without memory. What interrupts it often slows its pace, too: a
 // switch is partly paid from the CPU time of the thread that is interrupted.
 cpu_speed probe_one(int cpu, bool files) {
@@ -40,8 +58,11 @@ cpu_speed probe_one(int cpu, bool files) {
     for (; timer::now() - began < probe_for; ++blocks)
         for (int i = 0; i < 2'000; ++i) value = value * 6364136223846793005U + 1442695040888963407U;
     keep = value;
-    const auto wall = static_cast<double>(timer::now() - began);
-    const auto processor = static_cast<double>(timer::processor_time() - began_processor);
+    const nanoseconds ended = timer::now();
+    const auto wall = static_cast<double>(ended - began);
+    auto processor = static_cast<double>(timer::processor_time() - began_processor);
+    // Time is counted as it will be with the threads: where one is interrupted often, the two differ.
+    if (const double ran = watched ? ran_for(*watched, began, ended) : 0; ran > 0) processor = ran;
     return {cpu, blocks / std::max(processor, 1.0), std::min(1.0, processor / wall)};
 }
 
@@ -74,6 +95,13 @@ double speeds::of_the_fastest(std::size_t count) const {
     std::ranges::sort(sorted, std::greater());
     sorted.resize(std::min(count, sorted.size()));
     return std::accumulate(sorted.begin(), sorted.end(), 0.0);
+}
+
+double speeds::of_those_like_the_fastest(std::size_t count) const {
+    const double most = std::ranges::max(per_second_);
+    const auto alike = static_cast<std::size_t>(
+        std::ranges::count_if(per_second_, [&](double one) { return one * same_speed > most; }));
+    return of_the_fastest(std::min(count, alike));
 }
 
 bool speeds::all_equal() const {

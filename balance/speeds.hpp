@@ -33,6 +33,8 @@ class speeds {
     const std::vector<double>& per_second() const { return per_second_; }
     // Of the `count` fastest together.
     double of_the_fastest(std::size_t count) const;
+    // Of `count` at most of those that are as fast as the fastest.
+    double of_those_like_the_fastest(std::size_t count) const;
     bool all_equal() const;
 
     // Of the last `span`, threads wanted a CPU for `wanted` and had it for `had`.

@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "balance/page.hpp"
 #include "balance/speeds.hpp"
 #include "balance/watch.hpp"
 
@@ -24,16 +25,24 @@ struct member {
     // others did while it waited for them is not owed to it.
     double done = 0;
     double done_at_waking = 0;
-    double stretch = 0;   // what it usually does from waking to sleeping; 0: not known
-    bool pinned = false;  // by the program
-    bool moved = false;   // ever, by us
+    double stretch = 0;               // what it usually does from waking to sleeping; 0: not known
+    bool pinned = false;              // by the program
+    bool moved = false;               // ever, by us
+    double worked = 0;                // since the last tally
+    nanoseconds was_busy = 0;         // in the window of the last tally: it ran or waited for a CPU
+    nanoseconds busy = 0;             // since then
+    std::vector<nanoseconds> wanted;  // of each CPU, since the last look
+    bool noted = false;               // it did a part of note of the last window's work
+    slot* marks = nullptr;            // its own in the page
+    bool spins = false;               // it waits, as its process says in the page: what it runs is no work
     bool ended = false;
 };
 
 class team {
   public:
-    // `files`: watches by /proc alone.
-    team(pid_t root, speeds& cpus, bool files);
+    // `files`: watches by /proc alone. `marks`: where processes of the team say which threads wait; may be
+    // null.
+    team(pid_t root, speeds& cpus, bool files, page* marks);
 
     // Reads what all have done until now.
     void look();
@@ -44,12 +53,20 @@ class team {
 
     const std::map<pid_t, member>& members() const { return members_; }
     std::vector<member*> at_work();
-    // All work since the last call, in seconds at speed 1, and the threads that did a part of note.
+    std::vector<member*> of_note();
+    // The work of a window, in seconds at speed 1, and the threads that did a part of note. A round is from
+    // one moment at which threads begin to work together to the next. Where whole rounds fill most of a
+    // window, `work` and `seconds` are theirs.
     struct tally {
         double work = 0;
+        double seconds = 0;
         std::size_t threads = 0;
     };
     tally take_tally();
+    void begin_window();
+    // How long the whole rounds since the last tally took.
+    nanoseconds rounds_took() const { return last_round_.at - first_round_.at; }
+    int rounds() const { return rounds_; }
 
     // Whether switches are seen as they happen.
     bool exact() const { return !files_; }
@@ -65,13 +82,26 @@ class team {
     void add(pid_t process, pid_t thread);
     void settle(member& one, nanoseconds until);
     void apply(member& one, const change& what);
+    void begin_stretch(member& one, nanoseconds at);
+    void note_round(nanoseconds at);
+    void end_stretch(member& one);
+    void read_marks();
     double least_done_at_work(const member& but) const;
 
     pid_t root_;
     speeds& cpus_;
     bool files_;
+    page* marks_;
     std::map<pid_t, member> members_;
-    std::map<pid_t, double> tally_;
+    struct point {
+        nanoseconds at = 0;
+        double work = 0;
+    };
+    double work_ = 0;  // of all, ever
+    point window_;     // its beginning
+    point first_round_;
+    point last_round_;
+    int rounds_ = 0;
     std::vector<moment> moments_;
     news news_;
     struct use {
@@ -79,7 +109,6 @@ class team {
         nanoseconds most_wanted = 0;
     };
     std::vector<use> uses_;
-    std::map<std::pair<pid_t, std::size_t>, nanoseconds> wanted_;
     nanoseconds looked_ = 0;
     std::size_t seen_ = 0;
     std::size_t moved_and_gone_ = 0;

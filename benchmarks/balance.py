@@ -1,23 +1,33 @@
-"""`tauto balance` beside Linux alone, in turns: ``python benchmarks/balance.py``.
+"""`tauto balance` beside Linux alone, in turns: ``python -m benchmarks.balance --parts loops,threads``.
 
-First with the last CPU four times slower: a static OpenMP loop whose regions take so many milliseconds on one
-fast CPU. Its sides are Linux alone with the same settings of waiting (`linux`), Linux with none (`plain`),
-one fast CPU alone (`fast`), and `tauto balance` with and without its question whether it helps. Then with
-equal CPUs: programs that Linux serves well. Times of the loop are its own; those of other programs are of the
-whole process. The emulator calibrates once a turn, and no side has a part of that.
+The parts, all but the last with the last CPU slower by ``--factor``:
+
+- ``loops``: a static OpenMP loop, built by GCC and by clang, whose regions take so many milliseconds on one
+  fast CPU. Beside Linux alone stand threads pinned to a CPU each, and one fast CPU alone.
+- ``threads``: the same work by 4, 8 and 16 threads with pthread barriers.
+- ``midway``: the CPU becomes slow in the middle of the run.
+- ``programs``: programs of other people.
+- ``equal``: the same programs and a loop on equal CPUs.
+
+Times of loops are their own, for each millisecond of work: the balanced one runs longer. Those of other
+programs are of the whole process. What each side prints must be the same. The emulator calibrates once a
+turn, and no side has a part of that.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import os
 import random
 import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,56 +37,141 @@ from tautochrone.machine.probe import read_machine
 from tautochrone.results.journal import Journal
 from tautochrone.verdicts import median_interval
 
-SCHEMA = "tautochrone.balance-benchmark/1"
-FACTOR = 4.0
-REGIONS_MS = (100.0, 30.0, 10.0, 3.0)
+SCHEMA = "tautochrone.balance-benchmark/2"
+REGIONS_MS = (100.0, 30.0, 10.0, 3.0, 1.0, 0.3)
+BARRIER_MS = 30.0
 INPUT_BYTES = 48_000_000
+SOURCE = Path(__file__).parent / "programs" / "static_loop.cpp"
 
-PASSIVE = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "0"}
+PASSIVE = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "0", "KMP_BLOCKTIME": "0"}
+PINNED = {**PASSIVE, "OMP_PROC_BIND": "true", "OMP_PLACES": "cores"}
+
+# Work on one fast CPU of each side of a loop, in seconds.
+SECONDS = {"fast": 1.5, "linux": 1.5, "pinned": 1.0, "balance": 6.0, "more": 4.0}
+
+NUMPY = """
+import hashlib, sys, numpy
+draw = numpy.random.default_rng(1)
+a = draw.random(({size}, {size}))
+for _ in range({times}):
+    {work}
+print(hashlib.sha256(numpy.round(b, 6).tobytes()).hexdigest())
+"""
 
 Line = dict[str, Any]
 
 
-def loop(steps: int, regions: int) -> list[str]:
-    return [str(runners.find("tauto-bench-static-loop")), str(steps), str(regions)]
+@dataclass(frozen=True)
+class Side:
+    words: Sequence[str]
+    variables: Mapping[str, str] = field(default_factory=lambda: PASSIVE)
+    cpus: frozenset[int] = frozenset()
 
-
-def seconds_of(words: Sequence[str], variables: Mapping[str, str], cpus: set[int] | None = None) -> float:
-    """The loop's own seconds, on these CPUs alone if they are named."""
-    done = subprocess.run(
-        words,
-        env={**os.environ, **variables},
-        preexec_fn=(lambda: os.sched_setaffinity(0, cpus)) if cpus else None,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return float(done.stdout.split()[0])
+    def run(self) -> tuple[str, float]:
+        """What it printed, and the seconds of the whole process."""
+        begun = time.perf_counter()
+        done = subprocess.run(
+            self.words,
+            env={**os.environ, **self.variables},
+            preexec_fn=(lambda: os.sched_setaffinity(0, self.cpus)) if self.cpus else None,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            check=True,
+        )
+        took = time.perf_counter() - begun
+        return done.stdout.decode(errors="replace"), took
 
 
 def balanced(words: Sequence[str], *options: str) -> list[str]:
     return [str(runners.find("tauto-balance")), *options, "--", *words]
 
 
-def steps_of_a_millisecond(fast: int) -> float:
-    times = [seconds_of(loop(4_800_000, 10), {"OMP_NUM_THREADS": "1"}, {fast}) for _ in range(5)]
-    return 48_000_000 / min(times) / 1e3
+class Bench:
+    """The machine, the loops that are built for it, and what a millisecond of work is."""
 
+    def __init__(self, folder: Path, chance: random.Random) -> None:
+        self.folder = folder
+        self.chance = chance
+        self.cpus = sorted(os.sched_getaffinity(0))
+        self.fast = frozenset(self.cpus[:1])
+        self.loops = {"gcc": str(runners.find("tauto-bench-static-loop"))}
+        libomp = runners.find_libomp()
+        if libomp and shutil.which("clang++"):
+            (folder / "libomp.so").symlink_to(libomp)
+            self.loops["clang"] = str(folder / "static-loop")
+            words = ["clang++", "-std=c++20", "-O3", "-fopenmp", str(SOURCE), f"-L{folder}"]
+            subprocess.run([*words, "-o", self.loops["clang"]], check=True)
+        self.each = {name: self._steps_of_a_millisecond(loop) for name, loop in self.loops.items()}
 
-def unequal(chance: random.Random, milliseconds: float, seconds: float, each: float, fast: int) -> Line:
-    """One turn of all sides, in an order drawn by lot."""
-    words = loop(round(each * milliseconds), max(5, round(seconds * 1e3 / milliseconds)))
-    sides: dict[str, tuple[Sequence[str], Mapping[str, str], set[int] | None]] = {
-        "fast": (words, {"OMP_NUM_THREADS": "1"}, {fast}),
-        "plain": (words, {}, None),
-        "linux": (words, PASSIVE, None),
-        "balance": (balanced(words), PASSIVE, None),
-        "always": (balanced(words, "--always"), PASSIVE, None),
-    }
-    line: Line = {"region_ms": milliseconds}
-    for side in chance.sample(sorted(sides), len(sides)):
-        line[side] = seconds_of(*sides[side])
-    return line
+    def _steps_of_a_millisecond(self, loop: str) -> float:
+        side = Side([loop, "4800000", "10"], {"OMP_NUM_THREADS": "1"}, self.fast)
+        return 48_000_000 / min(float(side.run()[0].split()[0]) for _ in range(5)) / 1e3
+
+    def sides(self, sides: Mapping[str, tuple[Side, float]]) -> Line:
+        """Seconds of each side for a second of work on one fast CPU, in an order drawn by lot."""
+        line = {}
+        for name in self.chance.sample(sorted(sides), len(sides)):
+            side, work = sides[name]
+            line[name] = float(side.run()[0].split()[0]) / work
+        return line
+
+    def loop(self, compiler: str, milliseconds: float) -> Line:
+        steps = round(self.each[compiler] * milliseconds)
+
+        def side(
+            name: str, variables: Mapping[str, str], cpus: frozenset[int] = frozenset()
+        ) -> tuple[Side, float]:
+            regions = max(5, round(SECONDS[name] * 1e3 / milliseconds))
+            words = [self.loops[compiler], str(steps), str(regions)]
+            work = regions * milliseconds / 1e3
+            return Side(balanced(words) if name in ("balance", "more") else words, variables, cpus), work
+
+        sides = {
+            "fast": side("fast", {**PASSIVE, "OMP_NUM_THREADS": "1"}, self.fast),
+            "linux": side("linux", PASSIVE),
+            "pinned": side("pinned", PINNED),
+            "balance": side("balance", PASSIVE),
+        }
+        if compiler == "gcc":
+            sides["more"] = side("more", {**PASSIVE, "OMP_NUM_THREADS": "5"})
+        return {"compiler": compiler, "region_ms": milliseconds, **self.sides(sides)}
+
+    def threads(self, count: int) -> Line:
+        steps = round(self.each["gcc"] * BARRIER_MS)
+
+        def side(name: str) -> tuple[Side, float]:
+            rounds = round(SECONDS[name] * 1e3 / BARRIER_MS)
+            words = [str(runners.find("tauto-bench-barrier-loop")), str(steps), str(rounds), str(count)]
+            return Side(balanced(words) if name == "balance" else words), rounds * BARRIER_MS / 1e3
+
+        return {"threads": count, **self.sides({name: side(name) for name in ("linux", "balance")})}
+
+    def midway(self, seconds: float, factor: float) -> Line:
+        """The CPU is fast for the first third of what the loop takes on equal CPUs."""
+        regions = round(seconds * 1e3 / BARRIER_MS)
+        words = [self.loops["gcc"], str(round(self.each["gcc"] * BARRIER_MS)), str(regions)]
+        line: Line = {"midway": True}
+        sides = {"linux": words, "balance": balanced(words)}
+        for name in self.chance.sample(sorted(sides), len(sides)):
+            with emulated({self.cpus[-1]: factor}) as emulation:
+                emulation.pause()
+                later = threading.Timer(seconds / 6, emulation.resume)
+                later.start()
+                line[name] = float(Side(sides[name]).run()[0].split()[0])
+                later.cancel()
+                later.join()
+        return line
+
+    def program(self, name: str, words: Sequence[str], place: str) -> Line:
+        """Both sides of a program, whose answers must be the same."""
+        line: Line = {"program": name, "cpus": place}
+        answers = {}
+        sides = {"linux": list(words), "balance": balanced(words)}
+        for side in self.chance.sample(sorted(sides), len(sides)):
+            told, line[side] = Side(sides[side]).run()
+            answers[side] = hashlib.sha256(told.encode()).hexdigest()
+        line["same_answer"] = answers["linux"] == answers["balance"]
+        return line
 
 
 def programs(folder: Path) -> dict[str, list[str]]:
@@ -85,84 +180,109 @@ def programs(folder: Path) -> dict[str, list[str]]:
     chance = random.Random(1)
     words = [bytes(chance.choices(range(97, 123), k=chance.randint(2, 9))) for _ in range(5000)]
     data.write_bytes(b" ".join(chance.choices(words, k=INPUT_BYTES // 7)))
+    gemm = NUMPY.format(size=1200, times=40, work="b = a @ a")
+    eigenvalues = NUMPY.format(size=1000, times=3, work="b = numpy.linalg.eigvalsh(a + a.T)")
     found = {
+        "numpy gemm": [sys.executable, "-c", gemm],
+        "numpy eigenvalues": [sys.executable, "-c", eigenvalues],
         "xz": ["xz", "-T2", "-2", "--block-size=1MiB", "-c", str(data)],
         "zstd": ["zstd", "-T2", "-12", "-q", "-c", str(data)],
-    }
-    if shutil.which("x264"):
-        found["x264"] = [
+        "x264": [
             *("x264", "--quiet", "--no-progress", "--threads", "2", "--frames", "240"),
             *("--input-res", "352x288", "--demuxer", "raw", "-o", os.devnull, str(data)),
-        ]
+        ],
+    }
     return {name: call for name, call in found.items() if shutil.which(call[0])}
 
 
-def equal(chance: random.Random, name: str, words: Sequence[str]) -> Line:
-    sides = {"linux": list(words), "balance": balanced(words)}
-    line: Line = {"program": name}
-    for side in chance.sample(sorted(sides), len(sides)):
-        begun = time.perf_counter()
-        subprocess.run(
-            sides[side],
-            env={**os.environ, **PASSIVE},
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            check=True,
-        )
-        line[side] = time.perf_counter() - begun
-    return line
+def lines_of_a_turn(bench: Bench, asked: argparse.Namespace) -> Iterator[Line]:
+    parts = asked.parts.split(",")
+    calls = programs(bench.folder) if {"programs", "equal"} & {*parts} else {}
+    with emulated({bench.cpus[-1]: asked.factor}):
+        if "loops" in parts:
+            for region in map(float, asked.regions.split(",")):
+                for compiler in bench.loops:
+                    yield bench.loop(compiler, region)
+        if "threads" in parts:
+            for count in (4, 8, 16):
+                yield bench.threads(count)
+        if "programs" in parts:
+            for name, words in calls.items():
+                yield bench.program(name, words, "unequal")
+    if "midway" in parts:
+        yield bench.midway(10.0, asked.factor)
+    if "equal" in parts:
+        loop = [bench.loops["gcc"], str(round(bench.each["gcc"] * 10)), "600"]
+        for name, words in calls.items():
+            yield bench.program(name, words, "equal")
+        line: Line = {"equal_loop": True}
+        yield line | bench.sides({"linux": (Side(loop), 6.0), "balance": (Side(balanced(loop)), 6.0)})
 
 
-def _ratio(lines: Sequence[Line], side: str, other: str) -> str:
-    found = median_interval([one[side] / one[other] for one in lines])
-    ends = "" if found.low is None or found.high is None else f" [{found.low:.3f}, {found.high:.3f}]"
-    return f"{found.median:.3f}{ends}"
+def _ratio(lines: Sequence[Line], of: Callable[[Line], float]) -> str:
+    found = median_interval([of(one) for one in lines])
+    ends = "" if found.low is None or found.high is None else f" [{found.low:.2f}, {found.high:.2f}]"
+    return f"{found.median:.2f}{ends}"
+
+
+def _over(side: str, other: str) -> Callable[[Line], float]:
+    return lambda one: float(one[side] / one[other])
+
+
+def _rows(lines: Sequence[Line], *names: str) -> Iterator[tuple[list[Any], list[Line]]]:
+    """The lines that have these fields, by their values."""
+    having = [one for one in lines if all(name in one for name in names)]
+    for key in dict.fromkeys(tuple(one[name] for name in names) for one in having):
+        yield list(key), [one for one in having if tuple(one[name] for name in names) == key]
 
 
 def table(lines: Sequence[Line]) -> str:
     """Medians of the ratios of a turn, with 95 % intervals where there are turns enough, as Markdown."""
-    slow = [one for one in lines if "region_ms" in one]
     out = [
-        f"Last CPU {FACTOR:g} times slower; times over those of one fast CPU; "
-        f"the bound is {FACTOR / (FACTOR + 1):.2f}.",
+        "Times over those of one fast CPU alone.",
         "",
-        "| region | Linux, no settings | Linux, same settings | always | balance | balance / Linux |",
-        "|---|---|---|---|---|---|",
+        "| slower by | loop | region | turns | Linux | pinned | `tauto balance` | with 5 threads "
+        "| over the better of fast and Linux | bound |",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
-    for region in dict.fromkeys(one["region_ms"] for one in slow):
-        several = [one for one in slow if one["region_ms"] == region]
-        cells = [_ratio(several, side, "fast") for side in ("plain", "linux", "always", "balance")]
-        cells.append(_ratio(several, "balance", "linux"))
-        out.append(f"| {region:g} ms ({len(several)} turns) | {' | '.join(cells)} |")
-    out += ["", "| equal CPUs | balance / Linux |", "|---|---|"]
-    for name in dict.fromkeys(one["program"] for one in lines if "program" in one):
-        several = [one for one in lines if one.get("program") == name]
-        out.append(f"| {name} ({len(several)} turns) | {_ratio(several, 'balance', 'linux')} |")
+    for (factor, compiler, region), found in _rows(lines, "factor", "compiler", "region_ms"):
+        cells = [_ratio(found, _over(side, "fast")) for side in ("linux", "pinned", "balance")]
+        cells.append(_ratio(found, _over("more", "fast")) if "more" in found[0] else "")
+        cells.append(_ratio(found, lambda one: one["balance"] / min(one["fast"], one["linux"])))
+        bound = factor / (factor + 1)
+        title = f"| {factor:g} | {compiler} | {region:g} ms | {len(found)} |"
+        out.append(f"{title} {' | '.join(cells)} | {bound:.2f} |")
+    out += ["", "| | turns | `tauto balance` over Linux alone | the same answer |", "|---|---|---|---|"]
+    kinds: dict[tuple[str, ...], Callable[[list[Any]], str]] = {
+        ("factor", "threads"): lambda key: f"{key[1]} threads with barriers, factor {key[0]:g}",
+        ("factor", "midway"): lambda key: f"slower by {key[0]:g} in the middle of the run",
+        ("factor", "cpus", "program"): lambda key: f"{key[2]}, {key[1]} CPUs",
+        ("equal_loop",): lambda key: "static loop, 10 ms, equal CPUs",
+    }
+    for names, title in kinds.items():
+        for key, found in _rows(lines, *names):
+            ratio = _ratio(found, _over("balance", "linux"))
+            same = "yes" if all(one.get("same_answer", True) for one in found) else "no"
+            out.append(f"| {title(key)} | {len(found)} | {ratio} | {same} |")
     return "\n".join(out)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="tauto balance beside Linux alone.")
-    parser.add_argument("--turns", type=int, default=6, help="turns of each region and program")
-    parser.add_argument("--seconds", type=float, default=4.0, help="of the loop on one fast CPU")
+    parser.add_argument("--parts", default="loops,threads,midway,programs,equal")
+    parser.add_argument("--regions", default=",".join(f"{one:g}" for one in REGIONS_MS), help="milliseconds")
+    parser.add_argument("--factor", type=float, default=4.0, help="how much slower the last CPU is")
+    parser.add_argument("--turns", type=int, default=6, help="turns of all that is asked")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 30))
     parser.add_argument("--output", type=Path, default=Path("build/balance.jsonl"))
     asked = parser.parse_args()
-    chance = random.Random(asked.seed)
-    allowed = sorted(os.sched_getaffinity(0))
     with Journal.open(asked.output) as journal, tempfile.TemporaryDirectory() as folder:
         if not journal.records:
             journal.append({"schema": SCHEMA, "machine": read_machine().to_dict()})
-        each = steps_of_a_millisecond(allowed[0])
-        calls = programs(Path(folder))
-        calls["static loop"] = loop(round(each * 10), round(asked.seconds * 100))
+        bench = Bench(Path(folder), random.Random(asked.seed))
         for _ in range(asked.turns):
-            with emulated({allowed[-1]: FACTOR}):
-                for region in REGIONS_MS:
-                    line = unequal(chance, region, asked.seconds, each, allowed[0])
-                    journal.append({"schema": SCHEMA, **line})
-            for name, words in calls.items():
-                journal.append({"schema": SCHEMA, **equal(chance, name, words)})
+            for line in lines_of_a_turn(bench, asked):
+                journal.append({"schema": SCHEMA, "factor": asked.factor, **line})
         lines = list(journal.records.values())
     print(table(lines))
     asked.output.with_suffix(".md").write_text(table(lines) + "\n")

@@ -23,18 +23,25 @@ namespace {
 
 const std::vector<double> fast_and_slow{1.0, 0.25};
 
+window on_fast_and_slow() {
+    window seen;
+    seen.seconds = 0.1;
+    seen.reachable = 0.125;
+    seen.of_fastest = 0.1;
+    seen.equal = false;
+    seen.possible = {way::moves};
+    return seen;
+}
+
 // Whether a program ends up balanced, if its windows have these rates and some noise.
 effect after_windows(double alone, double balanced, double noise, unsigned seed, int windows) {
     effect judged(seed);
     std::mt19937 chance(seed);
     std::normal_distribution<double> spread(0.0, noise);
     for (int i = 0; i < windows && judged.now() != effect::phase::rests; ++i) {
-        window seen;
-        seen.balanced = judged.balances();
-        seen.seconds = 0.1;
-        seen.reachable = 0.125;
-        seen.equal = false;
-        seen.work = 0.1 * (seen.balanced ? balanced : alone) * std::exp(spread(chance));
+        window seen = on_fast_and_slow();
+        seen.done = judged.next();
+        seen.work = 0.1 * (seen.done == way::alone ? alone : balanced) * std::exp(spread(chance));
         judged.add(seen);
     }
     return judged;
@@ -175,11 +182,8 @@ TEST_CASE("balancing_is_let_go_where_it_does_not_help") {
 
 TEST_CASE("what_cannot_gain_is_not_even_tried") {
     effect judged(1);
-    window seen;
-    seen.seconds = 0.06;
-    seen.work = 0.0745;
-    seen.reachable = 0.075;
-    seen.equal = false;
+    window seen = on_fast_and_slow();
+    seen.work = 0.124;
     judged.add(seen);
     CHECK(judged.now() == effect::phase::rests);
     CHECK(judged.pairs() == 0);
@@ -189,6 +193,45 @@ TEST_CASE("what_cannot_gain_is_not_even_tried") {
     seen.equal = true;
     equal.add(seen);
     CHECK(equal.now() == effect::phase::rests);
+}
+
+// What is done in the next window if those before had these rates.
+way after(effect& judged, std::initializer_list<double> rates) {
+    for (const double rate : rates) {
+        window seen = on_fast_and_slow();
+        seen.possible = {way::seats, way::moves, way::fastest};
+        seen.done = judged.next();
+        seen.work = rate * seen.seconds;
+        judged.add(seen);
+    }
+    return judged.next();
+}
+
+TEST_CASE("a_clear_gain_goes_on_at_once") {
+    effect judged(1);
+    CHECK(after(judged, {0.5, 1.23}) == way::seats);
+    CHECK(judged.now() == effect::phase::keeps);
+    CHECK_FALSE(judged.ever_kept());
+}
+
+TEST_CASE("the_best_way_is_taken_and_what_promises_less_is_not_looked_at") {
+    effect good(1);
+    CHECK(after(good, {0.5, 0.6, 1.1}) == way::moves);
+    CHECK(good.now() == effect::phase::keeps);
+    effect poor(1);
+    CHECK(after(poor, {0.5, 0.6, 0.7}) == way::fastest);
+    CHECK(poor.now() == effect::phase::looks);
+    CHECK(after(poor, {0.99}) == way::fastest);
+    CHECK(poor.now() == effect::phase::keeps);
+}
+
+TEST_CASE("another_way_is_looked_for_when_the_rate_falls") {
+    effect judged(1);
+    CHECK(after(judged, {0.5, 1.23}) == way::seats);
+    for (int k = 0; k < 20 && judged.now() == effect::phase::keeps; ++k)
+        after(judged, {judged.next() == way::alone ? 0.5 : 0.7});
+    CHECK(judged.now() == effect::phase::looks);
+    CHECK(judged.next() == way::seats);
 }
 
 TEST_CASE("speeds_follow_what_threads_get_and_forget_it") {
@@ -212,6 +255,40 @@ TEST_CASE("moved_threads_have_their_own_mask_again") {
     CHECK(orders[0].result == moves::outcome::moved);
     const cpu_set_t after = mask_of(sleeper.pid());
     CHECK(CPU_EQUAL(&before, &after));
+}
+
+TEST_CASE("a_held_thread_has_its_own_mask_again_when_it_is_released_or_we_end") {
+    const child sleeper;
+    const cpu_set_t before = mask_of(sleeper.pid());
+    const cpu_set_t only = only_first_of(before);
+    moves mover;
+    for (const bool released : {true, false}) {
+        CHECK(mover.hold(sleeper.pid(), only, before) == moves::outcome::moved);
+        CHECK(mover.hold(sleeper.pid(), only, before) == moves::outcome::moved);
+        const cpu_set_t held = mask_of(sleeper.pid());
+        CHECK(CPU_EQUAL(&held, &only));
+        if (released)
+            mover.release(sleeper.pid());
+        else
+            mover.put_back_all();
+        const cpu_set_t after = mask_of(sleeper.pid());
+        CHECK(CPU_EQUAL(&before, &after));
+    }
+}
+
+TEST_CASE("a_mask_that_the_program_set_while_it_was_held_stays") {
+    const child sleeper;
+    const cpu_set_t before = mask_of(sleeper.pid());
+    if (CPU_COUNT(&before) < 2) return;
+    moves mover;
+    REQUIRE(mover.hold(sleeper.pid(), only_first_of(before), before) == moves::outcome::moved);
+    cpu_set_t own = before;
+    CPU_CLR(static_cast<unsigned>(first_cpu_of(before)), &own);
+    REQUIRE(sched_setaffinity(sleeper.pid(), sizeof own, &own) == 0);
+    CHECK(mover.hold(sleeper.pid(), only_first_of(before), before) == moves::outcome::pinned);
+    mover.release(sleeper.pid());
+    const cpu_set_t after = mask_of(sleeper.pid());
+    CHECK(CPU_EQUAL(&own, &after));
 }
 
 TEST_CASE("threads_that_the_program_pinned_are_left_alone") {
@@ -276,12 +353,15 @@ TEST_CASE("the_answer_says_what_was_done_and_why_it_was_left_alone") {
     found.ratio.low = 0.76;
     found.ratio.high = 0.82;
     found.ratio.rounds = 9;
+    found.what.seconds_of = {1.0, 2.0, 3.0, 0.0};
     CHECK(in_words(found) ==
-          "2 of 2 threads of ./loop moved 310 times; 21 % less time than Linux alone (18 to 24 %, 9 pairs of "
-          "windows)");
+          "2 of 2 threads of ./loop moved 310 times, mostly on a CPU each, with loops shared out by speed; "
+          "21 % less time than Linux alone (18 to 24 %, 9 pairs of windows); preloaded libtauto-waits.so");
     answer alone;
     alone.reason = "it ended before anything could be measured";
-    CHECK(in_words(alone) == "left alone: it ended before anything could be measured");
+    alone.not_preloaded = "it runs already";
+    CHECK(in_words(alone) ==
+          "left alone: it ended before anything could be measured; nothing preloaded: it runs already");
     found.name = "\xff";
     CHECK(to_json(found).find("\"moves\":310") != std::string::npos);
 }

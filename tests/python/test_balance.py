@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,6 +21,7 @@ from tautochrone.machine.balance import BalanceRequest
 
 pytestmark = pytest.mark.timed
 LOOP = "tauto-bench-static-loop"
+STATIC_LOOP = Path(__file__).resolve().parents[2] / "benchmarks/programs/static_loop.cpp"
 
 
 def executable(name: str = "tauto-balance") -> Path:
@@ -104,6 +107,61 @@ def test_waits_are_set_but_not_those_of_the_user_and_not_if_they_are_to_be_kept(
     assert answer(kept)["variables_set"] == []
 
 
+PRELOADED = ["sh", "-c", "echo $LD_PRELOAD"]
+
+
+def test_the_library_is_preloaded_beside_what_the_user_preloads() -> None:
+    finished = balance("--json", "--", *PRELOADED, env={**os.environ, "LD_PRELOAD": ""})
+    library = executable().with_name("libtauto-waits.so")
+    assert finished.stdout == f"{library}\n"
+    assert answer(finished)["preloaded"] is True
+    own = executable("tauto-bench-spin").with_name("libtauto-waits.so")
+    both = balance("--", *PRELOADED, env={**os.environ, "LD_PRELOAD": str(own)})
+    assert both.stdout == f"{library}:{own}\n"
+    assert "; preloaded libtauto-waits.so" in both.stderr
+
+
+def test_nothing_is_preloaded_if_it_is_not_wanted() -> None:
+    finished = balance("--no-preload", "--", *PRELOADED, env={**os.environ, "LD_PRELOAD": ""})
+    assert finished.stdout == "\n"
+    assert "nothing preloaded: --no-preload" in finished.stderr
+
+
+def linker_of(program: Path) -> str:
+    told = subprocess.run(["readelf", "-l", program], capture_output=True, text=True, check=True).stdout
+    return told.split("interpreter: ")[1].split("]")[0]
+
+
+@pytest.mark.parametrize(
+    ("options", "mode", "reason"),
+    [
+        (["-static"], 0o755, "is linked statically"),
+        ([], 0o4755, "runs with more rights than its user"),
+        (["-Wl,--dynamic-linker=ld-other.so"], 0o755, "uses another system library"),
+        (["-fsanitize=address"], 0o755, "was built with a sanitizer"),
+    ],
+)
+def test_what_cannot_load_the_library_is_not_told_of_it(
+    tmp_path: Path, options: list[str], mode: int, reason: str
+) -> None:
+    (tmp_path / "a.c").write_text(
+        '#include <stdlib.h>\nint main(void) { return getenv("TAUTO_BALANCE_PAGE") != 0; }\n'
+    )
+    program = tmp_path / "a"
+    (tmp_path / "ld-other.so").symlink_to(linker_of(executable()))
+    subprocess.run(["gcc", "-o", program, tmp_path / "a.c", *options], check=True)
+    program.chmod(mode)
+    script = tmp_path / "script"
+    script.write_text(f"#!{program}\n")
+    script.chmod(0o755)
+    for command in (program, script):
+        finished = balance("--json", "--", command, cwd=tmp_path)
+        found = answer(finished)
+        assert found["preloaded"] is False
+        assert reason in str(found["not_preloaded_because"])
+        assert finished.returncode == 0
+
+
 def test_the_report_is_the_answer(tmp_path: Path) -> None:
     report = tmp_path / "report.json"
     finished = balance("--report", report, "--", "sh", "-c", "exit 3")
@@ -156,23 +214,36 @@ print(masks, flush=True)
 
 
 @pytest.mark.machine
-@pytest.mark.parametrize("watched", [[], ["--no-perf"]])
-def test_a_killed_controller_leaves_the_program_and_its_masks(tmp_path: Path, watched: list[str]) -> None:
-    for attempt in range(10):
+@pytest.mark.parametrize("options", [["moves"], ["moves", "--no-perf"], ["seats"], ["fastest"]])
+def test_a_killed_controller_leaves_the_program_and_its_masks(tmp_path: Path, options: list[str]) -> None:
+    allowed = os.sched_getaffinity(0)
+    chance = random.Random(str(options))
+    for attempt in range(5):
         end = tmp_path / f"end{attempt}"
-        words = [executable(), "--always", *watched, "--", sys.executable, "-c", MASKS, end]
+        words = [executable(), "--only", *options, "--", sys.executable, "-c", MASKS, end]
         with subprocess.Popen(list(map(str, words)), stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None
             assert process.stdout.readline() == "ready\n"
+            time.sleep(chance.uniform(0, 0.2))  # any moment will do
             family = family_of(process.pid)
             process.kill()
             process.wait(timeout=60)
+            threads = [int(one.name) for pid in family for one in Path(f"/proc/{pid}/task").glob("*")]
+            wait_until(lambda threads=threads: masks_are(allowed, threads), "the masks")
             end.touch()
             masks = json.loads(process.stdout.readline())
-        assert masks == 3 * [sorted(os.sched_getaffinity(0))]
+        assert masks == 3 * [sorted(allowed)]
         wait_until(
             lambda family=family: not any(map(is_running, family)), "the end of the program and the guard"
         )
+
+
+def masks_are(allowed: set[int], threads: list[int]) -> bool:
+    for thread in threads:
+        with suppress(ProcessLookupError):
+            if os.sched_getaffinity(thread) != allowed:
+                return False
+    return True
 
 
 @pytest.fixture
@@ -193,7 +264,7 @@ def test_threads_on_a_fast_and_a_slow_cpu_change_and_the_result_is_the_same(
     environment = {**os.environ, "OMP_NUM_THREADS": "2"}
     alone = run_to_end(loop, check=True, env=environment).stdout.split()[1]
     with emulate.emulated({slow_cpu: 4.0}):
-        finished = balance("--json", "--always", *watched, "--", *loop, env=environment)
+        finished = balance("--json", "--only", "moves", *watched, "--", *loop, env=environment)
     found = answer(finished)
     assert finished.stdout.split()[1] == alone
     assert found["watched_by"] == "files" if watched else found["watched_by"] in ("files", "switches")
@@ -204,6 +275,42 @@ def test_threads_on_a_fast_and_a_slow_cpu_change_and_the_result_is_the_same(
     assert isinstance(spent, float)
     assert isinstance(seconds, float)
     assert spent < 0.01 * seconds + 0.1  # a start that is paid once
+
+
+@pytest.mark.machine
+@pytest.mark.parametrize(
+    ("way", "name"), [("seats", "loops_shared_out_by_speed"), ("fastest", "on_the_fastest_alone")]
+)
+def test_threads_that_are_held_do_the_same_work(slow_cpu: int, way: str, name: str) -> None:
+    loop = [str(executable(LOOP)), "2000000", "400"]
+    environment = {**os.environ, "OMP_NUM_THREADS": "2"}
+    alone = run_to_end(loop, check=True, env=environment).stdout.split()[1]
+    with emulate.emulated({slow_cpu: 4.0}):
+        finished = balance("--json", "--only", way, "--", *loop, env=environment)
+    found = answer(finished)
+    assert finished.stdout.split()[1] == alone
+    assert found["threads_moved"] == 2
+    seconds = found["seconds_of_each_way"]
+    assert isinstance(seconds, dict)
+    assert seconds[name] > 0.9 * sum(seconds.values())
+
+
+@pytest.mark.machine
+def test_a_loop_of_clang_is_shared_out_by_speed(slow_cpu: int, tmp_path: Path) -> None:
+    libomp = runners.find_libomp()
+    if libomp is None:
+        pytest.skip("LLVM's OpenMP runtime is not here (Debian: libomp5)")
+    (tmp_path / "libomp.so").symlink_to(libomp)
+    loop = [str(tmp_path / "loop"), "4000000", "600"]
+    words = ["clang++", "-std=c++20", "-O1", "-fopenmp", STATIC_LOOP, f"-L{tmp_path}", "-o", loop[0]]
+    subprocess.run(list(map(str, words)), check=True)
+    environment = {**os.environ, "OMP_NUM_THREADS": "2", "KMP_BLOCKTIME": "0"}
+    pinned = {**environment, "OMP_PROC_BIND": "true", "OMP_PLACES": "cores"}
+    with emulate.emulated({slow_cpu: 4.0}):
+        equal = run_to_end(loop, check=True, env=pinned).stdout.split()
+        shared = balance("--only", "seats", "--", *loop, env=environment).stdout.split()
+    assert shared[1] == equal[1]
+    assert float(shared[0]) < 0.75 * float(equal[0])  # 0.4 is possible
 
 
 @pytest.mark.machine

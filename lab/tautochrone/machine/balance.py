@@ -31,12 +31,18 @@ class BalanceRequest:
     pid: Annotated[int, Option("Balance this running process, until it ends or Ctrl-C.", "PID")] = 0
     even_pinned: Annotated[bool, Option("Move threads that the program pinned, too.")] = False
     keep_waits: Annotated[bool, Option("Leave OMP_WAIT_POLICY and its like as they are.")] = False
+    no_preload: Annotated[bool, Option("Do without the library that tells which threads wait.")] = False
     json: Annotated[bool, Option("Answer as one JSON line on standard error at the end.")] = False
     report: Annotated[str, Option("Answer as JSON into this file at the end.", "FILE")] = ""
 
     def words(self) -> list[str]:
         """What ``tauto-balance`` is told."""
-        flags = {"--even-pinned": self.even_pinned, "--keep-waits": self.keep_waits, "--json": self.json}
+        flags = {
+            "--even-pinned": self.even_pinned,
+            "--keep-waits": self.keep_waits,
+            "--no-preload": self.no_preload,
+            "--json": self.json,
+        }
         words = [name for name, wanted in flags.items() if wanted]
         words += [f"--pid={self.pid}"] if self.pid else []
         words += [f"--report={self.report}"] if self.report else []

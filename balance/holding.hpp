@@ -1,0 +1,58 @@
+#pragma once
+// Threads that stay on CPUs of our choice for a while: where rounds are too short to move threads in them.
+
+#include <sched.h>
+
+#include <map>
+#include <span>
+#include <vector>
+
+#include "balance/moves.hpp"
+#include "balance/page.hpp"
+#include "balance/speeds.hpp"
+#include "balance/team.hpp"
+
+namespace tauto::balance {
+
+class holding {
+  public:
+    // Only threads with a slot in the page are held, since they give themselves their own mask again before
+    // they start another thread or program. `shared`: may be null.
+    holding(const cpu_set_t& given, moves& mover, page* shared)
+        : given_(given), mover_(mover), shared_(shared) {}
+
+    // Whether these can be held.
+    bool can_hold(std::span<member* const> members) const;
+    // Whether a program shares loops out by the speeds that are published.
+    bool loops_are_shared_out() const;
+    // How many threads were newly put somewhere.
+    // Each on a CPU by itself, the fastest first; who is left over, where it gets most. Publishes the speeds
+    // if each has its own.
+    int seat(std::span<member* const> members, const speeds& cpus);
+    // After a window on seats: who was busy for longer than the others gets a smaller share.
+    void learn(std::span<member* const> members);
+    // All on the CPUs that are as fast as the fastest.
+    int gather(std::span<member* const> members, const speeds& cpus);
+    // All have their own masks again, and are where Linux had them: it would leave them together for a while.
+    void end();
+
+  private:
+    int hold(member& one, const cpu_set_t& on);
+    void publish(const speeds& cpus);
+
+    cpu_set_t given_;
+    moves& mover_;
+    page* shared_;
+    struct one_held {
+        pid_t thread;
+        slot* marks;
+        int came_from;
+    };
+    std::vector<one_held> held_;
+    std::vector<pid_t> seated_;
+    std::vector<int> seats_;
+    std::vector<double> published_;
+    std::map<int, double> learned_;  // what each CPU gets of all speeds together, as shares showed it
+};
+
+}  // namespace tauto::balance

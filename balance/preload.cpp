@@ -1,0 +1,154 @@
+#include "balance/preload.hpp"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <link.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <span>
+#include <string_view>
+
+namespace tauto::balance {
+
+namespace {
+
+constexpr char library_name[] = "libtauto-waits.so";
+constexpr int most_interpreters = 4;  // of scripts, as many as the kernel follows
+
+// A file's bytes; none where it cannot be read.
+class mapped_file {
+  public:
+    explicit mapped_file(const std::string& path) {
+        const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+        if (file < 0) return;
+        struct stat found {};
+        if (fstat(file, &found) == 0 && S_ISREG(found.st_mode) && found.st_size > 0) {
+            void* const memory =
+                mmap(nullptr, static_cast<std::size_t>(found.st_size), PROT_READ, MAP_PRIVATE, file, 0);
+            if (memory != MAP_FAILED)
+                text_ = {static_cast<const char*>(memory), static_cast<std::size_t>(found.st_size)};
+        }
+        close(file);
+    }
+    ~mapped_file() {
+        if (!text_.empty()) munmap(const_cast<char*>(text_.data()), text_.size());
+    }
+    mapped_file(const mapped_file&) = delete;
+    mapped_file& operator=(const mapped_file&) = delete;
+    std::string_view text() const { return text_; }
+
+  private:
+    std::string_view text_;
+};
+
+template <class Part>
+std::span<const Part> parts_at(std::string_view text, std::size_t at, std::size_t count) {
+    if (at % alignof(Part) != 0 || at > text.size() || (text.size() - at) / sizeof(Part) < count) return {};
+    return {reinterpret_cast<const Part*>(text.data() + at), count};
+}
+
+std::string_view word_at(std::string_view text, std::size_t at) {
+    if (at >= text.size()) return {};
+    const std::string_view rest = text.substr(at);
+    return rest.substr(0, rest.find('\0'));
+}
+
+// A program of this kind of machine; anything else has no headers.
+std::span<const ElfW(Phdr)> headers_of(std::string_view text) {
+    const auto head = parts_at<ElfW(Ehdr)>(text, 0, 1);
+    const auto is_ours = [](const ElfW(Ehdr) & one) {
+        constexpr unsigned char bits = sizeof(void*) == 8 ? ELFCLASS64 : ELFCLASS32;
+        return memcmp(one.e_ident, ELFMAG, SELFMAG) == 0 && one.e_ident[EI_CLASS] == bits &&
+               one.e_phentsize == sizeof(ElfW(Phdr));
+    };
+    if (head.empty() || !is_ours(head[0])) return {};
+    return parts_at<ElfW(Phdr)>(text, head[0].e_phoff, head[0].e_phnum);
+}
+
+// The linker that a program names; empty: none.
+std::string_view linker_of(std::string_view text, std::span<const ElfW(Phdr)> headers) {
+    const auto found = std::ranges::find(headers, ElfW(Word){PT_INTERP}, &ElfW(Phdr)::p_type);
+    return found == headers.end() ? std::string_view() : word_at(text, found->p_offset);
+}
+
+bool needs_a_sanitizer(std::string_view text, std::span<const ElfW(Phdr)> headers) {
+    const auto place = std::ranges::find(headers, ElfW(Word){PT_DYNAMIC}, &ElfW(Phdr)::p_type);
+    if (place == headers.end()) return false;
+    const auto entries = parts_at<ElfW(Dyn)>(text, place->p_offset, place->p_filesz / sizeof(ElfW(Dyn)));
+    const auto words = std::ranges::find(entries, ElfW(Sxword){DT_STRTAB}, &ElfW(Dyn)::d_tag);
+    if (words == entries.end()) return false;
+    for (const ElfW(Phdr) & part : headers) {
+        if (part.p_type != PT_LOAD || words->d_un.d_ptr - part.p_vaddr >= part.p_filesz) continue;
+        const std::size_t names = part.p_offset + (words->d_un.d_ptr - part.p_vaddr);
+        return std::ranges::any_of(entries, [&](const ElfW(Dyn) & one) {
+            const std::string_view name = one.d_tag == DT_NEEDED ? word_at(text, names + one.d_un.d_val) : "";
+            return name.starts_with("libasan.") || name.starts_with("libtsan.");
+        });
+    }
+    return false;
+}
+
+std::string own_folder() {
+    std::string path(4096, '\0');
+    const ssize_t length = readlink("/proc/self/exe", path.data(), path.size());
+    path.resize(length > 0 ? static_cast<std::size_t>(length) : 0);
+    return path.substr(0, path.rfind('/') + 1);
+}
+
+// What runs a script: the first word behind "#!".
+std::string interpreter_of(std::string_view text) {
+    std::string_view line = text.substr(2, text.substr(0, 256).find('\n') - 2);
+    line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+    return std::string(line.substr(0, line.find_first_of(" \t")));
+}
+
+}  // namespace
+
+std::string why_not_preloaded(const std::string& program) {
+    std::string path = program;
+    for (int k = 0; k <= most_interpreters; ++k) {
+        struct stat found {};
+        if (stat(path.c_str(), &found) == 0 && (found.st_mode & (S_ISUID | S_ISGID)) != 0)
+            return path + " runs with more rights than its user";
+        const mapped_file file(path);
+        if (file.text().starts_with("#!")) {
+            path = interpreter_of(file.text());
+            continue;
+        }
+        const auto headers = headers_of(file.text());
+        if (headers.empty()) return path + " cannot be read, or is no program of this kind of machine";
+        const std::string_view linker = linker_of(file.text(), headers);
+        if (linker.empty()) return path + " is linked statically";
+        const mapped_file own("/proc/self/exe");
+        if (linker != linker_of(own.text(), headers_of(own.text())))
+            return path + " uses another system library (" + std::string(linker) + ")";
+        if (needs_a_sanitizer(file.text(), headers)) return path + " was built with a sanitizer";
+        return "";
+    }
+    return program + " is a script of a script, too deep";
+}
+
+preloaded preload_marks(const std::string& program, const cpu_set_t& given) {
+    if (std::string reason = why_not_preloaded(program); !reason.empty()) return {nullptr, reason};
+    std::string library = own_folder() + library_name;
+    if (access(library.c_str(), R_OK) != 0) return {nullptr, library + ": " + strerror(errno)};
+    if (library.find_first_of(": ") != library.npos)
+        return {nullptr, library + " has a space or a colon, at which the system's linker divides names"};
+    int descriptor = -1;  // open until we end: processes may start until then
+    page* const made = make_page(descriptor);
+    if (made == nullptr) return {nullptr, std::string("no shared memory: ") + strerror(errno)};
+    made->given = given;
+    const std::string path = "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(descriptor);
+    setenv(page_variable, path.c_str(), 1);
+    const char* const others = std::getenv("LD_PRELOAD");
+    if (others != nullptr && *others != '\0') library += std::string(":") + others;
+    setenv("LD_PRELOAD", library.c_str(), 1);
+    return {made, ""};
+}
+
+}  // namespace tauto::balance

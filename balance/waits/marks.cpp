@@ -1,0 +1,108 @@
+#include "balance/waits/marks.hpp"
+
+#include <pthread.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+
+#include "balance/waits/originals.hpp"
+#include "balance/waits/shares.hpp"
+
+namespace tauto::balance {
+
+constinit thread_local this_thread_state this_thread;
+std::atomic<bool> tasks_seen{false};
+
+namespace {
+
+// glibc keeps the values of the first keys in the thread itself; those of others it allocates, which a thread
+// that waits inside malloc must not do.
+constexpr pthread_key_t most_keys = 32;
+constexpr std::uint32_t waits_between_tries = 256;
+
+std::atomic<page*> shared{nullptr};
+pthread_key_t at_exit;
+std::array<std::atomic<bool>, most_slots> of_this_process;
+
+std::atomic<bool>& belongs(const slot* one) noexcept {
+    return of_this_process[static_cast<std::size_t>(one -
+                                                    shared.load(std::memory_order_relaxed)->slots.data())];
+}
+
+void leave(void*) {
+    forget_team();
+    slot* own = this_thread.own;
+    this_thread.own = nullptr;
+    if (own == nullptr) return;
+    belongs(own).store(false, std::memory_order_relaxed);
+    leave_slot(*own);
+}
+
+// The child's only thread takes a slot of its own at its next wait.
+void forked() {
+    this_thread.own = nullptr;
+    for (auto& one : of_this_process) one.store(false, std::memory_order_relaxed);
+}
+
+[[gnu::constructor]] void start() {
+    const int error = errno;
+    find_originals();
+    const char* path = std::getenv(page_variable);
+    page* opened = path == nullptr || *path == '\0' ? nullptr : open_page(path);
+    if (opened != nullptr && pthread_key_create(&at_exit, leave) == 0 && at_exit < most_keys &&
+        pthread_atfork(widen, nullptr, forked) == 0) {
+        shared.store(opened, std::memory_order_release);
+        // At once, in place of what this thread left there before it executed this program.
+        take_slot();
+    }
+    errno = error;
+}
+
+}  // namespace
+
+slot* take_slot() noexcept {
+    page* here = shared.load(std::memory_order_acquire);
+    if (here == nullptr || this_thread.refused++ % waits_between_tries != 0) return nullptr;
+    slot* got = claim_slot(*here, gettid());
+    if (got == nullptr) return nullptr;
+    this_thread.refused = 0;
+    this_thread.own = got;
+    belongs(got).store(true, std::memory_order_relaxed);
+    pthread_setspecific(at_exit, got);
+    return got;
+}
+
+void widen() noexcept {
+    slot* own = this_thread.own;
+    if (own == nullptr || own->held.load(std::memory_order_relaxed) == 0 ||
+        own->held.exchange(0, std::memory_order_acquire) == 0)
+        return;
+    const int error = errno;
+    const page* here = shared.load(std::memory_order_acquire);
+    sched_setaffinity(0, sizeof here->given, &here->given);
+    errno = error;
+}
+
+void tell_of_static_loops() noexcept {
+    page* here = shared.load(std::memory_order_acquire);
+    if (here != nullptr) here->static_loops.store(1, std::memory_order_relaxed);
+}
+
+const cpu_weights* published_speeds() noexcept {
+    const page* here = shared.load(std::memory_order_acquire);
+    return here == nullptr ? nullptr : &here->cpu_speeds;
+}
+
+// Threads that wait now may run the first tasks. One that begins a wait at this moment may keep its mark
+// until that wait ends.
+void openmp_has_tasks() noexcept {
+    page* here = shared.load(std::memory_order_acquire);
+    if (here == nullptr || tasks_seen.exchange(true, std::memory_order_relaxed)) return;
+    for (std::size_t k = 0; k < most_slots; ++k)
+        if (of_this_process[k].load(std::memory_order_relaxed)) forget_waits(here->slots[k]);
+}
+
+}  // namespace tauto::balance

@@ -1,0 +1,85 @@
+// A thread that the controller keeps on some CPUs gives itself the program's own mask again before it starts
+// a thread or a program, which would inherit it, and before it asks for its mask.
+
+#include <pthread.h>
+#include <sched.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "balance/waits/marks.hpp"
+#include "balance/waits/originals.hpp"
+
+using tauto::balance::original;
+using tauto::balance::widen;
+
+TAUTO_SYSTEM(pthread_create, nullptr);
+TAUTO_SYSTEM(posix_spawn, nullptr);
+TAUTO_SYSTEM(posix_spawnp, nullptr);
+TAUTO_SYSTEM(system, nullptr);
+TAUTO_SYSTEM(popen, nullptr);
+TAUTO_SYSTEM(execve, nullptr);
+TAUTO_SYSTEM(execv, nullptr);
+TAUTO_SYSTEM(execvp, nullptr);
+TAUTO_SYSTEM(execvpe, nullptr);
+TAUTO_SYSTEM(sched_getaffinity, nullptr);
+TAUTO_SYSTEM(pthread_getaffinity_np, nullptr);
+
+TAUTO_IN_FRONT int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*code)(void*),
+                                  void* data) noexcept {
+    widen();
+    return original<int(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*)>(real_pthread_create)(
+        thread, attributes, code, data);
+}
+
+#define TAUTO_SPAWN(NAME)                                                                                \
+    TAUTO_IN_FRONT int NAME(pid_t* process, const char* path, const posix_spawn_file_actions_t* actions, \
+                            const posix_spawnattr_t* attributes, char* const* words,                     \
+                            char* const* variables) {                                                    \
+        widen();                                                                                         \
+        return original<int(pid_t*, const char*, const posix_spawn_file_actions_t*,                      \
+                            const posix_spawnattr_t*, char* const*, char* const*)>(real_##NAME)(         \
+            process, path, actions, attributes, words, variables);                                       \
+    }
+TAUTO_SPAWN(posix_spawn)
+TAUTO_SPAWN(posix_spawnp)
+
+TAUTO_IN_FRONT int system(const char* words) {
+    widen();
+    return original<int(const char*)>(real_system)(words);
+}
+
+TAUTO_IN_FRONT FILE* popen(const char* words, const char* mode) {
+    widen();
+    return original<FILE*(const char*, const char*)>(real_popen)(words, mode);
+}
+
+TAUTO_IN_FRONT int execve(const char* path, char* const* words, char* const* variables) noexcept {
+    widen();
+    return original<int(const char*, char* const*, char* const*)>(real_execve)(path, words, variables);
+}
+
+TAUTO_IN_FRONT int execvpe(const char* name, char* const* words, char* const* variables) noexcept {
+    widen();
+    return original<int(const char*, char* const*, char* const*)>(real_execvpe)(name, words, variables);
+}
+
+TAUTO_IN_FRONT int execv(const char* path, char* const* words) noexcept {
+    widen();
+    return original<int(const char*, char* const*)>(real_execv)(path, words);
+}
+
+TAUTO_IN_FRONT int execvp(const char* name, char* const* words) noexcept {
+    widen();
+    return original<int(const char*, char* const*)>(real_execvp)(name, words);
+}
+
+TAUTO_IN_FRONT int sched_getaffinity(pid_t thread, size_t size, cpu_set_t* mask) noexcept {
+    widen();
+    return original<int(pid_t, size_t, cpu_set_t*)>(real_sched_getaffinity)(thread, size, mask);
+}
+
+TAUTO_IN_FRONT int pthread_getaffinity_np(pthread_t thread, size_t size, cpu_set_t* mask) noexcept {
+    widen();
+    return original<int(pthread_t, size_t, cpu_set_t*)>(real_pthread_getaffinity_np)(thread, size, mask);
+}

@@ -1,0 +1,26 @@
+#pragma once
+// A thread's part of a parallel region, from its begin to its end.
+
+#include "balance/waits/marks.hpp"
+
+namespace tauto::balance {
+
+/// What this library knows of a region. On the stack of the thread that forks.
+struct forked_region {
+    const this_thread_state* forker;
+    slot* join;  ///< the forking thread's mark from the end of its part to the join
+};
+
+inline void begin_part(const forked_region& region) noexcept {
+    if (region.forker != &this_thread && this_thread.own != nullptr) forget_waits(*this_thread.own);
+}
+
+inline void end_part(forked_region& region) noexcept {
+    if (tasks_seen.load(std::memory_order_relaxed)) return;
+    // No frame is above this one: waits of the runtime between here and the end of this one are inside it.
+    slot* begun = begin_mark(0);
+    this_thread.outermost = UINTPTR_MAX;
+    if (region.forker == &this_thread) region.join = begun;
+}
+
+}  // namespace tauto::balance

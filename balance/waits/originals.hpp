@@ -1,0 +1,42 @@
+#pragma once
+// The functions that this library stands in front of.
+
+#include <atomic>
+
+namespace tauto::balance {
+
+/// One of them. `in_front` is this library's function of that name where it is one of a runtime that a
+/// program may be without, else null.
+struct original_function {
+    const char* name;
+    const char* version;  ///< of the symbol, where the linker's choice is not the right one
+    void* in_front;
+    std::atomic<void*> found;
+};
+
+/// Looks it up behind this library; ends the process where there is none, as the linker would have done.
+void* find(original_function& one) noexcept;
+
+/// Looks up all, before the program's own code runs. A runtime's function that is not there is then not
+/// offered by this library either: a runtime that the program loads later is bound as if this library were
+/// not there, since it could not tell which of several copies a caller means.
+void find_originals() noexcept;
+
+template <class Function>
+Function* original(original_function& one) noexcept {
+    void* found = one.found.load(std::memory_order_relaxed);
+    return reinterpret_cast<Function*>(found != nullptr ? found : find(one));
+}
+
+}  // namespace tauto::balance
+
+#define TAUTO_IN_FRONT extern "C" __attribute__((visibility("default")))
+
+// The entry of a function in the list of all, which the linker puts together.
+#define TAUTO_ENTRY(NAME, VERSION, IN_FRONT)                                                          \
+    __attribute__((section("tauto_originals"), used)) tauto::balance::original_function real_##NAME { \
+#NAME, VERSION, IN_FRONT, {}                                                                  \
+    }
+// A function of the system's library, and one of a runtime that may be missing.
+#define TAUTO_SYSTEM(NAME, VERSION) static TAUTO_ENTRY(NAME, VERSION, nullptr)
+#define TAUTO_RUNTIME(NAME) static TAUTO_ENTRY(NAME, nullptr, reinterpret_cast<void*>(&NAME))

@@ -1,0 +1,247 @@
+// The page that the balancer shares with the threads of a program.
+
+#include <doctest/doctest.h>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "balance/page.hpp"
+
+namespace tauto::balance {
+
+namespace {
+
+struct made_page {
+    made_page() : shared(make_page(descriptor)) { REQUIRE(shared != nullptr); }
+    ~made_page() {
+        munmap(shared, sizeof(page));
+        close(descriptor);
+    }
+    made_page(const made_page&) = delete;
+    made_page& operator=(const made_page&) = delete;
+
+    [[nodiscard]] std::string path() const {
+        return "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(descriptor);
+    }
+
+    int descriptor = -1;
+    page* shared;
+};
+
+}  // namespace
+
+TEST_CASE("what one process writes into the page another mapping of it shows") {
+    const made_page made;
+    page* opened = open_page(made.path().c_str());
+    REQUIRE(opened != nullptr);
+    CHECK(opened != made.shared);
+    slot* one = claim_slot(*opened, 4711);
+    REQUIRE(one == &opened->slots[0]);
+    begin_wait(*one);
+    CHECK(made.shared->slots[0].thread() == 4711);
+    CHECK(made.shared->slots[0].waits().depth == 1);
+    CHECK(made.shared->used.load() == 1);
+    munmap(opened, sizeof(page));
+}
+
+TEST_CASE("the page cannot be shortened or grown, and no other file is taken for it") {
+    const made_page made;
+    CHECK(ftruncate(made.descriptor, 0) == -1);
+    CHECK(errno == EPERM);
+    CHECK(ftruncate(made.descriptor, 2 * sizeof(page)) == -1);
+
+    CHECK(open_page("/proc/self/no_such_file") == nullptr);
+    CHECK(open_page("/dev/null") == nullptr);
+    const int plain = memfd_create("plain", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    REQUIRE(ftruncate(plain, sizeof(page)) == 0);
+    const std::string path = "/proc/self/fd/" + std::to_string(plain);
+    page head{};
+    head.magic = page_magic;
+    head.version = page_version;
+    head.size = sizeof(page);
+    head.pid_namespace = this_pid_namespace();
+    REQUIRE(pwrite(plain, &head, offsetof(page, used), 0) == offsetof(page, used));
+    CHECK(open_page(path.c_str()) == nullptr);  // it could be shortened
+    REQUIRE(fcntl(plain, F_ADD_SEALS, F_SEAL_SHRINK) == 0);
+    page* opened = open_page(path.c_str());
+    CHECK(opened != nullptr);
+    munmap(opened, sizeof(page));
+    for (const auto field : {offsetof(page, magic), offsetof(page, version), offsetof(page, size),
+                             offsetof(page, pid_namespace)}) {
+        const char damage = 0x55;
+        REQUIRE(pwrite(plain, &damage, 1, static_cast<off_t>(field)) == 1);
+        CHECK(open_page(path.c_str()) == nullptr);
+        REQUIRE(pwrite(plain, &head, offsetof(page, used), 0) == offsetof(page, used));
+    }
+    close(plain);
+}
+
+TEST_CASE("a wait is counted when it begins, and lasts until the outermost one ends") {
+    const made_page made;
+    slot& one = *claim_slot(*made.shared, 1);
+    begin_wait(one);
+    begin_wait(one);
+    CHECK(one.waits().begun == 2);
+    CHECK(one.waits().depth == 2);
+    end_wait(one);
+    CHECK(one.waits().depth == 1);
+    end_wait(one);
+    end_wait(one);  // one too many, as after a jump out of a wait
+    CHECK(one.waits().depth == 0);
+    CHECK(one.waits().begun == 2);
+    // The count wraps without touching the depth.
+    one.state.store(std::uint64_t{0xffff'ffff} << 32);
+    begin_wait(one);
+    CHECK(one.waits().begun == 0);
+    CHECK(one.waits().depth == 1);
+}
+
+TEST_CASE("a slot that is left is taken again, with nothing of the thread before") {
+    const made_page made;
+    slot* first = claim_slot(*made.shared, 1);
+    slot* second = claim_slot(*made.shared, 2);
+    CHECK(first != second);
+    begin_wait(*first);
+    first->yields.store(7);
+    leave_slot(*first);
+    CHECK(first->thread() == 0);
+    slot* third = claim_slot(*made.shared, 3);
+    CHECK(third == first);
+    CHECK(third->waits().depth == 0);
+    CHECK(third->waits().begun == 0);
+    CHECK(third->yields.load() == 0);
+    CHECK(made.shared->used.load() == 2);
+}
+
+TEST_CASE("a thread takes over the slot of a dead one of its id, even where one before it is free") {
+    const made_page made;
+    slot* first = claim_slot(*made.shared, 1);
+    slot* second = claim_slot(*made.shared, 2);
+    begin_wait(*second);
+    leave_slot(*first);
+    CHECK(claim_slot(*made.shared, 2) == second);
+    CHECK(second->waits().depth == 0);
+}
+
+TEST_CASE("the controller frees slots of dead threads, and none that was taken while it looked") {
+    const made_page made;
+    slot* one = claim_slot(*made.shared, 1);
+    CHECK_FALSE(free_dead_slot(*one, [](pid_t) { return true; }));
+    CHECK_FALSE(free_dead_slot(*one, [&](pid_t) {
+        claim_slot(*made.shared, 1);  // another thread got the id of the dead one, between look and answer
+        return false;
+    }));
+    CHECK(one->thread() == 1);
+    CHECK(free_dead_slot(*one, [](pid_t thread) { return thread != 1; }));
+    CHECK(one->thread() == 0);
+    CHECK_FALSE(free_dead_slot(*one, [](pid_t) { return false; }));
+}
+
+TEST_CASE("a thread that finds no free slot gets none") {
+    const made_page made;
+    std::set<slot*> taken;
+    for (std::uint32_t k = 0; k < most_slots; ++k)
+        taken.insert(claim_slot(*made.shared, static_cast<pid_t>(k + 1)));
+    CHECK(taken.size() == most_slots);
+    CHECK(taken.count(nullptr) == 0);
+    CHECK(claim_slot(*made.shared, 5000) == nullptr);
+}
+
+TEST_CASE("threads that claim, leave and die at once never share a slot while the controller frees") {
+    const made_page made;
+    std::atomic<bool> over{false};
+    std::atomic<int> shared{0};
+    std::atomic<int> freed{0};
+    std::array<std::atomic<int>, most_slots> inside{};
+    std::array<std::atomic<bool>, 4> alive{};
+    std::vector<std::thread> threads;
+    for (std::size_t t = 0; t < alive.size(); ++t)
+        threads.emplace_back([&, t] {
+            for (int k = 0; k < 20'000 || freed == 0; ++k) {
+                alive[t] = true;
+                slot* one = claim_slot(*made.shared, static_cast<pid_t>(t + 1));
+                auto& here = inside[static_cast<std::size_t>(one - made.shared->slots.data())];
+                if (here.fetch_add(1) != 0) ++shared;
+                begin_wait(*one);
+                end_wait(*one);
+                here.fetch_sub(1);
+                if (k % 3 == 0)
+                    alive[t] = false;  // killed: its slot stays
+                else
+                    leave_slot(*one);
+            }
+        });
+    std::thread controller([&] {
+        while (!over)
+            for (slot& one : made.shared->slots) {
+                static_cast<void>(one.waits());
+                freed += free_dead_slot(
+                    one, [&](pid_t thread) { return alive[static_cast<std::size_t>(thread - 1)].load(); });
+            }
+    });
+    for (std::thread& one : threads) one.join();
+    over = true;
+    controller.join();
+    CHECK(shared == 0);
+}
+
+TEST_CASE("weights are read as they were written together") {
+    const auto from = std::make_unique<cpu_weights>();
+    std::array<std::uint32_t, most_cpus> read{};
+    std::uint32_t sequence = 1;
+    CHECK(read_speeds(*from, read.data(), sequence) == 0);
+    CHECK(sequence == 0);
+
+    const std::array<std::uint32_t, 2> two{1, 4};
+    publish_speeds(*from, two.data(), 2);
+    CHECK(read_speeds(*from, read.data(), sequence) == 2);
+    CHECK(sequence == 2);
+    CHECK(read[0] == 1);
+    CHECK(read[1] == 4);
+
+    from->sequence.store(3);  // the controller was killed while it wrote
+    CHECK(read_speeds(*from, read.data(), sequence) == 0);
+    publish_speeds(*from, two.data(), 2);
+    CHECK(read_speeds(*from, read.data(), sequence) == 2);
+    publish_speeds(*from, nullptr, 0);
+    CHECK(read_speeds(*from, read.data(), sequence) == 0);
+}
+
+TEST_CASE("a reader beside the writer sees no mixture of two weights") {
+    const auto both = std::make_unique<cpu_weights>();
+    std::atomic<bool> over{false};
+    std::thread writer([&] {
+        std::array<std::uint32_t, 16> same{};
+        for (std::uint32_t value = 1; !over; ++value) {
+            same.fill(value);
+            publish_speeds(*both, same.data(), 1 + value % 16);
+        }
+    });
+    std::array<std::uint32_t, most_cpus> read{};
+    int complete = 0;
+    int mixed = 0;
+    while (complete < 20'000) {
+        std::uint32_t sequence = 0;
+        const std::uint32_t count = read_speeds(*both, read.data(), sequence);
+        if (count == 0) continue;
+        ++complete;
+        if (count != 1 + read[0] % 16) ++mixed;
+        for (std::uint32_t k = 1; k < count; ++k) mixed += read[k] != read[0];
+    }
+    over = true;
+    writer.join();
+    CHECK(mixed == 0);
+}
+
+}  // namespace tauto::balance

@@ -1,0 +1,86 @@
+"""The page between the balancer and a program, made and read as the controller does it."""
+
+from __future__ import annotations
+
+import fcntl
+import mmap
+import os
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tautochrone.machine import runners
+
+# As balance/page.hpp has it.
+MAGIC = 0x65636E616C616274
+SLOTS = 1024
+CPUS = 1024
+HEAD = struct.Struct("=QIIQI")
+SPEEDS_AT = HEAD.size
+SLOTS_AT = (SPEEDS_AT + 8 + 4 * CPUS + 63) // 64 * 64
+SLOT_BYTES = 64
+GIVEN_AT = SLOTS_AT + SLOTS * SLOT_BYTES
+GIVEN_BYTES = 128
+BYTES = (GIVEN_AT + GIVEN_BYTES + 4 + 63) // 64 * 64
+
+
+@dataclass(frozen=True)
+class Waits:
+    begun: int
+    depth: int
+    yields: int
+
+
+class BalancePage:
+    """A sealed page, for programs that are started with `environment`."""
+
+    def __init__(self) -> None:
+        self._descriptor = os.memfd_create("page", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        os.ftruncate(self._descriptor, BYTES)
+        seals = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
+        fcntl.fcntl(self._descriptor, fcntl.F_ADD_SEALS, seals)
+        self._bytes = mmap.mmap(self._descriptor, BYTES)
+        namespace = Path("/proc/self/ns/pid").stat().st_ino
+        HEAD.pack_into(self._bytes, 0, MAGIC, 2, BYTES, namespace, 0)
+        for cpu in os.sched_getaffinity(0):
+            self._bytes[GIVEN_AT + cpu // 8] |= 1 << cpu % 8
+
+    def environment(self) -> dict[str, str]:
+        library = runners.find("tauto-emulate").with_name("libtauto-waits.so")
+        page = f"/proc/{os.getpid()}/fd/{self._descriptor}"
+        return {**os.environ, "LD_PRELOAD": str(library), "TAUTO_BALANCE_PAGE": page}
+
+    def hold(self, thread: int, cpu: int) -> None:
+        """What the controller does to keep a thread on a CPU."""
+        at = next(at for at, owner, *_ in self._slots() if owner & 0xFFFFFFFF == thread)
+        struct.pack_into("=I", self._bytes, at + 24, 1)
+        os.sched_setaffinity(thread, {cpu})
+
+    def static_loops(self) -> bool:
+        """Whether a process has said that its loops can be shared out by speed."""
+        return self._bytes[GIVEN_AT + GIVEN_BYTES] != 0
+
+    def used(self) -> int:
+        """Slots that were ever taken."""
+        (used,) = struct.unpack_from("=I", self._bytes, HEAD.size - 4)
+        return int(used)
+
+    def threads(self) -> dict[int, Waits]:
+        """Of each thread that has a slot."""
+        return {
+            owner & 0xFFFFFFFF: Waits(state >> 32, state & 0xFFFFFFFF, yields)
+            for _, owner, state, yields in self._slots()
+            if owner & 0xFFFFFFFF
+        }
+
+    def _slots(self) -> Iterator[tuple[int, int, int, int]]:
+        """Of each that was ever taken: its place, owner, state and yields."""
+        for at in range(SLOTS_AT, SLOTS_AT + self.used() * SLOT_BYTES, SLOT_BYTES):
+            yield (at, *struct.unpack_from("=3Q", self._bytes, at))
+
+    def publish(self, weights: Sequence[int]) -> None:
+        """What the CPUs are worth, for programs that run no loop at this moment."""
+        (sequence,) = struct.unpack_from("=I", self._bytes, SPEEDS_AT)
+        struct.pack_into(f"={len(weights)}I", self._bytes, SPEEDS_AT + 8, *weights)
+        struct.pack_into("=II", self._bytes, SPEEDS_AT, sequence + 2, len(weights))

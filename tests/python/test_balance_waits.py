@@ -1,0 +1,283 @@
+"""What libtauto-waits.so marks in programs that know nothing of it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from balance_page import BalancePage, Waits
+from processes import run_to_end, stat_of, wait_until
+from tautochrone.machine import runners
+from tune_fakes import PROGRAMS, compiled
+
+pytestmark = pytest.mark.timed
+
+COMPILERS = ("gcc", "clang")
+WAYS = ("barrier", "cond", "timedwait", "clockwait", "sem", "timed sem", "join", "timed join")
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """A program, compiled once with each compiler."""
+    folder = tmp_path_factory.mktemp("programs")
+
+    @cache
+    def build(source: str, compiler: str, *options: str) -> Path:
+        return compiled(source, folder, "-pthread", *options, compiler=compiler)
+
+    return build
+
+
+class Conversation:
+    """A program that says in a line what it does, and goes on when it gets one."""
+
+    def __init__(self, page: BalancePage, process: subprocess.Popen[str]) -> None:
+        self.page = page
+        self.process = process
+
+    def heard(self, word: str) -> int:
+        """The thread that said the next word, which must be this one."""
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        assert line.startswith(f"{word} "), f"{line!r} instead of {word}"
+        return int(line.split()[1])
+
+    def go_on(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+
+    def waits(self, thread: int) -> Waits:
+        return self.page.threads()[thread]
+
+    def sleeps(self, thread: int) -> bool:
+        return stat_of(thread)[0] == "S"
+
+
+@contextmanager
+def conversation(page: BalancePage, *words: object) -> Iterator[Conversation]:
+    process = subprocess.Popen(
+        list(map(str, words)),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=page.environment(),
+    )
+    try:
+        yield Conversation(page, process)
+        process.communicate("\n", timeout=60)
+        assert process.returncode == 0
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("way", [*WAYS, "yield"])
+def test_a_thread_is_marked_while_it_waits_and_only_then(
+    built: Callable[..., Path], compiler: str, way: str
+) -> None:
+    page = BalancePage()
+    with conversation(page, built("waits.c", compiler), way) as program:
+        thread = program.heard("waits")
+        wait_until(lambda: thread in page.threads() and program.waits(thread).depth == 1, "the mark")
+        if way == "yield":
+            before = program.waits(thread)
+            wait_until(lambda: program.waits(thread).yields > before.yields + 100, "more yields")
+            assert program.waits(thread).begun > before.begun
+        else:
+            wait_until(lambda: program.sleeps(thread), "sleep")
+            assert program.waits(thread) == Waits(begun=1, depth=1, yields=0)
+        program.go_on()
+        assert program.heard("works") == thread
+        assert program.waits(thread).depth == 0
+        main = program.process.pid
+        program.go_on()
+        assert program.heard("ended") == main
+        assert thread not in page.threads()
+        assert program.waits(main).depth == 0
+
+
+@pytest.mark.parametrize("way", ["cancelled cond", "cancelled sem"])
+def test_a_thread_that_was_cancelled_works_in_its_cleanup_and_leaves_nothing(
+    built: Callable[..., Path], way: str
+) -> None:
+    page = BalancePage()
+    with conversation(page, built("waits.c", "gcc"), way) as program:
+        thread = program.heard("waits")
+        wait_until(lambda: program.sleeps(thread), "sleep")
+        assert program.waits(thread).depth == 1
+        program.go_on()
+        program.heard("works")
+        assert program.waits(thread).depth == 0
+        program.go_on()
+        program.heard("ended")
+        assert thread not in page.threads()
+
+
+def test_a_wait_that_was_left_by_a_jump_counts_no_more_after_the_next_one(
+    built: Callable[..., Path],
+) -> None:
+    page = BalancePage()
+    with conversation(page, built("waits.c", "gcc"), "jump") as program:
+        thread = program.heard("waits")
+        wait_until(lambda: program.sleeps(thread), "sleep")
+        program.go_on()
+        program.heard("works")
+        assert program.waits(thread) == Waits(begun=2, depth=0, yields=0)
+        program.go_on()
+        program.heard("ended")
+
+
+def test_a_child_of_fork_has_a_slot_of_its_own(built: Callable[..., Path]) -> None:
+    page = BalancePage()
+    with conversation(page, built("waits.c", "gcc"), "fork") as program:
+        child = program.heard("waits")
+        assert set(page.threads()) == {program.process.pid}
+        program.go_on()
+        assert program.heard("works") == child
+        assert set(page.threads()) == {program.process.pid, child}
+        assert program.waits(child) == Waits(begun=1, depth=0, yields=0)
+        assert program.waits(program.process.pid).begun == 0
+        program.go_on()
+        program.heard("ended")
+
+
+def test_a_program_that_executes_another_keeps_its_one_slot(built: Callable[..., Path]) -> None:
+    page = BalancePage()
+    with conversation(page, "sh", "-c", 'exec "$0" fork', built("waits.c", "gcc")) as program:
+        program.heard("waits")
+        assert page.used() == 1
+        assert set(page.threads()) == {program.process.pid}
+        program.go_on()
+        program.heard("works")
+        program.go_on()
+        program.heard("ended")
+
+
+@pytest.fixture(scope="module")
+def with_openmp(
+    built: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], Path]:
+    """The program with OpenMP: GCC's with its own runtime, clang's with LLVM's; no header is needed."""
+    folder = tmp_path_factory.mktemp("libomp")
+    if libomp := runners.find_libomp():
+        (folder / "libomp.so").symlink_to(libomp)
+
+    def build(source: str, compiler: str) -> Path:
+        if compiler == "clang" and libomp is None:
+            pytest.skip("LLVM's OpenMP runtime is not here (Debian: libomp5)")
+        return built(source, compiler, "-fopenmp", f"-L{folder}")
+
+    return build
+
+
+@pytest.mark.parametrize("policy", ["active", "passive"])
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("way", ["barrier", "loop", "dynamic loop", "join", "between", "task"])
+def test_openmp_threads_are_marked_while_they_wait(
+    with_openmp: Callable[[str, str], Path],
+    compiler: str,
+    way: str,
+    policy: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OMP_WAIT_POLICY", policy)
+    page = BalancePage()
+    with conversation(page, with_openmp("openmp_waits.c", compiler), way) as program:
+        thread = program.heard("waits")
+        wait_until(lambda: thread in page.threads() and program.waits(thread).depth > 0, "the mark")
+        program.go_on()
+        assert program.heard("works") == thread
+        assert program.waits(thread).depth == 0
+        program.go_on()
+        main = program.heard("ended")
+        assert main == program.process.pid
+        assert main not in page.threads() or program.waits(main).depth == 0
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_a_region_may_share_any_number_of_variables(
+    with_openmp: Callable[[str, str], Path], compiler: str
+) -> None:
+    done = run_to_end([with_openmp("many_variables.c", compiler)], env=BalancePage().environment())
+    assert done.stdout == f"{2 * sum(range(10, 100))} {2 * (11 + 90 + 99)}\n", done.stderr
+
+
+def test_runtimes_that_are_loaded_later_are_left_to_those_who_brought_them(tmp_path: Path) -> None:
+    for number in (1, 2):
+        runtime = f"libruntime{number}.so"
+        for words in (
+            [f"-DANSWER={number}", "-o", runtime, f"-Wl,-soname,{runtime}"],
+            ["-o", f"user{number}.so", "-L.", f"-lruntime{number}", "-Wl,-rpath,$ORIGIN"],
+        ):
+            source = PROGRAMS / "own_runtime.c"
+            done = run_to_end(["gcc", "-shared", "-fPIC", source, *words], cwd=tmp_path)
+            assert done.returncode == 0, done.stderr
+    script = "import ctypes, sys; print(*(ctypes.CDLL(name).answer() for name in sys.argv[1:]))"
+    words = [sys.executable, "-c", script, tmp_path / "user1.so", tmp_path / "user2.so"]
+    done = run_to_end(words, env=BalancePage().environment())
+    assert done.stdout == "1 2\n", done.stderr
+
+
+@pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
+def test_mpi_ranks_are_marked_while_they_wait(
+    built: Callable[..., Path], mpi: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"):
+        monkeypatch.setenv(name, "1")
+    launcher = {"openmpi": ["mpirun.openmpi", "--quiet", "--oversubscribe"], "mpich": ["mpiexec.mpich"]}[mpi]
+    page = BalancePage()
+    with conversation(page, *launcher, "-n", 2, built("mpi_waits.c", f"mpicc.{mpi}")) as program:
+        rank = program.heard("waits")
+        wait_until(lambda: rank in page.threads() and program.waits(rank).depth > 0, "the mark")
+        program.go_on()
+        assert program.heard("works") == rank
+        program.go_on()
+        program.heard("ended")
+        wait_until(lambda: program.waits(rank).depth > 0, "the mark of the last barrier")
+
+
+@pytest.mark.parametrize("way", ["thread", "system", "popen", "spawn", "fork", "exec", "ask"])
+def test_a_held_thread_passes_on_the_programs_own_mask(built: Callable[..., Path], way: str) -> None:
+    allowed = sorted(os.sched_getaffinity(0))
+    if len(allowed) < 2:
+        pytest.skip("needs two CPUs")
+    page = BalancePage()
+    with conversation(page, built("masks.c", "gcc"), way) as program:
+        page.hold(program.heard("held"), allowed[-1])
+        assert os.sched_getaffinity(program.process.pid) == {allowed[-1]}
+        program.go_on()
+        assert program.process.stdout is not None
+        assert program.process.stdout.readline() == f"{len(allowed)}\n"
+
+
+@pytest.mark.parametrize("page", ["", "/no/such/file", "/dev/zero", "/proc/self/exe"])
+def test_without_a_page_the_program_runs_as_always(built: Callable[..., Path], page: str) -> None:
+    environment = BalancePage().environment() | {"TAUTO_BALANCE_PAGE": page}
+    done = subprocess.run(
+        [built("waits.c", "gcc"), "cond"],
+        input="\n\n\n",
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ["waits", "works", "ended"]
+
+
+def test_the_library_needs_nothing_but_the_systems_own() -> None:
+    library = BalancePage().environment()["LD_PRELOAD"]
+    done = subprocess.run(["readelf", "-d", library], capture_output=True, text=True, check=True)
+    needed = [line.split("[")[1].rstrip("]") for line in done.stdout.splitlines() if "NEEDED" in line]
+    assert all(name.startswith(("libc.so", "ld-linux", "libpthread", "libdl")) for name in needed), needed
+    assert os.access(library, os.R_OK)
