@@ -1,6 +1,7 @@
 #pragma once
 // Everything of the runtime's public interface.
 
+#include <tauto/algorithm_options.hpp>
 #include <tauto/collectives.hpp>
 #include <tauto/error.hpp>
 #include <tauto/exact_sum.hpp>
@@ -8,9 +9,11 @@
 #include <tauto/map_reduce.hpp>
 #include <tauto/member.hpp>
 #include <tauto/parallel_for.hpp>
+#include <tauto/parallel_for_each.hpp>
 #include <tauto/parallel_reduce.hpp>
 #include <tauto/range.hpp>
 #include <tauto/schedule.hpp>
 #include <tauto/team.hpp>
+#include <tauto/tiles.hpp>
 #include <tauto/trace.hpp>
 #include <tauto/wait.hpp>
