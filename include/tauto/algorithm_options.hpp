@@ -86,13 +86,6 @@ void loop_to_end(team& members, index n, Body&& body, const loop_options& option
     return size;
 }
 
-// True where this call of `where` should run at once on the calling thread: it was learned to be too short
-// for anything else, or the thread is inside a body.
-[[nodiscard]] inline bool runs_inline(team& members, site& where, index n, const algorithm_options& options) {
-    if (options.stop.stop_possible() || !std::holds_alternative<adaptive>(options.schedule)) return false;
-    return running_as.team != nullptr || members.take_inline_call(where, n);
-}
-
 // The calling thread runs a whole algorithm as the member that it is, or as the first of the team.
 struct as_member : inside_body {
     explicit as_member(team& members) noexcept

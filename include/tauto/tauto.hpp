@@ -11,6 +11,8 @@
 #include <tauto/parallel_for.hpp>
 #include <tauto/parallel_for_each.hpp>
 #include <tauto/parallel_reduce.hpp>
+#include <tauto/parallel_scan.hpp>
+#include <tauto/parallel_transform_reduce.hpp>
 #include <tauto/range.hpp>
 #include <tauto/schedule.hpp>
 #include <tauto/team.hpp>
