@@ -8,10 +8,12 @@
 #include <tauto/machine.hpp>
 #include <tauto/map_reduce.hpp>
 #include <tauto/member.hpp>
+#include <tauto/parallel_find.hpp>
 #include <tauto/parallel_for.hpp>
 #include <tauto/parallel_for_each.hpp>
 #include <tauto/parallel_reduce.hpp>
 #include <tauto/parallel_scan.hpp>
+#include <tauto/parallel_sort.hpp>
 #include <tauto/parallel_transform_reduce.hpp>
 #include <tauto/range.hpp>
 #include <tauto/schedule.hpp>
