@@ -11,6 +11,8 @@
 #include <tauto/parallel_find.hpp>
 #include <tauto/parallel_for.hpp>
 #include <tauto/parallel_for_each.hpp>
+#include <tauto/parallel_histogram.hpp>
+#include <tauto/parallel_partition.hpp>
 #include <tauto/parallel_reduce.hpp>
 #include <tauto/parallel_scan.hpp>
 #include <tauto/parallel_sort.hpp>
