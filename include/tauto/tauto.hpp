@@ -19,6 +19,7 @@
 #include <tauto/parallel_transform_reduce.hpp>
 #include <tauto/range.hpp>
 #include <tauto/schedule.hpp>
+#include <tauto/task_group.hpp>
 #include <tauto/team.hpp>
 #include <tauto/tiles.hpp>
 #include <tauto/trace.hpp>
