@@ -224,11 +224,10 @@ TEST_CASE("tiles: every cell once, in two and three dimensions, on any team and 
                 const index columns = c;
                 counts seen(usize(planes * rows * columns));
                 const range3 cells{{5, planes + 5}, {-1, rows - 1}, {0, columns}};
-                CHECK(parallel_for(some, cells,
-                                   [&](index k, index i, index j) {
-                                       ++at(seen, ((k - 5) * rows + i + 1) * columns + j);
-                                   },
-                                   {.schedule = chosen}));
+                CHECK(parallel_for(
+                    some, cells,
+                    [&](index k, index i, index j) { ++at(seen, ((k - 5) * rows + i + 1) * columns + j); },
+                    {.schedule = chosen}));
                 CHECK(all_once(seen));
             }
         }
