@@ -4,7 +4,7 @@
 # at a time; `machine` and `docs` both slow CPUs, so a lock keeps them apart.
 FIRST := style cpp python
 STAGES := $(FIRST) machine tsan asan models docs consumers browser
-.PHONY: help study table vega wheel deb release install uninstall test test-platforms test-repeat soak bench race honesty build format clean install-packages \
+.PHONY: help study table pictures vega wheel deb release install uninstall test test-platforms test-repeat soak bench race honesty build format clean install-packages \
 	$(STAGES:%=test-%) no-stage build-default build-tsan build-asan
 MAKEFLAGS += --no-print-directory
 
@@ -39,6 +39,7 @@ help: ## Show this list
 	@echo 'make deb      the package for Debian and Ubuntu, into build/dist'
 	@echo 'make release  wheel, sources, .deb and notes of the tag of this version, into build/dist'
 	@echo 'make table    after a change of the commands: what their help is made from'
+	@echo 'make pictures   measure and draw the recording in the README again'
 	@echo 'make vega     pack the script of the charts again'
 	@echo 'make clean    remove build/ (results in tautochrone-results/ stay)'
 	@echo 'make install-packages   install every system package of packages.txt that is missing'
@@ -147,6 +148,13 @@ build: ## Library, executables, C++ tests
 table: ## Help, completion and manual pages, after a change of the commands
 	@sh tools/venv.sh test
 	@PYTHONPATH=lab build/venv/bin/python -m tautochrone.cli.table
+
+pictures: ## The recording in the README, measured anew; wants a quiet machine for a minute
+	@sh tools/packages.sh build
+	@sh tools/venv.sh test
+	@rm -rf build/pictures && mkdir -p build/pictures && cp docs/pictures/small.py build/pictures
+	@cd build/pictures && PATH="$(CURDIR)/build/venv/bin:$$PATH" COLUMNS=84 \
+	    python ../../tools/recording.py ../../docs/pictures/tune.svg 14 tauto tune --budget 60s -- python3 small.py
 
 vega: ## The charts' script, packed into the package again (after a new vl-convert)
 	@sh tools/venv.sh test

@@ -1,6 +1,6 @@
-"""Draw what a command prints as SVG, for the README:   recording.py FILE TITLE COMMAND...
+"""Draw what a command prints as SVG, for the README:   recording.py FILE LINES COMMAND...
 
-The command is run here and now; standard output and standard error are drawn in the order in which they came.
+The command is run here and now. The first LINES lines are drawn; behind them paths of this machine may stand.
 """
 
 import re
@@ -15,17 +15,18 @@ from rich.text import Text
 WIDTH = 84
 
 
-def main(file: str, title: str, *command: str) -> None:
+def main(file: str, lines: str, *command: str) -> None:
     """Run it, and write the picture."""
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     with Path("/dev/null").open("w") as nowhere:
         console = Console(record=True, width=WIDTH, file=nowhere, force_terminal=True)
         console.print(Text(f"$ {shlex.join(command)}", style="bold"))
-        for line in done.stdout.splitlines():
-            console.print(Text.from_ansi(line), soft_wrap=False)
-        drawn = console.export_svg(title=title, unique_id="tauto")
+        for line in done.stdout.splitlines()[: int(lines)]:
+            console.print(Text.from_ansi(line))
+        drawn = console.export_svg(title=command[0], unique_id="tauto")
     # No font of another place: a page of ours asks nobody for anything.
-    Path(file).write_text(re.sub(r"@font-face \{.*?\}\s*", "", drawn, flags=re.DOTALL), encoding="utf-8")
+    drawn = re.sub(r"@font-face \{.*?\}\s*", "", drawn, flags=re.DOTALL)
+    Path(file).write_text(re.sub(r"<!--.*?-->\s*", "", drawn, flags=re.DOTALL), encoding="utf-8")
 
 
 if __name__ == "__main__":

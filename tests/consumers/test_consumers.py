@@ -87,6 +87,7 @@ def test_installed_package_refuses_another_minor_version(prefix: Path, tmp_path:
     assert "0.99" in finished.stderr
 
 
+@pytest.mark.timeout(600)  # it compiles the tools and the runners of a study, with no compiler's cache
 def test_python_consumer_of_pip_install_finds_command_and_runners(tmp_path: Path) -> None:
     venv = tmp_path / "venv with spaces"
     run(sys.executable, "-m", "venv", venv, cwd=tmp_path)
