@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 VERBS = (
     *("inspect", "tune", "run"),
     *("machine", "study", "simulate", "claims", "emulate", "balance", "energy", "trace"),
-    *("compare", "list", "report", "export", "version", "completion", "exec"),
+    *("compare", "list", "report", "export", "share", "version", "completion", "exec"),
 )
 HEAVY = ("numpy", "scipy", "altair", "jinja2", "pyarrow", "vl_convert", "rich.progress")
 

@@ -59,6 +59,10 @@ class SimulateRequest:
     ranks: Annotated[
         str | None, Option("With --smpi: the number of ranks. Default: all cores of one machine.", "N,…")
     ] = None
+    kernel: Annotated[
+        str | None,
+        Option("With loop: published (one chain of additions a row), or tuned.", "NAME"),
+    ] = None
     particles: Annotated[
         int | None, Option("With nbody --smpi: the number of particles. Default: 2048.", "N")
     ] = None
@@ -84,7 +88,14 @@ class SimulateRequest:
             from tautochrone.simulator.command import run_simulate_command
 
             return run_simulate_command(
-                self.study, self.machine, self.settings, self.sweep, self.output, self.json, console
+                self.study,
+                self.machine,
+                self.settings,
+                self.sweep,
+                self.output,
+                self.json,
+                console,
+                self.kernel,
             )
         from tautochrone.simulator.smpi.sweeping import Request
 
@@ -110,6 +121,8 @@ class SimulateRequest:
             )
         if self.smpi is not None:
             self._check_smpi()
+        if self.kernel is not None and (self.smpi is not None or self.against is not None):
+            raise TautoError("--kernel belongs to tauto simulate loop --machine", "Leave it out")
         if self.against is not None and (self.machine is not None or self.settings or self.sweep):
             raise TautoError(
                 "--against takes the machine that the study was measured on",

@@ -61,8 +61,20 @@ _SPARE = (
     ("#c2185b", "#f48fb1", "triangle-right"),
     ("#3949ab", "#9fa8da", "square"),
     ("#4e342e", "#bcaaa4", "diamond"),
+    ("#2f66b0", "#7fb0f0", "circle"),
+    ("#d1420a", "#ff8a55", "square"),
+    ("#228833", "#6fcf7c", "diamond"),
+    ("#a0306f", "#ee8fc2", "triangle-up"),
+    ("#5b4fc4", "#aaa2ff", "triangle-down"),
+    ("#94790a", "#dcc451", "circle"),
+    ("#0e8aa8", "#5fd0e8", "triangle-right"),
+    ("#6a6f78", "#a4abb6", "square"),
+    ("#7a5a3a", "#d0a67c", "diamond"),
+    ("#1f7a5c", "#5fcfa4", "cross"),
+    ("#b0476a", "#f39bb6", "triangle-up"),
+    ("#3c4fa8", "#93a6f5", "triangle-left"),
 )
-"""Ten, so that ten series that nobody has named have ten looks."""
+"""So many that series that nobody has named have looks of their own, also on a page of several charts."""
 # Where the spare colours come again, each with the next of these.
 _SHAPES = (
     *("circle", "square", "diamond", "cross"),

@@ -25,7 +25,16 @@ from tautochrone.simulator import engine, machines
 from tautochrone.simulator.engine import MemberAccount, Row
 from tautochrone.simulator.findings import Account, Axis, LineChart, SimulatedAnalysis, Timeline
 from tautochrone.simulator.machines import Machine
-from tautochrone.simulator.requests import STUDIES, Point, Sweep, representative
+from tautochrone.simulator.requests import (
+    KERNELS,
+    PUBLISHED,
+    STUDIES,
+    Point,
+    Sweep,
+    representative,
+    usual_kernel,
+    with_kernel,
+)
 from tautochrone.text import percent, seconds
 
 StoredRecord = dict[str, object]
@@ -47,16 +56,26 @@ def run_simulate_command(
     output: Path | None,
     json: bool,
     console: Console,
+    kernel: str | None = None,
 ) -> int:
-    """Run one study. Raises TautoError for an unknown study or machine."""
+    """Run one study. Raises TautoError for an unknown study, machine or kernel."""
     if study not in STUDIES:
         raise TautoError(f"there is no study {study!r} to simulate", f"Choose from {', '.join(STUDIES)}")
+    if kernel is not None and (study != "loop" or kernel not in KERNELS):
+        raise TautoError(f"study {study} has no kernel {kernel!r}", "loop has tuned and published")
     machine = machines.change(machines.load(machine_name), settings)
+    if kernel == PUBLISHED and usual_kernel(machine) != PUBLISHED:
+        raise TautoError(
+            f"the published kernel cannot be simulated on {machine.name}: not all its kinds of cores have "
+            "chain_cycles_per_element",
+            "Add it to the machine file, or choose --kernel tuned",
+        )
     if sweep:
-        rows, analysis = _swept(study, machine, sweep)
+        rows, analysis = _swept(study, machine, sweep, kernel)
     else:
-        command = command_line(study, machine_name, settings)
-        rows, analysis = _studied(study, machine, command)
+        more = ("--kernel", kernel) if kernel else ()
+        command = command_line(study, machine_name, settings, *more)
+        rows, analysis = _studied(study, machine, command, kernel)
     if json:
         return print_rows(rows)
     return publish(rows, machine, analysis, output or default_folder(study), console)
@@ -139,8 +158,19 @@ def _record(point: Point, x: float, y: float, row: Row) -> Record:
     }
 
 
-def _studied(study: str, machine: Machine, command: str) -> tuple[list[StoredRecord], SimulatedAnalysis]:
+def _sweep_of(study: str, machine: Machine, kernel: str | None) -> Sweep:
     sweep = STUDIES[study](machine)
+    if kernel is None:
+        return sweep
+    shown = [Point("", 0.0, sweep.timeline)] if sweep.timeline else []
+    timeline = with_kernel(shown, kernel)[0].request if shown else None
+    return msgspec.structs.replace(sweep, points=with_kernel(sweep.points, kernel), timeline=timeline)
+
+
+def _studied(
+    study: str, machine: Machine, command: str, kernel: str | None
+) -> tuple[list[StoredRecord], SimulatedAnalysis]:
+    sweep = _sweep_of(study, machine, kernel)
     timeline = [{**sweep.timeline, "accounts": True}] if sweep.timeline else []
     answers = engine.simulate(machine, [*(point.request for point in sweep.points), *timeline])
     runs = list(zip(sweep.points, answers, strict=False))
@@ -268,13 +298,16 @@ def sweep_values(machine: Machine, text: str) -> tuple[str, list[float]]:
     return path, sorted({float(round(value)) if whole else value for value in values})
 
 
-def _swept(study: str, machine: Machine, text: str) -> tuple[list[StoredRecord], SimulatedAnalysis]:
+def _swept(
+    study: str, machine: Machine, text: str, kernel: str | None
+) -> tuple[list[StoredRecord], SimulatedAnalysis]:
     path, values = sweep_values(machine, text)
     changed = [
         machines.with_values(machine, {path: int(value) if value == int(value) else value})
         for value in values
     ]
     points = [representative(each, study) for each in changed]
+    points = [with_kernel(group, kernel) for group in points] if kernel else points
     answers = engine.simulate_many(
         [(each, [point.request for point in group]) for each, group in zip(changed, points, strict=True)]
     )

@@ -31,12 +31,16 @@ RENDER_PACE = 0.15
 
 
 class ThreadRequest(TypedDict):
-    """A thread of the power study. ``pace``: the share of each frame in which it works."""
+    """A thread of the power study. ``pace``: the share of each frame in which it works.
+
+    ``woken_by``: the thread that wakes it for each frame.
+    """
 
     name: str
     seconds: float
     pace: NotRequired[float]
     core: NotRequired[int]
+    woken_by: NotRequired[str]
 
 
 class _Request(TypedDict):
@@ -51,6 +55,7 @@ class LoopRequest(_Request, total=False):
     size: int
     runtime: str
     library: str
+    kernel: str
     schedule: str
     chunk: int
     placement: str
@@ -118,7 +123,12 @@ BALANCED: list[ThreadRequest] = [
 ]
 UNBALANCED: list[ThreadRequest] = [
     {"name": "physics", "seconds": 64.0},
-    {"name": "render", "seconds": 64.0 * RENDER_PACE * 0.9, "pace": RENDER_PACE},
+    {
+        "name": "render",
+        "seconds": 64.0 * RENDER_PACE * 0.9,
+        "pace": RENDER_PACE,
+        "woken_by": "physics",
+    },
 ]
 
 
@@ -201,9 +211,30 @@ def _time_by_bound(row: Row) -> float:
     return float(row["seconds"]) / float(row["bound_seconds"])
 
 
+TUNED, PUBLISHED = "tuned", "published"
+KERNELS = (TUNED, PUBLISHED)
+
+
+def usual_kernel(machine: Machine) -> str:
+    """The published one, where the machine file says how fast it is."""
+    return PUBLISHED if all(kind.chain_cycles_per_byte > 0 for kind in machine.kind) else TUNED
+
+
+def with_kernel(points: Sequence[Point], kernel: str) -> list[Point]:
+    """The same runs of the loop with that kernel."""
+    changed: list[Point] = []
+    for point in points:
+        request: Request = {**point.request, "kernel": kernel}  # type: ignore[assignment]
+        changed.append(msgspec.structs.replace(point, request=request))
+    return changed
+
+
 def _loop(machine: Machine) -> Sweep:
+    kernel = usual_kernel(machine)
+
     def request(size: int, runtime: str, schedule: str, chunk: int | None, placement: str) -> LoopRequest:
         asked: LoopRequest = {"study": "loop", "size": size, "runtime": runtime, "schedule": schedule}
+        asked["kernel"] = kernel
         if chunk is not None:
             asked["chunk"] = chunk
         asked["placement"] = placement
@@ -219,8 +250,8 @@ def _loop(machine: Machine) -> Sweep:
         "tautochrone": ("tautochrone", "adaptive", None, "all"),
     }
     if len(machine.kind) > 1:
-        for kind in machine.kind:
-            ways[f"OpenMP static {kind.kind}"] = ("openmp", "static", None, kind.kind)
+        for placement in ("fast", "fast-cores", "slow"):
+            ways[f"OpenMP static, {placement}"] = ("openmp", "static", None, placement)
     points = [
         Point(name, size, request(size, *settings)) for size in LOOP_SIZES for name, settings in ways.items()
     ]

@@ -94,6 +94,7 @@ def loop_request(config: Config, machine: Machine) -> dict[str, Any] | None:
     if placement is None:
         return None
     request: dict[str, Any] = {"study": "loop", "size": int(config["size"]), "placement": placement}
+    request["kernel"] = config.get("kernel", "tuned")
     chunk = config.get("chunk")
     runtime, schedule = config["runtime"], config["schedule"]
     if runtime == "serial":

@@ -11,6 +11,7 @@ from tautochrone.results.runs import OURS, geometric_mean, ratio
 from tautochrone.results.states import by_state, opening, state_words
 from tautochrone.studies.cells import geometric_mean_of
 from tautochrone.studies.loop.cells import CellRuns, Contender
+from tautochrone.studies.loop.places import placement_settings, places_of
 from tautochrone.studies.paste import CMAKE
 from tautochrone.text import less_time, outcome, too_few_rounds, unresolved
 from tautochrone.verdicts import Ratio
@@ -163,6 +164,7 @@ def settings_to_paste(cells: Sequence[CellRuns]) -> tuple[Settings, ...]:
     for state, of_state in by_state(cells).items():
         where = state_words(dict(state))
         settings += _openmp(of_state, where)
+        settings += placement_settings(of_state, where)
         settings += _tbb(of_state, where)
     return (
         *settings,
@@ -200,7 +202,7 @@ def _openmp_lines(contender: Contender) -> str:
     cpus = [str(cpu) for cpu in contender.config["cpus"]]
     lines = [
         f"export OMP_NUM_THREADS={len(cpus)}",
-        f'export OMP_PLACES="{",".join(f"{{{cpu}}}" for cpu in cpus)}"',
+        f'export OMP_PLACES="{places_of(contender.config["cpus"])}"',
         "export OMP_PROC_BIND=close",
     ]
     if contender.wait != "default":
