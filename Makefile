@@ -4,7 +4,7 @@
 # at a time; `machine` and `docs` both slow CPUs, so a lock keeps them apart.
 FIRST := style cpp python
 STAGES := $(FIRST) machine tsan asan models docs consumers browser
-.PHONY: help study table pictures vega wheel deb release install uninstall test test-platforms test-repeat soak bench race honesty build format clean install-packages \
+.PHONY: help study table pictures vega wheel deb release install uninstall test test-platforms test-repeat soak bench race honesty build format clean install-packages remove-packages \
 	$(STAGES:%=test-%) no-stage build-default build-tsan build-asan
 MAKEFLAGS += --no-print-directory
 
@@ -43,6 +43,7 @@ help: ## Show this list
 	@echo 'make vega     pack the script of the charts again'
 	@echo 'make clean    remove build/ (results in tautochrone-results/ stay)'
 	@echo 'make install-packages   install every system package of packages.txt that is missing'
+	@echo 'make remove-packages   remove the system packages that make has installed from here'
 	@echo
 	@echo 'study, test and bench install missing system packages first (root or sudo), or name them and stop.'
 	@echo 'Settings: PEERS=no (no peer packages)  OUTPUT=FOLDER (of study)  STUDY="options of tauto study loop"'
@@ -187,8 +188,11 @@ format: ## clang-format and ruff
 	@build/venv/bin/ruff format .
 	@build/venv/bin/ruff check --fix .
 
-clean: ## Remove everything that was built
-	rm -rf build
+clean: ## Remove everything that was built; which packages were installed stays known
+	@[ ! -d build ] || find build -mindepth 1 -maxdepth 1 ! -name installed-packages -exec rm -rf {} +
 
 install-packages: ## Every package of packages.txt
 	@sh tools/packages.sh build loop peer test program platform browser
+
+remove-packages: ## The packages that make has installed
+	@sh tools/packages.sh --remove

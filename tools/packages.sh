@@ -2,6 +2,7 @@
 # Installs the system packages of the marks given, as far as they are missing.
 #
 #   tools/packages.sh [--dry-run] MARK...        e.g. tools/packages.sh build peer
+#   tools/packages.sh --remove                   what earlier calls have installed
 #
 # It looks first and acts afterwards: either everything that is missing can be installed and is, or nothing
 # is touched and the exact command is printed. Exit codes: 0 all there, 1 the installer failed,
@@ -11,6 +12,7 @@ set -u
 here=$(dirname -- "$0")
 . "$here/quietly.sh"
 list=${TAUTO_PACKAGES:-$here/../packages.txt}
+installed=${TAUTO_INSTALLED:-$here/../build/installed-packages}
 optional_marks='loop peer program browser'
 dry_run=no
 if [ "${1:-}" = --dry-run ]; then
@@ -26,7 +28,7 @@ fail() {
 
 [ -n "$wanted_marks" ] || fail 'which packages? usage: tools/packages.sh [--dry-run] build|loop|peer|test|program|platform|browser …'
 [ -r "$list" ] || fail "there is no package list at $list"
-for mark in $wanted_marks; do
+for mark in ${wanted_marks#--remove}; do
     grep -q "^$mark[[:space:]]" "$list" || fail "no package has the mark '$mark'; marks are build, loop, peer, test, program, platform, browser"
 done
 
@@ -139,6 +141,25 @@ check_versions() {
         fail "Python 3.11 or newer is needed, this is $("${PYTHON:-python3}" --version 2>&1); name another: make PYTHON=python3.12 …"
 }
 
+as_root=
+may_install=no
+if [ "$(id -u)" = 0 ]; then
+    may_install=yes
+elif command -v sudo >/dev/null 2>&1 && { sudo -n true 2>/dev/null || [ -t 0 ]; }; then
+    may_install=yes
+    as_root=sudo
+fi
+
+if [ "$wanted_marks" = --remove ]; then
+    [ -s "$installed" ] || { echo 'tauto: no packages were installed from here'; exit 0; }
+    names=$(sort -u "$installed" | tr '\n' ' ')
+    [ $may_install = yes ] || fail "this user cannot remove packages. As root, run: apt-get remove ${names% }"
+    # shellcheck disable=SC2086
+    $as_root env DEBIAN_FRONTEND=noninteractive apt-get remove -y -q $names || exit 1
+    rm -f "$installed"
+    exit 0
+fi
+
 missing=$(missing_lines)
 if [ -z "$missing" ]; then
     check_versions
@@ -150,15 +171,6 @@ if [ $have_apt = no ]; then
     print_missing
     say_how_to_go_on
     exit 2
-fi
-
-as_root=
-may_install=no
-if [ "$(id -u)" = 0 ]; then
-    may_install=yes
-elif command -v sudo >/dev/null 2>&1 && { sudo -n true 2>/dev/null || [ -t 0 ]; }; then
-    may_install=yes
-    as_root=sudo
 fi
 
 if [ $dry_run = yes ] || [ $may_install = no ]; then
@@ -186,5 +198,8 @@ if [ -n "$install" ]; then
     # shellcheck disable=SC2086
     quietly "$log" "installing $install" $as_root env DEBIAN_FRONTEND=noninteractive \
         apt-get install -y -q --no-install-recommends -o APT::Status-Fd=1 $install || exit 1
+    mkdir -p "$(dirname -- "$installed")"
+    # shellcheck disable=SC2086
+    printf '%s\n' $install >>"$installed"
 fi
 check_versions

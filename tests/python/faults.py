@@ -76,7 +76,7 @@ class Work:
     do: Callable[[Path], object]
     prepare: Callable[[Path], object] | None = None
     most_alike: int = 50
-    starts: bool = False  # programs, through the starter
+    starts: bool = False  # programs, through the starter, whose calls are disturbed too
     passed_on: tuple[int, ...] = ()  # how it may end because its command did
 
 
@@ -110,7 +110,7 @@ WORKS: dict[str, Work] = {
     "compare": Work(command("compare", *TWO, "--json"), LOOP),
     "trace": Work(command("trace", "--output", "OUT/trace.html", *SLEEP), Path.mkdir, passed_on=ENDED),
     "energy": Work(command("energy", "--idle-seconds", "0", *SLEEP), Path.mkdir, passed_on=ENDED),
-    "inspect": Work(command("inspect", "--run", "--", "sleep", "0.02"), Path.mkdir),
+    "inspect": Work(command("inspect", "--run", "--", "sleep", "0.02"), Path.mkdir, starts=True),
     "simulate": Work(command("simulate", "loop", "--machine", "i9-14900k", "--output", "OUT")),
 }
 
@@ -363,7 +363,7 @@ def inject_within(name: str, most: int, seed: int, scratch: Path, totals: Totals
     known = totals.of(f"{name} within", next=0, faults=0, failures=[])
     while known["next"] < (most or MOST_WITHIN) and not totals.over:
         chance = random.Random(f"{seed} {name} within {known['next']}")
-        which = chance.randrange(1, CALLS_WITHIN)
+        which = int(CALLS_WITHIN ** chance.random())  # the first calls are made by all programs
         way = chance.choice((*ERRORS, KILLED, KILLED, HALF, KILLED_AT_HALF))
         place.clear()
         code = place.done(which, way, within=True)

@@ -19,6 +19,7 @@ import itertools
 import json
 import os
 import random
+import re
 import resource
 import signal
 import struct
@@ -28,7 +29,8 @@ import tempfile
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
@@ -51,7 +53,6 @@ from tautochrone.errors import TautoError
 from tautochrone.machine import runners
 from tautochrone.measuring.objective import parse_objective
 from tautochrone.measuring.sampler import parse_cpu_times
-from tautochrone.measuring.subprocess_executor import pipes
 from tautochrone.options import parse_budget, parse_cpus, parse_states
 from tautochrone.programs.commands import behind, mpi_launch
 from tautochrone.programs.elf import closure, read_elf
@@ -195,53 +196,47 @@ def trees(data: bytes, folder: Path) -> object:
     return find_meter(Tree(folder), busy=no_rest, idle=no_rest)
 
 
+@dataclass(frozen=True)
 class Native:
-    """A reader of an executable, in a process that takes one input after the other."""
+    """A reader of an executable; a program that damages inputs as `mutated` does, ten times as fast."""
 
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._process: subprocess.Popen[bytes] | None = None
+    name: str
+    hangs_seconds: int = HANGS_SECONDS
 
-    def __call__(self, data: bytes, folder: Path) -> str:
-        """RuntimeError for what no reader may do."""
-        if self._process is None:
-            words = [str(runners.find("tauto-readers")), self._name]
-            self._process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        inputs, outcomes = pipes(self._process)
-        try:
-            inputs.write(struct.pack("=I", len(data)) + data)
-            inputs.flush()
-            outcome = outcomes.readline().decode(errors="replace").strip()
-        except BrokenPipeError:
-            outcome = ""
-        except BaseException:
-            self.end()
-            raise
-        if not outcome:
-            raise RuntimeError(f"it ended with {self.end()}")
-        if outcome not in ("taken", "refused"):
-            raise RuntimeError(f"it {outcome}")
-        return outcome
-
-    def end(self) -> int:
-        """Kill the process. Returns how it had ended."""
-        process, self._process = self._process, None
-        if process is None:
-            return 0
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(1.0)
-        process.kill()
-        for pipe in pipes(process):
-            with contextlib.suppress(OSError):
-                pipe.close()
-        return process.wait()
+    def fuzz(self, seed: int, seconds: float, most: int) -> tuple[int, Counter[str]]:
+        """How many inputs it got, and its findings. RuntimeError if it does not say."""
+        lists = b"".join(_packed(texts) for texts in (INTERESTING, seeds(self.name)))
+        found: Counter[str] = Counter()
+        first, ends = 0, time.monotonic() + seconds
+        while (left := ends - time.monotonic()) > 0 and first < most:
+            limits = (most - first, left, self.hangs_seconds)
+            words = [runners.find("tauto-readers"), self.name, seed, first, *limits]
+            done = subprocess.run([*map(str, words)], input=lists, capture_output=True, check=False)
+            *lines, last = done.stdout.decode(errors="replace").splitlines() or [""]
+            found.update(re.sub(r"^input [0-9]+ ", "it ", line) for line in lines)
+            if done.returncode == 0:
+                first += int(last.removesuffix(" inputs"))
+                break
+            ended = re.fullmatch("ended at ([0-9]+)", last)
+            if ended is None:
+                raise RuntimeError(f"it ended with {done.returncode}: {done.stderr.decode(errors='replace')}")
+            found[f"it ended with {done.returncode}, as at input {ended[1]} of seed {seed}"] += 1
+            first = int(ended[1]) + 1
+        return first, found
 
 
+def _packed(texts: Sequence[bytes]) -> bytes:
+    parts = [struct.pack("=I", len(texts))]
+    for text in texts:
+        parts += struct.pack("=I", len(text)), text
+    return b"".join(parts)
+
+
+NATIVE = {one.name: one for one in (Native("profile"), Native("simulator"), Native("trap", 1))}
 READERS: dict[str, Reader] = {
     reader.__name__: reader
     for reader in (elf, script, command, machine_file, model, options, settings, trees)
 }
-READERS |= {name: Native(name) for name in ("profile", "simulator")}
 # These inputs are changed by value, not by byte.
 CHANGED: dict[str, tuple[Reader, Callable[[random.Random], bytes]]] = {
     "store": (corpus.store, corpus.small_stores),
@@ -256,6 +251,7 @@ CHANGED: dict[str, tuple[Reader, Callable[[random.Random], bytes]]] = {
     "answers": (foreign.answers, foreign.answer_lines),
 }
 READERS |= {name: reader for name, (reader, _) in CHANGED.items()}
+NAMES = (*READERS, "profile", "simulator")
 BYTES_SHARE = 0.2  # of these inputs have bytes changed, too
 
 
@@ -319,6 +315,7 @@ def seeds(name: str) -> list[bytes]:
             + json.dumps({"study": "loop", "size": 300, "chunk": 2}),
             json.dumps({"study": "nbody", "particles": 64, "threads": 2}),
         ],
+        "trap": ["a reader of the tests with three faults"],
     }
     return [text.encode(errors="surrogateescape") for text in texts[name]]
 
@@ -374,6 +371,8 @@ def right(name: str, chance: random.Random) -> list[bytes]:
 
 def fuzz(name: str, chance: random.Random, seconds: float, most: int) -> tuple[int, Counter[str]]:
     """How many inputs a reader got, and each finding with how often it came."""
+    if name in NATIVE:
+        return NATIVE[name].fuzz(chance.randrange(1 << 32), seconds, most)
     found: Counter[str] = Counter()
     count = 0
     ends = time.monotonic() + seconds
@@ -390,8 +389,6 @@ def fuzz(name: str, chance: random.Random, seconds: float, most: int) -> tuple[i
                     found[problem] += 1
         finally:
             os.chdir(before)
-            if isinstance(reader, Native):
-                reader.end()
     return count, found
 
 
@@ -401,7 +398,7 @@ def main() -> int:
     parser.add_argument("--inputs", type=int, default=10**9, help="for each reader")
     parser.add_argument("--inputs-of", action="append", default=[], metavar="READER=N", help="for this one")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", choices=READERS, action="append")
+    parser.add_argument("--only", choices=(*READERS, *NATIVE), action="append")
     parser.add_argument("--keep", type=Path, help="a file of totals, to which this call adds")
     asked = parser.parse_args()
     signal.signal(signal.SIGALRM, _hang)
@@ -411,7 +408,7 @@ def main() -> int:
     totals = Totals(asked.keep)
     most = {name: int(count) for name, _, count in (one.partition("=") for one in asked.inputs_of)}
     bad = 0
-    for name in asked.only or READERS:
+    for name in asked.only or NAMES:
         known = totals.of(name, calls=0, inputs=0, seconds=0.0, peak_bytes=0, findings={})
         chance = random.Random(f"{asked.seed} {name} {known['calls']}")  # others than in the calls before
         begun = time.monotonic()

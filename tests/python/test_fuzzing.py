@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -29,8 +30,8 @@ COUNTS = {
     "options": 400,
     "settings": 600,
     "trees": 100,
-    "profile": 2000,
-    "simulator": 1000,
+    "profile": 100_000,
+    "simulator": 5000,
 }
 CHANGED = {
     "store": 60,
@@ -55,6 +56,19 @@ def test_no_damaged_input_is_a_defect_a_hang_or_takes_a_gigabyte(reader: str) ->
     done = run_to_end([str(word) for word in words], env=environment, cwd=FUZZING.parent)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout == f"{reader}: {COUNTS[reader]} inputs, 0 findings\n"
+
+
+@needs_runners
+@pytest.mark.timed
+def test_what_a_reader_of_an_executable_does_wrong_is_found_and_the_others_go_on() -> None:
+    environment = with_lab(TAUTO_RUNNERS=str(Path(FOLDER or "").resolve()))
+    words = [sys.executable, FUZZING, "--only", "trap", "--inputs", "100"]
+    done = run_to_end([str(word) for word in words], env=environment, cwd=FUZZING.parent)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "trap: 100 inputs" in done.stdout
+    assert "it throws a number that is none" in done.stdout
+    assert f"it ended with -{int(signal.SIGABRT)}, as at input" in done.stdout
+    assert f"it ended with -{int(signal.SIGPROF)}, as at input" in done.stdout  # a hang
 
 
 @needs_runners

@@ -80,6 +80,7 @@ class System:
         words = ["sh", ROOT / "tools/packages.sh", *arguments]
         own = {"PATH": str(self.bin), "TAUTO_PACKAGES": str(self.folder / "list")}
         own["TAUTO_LOG"] = str(self.folder / "logs" / "packages.log")
+        own["TAUTO_INSTALLED"] = str(self.folder / "build" / "installed-packages")
         return run_to_end(words, env=own, stdin=subprocess.DEVNULL)
 
 
@@ -133,6 +134,29 @@ def test_root_installs_the_best_alternative_of_what_is_missing(system: System) -
         "apt-get update -q",
         "apt-get install -y -q --no-install-recommends -o APT::Status-Fd=1 compiler-new rival-old",
     ]
+
+
+def test_what_was_installed_and_nothing_else_is_removed_again(system: System) -> None:
+    system.root()
+    system.archive("compiler-new", "topology", "rival")
+    system.installed("topology")
+    assert system.packages("build", "peer").returncode == 0
+    system.diary.write_text("")
+    assert system.packages("--remove").returncode == 0
+    assert system.calls() == ["apt-get remove -y -q compiler-new rival"]
+    again = system.packages("--remove")
+    assert (again.returncode, again.stdout) == (0, "tauto: no packages were installed from here\n")
+    assert len(system.calls()) == 1
+
+
+def test_without_rights_the_command_that_removes_is_printed(system: System) -> None:
+    system.root()
+    system.archive("compiler-new", "topology", "rival")
+    assert system.packages("build").returncode == 0
+    system.tool("id", "echo 1000")
+    finished = system.packages("--remove")
+    assert finished.returncode == 2
+    assert "As root, run: apt-get remove compiler-new topology" in finished.stderr
 
 
 def test_sudo_without_a_password_is_used(system: System) -> None:
@@ -436,7 +460,7 @@ def make(*arguments: str) -> str:
 
 def test_make_alone_prints_help_that_names_every_target() -> None:
     targets = set(re.findall(r"^([a-z-]+): *##", (ROOT / "Makefile").read_text(), re.MULTILINE))
-    wanted = "help study test bench build format clean install-packages test-repeat"
+    wanted = "help study test bench build format clean install-packages remove-packages test-repeat"
     assert set(wanted.split()) <= targets
     printed = make()
     for target in targets - {"help"}:

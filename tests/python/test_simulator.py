@@ -11,9 +11,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from processes import is_running, wait_until, with_lab
+from processes import is_running, run_to_end, wait_until, with_lab
 from tautochrone.cli import main
 from tautochrone.errors import TautoError
 from tautochrone.machine import runners
@@ -221,6 +222,25 @@ def test_smallest_machine_file_can_be_simulated() -> None:
 def test_what_the_simulator_refuses_is_an_error_for_people() -> None:
     with pytest.raises(TautoError, match="hardware threads"):
         engine.simulate(machines.load("rk3588"), [{"study": "mapreduce", "threads": 99}])
+
+
+@needs_simulator
+@pytest.mark.parametrize(
+    ("request_line", "said"),
+    [
+        ('{"study":"loop","size":' + "[" * 200_000, "nested too deeply"),
+        ('{"study":"loop","size":' + "[" * 99 + "]" * 99 + "}", "size"),
+        ('{"study":"loop","size":1e21}', "size"),
+        ('{"study":"loop","size":-1e21}', "size"),
+    ],
+    ids=["200,000 deep", "as deep as is read", "large", "small"],
+)
+def test_a_request_that_no_laboratory_writes_is_refused(request_line: str, said: str) -> None:
+    machine = msgspec.json.encode({"machine": machines.load("rk3588").described()}).decode()
+    done = run_to_end([runners.find("tauto-simulate")], input=f"{machine}\n{request_line}\n")
+    assert done.returncode == 2, done.stderr[:1000]
+    assert said in done.stderr
+    assert len(done.stderr) < 1000
 
 
 @needs_simulator
