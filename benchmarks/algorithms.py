@@ -50,7 +50,9 @@ Line = dict[str, Any]
 def seconds_of(library: str, work: str, size: int, seconds: float) -> float | None:
     """The median of a call, by the program's own clock; None where the library has no such algorithm."""
     command = [str(runners.find("tauto-bench-algorithms")), library, work, str(size), str(seconds)]
-    environment = {**os.environ, "OMP_PROC_BIND": "true", "OMP_PLACES": "cores"}
+    # libgomp pins its first thread as it is loaded, and then the others would see one CPU.
+    pinned = {"OMP_PROC_BIND": "true", "OMP_PLACES": "cores"} if library in ("omp", "gnu") else {}
+    environment = {**os.environ, **pinned}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     first = done.stdout.split()[0]
     return None if first == "-" else float(first)

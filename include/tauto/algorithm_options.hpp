@@ -23,8 +23,8 @@ struct algorithm_options {
 
 namespace detail {
 
-inline loop_options loop_options_of(const algorithm_options& options) {
-    return {options.schedule, options.stop, nullptr, nullptr, options.name};
+inline loop_options loop_options_of(const algorithm_options& options, site* where = nullptr) {
+    return {options.schedule, options.stop, where, nullptr, options.name};
 }
 
 // A pointer where elements are neighbours in memory: one instantiation for vectors, arrays and spans.
@@ -84,6 +84,14 @@ void loop_to_end(team& members, index n, Body&& body, const loop_options& option
     index size = least;
     while (size < most && size * 128 <= n) size *= 2;
     return size;
+}
+
+// True where a call of `where` is best run at once by the calling thread, in the shortest way: it was learned
+// to be too short for anything else, or the thread is inside a body.
+[[nodiscard]] inline bool runs_inline(team& members, const site& where, index n,
+                                      const algorithm_options& options) {
+    if (options.stop.stop_possible() || !std::holds_alternative<adaptive>(options.schedule)) return false;
+    return running_as.team != nullptr || members.take_inline_call(where, n);
 }
 
 // The calling thread runs a whole algorithm as the member that it is, or as the first of the team.

@@ -69,8 +69,15 @@ void search_block(range r, Chosen& chosen, first_place& first) {
 // The first i with chosen(i), else n.
 template <class Chosen>
 index find_first(team& members, index n, Chosen& chosen, const algorithm_options& options) {
-    first_place first(n);
     const index block = block_of(n, 16, 4096);
+    site& where = site_of<Chosen>;
+    if (runs_inline(members, where, (n + block - 1) / block, options)) {
+        const as_member inside(members);
+        index i = 0;
+        while (i < n && !chosen(i)) ++i;
+        return i;
+    }
+    first_place first(n);
     std::atomic<index> next{0};
     // Whoever asks gets the next block, so that all search at the front.
     const auto body = [&](range some) {
@@ -80,7 +87,7 @@ index find_first(team& members, index n, Chosen& chosen, const algorithm_options
             search_block(range{begin, std::min(n, begin + block)}, chosen, first);
         }
     };
-    loop_to_end(members, (n + block - 1) / block, body, loop_options_of(options));
+    loop_to_end(members, (n + block - 1) / block, body, loop_options_of(options, &where));
     return first.result();
 }
 

@@ -91,6 +91,12 @@ inline constexpr index most_counted = index{1} << 31;
 template <class Count, class Bin>
 void count_apart(team& members, index n, std::span<Count> counts, Bin& bin,
                  const algorithm_options& options) {
+    site& where = site_of<Bin>;
+    if (runs_inline(members, where, n, options)) {
+        const as_member inside(members);
+        for (index i = 0; i < n; ++i) ++counts[checked_bin(bin(i), counts.size())];
+        return;
+    }
     struct alignas(128) line {
         own_counts own;
     };
@@ -100,7 +106,7 @@ void count_apart(team& members, index n, std::span<Count> counts, Bin& bin,
         if (!own.begun()) own.begin(counts.size());
         own.count(r, bin);
     };
-    loop_to_end(members, n, body, loop_options_of(options));
+    loop_to_end(members, n, body, loop_options_of(options, &where));
     const auto add = [&](range r) {
         for (const line& one : lines) {
             if (!one.own.begun()) continue;

@@ -25,10 +25,11 @@ class marks {
   public:
     static constexpr index word_bits = 64;
 
-    explicit marks(index n)
-        : n_(n), tile_(block_of(n, word_bits, 8192)), words_(usize((n + word_bits - 1) / word_bits)) {}
+    explicit marks(index n) : n_(n), tile_(tile_of(n)), words_(usize((n + word_bits - 1) / word_bits)) {}
 
-    [[nodiscard]] index tiles() const noexcept { return (n_ + tile_ - 1) / tile_; }
+    [[nodiscard]] static index tile_of(index n) noexcept { return block_of(n, word_bits, 8192); }
+    [[nodiscard]] static index tiles_of(index n) noexcept { return (n + tile_of(n) - 1) / tile_of(n); }
+    [[nodiscard]] index tiles() const noexcept { return tiles_of(n_); }
     [[nodiscard]] range elements_of(index t) const noexcept {
         return {t * tile_, std::min(n_, (t + 1) * tile_)};
     }
@@ -93,12 +94,20 @@ void copy_marked(const marks& chosen, index t, const In& in, Out to, index count
 
 template <class In, class Out, class Chosen>
 index copy_chosen(team& members, In in, Out out, index n, Chosen&& chosen, const algorithm_options& options) {
+    site& where = site_of<std::remove_cvref_t<Chosen>>;
+    if (runs_inline(members, where, marks::tiles_of(n), options)) {
+        const as_member inside(members);
+        index count = 0;
+        for (index i = 0; i < n; ++i)
+            if (chosen(i)) element(out, count++) = element(in, i);
+        return count;
+    }
     marks of(n);
     wavefront tiles(
         of.tiles(), index{0}, [&](index t) -> index { return of.set(t, chosen); },
         [](index before, index sum) { return before + sum; },
         [&](index t, index before, index count) { copy_marked(of, t, in, advanced(out, before), count); });
-    return tiles.run(members, options);
+    return tiles.run(members, options, &where);
 }
 
 // Elements that have left their places for a buffer cannot be stopped there.
@@ -133,9 +142,35 @@ void take_back(team& members, const raw_buffer<T>& buffer, In in, index n, index
     loop_to_end(members, n, body, loop_options_of(without_stop(options)));
 }
 
+// By the calling thread. The elements stay until the predicate has been called for all.
+template <class In, class Chosen>
+index partition_here(In in, index n, Chosen& chosen) {
+    using T = std::iter_value_t<In>;
+    const raw_buffer<T> buffer(n);
+    T* front = buffer.data();
+    T* back = buffer.data() + n - 1;
+    for (index i = 0; i < n; ++i) {
+        const bool first = chosen(i);
+        std::construct_at(first ? front : back, element(in, i));
+        front += first ? 1 : 0;
+        back -= first ? 0 : 1;
+    }
+    const index all = front - buffer.data();
+    for (index i = 0; i < all; ++i) element(in, i) = buffer.data()[i];
+    for (index i = all; i < n; ++i) element(in, i) = buffer.data()[n - 1 - (i - all)];
+    return all;
+}
+
 template <class In, class Chosen>
 index partition_by(team& members, In in, index n, Chosen&& chosen, const algorithm_options& options) {
     using T = std::iter_value_t<In>;
+    site& where = site_of<std::remove_cvref_t<Chosen>>;
+    if constexpr (std::is_trivially_copyable_v<T>) {
+        if (runs_inline(members, where, marks::tiles_of(n), options)) {
+            const as_member inside(members);
+            return partition_here(in, n, chosen);
+        }
+    }
     marks of(n);
     const raw_buffer<T> buffer(n);
     const auto add = [](index before, index sum) { return before + sum; };
@@ -147,7 +182,7 @@ index partition_by(team& members, In in, index n, Chosen&& chosen, const algorit
     if constexpr (std::is_trivially_copyable_v<T>) {
         wavefront tiles(
             of.tiles(), index{0}, [&](index t) -> index { return of.set(t, chosen); }, add, split);
-        all = tiles.run(members, options);
+        all = tiles.run(members, options, &where);
     } else {
         // All are chosen before the first one moves: the predicate may throw.
         std::vector<index> counts(usize(of.tiles()));

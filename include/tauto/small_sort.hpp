@@ -6,6 +6,7 @@
 // look at where they end.
 
 #include <algorithm>
+#include <cstdint>
 #include <type_traits>
 #include <utility>
 
@@ -15,6 +16,21 @@ namespace tauto::detail {
 
 template <class T>
 inline constexpr bool cheap_to_copy = std::is_trivially_copyable_v<T> && sizeof(T) <= 32;
+
+// 1 where true. The compiler knows nothing of it, and so makes no branch of what depends on it.
+[[gnu::always_inline]] inline index without_branch(bool condition) noexcept {
+    index value = condition ? 1 : 0;
+    asm("" : "+r"(value));
+    return value;
+}
+
+// `second` where `which` is 1, else `first`.
+template <class T>
+[[gnu::always_inline]] inline const T* chosen_of(const T* first, const T* second, index which) noexcept {
+    const auto mask = static_cast<std::uintptr_t>(-which);
+    return reinterpret_cast<const T*>((reinterpret_cast<std::uintptr_t>(first) & ~mask) |
+                                      (reinterpret_cast<std::uintptr_t>(second) & mask));
+}
 
 // One merge that is going on.
 template <class T>
@@ -28,11 +44,10 @@ struct merging {
     [[nodiscard]] bool both() const noexcept { return left != left_end && right != right_end; }
     template <class Compare>
     [[gnu::always_inline]] void step(Compare& before) {
-        const bool from_right = before(*right, *left);
-        *to = *(from_right ? right : left);
-        ++to;
-        right += from_right ? 1 : 0;
-        left += from_right ? 0 : 1;
+        const index from_right = without_branch(before(*right, *left));
+        *to++ = *chosen_of(left, right, from_right);
+        right += from_right;
+        left += 1 - from_right;
     }
     void copy_rest() noexcept {
         to = std::copy(left, left_end, to);
@@ -50,14 +65,14 @@ void merge_equal_runs(const T* in, index length, T* to, Compare& before) {
     const T* last_right = right + length - 1;
     T* last = to + 2 * length - 1;
     for (index i = 0; i < length; ++i) {
-        const bool from_right = before(*right, *left);
-        *to++ = *(from_right ? right : left);
-        right += from_right ? 1 : 0;
-        left += from_right ? 0 : 1;
-        const bool from_left = before(*last_right, *last_left);
-        *last-- = *(from_left ? last_left : last_right);
-        last_left -= from_left ? 1 : 0;
-        last_right -= from_left ? 0 : 1;
+        const index from_right = without_branch(before(*right, *left));
+        const index from_left = without_branch(before(*last_right, *last_left));
+        *to++ = *chosen_of(left, right, from_right);
+        *last-- = *chosen_of(last_right, last_left, from_left);
+        right += from_right;
+        left += 1 - from_right;
+        last_left -= from_left;
+        last_right -= 1 - from_left;
     }
 }
 

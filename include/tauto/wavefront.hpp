@@ -45,10 +45,10 @@ class wavefront {
         states_[0].known.store(prefixed, std::memory_order_relaxed);
     }
 
-    // The sum of all tiles and of `first`.
-    Sum run(team& members, const algorithm_options& options) {
+    // The sum of all tiles and of `first`. `where`: the call site of the loop over all tiles.
+    Sum run(team& members, const algorithm_options& options, site* where = nullptr) {
         const auto begin = [this](range some) { begin_some(some); };
-        loop_to_end(members, tiles_, begin, loop_options_of(options));
+        loop_to_end(members, tiles_, begin, loop_options_of(options, where));
         const std::vector<index> late = late_tiles();
         const auto end = [&](index i) { finish_tile(at(late, i)); };
         loop_to_end(members, std::ssize(late), end, loop_options_of(options));
@@ -65,8 +65,8 @@ class wavefront {
             own.sum.emplace(reduce_(tile));
             if ((own.known.fetch_add(summed, std::memory_order_acq_rel) & prefixed) != 0) pass_on(tile);
             // The member before is as likely as not about to say it. A thread that was interrupted is not.
-            if (patient) patient = await_prefix(own, 4 * (ticks() - start));
-            if ((own.known.load(std::memory_order_acquire) & prefixed) != 0) finish_tile(tile);
+            patient = await_prefix(own, patient ? 4 * (ticks() - start) : 0);
+            if (patient) finish_tile(tile);
         }
     }
 
@@ -111,7 +111,7 @@ class wavefront {
     static bool await_prefix(const state& own, std::int64_t most_ticks) {
         const std::int64_t start = ticks();
         while ((own.known.load(std::memory_order_acquire) & prefixed) == 0) {
-            if (ticks() - start > most_ticks) return false;
+            if (ticks() - start >= most_ticks) return false;
             relax();
         }
         return true;
