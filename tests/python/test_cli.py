@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from study_fakes import write_runners
 from tautochrone.cli import version
 from tautochrone.cli.commands import command
 from tautochrone.cli.main import COMMANDS, HELP, UNEXPECTED, main
-from tautochrone.errors import TautoError
+from tautochrone.errors import TautoError, in_lines
 from tautochrone.machine import built, runners
 from tautochrone.studies.loop.configurations import PEER_BY_NAME
 
@@ -151,6 +152,20 @@ def test_missing_runner_says_where_it_was_looked_for(tmp_path: Path, monkeypatch
         runners.describe("tauto-loop-tbb", package="libtbb-dev")
     assert str(tmp_path) in caught.value.message
     assert "libtbb-dev" in caught.value.remedy
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_sentences_are_broken_between_words_on_a_terminal_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    sentence = "tauto: error: there is no command 'solver-with-a-long-name'. Write it as the shell would."
+    lines = in_lines(sentence, _Terminal()).splitlines()
+    assert " ".join(lines) == sentence
+    assert max(map(len, lines)) <= 40
+    assert in_lines(sentence, io.StringIO()) == sentence
 
 
 def test_newest_libomp_is_taken(tmp_path: Path) -> None:

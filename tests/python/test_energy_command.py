@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from resource import RUSAGE_SELF, getrusage
 from typing import Any
 
 import pytest
@@ -83,6 +84,18 @@ def energy_of(laboratory: Laboratory, found: Found | None = None, **options: Any
     assert run(laboratory, found, json=True, **options) == 0
     measured: dict[str, Any] = json.loads(laboratory.output.getvalue())["energy"]
     return measured
+
+
+def test_the_memory_of_the_lab_is_not_told_as_the_commands(laboratory: Laboratory) -> None:
+    assert run(laboratory, NO_METER, json=True, command=("true",)) == 0
+    assert json.loads(laboratory.output.getvalue())["max_rss_bytes"] is None
+
+
+def test_memory_above_that_of_the_lab_is_told(laboratory: Laboratory) -> None:
+    held = getrusage(RUSAGE_SELF).ru_maxrss * 1024 + (64 << 20)
+    command = (sys.executable, "-S", "-c", f"held = b'x' * {held}")
+    assert run(laboratory, NO_METER, json=True, command=command) == 0
+    assert json.loads(laboratory.output.getvalue())["max_rss_bytes"] >= held
 
 
 def test_without_a_meter_there_is_the_reason_and_no_joule(laboratory: Laboratory) -> None:

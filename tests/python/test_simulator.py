@@ -19,7 +19,7 @@ from tautochrone.cli import main
 from tautochrone.errors import TautoError
 from tautochrone.machine import runners
 from tautochrone.simulator import engine, machines
-from tautochrone.simulator.command import sweep_values
+from tautochrone.simulator.command import _studied, sweep_values
 from tautochrone.simulator.findings import SimulatedAnalysis
 from tautochrone.simulator.machines import Machine
 from tautochrone.simulator.requests import STUDIES
@@ -222,6 +222,20 @@ def test_smallest_machine_file_can_be_simulated() -> None:
 def test_what_the_simulator_refuses_is_an_error_for_people() -> None:
     with pytest.raises(TautoError, match="hardware threads"):
         engine.simulate(machines.load("rk3588"), [{"study": "mapreduce", "threads": 99}])
+
+
+@pytest.mark.parametrize("study", list(STUDIES))
+def test_the_headline_compares_the_same_work_and_stands_once(study: str) -> None:
+    machine = machines.load("i9-14900k")
+    _, analysis = _studied(study, machine, "tauto simulate")
+    headline = analysis.verdict_sentences[0]
+    assert " is best (" in headline
+    assert headline not in [chart.heading for chart in analysis.charts]
+    both = re.fullmatch(r".*?, (.+) is best \(.*\) and (.+) last \(.*\)", headline)
+    assert both
+    operations = {"all_reduce", "all_gather"}
+    assert len({name for side in both.groups() for name in operations & set(side.split())}) <= 1
+    assert not {"two programs", "physics and rendering"} & set(both.groups())
 
 
 @needs_simulator
