@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <ranges>
 #include <set>
 
 #include "balance/placing.hpp"
@@ -13,7 +14,8 @@ namespace {
 
 constexpr double unit = 1'000'000;  // of published speeds
 constexpr double new_speed = 0.01;  // published again from here on
-constexpr double learns = 0.7;      // of what a window shows
+constexpr double least_speed = 1e-3;
+constexpr double learns = 0.7;  // of what a window shows
 
 cpu_set_t only(int cpu) {
     cpu_set_t set;
@@ -37,17 +39,16 @@ int holding::hold(member& one, const cpu_set_t& on) {
     if (one.marks == nullptr || one.pinned) return 0;
     const bool again = one.marks->held.exchange(1, std::memory_order_relaxed) == 0;
     const auto known = std::ranges::find(held_, one.thread, &one_held::thread);
-});
-if (known != held_.end() && !again) return 0;
-const moves::outcome result = mover_.hold(one.thread, on, given_);
-one.pinned = result == moves::outcome::pinned;
-if (result != moves::outcome::moved) {
-    one.marks->held.store(0, std::memory_order_relaxed);
-    return 0;
-}
-one.moved = true;
-if (known == held_.end()) held_.push_back({one.thread, one.marks, one.cpu});
-return 1;
+    if (known != held_.end() && !again) return 0;
+    const moves::outcome result = mover_.hold(one.thread, on, given_);
+    one.pinned = result == moves::outcome::pinned;
+    if (result != moves::outcome::moved) {
+        one.marks->held.store(0, std::memory_order_relaxed);
+        return 0;
+    }
+    one.moved = true;
+    if (known == held_.end()) held_.push_back({one.thread, one.marks, one.cpu});
+    return 1;
 }
 
 int holding::seat(std::span<member* const> members, const speeds& cpus) {
@@ -83,6 +84,8 @@ void holding::learn(std::span<member* const> members) {
         if (members[i]->thread == seated_[i] && busy > 0)
             learned_[seats_[i]] *= std::pow(std::clamp(usual / busy, 0.5, 2.0), learns);
     }
+    const double most = std::ranges::max(learned_ | std::views::values);
+    for (auto& [cpu, speed] : learned_) speed = std::max(speed / most, least_speed);
 }
 
 int holding::gather(std::span<member* const> members, const speeds& cpus) {

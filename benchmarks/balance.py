@@ -259,11 +259,11 @@ def table(lines: Sequence[Line]) -> str:
         ("factor", "cpus", "program"): lambda key: f"{key[2]}, {key[1]} CPUs",
         ("equal_loop",): lambda key: "static loop, 10 ms, equal CPUs",
     }
-    for names, title in kinds.items():
+    for names, name_of in kinds.items():
         for key, found in _rows(lines, *names):
             ratio = _ratio(found, _over("balance", "linux"))
             same = "yes" if all(one.get("same_answer", True) for one in found) else "no"
-            out.append(f"| {title(key)} | {len(found)} | {ratio} | {same} |")
+            out.append(f"| {name_of(key)} | {len(found)} | {ratio} | {same} |")
     return "\n".join(out)
 
 
