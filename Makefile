@@ -4,12 +4,13 @@
 # at a time; `machine` and `docs` both slow CPUs, so a lock keeps them apart.
 FIRST := style cpp python
 STAGES := $(FIRST) machine tsan asan models docs consumers browser
-.PHONY: help study test test-platforms test-repeat soak bench race honesty build format clean install-packages \
+.PHONY: help study table pictures vega wheel deb release install uninstall test test-platforms test-repeat soak bench race honesty build format clean install-packages \
 	$(STAGES:%=test-%) no-stage build-default build-tsan build-asan
 MAKEFLAGS += --no-print-directory
 
 PYTHON ?= python3
 PEERS ?= yes
+PREFIX ?= /usr/local
 OUTPUT ?= tautochrone-results/loop
 # Handed to `tauto study loop`; `make study STUDY=` (nothing) measures the full sweep.
 STUDY ?= --quick --emulate-if-possible 1:2,1:4
@@ -17,7 +18,8 @@ STUDY ?= --quick --emulate-if-possible 1:2,1:4
 TIMES ?= 50
 export PYTHON
 
-peer_marks := $(if $(filter yes,$(PEERS)),peer)
+loop_marks := $(if $(filter yes,$(PEERS)),loop)
+peer_marks := $(if $(filter yes,$(PEERS)),loop peer)
 
 help: ## Show this list
 	@echo 'make study    measure parallel loops on this machine, every peer beside ours, and write a report'
@@ -31,6 +33,14 @@ help: ## Show this list
 	@echo 'make honesty  identical programs: how often tune, study and compare call them different (TUNE= STUDY= COMPARE=)'
 	@echo 'make build    build the library, the executables and the C++ tests into build/cpp/default'
 	@echo 'make format   format C++ and Python'
+	@echo 'make install  install headers, library and tools (PREFIX=/usr/local)'
+	@echo 'make uninstall   remove what make install has installed'
+	@echo 'make wheel    the package for pip, into build/dist'
+	@echo 'make deb      the package for Debian and Ubuntu, into build/dist'
+	@echo 'make release  wheel, sources, .deb and notes of the tag of this version, into build/dist'
+	@echo 'make table    after a change of the commands: what their help is made from'
+	@echo 'make pictures   measure and draw the recording in the README again'
+	@echo 'make vega     pack the script of the charts again'
 	@echo 'make clean    remove build/ (results in tautochrone-results/ stay)'
 	@echo 'make install-packages   install every system package of packages.txt that is missing'
 	@echo
@@ -39,9 +49,9 @@ help: ## Show this list
 	@echo '          ONLY=stage,…  SKIP=stage,… (of test: $(STAGES))  PYTHON=python3.12'
 
 study: ## Measure and write the report
-	@sh tools/packages.sh build $(peer_marks)
+	@sh tools/packages.sh build $(loop_marks)
 	@sh tools/venv.sh
-	@build/venv/bin/tauto study loop $(STUDY) --output "$(OUTPUT)"
+	@build/venv/bin/tauto study --build loop $(STUDY) --output "$(OUTPUT)"
 	@echo
 	@echo "The report: $(OUTPUT)/report.html"
 
@@ -115,7 +125,7 @@ soak: ## Programs drawn at random, protocols explored, damaged inputs, faults, k
 
 bench: ## The runtime against its peers
 	@sh tools/packages.sh build $(peer_marks)
-	@sh tools/venv.sh
+	@sh tools/venv.sh bench
 	@sh tools/cmake.sh default -DTAUTO_BUILD_TESTS=OFF
 	@TAUTO_RUNNERS=build/cpp/default/bin build/venv/bin/python benchmarks/run.py $(if $(ONLY),--only "$(ONLY)") --output build/bench.json
 
@@ -127,13 +137,49 @@ race: ## Loops drawn at random, against every peer's best
 
 honesty: ## Identical programs, and how often they are called different (TUNE= STUDY= COMPARE= trials each; SECONDS=)
 	@sh tools/packages.sh build
-	@sh tools/venv.sh
+	@sh tools/venv.sh bench
 	@sh tools/cmake.sh default -DTAUTO_BUILD_TESTS=OFF
 	@TAUTO_RUNNERS=build/cpp/default/bin build/venv/bin/python benchmarks/honesty.py $(if $(TUNE),--tune "$(TUNE)") $(if $(STUDY),--study "$(STUDY)") $(if $(COMPARE),--compare "$(COMPARE)") $(if $(SECONDS),--seconds "$(SECONDS)")
 
 build: ## Library, executables, C++ tests
 	@sh tools/packages.sh build $(peer_marks) test
 	@sh tools/cmake.sh default
+
+table: ## Help, completion and manual pages, after a change of the commands
+	@sh tools/venv.sh test
+	@PYTHONPATH=lab build/venv/bin/python -m tautochrone.cli.table
+
+pictures: ## The recording in the README, measured anew; wants a quiet machine for a minute
+	@sh tools/packages.sh build
+	@sh tools/venv.sh test
+	@rm -rf build/pictures && mkdir -p build/pictures && cp docs/pictures/small.py build/pictures
+	@cd build/pictures && PATH="$(CURDIR)/build/venv/bin:$$PATH" COLUMNS=84 \
+	    python ../../tools/recording.py ../../docs/pictures/tune.svg 14 tauto tune --budget 60s -- python3 small.py
+
+vega: ## The charts' script, packed into the package again (after a new vl-convert)
+	@sh tools/venv.sh test
+	@build/venv/bin/python tools/vega.py
+
+wheel: ## The package for pip, of any Linux with a C library as new as here
+	@sh tools/packages.sh build
+	@sh tools/venv.sh
+	@sh tools/dist.sh wheel
+
+deb: ## The package for Debian and Ubuntu
+	@sh tools/packages.sh build
+	@sh tools/dist.sh deb
+
+release: ## Everything that is given out of the tag of this version: wheel, sources, .deb, notes
+	@sh tools/packages.sh build
+	@sh tools/venv.sh
+	@sh tools/dist.sh release
+
+install: ## Headers, library and tools into PREFIX
+	@sh tools/packages.sh build
+	@sh tools/dist.sh install "$(PREFIX)"
+
+uninstall: ## Remove what `make install` has put there
+	@sh tools/dist.sh uninstall
 
 format: ## clang-format and ruff
 	@sh tools/venv.sh test
@@ -145,4 +191,4 @@ clean: ## Remove everything that was built
 	rm -rf build
 
 install-packages: ## Every package of packages.txt
-	@sh tools/packages.sh build peer test program platform browser
+	@sh tools/packages.sh build loop peer test program platform browser

@@ -1,7 +1,8 @@
 """`tauto compare` beside hyperfine on the same programs in turns: ``python benchmarks/hyperfine.py``.
 
 Words are counted, not times alone: how often an identical program is called faster while the machine drifts
-and another program comes and goes, and how often a true difference is found with the same number of runs.
+and another program comes and goes, and how often a true difference is found with the same number of runs, and
+by hyperfine with twice as many.
 What hyperfine says is read as its users read it, "A ran 1.03 ± 0.01 times faster than B": a word where the
 quotient less its error is above 1. `welch`: the word of Welch's test at 99 % on the times that it exports, as
 its own script advises.
@@ -26,6 +27,9 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+
+if __name__ == "__main__":
+    sys.path[0] = str(Path(__file__).resolve().parents[1])  # the package, in place of its own folder
 
 from benchmarks.honesty import neighbour
 from tautochrone.machine import runners
@@ -77,13 +81,20 @@ def ours(commands: Sequence[Sequence[str]], runs: int, *options: str) -> dict[st
         "--",
         *words,
     ]
-    environment = {**os.environ, "PYTHONPATH": str(_LAB)}
     with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run(call, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            call, cwd=folder, env=_environment(), capture_output=True, text=True, check=False
+        )
     if not done.stdout:
         raise RuntimeError(done.stderr)
     found: dict[str, Any] = json.loads(done.stdout)
     return found
+
+
+def _environment() -> dict[str, str]:
+    """This checkout's laboratory, whose files Python keeps compiled, as those of an installed package."""
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**kept, "PYTHONPATH": str(_LAB)}
 
 
 def theirs(commands: Sequence[Sequence[str]], runs: int) -> list[dict[str, Any]]:
@@ -131,6 +142,8 @@ def pair(chance: random.Random, steps: int, factor: float, *, beside: bool) -> L
             else:
                 results = theirs(commands, RUNS)
                 line["sentence"], line["welch"] = sentence(results), welch(results)
+                if factor != 1.0:
+                    line["twice"] = welch(theirs(commands, 2 * RUNS))
     return line
 
 
@@ -144,7 +157,7 @@ def rate(chance: random.Random, runs: int = 1000) -> Line:
                 done = subprocess.run(
                     [sys.executable, "-m", "tautochrone", *words],
                     cwd=folder,
-                    env={**os.environ, "PYTHONPATH": str(_LAB)},
+                    env=_environment(),
                     capture_output=True,
                     text=True,
                     check=True,
@@ -197,16 +210,19 @@ def bound(wrong: int, trials: int) -> float:
 def table(lines: Sequence[Line]) -> str:
     """What the trials say, as Markdown."""
     out = [
-        "| what | tauto compare | hyperfine, its sentence | hyperfine, Welch's test |",
-        "|---|---|---|---|",
+        "| what | tauto compare | hyperfine: its sentence | Welch's test | Welch's, twice the runs |",
+        "|---|---|---|---|---|",
     ]
     pairs = [one for one in lines if "factor" in one]
     for factor, beside in dict.fromkeys((one["factor"], one["beside"]) for one in pairs):
         several = [one for one in pairs if (one["factor"], one["beside"]) == (factor, beside)]
         where = "a neighbour that comes and goes" if beside else "no neighbour"
         cells = []
-        for tool in ("ours", "sentence", "welch"):
-            words = [one[tool] for one in several]
+        for tool in ("ours", "sentence", "welch", "twice"):
+            words = [one[tool] for one in several if tool in one]
+            if not words:
+                cells.append("")
+                continue
             right = sum(word == (-1 if factor > 1 else 0) for word in words)
             if factor == 1.0:
                 wrong = len(words) - right
@@ -231,7 +247,7 @@ def table(lines: Sequence[Line]) -> str:
             cells = [_interval([one[name] for one in several], write) for name in (mine, yours)]
             ratio = _interval([one[mine] / one[yours] for one in several], lambda value: f"{value:.3f}")
             out.append(
-                f"| {label} ({len(several)} turns) | {cells[0]} | {cells[1]} | ours / theirs: {ratio} |"
+                f"| {label} ({len(several)} turns) | {cells[0]} | {cells[1]} | ours / theirs: {ratio} | |"
             )
     return "\n".join(out)
 

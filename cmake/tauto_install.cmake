@@ -1,4 +1,5 @@
-# What `cmake --install` puts beside the executables: headers, the static library, find_package(tautochrone).
+# What `cmake --install` puts beside the executables: headers, the static library, find_package(tautochrone) and the
+# same for pkg-config.
 include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tautochrone)
@@ -13,3 +14,9 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/tautochroneConfigVersion.
     COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/tautochroneConfig.cmake ${PROJECT_BINARY_DIR}/tautochroneConfigVersion.cmake
     DESTINATION ${package_dir})
+
+# Relative to itself, so that an installation may be moved.
+set(pkgconfig_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+string(REGEX REPLACE "[^/]+" ".." tauto_pc_up ${pkgconfig_dir})
+configure_file(${PROJECT_SOURCE_DIR}/cmake/tautochrone.pc.in ${PROJECT_BINARY_DIR}/tautochrone.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/tautochrone.pc DESTINATION ${pkgconfig_dir})

@@ -21,14 +21,12 @@
 
 #include "command/applying.hpp"
 #include "command/profile.hpp"
-#include "help.hpp"
+#include "command/shown.hpp"
 
 namespace {
 
 using tauto::command::input_error;
 using words = std::vector<std::string>;
-
-constexpr std::string_view version_text = "tautochrone " TAUTO_VERSION "\n";
 
 constexpr int exit_ok = 0;
 constexpr int exit_bad_input = 2;
@@ -197,11 +195,10 @@ int main(int count, char** values) {
         if (given.size() > 1 && given[0] == "run" && (given[1] == "--trust" || !given[1].starts_with('-')))
             return run({given.begin() + 1, given.end()});
         if (given.empty()) {
-            write_all(STDERR_FILENO, tauto::command::help_text);
+            write_all(STDERR_FILENO, tauto::command::main_help());
             return exit_bad_input;
         }
-        if (given == words{"--help"} || given == words{"-h"}) return print(tauto::command::help_text);
-        if (given == words{"--version"}) return print(version_text);
+        if (const auto text = tauto::command::shown(given)) return print(*text);
         return become_laboratory(count > 0 ? values[0] : "", given);
     } catch (const std::exception& error) {
         say(std::string("error: this is a defect of tauto: ") + error.what());

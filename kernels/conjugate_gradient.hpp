@@ -27,8 +27,14 @@ struct solve_limits {
 class conjugate_gradient {
   public:
     /// Keeps a reference to b. b must be finite.
-    explicit conjugate_gradient(const aligned_floats& b)
-        : b_{b}, x_{b.size()}, r_{b.size()}, p_{b.size()}, ap_{b.size()}, b_squared_{dot(b, b)} {
+    explicit conjugate_gradient(const aligned_floats& b, kernel chosen = kernel::tuned)
+        : b_{b},
+          kernel_{chosen},
+          x_{b.size()},
+          r_{b.size()},
+          p_{b.size()},
+          ap_{b.size()},
+          b_squared_{dot(b, b, chosen)} {
         restart();
     }
 
@@ -45,9 +51,9 @@ class conjugate_gradient {
     template <matrix_product Product>
     void iterate(Product&& product) {
         product(std::as_const(p_), ap_);
-        const float alpha = r_squared_ / dot(ap_, p_);
-        const float r_squared = advance_solution(x_, r_, p_, ap_, alpha);
-        update_direction(p_, r_, r_squared / r_squared_);
+        const float alpha = r_squared_ / dot(ap_, p_, kernel_);
+        const float r_squared = advance_solution(x_, r_, p_, ap_, alpha, kernel_);
+        update_direction(p_, r_, r_squared / r_squared_, kernel_);
         r_squared_ = r_squared;
         ++iterations_;
     }
@@ -69,6 +75,7 @@ class conjugate_gradient {
 
   private:
     const aligned_floats& b_;
+    kernel kernel_;
     aligned_floats x_, r_, p_, ap_;
     float b_squared_;
     float r_squared_ = 0.0F;

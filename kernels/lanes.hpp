@@ -8,7 +8,8 @@
 
 namespace tauto {
 enum class instruction_set;
-}
+enum class kernel;
+}  // namespace tauto
 
 namespace tauto::lanes {
 
@@ -28,8 +29,10 @@ struct table {
 extern const table generic;
 extern const table avx2;
 extern const table avx512;
+extern const table chain;
 
 const table& of(instruction_set set) noexcept;
 const table& best() noexcept;
+const table& of(kernel chosen) noexcept;
 
 }  // namespace tauto::lanes

@@ -19,6 +19,10 @@ const table& best() noexcept {
     return chosen;
 }
 
+const table& of(kernel chosen) noexcept {
+    return chosen == kernel::published ? chain : best();
+}
+
 }  // namespace lanes
 
 namespace {
@@ -31,8 +35,8 @@ void call(const lanes::table& table, const dense_matrix& a, const aligned_floats
 }  // namespace
 
 void matvec_rows(const dense_matrix& a, const aligned_floats& x, aligned_floats& y, std::size_t first,
-                 std::size_t last) noexcept {
-    call(lanes::best(), a, x, y, first, last);
+                 std::size_t last, kernel chosen) noexcept {
+    call(lanes::of(chosen), a, x, y, first, last);
 }
 
 void matvec_rows(const dense_matrix& a, const aligned_floats& x, aligned_floats& y, std::size_t first,

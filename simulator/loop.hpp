@@ -17,6 +17,7 @@ struct loop_request {
     std::string schedule = "static";  // see loop_schedules()
     std::int64_t chunk = 1;           // oneTBB's grain
     std::string placement = "all";
+    std::string kernel = "tuned";  // published: one chain of additions a row, as in the study of hybrid CPUs
     std::string wait = "default";  // passive: waiting members sleep and are woken for each loop
     int repetitions = 0;           // iterations of the solver; 0: as many as the schedule needs
     bool timeline = false;

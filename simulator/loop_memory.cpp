@@ -128,9 +128,8 @@ void loop_memory::set_flow(actor_id member) {
     const double from_memory = (1 - local) * (1 - on_chip);
     const double past_port = 1 - local;
     const int beside = std::max(1, reading_on_[one.where.core]);
-    const double share_of_core = beside > 1 ? kind.smt_yield / beside : 1;
-    const double cycles = habits_.single_rows ? kind.single_row_cycles_per_byte : kind.stream_cycles_per_byte;
-    const double compute = one.hertz / cycles * share_of_core;
+    const double share_of_core = beside > 1 ? habits_.smt_yield(kind) / beside : 1;
+    const double compute = one.hertz / habits_.cycles_per_byte(kind) * share_of_core;
     const double l2 = one.hertz * kind.l2_bytes_per_cycle / kind.l2_shared_by_cores / one.sharers;
     const auto of_single = [&](double single, double several) {
         return (habits_.single_rows && single > 0 ? std::min(single, several) : several) / one.sharers;
@@ -193,7 +192,7 @@ bool loop_memory::leave(actor_id member) {
 // The other members of its core get a larger part of the core. True if there are any.
 bool loop_memory::speed_up_siblings(actor_id member) {
     const loop_member& one = members_[member];
-    if (reading_on_[one.where.core] == 0 || one.kind->smt_yield >= one.sharers) return false;
+    if (reading_on_[one.where.core] == 0 || habits_.smt_yield(*one.kind) >= one.sharers) return false;
     // Members are ordered by core, so the members of one core are neighbours.
     const auto same_core = [&](actor_id other) {
         return other < members_.size() && members_[other].where.core == one.where.core;

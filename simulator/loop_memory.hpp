@@ -12,11 +12,20 @@ namespace tauto::sim {
 
 inline constexpr double element_bytes = 4;
 
-// The properties of a schedule that matter for caches.
+// The properties of a schedule and of its kernel that matter for caches.
 struct reading_habits {
     bool keeps_places = true;  // a member has the same rows in each loop, and finds them in its own cache
     bool single_rows = false;  // each call of the body gets one row
     bool settles = false;      // a member's share changes from loop to loop
+    bool chain = false;        // a row's sum is one chain of additions: the published kernel
+
+    [[nodiscard]] double cycles_per_byte(const core_kind& kind) const {
+        if (chain) return kind.chain_cycles_per_byte;
+        return single_rows ? kind.single_row_cycles_per_byte : kind.stream_cycles_per_byte;
+    }
+    [[nodiscard]] double smt_yield(const core_kind& kind) const {
+        return chain ? kind.chain_smt_yield : kind.smt_yield;
+    }
 };
 
 class loop_memory {

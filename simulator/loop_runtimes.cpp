@@ -439,7 +439,8 @@ reading_habits habits_of(const loop_request& asked, std::size_t members) {
         .keeps_places = chosen.found == places::kept || (chosen.found == places::kept_by_two && members <= 2),
         .single_rows =
             chosen.rows == rows_a_call::one || (chosen.rows == rows_a_call::as_chunk && asked.chunk == 1),
-        .settles = chosen.settles};
+        .settles = chosen.settles,
+        .chain = asked.kernel == "published"};
 }
 
 }  // namespace tauto::sim

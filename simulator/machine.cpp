@@ -1,6 +1,8 @@
 #include "machine.hpp"
 
 #include <algorithm>
+#include <set>
+#include <string_view>
 
 namespace tauto::sim {
 
@@ -17,6 +19,8 @@ core_kind read_kind(const fields& in) {
     in.need("smt_yield", kind.smt_yield);
     in.need("stream_cycles_per_byte", kind.stream_cycles_per_byte);
     in.need("single_row_cycles_per_byte", kind.single_row_cycles_per_byte);
+    in.need("chain_cycles_per_byte", kind.chain_cycles_per_byte);
+    in.need("chain_smt_yield", kind.chain_smt_yield);
     in.need("single_row_last_level_bytes_per_second", kind.single_row_last_level_bytes_per_second);
     in.need("single_row_memory_bytes_per_second", kind.single_row_memory_bytes_per_second);
     in.need("row_cycles", kind.row_cycles);
@@ -89,7 +93,7 @@ void read_governor(const fields& in, governor& read) {
 }
 
 void read_system(const fields& in, machine& read) {
-    in.need_seconds("migration_seconds", read.migration_period);
+    in.need("woken_takes_core", read.woken_takes_core);
     in.need_seconds("migration_cost_seconds", read.migration_cost);
     in.need_seconds("quantum_seconds", read.quantum);
     in.need("locked_waits_for_stores", read.locked_waits_for_stores);
@@ -210,22 +214,63 @@ std::vector<hardware_thread> hardware_threads(const machine& of) {
     return list;
 }
 
-std::vector<hardware_thread> select(const machine& of, const std::string& placement) {
-    std::vector<hardware_thread> all = hardware_threads(of);
-    if (placement == "all") return all;
-    if (placement == "cores") {
-        std::erase_if(all, [](const hardware_thread& one) { return one.thread > 0; });
-        return all;
+int cpu_number(const machine& of, const hardware_thread& one) {
+    int before = 0;
+    for (int k = 0; k < one.kind; ++k) before += of.kinds[k].cores * of.kinds[k].threads_per_core;
+    return before + one.core_of_kind * of.kinds[one.kind].threads_per_core + one.thread;
+}
+
+namespace {
+
+// A number of at most seven digits at the beginning of `text`, which it is taken from; -1: none.
+int taken_number(std::string_view& text) {
+    std::size_t digits = 0;
+    while (digits < text.size() && text[digits] >= '0' && text[digits] <= '9') ++digits;
+    if (digits == 0 || digits > 7) return -1;
+    const int value = std::stoi(std::string(text.substr(0, digits)));
+    text.remove_prefix(digits);
+    return value;
+}
+
+// "0-3,8" as numbers; empty if it is no such list, or names a CPU that is not there.
+std::set<int> listed_cpus(std::string_view text, int count) {
+    std::set<int> numbers;
+    while (!text.empty()) {
+        const int first = taken_number(text);
+        int last = first;
+        if (text.starts_with('-')) {
+            text.remove_prefix(1);
+            last = taken_number(text);
+        }
+        if (first < 0 || last < first || last >= count) return {};
+        for (int number = first; number <= last; ++number) numbers.insert(number);
+        if (text.empty()) break;
+        if (text.front() != ',' || text.size() == 1) return {};
+        text.remove_prefix(1);
     }
+    return numbers;
+}
+
+std::vector<hardware_thread> listed(const machine& of, const std::string& placement,
+                                    std::vector<hardware_thread> all) {
+    const std::set<int> wanted = listed_cpus(placement, of.hardware_threads());
+    if (wanted.empty())
+        throw input_error("placement '" + placement + "' is no list of CPUs of " + of.name +
+                          ", which has CPUs 0 to " + std::to_string(of.hardware_threads() - 1));
+    std::erase_if(all, [&](const hardware_thread& one) { return !wanted.contains(cpu_number(of, one)); });
+    return all;
+}
+
+// Of the named kind: all threads of its first cores, as many as are named after a colon.
+std::vector<hardware_thread> of_kind(const machine& of, const std::string& placement,
+                                     std::vector<hardware_thread> all) {
     const std::size_t colon = placement.find(':');
     const std::string name = placement.substr(0, colon);
     int cores = of.cores();
     if (colon != std::string::npos) {
-        const std::string text = placement.substr(colon + 1);
-        cores = 0;
-        for (const char digit : text)
-            cores = digit >= '0' && digit <= '9' && cores < 10'000'000 ? 10 * cores + (digit - '0') : -1;
-        if (text.empty() || cores < 1)
+        std::string_view text = std::string_view(placement).substr(colon + 1);
+        cores = taken_number(text);
+        if (cores < 1 || !text.empty())
             throw input_error("placement '" + placement + "' names no number of cores; write " + name + ":4");
     }
     std::string known;
@@ -235,10 +280,35 @@ std::vector<hardware_thread> select(const machine& of, const std::string& placem
         if (of.kinds[k].name == name) wanted = static_cast<int>(k);
     }
     if (wanted < 0)
-        throw input_error("placement '" + placement + "' is unknown; choose from all, cores" + known);
+        throw input_error("placement '" + placement +
+                          "' is unknown; choose from all, cores, fast, fast-cores, slow, CPUs such as 0-3,8" +
+                          known);
     std::erase_if(
         all, [&](const hardware_thread& one) { return one.kind != wanted || one.core_of_kind >= cores; });
     return all;
+}
+
+}  // namespace
+
+std::vector<hardware_thread> select(const machine& of, const std::string& placement) {
+    std::vector<hardware_thread> all = hardware_threads(of);
+    const auto without = [&](auto&& unwanted) {
+        std::erase_if(all, unwanted);
+        return all;
+    };
+    if (placement == "all") return all;
+    if (placement == "cores") return without([](const hardware_thread& one) { return one.thread > 0; });
+    if (placement == "fast") return without([](const hardware_thread& one) { return one.kind > 0; });
+    if (placement == "fast-cores")
+        return without([](const hardware_thread& one) { return one.kind > 0 || one.thread > 0; });
+    if (placement == "slow") {
+        if (of.kinds.size() < 2)
+            throw input_error("placement 'slow' is for several kinds of cores; " + of.name + " has one");
+        return without([](const hardware_thread& one) { return one.kind == 0; });
+    }
+    if (!placement.empty() && placement.front() >= '0' && placement.front() <= '9')
+        return listed(of, placement, std::move(all));
+    return of_kind(of, placement, std::move(all));
 }
 
 }  // namespace tauto::sim

@@ -36,6 +36,8 @@ struct core_kind {
     double smt_yield = 0;
     double stream_cycles_per_byte = 0;
     double single_row_cycles_per_byte = 0;
+    double chain_cycles_per_byte = 0;  // where each addition waits for the one before; 0: unknown
+    double chain_smt_yield = 0;
     double single_row_last_level_bytes_per_second = 0;
     double single_row_memory_bytes_per_second = 0;
     double row_cycles = 0;
@@ -132,7 +134,7 @@ struct machine {
 
     governor frequency;
 
-    nanoseconds migration_period = 0;
+    bool woken_takes_core = false;
     nanoseconds migration_cost = 0;
     nanoseconds quantum = 0;
     bool locked_waits_for_stores = false;
@@ -161,7 +163,13 @@ machine read_machine(const json& source);
 // All hardware threads: first one for each core, fast kinds first, then their siblings.
 std::vector<hardware_thread> hardware_threads(const machine& of);
 
-// A selection: all, cores (one thread a core), a kind's name (all its threads), KIND:n (n of its cores).
+// The number that Linux gives a hardware thread of such a machine: kind by kind, the threads of a core
+// neighbours.
+int cpu_number(const machine& of, const hardware_thread& one);
+
+// A selection, named as in the laboratory: all, cores (one thread a core), fast (all threads of the first
+// kind), fast-cores (one a core of it), slow (all threads of the other kinds), CPUs (0-3,8), a kind's name
+// (all its threads), KIND:n (n of its cores). Throws input_error for another.
 std::vector<hardware_thread> select(const machine& of, const std::string& placement);
 
 // ⌈log2(n)⌉ for n ≥ 1: the depth of a tree.

@@ -70,6 +70,13 @@ json cores_json(const machine& on, const std::vector<hardware_thread>& threads) 
     return counted;
 }
 
+// Ascending.
+json cpus_json(const machine& on, const std::vector<hardware_thread>& threads) {
+    std::set<int> numbers;
+    for (const hardware_thread& one : threads) numbers.insert(cpu_number(on, one));
+    return numbers;
+}
+
 json head(const machine& on, const char* study) {
     return {{"schema", schema}, {"source", "simulated"}, {"study", study}, {"machine", on.name}};
 }
@@ -84,6 +91,7 @@ json simulate_loop_row(const machine& on, const json& request) {
     in.read("schedule", asked.schedule);
     in.read("chunk", asked.chunk);
     in.read("placement", asked.placement);
+    in.read("kernel", asked.kernel);
     in.read("wait", asked.wait);
     in.read("repetitions", asked.repetitions);
     in.read("timeline", asked.timeline);
@@ -96,6 +104,8 @@ json simulate_loop_row(const machine& on, const json& request) {
                 {"schedule", asked.schedule},
                 {"chunk", chunked ? json(asked.chunk) : json()},
                 {"placement", asked.placement},
+                {"kernel", asked.kernel},
+                {"cpus", cpus_json(on, found.threads)},
                 {"size", asked.size},
                 {"threads", found.members},
                 {"width", found.width},
@@ -169,6 +179,7 @@ json simulate_threads_row(const machine& on, const json& request) {
         each.read("seconds", wish.seconds);
         each.read("pace", wish.pace);
         each.read("core", wish.core);
+        each.read("woken_by", wish.woken_by);
         each.refuse_others();
         asked.threads.push_back(wish);
     }

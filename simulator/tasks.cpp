@@ -36,9 +36,11 @@ enum class state : std::uint8_t {
     next_block,    // fetches the index of the next task
     grow_locked,   // has the pool's mutex to ask for one more thread before each block
     grown,         // lets it go
-    reduce,        // comes back from a sleep and takes the reducer's mutex
+    reduce,        // comes back from a sleep and takes the reducer's mutex for after_lock
     reduce_locked,
-    reduced,      // lets it go
+    reduced,      // leaves its result to the thread that reduces, or begins to reduce
+    fold_locked,  // has reduced, and has the mutex again to see what others left meanwhile
+    folded,       // reduces that, or ends reducing
     leave,        // no more tasks
     retire,       // a pool thread goes back into the pool
     retired,      // has the pool's mutex for it
@@ -86,6 +88,8 @@ class tasks_run {
     void step_qt(actor_id id, nanoseconds at);
     void take(actor_id id, nanoseconds at);
     void try_start(actor_id id, nanoseconds at, state then);
+    void reduced(actor_id id, nanoseconds at);
+    void folded(actor_id id, nanoseconds at);
     void leave_engine(actor_id id, nanoseconds at);
     void sample(nanoseconds at);
 
@@ -109,6 +113,8 @@ class tasks_run {
     int to_start_ = 0;
     sleeping_mutex pool_;
     sleeping_mutex reducer_;
+    bool reducing_ = false;  // a thread reduces, without the mutex
+    int left_results_ = 0;   // of the others, for that thread
     std::deque<actor_id> pool_waiting_;
     bool caller_waits_ = false;
     nanoseconds counter_free_ = 0;
@@ -414,6 +420,33 @@ void tasks_run::try_start(actor_id id, nanoseconds at, state then) {
     go(id, then, done);
 }
 
+// Qt's reducer (qtconcurrentreducekernel.h, ReduceKernel::runReduce, unordered): a thread that finds another
+// one reducing leaves its result in a map and goes on. Else it reduces its result without the mutex, then all
+// that others have left, until nothing is left. To reduce is one operation on the result, in its line.
+void tasks_run::reduced(actor_id id, nanoseconds at) {
+    if (reducing_) {
+        ++left_results_;
+        return go(id, state::next_block, unlock(reducer_, at));
+    }
+    reducing_ = true;
+    const nanoseconds free = unlock(reducer_, at) + machine_.line_transfer;
+    go(id, state::reduce, free);
+    threads_[id].after_lock = state::fold_locked;
+}
+
+void tasks_run::folded(actor_id id, nanoseconds at) {
+    const nanoseconds free = unlock(reducer_, at);
+    if (left_results_ == 0) {
+        reducing_ = false;
+        return go(id, state::next_block, free);
+    }
+    const nanoseconds each = machine_.line_transfer;
+    const nanoseconds work = each * left_results_;
+    left_results_ = 0;
+    go(id, state::reduce, free + work);
+    threads_[id].after_lock = state::fold_locked;
+}
+
 void tasks_run::leave_engine(actor_id id, nanoseconds at) {
     --running_;
     if (id == 0) {
@@ -464,11 +497,15 @@ void tasks_run::step_qt(actor_id id, nanoseconds at) {
             end_task(id, at);
             return lock(reducer_, id, state::reduce_locked, at);
         case state::reduce:
-            return lock(reducer_, id, state::reduce_locked, at);
+            return lock(reducer_, id, one.after_lock, at);
         case state::reduce_locked:
             return go(id, state::reduced, at + machine_.lock_hold);
         case state::reduced:
-            return go(id, state::next_block, unlock(reducer_, at));
+            return reduced(id, at);
+        case state::fold_locked:
+            return go(id, state::folded, at + machine_.lock_hold);
+        case state::folded:
+            return folded(id, at);
         case state::leave:
             return leave_engine(id, at);
         case state::joined:

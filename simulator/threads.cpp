@@ -22,7 +22,8 @@ class threads_run {
         double whole_burst = 0;
         bool paced = false;
         int pinned = -1;
-        int core = -1;  // runs there now
+        int waker = -1;  // thread
+        int core = -1;   // runs there now
         bool ready = true;
         bool over = false;
         nanoseconds waits_since = 0;  // while it is ready and has no core
@@ -44,9 +45,10 @@ class threads_run {
     [[nodiscard]] double pace(const core_state& one) const {
         return one.hertz * machine_.kinds.front().hash_cycles_per_byte / kind(one).hash_cycles_per_byte;
     }
+    [[nodiscard]] int waker_of(const std::string& name) const;
     void settle(std::size_t core, nanoseconds at);
     void dispatch(nanoseconds at);
-    void migrate(nanoseconds at);
+    void take_core_of_waker(std::size_t woken, nanoseconds at);
     void sample(nanoseconds at);
     void set_clock(std::size_t core, double hertz, nanoseconds at);
     void plan(std::size_t core, nanoseconds at);
@@ -58,12 +60,13 @@ class threads_run {
     void turn(nanoseconds at);
     void burst_over(std::size_t core, nanoseconds at);
     void frame_over(std::size_t thread, nanoseconds at);
+    [[nodiscard]] nanoseconds frame_of(const thread& one) const;
 
     const machine& machine_;
     threads_request asked_;
     std::vector<thread> threads_;
     std::vector<core_state> cores_;
-    // Actors: cores (end of a burst), threads (next frame), the governor, the system's migration, its turns.
+    // Actors: cores (end of a burst), threads (next frame), the governor, the system's turns.
     event_queue events_;
     ledger accounts_;
     int left_ = 0;
@@ -72,13 +75,12 @@ class threads_run {
     std::int64_t migrations_ = 0;
     double clock_time_ = 0;
     double busy_time_ = 0;
-    int rotation_ = 0;
 };
 
 threads_run::threads_run(const machine& on, const threads_request& asked)
     : machine_(on),
       asked_(asked),
-      events_(on.cores() + asked.threads.size() + 3),
+      events_(on.cores() + asked.threads.size() + 2),
       accounts_(on.cores(), 0, asked.timeline) {
     if (!(asked.until_seconds >= 0 && asked.until_seconds <= 1e6))
         throw input_error("until_seconds must be from 0 to 1000000");
@@ -110,7 +112,16 @@ threads_run::threads_run(const machine& on, const threads_request& asked)
         added.pinned = one.core;
         threads_.push_back(added);
     }
+    for (std::size_t t = 0; t < threads_.size(); ++t) threads_[t].waker = waker_of(asked.threads[t].woken_by);
     left_ = static_cast<int>(threads_.size());
+}
+
+// The number of the thread with that name; -1 for none.
+int threads_run::waker_of(const std::string& name) const {
+    if (name.empty()) return -1;
+    for (std::size_t t = 0; t < asked_.threads.size(); ++t)
+        if (asked_.threads[t].name == name) return static_cast<int>(t);
+    throw input_error("no thread is called '" + name + "'; woken_by names another thread of the request");
 }
 
 // Counts the work that the core has done since the last call.
@@ -183,7 +194,7 @@ void threads_run::dispatch(nanoseconds at) {
         run_on(core, static_cast<int>(t), at);
         plan(core, at);
     }
-    const auto turns = static_cast<actor_id>(cores_.size() + threads_.size() + 2);
+    const auto turns = static_cast<actor_id>(cores_.size() + threads_.size() + 1);
     if (!waits) {
         turning_ = false;
         return events_.cancel(turns);
@@ -223,46 +234,28 @@ void threads_run::turn(nanoseconds at) {
     dispatch(at);
 }
 
-// The system moves unpinned threads to the next core, like a scheduler that balances one queue for each core.
-void threads_run::migrate(nanoseconds at) {
-    const auto count = cores_.size();
-    std::vector<std::size_t> left;  // their cores, ascending
-    for (const thread& one : threads_) {
-        if (one.core >= 0 && one.pinned < 0) left.push_back(one.core);
-    }
-    std::sort(left.begin(), left.end());
-    std::vector<int> wants;
-    for (const std::size_t c : left) {
-        settle(c, at);
-        wants.push_back(cores_[c].runs);
-        cores_[c].runs = -1;
-    }
-    busy_cores_ -= static_cast<int>(left.size());
-    ++rotation_;
-    std::vector<std::size_t> touched = left;
-    for (std::size_t i = 0; i < wants.size(); ++i) {
-        thread& one = threads_[wants[i]];
-        auto c = static_cast<std::size_t>(rotation_) % count;
-        while (cores_[c].runs >= 0) c = (c + 1) % count;
-        settle(c, at);
-        cores_[c].runs = wants[i];
-        one.core = static_cast<int>(c);
-        touched.push_back(c);
-        if (c == left[i]) continue;
-        // The cost of a move is work done twice, because the cache is cold.
-        const double lost = static_cast<double>(machine_.migration_cost) * 1e-9 * pace(cores_[c]);
-        one.burst += lost;
-        one.left += lost;
-        ++migrations_;
-    }
-    busy_cores_ += static_cast<int>(left.size());
-    for (const std::size_t c : touched) {
-        draw(c, at);
-        plan(c, at);
-    }
-    dispatch(at);
-    if (left_ > 0)
-        events_.schedule(static_cast<actor_id>(count + threads_.size() + 1), at + machine_.migration_period);
+// A thread that is woken takes the core of the thread that woke it, which goes on on an idle core: what the
+// study saw of the system's dispatcher, a busy thread that moves all the time. A lone thread stays where it
+// is.
+void threads_run::take_core_of_waker(std::size_t woken, nanoseconds at) {
+    thread& one = threads_[woken];
+    if (!machine_.woken_takes_core || one.waker < 0 || one.pinned >= 0 || one.core >= 0) return;
+    thread& waker = threads_[one.waker];
+    if (waker.core < 0 || waker.pinned >= 0) return;
+    const auto idle =
+        std::find_if(cores_.begin(), cores_.end(), [](const core_state& each) { return each.runs < 0; });
+    if (idle == cores_.end()) return;
+    const auto to = static_cast<std::size_t>(idle - cores_.begin());
+    const auto from = static_cast<std::size_t>(waker.core);
+    run_on(from, static_cast<int>(woken), at);
+    run_on(to, one.waker, at);
+    // The cost of a move is work done twice, because the cache is cold.
+    const double lost = static_cast<double>(machine_.migration_cost) * 1e-9 * pace(cores_[to]);
+    waker.burst += lost;
+    waker.left += lost;
+    ++migrations_;
+    plan(from, at);
+    plan(to, at);
 }
 
 void threads_run::set_clock(std::size_t core, double hertz, nanoseconds at) {
@@ -330,12 +323,22 @@ void threads_run::burst_over(std::size_t core, nanoseconds at) {
     dispatch(at);
 }
 
+// A thread that another one wakes is woken each time that one has done a frame's work, so at half its clock
+// half as often.
+nanoseconds threads_run::frame_of(const thread& one) const {
+    const int core = one.waker >= 0 ? threads_[one.waker].core : -1;
+    if (core < 0) return frame;
+    const double fastest = machine_.kinds.front().turbo(1);
+    return static_cast<nanoseconds>(static_cast<double>(frame) * fastest / pace(cores_[core]) + 0.5);
+}
+
 void threads_run::frame_over(std::size_t t, nanoseconds at) {
     thread& one = threads_[t];
     one.ready = true;
     one.waits_since = at;
     one.burst = std::min(one.left, one.whole_burst);
-    one.frame_end = at + frame;
+    one.frame_end = at + frame_of(one);
+    take_core_of_waker(t, at);
     dispatch(at);
 }
 
@@ -346,8 +349,6 @@ threads_result threads_run::run() {
     const std::size_t count = cores_.size();
     if (machine_.frequency.rule != governor::policy::maximum)
         events_.schedule(static_cast<actor_id>(count + threads_.size()), machine_.frequency.sampling);
-    if (machine_.migration_period > 0)
-        events_.schedule(static_cast<actor_id>(count + threads_.size() + 1), machine_.migration_period);
     nanoseconds now = 0;
     while (left_ > 0 && !events_.empty()) {
         const event next = events_.take();
@@ -358,8 +359,6 @@ threads_result threads_run::run() {
             frame_over(next.actor - count, now);
         } else if (next.actor == count + threads_.size()) {
             sample(now);
-        } else if (next.actor == count + threads_.size() + 1) {
-            migrate(now);
         } else {
             turn(now);
         }

@@ -16,7 +16,8 @@ struct thread_request {
     std::string name;
     double seconds = 1;
     double pace = 1;
-    int core = -1;  // pinned to; -1: where the system puts it
+    int core = -1;              // pinned to; -1: where the system puts it
+    std::string woken_by = {};  // at each frame, by that thread; empty: by a clock
 };
 
 struct threads_request {

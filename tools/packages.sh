@@ -9,8 +9,9 @@
 set -u
 
 here=$(dirname -- "$0")
+. "$here/quietly.sh"
 list=${TAUTO_PACKAGES:-$here/../packages.txt}
-optional_marks='peer program browser'
+optional_marks='loop peer program browser'
 dry_run=no
 if [ "${1:-}" = --dry-run ]; then
     dry_run=yes
@@ -23,10 +24,10 @@ fail() {
     exit 2
 }
 
-[ -n "$wanted_marks" ] || fail 'which packages? usage: tools/packages.sh [--dry-run] build|peer|test|program|platform|browser …'
+[ -n "$wanted_marks" ] || fail 'which packages? usage: tools/packages.sh [--dry-run] build|loop|peer|test|program|platform|browser …'
 [ -r "$list" ] || fail "there is no package list at $list"
 for mark in $wanted_marks; do
-    grep -q "^$mark[[:space:]]" "$list" || fail "no package has the mark '$mark'; marks are build, peer, test, program, platform, browser"
+    grep -q "^$mark[[:space:]]" "$list" || fail "no package has the mark '$mark'; marks are build, loop, peer, test, program, platform, browser"
 done
 
 has_word() { # has_word WORD WORDS...
@@ -127,7 +128,7 @@ LINES
 
 say_how_to_go_on() {
     printf 'Then start the same command again. Nothing was changed.\n' >&2
-    if ! printf '%s\n' "$missing" | grep -qv '^peer '; then
+    if ! printf '%s\n' "$missing" | grep -Eqv '^(loop|peer) '; then
         printf 'These are only peers to measure against: PEERS=no goes on without them.\n' >&2
     fi
 }
@@ -177,11 +178,13 @@ if [ $dry_run = yes ] || [ $may_install = no ]; then
 fi
 
 export DEBIAN_FRONTEND=noninteractive
-$as_root apt-get update -q || printf 'tauto: the package lists could not be renewed; going on with those that are there\n' >&2
+log=${TAUTO_LOG:-$here/../build/packages.log}
+quietly "$log" 'renewing the lists of packages' $as_root apt-get update -q ||
+    printf 'tauto: going on with the lists that are there\n' >&2
 resolve
 if [ -n "$install" ]; then
-    printf 'tauto: installing %s\n' "$install"
     # shellcheck disable=SC2086
-    $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $install || exit 1
+    quietly "$log" "installing $install" $as_root env DEBIAN_FRONTEND=noninteractive \
+        apt-get install -y -q --no-install-recommends -o APT::Status-Fd=1 $install || exit 1
 fi
 check_versions

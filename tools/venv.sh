@@ -7,6 +7,7 @@ set -eu
 cd "$(dirname -- "$0")/.."
 extra=${1:-}
 python=${PYTHON:-python3}
+. tools/quietly.sh
 root=$(pwd -P)
 venv=build/venv
 stamp=$venv/.installed
@@ -35,11 +36,8 @@ fi
 checksum() {
     {
         "$venv/bin/python" --version
-        find CMakeLists.txt pyproject.toml LICENSE README.md cmake include runtime kernels probe launch emulator balance runners simulator command timer machines lab \
+        find CMakeLists.txt pyproject.toml LICENSE README.md packages.txt cmake include runtime kernels probe launch emulator balance runners simulator command timer machines lab \
             -type f ! -name '*.pyc' -exec cksum {} + | LC_ALL=C sort
-        # A peer that came or went since then changes the wheel, too.
-        find /usr/include /usr/lib -maxdepth 2 \( -name 'tbb' -o -name 'cblas*.h' -o -name 'libopenblas*' \
-            -o -name 'libtbb*' -o -name 'libmpi*' -o -name 'openssl' -o -name 'zstd.h' \) 2>/dev/null | LC_ALL=C sort
     } | cksum
 }
 now=$(checksum)
@@ -47,8 +45,8 @@ now=$(checksum)
 if [ ! -f "$stamp" ] || [ "$(cat "$stamp")" != "$now" ] || ! "$venv/bin/tauto" --version >/dev/null 2>&1; then
     rm -f "$stamp"
     . tools/compiler_cache.sh
-    printf 'tauto: building and installing the Python package into %s\n' "$venv"
-    CMAKE_BUILD_PARALLEL_LEVEL=${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)} "$venv/bin/python" -m pip install -q .
+    export CMAKE_BUILD_PARALLEL_LEVEL="${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}"
+    quietly build/venv.log "building tauto and installing it into $venv" "$venv/bin/python" -m pip install -v .
     printf '%s' "$now" >"$stamp"
 fi
 # Kept apart: the tools of the tests are needed by `make test` alone, and change with pyproject.toml alone.
@@ -56,9 +54,9 @@ if [ -n "$extra" ]; then
     wanted=$(cksum <pyproject.toml)
     if [ ! -f "$extras_stamp" ] || [ "$(cat "$extras_stamp")" != "$wanted" ]; then
         rm -f "$extras_stamp"
-        printf 'tauto: installing the Python packages of the extra "%s"\n' "$extra"
         "$venv/bin/python" tools/extra.py "$extra" >"$venv/requirements-$extra.txt"
-        "$venv/bin/python" -m pip install -q -r "$venv/requirements-$extra.txt"
+        quietly build/venv.log "installing the Python packages of the extra $extra" \
+            "$venv/bin/python" -m pip install -r "$venv/requirements-$extra.txt"
         printf '%s' "$wanted" >"$extras_stamp"
     fi
 fi

@@ -31,6 +31,7 @@
 #include <tauto/do_not_optimize.hpp>
 #include <tauto/error.hpp>
 #include <tauto/sign_test.hpp>
+#include <tauto/signed_rank.hpp>
 
 namespace tauto {
 
@@ -330,7 +331,7 @@ class comparing {
         const double error = std::log1p(clock_error());
         for (std::size_t i = 1; i < sides_.size(); ++i) {
             paired_ratio& ratio = sides_[i].ratio;
-            ratio = compare_pairs(sides_[i].points, sides_[0].points, options_.confidence,
+            ratio = compare_drawn(sides_[i].points, sides_[0].points, options_.confidence,
                                   rivals() * int_size(looks_));
             if ((ratio.verdict == verdict::faster && std::log(ratio.high) > -error) ||
                 (ratio.verdict == verdict::slower && std::log(ratio.low) < error))

@@ -1,5 +1,5 @@
 #pragma once
-// parallel_for: a loop shared among the members of a team.
+// parallel_for: a loop shared among the members of a team, over [0, n), [first, last), or with a stride.
 
 #include <concepts>
 #include <memory>
@@ -38,6 +38,27 @@ void invoke_body(const void* body, range r, int rank) {
 
 [[noreturn, gnu::cold]] inline void refuse_iterations(index n) {
     throw error("parallel_for over n = " + std::to_string(n) + " iterations; n must be from 0 to 2^56");
+}
+
+[[noreturn, gnu::cold]] inline void refuse_stride(index first, index last, index stride) {
+    const std::string asked = "parallel_for from " + std::to_string(first) + " to " + std::to_string(last) +
+                              " with the stride " + std::to_string(stride);
+    if (stride == 0) throw error(asked + " never ends; the stride must not be 0");
+    throw error(asked + " has more than 2^56 iterations");
+}
+
+// The iterations of `for (i = first; i < last; i += stride)`, or of its like that counts down.
+inline index strided_count(index first, index last, index stride) {
+    if (stride == 0) refuse_stride(first, last, stride);
+    const index low = stride > 0 ? first : last;
+    const index high = stride > 0 ? last : first;
+    if (high <= low) return 0;
+    // Without a sign: the distance of two indices may be twice the largest index.
+    const auto distance = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low);
+    const auto step = stride > 0 ? static_cast<std::uint64_t>(stride) : -static_cast<std::uint64_t>(stride);
+    const std::uint64_t count = distance / step + (distance % step != 0 ? 1 : 0);
+    if (count > static_cast<std::uint64_t>(max_iterations)) refuse_stride(first, last, stride);
+    return static_cast<index>(count);
 }
 
 // Each body type is a call site of its own: every lambda expression has its own type.
@@ -83,6 +104,45 @@ requires loop_body<std::remove_reference_t<Body>>
         }
         return members.execute({&detail::invoke_body<body_type>, std::addressof(body), n, &where, &options});
     }
+}
+
+// The same over [first, last): body gets ranges of it, or its indices. Nothing is run where last <= first.
+template <class Body>
+requires loop_body<std::remove_reference_t<Body>>
+[[gnu::always_inline]] inline bool parallel_for(team& members, index first, index last, Body&& body,
+                                                const loop_options& options = {}) {
+    using body_type = std::remove_reference_t<Body>;
+    loop_options own = options;
+    if (own.site == nullptr) own.site = &detail::site_of<std::remove_cv_t<body_type>>;
+    const auto shifted = [&body, first](range r, int rank) {
+        detail::call_body(body, range{first + r.begin, first + r.end}, rank);
+    };
+    return parallel_for(members, detail::strided_count(first, last, 1), shifted, own);
+}
+
+// The same for first, first + stride, first + 2 stride, ... before last, which a negative stride reaches by
+// counting down. body gets one index at a time, or an index and the rank of the member that runs it. The
+// "lowest index" of an exception is the one that a serial loop comes to first. Throws tauto::error for the
+// stride 0.
+template <class Body>
+requires std::invocable < std::remove_reference_t<Body>
+&, index > || std::invocable<std::remove_reference_t<Body>&, index, int> [[gnu::always_inline]] inline bool
+              parallel_for(team& members, index first, index last, index stride, Body&& body,
+                           const loop_options& options = {}) {
+    using body_type = std::remove_reference_t<Body>;
+    loop_options own = options;
+    if (own.site == nullptr) own.site = &detail::site_of<std::remove_cv_t<body_type>>;
+    const auto strided = [&body, first, stride](range r, int rank) {
+        for (index k = r.begin; k < r.end; ++k) {
+            if constexpr (std::invocable<body_type&, index, int>) {
+                body(first + k * stride, rank);
+            } else {
+                static_cast<void>(rank);
+                body(first + k * stride);
+            }
+        }
+    };
+    return parallel_for(members, detail::strided_count(first, last, stride), strided, own);
 }
 
 // team::explain of the site that the body itself is: where options.site is not given.

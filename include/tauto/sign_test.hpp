@@ -8,7 +8,6 @@
 #include <limits>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <tauto/error.hpp>
@@ -136,6 +135,17 @@ namespace detail {
     return std::log(candidate / reference);
 }
 
+[[nodiscard]] inline std::vector<double> log_ratios(std::span<const double> candidate,
+                                                    std::span<const double> reference) {
+    if (candidate.size() != reference.size())
+        throw error(std::to_string(candidate.size()) + " times cannot be paired with " +
+                    std::to_string(reference.size()) + ": give one of each for every round");
+    std::vector<double> logs;
+    logs.reserve(candidate.size());
+    for (std::size_t i = 0; i < candidate.size(); ++i) logs.push_back(log_ratio(candidate[i], reference[i]));
+    return logs;
+}
+
 }  // namespace detail
 
 // Compares the times of each round, candidate[i] and reference[i]. `comparisons` is the number of verdicts
@@ -144,14 +154,7 @@ namespace detail {
 [[nodiscard]] inline paired_ratio compare_pairs(std::span<const double> candidate,
                                                 std::span<const double> reference, double confidence = 0.99,
                                                 int comparisons = 1) {
-    if (candidate.size() != reference.size())
-        throw error(std::to_string(candidate.size()) + " times cannot be paired with " +
-                    std::to_string(reference.size()) + ": give one of each for every round");
-    std::vector<double> logs;
-    logs.reserve(candidate.size());
-    for (std::size_t i = 0; i < candidate.size(); ++i)
-        logs.push_back(detail::log_ratio(candidate[i], reference[i]));
-    return detail::judge(std::move(logs), confidence, comparisons);
+    return detail::judge(detail::log_ratios(candidate, reference), confidence, comparisons);
 }
 
 }  // namespace tauto

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
+import textwrap
 import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import Self
+from typing import Self, TextIO
 
 
 class TautoError(Exception):
@@ -71,7 +73,37 @@ def explained(message: str, remedy: str) -> Iterator[None]:
         raise TautoError(f"{message}: {error.strerror or error}", remedy) from error
 
 
+_quiet = False
+
+
+def be_quiet(wanted: bool) -> None:
+    """Whether warnings and progress are left out; errors never are."""
+    global _quiet
+    _quiet = wanted
+
+
+def is_quiet() -> bool:
+    return _quiet
+
+
+def say(sentence: str) -> None:
+    """Tell the user how it goes, beside the answer."""
+    if not _quiet:
+        print(in_lines(f"tauto: {printable(sentence)}", sys.stderr), file=sys.stderr, flush=True)
+
+
+def in_lines(text: str, stream: TextIO) -> str:
+    """A sentence whose lines end between words where a terminal would break them anywhere."""
+    if not stream.isatty():
+        return text
+    columns = shutil.get_terminal_size().columns
+    return "\n".join(
+        textwrap.fill(line, columns, break_long_words=False, break_on_hyphens=False) if line.strip() else line
+        for line in text.split("\n")
+    )
+
+
 @cache
 def warn_once(sentence: str) -> None:
     """Tell the user what is no error; the same sentence once in a process."""
-    print(f"tauto: warning: {printable(sentence)}", file=sys.stderr, flush=True)
+    say(f"warning: {sentence}")

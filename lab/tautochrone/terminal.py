@@ -7,13 +7,37 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderHook
+from rich.segment import Segment
+from rich.table import Table
 from rich.text import Text
 
 from tautochrone.errors import printable
 from tautochrone.threads import started
 
 _TURNS_A_SECOND = 12.5
+
+
+class _NoBlanksAtEnds(RenderHook):
+    """Lets no line of a table end in blanks, which a file or a paste would keep."""
+
+    def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
+        return [_Trimmed(one) if isinstance(one, Table) else one for one in renderables]
+
+
+class _Trimmed:
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
+        for line in console.render_lines(self._table, options, pad=False):
+            kept = list(line)
+            while kept and not kept[-1].text.rstrip(" ") and not kept[-1].control:
+                kept.pop()
+            if kept:
+                kept[-1] = Segment(kept[-1].text.rstrip(" "), kept[-1].style, kept[-1].control)
+            yield from kept
+            yield Segment.line()
 
 
 class Terminal(Console):
@@ -24,6 +48,7 @@ class Terminal(Console):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**{"markup": False, "emoji": False, **options})
+        self.push_render_hook(_NoBlanksAtEnds())
 
     def render_str(self, text: str, **options: Any) -> Text:
         """Each sentence and each cell of a table comes through here."""

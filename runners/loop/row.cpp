@@ -18,6 +18,24 @@ json workers_json(const std::vector<worker_share>& workers) {
     return list;
 }
 
+// Seconds of each worker in the body, and of the loops; what is left of the loops it waited. Null for a
+// library's own product, whose workers nobody sees.
+json waiting_json(const waiting_account& waiting, const std::vector<worker_share>& workers) {
+    if (waiting.loops() == 0) return nullptr;
+    json each = json::array();
+    for (const auto& worker : workers)
+        each.push_back({{"thread", worker.thread},
+                        {"cpu", worker.cpu},
+                        {"working_seconds", as_double(worker.ticks) * waiting.tick_seconds()}});
+    json loops = json::array();
+    for (const auto& loop : waiting.shown())
+        loops.push_back({{"seconds", loop.seconds}, {"working_seconds", loop.working}});
+    return {{"loops", waiting.loops()},
+            {"seconds", waiting.seconds()},
+            {"workers", each},
+            {"first_loops", loops}};
+}
+
 json check_json(const answer_check& check) {
     return {{"passed", check.passed},
             {"relative_residual", check.relative_residual},
@@ -30,10 +48,13 @@ json check_json(const answer_check& check) {
 }  // namespace
 
 finished_row loop_row(const description& runtime, const loop_request& asked, const timing& timed,
-                      const std::vector<worker_share>& workers, const answer_check& check) {
+                      const std::vector<worker_share>& workers, const waiting_account& waiting,
+                      const answer_check& check) {
     const auto order = as_double(asked.size);
     json row = row_of(runtime, asked, timed);
     row.update({{"size", asked.size},
+                {"kernel", name_of(asked.computes)},
+                {"waiting", waiting_json(waiting, workers)},
                 {"instruction_set", name_of(best_instruction_set())},
                 {"flops_per_iteration", conjugate_gradient::flops_per_iteration(order)},
                 {"bytes_per_iteration", conjugate_gradient::bytes_per_iteration(order)},

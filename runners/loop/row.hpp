@@ -6,6 +6,7 @@
 
 #include "runners/loop/check.hpp"
 #include "runners/loop/request.hpp"
+#include "runners/loop/waiting.hpp"
 #include "runners/shared/row.hpp"
 #include "runners/shared/timing.hpp"
 #include "runners/shared/work_account.hpp"
@@ -19,7 +20,8 @@ struct loop_time {
 };
 
 finished_row loop_row(const description& runtime, const loop_request& asked, const timing& timed,
-                      const std::vector<worker_share>& workers, const answer_check& check);
+                      const std::vector<worker_share>& workers, const waiting_account& waiting,
+                      const answer_check& check);
 
 /// Writes [[end_seconds, seconds], …]. Throws input_error if the file cannot be written.
 void write_loops(const std::string& file, const std::vector<loop_time>& loops);

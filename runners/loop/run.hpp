@@ -28,6 +28,7 @@
 #include "runners/loop/read_witness.hpp"
 #include "runners/loop/request.hpp"
 #include "runners/loop/row.hpp"
+#include "runners/loop/waiting.hpp"
 #include "runners/shared/missing_workers.hpp"
 #include "runners/shared/signed.hpp"
 #include "runners/shared/start_runner.hpp"
@@ -46,7 +47,7 @@ template <class Adapter>
 class loop_run {
   public:
     explicit loop_run(const loop_request& asked)
-        : asked_{asked}, system_{usize(asked.size)}, adapter_{asked}, solve_{system_.b} {}
+        : asked_{asked}, system_{usize(asked.size)}, adapter_{asked}, solve_{system_.b, asked.computes} {}
 
     /// Prints the row. Returns the exit code.
     int run() {
@@ -88,12 +89,12 @@ class loop_run {
             adapter_.multiply(system_.a, x, y);
         } else {
             adapter_.for_rows(n, [this, &x, &y](std::size_t first, std::size_t last) {
-                matvec_rows(system_.a, x, y, first, last);
+                matvec_rows(system_.a, x, y, first, last, asked_.computes);
             });
         }
     }
 
-    // One more solve, untimed: its solution is the one that is checked.
+    // More solves, untimed: the solution of the last is the one that is checked.
     void account() {
         if constexpr (requires { adapter_.begin_account(); }) adapter_.begin_account();
         if constexpr (whole_product<Adapter>) {
@@ -101,7 +102,14 @@ class loop_run {
             witness();
         } else {
             work_account account;
-            solve([&](const aligned_floats& x, aligned_floats& y) { multiply(x, y, account); });
+            const double start = monotonic_seconds();
+            do {
+                solve([&](const aligned_floats& x, aligned_floats& y) {
+                    const std::int64_t begin = task_ticks();
+                    multiply(x, y, account);
+                    waiting_.add(task_ticks() - begin, account);
+                });
+            } while (monotonic_seconds() - start < asked_.account_seconds);
             workers_ = account.workers();
             if (may_drop_workers(adapter_)) return;
             call_roll(asked_, asked_.pieces_of(asked_.size), workers_, [&](work_account& roll) {
@@ -124,8 +132,9 @@ class loop_run {
 
     void multiply(const aligned_floats& x, aligned_floats& y, work_account& account) {
         adapter_.for_rows(system_.a.order(), [&](std::size_t first, std::size_t last) {
-            matvec_rows(system_.a, x, y, first, last);
-            account.add(static_cast<std::int64_t>(last - first));
+            const std::int64_t begin = task_ticks();
+            matvec_rows(system_.a, x, y, first, last, asked_.computes);
+            account.add(static_cast<std::int64_t>(last - first), task_ticks() - begin);
         });
     }
 
@@ -141,7 +150,7 @@ class loop_run {
 
     int report(const timing& timed) {
         const answer_check check = check_answer(asked_, system_, solve_);
-        return finish(adapter_, loop_row(Adapter::describe(), asked_, timed, workers_, check),
+        return finish(adapter_, loop_row(Adapter::describe(), asked_, timed, workers_, waiting_, check),
                       reason_of_failure(check), missing());
     }
 
@@ -150,6 +159,7 @@ class loop_run {
     Adapter adapter_;
     conjugate_gradient solve_;
     std::vector<worker_share> workers_;
+    waiting_account waiting_;
     std::vector<loop_time> loops_;
 };
 

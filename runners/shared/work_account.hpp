@@ -95,6 +95,18 @@ class work_account {
         return result;
     }
 
+    /// Ticks until now of each worker that was numbered by this_worker().
+    std::vector<std::int64_t> ticks_by_worker() const {
+        const int known = std::min(detail::next_worker.load(std::memory_order_relaxed), max_workers);
+        std::vector<std::int64_t> found;
+        for (int worker = 0; worker < known; ++worker) {
+            std::int64_t ticks = 0;
+            for (const auto& share : at(slots_, worker).seen) ticks += share.ticks;
+            found.push_back(ticks);
+        }
+        return found;
+    }
+
   private:
     struct cpu_share {
         int cpu;

@@ -65,3 +65,30 @@ def test_choice_above_a_chart_changes_its_marks(show: Show, written: Written, pa
 @every_page
 def test_page_is_readable_at_390_pixels(show: Show, written: Written, page: Page) -> None:
     assert_readable_on_a_telephone(show(written(page), width=390))
+
+
+@every_page
+def test_a_number_and_its_unit_stay_on_one_line(show: Show, written: Written, page: Page) -> None:
+    parted = show(written(page)).execute_script(
+        """
+        const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), found = [];
+        while (texts.nextNode()) {
+          if (texts.currentNode.parentElement.closest("script, style, pre, code, svg")) continue;
+          if (/\\d (%|ms|KiB)(?!\\w)/.test(texts.currentNode.data)) found.push(texts.currentNode.data);
+        }
+        return found;"""
+    )
+    assert parted == []
+
+
+@every_page
+def test_what_comes_after_two_sentences_is_folded_and_can_be_opened(
+    show: Show, written: Written, page: Page
+) -> None:
+    driver = show(written(page))
+    folded = driver.find_elements("css selector", "header details.more, main details.more, details.more")
+    assert len(folded) <= 1
+    for one in folded:
+        assert one.get_attribute("open") is None
+        one.find_element("css selector", "summary").click()
+        assert all(each.is_displayed() for each in one.find_elements("css selector", "p"))

@@ -188,3 +188,24 @@ def test_single_size_draws_its_charts(show: Show, tmp_path: Path) -> None:
     assert all(count >= 1 for counts in marks.values() for count in counts), marks
     assert severe_errors(driver) == []
     assert "emulated" in driver.find_element(By.CSS_SELECTOR, "#chart-time h3").text
+
+
+def test_a_telephone_shows_every_size_at_a_glance(show: Show, written: Written) -> None:
+    boxes = show(written(LOOP), width=390).execute_script(
+        """
+        return [...document.querySelectorAll("#overview .cards td")].map((cell) => {
+          const box = cell.getBoundingClientRect();
+          return [box.left, box.right, getComputedStyle(cell, "::before").content];
+        });"""
+    )
+    assert boxes
+    assert all(left >= 0 and right <= 390 for left, right, _ in boxes)
+    assert all("n = " in size for _, _, size in boxes)
+
+
+def test_lines_to_paste_are_wrapped_and_not_cut(show: Show, written: Written) -> None:
+    cut = show(written(LOOP), width=390).execute_script(
+        "return [...document.querySelectorAll('pre')].filter((one) => one.scrollWidth > one.clientWidth + 1)"
+        ".map((one) => one.textContent);"
+    )
+    assert cut == []

@@ -1,6 +1,7 @@
 """What a program does that has tautochrone as a dependency: ask for the machine, find the runners."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -16,9 +17,16 @@ machine = json.loads(subprocess.run([tauto, "machine", "--json"], capture_output
 assert machine["schema"].startswith("tautochrone.machine/"), machine["schema"]
 
 package = Path(tautochrone.__file__).parent
-for name in (
-    *("tauto", "tauto-probe", "tauto-emulate", "tauto-timer", "tauto-nothing", "tauto-nothing-static"),
-    *("tauto-loop-serial", "tauto-loop-tautochrone"),
-):
+for name in ("tauto-probe", "tauto-emulate", "tauto-balance", "tauto-simulate", "tauto-timer"):
     assert runners.find(name).parent == package / "bin", runners.find(name)
+assert runners.find("tauto") == tauto, runners.find("tauto")
 print(f"{machine['name']}: {machine['usable_members']} members, runners in the package")
+
+# Those of the studies are compiled where they are wanted.
+refused = subprocess.run([tauto, "study", "loop", "--quick"], capture_output=True, text=True, check=False)
+assert refused.returncode == 2, refused
+assert "tauto study --build loop" in refused.stderr, refused.stderr
+subprocess.run([tauto, "study", "--build", "loop", "--help"], stdout=subprocess.DEVNULL, check=True)
+for name in ("tauto-loop-serial", "tauto-loop-tautochrone"):
+    assert runners.find(name).is_relative_to(os.environ["XDG_CACHE_HOME"]), runners.find(name)
+subprocess.run([tauto, "run", "--help"], stdout=subprocess.DEVNULL, check=True)

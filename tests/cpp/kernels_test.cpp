@@ -78,6 +78,23 @@ TEST_CASE("matvec_agrees_with_double_precision_for_every_instruction_set") {
         }
 }
 
+TEST_CASE("the_published_kernel_is_one_chain_of_additions") {
+    for (const auto n : orders) {
+        const product_case given{n};
+        aligned_floats y{n};
+        tauto::matvec_rows(given.a, given.x, y, 0, n, tauto::kernel::published);
+        for (std::size_t i = 0; i < n; ++i) {
+            volatile float sum = 0.0F;  // each addition is rounded, in this order
+            for (std::size_t j = 0; j < n; ++j) {
+                const volatile float product = given.a.row(i)[j] * given.x[j];
+                sum = sum + product;
+            }
+            CAPTURE(n);
+            REQUIRE(y[i] == sum);
+        }
+    }
+}
+
 TEST_CASE("bits_of_a_row_do_not_depend_on_the_rows_computed_with_it") {
     for (const auto set : tauto::available_instruction_sets())
         for (const auto n : orders) {

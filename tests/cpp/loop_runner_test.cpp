@@ -9,6 +9,7 @@
 #include "kernels/matvec.hpp"
 #include "runners/loop/check.hpp"
 #include "runners/loop/request.hpp"
+#include "runners/loop/waiting.hpp"
 #include "tests/cpp/runner_testing.hpp"
 #include "tests/cpp/solved.hpp"
 
@@ -60,4 +61,21 @@ TEST_CASE("an_answer_that_is_not_a_number_does_not_pass") {
     const loop_request asked = asking_for(50);
     CHECK_FALSE(
         check_answer(asked, system, tauto::testing::solved(system.b, product, limits_of(asked))).passed);
+}
+
+TEST_CASE("work_of_each_loop_is_what_was_added_since_the_last") {
+    work_account account;
+    waiting_account waiting;
+    account.add(10, 300);
+    waiting.add(1000, account);
+    account.add(10, 500);
+    account.add(5, 100);
+    waiting.add(2000, account);
+    const auto shown = waiting.shown();
+    REQUIRE(shown.size() == 2);
+    const auto worker = static_cast<std::size_t>(this_worker());
+    CHECK(shown[0].working.at(worker) / shown[0].seconds == doctest::Approx(0.3));
+    CHECK(shown[1].working.at(worker) / shown[1].seconds == doctest::Approx(0.3));
+    CHECK(waiting.loops() == 2);
+    CHECK(shown[1].seconds / shown[0].seconds == doctest::Approx(2));
 }

@@ -22,18 +22,10 @@ using detail::at;
 using detail::usize;
 using testing::burn;
 using testing::every_schedule;
+using testing::numbers;
 using testing::shared_by;
 
 namespace {
-
-std::vector<double> uneven_numbers(std::size_t n, unsigned seed) {
-    std::mt19937_64 random(seed);
-    std::uniform_real_distribution<double> exponent(-30, 30);
-    std::uniform_real_distribution<double> mantissa(-1, 1);
-    std::vector<double> values(n);
-    for (double& value : values) value = std::ldexp(mantissa(random), static_cast<int>(exponent(random)));
-    return values;
-}
 
 // The tree as the header describes it, written another way: by recursion from the root.
 template <class T, class Leaf, class Combine>
@@ -96,7 +88,7 @@ TEST_CASE("a member keeps at most two values a level") {
 TEST_CASE("the same bits for every team size, schedule and run, with random delays" *
           doctest::description("runtime.md, promise 16")) {
     constexpr index n = 300;
-    const std::vector<double> values = uneven_numbers(n, 7);
+    const std::vector<double> values = numbers(n, 7);
     std::set<std::uint64_t> seen;
     std::set<std::uint64_t> seen_in_lanes;
     std::atomic<unsigned> ticket{0};
@@ -199,7 +191,7 @@ TEST_CASE("sums in lanes are as good as any: every length, against exact arithme
 
 TEST_CASE("sums in lanes have the same bits for each grain that is a power of two") {
     team some(shared_by(2));
-    const std::vector<double> values = uneven_numbers(70'000, 5);
+    const std::vector<double> values = numbers(70'000, 5);
     const auto value = [&](index i) { return at(values, i); };
     for (const index n : {3, 16, 31, 33, 97, 128, 161, 1'000, 4'097, 70'000}) {
         std::set<std::uint64_t> bits;
@@ -237,7 +229,7 @@ TEST_CASE("bad sizes have clear errors") {
 
 TEST_CASE("a reduction inside a body runs inline and has the same bits") {
     team some(shared_by(2));
-    const std::vector<double> values = uneven_numbers(500, 9);
+    const std::vector<double> values = numbers(500, 9);
     const auto sum = [&] {
         return parallel_reduce(
             some, std::ssize(values), 0.0, [&](index i) { return at(values, i); }, std::plus<>{});
@@ -277,8 +269,8 @@ TEST_CASE(
 // Every leaf is a product: where a compiler may fuse it into the sum that follows, it does so here and not
 // there unless it is kept from it. The files' flags decide: the same test is built with FMA, too.
 TEST_CASE("products have the same bits for every run, also where the compiler fuses operations") {
-    const std::vector<double> a = uneven_numbers(2'000, 11);
-    const std::vector<double> b = uneven_numbers(2'000, 12);
+    const std::vector<double> a = numbers(2'000, 11);
+    const std::vector<double> b = numbers(2'000, 12);
     const auto product = [&](index i) { return at(a, i) * at(b, i); };
     const auto add = [](double x, double y) { return x + y; };
     for (const index n : {5, 37, 100, 255, 256, 700, 2'000}) {

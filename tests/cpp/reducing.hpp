@@ -1,7 +1,9 @@
 #pragma once
-// What the tests of reductions share.
+// What the tests of reductions and algorithms share.
 
 #include <chrono>
+#include <cmath>
+#include <random>
 #include <vector>
 
 #include <tauto/tauto.hpp>
@@ -10,6 +12,19 @@ namespace tauto::testing {
 
 inline const std::vector<schedule> every_schedule = {adaptive{}, static_{}, static_chunk{3},
                                                      dynamic{1}, guided{2}, weighted{}};
+
+// From one member to many more than there are CPUs.
+inline const std::vector<int> team_sizes = {1, 2, 3, 7, 16, 64};
+
+// Of very different sizes, so that each order of adding them has other bits.
+inline std::vector<double> numbers(std::size_t n, unsigned seed) {
+    std::mt19937_64 random(seed);
+    std::uniform_real_distribution<double> exponent(-30, 30);
+    std::uniform_real_distribution<double> mantissa(-1, 1);
+    std::vector<double> values(n);
+    for (double& value : values) value = std::ldexp(mantissa(random), static_cast<int>(exponent(random)));
+    return values;
+}
 
 inline void burn(int nanoseconds) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::nanoseconds(nanoseconds);

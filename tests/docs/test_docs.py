@@ -104,7 +104,8 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if LIBRARY.exists():
         return LIBRARY
     folder = tmp_path_factory.mktemp("library")
-    run(["cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", "-DTAUTO_BUILD_RUNNERS=OFF"], folder)
+    without = ["-DTAUTO_BUILD_RUNNERS=OFF", "-DTAUTO_BUILD_TOOLS=OFF"]
+    run(["cmake", "-S", ROOT, "-B", folder, "-G", "Ninja", *without], folder)
     run(["cmake", "--build", folder], folder)
     return next(folder.rglob("libtautochrone.a"))
 
@@ -182,7 +183,7 @@ def commands_of(text: str) -> list[list[str]]:
     """Return the simple commands of a block as words, without variables in front."""
     commands = []
     for line in text.replace("\\\n", " ").splitlines():
-        for part in re.split(r"&&|\|\||;|\|", line):
+        for part in re.split(r"&&|\|\||;|\|", re.sub(r"(?:^|\s)#\s.*$", "", line)):
             words = shlex.split(part, comments=True)
             while words and re.fullmatch(r"[A-Z_]+=.*", words[0]):
                 words = words[1:]
@@ -201,7 +202,11 @@ def check_command_exists(words: list[str], environment: dict[str, str]) -> None:
     if words[0] == "make":
         targets = [word for word in words[1:] if "=" not in word and not word.startswith("-")]
         assert set(targets) <= make_targets(), f"make has no target {targets}"
+    assert not [word for word in words if re.match(r"tauto-\w", word)], (
+        "write tauto exec NAME: it is on no PATH"
+    )
     if words[0] != "tauto":
+        assert known_program(words[0]), f"there is no program {words[0]}, and a reader has none of that name"
         return
     words = words[: words.index("--")] if "--" in words else words
     options = [word.split("=")[0] for word in words if word.startswith("--")]
@@ -217,6 +222,31 @@ def check_command_exists(words: list[str], environment: dict[str, str]) -> None:
     text = help_of(tuple(subcommands), tuple(sorted(environment.items())))
     missing = [one for one in options if not re.search(rf"(?<![\w-]){re.escape(one)}(?![\w-])", text)]
     assert not missing, f"tauto {' '.join(subcommands)} has no option {', '.join(missing)}"
+
+
+# What a page may name without its being here: programs of the reader, and of other packages.
+OTHERS = {
+    "apt-get",
+    "cmake",
+    "conda",
+    "docker",
+    "gmx",
+    "lmp",
+    "mpirun",
+    "pip",
+    "pipx",
+    "salloc",
+    "srun",
+    "sudo",
+}
+
+
+def known_program(word: str) -> bool:
+    """Whether a word begins a command here, or one that a reader is known to have."""
+    if word.startswith(("./", "../", "/", "$", '"$')) or word in OTHERS:
+        return True
+    found = run_to_end(["bash", "-c", 'type -t -- "$1"', "bash", word])
+    return found.returncode == 0
 
 
 @cache

@@ -30,7 +30,7 @@ from tautochrone.measuring.plan import Plan
 from tautochrone.measuring.progress import SilentProgress
 from tautochrone.results import context as contexts
 from tautochrone.results.compare import compare_results
-from tautochrone.results.export import columns
+from tautochrone.results.export import table
 from tautochrone.results.lines import read_lines, sum_of
 from tautochrone.results.store import ROWS_FILE, Store
 from tautochrone.studies import STUDIES, study_named
@@ -108,7 +108,7 @@ class Known:
 
     @classmethod
     def left_in(cls, folder: Path) -> Known:
-        records = [*read_lines((folder / ROWS_FILE).read_bytes()).records.values()]
+        records = [*read_lines(io.BytesIO((folder / ROWS_FILE).read_bytes())).records.values()]
         return cls(records, json.loads((folder / contexts.CONTEXT_FILE).read_bytes()))
 
     @property
@@ -347,9 +347,9 @@ def _unpacked(data: bytes, folder: Path) -> str:
 def store(data: bytes, folder: Path) -> object:
     """Read and exported, not judged."""
     (folder / ROWS_FILE).write_bytes(data)
-    read_lines(data).notices(ROWS_FILE)
+    read_lines(io.BytesIO(data)).notices(ROWS_FILE)
     with Store.read(folder) as found:
-        return columns(found.rows(None))
+        return [*table(found.rows(None))[1]]
 
 
 def analysis(data: bytes, folder: Path) -> object:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +52,18 @@ def unmeasured(identifier: str, target: float, why: str, cell: str | None = None
 def test_the_readme_has_the_table_of_benchmarks() -> None:
     text = (ROOT / "benchmarks" / "README.md").read_text()
     assert suite.markdown() in text, "write it anew with: python -m benchmarks.suite"
+
+
+_TOLD = (ROOT / "benchmarks" / "README.md").read_text() + (ROOT / "Makefile").read_text()
+PROGRAMS = sorted(set(re.findall(r"python (benchmarks/\w+\.py)", _TOLD)))
+
+
+@pytest.mark.timed
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_each_program_of_the_readme_starts_from_any_folder(program: str, tmp_path: Path) -> None:
+    words = [sys.executable, str(ROOT / program), "--help"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_every_benchmark_has_a_body_that_takes_its_parameters() -> None:

@@ -9,8 +9,9 @@ from collections.abc import Callable
 import pytest
 
 from tautochrone.studies.collective.configurations import Gap, base_lengths, refined
-from tautochrone.studies.collective.curves import Curve, Line, fit, segmented
+from tautochrone.studies.collective.curves import Curve
 from tautochrone.studies.collective.gaps import costlier_than, fitted_segments, gaps, larger_is_cheaper, steps
+from tautochrone.studies.collective.segments import Line, fit, segmented
 
 WORDS = base_lengths()
 CURVES = 100  # of a simulation: enough to tell 1 % from 10 %

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+import shlex
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -260,6 +261,26 @@ def test_one_and_the_same_thing_is_not_compared_with_itself(one_store: str) -> N
     for a, b in ((one_store, f"{one_store}/rows.jsonl"), (side, side)):
         with pytest.raises(TautoError, match="are the same results"):
             compare_results(a, b)
+
+
+def test_what_is_suggested_in_place_of_the_same_results_twice_can_be_compared(tmp_path: Path) -> None:
+    rows = [
+        one
+        for size in (500, 1000)
+        for one in (
+            *times("openmp", 1.0, size, schedule="static", chunk=None),
+            *times("openmp", 1.1, size, schedule="dynamic", chunk=2),
+            *times("openmp", 1.1, size, schedule="dynamic", chunk=4),
+            *times("tbb", 1.2, size, schedule="auto", chunk=None),
+        )
+    ]
+    where = stored(tmp_path / "a", rows)
+    with pytest.raises(TautoError) as caught:
+        compare_results(where, where)
+    line = shlex.split(caught.value.remedy.partition("tauto compare ")[2])
+    report = compare_results(*line)
+    assert len(report.lines) == 2
+    assert {one.comparison.verdict for one in report.lines} <= {"faster", "slower"}
 
 
 def test_a_selection_of_several_configurations_says_what_to_choose_from(tmp_path: Path) -> None:

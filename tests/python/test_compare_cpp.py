@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-import sign_test_cases
+import verdict_cases
 from tautochrone.results.compare import Line
 from tautochrone.verdicts import Comparison
 
@@ -31,7 +31,7 @@ WORKS = {"long": "x * 0x1234567", "double": "double(x) * 1.1", "pair": "pair{{x 
 
 
 def test_the_cases_of_the_cpp_test_are_the_labs() -> None:
-    assert sign_test_cases.CASES.read_text() == sign_test_cases.text()
+    assert verdict_cases.CASES.read_text() == verdict_cases.text()
 
 
 def multiplications(compiler: str, source: str, folder: Path) -> list[str]:

@@ -99,7 +99,7 @@ def test_without_a_meter_there_is_the_reason_and_no_joule(laboratory: Laboratory
     assert result["core_seconds"] == pytest.approx(result["cpus"] * result["seconds"])
     assert "estimated" not in laboratory.output.getvalue()  # that is for who asks for it
     said = laboratory.messages.getvalue()
-    assert said.count("warning: no energy meter: the system lists no energy meter") == 1
+    assert "warning" not in said
 
 
 def test_work_in_the_background_is_told_and_left_alone(laboratory: Laboratory, tmp_path: Path) -> None:

@@ -449,6 +449,22 @@ def test_a_starter_that_died_is_told_and_the_next_run_gets_a_new_one(executor: R
     assert executor.run(good, 60).seconds == 1e-6
 
 
+@pytest.mark.parametrize("how", ["", "setsid "], ids=["in its session", "in its control group alone"])
+def test_what_a_killed_starter_has_left_at_work_is_ended(
+    executor: RunnerExecutor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    held = executor.run(shell("""echo '{"seconds": 1e-6}'"""), 60).held_by
+    if how and held != control_group.CONTROL_GROUP:
+        pytest.skip("no control group can be made here")
+    if not how:
+        monkeypatch.setattr(control_group, "folder_here", lambda: None)
+    begin = f"{how}sh -c 'sleep 1000 & echo $! > {tmp_path}/stray; wait' &"
+    wait = f"until [ -s {tmp_path}/stray ]; do :; done"
+    with pytest.raises(TautoError, match="has died"):
+        executor.run(shell(f"{begin} {wait}; kill -9 $PPID; exec sleep 1000"), 60)
+    assert_gone(int((tmp_path / "stray").read_text()))
+
+
 def test_closing_twice_is_allowed_and_a_closed_executor_starts_anew(executor: RunnerExecutor) -> None:
     executor.close()
     executor.close()

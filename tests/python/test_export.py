@@ -12,7 +12,6 @@ from pyarrow import parquet
 from measuring import MACHINE, row
 from tautochrone.errors import TautoError
 from tautochrone.results import export
-from tautochrone.results.export import columns, flatten
 from tautochrone.results.row import Row
 from tautochrone.results.store import Store
 
@@ -41,30 +40,49 @@ def store(tmp_path: Path) -> Store:
     return Store.read(tmp_path / "results")
 
 
+def as_columns(rows: list[Row]) -> dict[str, list[Any]]:
+    types, blocks = export.table(rows)
+    found = [*blocks]
+    return {name: [cell for block in found for cell in block[name]] for name in types}
+
+
 def test_nested_fields_become_columns_and_lists_become_json_text() -> None:
-    flat = flatten(rich_row(0))
-    assert (flat["config_runtime"], flat["config_threads"], flat["energy_joules"]) == ("openmp", 2, None)
-    assert json.loads(str(flat["config_emulated"])) == {"1": 4.0}
-    assert json.loads(str(flat["workers"])) == [{"cpu": 0, "rows": 5}]
-    assert (flat["counters_cache_misses"], flat["counters_llc_loads"]) == (10, None)
-    assert "config" not in flat
-    assert "error" not in flat
+    found = {name: values[0] for name, values in as_columns([rich_row(0)]).items()}
+    assert (found["config_runtime"], found["config_threads"], found["energy_joules"]) == ("openmp", 2, None)
+    assert json.loads(found["config_emulated"]) == {"1": 4.0}
+    assert json.loads(found["workers"]) == [{"cpu": 0, "rows": 5}]
+    assert (found["counters_cache_misses"], found["counters_llc_loads"]) == (10, None)
+    assert "config" not in found
+    assert "error" not in found
 
 
-def test_columns_are_of_equal_length_and_in_the_order_of_the_schema() -> None:
-    table = columns([rich_row(0), row("b", 1)])
-    assert {len(values) for values in table.values()} == {2}
-    names = list(table)
+def test_columns_are_in_the_order_of_the_schema_and_null_where_a_row_has_nothing() -> None:
+    found = as_columns([rich_row(0), row("b", 1)])
+    names = list(found)
     some = ["run", "config_runtime", "config_id", "round"]
     assert sorted(some, key=names.index) == some
-    assert table["config_threads"] == [2, None]
+    assert found["config_threads"] == [2, None]
 
 
-def test_a_column_holds_one_type() -> None:
-    table = columns([row("a", 0, config={"x": 1, "y": 1}), row("a", 1, config={"x": 0.5, "y": "one"})])
-    assert table["config_x"] == [1.0, 0.5]
-    assert all(isinstance(value, float) for value in table["config_x"])
-    assert table["config_y"] == ["1", "one"]
+@pytest.mark.parametrize("block_rows", [1, 3, 1000])
+def test_a_column_holds_one_type_in_whatever_blocks_it_is_written(
+    monkeypatch: pytest.MonkeyPatch, block_rows: int
+) -> None:
+    monkeypatch.setattr(export, "_BLOCK_ROWS", block_rows)
+    configs: list[dict[str, Any]] = [
+        {"x": 1, "y": 1, "z": None},
+        {"x": 0.5, "y": "one", "w": "=only here"},
+        {"x": 3, "y": True, "z": 2**60, "v": [1]},
+        {"x": None, "y": 0.1, "z": 1},
+    ]
+    found = as_columns([row("a", number, config=config) for number, config in enumerate(configs)])
+    assert found["config_x"] == [1.0, 0.5, 3.0, None]
+    assert all(isinstance(value, float) for value in found["config_x"][:3])
+    assert found["config_y"] == ["1", "one", "true", "0.1"]
+    assert found["config_z"] == [None, None, 2**60, 1]
+    assert found["config_w"] == [None, "=only here", None, None]
+    assert found["config_v"] == [None, None, "[1]", None]
+    assert found["max_rss_bytes"] == [None] * 4
 
 
 def test_parquet_keeps_values_types_and_nulls(store: Store) -> None:

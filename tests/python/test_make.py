@@ -18,7 +18,7 @@ pytestmark = pytest.mark.timed
 
 ROOT = Path(__file__).resolve().parents[2]
 # What the scripts use of a system; anything else must come from a stand-in.
-PLAIN_TOOLS = "sh bash dirname grep tr sed cat env find cksum sort mkdir rm cp chmod nproc make"
+PLAIN_TOOLS = "sh bash dirname grep tr sed cat env find cksum sort mkdir rm cp chmod nproc make date tail"
 
 LIST = """
 # mark package probe purpose
@@ -79,6 +79,7 @@ class System:
     def packages(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         words = ["sh", ROOT / "tools/packages.sh", *arguments]
         own = {"PATH": str(self.bin), "TAUTO_PACKAGES": str(self.folder / "list")}
+        own["TAUTO_LOG"] = str(self.folder / "logs" / "packages.log")
         return run_to_end(words, env=own, stdin=subprocess.DEVNULL)
 
 
@@ -130,7 +131,7 @@ def test_root_installs_the_best_alternative_of_what_is_missing(system: System) -
     assert finished.returncode == 0, finished.stderr
     assert system.calls() == [
         "apt-get update -q",
-        "apt-get install -y -q --no-install-recommends compiler-new rival-old",
+        "apt-get install -y -q --no-install-recommends -o APT::Status-Fd=1 compiler-new rival-old",
     ]
 
 
@@ -172,6 +173,29 @@ def test_an_installer_that_fails_is_no_success(system: System) -> None:
     assert system.packages("build").returncode == 1
 
 
+def test_an_installer_says_two_lines_and_its_output_goes_to_a_file(system: System) -> None:
+    system.root()
+    system.archive("compiler-new", "topology")
+    system.tool("apt-get", 'seq=1; while [ $seq -le 90 ]; do echo "Unpacking $seq"; seq=$((seq + 1)); done')
+    finished = system.packages("build")
+    assert finished.returncode == 0
+    said = finished.stdout.splitlines()
+    assert len(said) == 4
+    assert said[2].startswith("tauto: installing compiler-new topology")
+    assert re.fullmatch(r"tauto: done in \d+ s", said[3])
+    assert "Unpacking 90" in (system.folder / "logs" / "packages.log").read_text()
+
+
+def test_an_installer_that_fails_shows_the_end_of_its_output(system: System) -> None:
+    system.root()
+    system.archive("compiler-new", "topology")
+    system.tool("apt-get", '[ "$1" = update ] || { echo "no room on the disk"; exit 100; }')
+    finished = system.packages("build")
+    assert finished.returncode == 1
+    assert "no room on the disk" in finished.stderr
+    assert finished.stderr.splitlines()[-1].startswith("tauto: error: installing compiler-new topology")
+
+
 def test_a_system_without_apt_names_what_is_missing_and_stops(system: System) -> None:
     system.root()
     system.without_apt()
@@ -205,7 +229,7 @@ def test_the_package_list_is_well_formed() -> None:
         if not line.strip() or line.startswith("#"):
             continue
         mark, package, probe, purpose = line.split(maxsplit=3)
-        assert mark in {"build", "peer", "test", "program", "platform", "arm64", "browser"}
+        assert mark in {"build", "loop", "peer", "test", "program", "platform", "arm64", "browser"}
         assert re.fullmatch(r"(command|header|library|python):\S+", probe), line
         assert purpose
         assert package not in seen
@@ -240,9 +264,9 @@ class Tree:
         self.python.write_text(FAKE_PYTHON)
         self.python.chmod(0o755)
         (self.root / "tools").mkdir(parents=True)
-        for script in ("venv.sh", "compiler_cache.sh"):
+        for script in ("venv.sh", "compiler_cache.sh", "quietly.sh"):
             shutil.copy(ROOT / "tools" / script, self.root / "tools")
-        for name in ("CMakeLists.txt", "pyproject.toml", "LICENSE", "README.md"):
+        for name in ("CMakeLists.txt", "pyproject.toml", "LICENSE", "README.md", "packages.txt"):
             (self.root / name).write_text(name)
         for name in ("cmake", "include", "runtime", "kernels", "runners", "lab"):
             (self.root / name).mkdir()
@@ -435,7 +459,7 @@ def test_make_bench_passes_only_on() -> None:
 
 
 def test_make_study_installs_no_test_packages_and_peers_can_be_left_out() -> None:
-    assert "packages.sh build peer\n" in make("-n", "study")
+    assert "packages.sh build loop\n" in make("-n", "study")
     assert "packages.sh build \n" in make("-n", "study", "PEERS=no")
 
 

@@ -7,9 +7,15 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from tautochrone.errors import TautoError
+from tautochrone.errors import TautoError, be_quiet
 from tautochrone.measuring.clock import VirtualClock
-from tautochrone.measuring.progress import LineProgress, TerminalProgress, progress_for, time_left
+from tautochrone.measuring.progress import (
+    LineProgress,
+    SilentProgress,
+    TerminalProgress,
+    progress_for,
+    time_left,
+)
 from tautochrone.results.row import iso
 from tautochrone.terminal import Terminal
 
@@ -39,6 +45,24 @@ def test_a_log_gets_one_line_for_every_tenth() -> None:
     assert len(lines) == 10
     assert lines[0] == "loop: 10 % (10 of 100 runs, 1 min 30 s left)"
     assert lines[-1] == "loop: 100 % (100 of 100 runs)"
+
+
+def test_the_final_of_a_search_has_tenths_of_its_own() -> None:
+    output = StringIO()
+    progress = LineProgress("tuning", output)
+    for _ in range(2):
+        for done in range(1, 11):
+            progress.update(done, 10, 10.0 * done, 100.0 - 10.0 * done, "a")
+        progress.finish()
+    assert len(output.getvalue().splitlines()) == 20
+
+
+def test_quiet_shows_no_progress() -> None:
+    be_quiet(True)
+    try:
+        assert isinstance(progress_for("tuning"), SilentProgress)
+    finally:
+        be_quiet(False)
 
 
 def test_few_runs_do_not_repeat_a_tenth() -> None:

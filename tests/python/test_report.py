@@ -44,6 +44,11 @@ def html(tmp_path_factory: pytest.TempPathFactory) -> str:
     return written(tmp_path_factory.mktemp("page"))
 
 
+def test_ten_series_that_nobody_has_named_have_ten_colours() -> None:
+    found = palette.styles([f"series {number}" for number in range(10)])
+    assert len({one.light for one in found}) == len({one.dark for one in found}) == 10
+
+
 def test_verdict_comes_first_and_large(html: str) -> None:
     body = html[html.index("<body>") :]
     heading = re.search(r"<h1>(.*?)</h1>", body)

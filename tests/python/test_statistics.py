@@ -12,17 +12,21 @@ import pytest
 from tautochrone.verdicts import (
     FASTER,
     MINIMUM_ROUNDS,
+    MOST_COUNTED_ROUNDS,
     NO_DIFFERENCE,
     NOT_MEASURED,
     SLOWER,
     Comparison,
     compare,
+    compare_drawn,
     compare_unpaired,
     geometric_mean,
     median_interval,
     rounds_needed,
     sign_interval_coverage,
     sign_interval_rank,
+    signed_rank_interval_coverage,
+    signed_rank_interval_rank,
 )
 
 TRIALS = 1000
@@ -331,3 +335,77 @@ def test_an_interval_to_draw_needs_six_values() -> None:
     assert (nine.low, nine.high) == (1.0, 7.0)
     with pytest.raises(ValueError, match="no values"):
         median_interval([])
+
+
+@pytest.mark.parametrize("rounds", [8, 10, 14, 20, 30])
+def test_identical_programs_in_drawn_order_differ_as_often_as_the_signed_ranks_allow(rounds: int) -> None:
+    allowed, found = 0.0, []
+    for seed in range(TRIALS):
+        one = compare_drawn(Machine(seed, 2 * rounds, spikes=0.2).interleaved(1.0, 1.0, rounds))
+        allowed = 1.0 - one.coverage
+        found.append(one.verdict)
+    assert allowed <= 0.01
+    assert share_of(found, FASTER, SLOWER) <= allowed + 3 * math.sqrt(allowed * (1 - allowed) / TRIALS)
+
+
+def test_signed_ranks_find_what_the_sign_test_misses_in_the_same_rounds() -> None:
+    rounds = [Machine(seed, 80).interleaved(1.012, 1.0, 40) for seed in range(TRIALS)]
+    by_sign = share_of([compare(one).verdict for one in rounds], SLOWER)
+    by_rank = share_of([compare_drawn(one).verdict for one in rounds], SLOWER)
+    assert by_rank > by_sign + 0.05
+
+
+@pytest.mark.parametrize("rounds", [8, 13, 20])
+def test_the_signed_rank_interval_covers_the_true_ratio_as_often_as_it_says(rounds: int) -> None:
+    true, covered, coverage = 1.05, 0, 0.0
+    for seed in range(TRIALS):
+        found = compare_drawn(Machine(seed, 2 * rounds).interleaved(true, 1.0, rounds))
+        coverage = found.coverage
+        covered += found.low <= true <= found.high
+    assert coverage >= 0.99
+    assert abs(covered / TRIALS - coverage) <= 3 * math.sqrt(coverage * (1 - coverage) / TRIALS)
+
+
+@pytest.mark.parametrize("count", range(1, 13))
+@pytest.mark.parametrize("confidence", [0.0, 0.5, 0.75, 0.9, 0.95, 0.99])
+def test_the_signed_rank_is_the_largest_that_keeps_the_confidence_by_counting_all_signs(
+    count: int, confidence: float
+) -> None:
+    sums = sorted(
+        sum(rank for rank, sign in enumerate(signs, 1) if sign) for signs in product((0, 1), repeat=count)
+    )
+    rank = signed_rank_interval_rank(count, confidence)
+
+    def outside(of: int) -> float:
+        return 2 * sum(one < of for one in sums) / 2**count
+
+    assert outside(rank) <= 1.0 - confidence + 1e-12
+    if 2 * (rank + 1) <= count * (count + 1) // 2 + 1:
+        assert outside(rank + 1) > 1.0 - confidence
+    assert signed_rank_interval_coverage(count, rank) == pytest.approx(1.0 - outside(rank))
+
+
+@pytest.mark.parametrize("count", [MOST_COUNTED_ROUNDS + 1, 150, 300])
+@pytest.mark.parametrize("confidence", [0.95, 0.99, 0.999, 1 - 0.005 / 57])
+def test_ranks_that_are_not_counted_allow_no_more_than_counting(count: int, confidence: float) -> None:
+    chances = [1.0]
+    for step in range(1, count + 1):
+        longer = [*chances, *[0.0] * step]
+        for at, one in enumerate(chances):
+            longer[at + step] += one
+        chances = [one / 2 for one in longer]
+    rank = signed_rank_interval_rank(count, confidence)
+    outside = 2 * math.fsum(chances[:rank])
+    assert 0.7 * (1.0 - confidence) < outside <= 1.0 - confidence
+
+
+def test_the_signed_rank_interval_of_equal_ratios_is_that_ratio() -> None:
+    found = compare_drawn([(2.0, 1.0)] * 9)
+    assert (found.ratio, found.low, found.high) == pytest.approx((2.0, 2.0, 2.0))
+    assert found.verdict == SLOWER
+    assert compare_drawn([(1.0, 1.0)] * 9).verdict == NO_DIFFERENCE
+    assert compare_drawn([(2.0, 1.0)] * 7).verdict == NOT_MEASURED
+    assert compare_drawn([]).ratio is None
+    for refused in ({"pairs": [(1.0, 0.0)]}, {"pairs": [(1.0, 1.0)] * 1000}, {"pairs": [], "comparisons": 0}):
+        with pytest.raises(ValueError, match=r"cannot be compared|are more than|smallest has 1"):
+            compare_drawn(**refused)

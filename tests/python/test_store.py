@@ -204,6 +204,19 @@ def test_a_store_of_an_earlier_version_opens_with_a_word_and_goes_on(tmp_path: P
     assert any("line 7 of" in told for told in Store.read(tmp_path).notices)
 
 
+def test_a_store_of_an_earlier_version_whose_last_line_was_cut_off_has_not_changed(tmp_path: Path) -> None:
+    path = filled(tmp_path)
+    without_sums(path)
+    with path.open("a") as file:
+        file.write('{"schema":')
+    with opened(tmp_path) as store:
+        store.append(row("a", 3))
+    store = Store.read(tmp_path)
+    assert numbers(store.rows()) == [0, 1, 2, 3]
+    (notice,) = store.notices
+    assert "nobody can tell" in notice
+
+
 def damaged(folder: Path, change: Callable[[list[bytes]], list[bytes]]) -> Store:
     """A store of five rows (lines 3 to 7) whose lines were changed by hand."""
     path = filled(folder, 5)

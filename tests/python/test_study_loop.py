@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,11 +13,13 @@ from study_loop_fakes import laboratory, request
 from tautochrone import text
 from tautochrone.errors import TautoError
 from tautochrone.measuring.progress import SilentProgress
+from tautochrone.measuring.sampler import LoadSample
 from tautochrone.results.row import SCREENING
 from tautochrone.results.store import Store
 from tautochrone.studies.loop import sentences
-from tautochrone.studies.loop.cells import CellRuns, Contender
-from tautochrone.studies.loop.findings import Cell, LoopAnalysis
+from tautochrone.studies.loop.cells import CellRuns, Contender, waiting_of
+from tautochrone.studies.loop.findings import Cell, CpuLoad, LoopAnalysis
+from tautochrone.studies.loop.load_page import load_charts
 from tautochrone.studies.loop.study import Loop, LoopRequest
 from tautochrone.studies.services import Services
 from tautochrone.verdicts import Ratio
@@ -199,10 +202,84 @@ def test_claims_are_judged_or_say_why_not(tmp_path: Path) -> None:
     found = {claim.id: claim for claim in analysis.claims}
     assert list(found) == [f"H{number}" for number in range(1, 13)]
     assert found["H1"].holds is True
-    assert found["H4"].holds is True  # the model's adaptive schedule comes within 3 % of the bound
     assert found["H11"].holds is True  # 4 > 1 + 1/1, and equal shares lose
-    assert found["H3"].holds is None  # a figure of another machine
+    assert {found[id].holds for id in ("H2", "H3", "H4", "H10")} == {None}  # figures of another machine
     assert all(claim.note for claim in analysis.claims if claim.holds is None)
+
+
+def hybrid_with_two_threads_a_fast_core() -> dict[str, Any]:
+    """CPUs 0 to 3 on two P-cores, 4 to 7 on E-cores."""
+    record = machine(8, ["P"] * 4 + ["E"] * 4)
+    for cpu in record["cpus"][:4]:
+        cpu["core"] = cpu["cpu"] // 2
+    return record
+
+
+@pytest.mark.parametrize(("kernel", "decided"), [("published", True), ("tuned", False)])
+def test_only_the_published_kernel_on_two_kinds_of_cores_decides_what_was_published(
+    tmp_path: Path, kernel: str, decided: bool
+) -> None:
+    lab = laboratory(machine=hybrid_with_two_threads_a_fast_core())
+    asked = request(tmp_path, kernel=kernel, sizes=(1000, 4000, 8000))
+    found = {claim.id: claim for claim in Loop.measure(asked, lab.services).claims}
+    for id in ("H2", "H3", "H4", "H5", "H6", "H8", "H9", "H10"):
+        assert (found[id].holds is not None) == decided, id
+    assert "--kernel published" in found["H2"].note or decided
+    assert any("--kernel" in command for command in lab.executor.commands) == decided
+    assert "fast cores only on CPUs 0-3" in found["H1"].ours
+    assert found["H7"].holds is None  # no counters here
+
+
+def test_each_placement_has_its_lines_to_paste(tmp_path: Path) -> None:
+    lab = laboratory(machine=hybrid_with_two_threads_a_fast_core())
+    analysis = Loop.measure(request(tmp_path), lab.services)
+    (lines,) = (one.text for one in analysis.settings_to_paste if "where its threads run" in one.label)
+    for words in (
+        "# all cores: CPUs 0-7",
+        "KMP_HW_SUBSET=2c:intel_core,4c:intel_atom\n",
+        "KMP_HW_SUBSET=2c:intel_core,4c:intel_atom,1t",
+        '# one thread a fast core: CPUs 0,2\nexport OMP_NUM_THREADS=2 OMP_PLACES="{0},{2}"',
+        "KMP_HW_SUBSET=2c:intel_core\n",
+        "KMP_HW_SUBSET=2c:intel_core,1t",
+        "KMP_HW_SUBSET=4c:intel_atom",
+    ):
+        assert words in lines
+
+
+def recorded(*working: float, seconds: float = 1.0) -> dict[str, Any]:
+    workers = [
+        {"thread": thread, "cpu": thread, "working_seconds": each} for thread, each in enumerate(working)
+    ]
+    loop = {"seconds": seconds / 10, "working_seconds": [each / 10 for each in working]}
+    return {"waiting": {"loops": 10, "seconds": seconds, "workers": workers, "first_loops": [loop]}}
+
+
+def test_a_core_that_spins_waits_and_the_page_says_so() -> None:
+    waiting = waiting_of(recorded(0.25, 1.0))
+    assert waiting is not None
+    assert [waiting.share(cpu) for cpu in ("0", "1")] == [0.75, 0.0]
+    samples = tuple(LoadSample(cpu, 0.1, 1.0) for cpu in (0, 1))  # both look busy
+    load = CpuLoad(
+        runtime="libgomp",
+        size=4000,
+        emulated={"1": 4.0},
+        configuration="libgomp pragma, all cores",
+        samples=samples,
+        waiting=waiting,
+    )
+    chart, clocks = load_charts([load])
+    assert chart.heading == "CPU 0 waits 75 % of the loops’ time under libgomp pragma, all cores"
+    assert not clocks.records
+    waits = [one for one in chart.records if one["cpu"] == "CPU 0" and one["busy"] == 0]
+    assert [(one["begin"], one["end"]) for one in waits] == [(pytest.approx(0.025), pytest.approx(0.1))]
+    assert waiting_of({"waiting": None}) is None
+
+
+def test_clocks_are_drawn_where_there_are_any() -> None:
+    samples = tuple(LoadSample(cpu, 0.1, 1.0, hertz) for cpu, hertz in ((0, 5.7e9), (1, 4.4e9)))
+    load = CpuLoad(runtime="tbb", size=4000, emulated={}, configuration="tbb auto", samples=samples)
+    _, clocks = load_charts([load])
+    assert {one["hertz"] for one in clocks.records} == {5.7e9, 4.4e9}
 
 
 def test_equal_cores_leave_the_unequal_claims_open(tmp_path: Path) -> None:

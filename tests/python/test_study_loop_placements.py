@@ -32,19 +32,20 @@ def place(
     return layout(cpus, slowed or {}, more.get("usable")).placement(name, more.get("threads")).cpus
 
 
-def test_one_hardware_thread_of_each_core_fast_ones_first() -> None:
-    assert place(hybrid(), "all") == (0, 2, 4, 5, 6)
-    assert place(hybrid(), "fast") == (0, 2)
+def test_placements_are_of_hardware_threads_fast_ones_first() -> None:
+    assert place(hybrid(), "all") == (0, 1, 2, 3, 4, 5, 6)
+    assert place(hybrid(), "cores") == (0, 2, 4, 5, 6)
+    assert place(hybrid(), "fast") == (0, 1, 2, 3)
+    assert place(hybrid(), "fast-cores") == (0, 2)
     assert place(hybrid(), "slow") == (4, 5, 6)
-    assert place(hybrid(), "threads") == (0, 1, 2, 3, 4, 5, 6)
 
 
 def test_cores_are_counted_by_kind() -> None:
-    assert dict(layout(hybrid(), {}).placement("all").cores) == {"P": 2, "E": 2, "LP": 1}
+    assert dict(layout(hybrid(), {}).placement("cores").cores) == {"P": 2, "E": 2, "LP": 1}
 
 
-def test_threads_is_a_placement_only_where_cores_have_several() -> None:
-    assert layout(hybrid(), {}).names == ("all", "fast", "slow", "threads")
+def test_one_thread_a_core_is_a_placement_only_where_cores_have_several() -> None:
+    assert layout(hybrid(), {}).names == ("all", "cores", "fast", "fast-cores", "slow")
     assert layout(equal(2), {}).names == ("all",)
 
 
@@ -65,7 +66,7 @@ def test_a_quota_leaves_the_fast_cores() -> None:
 
 
 def test_threads_takes_the_first_cpus_of_a_placement() -> None:
-    assert place(hybrid(), "all", threads=3) == (0, 2, 4)
+    assert place(hybrid(), "cores", threads=3) == (0, 2, 4)
 
 
 def test_a_list_of_cpus_is_a_placement() -> None:

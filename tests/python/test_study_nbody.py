@@ -217,7 +217,8 @@ def test_claims_are_measured_or_modelled_and_never_invented(tmp_path: Path) -> N
     analysis = Nbody.measure(request(tmp_path), laboratory().services)
     found = {one.id: one for one in analysis.claims}
     assert list(found) == ["N1", "N2", "N3", "N5", "N6", "N9"]
-    assert [found[id].holds for id in ("N1", "N2", "N3", "N5")] == [True, True, True, None]
+    # Two CPUs do not decide what forks cost on many, and a model decides nothing.
+    assert [found[id].holds for id in ("N1", "N2", "N3", "N5")] == [None, True, True, None]
     alone = Nbody.measure(request(tmp_path / "alone", peers=("none",)), laboratory().services)
     assert [one.id for one in alone.claims] == ["N3", "N5", "N6", "N9"]
 

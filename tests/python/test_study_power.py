@@ -89,7 +89,7 @@ def test_each_affinity_has_an_interval_and_a_verdict(tmp_path: Path) -> None:
         assert setups[name].to_free.low is not None
     assert setups["same"].to_free.verdict == "slower"
     assert [one.job for one in setups["free"].programs] == ["encryption", "physics"]
-    assert claim(analysis, "P5") is True
+    assert claim(analysis, "P5") is None  # the times are alike; what pinning costs was not metered
     assert analysis.recommendations[3].supported is True
     assert "2.00 times as long" in analysis.recommendations[3].here
     moved = Power.measure(request(tmp_path / "b"), laboratory(pinning={"pinned": 0.9}).services)

@@ -21,9 +21,10 @@ from tautochrone.measuring.objective import PrintedNumber, parse_objective
 from tautochrone.results.context import save
 from tautochrone.results.row import Row
 from tautochrone.results.store import Store
-from tautochrone.tune.analysis import analyse, main_effects
+from tautochrone.tune.analysis import analyse
 from tautochrone.tune.applying import settings_to_paste, write_profile
 from tautochrone.tune.effect_check import displayed, read_displayed, same, took_effect
+from tautochrone.tune.effects import main_effects
 from tautochrone.tune.options import TuneRequest
 from tautochrone.tune.services import Services
 from tautochrone.tune.space import DEFAULT

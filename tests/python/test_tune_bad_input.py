@@ -23,6 +23,7 @@ from tautochrone.tune.judging import Judging
 from tautochrone.tune.options import TuneRequest
 from tautochrone.tune.preparing import input_is_lost, meter_for, prepare
 from tautochrone.tune.services import Services
+from tautochrone.tune.tuning import announce
 from tune_fakes import machine
 
 pytestmark = [pytest.mark.timed, pytest.mark.usefixtures("in_an_empty_folder")]
@@ -219,18 +220,29 @@ def test_answers_are_the_same_only_if_all_that_was_printed_is() -> None:
     assert found[0] == found[2] != found[1]
 
 
-def test_time_is_metered_too_and_without_a_meter_there_is_one_warning() -> None:
+def test_time_is_metered_too_and_without_a_meter_nothing_is_said() -> None:
     messages = io.StringIO()
     request = TuneRequest(command=("sh", "-c", WORK), environment={"X": ("a", "b")}, budget_seconds=60.0)
     services = Services(machine=lambda measure: machine(), meter=no_meter, messages=messages)
     prepared = prepare(request, services)
     assert prepared.meter == no_meter()
-    assert messages.getvalue().splitlines() == [
-        "tauto: warning: no energy meter: there is no meter in a virtual machine. Measure on the host"
-    ]
     elsewhere = replace(request, nodes=4, launcher=("srun", "-N1"))
     assert meter_for(elsewhere, parse_objective("time"), services) is None
-    assert len(messages.getvalue().splitlines()) == 1
+    assert messages.getvalue() == ""
+
+
+def test_a_budget_that_is_given_shrinks_the_search(tmp_path: Path) -> None:
+    values = tuple(str(number) for number in range(40))
+    request = TuneRequest(
+        command=("sh", "-c", "sleep 0.1"), environment={"X": values}, budget_seconds=4.0, output=tmp_path
+    )
+    messages = io.StringIO()
+    services = Services(machine=lambda measure: machine(), meter=no_meter, messages=messages)
+    prepared = prepare(request, services)
+    assert 2 <= len(prepared.space.candidates) < 20
+    assert len(prepared.space.candidates) == prepared.request.most_candidates
+    announce(prepared.space, prepared.summary, services, is_cut=True)
+    assert "a longer --budget tries more" in messages.getvalue()
 
 
 def test_what_blurs_a_meter_is_said_once() -> None:

@@ -36,6 +36,7 @@ from tautochrone.tune.search import (
     seconds_of_a_round,
     verdict,
 )
+from tautochrone.tune.space import DEFAULT
 from tune_fakes import memory_store
 
 
@@ -274,6 +275,34 @@ def test_who_left_the_final_as_worse_does_not_win_when_the_machine_gets_slower()
     found = verdict(final, list(ids.values()), ids["default"], seconds_of, 3)
     assert found.winner == ids["stayed"]
     assert list(found.ranked) == [ids[name] for name in ("stayed", "also", "left", "default")]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "cpu", "winner"),
+    [
+        (0.935, 0.95, "thrifty"),  # as fast as can be told, with half of the CPU time
+        (0.935, 1.80, "spinning"),  # not clearly less
+        (0.990, 0.95, "spinning"),  # too slow to be called alike
+    ],
+)
+def test_of_those_that_are_alike_the_one_with_the_least_cpu_time_wins(
+    seconds: float, cpu: float, winner: str
+) -> None:
+    def rows(name: str, seconds: float, cpu: float) -> list[Row]:
+        noise = [0.0, 0.02, -0.02, 0.01, -0.01, 0.03]
+        return [
+            made_row(
+                name,
+                number,
+                seconds * (1 + noise[(number + len(name)) % 6]),
+                user_seconds=cpu,
+                system_seconds=0.0,
+            )
+            for number in range(30)
+        ]
+
+    found = [*rows("spinning", 0.93, 1.86), *rows("thrifty", seconds, cpu), *rows(DEFAULT, 1.2, 2.0)]
+    assert verdict(found, ["spinning", "thrifty", DEFAULT], DEFAULT, seconds_of, 2).winner == winner
 
 
 def test_looks_are_planned_from_what_is_left() -> None:

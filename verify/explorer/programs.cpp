@@ -8,6 +8,9 @@
 #include <stdexcept>
 #include <vector>
 
+#include <tauto/task_deque.hpp>
+#include <tauto/wavefront.hpp>
+
 #include "../../runtime/team_state.hpp"
 #include "explorer.hpp"
 
@@ -258,6 +261,59 @@ struct shares {
 };
 
 }  // namespace
+
+// An owner that adds and takes, and two thieves: each task is run once, and what it was given is there.
+void deque_of_tasks() {
+    struct work {
+        int given = 0;
+        int times = 0;
+        void run() {
+            check(given == 7, "a task was run before it was made");
+            ++times;
+        }
+    };
+    task_deque<work, 4> deque;
+    name(&deque.top(), "top", 0);
+    name(&deque.bottom(), "bottom", 0);
+    std::array<work, 4> works;
+    const auto add = [&](std::size_t i) {
+        works[i].given = 7;
+        check(deque.add(&works[i]), "a deque is full that is not");
+    };
+    const auto run = [](work* one) {
+        if (one != nullptr) one->run();
+    };
+    on_each(3, [&](int rank) {
+        if (rank != 0) {
+            run(deque.steal());
+            run(deque.steal());
+            return;
+        }
+        add(0);
+        add(1);
+        run(deque.take());
+        add(2);
+        add(3);
+        run(deque.take());
+        run(deque.take());
+    });
+    while (work* const left = deque.take()) left->run();
+    for (const work& one : works) check(one.times == 1, "a task was run twice or never");
+}
+
+// Each tile's sum is written before, and read after, what the words say.
+void wavefront_of_tiles() {
+    constexpr index tiles = 5;
+    std::vector<long> before(usize(tiles), -1);
+    wavefront wave(
+        tiles, 100L, [](index t) { return static_cast<long>(t + 1); }, [](long a, long b) { return a + b; },
+        [&](index t, long sum, long) { at(before, t) = sum; });
+    for (index t = 0; t <= tiles; ++t) name(&wave.known_of(t), "known", static_cast<int>(t));
+    on_each(3, [&](int rank) { wave.begin_some({0, rank == 0 ? 1 : 2}); });
+    for (const index t : wave.late_tiles()) wave.finish_tile(t);
+    for (index t = 0; t < tiles; ++t) check(at(before, t) == 100 + t * (t + 1) / 2, "a sum is wrong");
+    check(wave.total() == 115, "the sum of all is wrong");
+}
 
 void leaving() {
     constexpr index n = 8;

@@ -21,6 +21,8 @@ void rows_split();  // arrive and wait
 void rows_mixed();  // arrive on one member, barrier on the others
 void tournament();  // six members
 void tournament_throw();
-void runs();  // team::run twice, by its own text
+void deque_of_tasks();      // an owner and two thieves
+void wavefront_of_tiles();  // tiles that need the sum of those before them
+void runs();                // team::run twice, by its own text
 
 }  // namespace explorer::programs

@@ -154,6 +154,52 @@ constexpr mutant of_tournament_throw[] = {
      .how = mutant::leave_out},
 };
 
+// A task that runs twice is a data race where nothing orders the two, and else a wrong count.
+constexpr mutant of_deque[] = {
+    {.what = "no fence of the owner",
+     .must = "",
+     .operations = fence,
+     .by = mutant::caller,
+     .how = mutant::leave_out},
+    {.what = "no fence of the thieves",
+     .must = "",
+     .operations = fence,
+     .by = mutant::others,
+     .how = mutant::leave_out},
+    {.what = "both fences acq_rel", .must = "", .operations = fence, .to = acq_rel},
+    {.what = "bottom stored relaxed", .must = "data race", .variable = "bottom", .operations = store},
+    {.what = "bottom read relaxed by thieves",
+     .must = "data race",
+     .variable = "bottom",
+     .operations = load,
+     .by = mutant::others},
+    {.what = "top read, then stored",
+     .must = "",
+     .variable = "top",
+     .operations = compare_exchange,
+     .how = mutant::split},
+};
+
+constexpr mutant of_wavefront[] = {
+    {.what = "known changed relaxed", .must = "data race", .variable = "known", .operations = add},
+    {.what = "known changed with acquire",
+     .must = "data race",
+     .variable = "known",
+     .operations = add,
+     .to = acquire},
+    {.what = "known changed with release",
+     .must = "data race",
+     .variable = "known",
+     .operations = add,
+     .to = release},
+    {.what = "known read relaxed", .must = "data race", .variable = "known", .operations = load},
+    {.what = "known read, then stored",
+     .must = "",
+     .variable = "known",
+     .operations = add,
+     .how = mutant::split},
+};
+
 constexpr protocol all[] = {
     {"loops", "launch and join, 2 workers, 3 loops and the end", &programs::loops, of_loops},
     {"crowded", "the same where nobody spins", &programs::crowded_loops, {}},
@@ -172,6 +218,9 @@ constexpr protocol all[] = {
     {"mixed", "arrive on one member, barrier on the others", &programs::rows_mixed, {}},
     {"tournament", "6 members, 2 meetings", &programs::tournament, of_tournament},
     {"tournament-throw", "a loser throws, a winner throws", &programs::tournament_throw, of_tournament_throw},
+    {"deque", "an owner and 2 thieves, 4 tasks", &programs::deque_of_tasks, of_deque},
+    {"wavefront", "3 members, 5 tiles that need the sum before them", &programs::wavefront_of_tiles,
+     of_wavefront},
     {"run", "team::run twice, the first throws", &programs::runs, {}},
 };
 

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import shutil
 import types
 from collections.abc import Callable, Iterator
+from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import click
 
+from tautochrone.cli import rendering, table
+from tautochrone.errors import be_quiet
 from tautochrone.options import Argument, Option, Words
 
 CONTEXT: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
@@ -66,14 +70,84 @@ def made(name: str, request: type[Asked], help: str, run: Callable[[Asked], int]
     words = next((field.name for field, _, how in given if isinstance(how, Words)), None)
     before = any(isinstance(how, Argument) and how.many for _, _, how in given)
     parameters = [_parameter(*one) for one in given if not (before and isinstance(one[2], Words))]
+    if name not in _SPEAK_THEMSELVES:
+        parameters.append(_quiet())
     if words is not None and before:
         return _Parted(words, name, CONTEXT, callback, parameters, help=help)
-    others = {"ignore_unknown_options": words is not None}
-    return click.Command(name, {**CONTEXT, **others}, callback, parameters, help=help)
+    if words is not None:
+        return _Begun(
+            words, name, {**CONTEXT, "ignore_unknown_options": True}, callback, parameters, help=help
+        )
+    return Command(name, CONTEXT, callback, parameters, help=help)
 
 
-class _Parted(click.Command):
+_SPEAK_THEMSELVES = ("run", "exec")
+"""Commands that become an executable, which says on one line what it did."""
+
+
+def _quiet() -> click.Option:
+    def set_quiet(context: click.Context, parameter: click.Parameter, wanted: bool) -> None:
+        if wanted:
+            be_quiet(True)
+
+    return click.Option(
+        ["-q", "--quiet"],
+        is_flag=True,
+        expose_value=False,
+        callback=set_quiet,
+        help="Neither progress nor warnings: only the answer, and errors.",
+    )
+
+
+class Command(click.Command):
+    """A command whose help is made as the executable ``tauto`` has it."""
+
+    words = False
+
+    def get_help(self, context: click.Context) -> str:
+        return help_of(self, context)
+
+
+def help_of(command: click.Command, context: click.Context) -> str:
+    """The help in as many columns as the terminal has."""
+    name = context.command_path.partition(" ")[2] or command.name or ""
+    width = rendering.width_for(shutil.get_terminal_size().columns)
+    return rendering.help_text(name, table.entry(command, context), width).removesuffix("\n")
+
+
+class _Begun(Command):
+    """A command with somebody else's words at its end, which may begin behind a lone ``--``."""
+
+    words = True
+
+    def __init__(self, field: str, *given: Any, **others: Any) -> None:
+        super().__init__(*given, **others)
+        self._field = field
+
+    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
+        """Words before ``--`` that begin with ``-`` are options, and no others' programs."""
+        before = args[: args.index("--") if "--" in args else len(args)]
+        try:
+            rest = super().parse_args(context, args)
+        except click.MissingParameter:
+            self._refuse(next((word for word in before if word.startswith("-")), ""), context)
+            raise
+        words = context.params.get(self._field) or ()
+        if words and words[0] in before:
+            self._refuse(words[0], context)
+        return rest
+
+    def _refuse(self, word: str, context: click.Context) -> None:
+        flag = word.partition("=")[0]
+        known = [name for parameter in self.get_params(context) for name in parameter.opts]
+        if flag.startswith("-") and flag not in known:
+            raise click.NoSuchOption(flag, possibilities=get_close_matches(flag, known), ctx=context)
+
+
+class _Parted(Command):
     """A command with words of its own before a lone ``--``, and somebody else's behind it."""
+
+    words = True
 
     def __init__(self, field: str, *given: Any, **others: Any) -> None:
         super().__init__(*given, **others)

@@ -16,7 +16,7 @@ from contextlib import suppress
 _AMPLE_STACK_BYTES = 1 << 20
 _FAULTS = {signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGTRAP}
 _KINDS = {"-v": resource.RLIMIT_AS, "-d": resource.RLIMIT_DATA, "-s": resource.RLIMIT_STACK}
-GIVE_THE_TERMINAL = ("run", "emulate", "balance", "energy", "trace")
+GIVE_THE_TERMINAL = ("run", "exec", "emulate", "balance", "energy", "trace")
 """Commands that give the terminal to a program: that program is to be their own child."""
 
 

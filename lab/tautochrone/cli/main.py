@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
+import shutil
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -15,10 +17,10 @@ from pathlib import Path
 import click
 
 from tautochrone import __version__
-from tautochrone.cli import streams
-from tautochrone.cli.commands import CONTEXT, Group, OutputClosed, made
+from tautochrone.cli import rendering, streams
+from tautochrone.cli.commands import CONTEXT, Group, OutputClosed, help_of, made
 from tautochrone.cli.limits import GIVE_THE_TERMINAL
-from tautochrone.errors import TautoError, printable
+from tautochrone.errors import TautoError, be_quiet, in_lines, printable
 from tautochrone.studies import STUDIES, study_named
 
 BAD_INPUT = 2
@@ -38,10 +40,14 @@ COMMANDS = {
     "energy": "tautochrone.energy.command:EnergyRequest",
     "trace": "tautochrone.trace.command:TraceRequest",
     "compare": "tautochrone.comparing.command:CompareCommand",
+    "list": "tautochrone.results.listing:ListRequest",
     "report": "tautochrone.cli.report:ReportRequest",
     "export": "tautochrone.results.export:ExportRequest",
     "simulate": "tautochrone.cli.simulate:SimulateRequest",
     "claims": "tautochrone.studies.claims_command:ClaimsRequest",
+    "share": "tautochrone.studies.sharing:ShareRequest",
+    "exec": "tautochrone.cli.exec_command:ExecRequest",
+    "completion": "tautochrone.cli.completion_command:CompletionRequest",
 }
 
 HELP = Path(__file__).with_name("help.txt")
@@ -50,7 +56,8 @@ HELP = Path(__file__).with_name("help.txt")
 
 class _Tauto(Group):
     def get_help(self, context: click.Context) -> str:
-        return HELP.read_text(encoding="utf-8").removesuffix("\n")
+        width = rendering.width_for(shutil.get_terminal_size().columns)
+        return rendering.main_help(HELP.read_text(encoding="utf-8"), width).removesuffix("\n")
 
 
 class _Studies(click.Group):
@@ -59,13 +66,40 @@ class _Studies(click.Group):
     def __init__(self) -> None:
         width = max(map(len, STUDIES))
         listed = "\n".join(f"  {name:<{width}}  {entry.what}" for name, entry in STUDIES.items())
-        help = f"""Repeat a published experiment on this machine, every runtime beside the others.
+        help = f"""Repeat a published experiment on this machine.
+
+Every runtime is measured beside the others.
 
 \b
 Studies:
 {listed}
+
+Their executables are compiled here, against the libraries that are here; --build does it.
+
+\b
+Examples:
+  tauto study --build             compile those of all studies
+  tauto study --build loop        compile those of the study loop, then measure
 """
-        super().__init__("study", help=help, context_settings=CONTEXT, no_args_is_help=True)
+        super().__init__(
+            "study", help=help, context_settings=CONTEXT, no_args_is_help=True, invoke_without_command=True
+        )
+        self.params.append(
+            click.Option(["--build"], is_flag=True, help="Compile first what the study starts.")
+        )
+
+    def invoke(self, context: click.Context) -> object:
+        if context.params["build"]:
+            from tautochrone.studies.building import build
+
+            names = [str(word) for word in context._protected_args] or list(STUDIES)
+            for name in names:
+                study_named(name)
+            build(names)
+        return super().invoke(context)
+
+    def get_help(self, context: click.Context) -> str:
+        return help_of(self, context)
 
     def list_commands(self, context: click.Context) -> list[str]:
         return list(STUDIES)
@@ -110,6 +144,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     streams.prepare()
+    be_quiet(False)
     code = _run(words)
     why = streams.end_output()
     if why is not None and code == 0:
@@ -136,12 +171,26 @@ def _run(words: Sequence[str]) -> int:
         click.echo(error.format_message(), err=True)
         return BAD_INPUT
     except click.ClickException as error:
-        return _fail(f"{error.format_message().rstrip('.')}. tauto --help shows how it is used")
+        return _fail(f"{_sentence(error.format_message())} {_usage_of(getattr(error, 'ctx', None))}")
     except Exception as error:
         why = streams.explanation(error)
         if why is not None and not os.environ.get(DEBUG_VARIABLE):
             return _fail(why)
         return _unexpected(error)
+
+
+def _sentence(message: str) -> str:
+    words = " ".join(message.split())
+    return words if words.endswith("?") else f"{words.rstrip('.')}."
+
+
+def _usage_of(context: click.Context | None) -> str:
+    """The command's own example, and where there is more."""
+    if context is None or context.parent is None:
+        return "tauto --help shows how it is used"
+    example = re.search(r"^ *(tauto .+)$", context.command.help or "", re.MULTILINE)
+    written = f"Write it like {example[1]}; " if example else ""
+    return f"{written}{context.command_path} --help shows {'more' if written else 'how it is used'}"
 
 
 def _closed(words: Sequence[str]) -> int:
@@ -171,7 +220,7 @@ def _interrupted(words: Sequence[str]) -> int:
 
 def _fail(message: str) -> int:
     with suppress(OSError):  # standard error may be full or closed too
-        click.echo(f"tauto: error: {printable(message)}", err=True)
+        click.echo(in_lines(f"tauto: error: {printable(message)}", sys.stderr), err=True)
     return BAD_INPUT
 
 

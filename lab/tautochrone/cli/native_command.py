@@ -31,7 +31,9 @@ def run(words: Sequence[str]) -> int:
 
 @dataclass(frozen=True)
 class RunRequest:
-    """Run a command with the settings of a profile, and say where the kernel gave something else.
+    """Run a command with the settings of a profile.
+
+    Where the kernel gives something else, a warning says so.
 
     The command takes the place of tauto: nothing of it is left while it runs, and the exit status is the
     command's. A profile may set the CPUs, the priority, variables and the values of names in braces. One that

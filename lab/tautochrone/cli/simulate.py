@@ -10,6 +10,8 @@ from tautochrone.errors import TautoError
 from tautochrone.options import Argument, Option
 from tautochrone.terminal import Terminal
 
+SIMULATED = ("loop", "mapreduce", "power", "nbody", "collective", "balance")
+
 
 @dataclass(frozen=True)
 class SimulateRequest:
@@ -57,6 +59,10 @@ class SimulateRequest:
     ranks: Annotated[
         str | None, Option("With --smpi: the number of ranks. Default: all cores of one machine.", "N,…")
     ] = None
+    kernel: Annotated[
+        str | None,
+        Option("With loop: published (one chain of additions a row), or tuned.", "NAME"),
+    ] = None
     particles: Annotated[
         int | None, Option("With nbody --smpi: the number of particles. Default: 2048.", "N")
     ] = None
@@ -82,7 +88,14 @@ class SimulateRequest:
             from tautochrone.simulator.command import run_simulate_command
 
             return run_simulate_command(
-                self.study, self.machine, self.settings, self.sweep, self.output, self.json, console
+                self.study,
+                self.machine,
+                self.settings,
+                self.sweep,
+                self.output,
+                self.json,
+                console,
+                self.kernel,
             )
         from tautochrone.simulator.smpi.sweeping import Request
 
@@ -98,12 +111,18 @@ class SimulateRequest:
         return run_collective(request, self.words, console)
 
     def _check(self) -> None:
+        if self.study not in SIMULATED:
+            raise TautoError(
+                f"there is no study {self.study!r} to simulate", f"Choose from {', '.join(SIMULATED)}"
+            )
         if self.smpi is None and (self.ranks, self.particles, self.words) != (None, None, None):
             raise TautoError(
                 "--ranks, --particles and --words belong to --smpi", "Add --smpi all, or leave them out"
             )
         if self.smpi is not None:
             self._check_smpi()
+        if self.kernel is not None and (self.smpi is not None or self.against is not None):
+            raise TautoError("--kernel belongs to tauto simulate loop --machine", "Leave it out")
         if self.against is not None and (self.machine is not None or self.settings or self.sweep):
             raise TautoError(
                 "--against takes the machine that the study was measured on",

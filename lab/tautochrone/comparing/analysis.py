@@ -94,7 +94,7 @@ def compared(
 ) -> Comparison:
     """The rival against the reference in the rounds that both have; one of `number` claims."""
     pairs = pair_rows(rows, rival, reference, figure)
-    return verdicts.compare(pairs, confidence=CONFIDENCE, comparisons=number)
+    return verdicts.compare_drawn(pairs, confidence=CONFIDENCE, comparisons=number)
 
 
 def checked(store: Store, context: CompareContext) -> list[Row]:

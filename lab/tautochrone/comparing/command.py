@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from tautochrone import text
-from tautochrone.comparing import printing, saved
+from tautochrone.comparing import printing
 from tautochrone.comparing.entries import entries_of, of_lines, parse_parameters, parted
 from tautochrone.comparing.measure import STUDY, Services, measure
 from tautochrone.comparing.result import Compared
-from tautochrone.comparing.revisions import RevisionsRequest, compare_revisions
 from tautochrone.comparing.settings import ANY, DEFAULT_BUDGET_SECONDS, Codes, Entry, Settings
 from tautochrone.errors import TautoError, printable
 from tautochrone.files import write_whole
@@ -51,8 +50,8 @@ def parse_codes(words: str) -> Codes:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CompareCommand(RevisionsRequest):
-    """Say which command is faster, by how much, and how sure that is; or compare two stored results.
+class CompareCommand:
+    """Say which command is faster, by how much, and how sure that is.
 
     The commands run in turns, so that what the machine does meanwhile meets all of them, until the ratio is
     known within --precision or the budget is over. The first command is the reference. A lone : parts two
@@ -68,6 +67,22 @@ class CompareCommand(RevisionsRequest):
       tauto compare tautochrone-results/before tautochrone-results/after
     """  # noqa: D301
 
+    revisions: Annotated[
+        tuple[str, str] | None,
+        Option(
+            "Compare the command at two revisions of this git repository, each in a worktree of its own. "
+            "WORKTREE is the tree as it is.",
+            "OLD NEW",
+            tuple,
+            words=2,
+        ),
+    ] = None
+    build: Annotated[
+        str | None, Option("With --revisions: what builds each of them, such as 'make -j2'.", "COMMAND")
+    ] = None
+    bisect: Annotated[
+        bool, Option("With --revisions: find the commit between them that made the command slower.")
+    ] = False
     given: Annotated[
         tuple[str, ...],
         Argument(
@@ -204,6 +219,8 @@ class CompareCommand(RevisionsRequest):
         settings = self.settings(entries)
         found = measure(entries, settings, _services())
         if self.against is not None and settings.output is not None:
+            from tautochrone.comparing import saved
+
             found = saved.against(self.against, settings.output)
         return self.answer(found, console or _console())
 
@@ -216,6 +233,8 @@ class CompareCommand(RevisionsRequest):
         )  # fmt: skip
         values = {name: getattr(self, name) for name in names}
         if self.save is not None:
+            from tautochrone.comparing import saved
+
             return Settings(**{**values, "output": saved.folder_of(self.save), "fresh": True})
         asked = Settings(**values)
         return replace(asked, output=self.output or _folder_for(entries, asked))
@@ -252,6 +271,8 @@ class CompareCommand(RevisionsRequest):
                 highlight=False,
             )
             return 0 if found.told else CANNOT_TELL_CODE
+        from tautochrone.comparing.revisions import compare_revisions
+
         compared = compare_revisions(revisions, entry.asked.words, settings, measured, build=self.build)
         return self.answer(compared, console)
 
@@ -340,6 +361,8 @@ class CompareCommand(RevisionsRequest):
             other = "--output" if self.output is not None else "--against with the same name"
             raise TautoError(f"--save and {other} exclude each other", "Leave one of them out")
         if self.against is not None:
+            from tautochrone.comparing import saved
+
             saved.folder_of(self.against)
         for name in ("across_machines", "across_states"):
             if getattr(self, name):

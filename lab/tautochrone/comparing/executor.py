@@ -29,7 +29,7 @@ from tautochrone.measuring.temporary import temporary_file
 from tautochrone.results.row import Failure
 
 PROGRAM = "tauto-timer"
-WINDOW_SECONDS = 0.01
+WINDOW_SECONDS = 0.04
 SHORT_SECONDS = 2e-3
 """A command below it is run again and again for a window; the run's time is the median of these."""
 

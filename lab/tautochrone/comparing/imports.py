@@ -105,7 +105,7 @@ def compare_files(words: Sequence[str]) -> Compared:
     if len(rounds) >= needed:
         points = [[one[name] for one in rounds] for name in names]
         first = f"in each file {names[0]} may have run before {text.joined(names[1:])}, and warmed up for it"
-        return of_points(names, points, remarks=(first,))
+        return of_points(names, points, remarks=(first,), judge=_in_rounds)
     if all(one.shuffled for one in series) and len({one.round for one in series}) == 1:
         values = [next(one.seconds for one in series if one.name == name) for name in names]
         _enough(names, values, MINIMUM_ROUNDS)
@@ -113,9 +113,8 @@ def compare_files(words: Sequence[str]) -> Compared:
         return of_points(names, values, remarks=(how,), judge=_shuffled)
     if all(one.dates for one in series) and (in_turns := _by_dates(series, names)) is not None:
         _enough(names, in_turns, needed)
-        return of_points(
-            names, in_turns, remarks=("pairs are the runs that pyperf made one after the other",)
-        )
+        how = "pairs are the runs that pyperf made one after the other"
+        return of_points(names, in_turns, remarks=(how,), judge=_in_rounds)
     raise _not_together(series, names, needed)
 
 
@@ -243,6 +242,12 @@ def _by_dates(series: Sequence[Series], names: Sequence[str]) -> list[list[float
     if any(len({name for _, name, _ in one}) != size for one in rounds):
         return None
     return [[next(value for _, own, value in one if own == name) for one in rounds] for name in names]
+
+
+def _in_rounds(rival: Sequence[float], reference: Sequence[float], number: int) -> Comparison:
+    """By the sign test: nobody drew which of the two runs first in a round."""
+    pairs = zip(rival, reference, strict=True)
+    return verdicts.compare(pairs, confidence=CONFIDENCE, comparisons=number)
 
 
 def _shuffled(rival: Sequence[float], reference: Sequence[float], number: int) -> Comparison:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from tautochrone import text
 from tautochrone.comparing import cpus, trying
@@ -18,7 +18,6 @@ from tautochrone.comparing.executor import SHORT_SECONDS, WINDOW_SECONDS, Answer
 from tautochrone.comparing.looks import claims_after, planned
 from tautochrone.comparing.result import CompareContext, Compared
 from tautochrone.comparing.settings import DEFAULT_BUDGET_SECONDS, Entry, Settings
-from tautochrone.energy.find import Found, check_objective, find_meter
 from tautochrone.errors import TautoError
 from tautochrone.machine.probe import read_machine
 from tautochrone.machine.record import Machine
@@ -33,6 +32,9 @@ from tautochrone.measuring.progress import Progress, SilentProgress
 from tautochrone.measuring.temporary import temporary_folder
 from tautochrone.results import context as contexts
 from tautochrone.results.store import ROWS_FILE, Store
+
+if TYPE_CHECKING:
+    from tautochrone.energy.find import Found
 
 STUDY = "compare"
 _LIMIT_FACTOR, _LEAST_LIMIT_SECONDS = 10.0, 10.0
@@ -51,13 +53,19 @@ class Tries(Executor, Protocol):
         """End what was started."""
 
 
+def _found_meter() -> Found:
+    from tautochrone.energy.find import find_meter
+
+    return find_meter()
+
+
 @dataclass(frozen=True)
 class Services:
     """What a comparison needs from outside. Tests replace them."""
 
     machine: Callable[[], Machine] = read_machine
     executor: Callable[[Settings], Tries] = CommandExecutor
-    meter: Callable[[], Found] = find_meter
+    meter: Callable[[], Found] = _found_meter
     files: Callable[[Iterable[Configuration]], Iterable[Path]] = started_files
     clock: Clock = field(default_factory=SystemClock)
     progress: Callable[[str], Progress] = lambda title: SilentProgress()
@@ -81,6 +89,8 @@ def measure(
         check_program(entry)
     found = services.meter() if objective.needs_meter else None
     if found is not None:
+        from tautochrone.energy.find import check_objective
+
         check_objective(objective.kind, found, services.say)
     machine = services.machine()
     configurations = _configurations(entries, settings, machine)

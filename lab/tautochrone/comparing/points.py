@@ -57,7 +57,7 @@ def of_points(
 def judged(rival: Sequence[float], reference: Sequence[float], number: int) -> Comparison:
     """One of `number` claims."""
     pairs = zip(rival, reference, strict=True)
-    return verdicts.compare(pairs, confidence=CONFIDENCE, comparisons=number)
+    return verdicts.compare_drawn(pairs, confidence=CONFIDENCE, comparisons=number)
 
 
 def _side(name: str, points: Sequence[float], comparison: Comparison | None, runs: int) -> Side:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
 import msgspec
 
@@ -16,32 +14,9 @@ from tautochrone.comparing.result import Asked, Compared
 from tautochrone.comparing.settings import Entry, Settings
 from tautochrone.comparing.worktrees import Repository, Revision, Worktrees
 from tautochrone.errors import TautoError
-from tautochrone.options import Option
 
 Measure = Callable[[Sequence[Entry], Settings], Compared]
 Say = Callable[[str], None]
-
-
-@dataclass(frozen=True, kw_only=True)
-class RevisionsRequest:
-    """The options of a comparison of revisions."""
-
-    revisions: Annotated[
-        tuple[str, str] | None,
-        Option(
-            "Compare the command at two revisions of this git repository, each in a worktree of its own. "
-            "WORKTREE is the tree as it is.",
-            "OLD NEW",
-            tuple,
-            words=2,
-        ),
-    ] = None
-    build: Annotated[
-        str | None, Option("With --revisions: what builds each of them, such as 'make -j2'.", "COMMAND")
-    ] = None
-    bisect: Annotated[
-        bool, Option("With --revisions: find the commit between them that made the command slower.")
-    ] = False
 
 
 def to_stderr(sentence: str) -> None:

@@ -38,7 +38,9 @@ RUN_SCHEMA = "tautochrone.energy/1"
 
 @dataclass(frozen=True, kw_only=True)
 class EnergyRequest:
-    """Run a command and report its joules (where there is a meter), CPU-seconds and core-seconds.
+    """Run a command and report its joules and CPU-seconds.
+
+    Core-seconds are reported too; joules where there is a meter.
 
     The meter is probed with a busy loop before it is believed; without one there is a reason and a remedy,
     and no joules. The table goes to standard error, the exit status is the command's.

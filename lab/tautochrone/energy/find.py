@@ -103,9 +103,10 @@ def find_meter(
 
 
 def check_objective(objective: str, found: Found, warn: Callable[[str], None]) -> None:
-    """Without a meter an objective of energy is a TautoError with the reason; time gets a warning.
+    """Without a meter an objective of energy is a TautoError with the reason.
 
-    `warn` also gets the notices of a meter that is there.
+    `warn` gets the notices of a meter that is there. That there is none is for `tauto machine` and `tauto
+    energy` to say, and no warning of what did not ask for joules.
     """
     if objective not in OBJECTIVES:
         raise TautoError(f"there is no objective {objective!r}", f"Use one of {', '.join(OBJECTIVES)}")
@@ -118,7 +119,6 @@ def check_objective(objective: str, found: Found, warn: Callable[[str], None]) -
             f"{objective} is the objective, and there is no energy meter: {found.unavailable.reason}",
             found.unavailable.remedy,
         )
-    warn(f"no energy meter: {found.unavailable}")
 
 
 def _opened(open_source: Callable[[], Meter | Unavailable | None]) -> Meter | Unavailable | None:

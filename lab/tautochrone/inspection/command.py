@@ -21,7 +21,9 @@ _WORDS = {True: "yes", False: "no", None: "cannot be told from its files"}
 
 @dataclass(frozen=True)
 class InspectRequest:
-    """Say what a program links and loads, whether its loops ask for their schedule, and what it may use.
+    """Say what a program links and loads, and what it may use.
+
+    It also says whether the program's loops ask for their schedule when they run.
 
     \b
     Examples:

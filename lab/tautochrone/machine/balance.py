@@ -13,7 +13,9 @@ from tautochrone.options import Option, Words
 
 @dataclass(frozen=True, kw_only=True)
 class BalanceRequest:
-    """Run a command whose threads change CPUs so that all finish at once; nothing is compiled again.
+    """Run a command whose threads change CPUs to finish at once.
+
+    Nothing is compiled again.
 
     It takes turns with Linux alone, and goes on only where that takes less time. Nothing is left of it when
     the command has ended. The exit status is the command's.

@@ -71,7 +71,9 @@ def wrap(command: Sequence[str], slow: Mapping[int, float]) -> list[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class EmulateRequest:
-    """Run a command while some CPUs are made slower, so that equal cores can stand in for unequal ones.
+    """Run a command while some CPUs are made slower.
+
+    So equal cores can stand in for unequal ones.
 
     \b
     Examples:

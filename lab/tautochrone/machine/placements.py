@@ -1,8 +1,8 @@
-"""Which CPUs a run may use: all, the fast ones, the slow ones, or a list.
+"""Which CPUs a run may use, by hardware thread; the simulator knows the same names.
 
-A placement uses one hardware thread of each core, because two threads of a core share its arithmetic units
-and the study compares cores. ``threads`` uses every hardware thread, on machines with more threads than
-cores.
+``all`` is every hardware thread, where an OpenMP program runs that nobody told otherwise. ``fast`` and
+``slow`` are all threads of such cores. ``cores`` and ``fast-cores`` take one thread of each, because two
+threads of a core share its arithmetic units.
 """
 
 from __future__ import annotations
@@ -51,7 +51,10 @@ class Layout:
     @property
     def names(self) -> tuple[str, ...]:
         """The placements that differ on this machine."""
-        return ("all", *(("fast", "slow") if self.unequal else ()), *(("threads",) if self.has_smt else ()))
+        names = ["all", *(("cores",) if self.has_smt else ())]
+        if self.unequal:
+            names += ["fast", *(("fast-cores",) if several_a_core(self.fast) else ()), "slow"]
+        return tuple(names)
 
     def placement(self, name: str, threads: int | None = None) -> Placement:
         """The placement with this name, limited to its first ``threads`` CPUs.
@@ -67,10 +70,11 @@ class Layout:
     def _cpus(self, name: str) -> tuple[Cpu, ...]:
         everything = self.fast + self.slow
         groups = {
-            "all": one_a_core(self.fast) + one_a_core(self.slow),
-            "fast": one_a_core(self.fast),
-            "slow": one_a_core(self.slow),
-            "threads": everything,
+            "all": everything,
+            "cores": one_a_core(self.fast) + one_a_core(self.slow),
+            "fast": self.fast,
+            "fast-cores": one_a_core(self.fast),
+            "slow": self.slow,
         }
         if name in groups:
             if not groups[name]:
@@ -79,7 +83,7 @@ class Layout:
         if not name[:1].isdigit():
             raise TautoError(
                 f"there is no placement called {name!r}",
-                "Choose from all, fast, slow, threads, or CPUs such as 0-3,8",
+                "Choose from all, cores, fast, fast-cores, slow, or CPUs such as 0-3,8",
             )
         usable = {cpu.number: cpu for cpu in everything}
         numbers = parse_cpus(name)
@@ -91,6 +95,11 @@ class Layout:
                 "tauto machine lists them",
             )
         return tuple(usable[number] for number in numbers)
+
+
+def several_a_core(cpus: Sequence[Cpu]) -> bool:
+    """Whether any core has more than one of these CPUs."""
+    return len({cpu.core for cpu in cpus}) < len(cpus)
 
 
 def one_a_core(cpus: Sequence[Cpu]) -> tuple[Cpu, ...]:
@@ -121,8 +130,7 @@ def layout(cpus: Sequence[Cpu], emulation: State, usable_members: int | None = N
             slow.append(cpu)
     fast = fast[:usable_members]
     slow = slow[: None if usable_members is None else max(0, usable_members - len(fast))]
-    together = fast + slow
-    return Layout(tuple(fast), tuple(slow), has_smt=len({cpu.core for cpu in together}) < len(together))
+    return Layout(tuple(fast), tuple(slow), has_smt=several_a_core(fast + slow))
 
 
 def _best_kind(cpus: Sequence[Cpu]) -> str:

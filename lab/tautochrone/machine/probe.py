@@ -149,7 +149,7 @@ def parse(text: str | bytes) -> Machine:
 
 @dataclass(frozen=True, kw_only=True)
 class MachineRequest:
-    """Show this machine: cores and their kinds, caches, limits, and the measured speed of each CPU.
+    """Show this machine: its cores, caches, limits and speeds.
 
     \b
     Examples:

@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import subprocess
+import sysconfig
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -19,6 +20,7 @@ from pathlib import Path
 import msgspec
 
 from tautochrone.errors import TautoError, explained
+from tautochrone.machine import built
 from tautochrone.measuring.answers import read_answer
 
 RUNNERS_VARIABLE = "TAUTO_RUNNERS"
@@ -74,8 +76,16 @@ class PeerState:
 
 
 def folders() -> list[Path]:
+    """Where executables are looked for: as the variable says, in the package, where studies are compiled."""
     named = os.environ.get(RUNNERS_VARIABLE)
-    return ([Path(named)] if named else []) + [_OWN_FOLDER]
+    compiled = built.executables()
+    return [*([Path(named)] if named else []), _OWN_FOLDER, *([compiled] if compiled else [])]
+
+
+def _command_folders() -> list[Path]:
+    """Where pip puts a command, into this environment or among the user's own."""
+    schemes = (sysconfig.get_default_scheme(), sysconfig.get_preferred_scheme("user"))
+    return [Path(sysconfig.get_path("scripts", scheme)) for scheme in schemes]
 
 
 def find(name: str, package: str = "") -> Path:
@@ -85,15 +95,20 @@ def find(name: str, package: str = "") -> Path:
     folders and the package to install.
     """
     executable = name if name == COMMAND or name.startswith("tauto-") else f"tauto-{name}"
-    for folder in folders():
-        path = folder / executable
+    for folder in [*folders(), *(_command_folders() if name == COMMAND else ())]:
+        path: Path = folder / executable
         if path.is_file() and os.access(path, os.X_OK):
             return path.resolve()
+    if built.build_line(executable):
+        raise TautoError(f"{executable} is not compiled here", _remedy(package, executable))
     searched = " and ".join(str(folder) for folder in folders())
-    raise TautoError(f"the runner {executable} was not found in {searched}", _remedy(package))
+    raise TautoError(f"the runner {executable} was not found in {searched}", _remedy(package, executable))
 
 
-def _remedy(package: str) -> str:
+def _remedy(package: str, executable: str) -> str:
+    line = built.build_line(executable)
+    if line:
+        return f"Install {package}, then run: {line}" if package else f"Run: {line}"
     if package:
         return f"Install {package} and build again (make), or set {RUNNERS_VARIABLE}"
     return f"Build it (make), reinstall with pip install ., or set {RUNNERS_VARIABLE} to its folder"
@@ -128,7 +143,7 @@ def _describe(path: Path, preload: Path | None, package: str) -> Description:
     finished = asked(path, "--describe", preload_environment(preload))
     if finished.returncode != 0:
         lines = finished.stderr.strip().splitlines() or [f"exit code {finished.returncode}"]
-        raise TautoError(f"{path.name} --describe failed: {lines[-1]}", _remedy(package))
+        raise TautoError(f"{path.name} --describe failed: {lines[-1]}", _remedy(package, path.name))
     return read_answer(finished.stdout, Description, f"{path.name} --describe")
 
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from resource import struct_rusage
+from resource import RUSAGE_SELF, getrusage, struct_rusage
 
 from tautochrone.children import end_with_parent
 from tautochrone.errors import TautoError
@@ -17,6 +17,7 @@ from tautochrone.measuring.inside import observing
 
 NOT_FOUND = 127
 _SET_CHILD_SUBREAPER = 36
+_ABOVE_OURS = 1.02
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Ended:
     seconds: float
     user_seconds: float
     system_seconds: float
-    max_rss_bytes: int
+    max_rss_bytes: int | None  # None where all that is known is the memory of the process that started it
     left_running: tuple[str, ...] = ()
 
     @property
@@ -66,6 +67,7 @@ class Foreground:
         self._others = set(observing.offspring())
         gate_read, self._gate = os.pipe2(os.O_CLOEXEC)
         self._failed, failed_write = os.pipe2(os.O_CLOEXEC)
+        self._ours_bytes = getrusage(RUSAGE_SELF).ru_maxrss * 1024
         self.pid = os.fork()
         if self.pid == 0:
             self._become(gate_read, failed_write)
@@ -112,11 +114,15 @@ class Foreground:
             seconds=seconds,
             user_seconds=sum(one.ru_utime for one in usages),
             system_seconds=sum(one.ru_stime for one in usages),
-            max_rss_bytes=max(one.ru_maxrss for one in usages) * 1024,
+            max_rss_bytes=self._memory(max(one.ru_maxrss for one in usages) * 1024),
             left_running=tuple(observing.left_running(self._others)),
         )
         _reap_orphans(False)
         return ended
+
+    def _memory(self, most_bytes: int) -> int | None:
+        """The kernel counts this process's memory as the command's until the command takes its place."""
+        return most_bytes if most_bytes > _ABOVE_OURS * self._ours_bytes else None
 
     def _orphans(self) -> Iterator[struct_rusage]:
         """What each of its orphans that have ended has used."""

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bars
     from rich.progress import TaskID
 
-from tautochrone.errors import printable
+from tautochrone.errors import is_quiet, printable
 
 SHOW_AFTER_SECONDS = 1.0
 _DRAW_AGAIN_SECONDS = 0.1
@@ -120,14 +120,16 @@ class LineProgress:
         self._print(f"{self._title}: {sentence}")
 
     def finish(self) -> None:
-        pass
+        self._tenths = 0  # what comes next, such as the final of a search, has its own tenths
 
     def _print(self, line: str) -> None:
         print(printable(line), file=self._stream, flush=True)
 
 
 def progress_for(title: str, console: Console | None = None) -> Progress:
-    """The kind of progress that fits where stderr goes: a bar on a terminal, lines elsewhere."""
+    """The kind that fits where stderr goes: a bar on a terminal, lines elsewhere; none for --quiet."""
+    if is_quiet():
+        return SilentProgress()
     console = console if console is not None else _stderr()
     # A dumb terminal cannot move its cursor back to draw a bar anew.
     draws = console.is_terminal and not console.is_dumb_terminal

@@ -24,6 +24,7 @@ from tautochrone.measuring.answers import Errno, read_answer
 from tautochrone.measuring.configuration import Configuration
 from tautochrone.measuring.executor import Accounted, RunResult
 from tautochrone.measuring.inside import starter
+from tautochrone.measuring.left_behind import end_what_is_left
 from tautochrone.measuring.temporary import temporary_file
 from tautochrone.options import parse_cpus
 from tautochrone.results.lines import plain
@@ -243,6 +244,8 @@ class ProcessExecutor:
         process, self._process = self._process, None
         if process is not None:
             let_end(process, 0.0 if self._through and self._node is None else _PATIENCE_SECONDS)
+            if process.returncode and not self._through:
+                end_what_is_left(process.pid)
 
     def _accounted(self, configuration: Configuration, answer: Answer) -> RunResult:
         """What the system tells of a run, whose result is not judged; or why it could not be started."""

@@ -34,6 +34,9 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     ours: str
     holds: bool | None
     note: str = ""
+    fails_if: str = ""  # what would have made it false
+    cpus: int = 0  # a study on fewer CPUs decides nothing
+    waits: bool = True  # nor does one that other programs disturbed
 
 
 class Analysis(msgspec.Struct, frozen=True, kw_only=True):

@@ -186,8 +186,8 @@ class Chart:
     without: Sequence[str] = ()  # runtimes that the legend leaves out
     has_legend: bool = True
 
-    def figure(self, situations: Sequence[Mapping[str, float]]) -> Figure:
-        """The chart as the page's template wants it."""
+    def figure(self, situations: Sequence[Mapping[str, float]], look: Sequence[RuntimeStyle]) -> Figure:
+        """The chart as the page's template wants it; `look`: of all the page's runtimes."""
         drawn = {str(record["runtime"]) for record in self.records} if self.has_legend else set()
         found = views(self.records, situations, self.shows) if self.views is None else list(self.views)
         return Figure(
@@ -195,7 +195,7 @@ class Chart:
             heading=self.heading,
             explanation=self.explanation,
             views=found,
-            legend=styles(drawn - set(self.without)) if self.has_legend else [],
+            legend=[style for style in look if style.key in drawn - set(self.without)],
             line_legend=list(self.line_legend),
             choice=self.choice,
         )
@@ -297,7 +297,7 @@ def page_parts(
         template=template,
         tables=tables,
         charts={chart.name: finished(chart.draw(look)) for chart in drawn},
-        figures=[chart.figure(situations) for chart in drawn],
+        figures=[chart.figure(situations, look) for chart in drawn],
         situations=situations,
         runtimes=known,
         configurations=configurations,

@@ -16,7 +16,7 @@ import msgspec
 from tautochrone import text
 from tautochrone.report.charts import Chart
 from tautochrone.report.drawing import INK, Layers, finished, layered, log_axis, marks, numbers, tips
-from tautochrone.report.palette import RuntimeStyle, runtime_key
+from tautochrone.report.palette import RuntimeStyle, runtime_key, styles
 from tautochrone.report.parts import Choice, Figure, Record, View
 from tautochrone.results.row import SCREENING, Row, seconds_of
 from tautochrone.results.spent import measured_joules, why_not_measured
@@ -89,8 +89,8 @@ def build(rows: Sequence[Row]) -> EnergyPart:
         line_legend=[("dashed", "Pareto front")],
         choice=Choice("cell", "Work", [(index, name or "all") for index, name in enumerate(groups)], 0),
     )
-    figure = chart.figure([])
-    return EnergyPart("", {NAME: table}, {NAME: finished(chart.draw(figure.legend))}, [figure])
+    look = styles({str(record["runtime"]) for record in table})
+    return EnergyPart("", {NAME: table}, {NAME: finished(chart.draw(look))}, [chart.figure([], look)])
 
 
 def _is_front(one: Point, all_points: Sequence[Point]) -> bool:

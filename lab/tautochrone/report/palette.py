@@ -55,7 +55,26 @@ _SPARE = (
     ("#3d6f8f", "#8fc0de", "square"),
     ("#4a6a5a", "#9cc4b0", "diamond"),
     ("#8a3a3a", "#e79a9a", "cross"),
+    ("#7b2d8b", "#cf9be0", "triangle-up"),
+    ("#006d77", "#6cc5c1", "triangle-down"),
+    ("#a35c00", "#f0b45e", "circle"),
+    ("#c2185b", "#f48fb1", "triangle-right"),
+    ("#3949ab", "#9fa8da", "square"),
+    ("#4e342e", "#bcaaa4", "diamond"),
+    ("#2f66b0", "#7fb0f0", "circle"),
+    ("#d1420a", "#ff8a55", "square"),
+    ("#228833", "#6fcf7c", "diamond"),
+    ("#a0306f", "#ee8fc2", "triangle-up"),
+    ("#5b4fc4", "#aaa2ff", "triangle-down"),
+    ("#94790a", "#dcc451", "circle"),
+    ("#0e8aa8", "#5fd0e8", "triangle-right"),
+    ("#6a6f78", "#a4abb6", "square"),
+    ("#7a5a3a", "#d0a67c", "diamond"),
+    ("#1f7a5c", "#5fcfa4", "cross"),
+    ("#b0476a", "#f39bb6", "triangle-up"),
+    ("#3c4fa8", "#93a6f5", "triangle-left"),
 )
+"""So many that series that nobody has named have looks of their own, also on a page of several charts."""
 # Where the spare colours come again, each with the next of these.
 _SHAPES = (
     *("circle", "square", "diamond", "cross"),

@@ -26,7 +26,8 @@ from tautochrone.results.row import Row, pair_rows, seconds_of
 from tautochrone.results.runs import median_known
 from tautochrone.results.sittings import CANNOT_TELL_CODE, SERIAL, Drift, Sittings
 from tautochrone.results.spent import Joules, Spent, longest, measured_joules, spent_of
-from tautochrone.results.store import Store
+from tautochrone.results.store import Store, rows_file
+from tautochrone.results.suggesting import two_of
 from tautochrone.terminal import Terminal
 from tautochrone.verdicts import Comparison
 
@@ -41,16 +42,20 @@ class Selection:
     rows: list[Row]
 
     @classmethod
-    def parse(cls, text: str) -> Selection:
-        """Read the store and select; TautoError if there is no such store, setting or value."""
+    def parse(cls, text: str, known: Store | None = None) -> Selection:
+        """Read the store, unless it is the `known` one, and select.
+
+        TautoError if there is no such store, setting or value.
+        """
         where, wanted = _split(text)
-        store = Store.read(where)
-        rows = store.rows()
+        if known is None or known.path.resolve() != rows_file(where).resolve():
+            known = Store.read(where, lean=True)
+        rows = known.rows()
         for name, value in wanted.items():
             rows = _having(rows, name, value, text)
         if not rows:
-            raise TautoError(f"{store.path} holds no measured rows", "Let the study measure first")
-        return cls(text, store, wanted, rows)
+            raise TautoError(f"{known.path} holds no measured rows", "Let the study measure first")
+        return cls(text, known, wanted, rows)
 
     def by_cell(self, key: str) -> dict[str, list[Row]]:
         """The rows of each `config_id` or `group`; TautoError if a group has several configurations."""
@@ -171,13 +176,15 @@ def compare_results(a: str, b: str, *, across_machines: bool = False, across_sta
     between two machines, no bridge is then taken out. TautoError: nothing there, nothing in common, one and
     the same thing twice, or two machines without `across_machines`.
     """
-    first, second = Selection.parse(a), Selection.parse(b)
+    first = Selection.parse(a)
+    second = Selection.parse(b, first.store)
     notes = _refuse_two_machines(first, second, across_machines)
     paired = first.store.path.resolve() == second.store.path.resolve()
     if paired and first.settings == second.settings:
+        two = two_of(str(_split(a)[0]), first.store.rows(), words)
         raise TautoError(
             f"{a} and {b} are the same results",
-            "Name two folders, or two configurations of one: FOLDER@runtime=tbb FOLDER@runtime=openmp",
+            "Name two folders" + (f", or two configurations of one: tauto compare {two}" if two else ""),
         )
     key = "group" if first.settings or second.settings else "config_id"
     cells_a, cells_b = first.by_cell(key), second.by_cell(key)

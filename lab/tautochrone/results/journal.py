@@ -13,8 +13,9 @@ import fcntl
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from tautochrone.errors import TautoError, explained
 from tautochrone.files import open_to_append, opened
@@ -28,35 +29,52 @@ _NO_ROOM = {
 
 
 class Journal:
-    """A file of JSON lines, open for appending by this process alone. `records` is what it holds, by line."""
+    """A file of JSON lines, open for appending by this process alone.
+
+    `records` is what it holds, by line; what was appended as it was given.
+    """
 
     def __init__(self, path: Path, descriptor: int) -> None:
         self.path = path
         self.notices: list[str] = []
         self.lines = Lines()
+        self._keeps = True
         self._descriptor = descriptor
         # Names of their own so that a test can put a full disk in their place.
         self._write: Callable[[int, bytes], int] = os.write
         self._sync: Callable[[int], None] = os.fsync
 
     @property
-    def records(self) -> dict[int, Record]:
+    def records(self) -> dict[int, Any]:
         return self.lines.records
 
+    def taken(self) -> dict[int, Any]:
+        """Its records, which are the caller's from now on: the journal keeps none any more."""
+        self._keeps = False
+        records, self.lines.records = self.lines.records, {}
+        return records
+
     @classmethod
-    def open(cls, path: Path, *, aside: Callable[[Mapping[int, Record]], Path] | None = None) -> Self:
+    def open(
+        cls,
+        path: Path,
+        *,
+        aside: Callable[[Mapping[int, Any]], Path] | None = None,
+        made: Callable[[Record], Any] = dict,
+    ) -> Self:
         """Open for appending, creating file and folder; TautoError if locked, not writable or broken.
 
         With `aside` an existing file is first renamed to the path that it returns for the records there.
+        `made`: what is kept of a record that is there.
         """
         descriptor = _lock(path)
         if aside is not None and os.fstat(descriptor).st_size > 0:
-            path.rename(aside(read(path).records))
+            path.rename(aside(read(path, made).records))
             os.close(descriptor)
             descriptor = _lock(path)
         journal = cls(path, descriptor)
         try:
-            journal._load()
+            journal._load(made)
         except BaseException:
             journal.close()
             raise
@@ -78,7 +96,11 @@ class Journal:
         except BaseException:
             self._cut(size)
             raise
-        self.lines.add(record, own)
+        self.lines.count += 1
+        self.lines.whole += 1
+        self.lines.last = own
+        if self._keeps:
+            self.lines.records[self.lines.count] = dict(record)
 
     def close(self) -> None:
         """Let the lock go. Closing twice is allowed."""
@@ -92,12 +114,14 @@ class Journal:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _load(self) -> None:
+    def _load(self, made: Callable[[Record], Any]) -> None:
         with opened(self.path) as file:
-            data = file.read()
-        self.lines = read_lines(data)
+            self.lines = read_lines(file, made)
+            file.seek(max(0, self.lines.size - 1))
+            end = file.read(1)
+            file.seek(self.lines.size)
+            tail = file.read()
         self.notices = self.lines.notices(self.path)
-        tail = data[self.lines.size :]
         if tail:
             partial = self.path.with_name(self.path.name + ".partial")
             with open(open_to_append(partial), "ab") as file:  # noqa: PTH123
@@ -106,9 +130,9 @@ class Journal:
             os.fsync(self._descriptor)
             self.notices.append(
                 f"the last line of {self.path} was cut off ({len(tail)} bytes, by a crash or a kill); "
-                f"it was moved to {partial.name}, the {len(self.records)} lines before it are whole"
+                f"it was moved to {partial.name}, the {self.lines.whole} lines before it are whole"
             )
-        elif data and not data.endswith(b"\n"):
+        elif end not in (b"", b"\n"):
             self._write_all(b"\n")
             self._sync(self._descriptor)
 
@@ -127,20 +151,21 @@ class Journal:
         reason, first = _NO_ROOM.get(error.errno or 0, (cause, "Put that right"))
         return TautoError(
             f"a result could not be written to {self.path}: {reason}; "
-            f"the {len(self.records)} lines before it are whole",
+            f"the {self.lines.whole} lines before it are whole",
             f"{first} and start the same command again: it goes on from there",
         )
 
 
-def read(path: Path) -> Lines:
+def read(path: Path, made: Callable[[Record], Any] = dict, most: int | None = None) -> Lines:
     """All whole lines, without a lock; a last line that a writer has not finished is left out.
 
-    TautoError for a file that cannot be read, or is none.
+    `made`: what is kept of a record. `most`: how many lines are read. TautoError for a file that cannot be
+    read, or is none.
     """
     remedy = "Name a folder that a study has written"
     # A pipe without a writer would let us wait for ever, and a device has no end.
     with explained(f"no results can be read from {path}", remedy), opened(path) as file:
-        return read_lines(file.read())
+        return read_lines(islice(file, most), made)
 
 
 def cut_off(path: Path, lines: Lines) -> bool:

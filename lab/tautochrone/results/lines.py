@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from math import isfinite
@@ -62,12 +62,13 @@ def line_of(record: Mapping[str, object], before: str) -> tuple[bytes, str]:
 class Lines:
     """What a file of such lines holds. Line numbers begin with 1.
 
-    `records`: the whole ones by their number, without `after` and `sum`. `size`: the bytes without a tail
-    that was cut off. `last`: the sum behind which the next line stands. `old`: how many lines have no
-    sums, since an earlier version wrote them.
+    `records`: what was made of the whole ones, by their number. `whole`: how many there are. `size`: the
+    bytes without a tail that was cut off. `last`: the sum behind which the next line stands. `old`: how many
+    lines have no sums, since an earlier version wrote them.
     """
 
-    records: dict[int, Record] = field(default_factory=dict)
+    records: dict[int, Any] = field(default_factory=dict)
+    whole: int = 0
     count: int = 0
     size: int = 0
     last: str = field(default_factory=lambda: sum_of(b""))
@@ -77,19 +78,13 @@ class Lines:
     repeats: dict[int, int] = field(default_factory=dict)
     old_changed: bool = False
 
-    def add(self, record: Mapping[str, object], own: str) -> None:
-        """One more whole line, whose sum is `own`."""
-        self.count += 1
-        self.records[self.count] = dict(record)
-        self.last = own
-
     def notices(self, path: object) -> list[str]:
         """What a user should be told of the file at `path`, a sentence each."""
         found = []
         if self.changed:
             found.append(
                 f"{_numbered(self.changed)} of {path} changed after writing (the checksum does not fit) and "
-                f"left out; the {len(self.records)} others are whole, and the same command measures again "
+                f"left out; the {self.whole} others are whole, and the same command measures again "
                 "what is missing"
             )
         if self.gaps:
@@ -101,7 +96,7 @@ class Lines:
             number, first = next(iter(self.repeats.items()))
             others = f", and {len(self.repeats) - 1} more repeat others" if len(self.repeats) > 1 else ""
             found.append(f"line {number} of {path} repeats line {first}{others}: left out")
-        if self.old and self.records:
+        if self.old and self.whole:
             known = (
                 "at least one of them changed" if self.old_changed else "nobody can tell whether they changed"
             )
@@ -111,46 +106,94 @@ class Lines:
         return found
 
 
-def read_lines(data: bytes) -> Lines:
-    """The lines of a file, each judged; a last one that was cut off is left out. Linear in its length."""
-    found = Lines()
-    known: dict[str, int] = {}  # the number of the line with this sum
-    follows = True  # whether the line before is known, so that this one must follow it
-    while found.size < len(data):
-        begin = found.size
-        end = data.find(b"\n", begin)
-        end = len(data) if end < 0 else end
-        number = found.count + 1
-        record = _object(data[begin:end])
-        if record is None and not data[end:].strip(_NOTHING):
-            return found  # an object ends in its brace: the beginning of one is never an object itself
-        found.count, found.size = number, min(end + 1, len(data))
-        ends = _ENDS.search(data, max(begin, end - _END_BYTES), end)
-        if record is None or (ends is None and known):
-            found.changed.append(number)
-            follows = False
-        elif ends is None:
-            found.records[number] = record
-            found.old = number
+def read_lines(lines: Iterable[bytes], made: Callable[[Record], Any] = dict) -> Lines:
+    """The lines of a file, each judged; a last one that was cut off is left out.
+
+    A line has its end, as a binary file yields it. `made`: what is kept of a record, without `after` and
+    `sum`. A file is never in memory as a whole.
+    """
+    judge = _Judge(made)
+    for line in lines:
+        judge.take(line)
+    return judge.found()
+
+
+class _Judge:
+    """Takes one line after the other."""
+
+    def __init__(self, made: Callable[[Record], Any]) -> None:
+        self._found = Lines()
+        self._made = made
+        self._known: dict[str, int] = {}  # the number of the line with this sum
+        self._follows = True  # whether the line before is known, so that this one must follow it
+        self._tail: list[bytes] = []  # lines that are no objects, so far with nothing behind them
+        self._old = hashlib.blake2b(digest_size=8)  # over all lines before the first with a sum
+
+    def take(self, line: bytes) -> None:
+        text = line.removesuffix(b"\n")
+        record = _object(text)
+        if record is None:
+            if text.strip(_NOTHING):
+                self._end_tail()
+            self._tail.append(line)
+            return
+        self._end_tail()
+        before = "" if self._known else self._old.hexdigest()
+        number = self._next(line)
+        ends = _ENDS.search(text, max(0, len(text) - _END_BYTES))
+        if ends is not None:
+            self._judge(number, record, ends, text, before)
+        elif self._known:
+            self._change(number)
         else:
-            after, own = ends[1].decode(), ends[3].decode()
-            if own != sum_of(data[begin : ends.start(2)]):
-                found.changed.append(number)
-                follows = False
-                continue
-            if own in known:
-                found.repeats[number] = known[own]
-                continue
-            if not known:
-                _judge_old(found, after, sum_of(data[:begin]), number)
-            elif follows and after != found.last:
-                found.gaps.append(number)
-            del record[AFTER], record[SUM]
-            found.records[number] = record
-            found.last, known[own], follows = own, number, True
-    if not known:
-        found.last = sum_of(data[: found.size])
-    return found
+            self._keep(number, record)
+            self._found.old = number
+
+    def found(self) -> Lines:
+        """The tail is left out: an object ends in its brace, the beginning of one is never an object."""
+        if not self._known:
+            self._found.last = self._old.hexdigest()
+        return self._found
+
+    def _judge(self, number: int, record: Record, ends: re.Match[bytes], text: bytes, before: str) -> None:
+        """A line with sums; `before`: that of all lines before it, if none of them has one."""
+        found = self._found
+        after, own = ends[1].decode(), ends[3].decode()
+        if own != sum_of(text[: ends.start(2)]):
+            self._change(number)
+            return
+        if own in self._known:
+            found.repeats[number] = self._known[own]
+            return
+        if not self._known:
+            _judge_old(found, after, before, number)
+        elif self._follows and after != found.last:
+            found.gaps.append(number)
+        del record[AFTER], record[SUM]
+        self._keep(number, record)
+        found.last, self._known[own], self._follows = own, number, True
+
+    def _next(self, line: bytes) -> int:
+        """The number of the next line, which belongs to the file whatever it holds."""
+        self._found.count += 1
+        self._found.size += len(line)
+        if not self._known:
+            self._old.update(line)
+        return self._found.count
+
+    def _keep(self, number: int, record: Record) -> None:
+        self._found.records[number] = self._made(record)
+        self._found.whole += 1
+
+    def _change(self, number: int) -> None:
+        self._found.changed.append(number)
+        self._follows = False
+
+    def _end_tail(self) -> None:
+        """Something stands behind what could have been the end."""
+        for line in self._tail:
+            self._change(self._next(line))
+        self._tail.clear()
 
 
 def _judge_old(found: Lines, after: str, before: str, number: int) -> None:
@@ -162,6 +205,7 @@ def _judge_old(found: Lines, after: str, before: str, number: int) -> None:
     elif found.old == 1:  # a version that knows no sums writes more than the first line
         found.changed.append(found.old)
         del found.records[found.old]
+        found.whole -= 1
         found.old = 0
     else:
         found.old_changed = True

@@ -11,10 +11,11 @@ over several rows refuses it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from tautochrone import __version__
 from tautochrone.errors import TautoError, warn_once
@@ -29,13 +30,19 @@ from tautochrone.results.row import (
     as_record,
     check,
     iso,
-    read_row,
 )
+from tautochrone.results.sharing import Sharing
 
 ROWS_FILE = "rows.jsonl"
 _LONGEST_STAMP = 40
 _MOST_NAMED = 4
 _ANEW = "Begin anew with --fresh (the old rows are kept beside it), or name another folder with --output"
+
+
+def rows_file(where: Path | str) -> Path:
+    """The file of rows in a folder, or the file that is named itself."""
+    path = Path(where)
+    return path / ROWS_FILE if path.is_dir() else path
 
 
 class Store:
@@ -47,14 +54,14 @@ class Store:
     def __init__(
         self,
         path: Path,
-        records: dict[int, Record],
+        records: dict[int, Any],
         writer: journal.Journal | None,
         notices: Sequence[str],
     ) -> None:
         self.path = path
         self.notices: list[str] = list(notices)
         self._rows, self._numbers = _rows_of(path, records)
-        self._records = records  # the others
+        self._records: dict[int, Record] = records  # the others
         self._writer = writer
 
     @classmethod
@@ -76,9 +83,9 @@ class Store:
         first line is damaged, or the rows there are of another schema, study, machine, plan or files.
         """
         path = Path(folder) / ROWS_FILE
-        writer = journal.Journal.open(path, aside=partial(_aside, path) if fresh else None)
+        aside = partial(_aside, path) if fresh else None
+        writer = journal.Journal.open(path, aside=aside, made=_maker())
         try:
-            records = writer.records
             if not writer.lines.count:
                 writer.append(
                     {
@@ -90,26 +97,27 @@ class Store:
                         "measured": dict(measured or {}),
                     }
                 )
+            records = writer.taken()
             _refuse_lost_header(path, records)
             _check_schemas(path, records)
             _refuse_other_results(path, records, study, plan_id, machine)
             notices = _refuse_other_files(path, records[1], measured)
-            if not any(record["schema"] == MACHINE_SCHEMA for record in records.values()):
-                writer.append({**machine, "schema": MACHINE_SCHEMA})
+            if not any(_of(record, "schema") == MACHINE_SCHEMA for record in records.values()):
+                records[writer.lines.count + 1] = {**machine, "schema": MACHINE_SCHEMA}
+                writer.append(records[writer.lines.count + 1])
         except BaseException:
             writer.close()
             raise
-        return cls(path, dict(records), writer, [*writer.notices, *notices])
+        return cls(path, records, writer, [*writer.notices, *notices])
 
     @classmethod
-    def read(cls, where: Path | str) -> Self:
+    def read(cls, where: Path | str, *, lean: bool = False) -> Self:
         """Look at a folder that holds ``rows.jsonl``, or at such a file, even while it is written.
 
-        The notices are also printed as warnings.
+        The notices are also printed as warnings. `lean`: rows without the fields that are a study's own.
         """
-        path = Path(where)
-        path = path / ROWS_FILE if path.is_dir() else path
-        lines = journal.read(path)
+        path = rows_file(where)
+        lines = journal.read(path, _maker(lean=lean))
         notices = lines.notices(path)
         if not lines.records:
             found = "; ".join([f"{path} holds no results", *notices])
@@ -118,7 +126,8 @@ class Store:
             notices.append(f"the last line of {path} was cut off and is left out")
         if 1 in lines.changed or 1 in lines.gaps:
             # Each row says of which study it is; what else the line said is needed to measure alone.
-            study = next((record["study"] for record in lines.records.values() if "study" in record), "")
+            named = (_of(record, "study") for record in lines.records.values())
+            study = next((study for study in named if study is not None), "")
             lines.records = {0: {"schema": STORE_SCHEMA, "study": study}, **lines.records}
         _check_schemas(path, lines.records)
         for notice in notices:
@@ -129,10 +138,20 @@ class Store:
     def machine_in(cls, folder: Path) -> Record:
         """The machine whose rows a folder holds; empty where there are none, or a kill came before it."""
         path = folder / ROWS_FILE
-        if not path.exists() or not journal.read(path).records:
+        if not path.exists() or not journal.read(path, _maker()).records:
             return {}
         with cls.read(folder) as store:
             return store.machine
+
+    @classmethod
+    def study_in(cls, where: Path | str) -> str:
+        """Of which study the rows are, from the first line alone if that is whole."""
+        lines = journal.read(rows_file(where), most=1)
+        study = lines.records.get(1, {}).get("study")
+        if lines.gaps or not isinstance(study, str):
+            with cls.read(where) as store:
+                return store.study
+        return study
 
     @property
     def folder(self) -> Path:
@@ -209,23 +228,54 @@ class Store:
         self.close()
 
 
-def _aside(path: Path, records: Mapping[int, Record]) -> Path:
+@dataclass(frozen=True)
+class _NoRow:
+    """What stands for a record that is no row, and why."""
+
+    wrong: str
+
+
+def _maker(*, lean: bool = False) -> Callable[[Record], Row | _NoRow | Record]:
+    """What makes a row of a record at once, as all records need thrice the memory; it leaves the others."""
+    sharing = Sharing(lean=lean)
+
+    def made(record: Record) -> Row | _NoRow | Record:
+        if record.get("schema") != ROW_SCHEMA:
+            return record
+        try:
+            row = sharing.row(record)
+            check(row)
+        except ValueError as error:  # msgspec's is one
+            return _NoRow(str(error))
+        return row
+
+    return made
+
+
+def _of(record: Row | _NoRow | Record, name: str) -> object:
+    """What a record says of its schema or study."""
+    if isinstance(record, dict):
+        return record.get(name)
+    return ROW_SCHEMA if name == "schema" else getattr(record, name, None)
+
+
+def _aside(path: Path, records: Mapping[int, Any]) -> Path:
     """Where rows go that a fresh start sets aside: named after the moment they were begun."""
-    begun = str(records.get(1, {}).get("created", "earlier"))
+    first = records.get(1)
+    begun = str(first.get("created", "earlier") if isinstance(first, dict) else "earlier")
     stamp = "".join(letter for letter in begun if letter.isalnum())[:_LONGEST_STAMP]
     suffixes = ("", *(f"-{n}" for n in range(2, 1000)))
     places = (path.with_name(f"rows.{stamp}{suffix}.jsonl") for suffix in suffixes)
     return next(place for place in places if not place.exists())
 
 
-def _check_schemas(path: Path, records: Mapping[int, Record]) -> None:
+def _check_schemas(path: Path, records: Mapping[int, Any]) -> None:
     first = next(iter(records))
     for number, record in records.items():
         expected = (STORE_SCHEMA,) if number == first else (ROW_SCHEMA, MACHINE_SCHEMA)
-        if record.get("schema") not in expected:
+        if (schema := _of(record, "schema")) not in expected:
             raise TautoError(
-                f"line {number} of {path} has schema {record.get('schema')!r}; "
-                f"expected {' or '.join(expected)}",
+                f"line {number} of {path} has schema {schema!r}; expected {' or '.join(expected)}",
                 "Use the version of tautochrone that wrote it, or name another folder with --output",
             )
     if not isinstance(records[first].get("study"), str):
@@ -235,19 +285,17 @@ def _check_schemas(path: Path, records: Mapping[int, Record]) -> None:
         )
 
 
-def _rows_of(path: Path, records: dict[int, Record]) -> tuple[dict[str, Row], dict[str, int]]:
-    """Each run in its last state, and its line; its record is taken out, as both would not fit in memory.
+def _rows_of(path: Path, records: dict[int, Any]) -> tuple[dict[str, Row], dict[str, int]]:
+    """Each run in its last state, and its line; taken out of the records.
 
     TautoError, with its line, for a row that is none.
     """
     rows: dict[str, Row] = {}
     numbers: dict[str, int] = {}
-    for number in [number for number, record in records.items() if record["schema"] == ROW_SCHEMA]:
-        try:
-            row = read_row(records.pop(number))
-            check(row)
-        except ValueError as error:  # msgspec's is one
-            raise _no_row(path, number, str(error)) from error
+    for number in [number for number, record in records.items() if isinstance(record, Row | _NoRow)]:
+        row = records.pop(number)
+        if isinstance(row, _NoRow):
+            raise _no_row(path, number, row.wrong)
         # Whatever the order of lines that were moved: what was refused stays refused.
         if row.run not in rows or row.error is not None:
             rows[row.run], numbers[row.run] = row, number
@@ -261,18 +309,18 @@ def _no_row(path: Path, number: int, wrong: str) -> TautoError:
     )
 
 
-def _refuse_lost_header(path: Path, records: Mapping[int, Record]) -> None:
+def _refuse_lost_header(path: Path, records: Mapping[int, Any]) -> None:
     if 1 not in records:
         raise TautoError(f"line 1 of {path}, which says what was measured, changed after writing", _ANEW)
 
 
 def _refuse_other_results(
-    path: Path, records: Mapping[int, Record], study: str, plan_id: str, machine: Mapping[str, object]
+    path: Path, records: Mapping[int, Any], study: str, plan_id: str, machine: Mapping[str, object]
 ) -> None:
     header = records[1]
     if header.get("study") != study:
         raise TautoError(f"{path} holds the study {header.get('study')!r}, not {study!r}", _ANEW)
-    known = next((record for record in records.values() if record["schema"] == MACHINE_SCHEMA), machine)
+    known = next((one for one in records.values() if _of(one, "schema") == MACHINE_SCHEMA), machine)
     if known.get("machine") != machine.get("machine"):
         theirs, ours = known.get("machine"), machine.get("machine")
         raise TautoError(f"{path} was measured on machine {theirs}; this is machine {ours}", _ANEW)

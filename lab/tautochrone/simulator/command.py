@@ -16,6 +16,7 @@ from rich.console import Console
 from tautochrone import report
 from tautochrone.errors import TautoError, explained
 from tautochrone.files import append_lines
+from tautochrone.report.palette import name_of
 from tautochrone.report.parts import Record
 from tautochrone.results.context import Command
 from tautochrone.results.row import ROW_SCHEMA
@@ -24,7 +25,16 @@ from tautochrone.simulator import engine, machines
 from tautochrone.simulator.engine import MemberAccount, Row
 from tautochrone.simulator.findings import Account, Axis, LineChart, SimulatedAnalysis, Timeline
 from tautochrone.simulator.machines import Machine
-from tautochrone.simulator.requests import STUDIES, Point, Sweep, representative
+from tautochrone.simulator.requests import (
+    KERNELS,
+    PUBLISHED,
+    STUDIES,
+    Point,
+    Sweep,
+    representative,
+    usual_kernel,
+    with_kernel,
+)
 from tautochrone.text import percent, seconds
 
 StoredRecord = dict[str, object]
@@ -46,16 +56,26 @@ def run_simulate_command(
     output: Path | None,
     json: bool,
     console: Console,
+    kernel: str | None = None,
 ) -> int:
-    """Run one study. Raises TautoError for an unknown study or machine."""
+    """Run one study. Raises TautoError for an unknown study, machine or kernel."""
     if study not in STUDIES:
         raise TautoError(f"there is no study {study!r} to simulate", f"Choose from {', '.join(STUDIES)}")
+    if kernel is not None and (study != "loop" or kernel not in KERNELS):
+        raise TautoError(f"study {study} has no kernel {kernel!r}", "loop has tuned and published")
     machine = machines.change(machines.load(machine_name), settings)
+    if kernel == PUBLISHED and usual_kernel(machine) != PUBLISHED:
+        raise TautoError(
+            f"the published kernel cannot be simulated on {machine.name}: not all its kinds of cores have "
+            "chain_cycles_per_element",
+            "Add it to the machine file, or choose --kernel tuned",
+        )
     if sweep:
-        rows, analysis = _swept(study, machine, sweep)
+        rows, analysis = _swept(study, machine, sweep, kernel)
     else:
-        command = command_line(study, machine_name, settings)
-        rows, analysis = _studied(study, machine, command)
+        more = ("--kernel", kernel) if kernel else ()
+        command = command_line(study, machine_name, settings, *more)
+        rows, analysis = _studied(study, machine, command, kernel)
     if json:
         return print_rows(rows)
     return publish(rows, machine, analysis, output or default_folder(study), console)
@@ -138,24 +158,34 @@ def _record(point: Point, x: float, y: float, row: Row) -> Record:
     }
 
 
-def _studied(study: str, machine: Machine, command: str) -> tuple[list[StoredRecord], SimulatedAnalysis]:
+def _sweep_of(study: str, machine: Machine, kernel: str | None) -> Sweep:
     sweep = STUDIES[study](machine)
+    if kernel is None:
+        return sweep
+    shown = [Point("", 0.0, sweep.timeline)] if sweep.timeline else []
+    timeline = with_kernel(shown, kernel)[0].request if shown else None
+    return msgspec.structs.replace(sweep, points=with_kernel(sweep.points, kernel), timeline=timeline)
+
+
+def _studied(
+    study: str, machine: Machine, command: str, kernel: str | None
+) -> tuple[list[StoredRecord], SimulatedAnalysis]:
+    sweep = _sweep_of(study, machine, kernel)
     timeline = [{**sweep.timeline, "accounts": True}] if sweep.timeline else []
     answers = engine.simulate(machine, [*(point.request for point in sweep.points), *timeline])
     runs = list(zip(sweep.points, answers, strict=False))
     chart = LineChart(
         name=study,
-        heading=_finding(study, sweep, runs, machine),
-        explanation=(
-            f"{sweep.y.title.capitalize()} against {sweep.x.title}, in virtual time on {machine.name}."
-        ),
+        heading=f"{sweep.y.title.capitalize()} against {sweep.x.title}",
+        explanation=f"In virtual time on {machine.name}.",
         x=sweep.x,
         y=sweep.y,
         records=tuple(_record(point, point.x, sweep.value(row), row) for point, row in runs),
     )
     analysis = msgspec.structs.replace(
         _analysis(study, machine, chart),
-        timelines=(_timeline(answers[-1]),) if timeline else (),
+        verdict_sentences=(_finding(study, sweep, runs, machine), SIMULATED),
+        timelines=(_timeline(answers[-1], sweep.shown),) if timeline else (),
         commands=(Command(label="The same again", text=command),),
     )
     return [_row(point, row, machine) for point, row in runs], analysis
@@ -172,29 +202,26 @@ def _analysis(study: str, machine: Machine, chart: LineChart) -> SimulatedAnalys
 
 
 def _finding(study: str, sweep: Sweep, runs: Sequence[tuple[Point, Row]], machine: Machine) -> str:
-    """The chart's heading: the best and the worst at the last place on the axis."""
+    """The best and the last of those with the same work, at the last place on the axis."""
     last = 3000 if study == "loop" else max(point.x for point in sweep.points)
-    values = [
-        (sweep.value(row), point.series)
-        for point, row in runs
-        if point.x == last and point.series != "serial"
-    ]
-    best, worst = min(values), max(values)
-    if not sweep.less:
-        best, worst = worst, best
-
-    def words(value: float) -> str:
-        return seconds(value) if sweep.y.seconds else f"{value:.3g}"
-
-    what = sweep.y.title.split(",")[0]
-    at = seconds(last) if sweep.x.seconds else f"{last:g}"
+    values = sorted(
+        (
+            (sweep.value(row), name_of(point.series))
+            for point, row in runs
+            if point.x == last
+            and point.series != "serial"
+            and (sweep.compared is None or point.series in sweep.compared)
+        ),
+        reverse=not sweep.less,
+    )
+    (best, name), (worst, other) = values[0], values[-1]
+    at = sweep.at.format(x=last, seconds=seconds(last))
     return (
-        f"On {machine.name}, at {sweep.x.title} {at}, {best[1]} has the best {what} "
-        f"({words(best[0])}), {worst[1]} the worst ({words(worst[0])})"
+        f"On {machine.name}, {at}, {name} is best ({sweep.told(best)}) and {other} last ({sweep.told(worst)})"
     )
 
 
-def _timeline(row: Row) -> Timeline:
+def _timeline(row: Row, shown: str) -> Timeline:
     sort = "core" if row["study"] == "power" else "member"
     slices = [entry for entry in row.get("timeline") or [] if entry[0] < _MOST_MEMBERS][:_MOST_SLICES]
     names = {member: f"{sort} {member}" for member in sorted({int(entry[0]) for entry in slices})}
@@ -208,7 +235,7 @@ def _timeline(row: Row) -> Timeline:
     )
     return Timeline(
         name="timeline",
-        heading=f"What each {sort} does{waiting}",
+        heading=f"What each {sort} does in one run ({shown}){waiting}",
         explanation=(
             f"One bar for each {sort}. A waiting {sort} is awake without work: it spins, or waits for a lock "
             f"or the next chunk. The table below gives the time and energy of each; together with the rest "
@@ -271,13 +298,16 @@ def sweep_values(machine: Machine, text: str) -> tuple[str, list[float]]:
     return path, sorted({float(round(value)) if whole else value for value in values})
 
 
-def _swept(study: str, machine: Machine, text: str) -> tuple[list[StoredRecord], SimulatedAnalysis]:
+def _swept(
+    study: str, machine: Machine, text: str, kernel: str | None
+) -> tuple[list[StoredRecord], SimulatedAnalysis]:
     path, values = sweep_values(machine, text)
     changed = [
         machines.with_values(machine, {path: int(value) if value == int(value) else value})
         for value in values
     ]
     points = [representative(each, study) for each in changed]
+    points = [with_kernel(group, kernel) for group in points] if kernel else points
     answers = engine.simulate_many(
         [(each, [point.request for point in group]) for each, group in zip(changed, points, strict=True)]
     )

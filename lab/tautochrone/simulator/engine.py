@@ -74,6 +74,8 @@ class Row(TypedDict, total=False):
     schedule: str
     chunk: int | None
     placement: str
+    kernel: str
+    cpus: list[int]
     size: int
     threads: int
     width: int

@@ -38,6 +38,8 @@ class Kind(msgspec.Struct, frozen=True, kw_only=True):
     smt_yield: float
     stream_cycles_per_byte: float
     single_row_cycles_per_byte: float
+    chain_cycles_per_byte: float
+    chain_smt_yield: float
     single_row_last_level_bytes_per_second: float
     single_row_memory_bytes_per_second: float
     row_cycles: float
@@ -117,7 +119,7 @@ class Governor(msgspec.Struct, frozen=True, kw_only=True):
 class System(msgspec.Struct, frozen=True, kw_only=True):
     """The operating system."""
 
-    migration_seconds: float
+    woken_takes_core: bool
     migration_cost_seconds: float
     quantum_seconds: float
     locked_waits_for_stores: bool

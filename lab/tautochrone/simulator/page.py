@@ -26,7 +26,7 @@ from tautochrone.simulator.findings import Axis, LineChart, SimulatedAnalysis, T
 
 _HEIGHT = 300
 # What a member does: the colour of work in all charts, the warning colour, and grey.
-_ACTIVITIES = {"working": "#228833", "waiting": "#d1420a", "idle": "#a4abb6"}
+_ACTIVITIES = {"working": "#2f66b0", "waiting": "#d1420a", "idle": "#a4abb6"}
 
 COLUMNS: tuple[Column, ...] = (
     ("runtime", "what", "runtime"),

@@ -7,6 +7,7 @@ from typing import NotRequired, TypedDict
 
 import msgspec
 
+from tautochrone import text
 from tautochrone.errors import TautoError
 from tautochrone.simulator.engine import Row
 from tautochrone.simulator.findings import Axis
@@ -30,12 +31,16 @@ RENDER_PACE = 0.15
 
 
 class ThreadRequest(TypedDict):
-    """A thread of the power study. ``pace``: the share of each frame in which it works."""
+    """A thread of the power study. ``pace``: the share of each frame in which it works.
+
+    ``woken_by``: the thread that wakes it for each frame.
+    """
 
     name: str
     seconds: float
     pace: NotRequired[float]
     core: NotRequired[int]
+    woken_by: NotRequired[str]
 
 
 class _Request(TypedDict):
@@ -50,6 +55,7 @@ class LoopRequest(_Request, total=False):
     size: int
     runtime: str
     library: str
+    kernel: str
     schedule: str
     chunk: int
     placement: str
@@ -117,7 +123,12 @@ BALANCED: list[ThreadRequest] = [
 ]
 UNBALANCED: list[ThreadRequest] = [
     {"name": "physics", "seconds": 64.0},
-    {"name": "render", "seconds": 64.0 * RENDER_PACE * 0.9, "pace": RENDER_PACE},
+    {
+        "name": "render",
+        "seconds": 64.0 * RENDER_PACE * 0.9,
+        "pace": RENDER_PACE,
+        "woken_by": "physics",
+    },
 ]
 
 
@@ -159,7 +170,9 @@ class Point(msgspec.Struct, frozen=True):
 class Sweep(msgspec.Struct, frozen=True):
     """A study: its runs, its axes, the value to draw, and the run whose timeline is drawn.
 
-    `less`: a smaller value is better.
+    `less`: a smaller value is better. `at` says the last place on the axis in words, `told` a value.
+    `compared`: the series that do the same work, of which one may be called the best; None: all.
+    `shown`: of which run the timeline is.
     """
 
     points: Sequence[Point]
@@ -168,10 +181,18 @@ class Sweep(msgspec.Struct, frozen=True):
     value: Callable[[Row], float]
     timeline: Request | None = None
     less: bool = True
+    at: str = "at {x:g}"
+    told: Callable[[float], str] = text.seconds
+    compared: tuple[str, ...] | None = None
+    shown: str = ""
 
 
 _TIME = Axis(field="y", title="time", logarithmic=True, seconds=True)
 _SPEED_UP = Axis(field="y", title="speed-up over one core")
+
+
+def _times_one_core(value: float) -> str:
+    return f"{value:.3g} times one core"
 
 
 def _seconds(row: Row) -> float:
@@ -190,9 +211,30 @@ def _time_by_bound(row: Row) -> float:
     return float(row["seconds"]) / float(row["bound_seconds"])
 
 
+TUNED, PUBLISHED = "tuned", "published"
+KERNELS = (TUNED, PUBLISHED)
+
+
+def usual_kernel(machine: Machine) -> str:
+    """The published one, where the machine file says how fast it is."""
+    return PUBLISHED if all(kind.chain_cycles_per_byte > 0 for kind in machine.kind) else TUNED
+
+
+def with_kernel(points: Sequence[Point], kernel: str) -> list[Point]:
+    """The same runs of the loop with that kernel."""
+    changed: list[Point] = []
+    for point in points:
+        request: Request = {**point.request, "kernel": kernel}  # type: ignore[assignment]
+        changed.append(msgspec.structs.replace(point, request=request))
+    return changed
+
+
 def _loop(machine: Machine) -> Sweep:
+    kernel = usual_kernel(machine)
+
     def request(size: int, runtime: str, schedule: str, chunk: int | None, placement: str) -> LoopRequest:
         asked: LoopRequest = {"study": "loop", "size": size, "runtime": runtime, "schedule": schedule}
+        asked["kernel"] = kernel
         if chunk is not None:
             asked["chunk"] = chunk
         asked["placement"] = placement
@@ -208,15 +250,15 @@ def _loop(machine: Machine) -> Sweep:
         "tautochrone": ("tautochrone", "adaptive", None, "all"),
     }
     if len(machine.kind) > 1:
-        for kind in machine.kind:
-            ways[f"OpenMP static {kind.kind}"] = ("openmp", "static", None, kind.kind)
+        for placement in ("fast", "fast-cores", "slow"):
+            ways[f"OpenMP static, {placement}"] = ("openmp", "static", None, placement)
     points = [
         Point(name, size, request(size, *settings)) for size in LOOP_SIZES for name, settings in ways.items()
     ]
     shown: LoopRequest = {**request(3000, *ways["OpenMP static"]), "repetitions": 2, "timeline": True}
-    return Sweep(
-        points, Axis(field="x", title="order of the matrix", logarithmic=True), _TIME, _seconds, shown
-    )
+    x = Axis(field="x", title="order of the matrix", logarithmic=True)
+    rows = "with a matrix of {x:g} rows"
+    return Sweep(points, x, _TIME, _seconds, shown, at=rows, shown="OpenMP static, 3000 rows")
 
 
 def _mapreduce(machine: Machine) -> Sweep:
@@ -232,7 +274,17 @@ def _mapreduce(machine: Machine) -> Sweep:
         for count in sorted({1, *range(2, min(threads, 32) + 1), threads})
     ]
     shown: MapReduceRequest = {**request("qt", threads), "seconds": 0.01, "timeline": True}
-    return Sweep(points, Axis(field="x", title="threads"), _SPEED_UP, _speed_up_of_tasks, shown, less=False)
+    return Sweep(
+        points,
+        Axis(field="x", title="threads"),
+        _SPEED_UP,
+        _speed_up_of_tasks,
+        shown,
+        less=False,
+        at="with {x:g} threads",
+        told=_times_one_core,
+        shown=f"QtConcurrent, {threads} threads",
+    )
 
 
 def _power(machine: Machine) -> Sweep:
@@ -251,7 +303,17 @@ def _power(machine: Machine) -> Sweep:
     shown: PowerRequest = {**power([{**thread, "seconds": 2.0} for thread in UNBALANCED]), "timeline": True}
     x = Axis(field="x", title="idle until, seconds (0: to the end of the work)")
     y = Axis(field="y", title="energy, joules")
-    return Sweep(points, x, y, lambda row: float(row["energy"]["common_joules"]), shown)
+    return Sweep(
+        points,
+        x,
+        y,
+        lambda row: float(row["energy"]["common_joules"]),
+        shown,
+        at="until second {x:g}, idle time included",
+        told=lambda value: text.quantity(value, "J"),
+        compared=("one thread", "two threads"),
+        shown="physics and rendering",
+    )
 
 
 def _nbody(machine: Machine) -> Sweep:
@@ -267,7 +329,8 @@ def _nbody(machine: Machine) -> Sweep:
         for active in ACTIVE
     ]
     x = Axis(field="x", title="active particles of 2048", logarithmic=True)
-    return Sweep(points, x, _SPEED_UP, _speed_up_of_block, less=False)
+    moving = "where {x:g} of 2048 particles move"
+    return Sweep(points, x, _SPEED_UP, _speed_up_of_block, less=False, at=moving, told=_times_one_core)
 
 
 def _collective(machine: Machine) -> Sweep:
@@ -277,7 +340,9 @@ def _collective(machine: Machine) -> Sweep:
         for operation in ("all_reduce", "all_gather")
         for words in WORDS
     ]
-    return Sweep(points, Axis(field="x", title="words", logarithmic=True), _TIME, _seconds)
+    x = Axis(field="x", title="words", logarithmic=True)
+    reducing = tuple({point.series: None for point in points if point.series.endswith("all_reduce")})
+    return Sweep(points, x, _TIME, _seconds, at="for {x:g} words", compared=reducing)
 
 
 def _balance(machine: Machine) -> Sweep:
@@ -295,7 +360,16 @@ def _balance(machine: Machine) -> Sweep:
     shown: BalanceRequest = {**request(0.05, "balanced"), "regions": 2, "timeline": True}
     x = Axis(field="x", title="region length", logarithmic=True, seconds=True)
     y = Axis(field="y", title="time over the bound")
-    return Sweep(points, x, y, _time_by_bound, shown)
+    return Sweep(
+        points,
+        x,
+        y,
+        _time_by_bound,
+        shown,
+        at="with regions of {seconds}",
+        told=lambda value: f"{value:.3g} times the bound",
+        shown="tauto balance, regions of 50 ms",
+    )
 
 
 STUDIES: Mapping[str, Callable[[Machine], Sweep]] = {

@@ -36,6 +36,7 @@ class _KindTable(_Reading, total=False):
     min_hertz: float
     cpu_relative_speed: list[float]
     dot_cycles_per_element: float
+    chain_cycles_per_element: float
     hash_bytes_per_second: float
     l2_bytes: float
     l2_shared_by_cores: int
@@ -207,6 +208,7 @@ def _kind(given: _KindTable, caches: _Caches, bandwidth: float) -> Tables:
             "turbo_spread": given.get("cpu_relative_speed", [])[::threads],
             "stream_cycles_per_byte": stream,
             "single_row_cycles_per_byte": stream,
+            "chain_cycles_per_byte": given.get("chain_cycles_per_element", 0.0) / _ELEMENT_BYTES,
             # Whole calls were measured: the costs of a row besides its elements are included.
             "row_cycles": 0.0 if level else _DEFAULT_ROW_CYCLES,
             "hash_cycles_per_byte": hertz / hashed if hashed else _DEFAULT_HASH_CYCLES,
@@ -219,7 +221,8 @@ def _kind(given: _KindTable, caches: _Caches, bandwidth: float) -> Tables:
         },
     )
     out["min_hertz"] = min(given.get("min_hertz", hertz), hertz)
-    out["smt_yield"] = min(out["smt_yield"], threads)
+    for name in ("smt_yield", "chain_smt_yield"):
+        out[name] = min(out[name], threads)
     out["stolen_share"] = out["stolen_share"] if out["stolen_turn_seconds"] > 0 else 0.0
     # Calls of one row were measured together with the reads; they apply only if the reads do.
     for name in ("single_row_last_level_bytes_per_second", "single_row_memory_bytes_per_second"):

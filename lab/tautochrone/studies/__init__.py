@@ -60,5 +60,4 @@ def study_in(folder: Path) -> str:
     """The study whose rows a folder holds. Raises TautoError where it holds none."""
     from tautochrone.results.store import Store
 
-    with Store.read(folder) as store:
-        return store.study
+    return Store.study_in(folder)

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
-import numpy
 
 from tautochrone.errors import TautoError
 from tautochrone.results.row import Row
@@ -95,6 +94,7 @@ def loop_request(config: Config, machine: Machine) -> dict[str, Any] | None:
     if placement is None:
         return None
     request: dict[str, Any] = {"study": "loop", "size": int(config["size"]), "placement": placement}
+    request["kernel"] = config.get("kernel", "tuned")
     chunk = config.get("chunk")
     runtime, schedule = config["runtime"], config["schedule"]
     if runtime == "serial":
@@ -270,10 +270,16 @@ def _repeated(cells: Iterable[Sequence[Predicted]]) -> Repeated | None:
     return Repeated(
         count=len(sizes),
         median=plain.median(sizes),
-        p90=float(numpy.quantile(sizes, 0.9)),
+        p90=_ninth_decile(sizes),
         cells=counted,
         near_best=near_best,
     )
+
+
+def _ninth_decile(sizes: Sequence[float]) -> float:
+    if len(sizes) == 1:
+        return sizes[0]
+    return plain.quantiles(sizes, n=10, method="inclusive")[-1]
 
 
 def errors(runtime: str, schedule: str, found: Sequence[Predicted]) -> Errors:
@@ -285,7 +291,7 @@ def errors(runtime: str, schedule: str, found: Sequence[Predicted]) -> Errors:
         count=len(sizes),
         measured_seconds=found[0].measured_seconds if len(found) == 1 else None,
         median=plain.median(sizes),
-        p90=float(numpy.quantile(sizes, 0.9)),
+        p90=_ninth_decile(sizes),
         bias=plain.median(prediction.error for prediction in found),
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeVar
@@ -28,6 +29,9 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     holds: bool | None
     tolerance: str
     command: str
+    fails_if: str  # what would have made it false
+    given: str = ""  # figures that were put in: they show nothing
+    sensitivity: str = ""  # which parameter, within its published range, changes the verdict
     note: str = ""
 
 
@@ -35,16 +39,33 @@ Shown = tuple[str, bool | None, str]
 """What is shown of a claim, whether it holds (None where nothing here can decide it), and a note."""
 
 
+class Finding(msgspec.Struct, frozen=True):
+    """The same of a simulation, with what was put in and what would change the verdict."""
+
+    ours: str
+    holds: bool | None
+    note: str = ""
+    given: str = ""
+    sensitivity: str = ""
+
+
 def unknown(why: str) -> Shown:
     """Of a claim that the rows say nothing of."""
     return "not measured here", None, why
 
 
-class Statement(msgspec.Struct, frozen=True):
-    """A published claim: what it says, and how near is near; empty where nothing is simulated."""
+class Statement(msgspec.Struct, frozen=True, kw_only=True):
+    """A published claim: what it says, how near is near, and what makes it false.
+
+    ``cpus``: a study on fewer decides nothing. ``waits``: its verdict is on who waits for whom, so a study
+    that other programs disturbed decides nothing.
+    """
 
     says: str
-    tolerance: str = ""
+    tolerance: str
+    fails_if: str
+    cpus: int = 2
+    waits: bool = True
 
 
 class Family(msgspec.Struct, frozen=True):
@@ -55,30 +76,48 @@ class Family(msgspec.Struct, frozen=True):
 
     def measured(self, id: str, ours: str, holds: bool | None = None, note: str = "") -> Claim:
         """One of them, as a study's own rows show it; ``holds`` is None where they do not tell."""
-        return Claim(id=id, published=self.statements[id].says, ours=ours, holds=holds, note=note)
+        statement = self.statements[id]
+        return Claim(
+            id=id,
+            published=statement.says,
+            ours=ours,
+            holds=holds,
+            note=note,
+            fails_if=statement.fails_if,
+            cpus=statement.cpus,
+            waits=statement.waits,
+        )
 
-    def simulated(self, id: str, ours: str, holds: bool | None, note: str = "") -> Verdict:
+    def simulated(self, id: str, found: Finding) -> Verdict:
         """One of them, as the simulation shows it."""
+        statement = self.statements[id]
         return Verdict(
             id=id,
-            published=self.statements[id].says,
-            ours=ours,
+            published=statement.says,
+            ours=found.ours,
             source=f"simulated on {self.machine}",
-            holds=holds,
-            tolerance=self.statements[id].tolerance,
+            holds=found.holds,
+            tolerance=statement.tolerance,
             command=f"tauto claims --only {id}",
-            note=note,
+            fails_if=statement.fails_if,
+            given=found.given,
+            sensitivity=found.sensitivity,
+            note=found.note,
         )
 
     def verdicts(
-        self, wanted: Collection[str], judges: Sequence[Callable[[T], Shown]], shown: T
+        self, wanted: Collection[str], judges: Mapping[str, Callable[[T], Finding]], shown: T
     ) -> list[Verdict]:
-        """Those that are wanted, each by its judge: ``judges`` are in the order of the claims."""
-        judged = zip(self.statements, judges, strict=True)
-        return [self.simulated(id, *judge(shown)) for id, judge in judged if id in wanted]
+        """Those that are wanted, each by its judge, in the order of the claims."""
+        return [self.simulated(id, judges[id](shown)) for id in self.statements if id in wanted]
 
 
 Judge = Callable[[Machine], bool]
+
+
+def near(value: float, published: float, tolerance: float) -> bool:
+    """Whether a figure is as near as that on either side: 1.03 and 1 / 1.03 are as far from 1."""
+    return value > 0 and published > 0 and abs(math.log(value / published)) <= math.log1p(tolerance)
 
 
 def within(limits: tuple[float, float], value: float) -> bool:
@@ -100,17 +139,21 @@ class Knob(msgspec.Struct, frozen=True):
         return sorted({round(value) for value in found}) if self.whole else found
 
 
-def sensitivity(machine: Machine, knobs: Sequence[Knob], holds: Judge) -> str:
-    """Which parameter, moved alone within its published range, would make a claim hold that does not."""
+def sensitivity(machine: Machine, knobs: Sequence[Knob], holds: Judge, now: bool = False) -> str:
+    """Which parameter, moved alone within its published range, would change a verdict, which is ``now``."""
     tried: list[str] = []
+    words = "not hold" if now else "hold"
     with Pool(len(os.sched_getaffinity(0))) as pool:  # the simulator is a process of its own
         for knob in knobs:
             values = knob.values()
             changed = [machines.with_values(machine, {knob.path: value}) for value in values]
             working = list(pool.map(holds, changed))
-            if any(working):
-                where = _spans(values, working)
-                return f"it would hold with {knob.path} = {where} (published: {knob.low:g} to {knob.high:g})"
+            other = [works != now for works in working]
+            if any(other):
+                where = _spans(values, other)
+                return (
+                    f"it would {words} with {knob.path} = {where} (published: {knob.low:g} to {knob.high:g})"
+                )
             tried.append(f"{knob.path} {knob.low:g} to {knob.high:g}")
     return f"no single parameter within its published range changes that: tried {', '.join(tried)}"
 

@@ -14,26 +14,37 @@ from rich.table import Table
 
 from tautochrone.errors import TautoError
 from tautochrone.options import Option
-from tautochrone.report.analysis import Claim
+from tautochrone.report.analysis import Analysis, Claim
 from tautochrone.results.store import ROWS_FILE, Store
-from tautochrone.studies import STUDIES, study_named
+from tautochrone.studies import STUDIES, claims_report, sharing, study_named
 from tautochrone.studies.claims import Verdict
-from tautochrone.studies.loop import claims as loop
+from tautochrone.studies.claims_report import PAGE_FILE
+from tautochrone.studies.collective import claims as collective
+from tautochrone.studies.loop import claims_simulated as simulated_loop
+from tautochrone.studies.loop import published
 from tautochrone.studies.mapreduce import claims as mapreduce
+from tautochrone.studies.mapreduce import claims_simulated as simulated_tasks
 from tautochrone.studies.nbody import claims as nbody
 from tautochrone.studies.power import claims as power
+from tautochrone.studies.power import claims_simulated as simulated_power
+from tautochrone.studies.sharing import Shared
 from tautochrone.terminal import Terminal
 
 FAMILIES: dict[str, Callable[[Collection[str]], list[Verdict]]] = {
-    "H": loop.simulated,
-    "M": mapreduce.simulated,
-    "P": power.simulated,
+    "H": simulated_loop.simulated,
+    "M": simulated_tasks.simulated,
+    "P": simulated_power.simulated,
     "N": nbody.simulated,
 }
 IDS: tuple[str, ...] = tuple(
-    f"{family}{number}"
-    for family, count in (("H", 12), ("M", 6), ("P", 7), ("N", 9))
-    for number in range(1, count + 1)
+    sorted(
+        (
+            id
+            for family in (published.FAMILY, mapreduce.FAMILY, power.FAMILY, nbody.FAMILY, collective.FAMILY)
+            for id in family.statements
+        ),
+        key=lambda id: ("HMPN".index(id[0]), int(id[1:])),
+    )
 )
 
 RESULTS = Path("tautochrone-results")
@@ -79,10 +90,13 @@ class Measured(msgspec.Struct, frozen=True):
 def measured_here(say: Callable[[str], None]) -> dict[str, Measured]:
     """The same of the studies in the usual place; what cannot be read there is said and passed over."""
     found: dict[str, Measured] = {}
-    for folder in (RESULTS / study for study in STUDIES):
+    for folder in sorted(RESULTS.glob("*/")):
         if not (folder / ROWS_FILE).exists():
             continue
         try:
+            with Store.read(folder) as store:
+                if store.study not in STUDIES:
+                    continue
             found |= measured_claims([folder])
         except TautoError as error:
             say(f"tauto: warning: {folder} is passed over: {error}")
@@ -138,7 +152,7 @@ def _beside(simulated: Verdict, found: Measured) -> Verdict:
 
 @dataclass(frozen=True)
 class ClaimsRequest:
-    """Every published claim: what it says, what is shown of it here, and whether it holds.
+    """Say of every published claim whether it holds here.
 
     Claims are simulated on the published machines. What only a measurement can decide, such as programs that
     agree to the last bit, is taken from the studies that were measured here.
@@ -149,6 +163,8 @@ class ClaimsRequest:
       tauto claims --only H3,H6
       tauto claims --only N --measured results/nbody
       tauto claims --json > claims.json
+      tauto claims --report
+      tauto claims --with laptop.tauto --with desktop.tauto
     """  # noqa: D301
 
     json: Annotated[bool, Option("Print the list as JSON.")] = False
@@ -162,6 +178,22 @@ class ClaimsRequest:
             many=True,
         ),
     ] = ()
+    others: Annotated[
+        tuple[str, ...],
+        Option(
+            "A file that tauto share wrote on another machine: its verdicts stand beside. May be repeated.",
+            "FILE",
+            flag="--with",
+            many=True,
+        ),
+    ] = ()
+    report: Annotated[
+        bool,
+        Option("Also draw the figures of the sources, each with its claims, on one offline page."),
+    ] = False
+    output: Annotated[
+        Path, Option("Where the page goes. Default: tautochrone-results/claims.html.", "FILE")
+    ] = PAGE_FILE
 
     def run(self) -> int:
         """Print the table, or the list as JSON; 0."""
@@ -170,6 +202,7 @@ class ClaimsRequest:
             decided = measured_claims([Path(folder) for folder in self.measured])
         else:
             decided = measured_here(lambda words: print(words, file=sys.stderr))
+        machines = [sharing.read(Path(file)) for file in self.others]
         found = beside(judge(wanted), decided)
         if self.json:
             print(json.dumps(msgspec.to_builtins(found), ensure_ascii=False, indent=1))
@@ -183,7 +216,28 @@ class ClaimsRequest:
             console.print(_table(found))
             console.print("One in full: tauto claims --only H8", highlight=False)
         console.print(summary(found), soft_wrap=True, highlight=False)
+        if machines:
+            console.print(_machines_table(machines, wanted))
+        if self.report:
+            path = claims_report.write(found, self._analyses(), summary(found), self.output, machines)
+            console.print(f"The report: {path}", soft_wrap=True, highlight=False)
         return 0
+
+    def _analyses(self) -> dict[str, Analysis]:
+        """The studies whose curves are drawn beside."""
+        named = [Path(folder) for folder in self.measured]
+        usual = [folder for folder in sorted(RESULTS.glob("*/")) if (folder / ROWS_FILE).exists()]
+        return _analyses_of(named or usual)
+
+
+def _analyses_of(folders: Sequence[Path]) -> dict[str, Analysis]:
+    """By study, what was measured in these folders; of several the last one."""
+    found: dict[str, Analysis] = {}
+    for folder in folders:
+        with Store.read(folder) as store:
+            if store.study in STUDIES:
+                found[store.study] = study_named(store.study).stored(store)
+    return found
 
 
 def summary(found: Sequence[Verdict]) -> str:
@@ -209,6 +263,18 @@ def _table(found: Sequence[Verdict]) -> Table:
     return table
 
 
+def _machines_table(machines: Sequence[Shared], wanted: Collection[str]) -> Table:
+    """Each claim that any of these machines says something of, a machine a column."""
+    table = Table(box=None, pad_edge=False)
+    table.add_column("claim", no_wrap=True, min_width=5)
+    for machine in machines:
+        table.add_column(f"{machine.name}, {machine.study}", overflow="fold")
+    for id, cells in claims_report.laid_beside(machines):
+        if id in wanted:
+            table.add_row(id, *cells)
+    return table
+
+
 def _details(verdict: Verdict) -> Table:
     """All that is known of one claim."""
     table = Table(box=None, pad_edge=False, show_header=False)
@@ -220,6 +286,9 @@ def _details(verdict: Verdict) -> Table:
         "ours": verdict.ours,
         "holds": _HOLDS[verdict.holds],
         "tolerance": verdict.tolerance,
+        "fails if": verdict.fails_if,
+        "given": verdict.given,
+        "hangs on": verdict.sensitivity,
         "source": verdict.source,
         "shown by": verdict.command,
         "note": verdict.note,

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TextIO
 
-from tautochrone.errors import printable
+from tautochrone.errors import in_lines, printable, say
 from tautochrone.machine import runners
 from tautochrone.machine.runners import Peer, PeerState
 from tautochrone.measuring.clock import Clock, SystemClock
@@ -38,7 +38,7 @@ def _executor(seed: int) -> AbstractContextManager[Executor]:
 
 
 def _warn(sentence: str) -> None:
-    print(f"tauto: warning: {sentence}", file=sys.stderr, flush=True)
+    say(f"warning: {sentence}")
 
 
 def _slowdown(state: State) -> AbstractContextManager[Slowdown]:
@@ -89,4 +89,4 @@ class Services:
 
     def say(self, sentence: str) -> None:
         """A line for the user that is no result."""
-        print(printable(sentence), file=self.messages, flush=True)
+        print(in_lines(printable(sentence), self.messages), file=self.messages, flush=True)

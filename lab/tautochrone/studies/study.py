@@ -14,8 +14,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
+import msgspec
+
 from tautochrone import report, text
-from tautochrone.errors import TautoError
+from tautochrone.errors import TautoError, in_lines
 from tautochrone.machine.advice import machine_advice
 from tautochrone.machine.placements import Layout, layout
 from tautochrone.machine.policy.held import under_each_policy
@@ -25,6 +27,7 @@ from tautochrone.measuring import measure
 from tautochrone.measuring.configuration import Configuration
 from tautochrone.measuring.executor import Executor, RunResult
 from tautochrone.measuring.identity import identity_of, started_files
+from tautochrone.measuring.neighbours import warn_of_neighbours
 from tautochrone.measuring.plan import Order, Plan
 from tautochrone.measuring.session import CheckRows
 from tautochrone.options import State, state_text
@@ -34,6 +37,7 @@ from tautochrone.results.compare import CompareRequest
 from tautochrone.results.context import NotMeasured, StudyContext
 from tautochrone.results.row import Row
 from tautochrone.results.store import Store
+from tautochrone.studies.disturbance import decidable
 from tautochrone.studies.peers import checked_cpus, described, peers_here, with_states
 from tautochrone.studies.request import StudyRequest, Times
 from tautochrone.studies.row_types import RowTypes
@@ -202,7 +206,7 @@ class Study(ABC, Generic[Asked, Known, Found]):
         """
         study = cls(request, services)
         store, interrupted = study._measured()
-        analysis = cls.analyse(store.rows(None), study.machine, study.context)
+        analysis = cls.judged(store.rows(None), study.machine, study.context)
         study._conclude(store, analysis)
         if interrupted:
             raise KeyboardInterrupt
@@ -212,7 +216,17 @@ class Study(ABC, Generic[Asked, Known, Found]):
     @classmethod
     def stored(cls, store: Store) -> Found:
         """The analysis of a folder's rows, as the study that measured them gave it."""
-        return cls.analyse(cls.rows_of(store), machine_of(store), cls.known_beside(store))
+        return cls.judged(cls.rows_of(store), machine_of(store), cls.known_beside(store))
+
+    @classmethod
+    def judged(cls, rows: Sequence[Row], machine: Mapping[str, Any], context: Known) -> Found:
+        """The findings of rows, with those claims open that they cannot decide."""
+        return cls.decided(cls.analyse(rows, machine, context), rows, machine)
+
+    @classmethod
+    def decided(cls, found: Found, rows: Sequence[Row], machine: Mapping[str, Any]) -> Found:
+        """The same findings; a claim is open where too few CPUs, or other programs, leave it so."""
+        return msgspec.structs.replace(found, claims=decidable(found.claims, rows, machine))
 
     @classmethod
     def rows_of(cls, store: Store) -> list[Row]:
@@ -376,7 +390,7 @@ class Study(ABC, Generic[Asked, Known, Found]):
             path = report.write_of(store, analysis, machine=self.machine)
         if not request.json:
             for sentence in analysis.verdict_sentences:
-                print(sentence, file=output)
+                print(in_lines(sentence, output), file=output)
             print(f"\nRows:   {store.path}", file=output)
             if path is not None:
                 print(f"Report: {path}", file=output, flush=True)
@@ -396,6 +410,7 @@ def checks_of(*checks: CheckRows) -> CheckRows:
 
 def run(study: type[Study[Any, Any, Any]], request: StudyRequest) -> int:
     """``tauto study NAME``; with --policies the same work once under each policy. Returns 0."""
+    warn_of_neighbours()
     if not request.policies:
         study.measure(request)
         return 0

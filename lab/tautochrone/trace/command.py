@@ -29,7 +29,7 @@ _SLOWEST_HERTZ, _FASTEST_HERTZ = 1.0, 50.0
 
 @dataclass(frozen=True)
 class TraceRequest:
-    """Run a command and draw what its threads did: who worked, who waited, on which CPU.
+    """Run a command and draw which thread worked and which waited.
 
     Samples /proc 20 times a second. Says how uneven the threads' work is (the busiest over the mean), how
     often they moved between CPUs, and names the thread that the others wait for.

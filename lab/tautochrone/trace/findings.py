@@ -15,6 +15,7 @@ LEAST_SHARE = 0.02
 UNBALANCED = 1.1
 ALWAYS_BUSY = 0.9  # the share of the program's time that a thread runs
 CROWDED = 0.25  # the share of its time that a thread waits for a CPU
+MOSTLY_IDLE = 0.3  # of one CPU: a program that worked less was waiting for something else
 
 
 @dataclass(frozen=True)
@@ -76,11 +77,15 @@ def _advice(
 ) -> str:
     if imbalance is None:
         return "No thread worked for long enough to be judged: trace a longer run."
+    busy = sum(track.run_seconds + (track.wait_seconds or 0.0) for track in workers)
+    if busy < MOSTLY_IDLE * seconds:
+        worked = f"It worked in {text.percent(busy / seconds)} of {text.seconds(seconds)}"
+        return f"{worked}, and slept or waited for files in the rest: threads cannot make that shorter."
     if len(workers) == 1:
         alone = text.sentence(f"{name_of(workers[0])} did all the work alone").rstrip(".")
         if cpus < 2:
             return f"{alone}, and there is one CPU: nothing can be shared."
-        return f"{alone} while {text.count(cpus - 1, 'CPU')} had nothing to do: share its work among threads."
+        return f"{alone}, and the program may use {cpus} CPUs: share its work among threads."
     many = text.count(len(workers), "thread")
     if odd is not None:
         return _about(odd, workers, imbalance, many)
@@ -88,10 +93,14 @@ def _advice(
     running = sum(track.run_seconds for track in workers)
     if waiting > CROWDED * (waiting + running):
         share = text.percent(waiting / (waiting + running))
-        return (
-            f"The {many} are balanced (imbalance {imbalance:.2f}) but wait for a CPU in {share} of their "
-            f"time: use {text.count(cpus, 'thread')}, as many as there are CPUs, or stop other programs."
+        crowded = (
+            f"The {many} are balanced (imbalance {imbalance:.2f}) but wait for a CPU in {share} of their time"
         )
+        if len(workers) <= cpus:
+            return (
+                f"{crowded}: other programs have the CPUs, which are enough for these. Stop those, or wait."
+            )
+        return f"{crowded}: use {text.count(cpus, 'thread')}, as many as there are CPUs."
     balanced = f"The {many} are balanced (imbalance {imbalance:.2f})"
     if all(track.run_seconds >= ALWAYS_BUSY * seconds for track in workers):
         return (

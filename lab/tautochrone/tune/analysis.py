@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
-import numpy as np
 
 from tautochrone import verdicts
 from tautochrone.measuring.objective import Objective, parse_objective
@@ -17,8 +15,9 @@ from tautochrone.results.context import Command
 from tautochrone.results.row import MEASURED, Row
 from tautochrone.results.runs import median_known
 from tautochrone.results.spent import longest, spent_of
-from tautochrone.tune.answer import CandidateResult, Effect, Role, TuneAnalysis, TuneContext
+from tautochrone.tune.answer import CandidateResult, Role, TuneAnalysis, TuneContext
 from tautochrone.tune.applying import run_line, settings_to_paste
+from tautochrone.tune.effects import main_effects
 from tautochrone.tune.knobs import in_words
 from tautochrone.tune.same_work import said_of
 from tautochrone.tune.search import claims, verdict
@@ -184,50 +183,3 @@ def _disturbances(rows: Sequence[Row], machine: Mapping[str, Any]) -> list[str]:
         f"beside {count} of the final's {len(rows)} runs other programs or the hypervisor took CPU time; "
         "close them for narrower intervals"
     ]
-
-
-_RESOLVED = 2.0  # in standard errors
-_IDENTIFIED = 1 - 1e-6  # share of its own coefficient in a fitted one: below 1 others have a part in it
-
-
-def main_effects(candidates: Sequence[tuple[Mapping[str, str], float]]) -> tuple[Effect, ...]:
-    """The factor of each value of each knob against leaving it as it is; largest first.
-
-    `candidates` are (what they change, median figure). By least squares on the logarithms of the figures. The
-    factors describe the whole space, not any one candidate: of knobs that work together they show the mean
-    effect. Empty for too few candidates. Effects that the candidates cannot identify are left out, such as
-    the effect of a knob that all of them set.
-    """
-    levels = list(
-        dict.fromkeys((knob, value) for settings, _ in candidates for knob, value in settings.items())
-    )
-    if len(candidates) <= len(levels) + 1 or not levels:
-        return ()
-    columns = np.array(
-        [
-            [1.0, *(1.0 if settings.get(knob) == value else 0.0 for knob, value in levels)]
-            for settings, _ in candidates
-        ]
-    )
-    logs = np.log([figure for _, figure in candidates])
-    solution, _, rank, _ = np.linalg.lstsq(columns, logs, rcond=None)
-    residual = logs - columns @ solution
-    freedom = len(candidates) - int(rank)
-    if freedom < 1:
-        return ()
-    variance = float(residual @ residual) / freedom
-    inverse = np.linalg.pinv(columns)
-    identified = np.diag(inverse @ columns) > _IDENTIFIED
-    spread = np.sqrt(np.sum(inverse**2, axis=1) * variance)
-    effects = [
-        Effect(
-            knob=knob,
-            value=value,
-            factor=math.exp(float(solution[index + 1])),
-            error=float(spread[index + 1]),
-            resolved=abs(float(solution[index + 1])) > _RESOLVED * float(spread[index + 1]),
-        )
-        for index, (knob, value) in enumerate(levels)
-        if identified[index + 1]
-    ]
-    return tuple(sorted(effects, key=lambda effect: -abs(math.log(effect.factor))))

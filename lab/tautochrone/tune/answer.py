@@ -107,5 +107,6 @@ class TuneContext(StudyContext, kw_only=True):
     finalists: tuple[str, ...] = ()  # config_ids; empty: the final is not planned yet
     looks: tuple[int, ...] = ()
     eliminated: Mapping[str, str] = {}
+    most_candidates: int | None = None  # as many as were to be tried, by the request or for want of budget
     ended: str = ""
     seen: tuple[str, ...] = ()  # of the winner, in one more run: its processes, their threads and CPUs

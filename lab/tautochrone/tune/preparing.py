@@ -29,7 +29,9 @@ from tautochrone.measuring.identity import as_before, files_of, named_files, sta
 from tautochrone.measuring.objective import Objective, parse_objective
 from tautochrone.measuring.subprocess_executor import Printed, output_file
 from tautochrone.programs.commands import behind
+from tautochrone.results import context as contexts
 from tautochrone.results.store import ROWS_FILE, Store
+from tautochrone.tune.answer import TuneContext
 from tautochrone.tune.applying import Applied, applied
 from tautochrone.tune.judging import Judging
 from tautochrone.tune.options import TuneRequest, check_numbers
@@ -75,8 +77,9 @@ class Prepared:
     def summary(self) -> str:
         """What the first run showed, in a sentence."""
         watched = self.watched
-        threads = f", with up to {watched.most_threads} threads" if watched.most_threads > 1 else ""
-        return f"{shlex.join(self.request.command)} takes {watched.seconds:.3g} s as it is{threads}"
+        threads = f", with up to {watched.most_threads} threads at once" if watched.most_threads > 1 else ""
+        first = f"{watched.seconds:.3g} s in its first run, which may be slower than others"
+        return f"{shlex.join(self.request.command)} took {first}{threads}"
 
 
 def prepare(request: TuneRequest, services: Services) -> Prepared:
@@ -107,6 +110,7 @@ def prepare(request: TuneRequest, services: Services) -> Prepared:
     )
     findings = inspect(default.command, machine, watched)
     machine = _machine(request, findings, machine, services)
+    request = _afforded(request, watched)
     space = build_space(request, findings, place_of(machine))
     check_budget(request, watched, len(space.candidates))
     return Prepared(
@@ -201,6 +205,16 @@ def input_is_lost(descriptor: int = 0) -> bool:
     waiting = bytearray(4)  # the number of bytes
     fcntl.ioctl(descriptor, termios.FIONREAD, waiting)
     return any(waiting)
+
+
+def _afforded(request: TuneRequest, watched: Watched) -> TuneRequest:
+    """With as many candidates as the budget holds two rounds of; a search that goes on keeps its number."""
+    if not request.fresh and Store.machine_in(request.folder):
+        before = contexts.load(TuneContext(), request.folder).most_candidates
+        return replace(request, most_candidates=before or request.most_candidates)
+    one_run = watched.seconds * request.repeat + watched.beside_seconds
+    held = int(request.budget_seconds / round_seconds_at_first(one_run, 1) / _LEAST_ROUNDS)
+    return replace(request, most_candidates=max(2, min(request.most_candidates, held)))
 
 
 def check_budget(request: TuneRequest, watched: Watched, candidates: int) -> None:

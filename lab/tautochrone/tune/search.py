@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import ceil
+from math import ceil, inf
 from statistics import fmean, median
 from typing import Literal
 
@@ -26,7 +26,7 @@ from tautochrone.measuring.plan import Plan
 from tautochrone.measuring.progress import Progress
 from tautochrone.measuring.screening import Rules, screen
 from tautochrone.measuring.session import CheckRows
-from tautochrone.results.row import SCREENING, Row, pair_rows, seconds_of
+from tautochrone.results.row import SCREENING, Row, cpu_seconds_of, pair_rows, seconds_of
 from tautochrone.results.store import Store
 from tautochrone.tune.space import DEFAULT
 from tautochrone.verdicts import Comparison
@@ -39,6 +39,10 @@ KILL_FACTOR = 1.3
 KEPT_SHARE = 0.4
 DOUBT = 1.3
 MOST_ROUNDS = 400
+ALIKE = 1.02
+"""Candidates whose figures differ by less, where nothing tells them apart, are alike to a user."""
+
+CLEARLY_LESS = 0.9  # CPU time, for which one of those that are alike is preferred
 _FIRST_ROUND_FACTOR = 1.15  # a killed run costs 1.3 times the best one, a good one less
 
 Figure = Callable[[Row], float]
@@ -361,7 +365,32 @@ def verdict(
         if config_id != default
     }
     better = [config_id for config_id, compared in against.items() if compared.verdict == verdicts.FASTER]
-    return Verdict(winner=better[0] if better else default, ranked=in_order, comparisons=against)
+    winner = _thriftiest(rows, better, figure, comparisons) if better else default
+    return Verdict(winner=winner, ranked=in_order, comparisons=against)
+
+
+def _thriftiest(rows: Sequence[Row], better: Sequence[str], figure: Figure, comparisons: int) -> str:
+    """Of those that nothing tells from the best, the one that takes clearly the least CPU time.
+
+    It leaves cores to others, and is the one that spins least where others have the cores.
+    """
+    best = better[0]
+    of_best = median_figure(rows, best, figure)
+    alike = [
+        one
+        for one in better[1:]
+        if median_figure(rows, one, figure) <= ALIKE * of_best
+        and verdicts.compare(pair_rows(rows, one, best, figure), comparisons=comparisons).verdict
+        not in (verdicts.SLOWER, verdicts.NOT_MEASURED)
+    ]
+    spent = {one: median_figure(rows, one, lambda row: cpu_seconds_of(row) or inf) for one in [best, *alike]}
+    least = min(spent, key=spent.__getitem__)
+    return least if spent[least] < CLEARLY_LESS * spent[best] else best
+
+
+def median_figure(rows: Sequence[Row], config_id: str, figure: Figure) -> float:
+    """Of a candidate's good rows."""
+    return median(figure(row) for row in rows if row.config_id == config_id and row.error is None)
 
 
 def ranked(rows: Sequence[Row], finalists: Sequence[str], figure: Figure) -> list[str]:

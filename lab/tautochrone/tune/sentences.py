@@ -43,7 +43,18 @@ def _failed(candidate: CandidateResult) -> bool:
 def _use(winner: CandidateResult, analysis: TuneAnalysis, objective: Objective) -> str:
     expert = " (the expert rule)" if winner.is_expert else ""
     change = amount(winner.ratio, objective)
-    return f"Use {winner.words}{expert}: {change}, {count(analysis.runs, 'run')}."
+    thrifty = ""
+    if any(_is_ahead(other, winner, analysis) for other in analysis.candidates):
+        thrifty = " Others are as fast, as far as can be told, and take more CPU time."
+    return f"Use {winner.words}{expert}: {change}, {count(analysis.runs, 'run')}.{thrifty}"
+
+
+def _is_ahead(other: CandidateResult, winner: CandidateResult, analysis: TuneAnalysis) -> bool:
+    """Whether another finalist has the better figure: it was not resolved as better than the winner."""
+    if not other.rounds or other.figure is None or winner.figure is None or other.role != "finalist":
+        return False
+    better = other.figure > winner.figure if analysis.largest else other.figure < winner.figure
+    return better and other.ratio is not None and other.ratio.verdict == verdicts.FASTER
 
 
 def _interval(ratio: Ratio | None) -> tuple[float, float, float] | None:

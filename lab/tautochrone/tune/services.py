@@ -10,7 +10,7 @@ from typing import TextIO
 
 from tautochrone.energy.find import Found, find_meter
 from tautochrone.energy.recorder import ClosingExecutor, MeteredExecutor
-from tautochrone.errors import printable
+from tautochrone.errors import in_lines, printable
 from tautochrone.machine.probe import read_machine
 from tautochrone.machine.record import Machine
 from tautochrone.measuring.clock import Clock, SystemClock
@@ -65,4 +65,4 @@ class Services:
 
     def say(self, sentence: str) -> None:
         """Print a line for the user that is not part of the result."""
-        print(printable(sentence), file=self.messages, flush=True)
+        print(in_lines(printable(sentence), self.messages), file=self.messages, flush=True)

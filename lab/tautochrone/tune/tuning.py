@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import partial
@@ -12,21 +12,22 @@ from pathlib import Path
 
 from rich.table import Table
 
-from tautochrone import report, text
+from tautochrone import report, text, verdicts
 from tautochrone.machine.advice import machine_advice
 from tautochrone.machine.record import machine_of
 from tautochrone.measuring.identity import identity_of, started_files
+from tautochrone.measuring.neighbours import warn_of_neighbours
 from tautochrone.measuring.objective import parse_objective
 from tautochrone.measuring.plan import Plan
 from tautochrone.results import context as contexts
 from tautochrone.results.store import Store
 from tautochrone.terminal import Terminal
 from tautochrone.tune.analysis import analyse
-from tautochrone.tune.answer import Finding, TuneAnalysis, TuneContext
+from tautochrone.tune.answer import CandidateResult, TuneAnalysis, TuneContext
 from tautochrone.tune.applying import configuration, write_profile
 from tautochrone.tune.effect_check import read_displayed, took_effect
 from tautochrone.tune.judging import complaint
-from tautochrone.tune.knobs import NO_RUNTIME, explain
+from tautochrone.tune.knobs import explain
 from tautochrone.tune.options import TuneRequest
 from tautochrone.tune.preparing import Prepared, prepare
 from tautochrone.tune.search import FinalPlan, Limits, Setup, search
@@ -64,7 +65,8 @@ def run_tune(request: TuneRequest, services: Services | None = None) -> TuneAnal
             )
         )
         store.checked(partial(complaint, objective))
-        announce(prepared.space, prepared.summary, services)
+        is_cut = prepared.request.most_candidates < request.most_candidates
+        announce(prepared.space, prepared.summary, services, is_cut)
         context = _context(prepared, store)
         contexts.save(context, request.folder)
 
@@ -155,6 +157,7 @@ def _context(prepared: Prepared, store: Store) -> TuneContext:
         finalists=before.finalists,
         looks=before.looks,
         eliminated=before.eliminated,
+        most_candidates=request.most_candidates,
     )
 
 
@@ -170,33 +173,22 @@ def report_again(folder: Path, path: Path | None = None) -> Path:
 # -- what is printed --
 
 
-def announce(space: Space, summary: str, services: Services) -> None:
+def announce(space: Space, summary: str, services: Services, is_cut: bool = False) -> None:
     """What will be tried and why, before the first measured run."""
     services.say(f"{summary}.")
     for tried in space.tried:
         values = ", ".join(tried.values[:_SHOWN_VALUES])
         more = " …" if len(tried.values) > _SHOWN_VALUES else ""
         services.say(f"  {tried.knob}: {values}{more}  ({tried.because})")
-    for line in _not_tried(space.left_out):
-        services.say(f"  not tried: {line}")
+    if space.left_out:
+        settings = text.count(len(space.left_out), "setting")
+        services.say(f"  {settings} cannot matter here; the report says which, and why")
     if space.expert is None:
         services.say("  the expert rule leaves this program as it is")
     part = f" of {space.combinations + 1}" if space.combinations + 1 > len(space.candidates) else ""
     services.say(f"{len(space.candidates)}{part} candidates, the program as it is among them.")
-
-
-def _not_tried(left_out: Iterable[Finding]) -> Iterator[str]:
-    """The knobs that are not tried, by reason; all that lack their runtime in one line."""
-    by_reason: dict[str, list[str]] = {}
-    for knob in left_out:
-        by_reason.setdefault(knob.because, []).append(knob.knob)
-    lacking = {why: names for why, names in by_reason.items() if why.startswith(NO_RUNTIME)}
-    if lacking:
-        parts = (f"{', '.join(names)} (no {why.removeprefix(NO_RUNTIME)})" for why, names in lacking.items())
-        yield "; ".join(parts)
-    for why, names in by_reason.items():
-        if why not in lacking:
-            yield f"{', '.join(names)}  ({why})"
+    if is_cut:
+        services.say("  the budget holds no more: a longer --budget tries more")
 
 
 def _show(
@@ -214,7 +206,9 @@ def _show(
         console.print(sentence, highlight=False, soft_wrap=True)
     console.print()
     console.print(_candidates(analysis))
-    if analysis.effects:
+    if analysis.of_role("winner") is not None:
+        console.print("* the answer", highlight=False)
+    if any(effect.resolved for effect in analysis.effects):
         console.print()
         console.print(_effects(analysis))
     for setting in analysis.settings_to_paste:
@@ -245,9 +239,18 @@ def _candidates(analysis: TuneAnalysis) -> Table:
             "" if ratio is None or ratio.value is None else f"{ratio.value:.3f}",
             "" if ratio is None or ratio.low is None else f"{ratio.low:.3f} … {ratio.high:.3f}",
             str(candidate.rounds),
-            "" if ratio is None else words.get(ratio.verdict, ratio.verdict),
+            _verdict(candidate, words),
         )
     return table
+
+
+def _verdict(candidate: CandidateResult, words: Mapping[str, str]) -> str:
+    """A finalist that was measured, but not often enough for a verdict, is not called unmeasured."""
+    if candidate.ratio is None:
+        return ""
+    if candidate.ratio.verdict == verdicts.NOT_MEASURED and candidate.rounds:
+        return "too few rounds"
+    return words.get(candidate.ratio.verdict, candidate.ratio.verdict)
 
 
 def _effects(analysis: TuneAnalysis) -> Table:
@@ -256,17 +259,17 @@ def _effects(analysis: TuneAnalysis) -> Table:
     table.add_column("value", overflow="fold")
     table.add_column(f"× {analysis.unit}", justify="right")
     table.add_column("±", justify="right")
-    table.add_column("")
-    for effect in analysis.effects[:_SHOWN_EFFECTS]:
-        known = "" if effect.resolved else "not resolved"
+    for effect in [one for one in analysis.effects if one.resolved][:_SHOWN_EFFECTS]:
         error = f"{100 * effect.error:.1f} %"
-        table.add_row(effect.knob, effect.value, f"{effect.factor:.3f}", error, known)
+        table.add_row(effect.knob, effect.value, f"{effect.factor:.3f}", error)
     return table
 
 
 @dataclass(frozen=True, kw_only=True)
 class TuneCommand(TuneRequest):
-    """Find the best settings for a program as it is: threads, places, schedules, binding, waiting.
+    """Find the best settings for a program as it is.
+
+    Threads, places, schedules, binding and waiting are tried; nothing is compiled again.
 
     Finds what the program links, tries what can matter, and answers in words: what to set and how much it
     gains, or to leave it as it is. Nothing is compiled, and no setting of the system is changed.
@@ -285,5 +288,6 @@ class TuneCommand(TuneRequest):
         if self.explain is not None:
             print(explain(self.explain))
         else:
+            warn_of_neighbours()
             run_tune(self)
         return 0

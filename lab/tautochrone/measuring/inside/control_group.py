@@ -4,6 +4,9 @@ Nothing leaves its group: not by a new session, not by a second fork. So all tha
 counted and ended. No controller is switched on, so the scheduler treats the run as it would without. Where
 no group can be made, the run has a process group, and its orphans come to the starter, their reaper.
 
+A PID namespace is none: in it a program has another number than /proc shows of it, or needs a /proc of its
+own, and with that rights or a user that are not its usual ones. It would run otherwise than without us.
+
 Like the starter it imports next to nothing.
 """
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 FIRST_LOOKS_SECONDS, LATER_LOOKS_SECONDS = 0.01, 0.05
 _FIRST_LOOKS = 100
+_PARENT, _SESSION = 1, 3  # fields of /proc/PID/stat
 _BUSY_PROCESS = 0.1  # of the CPU time of the busiest process: below it, it only starts others
 _BUSY_THREAD = 0.05  # of that of the process's busiest thread: below it, it only waits
 
@@ -152,9 +153,16 @@ def offspring() -> list[int]:
     try:
         return [int(word) for word in _text(f"/proc/self/task/{os.getpid()}/children").split()]
     except OSError:  # a kernel without such lists
-        return [
-            pid for pid in map(int, filter(str.isdecimal, _folders("/proc"))) if _parent(pid) == os.getpid()
-        ]
+        return [pid for pid in _processes() if _number(pid, _PARENT) == os.getpid()]
+
+
+def session(leader: int) -> list[int]:
+    """The processes of a session, whose leader may have ended."""
+    return [pid for pid in _processes() if _number(pid, _SESSION) == leader]
+
+
+def _processes() -> Iterator[int]:
+    return map(int, filter(str.isdecimal, _folders("/proc")))
 
 
 def _folders(path: str) -> list[str]:
@@ -163,9 +171,10 @@ def _folders(path: str) -> list[str]:
     return []
 
 
-def _parent(pid: int) -> int:
+def _number(pid: int, which: int) -> int:
+    """A field of /proc/PID/stat, counted from the state on; 0 for a process that is gone."""
     with suppress(OSError, IndexError, ValueError):
-        return int(_text(f"/proc/{pid}/stat").rpartition(")")[2].split()[1])
+        return int(_text(f"/proc/{pid}/stat").rpartition(")")[2].split()[which])
     return 0
 
 

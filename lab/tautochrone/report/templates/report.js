@@ -207,7 +207,22 @@
     }
   }
 
+  // ---- a number and its unit stay on one line
+  function keepUnits() {
+    const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    while (texts.nextNode()) {
+      if (texts.currentNode.parentElement.closest("script, style, pre, code, textarea, svg")) continue;
+      const text = texts.currentNode.data;
+      const kept = text.replace(/(\d) (?=(?:%|×|[nµm]?s|min|h|[kKMGT]i?B|[kMG]?Hz|[mk]?[WJ])(?![\p{L}\d]))/gu, "$1\u00a0");
+      if (kept !== text) texts.currentNode.data = kept;
+    }
+  }
+
+  // paper shows all findings
+  addEventListener("beforeprint", () => { for (const more of document.querySelectorAll(".more")) more.open = true; });
+
   async function start() {
+    keepUnits();
     legends();
     copyButtons();
     tableOfConfigurations();
@@ -217,6 +232,7 @@
       await draw(container, vegaLoaded);
       await new Promise((resume) => setTimeout(resume));
     }
+    keepUnits();
     document.documentElement.dataset.ready = "true";
   }
   start();

@@ -1,12 +1,4 @@
-"""From rows to curves: what an operation of one library took at each length, launch by launch.
-
-A curve is cut into segments, each with a latency and a time of a word: one line for a whole curve is useless
-where a library changes its algorithm with the length. The number of segments and their ends come from the
-data: dynamic programming over all divisions, each segment at the cost that the Bayesian information criterion
-gives to its three parameters (latency, time of a word, where it begins; G. Schwarz, Annals of Statistics 6
-(1978) 461). Residuals are those of the logarithm, so a microsecond is as precise as a millisecond, and no
-single length counts for more than three standard deviations: an outlier is no segment.
-"""
+"""From rows to curves: what an operation of one library took at each length, launch by launch."""
 
 from __future__ import annotations
 
@@ -18,8 +10,6 @@ from functools import cached_property
 from typing import Any
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
 from tautochrone import verdicts
 from tautochrone.results.row import Amount, Count, Row, Seconds
@@ -28,44 +18,14 @@ from tautochrone.results.spent import for_row
 from tautochrone.studies import row_types
 from tautochrone.studies.cells import Contender
 from tautochrone.studies.collective.configurations import DEFAULT, MEMBER, label
+from tautochrone.studies.collective.segments import Segment, segmented
 from tautochrone.verdicts import Ratio, as_ratio
 
 _TO_NORMAL = 1.4826  # from the median absolute deviation to the standard deviation
 _OF_A_MEDIAN = math.sqrt(math.pi / 2)  # its standard error by that of a mean
 
-LEAST_POINTS = 3
-"""Of a segment: two points lie on any line."""
-
-NOISE_FLOOR = 0.03
-"""Standard deviation of a point's logarithm, at least: caches bend a curve by that much without a step."""
-
-_PARAMETERS = 3
-_OUTLIER = 3.0  # standard deviations
-Numbers = NDArray[np.float64]
-
 LaunchKey = tuple[str, int]
 """A part of the study and its round: one launch of each library."""
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """Seconds of an operation on a number of words: ``latency_seconds + words * seconds_per_word``."""
-
-    latency_seconds: float
-    seconds_per_word: float
-
-    def at(self, words: float) -> float:
-        """Seconds at that many words."""
-        return self.latency_seconds + words * self.seconds_per_word
-
-
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """The points ``first`` to ``last`` (both inside) of a curve, and their line."""
-
-    first: int
-    last: int
-    line: Line
 
 
 @dataclass
@@ -227,82 +187,3 @@ def pairs_of(mine: Curve | None, other: Curve | None) -> list[list[tuple[float, 
     if mine is None or other is None:
         return []
     return [pairs_at(mine, other, words) for words in common_words(mine, other)]
-
-
-# -- segments of a curve --
-
-
-def segmented(words: Sequence[float], seconds: Sequence[float], noise: float = 0.0) -> list[Segment]:
-    """The best division of a curve into segments, in the order of ``words``, which ascend.
-
-    ``noise`` is the standard deviation of a point's logarithm as it was seen; :data:`NOISE_FLOOR` is the
-    least that is believed. Fewer than six points are one segment. O(n³) in the number of points.
-    """
-    x, t = np.asarray(words, dtype=float), np.asarray(seconds, dtype=float)
-    count = len(x)
-    if count == 0:
-        return []
-    sigma = max(noise, NOISE_FLOOR)
-    penalty = _PARAMETERS * math.log(count)
-    best = [0.0] + [math.inf] * count  # of the first points
-    begin = [0] * (count + 1)
-    lines: dict[tuple[int, int], Line] = {}
-    for end in range(1, count + 1):
-        for start in range(end):
-            if end - start < min(LEAST_POINTS, count) or best[start] == math.inf:
-                continue
-            line = fit(x[start:end], t[start:end], sigma)
-            cost = best[start] + _misfit(line, x[start:end], t[start:end], sigma) + penalty
-            if cost < best[end]:
-                best[end], begin[end] = cost, start
-                lines[start, end] = line
-    found: list[Segment] = []
-    end = count
-    while end > 0:
-        start = begin[end]
-        found.append(Segment(start, end - 1, lines[start, end]))
-        end = start
-    return found[::-1]
-
-
-def fit(words: Sequence[float] | Numbers, seconds: Sequence[float] | Numbers, sigma: float) -> Line:
-    """The line of least relative squares, with no negative time of a word.
-
-    Its latency may be negative where a curve bends upwards: then it is only where the line begins.
-    What lies further than three ``sigma`` from it is left out of a second fit, as long as most points stay.
-    """
-    x, t = np.asarray(words, dtype=float), np.asarray(seconds, dtype=float)
-    line = _least_squares(x, t, 1.0 / t)
-    for _ in range(2):
-        inside = _residuals(line, x, t) <= _OUTLIER * sigma
-        if inside.all() or 2 * int(inside.sum()) <= len(x):
-            break
-        line = _least_squares(x[inside], t[inside], 1.0 / t[inside])
-    return line
-
-
-def _least_squares(x: Numbers, t: Numbers, weight: Numbers) -> Line:
-    """Weights are inverse times: relative residuals are, to first order, those of the logarithm."""
-    w = weight * weight
-    sw, swx, swt = float(w.sum()), float((w * x).sum()), float((w * t).sum())
-    swxx, swxt = float((w * x * x).sum()), float((w * x * t).sum())
-    determinant = sw * swxx - swx * swx
-    flat = Line(swt / sw, 0.0)
-    if determinant <= 1e-12 * sw * swxx:
-        return flat
-    slope = (sw * swxt - swx * swt) / determinant
-    latency = (swt - slope * swx) / sw
-    if slope < 0.0:
-        return flat
-    return Line(latency, slope)
-
-
-def _residuals(line: Line, x: Numbers, t: Numbers) -> Numbers:
-    predicted = np.maximum(line.latency_seconds + x * line.seconds_per_word, 1e-300)
-    found: Numbers = np.abs(np.log(t / predicted))
-    return found
-
-
-def _misfit(line: Line, x: Numbers, t: Numbers, sigma: float) -> float:
-    scaled = np.minimum(_residuals(line, x, t) / sigma, _OUTLIER)
-    return float((scaled * scaled).sum())

@@ -18,17 +18,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from tautochrone import verdicts
 from tautochrone.studies.collective.configurations import WORD_BYTES, Gap
-from tautochrone.studies.collective.curves import (
-    NOISE_FLOOR,
-    Curve,
-    Line,
-    Runs,
-    Segment,
-    common_words,
-    fit,
-    pairs_at,
-)
+from tautochrone.studies.collective.curves import Curve, Runs, common_words, pairs_at
 from tautochrone.studies.collective.findings import FittedSegment, Guideline, Step
+from tautochrone.studies.collective.segments import NOISE_FLOOR, Line, Segment, fit
 from tautochrone.verdicts import as_ratio
 
 LEAST_STEP = 1.10

@@ -100,9 +100,9 @@ class Collective(Study[CollectiveRequest, CollectiveContext, CollectiveAnalysis]
         if not self.peers:
             raise TautoError("no library can be measured here", "Build the runners (make)")
         seen = self.layout()
-        everyone = seen.placement("all")
+        everyone = seen.placement("cores")
         ranks = check_ranks(self.request.ranks, len(everyone.cpus))
-        placement = seen.placement("all", ranks) if ranks < len(everyone.cpus) else everyone
+        placement = seen.placement("cores", ranks) if ranks < len(everyone.cpus) else everyone
         self.candidates = tuple(candidates(self.peers, placement, ranks, quick=self.request.quick))
 
     @property

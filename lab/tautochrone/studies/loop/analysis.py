@@ -9,8 +9,9 @@ from typing import Any
 from tautochrone.measuring.sampler import CpuSampler
 from tautochrone.results.row import Row
 from tautochrone.results.states import by_state, state_suffix
+from tautochrone.simulator.requests import TUNED
 from tautochrone.studies import models
-from tautochrone.studies.loop.cells import CellRuns, Contender, collect, report_cell
+from tautochrone.studies.loop.cells import CellRuns, Contender, collect, report_cell, waiting_of
 from tautochrone.studies.loop.claims import claims
 from tautochrone.studies.loop.configurations import Candidate, StudyCell, configuration
 from tautochrone.studies.loop.findings import (
@@ -39,6 +40,7 @@ def analyse(rows: Iterable[Row], machine: Mapping[str, Any], context: LoopContex
     return LoopAnalysis(
         verdict_sentences=verdict_sentences(cells),
         cells=tuple(report_cell(cell) for cell in cells),
+        kernel=cells[0].kernel if cells else TUNED,
         chunk_series=tuple(_chunk_points(cells)),
         bandwidth=tuple(_bandwidth(cells, machine)),
         cpu_load=context.cpu_load,
@@ -191,6 +193,7 @@ def sample_loads(
                         size=runs.size,
                         emulated=runs.emulated,
                         samples=tuple(sampled.samples),
+                        waiting=waiting_of(result.record),
                     )
                 )
     return loads, cost

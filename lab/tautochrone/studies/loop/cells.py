@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, Any
 
+import msgspec
 from msgspec import Meta
 
 from tautochrone.results.row import Amount, Count, Row
 from tautochrone.results.runs import OURS, ratio
 from tautochrone.results.spent import longest
+from tautochrone.simulator.requests import TUNED
 from tautochrone.studies import cells, models, row_types
 from tautochrone.studies.cells import contenders_of, emulated_of, measured_fields, peer_ratios, state_of
 from tautochrone.studies.loop.configurations import PEER_BY_NAME, label
-from tautochrone.studies.loop.findings import Cell, ConfigurationTime
+from tautochrone.studies.loop.findings import Cell, ConfigurationTime, LoopWork, Waiting
 
 
 class LoopConfig(row_types.Config, kw_only=True):
@@ -22,6 +25,31 @@ class LoopConfig(row_types.Config, kw_only=True):
 
     placement: str
     size: Annotated[int, Meta(ge=1, lt=1 << 53)]
+    kernel: str = TUNED
+
+
+class RecordedWorker(msgspec.Struct, frozen=True):
+    """Seconds in which a thread worked on a CPU."""
+
+    thread: Count
+    cpu: Count
+    working_seconds: Annotated[float, Meta(ge=0)]
+
+
+class RecordedLoop(msgspec.Struct, frozen=True):
+    """One loop; ``working_seconds`` by thread."""
+
+    seconds: Amount
+    working_seconds: tuple[Annotated[float, Meta(ge=0)], ...]
+
+
+class RecordedWaiting(msgspec.Struct, frozen=True):
+    """What a runner prints of who worked in its loops."""
+
+    loops: Count
+    seconds: Amount
+    workers: tuple[RecordedWorker, ...]
+    first_loops: tuple[RecordedLoop, ...] = ()
 
 
 class LoopDetail(row_types.Detail, kw_only=True):
@@ -29,6 +57,7 @@ class LoopDetail(row_types.Detail, kw_only=True):
 
     bytes_per_iteration: Amount | None = None
     width: Count | None = None
+    waiting: RecordedWaiting | None = None
 
 
 class LoopWorker(row_types.Worker, kw_only=True):
@@ -58,7 +87,7 @@ class Contender(cells.Contender):
         return (
             peer is not None
             and self.schedule == peer.default_schedule
-            and self.placement == "all"
+            and self.placement in (("all", "cores") if self.peer == OURS else ("all",))
             and self.wait == "default"
             and self.chunk is None
         )
@@ -83,12 +112,17 @@ class CellRuns:
 
     @property
     def ours(self) -> Contender | None:
-        return self.find(OURS, "adaptive", "all")
+        return self.find(OURS, "adaptive", "cores") or self.find(OURS, "adaptive", "all")
 
     @property
     def plain_openmp(self) -> Contender | None:
         """The plain pragma on libgomp, or where that was not measured on libomp: what most programs do."""
         return self.find("libgomp", "pragma", "all") or self.find("libomp", "pragma", "all")
+
+    @property
+    def kernel(self) -> str:
+        """What computed a row of the product: tuned, or published."""
+        return str(self.contenders[0].config.get("kernel", TUNED))
 
     @property
     def unequal(self) -> bool:
@@ -148,6 +182,36 @@ class CellRuns:
         return models.ideal_seconds_from_times_alone([min(alone)] * width)
 
 
+def waiting_of(record: Mapping[str, Any]) -> Waiting | None:
+    """Who worked and who waited, from what a runner printed; None where it does not tell."""
+    printed = record.get("waiting")
+    if not printed:
+        return None
+    recorded = msgspec.convert(printed, RecordedWaiting)
+    cpus = {worker.thread: str(worker.cpu) for worker in recorded.workers}
+    working: Counter[str] = Counter()
+    for worker in recorded.workers:
+        working[str(worker.cpu)] += worker.working_seconds  # type: ignore[assignment]
+    if not working:
+        return None
+    first = (_loop_work(loop, cpus) for loop in recorded.first_loops)
+    return Waiting(
+        loops=recorded.loops,
+        seconds=recorded.seconds,
+        working=dict(sorted(working.items())),
+        first=tuple(first),
+    )
+
+
+def _loop_work(loop: RecordedLoop, cpus: Mapping[int, str]) -> LoopWork:
+    """By CPU: a thread that moved counts where it was seen last."""
+    working = dict.fromkeys(cpus.values(), 0.0)
+    for thread, seconds in enumerate(loop.working_seconds):
+        if thread in cpus:
+            working[cpus[thread]] += seconds
+    return LoopWork(seconds=loop.seconds, working=working)
+
+
 def collect(rows: Iterable[Row]) -> list[CellRuns]:
     """Rows (measured and screening) sorted into cells: the unmodified machine first, then by size."""
     found = contenders_of(rows, lambda row: (state_of(row.config), row.config["size"]), Contender)
@@ -192,6 +256,7 @@ def _configuration_time(contender: Contender, longest_seconds: float | None) -> 
         wait=contender.wait,
         threads=contender.threads,
         cores=contender.config.get("cores") or {},
+        waiting_share=waiting.whole_share if (waiting := waiting_of(contender.detail)) else None,
         is_finalist=bool(contender.by_round),
         **measured_fields(contender, longest_seconds),
     )

@@ -1,100 +1,31 @@
-"""The published claims on loops on unequal cores (H1 to H12): what is claimed, and what is shown of it.
+"""The published claims on loops on unequal cores (H1 to H12): what is claimed, and what rows show of it.
 
-Each claim has two judges. The first judges this machine's rows: the published machine has 8 fast and 16 slow
-cores, and another machine can agree with the shape of a claim but cannot confirm its figures, so ``holds`` is
-None wherever the claim is about that machine. The second judges the simulated i9-14900K.
+The published machine has 8 fast and 16 slow cores. Only a machine with two kinds of cores can confirm or
+refute its figures (H2 to H10), and only with the published kernel: ``holds`` is None elsewhere. Here "fast"
+and "slow" mean all hardware threads of such cores, as they do in the simulation (claims_simulated.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from tautochrone import verdicts
+from tautochrone.options import format_cpus
 from tautochrone.report.analysis import Claim
 from tautochrone.results.runs import ratio
 from tautochrone.results.states import by_state, state_words
-from tautochrone.simulator import machines
-from tautochrone.simulator.engine import Row
-from tautochrone.simulator.machines import Machine
+from tautochrone.simulator.requests import PUBLISHED
 from tautochrone.studies import models
-from tautochrone.studies.claims import (
-    Family,
-    Knob,
-    Shown,
-    Statement,
-    Verdict,
-    percent,
-    rows,
-    sensitivity,
-    unknown,
-    within,
-)
+from tautochrone.studies.claims import Shown, near, unknown, within
+from tautochrone.studies.loop import published
 from tautochrone.studies.loop.cells import CellRuns, Contender
 
-MACHINE = "i9-14900k"
-FAMILY = Family(
-    MACHINE,
-    {
-        "H1": Statement(
-            "three ways to run it: equal shares over all cores, over the fast cores only, dynamic over all",
-            "all three run, and the slow cores alone",
-        ),
-        "H2": Statement(
-            "up to about n = 2000 the fast cores alone with equal shares are fastest",
-            "crossing from n = 1500 to 3000",
-        ),
-        "H3": Statement(
-            "above that dynamic over all cores is fastest, by up to 30 %", "25 to 35 % at the best n"
-        ),
-        "H4": Statement(
-            "the bound S = T_seq (T_P + T_E) / (T_P T_E) is reached at some sizes, within 3 %",
-            "within 3 % somewhere",
-        ),
-        "H5": Statement(
-            "chunk 2 is at least 5 % faster than chunk 1 where dequeuing costs; larger chunks add within 3 %",
-            "chunk 2 at least 5 % better where chunk 1 is bound by dequeues; 4 to 16 within 3 % of 2",
-        ),
-        "H6": Statement(
-            "with chunk 2 the bound is exceeded between n = 3000 and 5000, nowhere above 6000",
-            "exceeded somewhere in 3000 to 5000, nowhere above 6000",
-        ),
-        "H7": Statement(
-            "the fast cores' miss ratio alone is lower everywhere except from n = 3000 to 5000", "shape"
-        ),
-        "H8": Statement(
-            "at large n memory rules: dynamic over all and the fast cores alone are nearly equal, 8 to 18 %"
-            " faster than equal shares over all",
-            "8 to 18 %",
-        ),
-        "H9": Statement(
-            "at large n dynamic on the fast cores is 1 to 5 % faster than equal shares there", "1 to 5 %"
-        ),
-        "H10": Statement("one fast core is worth 3.3 to 4.5 slow ones", "3.3 to 4.5"),
-        "H11": Statement(
-            "equal shares over all lose to the fast cores alone once s_P/s_E > 1 + E/P",
-            "shape, and the inequality shown",
-        ),
-        "H12": Statement(
-            "say how many cores of which kind ran, the memory's share, and compare with a BLAS",
-            "in every report",
-        ),
-    },
-)
-
-# The published ranges, both ends in them, and what a machine can show of them.
-_CROSSING_SIZES = (1500, 3000)
-_BEST_GAIN = (0.25, 0.35)
-_NEAR_BOUND = 0.03
-_CHUNK_2_GAIN, _LONGER_CHUNKS = 0.05, 0.03
-_PASSED_SIZES, _PASSED_NOWHERE_ABOVE = (3000, 5000), 6000
-_PASSED_BY = 0.99  # of the bound's time
-_LARGE_GAIN = (0.08, 0.18)
-_TURBO_GAIN = (0.01, 0.05)
-_WORTH = (3.3, 4.5)
-_TOO_CLOSE = 0.1  # of the threshold: there a fork decides, not the inequality
 _NO_UNEQUAL = "all cores are alike here: measure with --emulate 1:4, or on a machine with two kinds of cores"
 _NEEDS_MACHINE = "a figure of the published machine (8 P + 16 E cores), which emulated cores cannot confirm"
+_NEEDS_KERNEL = "measured with the tuned kernel: tauto study loop --kernel published decides it"
 
 
 class _Measured(NamedTuple):
@@ -109,32 +40,39 @@ class _Measured(NamedTuple):
             yield state_words(dict(state)), cells
 
     @property
+    def decides(self) -> bool:
+        """Whether it can confirm or refute a figure of the published machine and program."""
+        return self.hybrid and all(cell.kernel == PUBLISHED for cell in self.cells)
+
+    @property
     def note(self) -> str:
-        return "" if self.hybrid else _NEEDS_MACHINE
+        if not self.hybrid:
+            return _NEEDS_MACHINE
+        return "" if self.decides else _NEEDS_KERNEL
+
+    def shown(self, ours: str, holds: bool) -> Shown:
+        """A figure that only the published program on a machine of two kinds decides."""
+        return ours, holds if self.decides else None, self.note
 
 
 def claims(cells: Sequence[CellRuns], *, hybrid: bool) -> tuple[Claim, ...]:
     """What rows show of all claims. ``hybrid`` is True where this machine itself has two kinds of cores."""
     measured = _Measured(cells, [cell for cell in cells if cell.unequal], hybrid)
-    judged = zip(FAMILY.statements, _MEASURED, strict=True)
-    return tuple(FAMILY.measured(id, *judge(measured)) for id, judge in judged)
+    judged = zip(published.FAMILY.statements, _MEASURED, strict=True)
+    return tuple(published.FAMILY.measured(id, *judge(measured)) for id, judge in judged)
 
 
-def simulated(wanted: Collection[str]) -> list[Verdict]:
-    return FAMILY.verdicts(wanted, _SIMULATED, Grid(machines.load(MACHINE), SIZES + LARGE))
+_OPENMP = ("libgomp", "libomp")
 
 
-# -- of this machine's rows --
-
-
-def _best_dynamic(cell: CellRuns) -> tuple[Contender, float] | None:
-    """The fastest OpenMP loop that hands out chunks, over all cores, and its time; screened ones count."""
+def _best_dynamic(cell: CellRuns, placement: str = "all") -> tuple[Contender, float] | None:
+    """The fastest OpenMP loop that hands out chunks there, and its time; screened ones count."""
     return _fastest(
         contender
         for contender in cell.contenders
         if contender.schedule in ("dynamic", "guided")
-        and contender.placement == "all"
-        and contender.peer in ("libgomp", "libomp")
+        and contender.placement == placement
+        and contender.peer in _OPENMP
     )
 
 
@@ -156,141 +94,78 @@ def _three_ways(cell: CellRuns) -> tuple[float, float, float] | None:
 
 
 def _worth(cell: CellRuns) -> float | None:
-    """How many slow cores one fast core is worth there."""
+    """How many slow threads one fast thread is worth there."""
     fast, slow = cell.fast_alone, cell.slow_alone
     if fast is None or slow is None or fast.seconds is None or slow.seconds is None:
         return None
     return models.slow_cores_worth_one_fast(fast.seconds, slow.seconds, fast.threads, slow.threads)
 
 
-# -- of the simulated machine --
-
-SIZES = (
-    500,
-    *range(1000, 2500, 250),
-    *range(2500, 4000, 500),
-    *range(4000, 4500, 50),
-    4500,
-    5000,
-    5500,
-    6000,
-)
-LARGE = (7000, 8000, 12000, 16000)
-
-_MEMORY = Knob("memory.memory_bytes_per_second", 65e9, 105e9)
-_CLUSTER = Knob("cores.E.cluster_memory_bytes_per_second", 8e9, 36e9)
-_SMT = Knob("cores.P.smt_yield", 1.2, 2.0)
-_DOT = Knob("cores.P.dot_cycles_per_element", 2.0, 3.0)
-_OUTSTANDING = Knob("cores.E.outstanding_lines", 8, 32)
-_TRANSFER = Knob("latency.line_one_way_seconds", 27e-9, 44e-9)
-_LAST_LEVEL_CACHE = Knob("memory.last_level_cache_bytes", 30e6, 37.7e6, whole=True)
+def _worth_of_core(cell: CellRuns) -> float | None:
+    """The same of cores: a fast core works with all its threads."""
+    worth, fast, alone = _worth(cell), cell.fast_alone, cell.find("libgomp", "static", "fast-cores")
+    if worth is None or fast is None:
+        return None
+    return worth * fast.threads / alone.threads if alone is not None else worth
 
 
-class Grid:
-    """Times of every size. A way is simulated, once, when it is first asked for."""
-
-    def __init__(self, machine: Machine, sizes: Iterable[int]) -> None:
-        self.machine, self.sizes = machine, tuple(sizes)
-        self._rows: dict[str, dict[int, Row]] = {}
-
-    def row(self, size: int, way: str) -> Row:
-        if way not in self._rows:
-            simulated_rows = rows(self.machine, [_request(each, way) for each in self.sizes])
-            self._rows[way] = dict(zip(self.sizes, simulated_rows, strict=True))
-        return self._rows[way][size]
-
-    def seconds(self, size: int, way: str) -> float:
-        return float(self.row(size, way)["seconds"])
-
-    def bound(self, size: int) -> float:
-        """T* of the two kinds side by side."""
-        return models.bound_seconds(self.seconds(size, "static P"), self.seconds(size, "static E"))
-
-
-def _request(size: int, way: str) -> dict[str, object]:
-    """``dynamic,2 all``: the schedule with its chunk (1 if there is none) and the placement, by OpenMP."""
-    how, placement = way.split()
-    schedule, _, chunk = how.partition(",")
-    work = {"study": "loop", "size": size, "runtime": "openmp"}
-    return work | {"schedule": schedule, "chunk": int(chunk or 1), "placement": placement}
-
-
-def _or_what_would(
-    grid: Grid,
-    holds: Callable[[Grid], bool],
-    knobs: Sequence[Knob],
-    sizes: Sequence[int] = SIZES,
-    because: str = "",
-) -> tuple[bool, str]:
-    """Whether a claim holds; where it does not, why, and which parameter would make it hold."""
-    if holds(grid):
-        return True, ""
-    return False, because + sensitivity(grid.machine, knobs, lambda other: holds(Grid(other, sizes)))
-
-
-# -- claim by claim: of the rows, and of the simulated machine --
+# -- claim by claim --
 
 
 def _h1(measured: _Measured) -> Shown:
     if not measured.unequal:
         return unknown(_NO_UNEQUAL)
-    ran = {
-        "equal shares over all": any(_static_all(cell) for cell in measured.unequal),
-        "fast cores only": any(cell.fast_alone for cell in measured.unequal),
-        "dynamic over all": any(_best_dynamic(cell) for cell in measured.unequal),
-        "slow cores only": any(cell.slow_alone for cell in measured.unequal),
-    }
-    missing = [name for name, there in ran.items() if not there]
-    ours = f"all ran, and {list(ran)[-1]} too" if not missing else f"missing: {', '.join(missing)}"
+    found: list[tuple[str, list[Contender | None]]] = [
+        ("equal shares over all", [_static_all(cell) for cell in measured.unequal]),
+        ("fast cores only", [cell.fast_alone for cell in measured.unequal]),
+        ("dynamic over all", [best[0] for cell in measured.unequal if (best := _best_dynamic(cell))]),
+        ("slow cores only", [cell.slow_alone for cell in measured.unequal]),
+    ]
+    missing, parts = [], []
+    for name, contenders in found:
+        ran = next((each for each in contenders if each is not None), None)
+        if ran is None or not _ran_where_asked(ran):
+            missing.append(name)
+        else:
+            parts.append(f"{name} on CPUs {format_cpus(ran.config['cpus'])}")
+    ours = f"missing, or not on its threads: {', '.join(missing)}" if missing else "; ".join(parts)
     return ours, not missing, ""
 
 
-def _h1_simulated(grid: Grid) -> Shown:
-    ways = ("static all", "static P", "dynamic all", "static E")
-    ran = [way for way in ways if grid.seconds(3000, way) > 0]
-    return f"ran: {', '.join(ran)}", len(ran) == 4, ""
+def _ran_where_asked(contender: Contender) -> bool:
+    """Whether all its workers were on the CPUs of its placement."""
+    return {int(worker["cpu"]) for worker in contender.workers} <= set(contender.config["cpus"])
+
+
+def _rival_of_fast(cell: CellRuns) -> tuple[Contender, float] | None:
+    """The fastest OpenMP loop that is not on the fast cores alone."""
+    elsewhere = (each for each in cell.contenders if each.placement not in ("fast", "fast-cores"))
+    return _fastest(each for each in elsewhere if each.peer in _OPENMP)
 
 
 def _h2(measured: _Measured) -> Shown:
     if not measured.unequal:
         return unknown(_NO_UNEQUAL)
     parts: list[str] = []
-    crossings: list[int] = []
+    ends: list[float] = []
     for words, cells in measured.states():
-        advantages = sorted(
-            (cell.size, fast.seconds / dynamic[1])
-            for cell in cells
-            if (fast := cell.fast_alone) is not None
-            and fast.seconds
-            and (dynamic := _best_dynamic(cell)) is not None
-        )
-        fast_wins = [size for size, advantage in advantages if advantage <= 1]
-        if fast_wins:
-            crossings.append(max(fast_wins))
-            parts.append(f"{words}: fast alone is ahead up to n = {max(fast_wins)}")
-        elif advantages:
-            parts.append(f"{words}: dynamic over all is ahead from n = {advantages[0][0]} on")
+        end, before, seen = math.inf, 0, False
+        for cell in sorted(cells, key=lambda cell: cell.size):
+            fast, rival = cell.fast_alone, _rival_of_fast(cell)
+            if fast is None or not fast.seconds or rival is None:
+                continue
+            seen = True
+            if rival[1] < fast.seconds:
+                end = (before + cell.size) / 2
+                parts.append(f"{words}: fast alone leads up to n ≈ {end:.0f}, then {rival[0].label}")
+                break
+            before = cell.size
+        if seen:
+            ends.append(end)
+            parts += [f"{words}: fast alone leads at all sizes"] if math.isinf(end) else []
     if not parts:
-        return unknown("dynamic over all cores or the fast cores alone were not measured")
-    holds = any(within(_CROSSING_SIZES, size) for size in crossings) if measured.hybrid else None
-    return "; ".join(parts), holds, measured.note
-
-
-def _crossing(grid: Grid) -> float:
-    """Where dynamic over all overtakes static on P, between the two sizes around it."""
-    before = 0
-    for size in grid.sizes:
-        if grid.seconds(size, "dynamic all") < grid.seconds(size, "static P"):
-            return (before + size) / 2
-        before = size
-    return float("inf")
-
-
-def _h2_simulated(grid: Grid) -> Shown:
-    ours = f"dynamic over all overtakes at n ≈ {_crossing(grid):.0f}"
-    return ours, *_or_what_would(
-        grid, lambda grid: within(_CROSSING_SIZES, _crossing(grid)), [_TRANSFER, _DOT]
-    )
+        return unknown("neither the fast cores alone nor anything else was measured beside them")
+    return measured.shown("; ".join(parts), all(within(published.CROSSING_SIZES, end) for end in ends))
 
 
 def _h3(measured: _Measured) -> Shown:
@@ -311,165 +186,117 @@ def _h3(measured: _Measured) -> Shown:
         f"{words}: at most {100 * gain:.0f} % less time than the better one, at n = {size}"
         for words, (gain, size) in gains.items()
     )
-    holds = within(_BEST_GAIN, max(gains.values())[0]) if measured.hybrid else None
-    return ours, holds, _NEEDS_MACHINE
+    return measured.shown(ours, all(within(published.BEST_GAIN, gain) for gain, _ in gains.values()))
 
 
-def _best_gain(grid: Grid) -> tuple[float, int]:
-    gains = []
-    for size in grid.sizes:
-        rival = min(grid.seconds(size, "static P"), grid.seconds(size, "static all"))
-        dynamic = min(grid.seconds(size, "dynamic all"), grid.seconds(size, "dynamic,2 all"))
-        gains.append((1 - dynamic / rival, size))
-    return max(gains)
-
-
-def _h3_simulated(grid: Grid) -> Shown:
-    gain, size = _best_gain(grid)
-    ours = f"{percent(gain)} less time than the better of the others, at n = {size}"
-    return ours, *_or_what_would(
-        grid, lambda grid: within(_BEST_GAIN, _best_gain(grid)[0]), [_MEMORY, _CLUSTER, _DOT]
+def _of_bound(cell: CellRuns, chunk: int) -> float | None:
+    """The time of dynamic over all with that chunk, as a multiple of the bound's."""
+    bound = cell.bound_seconds()
+    found = _fastest(
+        each
+        for each in cell.contenders
+        if (each.schedule, each.chunk, each.placement) == ("dynamic", chunk, "all") and each.peer in _OPENMP
     )
+    return found[1] / bound if found is not None and bound else None
+
+
+def _sizes_of_bound(cells: Sequence[CellRuns], chunk: int) -> list[tuple[int, float]]:
+    by_size = sorted(cells, key=lambda cell: cell.size)
+    return [(cell.size, value) for cell in by_size if (value := _of_bound(cell, chunk)) is not None]
+
+
+def _at_bound(value: float) -> bool:
+    return near(value, 1, published.NEAR_BOUND)
 
 
 def _h4(measured: _Measured) -> Shown:
-    """Shape: somebody comes within 3 % of the bound somewhere."""
-    near = [
-        (seconds / bound, f"{best.label} at n = {cell.size}, {state_words(cell.emulated)}")
-        for cell in measured.unequal
-        if (bound := cell.bound_seconds()) is not None
-        for best in cell.finalists[:1]
-        if (seconds := best.seconds) is not None
+    """Two neighbouring sizes at which the same dynamic loop takes the bound's time."""
+    curves = [
+        (words, _sizes_of_bound(cells, chunk)) for words, cells in measured.states() for chunk in (1, 2)
     ]
-    if not near:
+    points = [(value, size, words) for words, curve in curves for size, value in curve]
+    if not points:
         return unknown(_NO_UNEQUAL)
-    closest, where = min(near)
-    return f"closest: {closest:.2f} of the bound's time, {where}", closest <= 1 + _NEAR_BOUND, ""
+    value, size, words = min(points, key=lambda point: abs(math.log(point[0])))
+    pairs = [pair for _, curve in curves for pair in itertools.pairwise(curve)]
+    holds = any(_at_bound(first[1]) and _at_bound(second[1]) for first, second in pairs)
+    return measured.shown(f"nearest: {value:.2f} of the bound's time at n = {size}, {words}", holds)
 
 
-def _h4_simulated(grid: Grid) -> Shown:
-    nearest, size = min(
-        (abs(grid.seconds(size, way) / grid.bound(size) - 1), size)
-        for size in grid.sizes
-        for way in ("dynamic all", "dynamic,2 all")
-    )
-    return f"within {percent(nearest)} of the bound at n = {size}", nearest <= _NEAR_BOUND, ""
+def _chunk_times(cell: CellRuns) -> dict[int, float]:
+    """Chunk → seconds of libgomp's dynamic loop over all."""
+    wanted = ("libgomp", "dynamic", "all", "default")
+    return {
+        contender.chunk: seconds
+        for contender in cell.contenders
+        if (contender.peer, contender.schedule, contender.placement, contender.wait) == wanted
+        and contender.chunk is not None
+        and (seconds := contender.any_seconds) is not None
+    }
 
 
 def _h5(measured: _Measured) -> Shown:
     gains: list[tuple[float, str]] = []
+    longer: list[float] = []
     for cell in measured.cells:
-        seconds = {
-            contender.chunk: contender.any_seconds
-            for contender in cell.contenders
-            if (contender.peer, contender.schedule, contender.placement, contender.wait)
-            == ("libgomp", "dynamic", "all", "default")
-        }
-        first, second = seconds.get(1), seconds.get(2)
-        if first and second:
-            gains.append((1 - second / first, f"n = {cell.size}, {state_words(cell.emulated)}"))
+        seconds = _chunk_times(cell)
+        if not {1, 2} <= seconds.keys():
+            continue
+        gains.append((1 - seconds[2] / seconds[1], f"n = {cell.size}, {state_words(cell.emulated)}"))
+        if cell.size >= published.CHUNKS_FROM:
+            longer += [1 - seconds[chunk] / seconds[2] for chunk in (4, 8, 16) if chunk in seconds]
     if not gains:
         return unknown("dynamic with chunks 1 and 2 was not measured side by side")
     gain, where = max(gains)
     ours = f"chunk 2 takes {100 * gain:.0f} % less time than chunk 1 at {where}"
-    return ours, gain >= _CHUNK_2_GAIN, "from the screening runs: medians without an interval"
-
-
-def _shortest_chunks(grid: Grid) -> tuple[float, int]:
-    """What chunk 2 gains over 1 at best, and at which n."""
-    return max(
-        (1 - grid.seconds(n, "dynamic,2 all") / grid.seconds(n, "dynamic all"), n)
-        for n in grid.sizes
-        if n >= 1500
-    )
-
-
-def _longer_chunks(grid: Grid) -> tuple[float, int, int]:
-    """How much less time one of 4 to 16 takes than 2 where it is farthest from it; which, and at which n."""
-    return max(
-        (
-            (1 - grid.seconds(n, f"dynamic,{chunk} all") / grid.seconds(n, "dynamic,2 all"), chunk, n)
-            for n in grid.sizes
-            if n >= 3000
-            for chunk in (4, 8, 16)
-        ),
-        key=lambda difference: abs(difference[0]),
-    )
-
-
-def _h5_simulated(grid: Grid) -> Shown:
-    def good(grid: Grid) -> bool:
-        return abs(_longer_chunks(grid)[0]) <= _LONGER_CHUNKS and _shortest_chunks(grid)[0] >= _CHUNK_2_GAIN
-
-    gain, size = _shortest_chunks(grid)
-    more, chunk, where = _longer_chunks(grid)
-    ours = (
-        f"chunk 2 takes {percent(gain)} less time than 1 at n = {size}; from n = 3000 on 4 to 16 are within "
-        f"{percent(abs(more))} of 2: {chunk} takes {percent(abs(more))} {'less' if more > 0 else 'more'} at "
-        f"n = {where}"
-    )
-    sizes = [n for n in SIZES if n >= 1500]
-    because = "the last of a few long chunks is waited for; "
-    return ours, *_or_what_would(grid, good, [_TRANSFER, _DOT, _SMT], sizes, because)
-
-
-def _passed(sizes: Sequence[int]) -> bool:
-    return any(within(_PASSED_SIZES, size) for size in sizes) and max(sizes) <= _PASSED_NOWHERE_ABOVE
+    if not longer:
+        return ours, None, f"no longer chunk was measured from n = {published.CHUNKS_FROM} on"
+    ours += f"; the best of 4 to 16 takes {100 * max(longer):.0f} % less than 2"
+    return measured.shown(ours, gain >= published.CHUNK_2_GAIN and max(longer) <= published.LONGER_CHUNKS)
 
 
 def _h6(measured: _Measured) -> Shown:
-    if not measured.unequal:
-        return unknown(_NO_UNEQUAL)
-    over = [
-        cell
-        for cell in measured.unequal
-        if (bound := cell.bound_seconds())
-        and cell.finalists
-        and (cell.finalists[0].seconds or bound) < _PASSED_BY * bound
-    ]
-    holds = None
-    if measured.hybrid and max(cell.size for cell in measured.unequal) > _PASSED_NOWHERE_ABOVE:
-        holds = _passed([cell.size for cell in over])
-    where = "; ".join(f"n = {cell.size} {state_words(cell.emulated)}" for cell in over)
-    ours = f"passed by more than 1 % at: {where}" if over else "nowhere passed by more than 1 %"
-    return ours, holds, measured.note
+    ones, twos = (
+        [point for _, cells in measured.states() for point in _sizes_of_bound(cells, chunk)]
+        for chunk in (1, 2)
+    )
+    if not ones or not twos:
+        return unknown(_NO_UNEQUAL if not measured.unequal else "chunks 1 and 2 were not measured")
+    over = [size for size, value in twos if value < published.PASSED_BY]
+    reached = [sum(_at_bound(value) for _, value in points) for points in (ones, twos)]
+    ours = f"within 3 % of the bound in {reached[0]} cells with chunk 1, in {reached[1]} with chunk 2; "
+    ours += f"passed by more than 1 % at n = {', '.join(map(str, over))}" if over else "passed nowhere"
+    if max(size for size, _ in twos) <= published.PASSED_NOWHERE_ABOVE:
+        return ours, None, measured.note or f"needs sizes above {published.PASSED_NOWHERE_ABOVE}"
+    return measured.shown(ours, reached[1] > reached[0] and published.passed_where_published(over))
 
 
-def _h6_simulated(grid: Grid) -> Shown:
-    over = [n for n in grid.sizes if grid.seconds(n, "dynamic,2 all") < _PASSED_BY * grid.bound(n)]
-    holds = _passed(over)
-    ours = f"exceeded at n = {min(over)} to {max(over)}" if over else "nowhere exceeded"
-    note = "together the L2 caches of both kinds and the L3 hold a matrix that neither kind's caches hold"
-    return ours, holds, note if holds else ""
+def _misses(contender: Contender | None) -> float | None:
+    """cache-misses / cache-references of its last run, where the kernel counted both."""
+    counters = contender.last.counters if contender is not None and contender.last is not None else None
+    if not counters or counters.get("cache_misses") is None or not counters.get("cache_references"):
+        return None
+    return float(counters["cache_misses"]) / float(counters["cache_references"])
 
 
 def _h7(measured: _Measured) -> Shown:
-    return unknown("needs hardware counters in a run of each placement; see miss ratios")
-
-
-def _miss_shape(grid: Grid) -> tuple[list[int], list[int]]:
-    """Sizes above 2000 at which P alone misses less than P and E, and at which it misses more."""
-    lower, higher = [], []
-    for size in grid.sizes:
-        fast, both = grid.row(size, "static P")["miss_ratio"], grid.row(size, "dynamic,2 all")["miss_ratio"]
-        if (fast or 0.0) < (both or 0.0) - 0.005:
-            lower.append(size)
-        elif (fast or 0.0) > (both or 0.0) + 0.005:
-            higher.append(size)
-    return lower, higher
-
-
-def _h7_simulated(grid: Grid) -> Shown:
-    def good(grid: Grid) -> bool:
-        lower, higher = _miss_shape(grid)
-        return bool(lower and higher) and all(within(_PASSED_SIZES, size) for size in higher)
-
-    _, higher = _miss_shape(grid)
-    span = f"misses more from n = {min(higher)} to {max(higher)}" if higher else "never misses more"
-    last = percent(grid.row(16000, "static P")["miss_ratio"] or 0.0)
-    because = "what threads do to each other in the shared cache, other than fill it, is not modelled; "
-    ours = f"P alone {span}; both reach {last} at n = 16000"
-    return ours, *_or_what_would(grid, good, [_LAST_LEVEL_CACHE], because=because)
+    """Of the fast cores alone, and of the fastest dynamic loop over all."""
+    both = [
+        (cell.size, fast, dynamic)
+        for cell in measured.unequal
+        if (fast := _misses(cell.fast_alone)) is not None
+        and (best := _best_dynamic(cell)) is not None
+        and (dynamic := _misses(best[0])) is not None
+    ]
+    inside = [fast > dynamic for size, fast, dynamic in both if within(published.PASSED_SIZES, size)]
+    outside = [fast < dynamic for size, fast, dynamic in both if not within(published.PASSED_SIZES, size)]
+    if not inside or not outside:
+        return unknown("needs hardware counters in runs inside and outside n = 3000 to 5000; see miss ratios")
+    ours = "; ".join(
+        f"n = {size}: {100 * fast:.0f} % on the fast cores, {100 * dynamic:.0f} % on all"
+        for size, fast, dynamic in both
+    )
+    return measured.shown(ours, any(inside) and all(outside))
 
 
 def _h8(measured: _Measured) -> Shown:
@@ -486,28 +313,10 @@ def _h8(measured: _Measured) -> Shown:
         f"{100 * gains[0]:.0f} % and the fast cores alone {100 * gains[1]:.0f} % less time than equal shares "
         "over all"
     )
-    if not measured.hybrid or largest.size < 8000:
-        return ours, None, measured.note or "needs n = 8000 or more"
-    return ours, all(within(_LARGE_GAIN, gain) for gain in gains), ""
-
-
-def _large(grid: Grid) -> tuple[float, float]:
-    """By how much dynamic over all and static on P beat static over all at the largest n."""
-    size = max(grid.sizes)
-    static = grid.seconds(size, "static all")
-    return 1 - grid.seconds(size, "dynamic,2 all") / static, 1 - grid.seconds(size, "static P") / static
-
-
-def _h8_simulated(grid: Grid) -> Shown:
-    dynamic, static = _large(grid)
-    ours = (
-        f"at n = 16000 dynamic over all is {percent(dynamic)} faster than static over all, "
-        f"static P {percent(static)}"
-    )
-    knobs = [_CLUSTER, _MEMORY, _OUTSTANDING]
-    return ours, *_or_what_would(
-        grid, lambda grid: all(within(_LARGE_GAIN, gain) for gain in _large(grid)), knobs, (16000,)
-    )
+    if largest.size < published.LARGE_SIZE:
+        return ours, None, measured.note or f"needs n = {published.LARGE_SIZE} or more"
+    alike = near(dynamic, fast, published.NEARLY_EQUAL)
+    return measured.shown(ours, alike and all(within(published.LARGE_GAIN, gain) for gain in gains))
 
 
 def _h9(measured: _Measured) -> Shown:
@@ -515,53 +324,32 @@ def _h9(measured: _Measured) -> Shown:
         return unknown("needs two or more fast cores whose turbo clocks differ")
     largest = max(measured.unequal, key=lambda cell: cell.size, default=None)
     fast = largest.fast_alone if largest is not None else None
-    dynamic = _fastest(
-        contender
-        for contender in (largest.contenders if largest is not None else [])
-        if contender.placement == "fast" and contender.schedule == "dynamic"
+    ways = [_best_dynamic(largest, where) if largest is not None else None for where in ("fast", "all")]
+    if largest is None or fast is None or not fast.seconds or None in ways:
+        return unknown("dynamic on the fast cores alone and over all was not measured")
+    gains = [1 - way[1] / fast.seconds for way in ways if way is not None]
+    ours = (
+        f"{100 * gains[0]:.1f} % less time at n = {largest.size}, {100 * gains[1]:.1f} % with the slow cores"
     )
-    if largest is None or fast is None or not fast.seconds or dynamic is None:
-        return unknown("dynamic on the fast cores alone was not measured")
-    gain = 1 - dynamic[1] / fast.seconds
-    return f"{100 * gain:.1f} % less time at n = {largest.size}", within(_TURBO_GAIN, gain), ""
-
-
-def _turbo_gain(grid: Grid) -> float:
-    size = max(grid.sizes)
-    return 1 - grid.seconds(size, "dynamic,2 P") / grid.seconds(size, "static P")
-
-
-def _h9_simulated(grid: Grid) -> Shown:
-    def good(grid: Grid) -> bool:
-        return within(_TURBO_GAIN, _turbo_gain(grid))
-
-    ours = f"dynamic on P takes {percent(_turbo_gain(grid))} less time than static on P at n = 16000"
-    because = "a full memory bus hides clocks: who ends early leaves its part of the bus to the others; "
-    return ours, *_or_what_would(grid, good, [_MEMORY, _SMT, _DOT], (16000,), because)
+    if largest.size < published.LARGE_SIZE:
+        return ours, None, f"needs n = {published.LARGE_SIZE} or more"
+    return measured.shown(ours, all(within(published.TURBO_GAIN, gain) for gain in gains))
 
 
 def _h10(measured: _Measured) -> Shown:
     worth = {
         words: values
         for words, cells in measured.states()
-        if (values := [value for cell in cells if (value := _worth(cell)) is not None])
+        if (values := [value for cell in cells if (value := _worth_of_core(cell)) is not None])
     }
     if not worth:
         return unknown(_NO_UNEQUAL)
     ours = "; ".join(f"{words}: {min(values):.2f} to {max(values):.2f}" for words, values in worth.items())
     if not measured.hybrid:
         return ours, None, "the factor was chosen here, by emulation"
-    return ours, any(within(_WORTH, value) for values in worth.values() for value in values), ""
-
-
-def _h10_simulated(grid: Grid) -> Shown:
-    worth = [
-        models.slow_cores_worth_one_fast(grid.seconds(n, "static P"), grid.seconds(n, "static E"), 8, 16)
-        for n in (2000, 2500, 3000)
-    ]
-    holds = all(within(_WORTH, value) for value in worth)
-    note = "two dependent sums a P-core against one of 3 cycles on an E-core" if holds else ""
-    return f"{min(worth):.2f} to {max(worth):.2f} from n = 2000 to 3000", holds, note
+    return measured.shown(
+        ours, all(within(published.WORTH, value) for values in worth.values() for value in values)
+    )
 
 
 def _h11(measured: _Measured) -> Shown:
@@ -573,7 +361,7 @@ def _h11(measured: _Measured) -> Shown:
             continue
         verdict = ratio(static, fast).verdict
         threshold = models.equal_split_threshold(fast.threads, slow.threads)
-        if verdict not in (verdicts.FASTER, verdicts.SLOWER) or abs(worth / threshold - 1) < _TOO_CLOSE:
+        if verdict not in (verdicts.FASTER, verdicts.SLOWER) or near(worth, threshold, published.UNRESOLVED):
             continue
         tested += 1
         agreeing += (worth > threshold) == (verdict == verdicts.SLOWER)
@@ -582,50 +370,18 @@ def _h11(measured: _Measured) -> Shown:
     return f"the inequality names the winner in {agreeing} of {tested} cells", agreeing == tested, ""
 
 
-def _h11_simulated(grid: Grid) -> Shown:
-    """Equal parts for each core, as an MPI solver has them; E-cores made slower step by step."""
-    agreeing, tested, threshold = 0, 0, models.equal_split_threshold(8, 16)
-    for cycles in (3.0, 4.0, 6.0, 8.0, 10.0):
-        changed = machines.change(
-            grid.machine, [f"cores.E.dot_cycles_per_element={cycles}", "cores.P.hardware_threads_per_core=1"]
-        )
-        slower = Grid(changed, (3000,))
-        every, fast, slow = (slower.seconds(3000, way) for way in ("static all", "static P", "static E"))
-        worth = models.slow_cores_worth_one_fast(fast, slow, 8, 16)
-        if abs(worth / threshold - 1) < _TOO_CLOSE:
-            continue
-        tested += 1
-        agreeing += (worth > threshold) == (every > fast)
-    ours = (
-        f"s_P/s_E > 1 + E/P = {threshold:g} names the loser in {agreeing} of {tested} cells with "
-        "E-cores of different speed"
-    )
-    return ours, tested > 2 and agreeing == tested, ""
-
-
 def _h12(measured: _Measured) -> Shown:
-    blas = any(
-        contender.peer == "openblas" and contender.by_round
-        for cell in measured.cells
-        for contender in cell.contenders
-    )
-    ours = "cores that ran and the memory's share are in this report"
-    return f"{ours}; OpenBLAS {'ran beside' if blas else 'was not measured'}", blas, ""
-
-
-def _h12_simulated(grid: Grid) -> Shown:
-    row = grid.row(16000, "dynamic,2 all")
-    cores = " + ".join(f"{count} {kind}" for kind, count in row["cores"].items())
-    share = row["memory_bytes"] / row["seconds"] / grid.machine.memory.memory_bytes_per_second
-    ours = (
-        f"each row says its cores ({cores}) and its memory traffic ({percent(share)} of the "
-        "bandwidth at n = 16000)"
-    )
-    return ours, True, "OpenBLAS runs beside the others in tauto study loop"
+    """Whether each row says what was asked for, and whether OpenBLAS was measured beside."""
+    finalists = [each for cell in measured.cells for each in cell.finalists]
+    said = bool(finalists) and all(each.config.get("cores") and each.config.get("cpus") for each in finalists)
+    share = any(each.detail.get("bytes_per_iteration") for each in finalists)
+    blas = any(each.peer == "openblas" for each in finalists)
+    parts = [
+        f"each row {'says' if said else 'does not say'} its cores and CPUs",
+        f"its memory traffic is {'there' if share else 'missing'}",
+        f"OpenBLAS {'ran beside' if blas else 'was not measured'}",
+    ]
+    return "; ".join(parts), said and share and blas, ""
 
 
 _MEASURED = (_h1, _h2, _h3, _h4, _h5, _h6, _h7, _h8, _h9, _h10, _h11, _h12)
-_SIMULATED = (
-    *(_h1_simulated, _h2_simulated, _h3_simulated, _h4_simulated, _h5_simulated, _h6_simulated),
-    *(_h7_simulated, _h8_simulated, _h9_simulated, _h10_simulated, _h11_simulated, _h12_simulated),
-)

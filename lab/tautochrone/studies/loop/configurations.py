@@ -11,6 +11,7 @@ from tautochrone.machine.runners import Peer, PeerState
 from tautochrone.measuring.configuration import Configuration
 from tautochrone.options import State, state_text
 from tautochrone.results.states import state_suffix
+from tautochrone.simulator.requests import TUNED
 from tautochrone.studies.request import Times
 from tautochrone.studies.setup import RunnerSetup, joined_label
 
@@ -30,11 +31,12 @@ _PASSES_OVER_THE_MATRIX = 10.0  # filling it once, the solve that is checked, th
 _MATRIX_BYTES_PER_SECOND = 4e9
 _FEW_CPUS = 4
 _REFERENCE = frozenset({"reference"})
-_PLACEMENT_WORDS = {
+PLACEMENT_WORDS = {
     "all": "all cores",
+    "cores": "one thread a core",
     "fast": "fast cores only",
+    "fast-cores": "one thread a fast core",
     "slow": "slow cores only",
-    "threads": "all hardware threads",
 }
 
 
@@ -59,7 +61,7 @@ class Candidate(RunnerSetup):
 
 def label(peer: str, schedule: str, chunk: int | None, placement: str, wait: str) -> str:
     explicit = f"CPU {placement}" if placement.isdigit() else f"CPUs {placement}"
-    where = _PLACEMENT_WORDS.get(placement, explicit)
+    where = PLACEMENT_WORDS.get(placement, explicit)
     return joined_label(peer, schedule, "" if chunk is None else f"chunk {chunk}", where, wait=wait)
 
 
@@ -78,7 +80,8 @@ def candidates(
     defaults run on. References (serial on one CPU of each kind, equal shares on fast and on slow alone) are
     always there, because the bound is made of them.
     """
-    names = [name for name in (placements or layout.names) if layout.unequal or name not in ("fast", "slow")]
+    of_unequal = ("fast", "fast-cores", "slow")
+    names = [name for name in (placements or layout.names) if layout.unequal or name not in of_unequal]
     places = [layout.placement(name, threads) for name in names or ["all"]]
     present = [state for state in states if state.present]
     of_peers = (_of_peer(state, layout, places, chunks, threads, quick) for state in present)
@@ -104,12 +107,14 @@ def _of_peer(
     if peer.name == "serial":
         yield from _serial(state, layout)
         return
-    everywhere = layout.placement("all", threads)
+    # Where each runs that nobody told otherwise: tautochrone's team takes one thread a core.
+    ours = peer.name == "tautochrone"
+    everywhere = layout.placement("cores" if ours and layout.has_smt else "all", threads)
     yield Candidate(
         state=state,
         schedule=peer.default_schedule,
         placement=everywhere,
-        roles=frozenset({"ours" if peer.name == "tautochrone" else "default"}),
+        roles=frozenset({"ours" if ours else "default"}),
     )
     for placement in places:
         if placement.name == "slow":
@@ -144,7 +149,9 @@ def _references(present: Sequence[PeerState], layout: Layout, threads: int | Non
     state = by_name.get("libgomp") or by_name.get("tautochrone")
     if state is None or not layout.unequal:
         return
-    for name in ("fast", "slow"):
+    for name in ("fast", "fast-cores", "slow"):
+        if name not in layout.names:
+            continue
         placement = layout.placement(name, threads)
         if len(placement.cpus) > 1:
             yield Candidate(state=state, schedule="static", placement=placement, roles=_REFERENCE)
@@ -180,25 +187,30 @@ def _waits(
 
 @dataclass(frozen=True, slots=True)
 class StudyCell:
-    """One size in one state of the machine, and all that is compared there."""
+    """One size in one state of the machine, and all that is compared there, with one kernel."""
 
     size: int
     state: State
     layout: Layout
     candidates: tuple[Candidate, ...]
+    kernel: str = TUNED
 
 
 def configuration(
     cell: StudyCell, candidate: Candidate, times: Times, duration_seconds: float | None = None
 ) -> Configuration:
     """A candidate in a cell as something to measure, or with a duration as something to watch."""
-    watched = [] if duration_seconds is None else ["--duration", f"{duration_seconds:g}"]
+    seconds = "" if duration_seconds is None else f"{duration_seconds:g}"
+    watched = ["--duration", seconds, "--account-seconds", seconds] if seconds else []
+    # A study with the tuned kernel has the rows that it had before there was a choice.
+    other = cell.kernel != TUNED
+    words = ["--kernel", cell.kernel] if other else []
     return candidate.configuration(
         f"{candidate.label}, n = {cell.size}{state_suffix(cell.state)}",
         f"size={cell.size},emulated={state_text(cell.state)}",
         times,
-        arguments=["--size", str(cell.size), *watched],
-        settings={"size": cell.size},
+        arguments=["--size", str(cell.size), *words, *watched],
+        settings={"size": cell.size, **({"kernel": cell.kernel} if other else {})},
         emulation=cell.state,
     )
 

@@ -28,6 +28,7 @@ class ConfigurationTime(Measured, frozen=True, kw_only=True):
     wait: str  # default, active, passive
     threads: int
     cores: Mapping[str, int]  # {"P": 8, "E": 16}; {"core": 2} where all are alike
+    waiting_share: float | None = None  # of its workers' time in the loops
     is_finalist: bool = True  # False: only screened, dropped before the rounds that are reported
 
 
@@ -85,11 +86,37 @@ class BandwidthPoint(Placed, frozen=True, kw_only=True):
     triad_share: float | None
 
 
+class LoopWork(msgspec.Struct, frozen=True, kw_only=True):
+    """One loop, from before its fork until after its join: its seconds, and those of each CPU in the body."""
+
+    seconds: float
+    working: Mapping[str, float]
+
+
+class Waiting(msgspec.Struct, frozen=True, kw_only=True):
+    """Work and waiting of each CPU in so many loops; who spins waits. ``first``: the first loops."""
+
+    loops: int
+    seconds: float  # of all these loops
+    working: Mapping[str, float]  # CPU → seconds of it in which it worked
+    first: tuple[LoopWork, ...]
+
+    def share(self, cpu: str) -> float:
+        """The part of the loops' time in which a CPU waited."""
+        return max(0.0, 1 - self.working[cpu] / self.seconds)
+
+    @property
+    def whole_share(self) -> float:
+        """The same of all CPUs together."""
+        return sum(map(self.share, self.working)) / len(self.working)
+
+
 class CpuLoad(Placed, frozen=True, kw_only=True):
-    """The load of each CPU over the time of one run."""
+    """The load of each CPU over the time of one run, and who waited in its loops where that is known."""
 
     configuration: str
     samples: tuple[LoadSample, ...]
+    waiting: Waiting | None = None
 
 
 class CoresUsed(msgspec.Struct, frozen=True, kw_only=True):
@@ -118,6 +145,7 @@ class LoopAnalysis(Analysis, frozen=True, kw_only=True):
     PAGE: ClassVar[str] = "tautochrone.studies.loop.page"
 
     cells: tuple[Cell, ...]
+    kernel: str = "tuned"  # or published: what computed a row
     chunk_series: tuple[ChunkPoint, ...] = ()
     bandwidth: tuple[BandwidthPoint, ...] = ()
     cpu_load: tuple[CpuLoad, ...] = ()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -41,23 +40,19 @@ from tautochrone.report.drawing import (
     tips,
 )
 from tautochrone.report.palette import RuntimeStyle, runtime_key
-from tautochrone.report.parts import LAST_COLUMNS, Choice, Column, Filter, Parts, Record, View
+from tautochrone.report.parts import LAST_COLUMNS, Choice, Column, Filter, Parts, Record
 from tautochrone.results.runs import OURS
 from tautochrone.results.states import state_title, states_of
 from tautochrone.studies.loop.findings import (
     Cell,
     ChunkPoint,
     ConfigurationTime,
-    CpuLoad,
     LoopAnalysis,
     MissRatio,
     Placed,
 )
+from tautochrone.studies.loop.load_page import load_charts
 
-# Long runs on 128 CPUs must not fill the page: the more strips there are, the fewer intervals each has.
-_LOAD_RECORDS = 8000
-_LOAD_INTERVALS = 80
-_LOAD_RUNS = 12
 _POINTS_A_SERIES = 24
 _COLUMNS: tuple[Column, ...] = (
     ("size", "n", "number"),
@@ -68,6 +63,7 @@ _COLUMNS: tuple[Column, ...] = (
     ("placement", "placement", "text"),
     ("cores", "cores", "text"),
     ("wait", "wait", "text"),
+    ("waiting_share", "waiting", "percent"),
     ("seconds", "median", "time"),
     ("low", "interval", "interval"),
     ("relative", "× best", "relative"),
@@ -146,7 +142,7 @@ def _charts(analysis: LoopAnalysis, grid: _Grid) -> Iterator[Chart]:
     if analysis.chunk_series:
         yield _chunk(analysis, grid)
     yield _bandwidth(analysis, grid)
-    yield _load(analysis)
+    yield from load_charts(analysis.cpu_load)
     yield from _misses(analysis.miss_ratios or (), grid)
 
 
@@ -290,7 +286,11 @@ def _speedup(
     heading = "How much faster than one core, and what is possible"
     if reached:
         speedup, cell = max(reached, key=lambda pair: pair[0])
-        bound = f"; the bound there is {text.significant(cell.bound_speedup)}×" if cell.bound_speedup else ""
+        bound = ""
+        if cell.bound_speedup:
+            alone = f"{text.significant(cell.bound_speedup)}×"
+            passed = ", passed by more cache" if speedup > cell.bound_speedup else ""
+            bound = f"; what the cores give alone, added up, is {alone}{passed}"
         heading = f"tautochrone reaches {text.significant(speedup)}× one core at n = {cell.size}{bound}"
 
     def draw(look: list[RuntimeStyle]) -> Layers:
@@ -474,104 +474,6 @@ def _bandwidth(analysis: LoopAnalysis, grid: _Grid) -> Chart:
 
 def _by_size(records: Iterable[Record]) -> list[Record]:
     return sorted(records, key=lambda record: int(str(record["size"])))
-
-
-# -- what each core did over time --
-
-
-def _load(analysis: LoopAnalysis) -> Chart:
-    runs = analysis.cpu_load[:_LOAD_RUNS]
-    busy = [_busy_by_cpu(run) for run in runs]
-    strips = sum(len({sample.cpu for sample in run.samples}) for run in runs)
-    intervals = max(8, min(_LOAD_INTERVALS, _LOAD_RECORDS // max(1, strips)))
-    records = [
-        {"run": index} | record for index, run in enumerate(runs) for record in _load_records(run, intervals)
-    ]
-    return Chart(
-        name="load",
-        records=records,
-        draw=lambda _: _draw_load(records),
-        heading=_load_heading(runs, busy),
-        explanation=(
-            "One strip a CPU, full where it works and faint where it waits. An even picture means "
-            "that all cores finish at the same moment. A runtime that spins while it waits looks "
-            "busy too."
-        ),
-        shows="Load of each CPU over time",
-        views=[
-            _load_view(index, run, shares) for index, (run, shares) in enumerate(zip(runs, busy, strict=True))
-        ],
-        has_legend=False,
-    )
-
-
-def _busy_by_cpu(run: CpuLoad) -> dict[int, float]:
-    """Mean load of each CPU between the first and the last moment at which any CPU was at work."""
-    busy_times = [sample.seconds for sample in run.samples if sample.busy > 0.2]
-    inside: dict[int, list[float]] = {}
-    for sample in run.samples:
-        if busy_times and min(busy_times) <= sample.seconds <= max(busy_times):
-            inside.setdefault(sample.cpu, []).append(sample.busy)
-    return {cpu: sum(shares) / len(shares) for cpu, shares in inside.items()}
-
-
-def _load_view(index: int, run: CpuLoad, busy: Mapping[int, float]) -> View:
-    place = f"n = {run.size}" + (f", {state_title(run.emulated)}" if run.emulated else "")
-    shares = ", ".join(f"CPU {cpu} {text.percent(share)} busy" for cpu, share in sorted(busy.items()))
-    return View(f"{run.configuration}, {place}", {"run": index}, f"Load of each CPU over time. {shares}.")
-
-
-def _load_heading(runs: Sequence[CpuLoad], busy: Sequence[Mapping[int, float]]) -> str:
-    idlest = min(
-        ((share, cpu, run) for run, shares in zip(runs, busy, strict=True) for cpu, share in shares.items()),
-        key=lambda strip: strip[0],
-        default=None,
-    )
-    if idlest is None:
-        return "What each core did over time"
-    share, cpu, run = idlest
-    if share > 0.9:
-        return f"No core waits for long: the least busy, CPU {cpu}, works {text.percent(share)} of the time"
-    return f"CPU {cpu} is busy {text.percent(share)} of the time under {run.configuration}"
-
-
-def _load_records(run: CpuLoad, intervals: int) -> Iterator[Record]:
-    """Samples of each CPU, averaged to at most so many intervals, each with its two ends."""
-    in_order = sorted(run.samples, key=lambda sample: (sample.cpu, sample.seconds))
-    for cpu, of_cpu in itertools.groupby(in_order, key=lambda sample: sample.cpu):
-        samples = list(of_cpu)
-        group = math.ceil(len(samples) / intervals)
-        begin = 0.0
-        for start in range(0, len(samples), group):
-            part = samples[start : start + group]
-            clocks = [sample.hertz for sample in part if sample.hertz is not None]
-            busy = sum(sample.busy for sample in part) / len(part)
-            yield {
-                "cpu": f"CPU {cpu}",
-                "begin": begin,
-                "end": part[-1].seconds,
-                "busy": busy,
-                "busy_text": text.percent(busy),
-                "clock": text.quantity(sum(clocks) / len(clocks) if clocks else None, "Hz"),
-            }
-            begin = part[-1].seconds
-
-
-def _draw_load(records: Sequence[Record]) -> Layers:
-    cpus = sorted(distinct(records, "cpu"), key=lambda name: int(name.split()[1]))
-    y = alt.Y(
-        "cpu:N",
-        sort=cpus,
-        scale=alt.Scale(paddingInner=0.12),
-        axis=alt.Axis(title=None, domain=False, ticks=False, labelOverlap="parity"),
-    )
-    x = alt.X("begin:Q", axis=alt.Axis(title="time since the start (s)", grid=False, tickCount=5))
-    busy = alt.Opacity("busy:Q", scale=alt.Scale(domain=[0, 1], range=[0.06, 1]), legend=None)
-    tooltip = tips("cpu:N CPU", "end:Q,.2f at (s)", "busy_text:N busy", "clock:N clock")
-    drawn = alt.Chart(alt.NamedData(name="load")).transform_filter("datum.run === run")
-    strips = drawn.mark_rect(fill="var(--load)").encode(x=x, x2="end:Q", y=y, opacity=busy, tooltip=tooltip)
-    height = max(90, len(cpus) * (26 if len(cpus) <= 12 else 16))
-    return alt.layer(strips).properties(height=height).add_params(alt.param(name="run", value=0))
 
 
 # -- how often the caches miss --

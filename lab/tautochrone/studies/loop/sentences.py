@@ -11,6 +11,7 @@ from tautochrone.results.runs import OURS, geometric_mean, ratio
 from tautochrone.results.states import by_state, opening, state_words
 from tautochrone.studies.cells import geometric_mean_of
 from tautochrone.studies.loop.cells import CellRuns, Contender
+from tautochrone.studies.loop.places import placement_settings, places_of
 from tautochrone.studies.paste import CMAKE
 from tautochrone.text import less_time, outcome, too_few_rounds, unresolved
 from tautochrone.verdicts import Ratio
@@ -163,6 +164,7 @@ def settings_to_paste(cells: Sequence[CellRuns]) -> tuple[Settings, ...]:
     for state, of_state in by_state(cells).items():
         where = state_words(dict(state))
         settings += _openmp(of_state, where)
+        settings += placement_settings(of_state, where)
         settings += _tbb(of_state, where)
     return (
         *settings,
@@ -186,12 +188,13 @@ def _openmp(cells: Sequence[CellRuns], where: str) -> Iterator[Settings]:
     best, plain = _best_of(cell, ("libgomp", "libomp")), cell.plain_openmp
     if best is None or plain is None:
         return
-    label, set_up = f"OpenMP, {where}", plain
-    why = f"Nothing to set: no OpenMP setting was resolved as faster at n = {cell.size}."
+    label = f"OpenMP, {where}"
     if best is not plain and (gained := ratio(best, plain)).verdict == verdicts.FASTER:
-        label, set_up = f"{label}: {best.label}", best
         why = f"At n = {cell.size}: {less_time(gained, 'the plain loop')}."
-    yield Settings(label=label, language="shell", text=_openmp_lines(set_up), why=why)
+        yield Settings(label=f"{label}: {best.label}", language="shell", text=_openmp_lines(best), why=why)
+        return
+    text = f"# nothing: no OpenMP setting was resolved as faster at n = {cell.size}"
+    yield Settings(label=label, language="shell", text=text, why="Leave the plain loop as it is.")
 
 
 def _openmp_lines(contender: Contender) -> str:
@@ -199,7 +202,7 @@ def _openmp_lines(contender: Contender) -> str:
     cpus = [str(cpu) for cpu in contender.config["cpus"]]
     lines = [
         f"export OMP_NUM_THREADS={len(cpus)}",
-        f'export OMP_PLACES="{",".join(f"{{{cpu}}}" for cpu in cpus)}"',
+        f'export OMP_PLACES="{places_of(contender.config["cpus"])}"',
         "export OMP_PROC_BIND=close",
     ]
     if contender.wait != "default":

@@ -16,6 +16,7 @@ from tautochrone.options import Option, check_cpus, integers_of, parse_cpus, par
 from tautochrone.results.context import NotMeasured
 from tautochrone.results.row import SCREENING, Row
 from tautochrone.results.store import Store
+from tautochrone.simulator.requests import KERNELS, LOOP_SIZES, TUNED
 from tautochrone.studies import models
 from tautochrone.studies.loop.analysis import analyse, sample_loads
 from tautochrone.studies.loop.cells import ROWS, collect
@@ -33,7 +34,7 @@ from tautochrone.studies.states import StateExecutor
 from tautochrone.studies.study import Run, Study
 from tautochrone.text import format_bytes
 
-FULL_SIZES = (500, 1000, 1500, 2000, 3000, 4000, 5000, 6000, 8000, 12000, 16000)
+FULL_SIZES = LOOP_SIZES
 QUICK_SIZES = (500, 1000, 2000, 4000)
 FULL_CHUNKS = (1, 2, 4, 8, 16, 32, 64)
 QUICK_CHUNKS = (1, 2, 16)
@@ -59,6 +60,13 @@ def parse_sizes(text: str) -> tuple[int, ...]:
     )
 
 
+def parse_kernel(text: str) -> str:
+    """A kernel's name. Raises TautoError for another word."""
+    if text not in KERNELS:
+        raise TautoError(f"there is no kernel {text!r}", f"Choose from {', '.join(KERNELS)}")
+    return text
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoopRequest(SlowingRequest):
     """The options of ``tauto study loop``. None means "choose for me"."""
@@ -73,7 +81,7 @@ class LoopRequest(SlowingRequest):
     placements: Annotated[
         tuple[str, ...] | None,
         Option(
-            "Where threads run: all, fast, slow, threads, or CPUs (0-3).",
+            "Where threads run: all, cores (one thread a core), fast, fast-cores, slow, or CPUs (0-3).",
             "NAME,…",
             partial(parse_names, option="--placements"),
         ),
@@ -81,6 +89,14 @@ class LoopRequest(SlowingRequest):
     peers: Annotated[
         tuple[str, ...] | None, peers_option("libgomp, libomp, tbb, stdpar, openblas; none for only ours.")
     ] = None
+    kernel: Annotated[
+        str,
+        Option(
+            "What computes a row: tuned, or published (one chain of additions, as the published study).",
+            "NAME",
+            parse_kernel,
+        ),
+    ] = TUNED
     all_settings: Annotated[
         bool,
         Option("Every setting in every round, not only what a first look leaves: several times longer."),
@@ -170,7 +186,8 @@ class Loop(Study[LoopRequest, LoopContext, LoopAnalysis]):
 
     @property
     def work(self) -> str:
-        return f"sizes {', '.join(map(str, self.sizes))}"
+        kernel = "" if self.request.kernel == TUNED else f", the {self.request.kernel} kernel"
+        return f"sizes {', '.join(map(str, self.sizes))}{kernel}"
 
     def runs(self) -> list[Run]:
         request, times = self.request, self.times
@@ -185,7 +202,9 @@ class Loop(Study[LoopRequest, LoopContext, LoopAnalysis]):
                 threads=request.threads,
                 quick=request.quick,
             )
-            self.cells += [StudyCell(size, state, placed, tuple(compared)) for size in self.sizes]
+            self.cells += [
+                StudyCell(size, state, placed, tuple(compared), request.kernel) for size in self.sizes
+            ]
         return [
             Run(candidate, configuration(cell, candidate, times), estimated_run_seconds(cell.size, times))
             for cell in self.cells

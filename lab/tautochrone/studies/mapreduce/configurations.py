@@ -206,8 +206,8 @@ def candidates(
 
 def cpus_in_order(layout: Layout) -> tuple[int, ...]:
     """All CPUs: one hardware thread of each core first, fast cores before slow ones, then the others."""
-    first = layout.placement("all").cpus
-    return (*first, *(cpu for cpu in layout.placement("threads").cpus if cpu not in first))
+    first = layout.placement("cores").cpus
+    return (*first, *(cpu for cpu in layout.placement("all").cpus if cpu not in first))
 
 
 def _candidate(

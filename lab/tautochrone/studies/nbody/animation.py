@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import array
 import base64
 import json
 import os
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import jinja2
-import numpy as np
 
 from tautochrone.errors import TautoError, explained
 from tautochrone.files import write_whole
@@ -73,9 +74,7 @@ def render(record: Mapping[str, Any]) -> str:
             x=_packed([frame["x"] for frame in frames]),
             y=_packed([frame["y"] for frame in frames]),
             steps=base64.b64encode(
-                np.minimum(np.array([frame["steps"] for frame in frames]), _MOST_STEPS)
-                .astype(np.uint8)
-                .tobytes()
+                bytes(min(step, _MOST_STEPS) for frame in frames for step in frame["steps"])
             ).decode(),
         )
     )
@@ -83,5 +82,8 @@ def render(record: Mapping[str, Any]) -> str:
 
 def _packed(positions: Sequence[Sequence[float]]) -> str:
     """Positions as 16-bit integers, full scale at the edge of the picture, little-endian."""
-    scaled = np.clip(np.array(positions) / _EXTENT, -1.0, 1.0) * 32767
-    return base64.b64encode(np.rint(scaled).astype("<i2").tobytes()).decode()
+    scaled = (min(max(one / _EXTENT, -1.0), 1.0) * 32767 for frame in positions for one in frame)
+    packed = array.array("h", map(round, scaled))
+    if sys.byteorder == "big":
+        packed.byteswap()
+    return base64.b64encode(packed.tobytes()).decode()

@@ -110,7 +110,7 @@ class Nbody(Study[NbodyRequest, NbodyContext, NbodyAnalysis]):
         """Check the members, and that there are particles for each."""
         request = self.request
         seen = self.layout()
-        members = check_threads(request.threads, len(seen.placement("all").cpus))
+        members = check_threads(request.threads, len(seen.placement("cores").cpus))
         if min(request.wanted) < members:
             raise TautoError(
                 f"{min(request.wanted)} particles are fewer than the {members} members that would share them",
@@ -121,7 +121,7 @@ class Nbody(Study[NbodyRequest, NbodyContext, NbodyAnalysis]):
             find(_FRAMES)
         self.left_out += without_members(self.peers, members)
         self.peers = with_hybrids(self.peers, members)
-        everyone, alone = seen.placement("all", members), seen.placement("all", 1)
+        everyone, alone = seen.placement("cores", members), seen.placement("cores", 1)
         self.candidates = tuple(candidates(self.peers, everyone, alone, request.wanted))
 
     @property

@@ -97,7 +97,7 @@ class PlainStudy(Study[Asked, StudyContext, PlainAnalysis]):
     ) -> Run:
         """A way to do `work`: what `arguments` ask the peer's runner for. `seconds`: a run's rough time."""
         setup = RunnerSetup(
-            state=peer, schedule=schedule, placement=self.layout(state).placement("all", threads)
+            state=peer, schedule=schedule, placement=self.layout(state).placement("cores", threads)
         )
         suffix = state_suffix(state)
         configuration = setup.configuration(

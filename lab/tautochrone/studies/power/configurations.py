@@ -136,14 +136,14 @@ def label(way: str, threads: int) -> str:
 def candidates(work: Work, state: PeerState, layout: Layout, counts: Sequence[int]) -> Iterator[Candidate]:
     """One thread, and each way that the runner has on each number of threads that suits it."""
     offered = state.description.schedules if state.description is not None else ()
-    alone = layout.placement("all", 1)
+    alone = layout.placement("cores", 1)
     yield Candidate(state=state, schedule=SERIAL, way=SERIAL, placement=alone, work=work)
     for way in WAYS[work.job]:
         schedule = FUNCTIONAL if way == FUNCTIONAL_FREE else way
         if schedule not in offered:
             continue
         for count in (_FUNCTIONS,) if schedule == FUNCTIONAL else counts:
-            placement = layout.placement("all", count)
+            placement = layout.placement("cores", count)
             if len(placement.cpus) == count:
                 yield Candidate(state=state, schedule=schedule, way=way, placement=placement, work=work)
 
@@ -152,7 +152,7 @@ def together(
     state: PeerState, layout: Layout, jobs: tuple[str, str], repetitions: Mapping[str, int]
 ) -> Iterator[Candidate]:
     """Two programs in each set-up that this machine lets us make; none where there is one CPU."""
-    placement = layout.placement("all", _FUNCTIONS)
+    placement = layout.placement("cores", _FUNCTIONS)
     if len(placement.cpus) < _FUNCTIONS:
         return
     first, second = jobs

@@ -137,7 +137,7 @@ class Power(Study[PowerRequest, PowerContext, PowerAnalysis]):
             raise TautoError(
                 "no job can be measured here", "Build the runners (make), or name a job with --jobs"
             )
-        self.left_out += _refused(self.peers, len(self.layout().placement("all").cpus))
+        self.left_out += _refused(self.peers, len(self.layout().placement("cores").cpus))
 
     @property
     def jobs(self) -> Mapping[str, PeerState]:
@@ -173,7 +173,7 @@ class Power(Study[PowerRequest, PowerContext, PowerAnalysis]):
         """Every way to share every job, two programs at once last."""
         self.context.knobs = {knob: value for knob, value in Knobs().now().items() if value is not None}
         seen = self.layout()
-        counts = thread_counts(len(seen.placement("all").cpus), quick=self.request.quick)
+        counts = thread_counts(len(seen.placement("cores").cpus), quick=self.request.quick)
         self.candidates = [
             candidate
             for work in works(self.jobs, self.probed, self.request.wanted)
@@ -245,7 +245,8 @@ class Power(Study[PowerRequest, PowerContext, PowerAnalysis]):
         """The analysis of a folder's rows, with the same study under other policies beside it."""
         context = cls.known_beside(store)
         under = stored(store.folder, context.policies, cls.known_of)
-        return cls.analyse(cls.rows_of(store), machine_of(store), context, under)
+        rows, machine = cls.rows_of(store), machine_of(store)
+        return cls.decided(cls.analyse(rows, machine, context, under), rows, machine)
 
     @classmethod
     def conclude_policies(
@@ -297,7 +298,7 @@ def probe(states: Mapping[str, PeerState], layout: Layout, executor: Executor) -
 
     Raises TautoError where a runner fails: then nothing of its job could be measured either.
     """
-    cpu = layout.placement("all", 1).cpus[0]
+    cpu = layout.placement("cores", 1).cpus[0]
     seconds: dict[str, float] = {}
     functions: dict[str, float] = {}
     metered = False

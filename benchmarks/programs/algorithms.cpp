@@ -1,0 +1,527 @@
+// One algorithm of one library, timed: benchmarks/algorithms.py starts it once a turn.
+//
+//     tauto-bench-algorithms LIBRARY WORK N SECONDS
+//
+// Prints the median seconds of a call, and how many there were; "-" where the library has no such algorithm.
+// Inputs are made anew before each call and not timed. Every answer is checked.
+#include <omp.h>
+#include <tbb/blocked_range.h>
+#include <tbb/blocked_range2d.h>
+#include <tbb/enumerable_thread_specific.h>
+#include <tbb/parallel_for.h>
+#include <tbb/parallel_invoke.h>
+#include <tbb/parallel_reduce.h>
+#include <tbb/parallel_scan.h>
+#include <tbb/parallel_sort.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <execution>
+#include <functional>
+#include <numeric>
+#include <optional>
+#include <parallel/algorithm>
+#include <parallel/numeric>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <tauto/tauto.hpp>
+#include <vector>
+
+namespace {
+
+using int64 = std::int64_t;
+enum class library { serial, tauto, tbb, omp, gnu, par };
+
+struct no_such_algorithm {};
+
+// Kept for the whole run: our team, made at the first use.
+tauto::team& team() {
+    static tauto::team members;
+    return members;
+}
+
+double now() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+std::size_t as_size(int64 n) {
+    return static_cast<std::size_t>(n);
+}
+
+// Times run(k) for k < batch, after prepare(k), until `seconds` have gone. Then check(k) must be true.
+template <class Prepare, class Run, class Check>
+void time_calls(int64 batch, double seconds, Prepare&& prepare, Run&& run, Check&& check) {
+    std::vector<double> times;
+    const double begun = now();
+    for (int calls = 0; times.size() < 3 || now() - begun < 1.5 * seconds; ++calls) {
+        for (int64 k = 0; k < batch; ++k) prepare(k);
+        const double start = now();
+        for (int64 k = 0; k < batch; ++k) run(k);
+        const double end = now();
+        if (calls == 0 && !check()) throw std::runtime_error("wrong answer");
+        // A third of the time is for what learns.
+        if (now() - begun > 0.5 * seconds || calls > 400)
+            times.push_back((end - start) / static_cast<double>(batch));
+    }
+    if (!check()) throw std::runtime_error("wrong answer");
+    std::ranges::nth_element(times, times.begin() + std::ssize(times) / 2);
+    std::printf("%.9g %zu\n", times[times.size() / 2], times.size());
+}
+
+template <class T>
+std::vector<T> numbers(int64 n, unsigned seed = 1) {
+    std::mt19937_64 random(seed);
+    std::vector<T> values(as_size(n));
+    for (T& one : values) {
+        if constexpr (std::is_same_v<T, double>) {
+            one = std::uniform_real_distribution<double>(0, 1)(random);
+        } else if constexpr (std::is_same_v<T, std::string>) {
+            one = "item" + std::to_string(random() % 1'000'000'000);
+        } else {
+            one = static_cast<T>(random());
+        }
+    }
+    return values;
+}
+
+template <class T>
+void scan(library which, int64 n, double seconds) {
+    const std::vector<T> in = numbers<T>(n);
+    std::vector<T> out(in.size());
+    const auto run = [&](int64) {
+        switch (which) {
+            case library::serial:
+                std::inclusive_scan(in.begin(), in.end(), out.begin());
+                break;
+            case library::tauto:
+                tauto::parallel_inclusive_scan(team(), in.begin(), in.end(), out.begin());
+                break;
+            case library::tbb:
+                tbb::parallel_scan(
+                    tbb::blocked_range<int64>(0, n), T{},
+                    [&](const tbb::blocked_range<int64>& r, T sum, bool last) {
+                        T value = sum;
+                        for (int64 i = r.begin(); i < r.end(); ++i) {
+                            value += in[as_size(i)];
+                            if (last) out[as_size(i)] = value;
+                        }
+                        return value;
+                    },
+                    std::plus<>{});
+                break;
+            case library::omp: {
+                T sum{};
+#pragma omp parallel for reduction(inscan, + : sum)
+                for (int64 i = 0; i < n; ++i) {
+                    sum += in[as_size(i)];
+#pragma omp scan inclusive(sum)
+                    out[as_size(i)] = sum;
+                }
+                break;
+            }
+            case library::gnu:
+                __gnu_parallel::partial_sum(in.begin(), in.end(), out.begin());
+                break;
+            case library::par:
+                std::inclusive_scan(std::execution::par, in.begin(), in.end(), out.begin());
+                break;
+        }
+        asm volatile("" : : "r"(out.data()) : "memory");
+    };
+    const T all = std::accumulate(in.begin(), in.end(), T{});
+    time_calls(
+        n < 10'000 ? 20'000 / n : 1, seconds, [](int64) {}, run,
+        [&] { return std::abs(static_cast<double>(out.back() - all)) <= 1e-9 * static_cast<double>(n); });
+}
+
+template <class T, class Less>
+void sort(library which, std::vector<T> values, double seconds, Less less) {
+    const auto n = static_cast<int64>(values.size());
+    const int64 batch = n < 10'000 ? 20'000 / n : 1;
+    std::vector<std::vector<T>> copies(as_size(batch), values);
+    const auto run = [&](int64 k) {
+        std::vector<T>& one = copies[as_size(k)];
+        switch (which) {
+            case library::serial:
+                std::sort(one.begin(), one.end(), less);
+                break;
+            case library::tauto:
+                tauto::parallel_sort(team(), one.begin(), one.end(), less);
+                break;
+            case library::tbb:
+                tbb::parallel_sort(one.begin(), one.end(), less);
+                break;
+            case library::omp:
+                throw no_such_algorithm();
+            case library::gnu:
+                __gnu_parallel::sort(one.begin(), one.end(), less);
+                break;
+            case library::par:
+                std::sort(std::execution::par, one.begin(), one.end(), less);
+                break;
+        }
+    };
+    time_calls(
+        batch, seconds, [&](int64 k) { copies[as_size(k)] = values; }, run,
+        [&] { return std::is_sorted(copies[0].begin(), copies[0].end(), less); });
+}
+
+void pack(library which, int64 n, double seconds) {
+    const std::vector<double> in = numbers<double>(n);
+    std::vector<double> out(in.size());
+    int64 kept = 0;
+    const auto small = [](double one) { return one < 0.5; };
+    const auto run = [&](int64) {
+        auto end = out.begin();
+        switch (which) {
+            case library::serial:
+                end = std::copy_if(in.begin(), in.end(), out.begin(), small);
+                break;
+            case library::tauto:
+                end = tauto::parallel_copy_if(team(), in.begin(), in.end(), out.begin(), small);
+                break;
+            case library::par:
+                end = std::copy_if(std::execution::par, in.begin(), in.end(), out.begin(), small);
+                break;
+            case library::omp: {  // as written by hand: each thread counts, then copies
+                std::vector<int64> begin(as_size(omp_get_max_threads()) + 1);
+#pragma omp parallel
+                {
+                    const int64 rank = omp_get_thread_num();
+                    const int64 size = omp_get_num_threads();
+                    const int64 from = n * rank / size;
+                    const int64 to = n * (rank + 1) / size;
+                    int64 count = 0;
+                    for (int64 i = from; i < to; ++i) count += small(in[as_size(i)]) ? 1 : 0;
+                    begin[as_size(rank) + 1] = count;
+#pragma omp barrier
+                    int64 place = 0;
+                    for (int64 k = 0; k <= rank; ++k) place += begin[as_size(k)];
+                    for (int64 i = from; i < to; ++i)
+                        if (small(in[as_size(i)])) out[as_size(place++)] = in[as_size(i)];
+                }
+                end = out.begin() + std::accumulate(begin.begin(), begin.end(), int64{0});
+                break;
+            }
+            default:
+                throw no_such_algorithm();
+        }
+        kept = end - out.begin();
+    };
+    const auto right = std::count_if(in.begin(), in.end(), small);
+    time_calls(
+        n < 10'000 ? 20'000 / n : 1, seconds, [](int64) {}, run,
+        [&] { return kept == right && std::all_of(out.begin(), out.begin() + kept, small); });
+}
+
+void partition(library which, int64 n, double seconds) {
+    const std::vector<double> in = numbers<double>(n);
+    const int64 batch = n < 10'000 ? 20'000 / n : 1;
+    std::vector<std::vector<double>> copies(as_size(batch), in);
+    const auto small = [](double one) { return one < 0.5; };
+    int64 kept = 0;
+    const auto run = [&](int64 k) {
+        std::vector<double>& one = copies[as_size(k)];
+        auto end = one.begin();
+        switch (which) {
+            case library::serial:
+                end = std::partition(one.begin(), one.end(), small);
+                break;
+            case library::tauto:
+                end = tauto::parallel_partition(team(), one.begin(), one.end(), small);
+                break;
+            case library::gnu:
+                end = __gnu_parallel::partition(one.begin(), one.end(), small);
+                break;
+            case library::par:
+                end = std::partition(std::execution::par, one.begin(), one.end(), small);
+                break;
+            default:
+                throw no_such_algorithm();
+        }
+        kept = end - one.begin();
+    };
+    const auto right = std::count_if(in.begin(), in.end(), small);
+    time_calls(
+        batch, seconds, [&](int64 k) { copies[as_size(k)] = in; }, run,
+        [&] { return kept == right && std::is_partitioned(copies[0].begin(), copies[0].end(), small); });
+}
+
+void histogram(library which, int64 n, double seconds, std::uint32_t bins) {
+    const std::vector<std::uint32_t> in = numbers<std::uint32_t>(n);
+    const auto bin = [bins](std::uint32_t one) {
+        return static_cast<std::uint32_t>(std::uint64_t{one} * bins >> 32);
+    };
+    std::vector<std::uint64_t> counts(bins);
+    using table = std::vector<std::uint32_t>;
+    const auto run = [&](int64) {
+        switch (which) {
+            case library::serial:
+                std::ranges::fill(counts, 0);
+                for (const std::uint32_t one : in) ++counts[bin(one)];
+                break;
+            case library::tauto:
+                tauto::parallel_histogram(team(), in.begin(), in.end(), std::span(counts), bin);
+                break;
+            case library::tbb: {
+                std::ranges::fill(counts, 0);
+                tbb::enumerable_thread_specific<table> own([&] { return table(bins); });
+                tbb::parallel_for(tbb::blocked_range<int64>(0, n), [&](const tbb::blocked_range<int64>& r) {
+                    table& mine = own.local();
+                    for (int64 i = r.begin(); i < r.end(); ++i) ++mine[bin(in[as_size(i)])];
+                });
+                for (const table& one : own)
+                    for (std::size_t b = 0; b < bins; ++b) counts[b] += one[b];
+                break;
+            }
+            case library::omp: {
+                std::ranges::fill(counts, 0);
+#pragma omp parallel
+                {
+                    table mine(bins);
+#pragma omp for nowait
+                    for (int64 i = 0; i < n; ++i) ++mine[bin(in[as_size(i)])];
+#pragma omp critical
+                    for (std::size_t b = 0; b < bins; ++b) counts[b] += mine[b];
+                }
+                break;
+            }
+            default:
+                throw no_such_algorithm();
+        }
+    };
+    time_calls(
+        n < 10'000 ? 20'000 / n : 1, seconds, [](int64) {}, run,
+        [&] { return std::accumulate(counts.begin(), counts.end(), int64{0}) == n; });
+}
+
+void least(library which, int64 n, double seconds) {
+    const std::vector<double> in = numbers<double>(n);
+    int64 place = 0;
+    const auto run = [&](int64) {
+        auto found = in.begin();
+        switch (which) {
+            case library::serial:
+                found = std::min_element(in.begin(), in.end());
+                break;
+            case library::tauto:
+                found = tauto::parallel_min_element(team(), in.begin(), in.end());
+                break;
+            case library::gnu:
+                found = __gnu_parallel::min_element(in.begin(), in.end());
+                break;
+            case library::par:
+                found = std::min_element(std::execution::par, in.begin(), in.end());
+                break;
+            case library::tbb:
+                found += tbb::parallel_reduce(
+                    tbb::blocked_range<int64>(0, n), int64{0},
+                    [&](const tbb::blocked_range<int64>& r, int64 best) {
+                        for (int64 i = r.begin(); i < r.end(); ++i)
+                            if (in[as_size(i)] < in[as_size(best)]) best = i;
+                        return best;
+                    },
+                    [&](int64 a, int64 b) { return in[as_size(b)] < in[as_size(a)] ? b : a; });
+                break;
+            case library::omp: {
+                double value = in[0];
+#pragma omp parallel for reduction(min : value)
+                for (int64 i = 0; i < n; ++i) value = std::min(value, in[as_size(i)]);
+                found = std::find(in.begin(), in.end(), value);
+                break;
+            }
+        }
+        place = found - in.begin();
+        asm volatile("" : : "r"(in.data()) : "memory");
+    };
+    const int64 right = std::min_element(in.begin(), in.end()) - in.begin();
+    time_calls(
+        n < 10'000 ? 20'000 / n : 1, seconds, [](int64) {}, run, [&] { return place == right; });
+}
+
+// The element is at nine tenths of the sequence.
+void find(library which, int64 n, double seconds) {
+    std::vector<double> in = numbers<double>(n);
+    const int64 right = n * 9 / 10;
+    in[as_size(right)] = 2;
+    int64 place = 0;
+    const auto wanted = [](double one) { return one > 1; };
+    const auto run = [&](int64) {
+        auto found = in.begin();
+        switch (which) {
+            case library::serial:
+                found = std::find_if(in.begin(), in.end(), wanted);
+                break;
+            case library::tauto:
+                found = tauto::parallel_find_if(team(), in.begin(), in.end(), wanted);
+                break;
+            case library::gnu:
+                found = __gnu_parallel::find_if(in.begin(), in.end(), wanted);
+                break;
+            case library::par:
+                found = std::find_if(std::execution::par, in.begin(), in.end(), wanted);
+                break;
+            default:
+                throw no_such_algorithm();
+        }
+        place = found - in.begin();
+        asm volatile("" : : "r"(in.data()) : "memory");
+    };
+    time_calls(
+        n < 10'000 ? 20'000 / n : 1, seconds, [](int64) {}, run, [&] { return place == right; });
+}
+
+int64 fibonacci(library which, int64 n) {
+    if (n < 2) return n;
+    int64 left = 0;
+    int64 right = 0;
+    const auto first = [&] { left = fibonacci(which, n - 1); };
+    const auto second = [&] { right = fibonacci(which, n - 2); };
+    switch (which) {
+        case library::serial:
+            first();
+            second();
+            break;
+        case library::tauto:
+            tauto::parallel_invoke(team(), first, second);
+            break;
+        case library::tbb:
+            tbb::parallel_invoke(first, second);
+            break;
+        case library::omp:
+#pragma omp task shared(left) firstprivate(first)
+            first();
+            second();
+#pragma omp taskwait
+            break;
+        default:
+            throw no_such_algorithm();
+    }
+    return left + right;
+}
+
+// Recursion with no cutoff; N is the number whose Fibonacci number is wanted.
+void recursion(library which, int64 n, double seconds) {
+    if (n > 45) throw std::invalid_argument("N of fibonacci is at most 45");
+    int64 found = 0;
+    const auto run = [&](int64) {
+        if (which == library::omp) {
+#pragma omp parallel
+#pragma omp single
+            found = fibonacci(which, n);
+        } else {
+            found = fibonacci(which, n);
+        }
+    };
+    const int64 right = fibonacci(library::serial, n);
+    time_calls(
+        1, seconds, [](int64) {}, run, [&] { return found == right; });
+}
+
+// Five points of a square of about N cells.
+void stencil(library which, int64 n, double seconds) {
+    const auto side = static_cast<int64>(std::sqrt(static_cast<double>(n)));
+    std::vector<double> from = numbers<double>(side * side);
+    std::vector<double> to(from.size());
+    const auto rectangle = [&](int64 top, int64 bottom, int64 left, int64 right) {
+        for (int64 i = top; i < bottom; ++i) {
+            const double* const in = from.data() + i * side;
+            double* const out = to.data() + i * side;
+            for (int64 j = left; j < right; ++j)
+                out[j] = 0.25 * (in[j - 1] + in[j + 1] + in[j - side] + in[j + side]);
+        }
+    };
+    const auto run = [&](int64) {
+        switch (which) {
+            case library::serial:
+                rectangle(1, side - 1, 1, side - 1);
+                break;
+            case library::tauto:
+                tauto::parallel_for(
+                    team(), tauto::range2{{1, side - 1}, {1, side - 1}}, [&](tauto::range2 tile) {
+                        rectangle(tile.rows.begin, tile.rows.end, tile.columns.begin, tile.columns.end);
+                    });
+                break;
+            case library::tbb:
+                tbb::parallel_for(tbb::blocked_range2d<int64>(1, side - 1, 1, side - 1),
+                                  [&](const auto& tile) {
+                                      rectangle(tile.rows().begin(), tile.rows().end(), tile.cols().begin(),
+                                                tile.cols().end());
+                                  });
+                break;
+            case library::omp:
+#pragma omp parallel for
+                for (int64 i = 1; i < side - 1; ++i) rectangle(i, i + 1, 1, side - 1);
+                break;
+            default:
+                throw no_such_algorithm();
+        }
+    };
+    const auto right = [&] {
+        const std::vector<double> found = to;
+        rectangle(1, side - 1, 1, side - 1);
+        return found == to;
+    };
+    time_calls(
+        n < 10'000 ? 20'000 / n : 1, seconds, [](int64) {}, run, right);
+}
+
+library library_called(std::string_view name) {
+    if (name == "serial") return library::serial;
+    if (name == "tauto") return library::tauto;
+    if (name == "tbb") return library::tbb;
+    if (name == "omp") return library::omp;
+    if (name == "gnu") return library::gnu;
+    if (name == "par") return library::par;
+    throw std::invalid_argument("LIBRARY is one of serial, tauto, tbb, omp, gnu, par");
+}
+
+void run(library which, std::string_view work, int64 n, double seconds) {
+    const std::less<> less;
+    if (work == "scan-double") return scan<double>(which, n, seconds);
+    if (work == "scan-int64") return scan<int64>(which, n, seconds);
+    if (work == "sort-double") return sort(which, numbers<double>(n), seconds, less);
+    if (work == "sort-int64") return sort(which, numbers<int64>(n), seconds, less);
+    if (work == "sort-string") return sort(which, numbers<std::string>(n), seconds, less);
+    if (work == "sort-equal") return sort(which, std::vector<double>(as_size(n), 0.5), seconds, less);
+    if (work == "sort-by") {
+        return sort(which, numbers<int64>(n), seconds, [](int64 a, int64 b) { return (a ^ 1) < (b ^ 1); });
+    }
+    if (work == "sort-nearly") {
+        std::vector<double> values = numbers<double>(n);
+        std::ranges::sort(values);
+        std::mt19937_64 random(3);
+        for (int64 k = 0; k < n / 100; ++k)
+            std::swap(values[random() % values.size()], values[random() % values.size()]);
+        return sort(which, values, seconds, less);
+    }
+    if (work == "pack") return pack(which, n, seconds);
+    if (work == "partition") return partition(which, n, seconds);
+    if (work == "histogram-256") return histogram(which, n, seconds, 256);
+    if (work == "histogram-1000000") return histogram(which, n, seconds, 1'000'000);
+    if (work == "min") return least(which, n, seconds);
+    if (work == "find") return find(which, n, seconds);
+    if (work == "fibonacci") return recursion(which, n, seconds);
+    if (work == "stencil") return stencil(which, n, seconds);
+    throw std::invalid_argument("WORK is not one of those in benchmarks/algorithms.py");
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+    try {
+        if (count != 5) throw std::invalid_argument("tauto-bench-algorithms takes LIBRARY WORK N SECONDS");
+        run(library_called(words[1]), words[2], std::atoll(words[3]), std::atof(words[4]));
+    } catch (const no_such_algorithm&) {
+        std::puts("-");
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "%s\n", error.what());
+        return 2;
+    }
+    return 0;
+}

@@ -1,0 +1,98 @@
+#pragma once
+// What all algorithms over sequences share: their options, and how they see a sequence.
+
+#include <iterator>
+#include <memory>
+#include <ranges>
+#include <stop_token>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include <tauto/parallel_for.hpp>
+
+namespace tauto {
+
+// An algorithm is one parallel_for or several. A requested stop throws tauto::stopped; what was to be written
+// is then partly written.
+struct algorithm_options {
+    tauto::schedule schedule = adaptive{};  // of its loops
+    std::stop_token stop = {};
+    const char* name = nullptr;  // shown in traces; must outlive the team
+};
+
+namespace detail {
+
+inline loop_options loop_options_of(const algorithm_options& options) {
+    return {options.schedule, options.stop, nullptr, nullptr, options.name};
+}
+
+// A pointer where elements are neighbours in memory: one instantiation for vectors, arrays and spans.
+template <std::random_access_iterator Iterator>
+[[nodiscard]] constexpr auto plain_iterator(Iterator iterator) noexcept {
+    if constexpr (std::contiguous_iterator<Iterator>) {
+        return std::to_address(iterator);
+    } else {
+        return iterator;
+    }
+}
+
+// The element at an index, of an iterator whose differences may be of another type.
+template <class Iterator>
+[[nodiscard, gnu::always_inline]] constexpr decltype(auto) element(const Iterator& first, index i) {
+    return first[static_cast<std::iter_difference_t<Iterator>>(i)];
+}
+template <class Iterator>
+[[nodiscard]] constexpr Iterator advanced(const Iterator& first, index by) {
+    return first + static_cast<std::iter_difference_t<Iterator>>(by);
+}
+
+template <class Iterator>
+struct iterator_pair {
+    Iterator first;
+    Iterator last;
+};
+
+// Of a range with random access and a size.
+template <class Range>
+[[nodiscard]] constexpr auto iterators_of(Range& elements) {
+    const auto first = std::ranges::begin(elements);
+    return iterator_pair<std::ranges::iterator_t<Range>>{
+        first, advanced(first, static_cast<index>(std::ranges::size(elements)))};
+}
+
+// The length of [first, last), which the algorithm can do.
+template <class Iterator, class Sentinel>
+[[nodiscard]] index checked_length(const char* algorithm, const Iterator& first, const Sentinel& last) {
+    const auto n = static_cast<index>(last - first);
+    if (n < 0 || n > max_iterations) {
+        throw error(std::string(algorithm) + " of " + std::to_string(n) +
+                    " elements; there may be 0 to 2^56: is `last` before `first`?");
+    }
+    return n;
+}
+
+// parallel_for, or tauto::stopped.
+template <class Body>
+void loop_to_end(team& members, index n, Body&& body, const loop_options& options) {
+    if (!parallel_for(members, n, body, options)) throw stopped{};
+}
+
+// Elements per block of an algorithm whose result does not show its blocks: few where there are few elements,
+// because each may take long.
+[[nodiscard]] constexpr index block_of(index n, index least, index most) noexcept {
+    index size = least;
+    while (size < most && size * 128 <= n) size *= 2;
+    return size;
+}
+
+// The calling thread runs a whole algorithm as the member that it is, or as the first of the team.
+struct as_member : inside_body {
+    explicit as_member(team& members) noexcept
+        : inside_body(running_as.team != nullptr ? running_as.team : members.identity(),
+                      running_as.team != nullptr ? running_as.rank : 0) {}
+};
+
+}  // namespace detail
+
+}  // namespace tauto

@@ -1,0 +1,243 @@
+#pragma once
+// The first element that satisfies a predicate, and the first least one.
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <functional>
+#include <iterator>
+#include <mutex>
+#include <ranges>
+#include <type_traits>
+#include <utility>
+
+#include <tauto/algorithm_options.hpp>
+#include <tauto/lanes.hpp>
+#include <tauto/parallel_reduce.hpp>
+
+namespace tauto {
+
+namespace detail {
+
+// The first place at which a serial search would end: where an element was found, or where the predicate
+// threw.
+class first_place {
+  public:
+    explicit first_place(index n) noexcept : place_(n), failed_(n) {}
+
+    // Places from here on are of no interest any more.
+    [[nodiscard]] index limit() const noexcept { return place_.load(std::memory_order_relaxed); }
+
+    void found(index i) noexcept {
+        index known = limit();
+        while (i < known && !place_.compare_exchange_weak(known, i, std::memory_order_relaxed)) {
+        }
+    }
+    // In a handler: keeps the exception.
+    void failed(index i) {
+        const std::scoped_lock held(mutex_);
+        if (i >= failed_) return;
+        failed_ = i;
+        failure_ = std::current_exception();
+        found(i);
+    }
+    // All places before it have been looked at. Rethrows what was thrown there.
+    [[nodiscard]] index result() const {
+        if (failure_ && failed_ == limit()) std::rethrow_exception(failure_);
+        return limit();
+    }
+
+  private:
+    std::atomic<index> place_;
+    std::mutex mutex_;
+    index failed_;
+    std::exception_ptr failure_;
+};
+
+template <class Chosen>
+void search_block(range r, Chosen& chosen, first_place& first) {
+    index i = r.begin;
+    try {
+        for (; i < r.end; ++i) {
+            if (chosen(i)) return first.found(i);
+        }
+    } catch (...) {
+        first.failed(i);
+    }
+}
+
+// The first i with chosen(i), else n.
+template <class Chosen>
+index find_first(team& members, index n, Chosen& chosen, const algorithm_options& options) {
+    first_place first(n);
+    const index block = block_of(n, 16, 4096);
+    std::atomic<index> next{0};
+    // Whoever asks gets the next block, so that all search at the front.
+    const auto body = [&](range some) {
+        for (index k = some.begin; k < some.end; ++k) {
+            const index begin = next.fetch_add(1, std::memory_order_relaxed) * block;
+            if (begin >= first.limit()) return;
+            search_block(range{begin, std::min(n, begin + block)}, chosen, first);
+        }
+    };
+    loop_to_end(members, (n + block - 1) / block, body, loop_options_of(options));
+    return first.result();
+}
+
+// The orders whose least element compilers find without branches.
+template <class Compare, class T>
+inline constexpr bool is_plain_order =
+    std::is_arithmetic_v<T> &&
+    (std::is_same_v<Compare, std::less<>> || std::is_same_v<Compare, std::less<T>> ||
+     std::is_same_v<Compare, std::ranges::less> || std::is_same_v<Compare, std::greater<>> ||
+     std::is_same_v<Compare, std::greater<T>> || std::is_same_v<Compare, std::ranges::greater>);
+
+// The least value of a block: eight are kept side by side, because each waits for its last comparison.
+template <class In, class T, class Compare>
+[[gnu::noinline]] T least_value(In in, range r, Compare& before) {
+    constexpr std::size_t chains = 8;
+    T least[chains];
+    each_part<chains>([&](std::size_t k) { least[k] = element(in, r.begin); });
+    index i = r.begin;
+    for (; r.end - i >= static_cast<index>(chains); i += chains) {
+        each_part<chains>([&](std::size_t k) __attribute__((always_inline)) {
+            const T x = element(in, i + static_cast<index>(k));
+            least[k] = before(x, least[k]) ? x : least[k];
+        });
+    }
+    for (; i < r.end; ++i) {
+        const T x = element(in, i);
+        least[0] = before(x, least[0]) ? x : least[0];
+    }
+    for (std::size_t k = 1; k < chains; ++k) least[0] = before(least[k], least[0]) ? least[k] : least[0];
+    return least[0];
+}
+
+// Where the first least element of a block is.
+template <class In, class Compare>
+index least_place(In in, range r, Compare& before) {
+    using T = std::iter_value_t<In>;
+    if constexpr (is_plain_order<std::remove_cv_t<Compare>, T>) {
+        const T least = least_value<In, T>(in, r, before);
+        for (index i = r.begin; i < r.end; ++i)
+            if (!before(least, element(in, i))) return i;
+        return r.begin;
+    } else {
+        index least = r.begin;
+        for (index i = r.begin + 1; i < r.end; ++i)
+            if (before(element(in, i), element(in, least))) least = i;
+        return least;
+    }
+}
+
+// A value of plain order and the block it is from, or the place of any other element.
+template <class In, class Compare>
+index least_of(team& members, In in, index n, Compare& before, const algorithm_options& options) {
+    using T = std::iter_value_t<In>;
+    const reduce_options reducing{options.schedule, options.stop, nullptr, nullptr, options.name};
+    if constexpr (is_plain_order<std::remove_cv_t<Compare>, T>) {
+        struct best {
+            range block;
+            T value;
+        };
+        const auto of_block = [&](range r) { return best{r, least_value<In, T>(in, r, before)}; };
+        const auto better = [&](const best& left, const best& right) {
+            return !left.block.empty() && !before(right.value, left.value) ? left : right;
+        };
+        const best one = parallel_reduce(members, n, best{{0, 0}, T{}}, of_block, better, reducing);
+        for (index i = one.block.begin; i < one.block.end; ++i)
+            if (!before(one.value, element(in, i))) return i;
+        return one.block.begin;
+    } else {
+        const auto of_block = [&](range r) { return least_place(in, r, before); };
+        const auto better = [&](index left, index right) {
+            return left >= 0 && !before(element(in, right), element(in, left)) ? left : right;
+        };
+        return parallel_reduce(members, n, index{-1}, of_block, better, reducing);
+    }
+}
+
+}  // namespace detail
+
+// The first element for which `predicate` is true, or `last`, as std::find_if. Members search at the front
+// together and end when no earlier place is left: to find place p takes about what p calls take, shared.
+//
+// The result is that of a serial search for every team, schedule and run, exceptions included: what the
+// predicate throws is rethrown if no element before it is found. The predicate may be called for later
+// elements too, once each. Nesting and turns as parallel_for. A requested stop throws tauto::stopped.
+template <std::random_access_iterator In, std::sized_sentinel_for<In> Sentinel, class Predicate>
+requires std::predicate < std::remove_reference_t<Predicate>
+&, std::iter_reference_t < In >> [[nodiscard]] In parallel_find_if(team& members, In first, Sentinel last,
+                                                                   Predicate&& predicate,
+                                                                   const algorithm_options& options = {}) {
+    const index n = detail::checked_length("parallel_find_if", first, last);
+    const auto in = detail::plain_iterator(first);
+    const auto chosen = [&](index i) -> bool { return std::invoke(predicate, detail::element(in, i)); };
+    return detail::advanced(first, detail::find_first(members, n, chosen, options));
+}
+
+template <std::ranges::random_access_range Range, class Predicate>
+requires std::ranges::sized_range<Range>
+[[nodiscard]] auto parallel_find_if(team& members, Range&& elements, Predicate&& predicate,
+                                    const algorithm_options& options = {}) {
+    const auto all = detail::iterators_of(elements);
+    return parallel_find_if(members, all.first, all.last, predicate, options);
+}
+
+// The first element equal to `value`, or `last`.
+template <std::random_access_iterator In, std::sized_sentinel_for<In> Sentinel, class T>
+requires std::equality_comparable_with < std::iter_reference_t<In>,
+const T& > [[nodiscard]] In parallel_find(team& members, In first, Sentinel last, const T& value,
+                                          const algorithm_options& options = {}) {
+    return parallel_find_if(
+        members, first, last, [&value](const auto& one) { return one == value; }, options);
+}
+
+// The first element that no other is before, or `last` where there is none, as std::min_element. `before`
+// must be a strict weak ordering: with NaN in it the result is some element, the same one for every team,
+// schedule and run. Exceptions, nesting and turns as parallel_for. A requested stop throws tauto::stopped.
+// O(n), n - 1 comparisons and a few more.
+template <std::random_access_iterator In, std::sized_sentinel_for<In> Sentinel, class Compare = std::less<>>
+requires std::predicate < std::remove_reference_t<Compare>
+&, std::iter_reference_t<In>,
+    std::iter_reference_t < In >>
+        [[nodiscard]] In parallel_min_element(team& members, In first, Sentinel last, Compare&& before = {},
+                                              const algorithm_options& options = {}) {
+    const index n = detail::checked_length("parallel_min_element", first, last);
+    if (n == 0) return first;
+    return detail::advanced(first,
+                            detail::least_of(members, detail::plain_iterator(first), n, before, options));
+}
+
+template <std::ranges::random_access_range Range, class Compare = std::less<>>
+requires std::ranges::sized_range<Range>
+[[nodiscard]] auto parallel_min_element(team& members, Range&& elements, Compare&& before = {},
+                                        const algorithm_options& options = {}) {
+    const auto all = detail::iterators_of(elements);
+    return parallel_min_element(members, all.first, all.last, before, options);
+}
+
+// The first element that is before no other, as std::max_element; all else as parallel_min_element.
+template <std::random_access_iterator In, std::sized_sentinel_for<In> Sentinel, class Compare = std::less<>>
+requires std::predicate < std::remove_reference_t<Compare>
+&, std::iter_reference_t<In>,
+    std::iter_reference_t < In >>
+        [[nodiscard]] In parallel_max_element(team& members, In first, Sentinel last, Compare&& before = {},
+                                              const algorithm_options& options = {}) {
+    if constexpr (std::is_same_v<std::remove_cvref_t<Compare>, std::less<>>) {
+        return parallel_min_element(members, first, last, std::greater<>{}, options);
+    } else {
+        const auto after = [&before](auto&& left, auto&& right) -> bool { return before(right, left); };
+        return parallel_min_element(members, first, last, after, options);
+    }
+}
+
+template <std::ranges::random_access_range Range, class Compare = std::less<>>
+requires std::ranges::sized_range<Range>
+[[nodiscard]] auto parallel_max_element(team& members, Range&& elements, Compare&& before = {},
+                                        const algorithm_options& options = {}) {
+    const auto all = detail::iterators_of(elements);
+    return parallel_max_element(members, all.first, all.last, before, options);
+}
+
+}  // namespace tauto

@@ -1,0 +1,247 @@
+#pragma once
+// Choosing elements by a predicate: parallel_copy_if, parallel_pack and parallel_partition.
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <functional>
+#include <iterator>
+#include <memory>
+#include <ranges>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <tauto/algorithm_options.hpp>
+#include <tauto/raw_buffer.hpp>
+#include <tauto/wavefront.hpp>
+
+namespace tauto {
+
+namespace detail {
+
+// One bit an element, set by its tile's member: whether it was chosen.
+class marks {
+  public:
+    static constexpr index word_bits = 64;
+
+    explicit marks(index n)
+        : n_(n), tile_(block_of(n, word_bits, 8192)), words_(usize((n + word_bits - 1) / word_bits)) {}
+
+    [[nodiscard]] index tiles() const noexcept { return (n_ + tile_ - 1) / tile_; }
+    [[nodiscard]] range elements_of(index t) const noexcept {
+        return {t * tile_, std::min(n_, (t + 1) * tile_)};
+    }
+    [[nodiscard]] std::uint64_t word(index i) const noexcept { return at(words_, i / word_bits); }
+
+    // Sets the bits of a tile by chosen(i); how many are set.
+    template <class Chosen>
+    index set(index t, Chosen&& chosen) {
+        const range r = elements_of(t);
+        index count = 0;
+        for (index begin = r.begin; begin < r.end; begin += word_bits) {
+            const index bits = std::min(word_bits, r.end - begin);
+            std::uint64_t word = 0;
+            for (index k = 0; k < bits; ++k) word |= std::uint64_t{chosen(begin + k) ? 1U : 0U} << k;
+            at(words_, begin / word_bits) = word;
+            count += std::popcount(word);
+        }
+        return count;
+    }
+
+    // call(i, whether it is set) for each element of a tile.
+    template <class Call>
+    void each(index t, Call&& call) const {
+        const range r = elements_of(t);
+        for (index begin = r.begin; begin < r.end; begin += word_bits) {
+            const index end = std::min(begin + word_bits, r.end);
+            std::uint64_t bits = word(begin);
+            for (index i = begin; i < end; ++i, bits >>= 1) call(i, static_cast<index>(bits & 1));
+        }
+    }
+
+  private:
+    index n_;
+    index tile_;  // a multiple of a word, so that no two members write to one
+    std::vector<std::uint64_t> words_;
+};
+
+// Copies a tile's chosen elements, of which there are `count`, to `to`.
+template <class In, class Out>
+void copy_marked(const marks& chosen, index t, const In& in, Out to, index count) {
+    using value_type = std::iter_value_t<In>;
+    if constexpr (std::is_pointer_v<In> && std::is_pointer_v<Out> &&
+                  std::is_same_v<value_type, std::iter_value_t<Out>> &&
+                  std::is_trivially_copyable_v<value_type>) {
+        // Each element is written where the next chosen one belongs: a branch would often be guessed wrong.
+        // The last chosen one ends it, so that nothing is written behind.
+        Out const end = to + count;
+        const range r = chosen.elements_of(t);
+        for (index begin = r.begin; to != end; begin += marks::word_bits) {
+            std::uint64_t bits = chosen.word(begin);
+            for (const value_type* from = in + begin; to != end && bits != 0; ++from, bits >>= 1) {
+                *to = *from;
+                to += bits & 1;
+            }
+        }
+    } else {
+        chosen.each(t, [&](index i, index bit) {
+            if (bit != 0) *to++ = element(in, i);
+        });
+    }
+}
+
+template <class In, class Out, class Chosen>
+index copy_chosen(team& members, In in, Out out, index n, Chosen&& chosen, const algorithm_options& options) {
+    marks of(n);
+    wavefront tiles(
+        of.tiles(), index{0}, [&](index t) -> index { return of.set(t, chosen); },
+        [](index before, index sum) { return before + sum; },
+        [&](index t, index before, index count) { copy_marked(of, t, in, advanced(out, before), count); });
+    return tiles.run(members, options);
+}
+
+// Elements that have left their places for a buffer cannot be stopped there.
+inline algorithm_options without_stop(const algorithm_options& options) {
+    return {options.schedule, {}, options.name};
+}
+
+// The chosen ones go to the front of the buffer, the others to its back, backwards: so nobody needs to know
+// how many are chosen.
+template <class In, class T>
+void split_tile(const marks& chosen, index t, const In& in, T* front, T* back) {
+    chosen.each(t, [&](index i, index bit) {
+        T* const to = bit != 0 ? front : back;
+        std::construct_at(to, std::ranges::iter_move(advanced(in, i)));
+        front += bit;
+        back -= 1 - bit;
+    });
+}
+
+template <class In, class T>
+void take_back(team& members, const raw_buffer<T>& buffer, In in, index n, index chosen,
+               const algorithm_options& options) {
+    const auto take = [&](index to, T* from) {
+        element(in, to) = std::move(*from);
+        std::destroy_at(from);
+    };
+    const auto body = [&](range r) {
+        T* const last = buffer.data() + n - 1;
+        for (index i = r.begin; i < std::min(r.end, chosen); ++i) take(i, buffer.data() + i);
+        for (index i = std::max(r.begin, chosen); i < r.end; ++i) take(i, last - (i - chosen));
+    };
+    loop_to_end(members, n, body, loop_options_of(without_stop(options)));
+}
+
+template <class In, class Chosen>
+index partition_by(team& members, In in, index n, Chosen&& chosen, const algorithm_options& options) {
+    using T = std::iter_value_t<In>;
+    marks of(n);
+    const raw_buffer<T> buffer(n);
+    const auto add = [](index before, index sum) { return before + sum; };
+    const auto split = [&](index t, index before, index) {
+        split_tile(of, t, in, buffer.data() + before,
+                   buffer.data() + n - 1 - (of.elements_of(t).begin - before));
+    };
+    index all = 0;
+    if constexpr (std::is_trivially_copyable_v<T>) {
+        wavefront tiles(
+            of.tiles(), index{0}, [&](index t) -> index { return of.set(t, chosen); }, add, split);
+        all = tiles.run(members, options);
+    } else {
+        // All are chosen before the first one moves: the predicate may throw.
+        std::vector<index> counts(usize(of.tiles()));
+        const auto choose = [&](index t) { at(counts, t) = of.set(t, chosen); };
+        loop_to_end(members, of.tiles(), choose, loop_options_of(options));
+        wavefront tiles(
+            of.tiles(), index{0}, [&](index t) -> index { return at(counts, t); }, add, split);
+        all = tiles.run(members, without_stop(options));
+    }
+    take_back(members, buffer, in, n, all, options);
+    return all;
+}
+
+}  // namespace detail
+
+// Copies the elements for which `predicate` is true to `result`, in their order, and returns its end, as
+// std::copy_if does. The predicate is called once an element. `result` must not overlap the elements and must
+// have room for the chosen ones; nothing is written behind them. Two members write to neighbouring elements,
+// so they must be objects of their own: no std::vector<bool>.
+//
+// The result is the same for every team, schedule and run. Exceptions, nesting and turns as parallel_for;
+// after an exception or a requested stop, which throws tauto::stopped, some of the result is written. O(n); a
+// bit of memory an element.
+template <std::random_access_iterator In, std::sized_sentinel_for<In> Sentinel,
+          std::random_access_iterator Out, class Predicate>
+requires std::predicate < std::remove_reference_t<Predicate>
+&, std::iter_reference_t < In >> Out parallel_copy_if(team& members, In first, Sentinel last, Out result,
+                                                      Predicate&& predicate,
+                                                      const algorithm_options& options = {}) {
+    const index n = detail::checked_length("parallel_copy_if", first, last);
+    const auto in = detail::plain_iterator(first);
+    const auto chosen = [&](index i) -> bool { return std::invoke(predicate, detail::element(in, i)); };
+    return detail::advanced(
+        result, detail::copy_chosen(members, in, detail::plain_iterator(result), n, chosen, options));
+}
+
+template <std::ranges::random_access_range In, std::random_access_iterator Out, class Predicate>
+requires std::ranges::sized_range<In> && std::predicate < std::remove_reference_t<Predicate>
+&, std::ranges::range_reference_t < In >> Out parallel_copy_if(team& members, In&& elements, Out result,
+                                                               Predicate&& predicate,
+                                                               const algorithm_options& options = {}) {
+    const auto all = detail::iterators_of(elements);
+    return parallel_copy_if(members, all.first, all.last, result, predicate, options);
+}
+
+// The same for the elements whose flag, at the same place of another sequence, is true.
+template <std::random_access_iterator In, std::sized_sentinel_for<In> Sentinel,
+          std::random_access_iterator Flags, std::random_access_iterator Out>
+requires std::convertible_to < std::iter_reference_t<Flags>,
+bool > Out parallel_pack(team& members, In first, Sentinel last, Flags flags, Out result,
+                         const algorithm_options& options = {}) {
+    const index n = detail::checked_length("parallel_pack", first, last);
+    const auto plain_flags = detail::plain_iterator(flags);
+    const auto chosen = [&](index i) -> bool { return static_cast<bool>(detail::element(plain_flags, i)); };
+    return detail::advanced(result, detail::copy_chosen(members, detail::plain_iterator(first),
+                                                        detail::plain_iterator(result), n, chosen, options));
+}
+
+// Puts the elements for which `predicate` is true before all others, both in their order, and returns where
+// the others begin: std::stable_partition. The predicate is called once an element. If it throws, and after a
+// requested stop, which throws tauto::stopped, the elements are as they were. Their moves must not throw.
+// Memory for n elements. All else as parallel_copy_if.
+template <std::random_access_iterator In, std::sized_sentinel_for<In> Sentinel, class Predicate>
+requires std::predicate < std::remove_reference_t<Predicate>
+&, std::iter_reference_t < In >> &&detail::movable_for_good<std::iter_value_t<In>> In
+                                 parallel_stable_partition(team& members, In first, Sentinel last,
+                                                           Predicate&& predicate,
+                                                           const algorithm_options& options = {}) {
+    const index n = detail::checked_length("parallel_stable_partition", first, last);
+    const auto in = detail::plain_iterator(first);
+    const auto chosen = [&](index i) -> bool { return std::invoke(predicate, detail::element(in, i)); };
+    return detail::advanced(first, detail::partition_by(members, in, n, chosen, options));
+}
+
+template <std::ranges::random_access_range Range, class Predicate>
+requires std::ranges::sized_range<Range>
+auto parallel_stable_partition(team& members, Range&& elements, Predicate&& predicate,
+                               const algorithm_options& options = {}) {
+    const auto all = detail::iterators_of(elements);
+    return parallel_stable_partition(members, all.first, all.last, predicate, options);
+}
+
+// The same: the order does not depend on the team, because it is kept.
+template <std::random_access_iterator In, std::sized_sentinel_for<In> Sentinel, class Predicate>
+In parallel_partition(team& members, In first, Sentinel last, Predicate&& predicate,
+                      const algorithm_options& options = {}) {
+    return parallel_stable_partition(members, first, last, predicate, options);
+}
+
+template <std::ranges::random_access_range Range, class Predicate>
+requires std::ranges::sized_range<Range>
+auto parallel_partition(team& members, Range&& elements, Predicate&& predicate,
+                        const algorithm_options& options = {}) {
+    return parallel_stable_partition(members, elements, predicate, options);
+}
+
+}  // namespace tauto

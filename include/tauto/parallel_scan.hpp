@@ -1,0 +1,284 @@
+#pragma once
+// Prefix sums with any associative operation, and the same bits for every team, schedule and run.
+//
+// The elements are cut into blocks that depend on their number, the operation and the type alone. The sum
+// before a block is init op (sum of block 0) op (sum of block 1) ..., eight blocks being summed up on their
+// own first; within a block it grows element by element. So it does not show which member did what. Errors
+// grow with the number of blocks instead of that of elements.
+
+#include <algorithm>
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <functional>
+#include <iterator>
+#include <optional>
+#include <ranges>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <tauto/parallel_reduce.hpp>
+#include <tauto/wavefront.hpp>
+
+namespace tauto {
+
+namespace detail {
+
+// How [0, n) is cut: tiles of eight blocks.
+struct scan_plan {
+    static constexpr index blocks_of_tile = 8;
+    static constexpr index most = 1024;
+
+    index n;
+    index block;
+
+    // `quick`: an operation that takes about a nanosecond. Others may take long, at each of a few elements.
+    static scan_plan of(index n, bool quick) noexcept { return {n, quick ? most : block_of(n, 8, most)}; }
+    [[nodiscard]] index tile() const noexcept { return blocks_of_tile * block; }
+    [[nodiscard]] index tiles() const noexcept { return (n + tile() - 1) / tile(); }
+    [[nodiscard]] range elements_of(index t) const noexcept {
+        return {t * tile(), std::min(n, (t + 1) * tile())};
+    }
+    // So few are done in one chain, on the calling thread.
+    [[nodiscard]] bool is_short() const noexcept { return n <= 2 * block; }
+};
+
+// Sums that live in registers: several are computed side by side, because each waits for its own last step.
+template <class T>
+inline constexpr bool side_by_side = std::is_trivially_copyable_v<T>&& std::is_default_constructible_v<T> &&
+                                     sizeof(T) <= 32;
+
+inline constexpr std::size_t scan_chains = 4;
+
+template <bool Inclusive, class In, class Out, class T, class Op>
+[[gnu::always_inline]] inline void scan_step(const In& in, const Out& out, index i, T& sum, Op& op) {
+    if constexpr (Inclusive) {
+        sum = static_cast<T>(op(std::move(sum), element(in, i)));
+        element(out, i) = sum;
+    } else {
+        T next = static_cast<T>(op(sum, element(in, i)));
+        element(out, i) = std::move(sum);  // may be where the element was
+        sum = std::move(next);
+    }
+}
+
+// One chain from `sum` on; returns the sum after it.
+template <bool Inclusive, class In, class Out, class T, class Op>
+[[gnu::noinline]] T scan_chain(In in, Out out, range r, T sum, Op& op) {
+    for (index i = r.begin; i < r.end; ++i) scan_step<Inclusive>(in, out, i, sum, op);
+    return sum;
+}
+
+// The sums of a tile's blocks, or later those before them.
+template <class T>
+using block_sums = std::array<std::optional<T>, usize(scan_plan::blocks_of_tile)>;
+
+template <class In, class Out, class T, class Op>
+struct scanner {
+    In in;
+    Out out;
+    Op* op;
+    scan_plan plan;
+
+    static constexpr bool in_lanes =
+        is_commutative<std::remove_cv_t<Op>, T> && std::same_as<T, std::iter_value_t<In>>;
+
+    [[nodiscard, gnu::noinline]] T joined(const T& left, const T& right) const {
+        return static_cast<T>((*op)(left, right));
+    }
+
+    // Of a range of elements that is not empty. Never inlined, as everything that computes: the same code
+    // gives the same bits.
+    [[nodiscard, gnu::noinline]] T sum_of(range r) const {
+        if constexpr (in_lanes) {
+            const auto value = [this](index i) { return element(in, i); };
+            const lane_blocks<lane_operation<std::remove_cv_t<Op>, T>, T, decltype(value)> rows{
+                &value, {plan.n, plan.block}};
+            lane_values<T> values = rows.value_of(r);
+            return join_lanes<lane_operation<std::remove_cv_t<Op>, T>>(values);
+        } else {
+            T sum = static_cast<T>(element(in, r.begin));
+            for (index i = r.begin + 1; i < r.end; ++i)
+                sum = static_cast<T>((*op)(std::move(sum), element(in, i)));
+            return sum;
+        }
+    }
+
+    // The sums of four whole blocks from `begin` on.
+    [[gnu::noinline]] void sum_four(index begin, std::optional<T>* sums) const {
+        T values[scan_chains];
+        const index step = plan.block;
+        each_part<scan_chains>([&](std::size_t k) {
+            values[k] = static_cast<T>(element(in, begin + static_cast<index>(k) * step));
+        });
+        for (index i = begin + 1; i < begin + step; ++i) {
+            each_part<scan_chains>([&](std::size_t k) __attribute__((always_inline)) {
+                values[k] = static_cast<T>((*op)(values[k], element(in, i + static_cast<index>(k) * step)));
+            });
+        }
+        each_part<scan_chains>([&](std::size_t k) { sums[k].emplace(values[k]); });
+    }
+
+    // The sum of each block in r; how many there are.
+    std::size_t sum_blocks(range r, block_sums<T>& sums) const {
+        index begin = r.begin;
+        std::size_t done = 0;
+        if constexpr (side_by_side<T> && !in_lanes) {
+            for (; r.end - begin >= four_blocks(); begin += four_blocks(), done += scan_chains)
+                sum_four(begin, &sums[done]);
+        }
+        for (; begin < r.end; begin += plan.block, ++done)
+            sums[done].emplace(sum_of({begin, std::min(r.end, begin + plan.block)}));
+        return done;
+    }
+
+    // Four whole blocks from `begin` on, each from its own sum.
+    template <bool Inclusive>
+    [[gnu::noinline]] void scan_four(index begin, const std::optional<T>* before) const {
+        T sums[scan_chains];
+        each_part<scan_chains>([&](std::size_t k) { sums[k] = *before[k]; });
+        const index step = plan.block;
+        for (index i = begin; i < begin + step; ++i) {
+            each_part<scan_chains>([&](std::size_t k) __attribute__((always_inline)) {
+                scan_step<Inclusive>(in, out, i + static_cast<index>(k) * step, sums[k], *op);
+            });
+        }
+    }
+
+    // The blocks in r, where `before` is the sum before each of them.
+    template <bool Inclusive>
+    void scan_blocks(range r, const block_sums<T>& before) const {
+        index begin = r.begin;
+        std::size_t done = 0;
+        if constexpr (side_by_side<T>) {
+            for (; r.end - begin >= four_blocks(); begin += four_blocks(), done += scan_chains)
+                scan_four<Inclusive>(begin, &before[done]);
+        }
+        for (; begin < r.end; begin += plan.block, ++done)
+            scan_chain<Inclusive>(in, out, {begin, std::min(r.end, begin + plan.block)}, *before[done], *op);
+    }
+
+    [[nodiscard]] index four_blocks() const noexcept { return static_cast<index>(scan_chains) * plan.block; }
+};
+
+// Writes the scan of [in, in + n) to `out`, beginning with `init`.
+template <bool Inclusive, class In, class Out, class T, class Op>
+void scan(team& members, In in, Out out, index n, T init, Op& op, const algorithm_options& options) {
+    if (options.stop.stop_requested()) throw stopped{};
+    using scan_type = scanner<In, Out, T, Op>;
+    const scan_plan plan = scan_plan::of(n, scan_type::in_lanes);
+    if (plan.is_short()) {
+        const as_member inside(members);
+        scan_chain<Inclusive>(in, out, {0, n}, std::move(init), op);
+        return;
+    }
+    const scan_type work{in, out, &op, plan};
+    std::vector<block_sums<T>> of_tiles(usize(plan.tiles()));
+    const auto reduce = [&](index t) -> T {
+        block_sums<T>& sums = at(of_tiles, t);
+        const std::size_t count = work.sum_blocks(plan.elements_of(t), sums);
+        T all = *sums.front();
+        for (std::size_t k = 1; k < count; ++k) all = work.joined(all, *sums[k]);
+        return all;
+    };
+    const auto join = [&](const T& before, const T& sum) -> T { return work.joined(before, sum); };
+    const auto finish = [&](index t, const T& before, const T&) {
+        block_sums<T>& sums = at(of_tiles, t);
+        T next = before;
+        for (std::optional<T>& sum : sums) {
+            if (!sum) break;
+            T after = work.joined(next, *sum);
+            sum.emplace(std::move(next));
+            next = std::move(after);
+        }
+        work.template scan_blocks<Inclusive>(plan.elements_of(t), sums);
+    };
+    wavefront tiles(plan.tiles(), std::move(init), reduce, join, finish);
+    static_cast<void>(tiles.run(members, options));
+}
+
+template <class T, class In, class Op>
+concept scannable = std::copy_constructible<T> && std::invocable<Op&, T, T> &&
+    std::invocable<Op&, T, std::iter_reference_t<In>>;
+
+}  // namespace detail
+
+// Writes init op x0, init op x0 op x1, ... to `result` and returns its end, as std::inclusive_scan does. `op`
+// must be associative (up to rounding); it need not commute.
+//
+// The result depends on the elements, `op` and the types alone: it has the same bits for every team, schedule
+// and run. `result` may be `first`; otherwise the sequences must not overlap. Exceptions, nesting and turns
+// as parallel_for; after an exception, and after a requested stop, which throws tauto::stopped, some of the
+// result is written. O(n) calls of op, up to two an element; the elements are read from memory once and the
+// result is written once, as long as no member is interrupted. A few bytes of memory a thousand elements.
+template <std::random_access_iterator In, std::sized_sentinel_for<In> Sentinel,
+          std::random_access_iterator Out, class Op, class T>
+requires detail::scannable<T, In, std::remove_reference_t<Op>> Out
+parallel_inclusive_scan(team& members, In first, Sentinel last, Out result, Op&& op, T init,
+                        const algorithm_options& options = {}) {
+    const index n = detail::checked_length("parallel_inclusive_scan", first, last);
+    if (n > 0) {
+        detail::scan<true>(members, detail::plain_iterator(first), detail::plain_iterator(result), n,
+                           std::move(init), op, options);
+    }
+    return detail::advanced(result, n);
+}
+
+// x0, x0 op x1, ...
+template <std::random_access_iterator In, std::sized_sentinel_for<In> Sentinel,
+          std::random_access_iterator Out, class Op = std::plus<>>
+requires detail::scannable<std::iter_value_t<In>, In, std::remove_reference_t<Op>> Out
+parallel_inclusive_scan(team& members, In first, Sentinel last, Out result, Op&& op = {},
+                        const algorithm_options& options = {}) {
+    const index n = detail::checked_length("parallel_inclusive_scan", first, last);
+    if (n == 0) return result;
+    std::iter_value_t<In> init = *first;
+    *result = init;
+    return parallel_inclusive_scan(members, detail::advanced(first, 1), last, detail::advanced(result, 1), op,
+                                   std::move(init), options);
+}
+
+// init, init op x0, init op x0 op x1, ..., without the last element; all else as parallel_inclusive_scan.
+template <std::random_access_iterator In, std::sized_sentinel_for<In> Sentinel,
+          std::random_access_iterator Out, class T, class Op = std::plus<>>
+requires detail::scannable<T, In, std::remove_reference_t<Op>> Out
+parallel_exclusive_scan(team& members, In first, Sentinel last, Out result, T init, Op&& op = {},
+                        const algorithm_options& options = {}) {
+    const index n = detail::checked_length("parallel_exclusive_scan", first, last);
+    if (n > 0) {
+        detail::scan<false>(members, detail::plain_iterator(first), detail::plain_iterator(result), n,
+                            std::move(init), op, options);
+    }
+    return detail::advanced(result, n);
+}
+
+// The same for ranges with random access and a size.
+template <std::ranges::random_access_range In, std::random_access_iterator Out, class Op, class T>
+requires std::ranges::sized_range<In> &&
+    detail::scannable<T, std::ranges::iterator_t<In>, std::remove_reference_t<Op>>
+        Out parallel_inclusive_scan(team& members, In&& elements, Out result, Op&& op, T init,
+                                    const algorithm_options& options = {}) {
+    const auto all = detail::iterators_of(elements);
+    return parallel_inclusive_scan(members, all.first, all.last, result, op, std::move(init), options);
+}
+template <std::ranges::random_access_range In, std::random_access_iterator Out, class Op = std::plus<>>
+requires std::ranges::sized_range<In> &&
+    detail::scannable<std::ranges::range_value_t<In>, std::ranges::iterator_t<In>,
+                      std::remove_reference_t<Op>>
+        Out parallel_inclusive_scan(team& members, In&& elements, Out result, Op&& op = {},
+                                    const algorithm_options& options = {}) {
+    const auto all = detail::iterators_of(elements);
+    return parallel_inclusive_scan(members, all.first, all.last, result, op, options);
+}
+template <std::ranges::random_access_range In, std::random_access_iterator Out, class T,
+          class Op = std::plus<>>
+requires std::ranges::sized_range<In> &&
+    detail::scannable<T, std::ranges::iterator_t<In>, std::remove_reference_t<Op>>
+        Out parallel_exclusive_scan(team& members, In&& elements, Out result, T init, Op&& op = {},
+                                    const algorithm_options& options = {}) {
+    const auto all = detail::iterators_of(elements);
+    return parallel_exclusive_scan(members, all.first, all.last, result, std::move(init), op, options);
+}
+
+}  // namespace tauto

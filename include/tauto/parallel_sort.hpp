@@ -1,0 +1,92 @@
+#pragma once
+// parallel_sort and parallel_stable_sort.
+
+#include <concepts>
+#include <functional>
+#include <iterator>
+#include <ranges>
+#include <type_traits>
+#include <utility>
+
+#include <tauto/merge_sort.hpp>
+#include <tauto/parallel_find.hpp>
+#include <tauto/radix_sort.hpp>
+
+namespace tauto {
+
+namespace detail {
+
+template <class Compare, class T>
+inline constexpr bool is_descending =
+    std::is_same_v<Compare, std::greater<>> || std::is_same_v<Compare, std::greater<T>> ||
+    std::is_same_v<Compare, std::ranges::greater>;
+
+// Below this, comparisons are faster than digits.
+inline constexpr index least_radix_sort = 4096;
+
+template <class In, class Compare>
+void sort(team& members, In in, index n, Compare& before, bool stable, const algorithm_options& options) {
+    using T = std::iter_value_t<In>;
+    using order = std::remove_cv_t<Compare>;
+    if constexpr (std::is_pointer_v<In> && has_radix_key<T> && is_plain_order<order, T>) {
+        if (n > least_radix_sort) {
+            radix_sorter<T>(in, n, is_descending<order, T>).run(members, options);
+            return;
+        }
+    }
+    merge_sorter<In, Compare>(in, n, before, stable).run(members, options);
+}
+
+// Sequences of objects of their own, which can be moved to a buffer and back.
+template <class In, class Compare>
+concept parallel_sortable =
+    std::is_lvalue_reference_v<std::iter_reference_t<In>> && movable_for_good<std::iter_value_t<In>> &&
+    std::predicate < std::remove_reference_t<Compare>
+&, std::iter_reference_t<In>, std::iter_reference_t < In >> ;
+
+}  // namespace detail
+
+// Sorts [first, last), so that no element is before the one to its left. `before` must be a strict weak
+// ordering.
+//
+// The order is the same for every team, schedule and run, also of elements that are equal. Numbers with
+// std::less or std::greater are sorted by their digits, O(n) for each byte in which they differ (NaN comes
+// last, or first where its sign bit is set); all others by O(n log n) comparisons. Memory for n elements,
+// whose moves must not throw. Exceptions, nesting and turns as parallel_for. After an exception of the
+// comparison, and after a requested stop, which throws tauto::stopped, the order is any; after a stop all
+// elements are there, after an exception all but those that std::sort leaves out (of elements of up to 32
+// bytes that are trivially copyable: none).
+template <std::random_access_iterator In, std::sized_sentinel_for<In> Sentinel, class Compare = std::less<>>
+requires detail::parallel_sortable<In, Compare>
+void parallel_sort(team& members, In first, Sentinel last, Compare&& before = {},
+                   const algorithm_options& options = {}) {
+    const index n = detail::checked_length("parallel_sort", first, last);
+    if (n > 1) detail::sort(members, detail::plain_iterator(first), n, before, false, options);
+}
+
+template <std::ranges::random_access_range Range, class Compare = std::less<>>
+requires std::ranges::sized_range<Range> && detail::parallel_sortable<std::ranges::iterator_t<Range>, Compare>
+void parallel_sort(team& members, Range&& elements, Compare&& before = {},
+                   const algorithm_options& options = {}) {
+    const auto all = detail::iterators_of(elements);
+    parallel_sort(members, all.first, all.last, before, options);
+}
+
+// The same, and equal elements keep their order.
+template <std::random_access_iterator In, std::sized_sentinel_for<In> Sentinel, class Compare = std::less<>>
+requires detail::parallel_sortable<In, Compare>
+void parallel_stable_sort(team& members, In first, Sentinel last, Compare&& before = {},
+                          const algorithm_options& options = {}) {
+    const index n = detail::checked_length("parallel_stable_sort", first, last);
+    if (n > 1) detail::sort(members, detail::plain_iterator(first), n, before, true, options);
+}
+
+template <std::ranges::random_access_range Range, class Compare = std::less<>>
+requires std::ranges::sized_range<Range> && detail::parallel_sortable<std::ranges::iterator_t<Range>, Compare>
+void parallel_stable_sort(team& members, Range&& elements, Compare&& before = {},
+                          const algorithm_options& options = {}) {
+    const auto all = detail::iterators_of(elements);
+    parallel_stable_sort(members, all.first, all.last, before, options);
+}
+
+}  // namespace tauto

@@ -1,0 +1,123 @@
+#pragma once
+// Sorting what fits a cache, of elements that are cheap to copy: merges without branches.
+//
+// A merge that guesses which run comes next is wrong every second time, and then loses more than it does.
+// Here each step computes it; and two runs of one length are merged from both ends at once, which needs no
+// look at where they end.
+
+#include <algorithm>
+#include <type_traits>
+#include <utility>
+
+#include <tauto/range.hpp>
+
+namespace tauto::detail {
+
+template <class T>
+inline constexpr bool cheap_to_copy = std::is_trivially_copyable_v<T> && sizeof(T) <= 32;
+
+// One merge that is going on.
+template <class T>
+struct merging {
+    const T* left;
+    const T* left_end;
+    const T* right;
+    const T* right_end;
+    T* to;
+
+    [[nodiscard]] bool both() const noexcept { return left != left_end && right != right_end; }
+    template <class Compare>
+    [[gnu::always_inline]] void step(Compare& before) {
+        const bool from_right = before(*right, *left);
+        *to = *(from_right ? right : left);
+        ++to;
+        right += from_right ? 1 : 0;
+        left += from_right ? 0 : 1;
+    }
+    void copy_rest() noexcept {
+        to = std::copy(left, left_end, to);
+        to = std::copy(right, right_end, to);
+    }
+};
+
+// Two runs of `length` each, one behind the other: the smaller half from the front, the larger from the back.
+// Each half takes `length` steps, so neither can leave its run.
+template <class T, class Compare>
+void merge_equal_runs(const T* in, index length, T* to, Compare& before) {
+    const T* left = in;
+    const T* right = in + length;
+    const T* last_left = right - 1;
+    const T* last_right = right + length - 1;
+    T* last = to + 2 * length - 1;
+    for (index i = 0; i < length; ++i) {
+        const bool from_right = before(*right, *left);
+        *to++ = *(from_right ? right : left);
+        right += from_right ? 1 : 0;
+        left += from_right ? 0 : 1;
+        const bool from_left = before(*last_right, *last_left);
+        *last-- = *(from_left ? last_left : last_right);
+        last_left -= from_left ? 1 : 0;
+        last_right -= from_left ? 0 : 1;
+    }
+}
+
+// [begin, middle) and [middle, end) of `in`, to the same places of `out`.
+template <class T, class Compare>
+void merge_runs(const T* in, T* out, index begin, index middle, index end, Compare& before) {
+    if (middle >= end || !before(in[middle], in[middle - 1])) {
+        std::copy(in + begin, in + end, out + begin);
+    } else if (middle - begin == end - middle) {
+        merge_equal_runs(in + begin, middle - begin, out + begin, before);
+    } else {
+        merging<T> one{in + begin, in + middle, in + middle, in + end, out + begin};
+        while (one.both()) one.step(before);
+        one.copy_rest();
+    }
+}
+
+// The place of the element that an insertion holds; it is put there however the insertion ends.
+template <class T>
+struct hole {
+    T value;
+    T* at;
+    ~hole() { *at = value; }
+};
+
+template <class T, class Compare>
+void insertion_sort(T* first, T* last, Compare& before) {
+    if (last - first < 2) return;
+    for (T* next = first + 1; next != last; ++next) {
+        hole<T> moving{*next, next};
+        while (moving.at != first && before(moving.value, *(moving.at - 1))) {
+            *moving.at = *(moving.at - 1);
+            --moving.at;
+        }
+    }
+}
+
+// Sorts n elements, with room for as many at `spare`. Stable. If the comparison throws, all elements are in
+// `data`, in some order.
+template <class T, class Compare>
+void sort_copies(T* data, index n, T* spare, Compare& before) {
+    static_assert(cheap_to_copy<T>);
+    constexpr index chunk = 8;
+    for (index begin = 0; begin < n; begin += chunk)
+        insertion_sort(data + begin, data + std::min(n, begin + chunk), before);
+    T* from = data;
+    T* to = spare;
+    try {
+        for (index width = chunk; width < n; width *= 2) {
+            for (index begin = 0; begin < n; begin += 2 * width) {
+                const index middle = std::min(n, begin + width);
+                merge_runs(from, to, begin, middle, std::min(n, middle + width), before);
+            }
+            std::swap(from, to);
+        }
+    } catch (...) {
+        if (from != data) std::copy_n(from, n, data);
+        throw;
+    }
+    if (from != data) std::copy_n(from, n, data);
+}
+
+}  // namespace tauto::detail

@@ -1,0 +1,92 @@
+#pragma once
+// One member's tasks that wait to be run: it adds and takes at one end, others steal at the other.
+//
+// The deque of Chase and Lev, with the orders of Lê, Pop, Cohen and Zappa Nardelli ("Correct and efficient
+// work-stealing for weak memory models", PPoPP 2013), but for one: `bottom` is stored with release, where
+// they have a fence before a relaxed store. It has a fixed size; what does not fit is run at once by its
+// owner.
+//
+// clang-format off
+// | variable | what it says                        | who changes it                                     |
+// |----------|-------------------------------------|----------------------------------------------------|
+// | bottom   | where the owner adds the next task  | the owner                                          |
+// | top      | the oldest task that is still there | a thief, or the owner for the last one, by         |
+// |          |                                     | compare-exchange, upwards                          |
+// | tasks[i] | the task at i modulo the size       | the owner, when top has passed it                  |
+// clang-format on
+//
+// Invariant: the tasks in [top, bottom) are those that nobody has been given. Owner and thief can want the
+// same one only if it is the last; then the compare-exchange on `top` decides. The two fences (Dekker's
+// pattern) let the owner see the thief's `top`, or the thief the owner's lowered `bottom`.
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include <tauto/signed.hpp>
+
+namespace tauto::detail {
+
+template <class Task, std::size_t Size = 512>
+class task_deque {
+  public:
+    static_assert((Size & (Size - 1)) == 0);
+
+    // The owner's. False where it is full.
+    [[nodiscard]] bool add(Task* task) noexcept {
+        const std::int64_t bottom = bottom_.load(std::memory_order_relaxed);
+        if (bottom - top_.load(std::memory_order_acquire) >= static_cast<std::int64_t>(Size)) return false;
+        place(bottom).store(task, std::memory_order_relaxed);
+        bottom_.store(bottom + 1, std::memory_order_release);
+        return true;
+    }
+
+    // The owner's: the newest task, or null.
+    [[nodiscard]] Task* take() noexcept {
+        const std::int64_t bottom = bottom_.load(std::memory_order_relaxed) - 1;
+        bottom_.store(bottom, std::memory_order_release);  // a thief that reads it may take an older task
+        std::atomic_thread_fence(std::memory_order_seq_cst);
+        std::int64_t top = top_.load(std::memory_order_relaxed);
+        if (top < bottom) return place(bottom).load(std::memory_order_relaxed);
+        Task* last = nullptr;
+        if (top == bottom) {
+            last = place(bottom).load(std::memory_order_relaxed);
+            if (!top_.compare_exchange_strong(top, top + 1, std::memory_order_acq_rel,
+                                              std::memory_order_relaxed))
+                last = nullptr;
+        }
+        bottom_.store(bottom + 1, std::memory_order_release);
+        return last;
+    }
+
+    // Anybody's: the oldest task, or null where there is none or another one got it.
+    [[nodiscard]] Task* steal() noexcept {
+        std::int64_t top = top_.load(std::memory_order_acquire);
+        std::atomic_thread_fence(std::memory_order_seq_cst);
+        if (top >= bottom_.load(std::memory_order_acquire)) return nullptr;
+        Task* const task = place(top).load(std::memory_order_relaxed);
+        return top_.compare_exchange_strong(top, top + 1, std::memory_order_acq_rel,
+                                            std::memory_order_relaxed)
+                   ? task
+                   : nullptr;
+    }
+
+    // The owner's: grows with each task that it adds, and falls with each that it takes.
+    [[nodiscard]] std::int64_t level() const noexcept { return bottom_.load(std::memory_order_relaxed); }
+
+    // For the explorer of verify/, which names them.
+    [[nodiscard]] const std::atomic<std::int64_t>& top() const noexcept { return top_; }
+    [[nodiscard]] const std::atomic<std::int64_t>& bottom() const noexcept { return bottom_; }
+
+  private:
+    [[nodiscard]] std::atomic<Task*>& place(std::int64_t i) noexcept {
+        return tasks_[static_cast<std::size_t>(i) & (Size - 1)];
+    }
+
+    alignas(128) std::atomic<std::int64_t> top_{0};
+    alignas(128) std::atomic<std::int64_t> bottom_{0};
+    std::array<std::atomic<Task*>, Size> tasks_{};
+};
+
+}  // namespace tauto::detail

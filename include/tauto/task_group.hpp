@@ -1,0 +1,299 @@
+#pragma once
+// Recursion on the members of a team: parallel_invoke and task_group.
+//
+// The outermost call is a team::run, in which each member has a deque of tasks. The caller begins; members
+// with nothing to do steal the oldest task of another one. A member that waits for a stolen task runs others
+// meanwhile, so no wait can hang, however deep it is. Within it a call costs some ten nanoseconds.
+
+#include <atomic>
+#include <concepts>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <tauto/task_deque.hpp>
+#include <tauto/team.hpp>
+#include <tauto/wait.hpp>
+
+namespace tauto {
+
+namespace detail {
+
+// Something that is run once, by any member of the region. What it throws it keeps.
+struct task {
+    void (*run)(task& self) noexcept = nullptr;
+};
+
+// One outermost call: the members that share its tasks.
+class task_region {
+  public:
+    explicit task_region(const team& members)
+        : team_(members.identity()), deques_(usize(members.size())), crowded_(members.oversubscribed()) {}
+
+    [[nodiscard]] const team_state* team_of() const noexcept { return team_; }
+    [[nodiscard]] task_deque<task>& deque(int rank) noexcept { return at(deques_, rank); }
+
+    // Runs one task of another member, and what it left in this member's deque. False where none was found.
+    bool help(int rank) noexcept {
+        const int members = int_size(deques_);
+        for (int k = 1; k < members; ++k) {
+            task* const stolen = deque((rank + k) % members).steal();
+            if (stolen == nullptr) continue;
+            task_deque<task>& own = deque(rank);
+            const std::int64_t level = own.level();
+            stolen->run(*stolen);
+            run_down_to(own, level);
+            return true;
+        }
+        return false;
+    }
+
+    // Runs the tasks of this member that are above a level.
+    static void run_down_to(task_deque<task>& own, std::int64_t level) noexcept {
+        while (own.level() > level) {
+            task* const one = own.take();
+            if (one == nullptr) return;  // stolen, and all below it
+            one->run(*one);
+        }
+    }
+
+    // Runs other members' tasks until done() is true.
+    template <class Done>
+    void help_until(int rank, Done&& done) noexcept {
+        for (int turns = 0; !done(); ++turns) {
+            if (help(rank)) {
+                turns = 0;
+            } else if (crowded_ || turns > 1000) {
+                std::this_thread::yield();
+            } else {
+                relax();
+            }
+        }
+    }
+
+    std::atomic<bool> ended{false};
+
+  private:
+    const team_state* team_;
+    std::vector<task_deque<task>> deques_;
+    bool crowded_;
+};
+
+// The region whose task the calling thread runs, and its rank there.
+struct current_region {
+    task_region* region = nullptr;
+    int rank = 0;
+};
+inline thread_local constinit current_region running_tasks;
+
+// Runs root() as the first task of a region on all members. Its exception goes on to the caller.
+template <class Root>
+void run_region(team& members, Root&& root) {
+    task_region region(members);
+    std::exception_ptr failure;
+    members.run([&](member& me) {
+        const current_region around = std::exchange(running_tasks, {&region, me.rank()});
+        if (me.rank() == 0) {
+            try {
+                root();
+            } catch (...) {
+                failure = std::current_exception();
+            }
+            region.ended.store(true, std::memory_order_release);
+        } else {
+            region.help_until(me.rank(), [&] { return region.ended.load(std::memory_order_acquire); });
+        }
+        running_tasks = around;
+    });
+    if (failure) std::rethrow_exception(failure);
+}
+
+// True where this call can share tasks with the members: it is one of a region's, or may become the first.
+inline bool in_region(const team& members) noexcept {
+    return running_tasks.region != nullptr && running_tasks.region->team_of() == members.identity();
+}
+inline bool stays_here(const team& members) noexcept {
+    return members.size() == 1 || (running_as.team != nullptr && !in_region(members));
+}
+
+// The second function of a parallel_invoke, in its frame.
+template <class Function>
+struct framed_task : task {
+    explicit framed_task(Function& called) noexcept : function(std::addressof(called)) {
+        run = [](task& self) noexcept { static_cast<framed_task&>(self).run_here(); };
+    }
+    void run_here() noexcept {
+        try {
+            std::invoke(*function);
+        } catch (...) {
+            failure = std::current_exception();
+        }
+        done.store(true, std::memory_order_release);
+    }
+
+    Function* function;
+    std::exception_ptr failure;
+    std::atomic<bool> done{false};
+};
+
+template <class First, class Second>
+void invoke_both(First& first, Second& second) {
+    const auto [region, rank] = running_tasks;
+    framed_task<Second> other(second);
+    task_deque<task>& own = region->deque(rank);
+    if (!own.add(&other)) {  // as deep as that, there is enough to steal
+        std::invoke(first);
+        std::invoke(second);
+        return;
+    }
+    const std::int64_t level = own.level();
+    std::exception_ptr failure;
+    try {
+        std::invoke(first);
+    } catch (...) {
+        failure = std::current_exception();
+    }
+    task_region::run_down_to(own, level);  // what a group has added to it
+    if (own.take() != nullptr) {
+        // It does not begin where it would not in a serial program.
+        if (!failure) std::invoke(second);
+    } else {
+        region->help_until(rank, [&] { return other.done.load(std::memory_order_acquire); });
+        if (!failure) failure = other.failure;
+    }
+    if (failure) std::rethrow_exception(failure);
+}
+
+template <class First, class... Rest>
+void invoke_all(First& first, Rest&... rest) {
+    if constexpr (sizeof...(Rest) == 0) {
+        std::invoke(first);
+    } else {
+        auto others = [&rest...] { invoke_all(rest...); };
+        invoke_both(first, others);
+    }
+}
+
+}  // namespace detail
+
+// Calls all functions, on whichever members of the team have nothing to do, and returns when all are done.
+//
+// Functions may call it again, with the same team: that is recursion, and costs some ten nanoseconds a call;
+// the outermost call costs a team::run. The exception of the first function that throws one is rethrown, in
+// their order; a later function may then not be called. A wait runs other tasks meanwhile, so nothing hangs.
+// In the body of a loop, and on another team's members, the functions are called one after the other.
+template <std::invocable... Functions>
+void parallel_invoke(team& members, Functions&&... functions) {
+    if constexpr (sizeof...(Functions) > 0) {
+        if (detail::stays_here(members)) {
+            (static_cast<void>(std::invoke(functions)), ...);
+        } else if (detail::in_region(members)) {
+            detail::invoke_all(functions...);
+        } else {
+            detail::run_region(members, [&] { detail::invoke_all(functions...); });
+        }
+    }
+}
+
+// Tasks that end together: run() adds one, wait() returns when all have ended.
+//
+//     tauto::task_group::run_all(team, [&](tauto::task_group& group) {
+//         group.run([&] { … });      // from here, or from any task of the group
+//     });
+//
+// Everything is done inside run_all, which waits for all tasks and rethrows the first exception that came;
+// tasks that had not begun by then are left out. A function is moved into its task, an allocation each.
+class task_group {
+  public:
+    task_group(const task_group&) = delete;
+    task_group& operator=(const task_group&) = delete;
+
+    // body(group), and all tasks that it and they add. Nesting as parallel_invoke.
+    template <std::invocable<task_group&> Body>
+    static void run_all(team& members, Body&& body) {
+        if (detail::stays_here(members) || detail::in_region(members)) {
+            task_group group(!detail::stays_here(members));
+            group.run_to_end(body);
+        } else {
+            detail::run_region(members, [&] {
+                task_group group(true);
+                group.run_to_end(body);
+            });
+        }
+    }
+
+    // Adds a task. It may run at once.
+    template <class Function>
+    requires std::invocable < std::decay_t<Function>
+    & > void run(Function&& function) {
+        using function_type = std::decay_t<Function>;
+        struct owned : detail::task {
+            owned(task_group& of, Function&& moved) : group(&of), called(std::forward<Function>(moved)) {
+                detail::task::run = [](detail::task& self) noexcept {
+                    const std::unique_ptr<owned> one(static_cast<owned*>(&self));
+                    one->group->call(one->called);
+                };
+            }
+            task_group* group;
+            function_type called;
+        };
+        auto one = std::make_unique<owned>(*this, std::forward<Function>(function));
+        left_.fetch_add(1, std::memory_order_relaxed);
+        const auto [region, rank] = detail::running_tasks;
+        owned* const added = one.release();
+        if (!shared_ || !region->deque(rank).add(added)) added->detail::task::run(*added);
+    }
+
+    // Runs tasks until none of the group is left. Called by the body of run_all; what was thrown is rethrown
+    // at its end.
+    void wait() noexcept {
+        if (!shared_) return;
+        const auto [region, rank] = detail::running_tasks;
+        detail::task_region::run_down_to(region->deque(rank), level_);
+        region->help_until(rank, [this] { return left_.load(std::memory_order_acquire) == 0; });
+    }
+
+  private:
+    explicit task_group(bool shared) : shared_(shared) {
+        if (shared) level_ = detail::running_tasks.region->deque(detail::running_tasks.rank).level();
+    }
+
+    template <class Body>
+    void run_to_end(Body& body) {
+        try {
+            std::invoke(body, *this);
+        } catch (...) {
+            fail();
+        }
+        wait();
+        if (failure_) std::rethrow_exception(failure_);
+    }
+
+    template <class Function>
+    void call(Function& function) noexcept {
+        if (!failed_.load(std::memory_order_relaxed)) {
+            try {
+                std::invoke(function);
+            } catch (...) {
+                fail();
+            }
+        }
+        left_.fetch_sub(1, std::memory_order_acq_rel);
+    }
+    void fail() noexcept {
+        if (!failed_.exchange(true, std::memory_order_relaxed)) failure_ = std::current_exception();
+    }
+
+    bool shared_;
+    std::int64_t level_ = 0;  // of the deque of the member that made it
+    std::atomic<std::int64_t> left_{0};
+    std::atomic<bool> failed_{false};
+    std::exception_ptr failure_;  // by whoever failed first; read when no task is left
+};
+
+}  // namespace tauto

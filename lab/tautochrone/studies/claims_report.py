@@ -1,0 +1,101 @@
+"""``tauto claims --report``: one page of all sources, with their figures redrawn and their claims judged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import ClassVar
+
+import msgspec
+
+from tautochrone import report
+from tautochrone.report.analysis import Analysis
+from tautochrone.results.row import ROW_SCHEMA, Row
+from tautochrone.studies.claims import Verdict
+from tautochrone.studies.figures import Chapter, records_of
+from tautochrone.studies.loop import figures as loop
+from tautochrone.studies.loop.findings import LoopAnalysis
+from tautochrone.studies.mapreduce import figures as mapreduce
+from tautochrone.studies.mapreduce.findings import MapReduceAnalysis
+from tautochrone.studies.nbody import figures as nbody
+from tautochrone.studies.power import figures as power
+from tautochrone.studies.sharing import Shared
+
+PAGE_FILE = Path("tautochrone-results") / "claims.html"
+
+
+class ClaimsAnalysis(Analysis, frozen=True, kw_only=True):
+    """What the page shows: figures by source, and every verdict."""
+
+    PAGE: ClassVar[str] = "tautochrone.studies.claims_page"
+
+    chapters: tuple[Chapter, ...]
+    verdicts: tuple[Verdict, ...]
+    machines: tuple[str, ...] = ()  # others', laid beside each other
+    beside: tuple[tuple[str, tuple[str, ...]], ...] = ()  # claim, a cell a machine
+
+
+def chapters(measured: Mapping[str, Analysis]) -> tuple[Chapter, ...]:
+    """Of all sources; ``measured``: by study, what was measured here."""
+    of_loop, of_tasks = measured.get("loop"), measured.get("mapreduce")
+    return (
+        loop.chapter(of_loop if isinstance(of_loop, LoopAnalysis) else None),
+        mapreduce.chapter(of_tasks if isinstance(of_tasks, MapReduceAnalysis) else None),
+        power.chapter(),
+        nbody.chapter(),
+    )
+
+
+def laid_beside(machines: Sequence[Shared]) -> list[tuple[str, list[str]]]:
+    """Of each claim that any of these machines tells something of, a cell a machine."""
+    words = {True: "yes", False: "NO", None: "open"}
+    by_machine = [{claim.id: claim for claim in machine.claims()} for machine in machines]
+    ids = dict.fromkeys(id for claims in by_machine for id in claims)
+    return [
+        (
+            id,
+            [
+                f"{words[found.holds]}: {found.ours}"
+                if (found := claims.get(id)) is not None
+                else "not asked"
+                for claims in by_machine
+            ],
+        )
+        for id in ids
+    ]
+
+
+def write(
+    verdicts: Sequence[Verdict],
+    measured: Mapping[str, Analysis],
+    summary: str,
+    path: Path,
+    machines: Sequence[Shared] = (),
+) -> Path:
+    """Draw the page, and say where it is. TautoError where it cannot be written."""
+    found = chapters(measured)
+    analysis = ClaimsAnalysis(
+        verdict_sentences=(
+            summary,
+            "Curves are simulated on the published machines unless they say otherwise.",
+        ),
+        chapters=found,
+        verdicts=tuple(verdicts),
+        machines=tuple(f"{machine.name}, {machine.study}" for machine in machines),
+        beside=tuple((id, tuple(cells)) for id, cells in laid_beside(machines)),
+    )
+    rows = [
+        {
+            "schema": ROW_SCHEMA,
+            "name": f"{figure.of}: {record['runtime']}",
+            "config": {},
+            "config_id": f"{figure.name}, {record['runtime']}, {record['x']}",
+            "round": 0,
+            "study": "claims",
+        }
+        for chapter in found
+        for figure in chapter.figures
+        for record in records_of(figure)
+    ]
+    stored = msgspec.convert(rows, list[Row])
+    return report.write(stored, {"name": "The published machines"}, path, analysis, study="claims")

@@ -1,0 +1,353 @@
+// The contract of copy_if, pack, partition, histogram, find_if and min_element.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <tauto/tauto.hpp>
+
+#include "reducing.hpp"
+
+namespace tauto {
+using detail::at;
+using detail::usize;
+using testing::every_schedule;
+using testing::shared_by;
+using testing::team_sizes;
+
+namespace {
+
+const std::vector<std::size_t> sizes = {0, 1, 2, 63, 64, 65, 1000, 8192, 20'011};
+
+std::vector<int> random_integers(std::size_t n, int below, unsigned seed) {
+    std::mt19937 random(seed);
+    std::vector<int> values(n);
+    for (int& one : values) one = static_cast<int>(random() % static_cast<unsigned>(below));
+    return values;
+}
+
+// What a partition must keep in order.
+struct labelled {
+    int key = 0;
+    int place = 0;
+    friend bool operator==(const labelled&, const labelled&) = default;
+};
+
+}  // namespace
+
+TEST_CASE("copy_if and pack: what std::copy_if gives, and nothing behind it" *
+          doctest::description("algorithms.md, promise 7")) {
+    for (const int members : team_sizes) {
+        team some(shared_by(members));
+        for (const std::size_t size : sizes) {
+            const std::vector<int> values = random_integers(size, 100, 1);
+            for (const int limit : {0, 1, 50, 100}) {
+                const auto small = [&](int one) { return one < limit; };
+                std::vector<int> wanted(size + 1, -1);
+                const auto end =
+                    std::copy_if(values.begin(), values.end(), wanted.begin(), small) - wanted.begin();
+                std::vector<char> flags(size);
+                for (std::size_t i = 0; i < size; ++i) flags[i] = small(values[i]) ? 1 : 0;
+                for (const schedule& chosen : every_schedule) {
+                    std::vector<int> found(size + 1, -1);
+                    CHECK(parallel_copy_if(some, values.begin(), values.end(), found.begin(), small,
+                                           {.schedule = chosen}) == found.begin() + end);
+                    CHECK(found == wanted);
+                    std::vector<int> packed(size + 1, -1);
+                    CHECK(parallel_pack(some, values.begin(), values.end(), flags.begin(), packed.begin(),
+                                        {.schedule = chosen}) == packed.begin() + end);
+                    CHECK(packed == wanted);
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("copy_if of strings, from a deque, into another type" *
+          doctest::description("algorithms.md, promise 7")) {
+    for (const int members : team_sizes) {
+        team some(shared_by(members));
+        std::deque<std::string> words;
+        for (int i = 0; i < 3000; ++i) words.push_back(std::to_string(i));
+        std::vector<std::string> found(3000);
+        const auto end =
+            parallel_copy_if(some, words, found.begin(), [](const std::string& s) { return s.size() < 3; },
+                             {.schedule = dynamic{1}});
+        REQUIRE(end - found.begin() == 100);
+        for (int i = 0; i < 100; ++i) CHECK(at(found, i) == std::to_string(i));
+        const std::vector<int> values = random_integers(3000, 10, 2);
+        std::vector<double> wide(3000);
+        CHECK(parallel_copy_if(some, values, wide.begin(), [](int one) { return one == 3; }) - wide.begin() ==
+              std::count(values.begin(), values.end(), 3));
+    }
+}
+
+TEST_CASE("partition is stable, for every team and schedule; move-only elements too" *
+          doctest::description("algorithms.md, promise 7")) {
+    for (const int members : team_sizes) {
+        team some(shared_by(members));
+        for (const std::size_t size : sizes) {
+            const std::vector<int> keys = random_integers(size, 100, 3);
+            std::vector<labelled> values(size);
+            for (std::size_t i = 0; i < size; ++i) values[i] = {keys[i], static_cast<int>(i)};
+            for (const int limit : {0, 30, 100}) {
+                const auto small = [&](const labelled& one) { return one.key < limit; };
+                std::vector<labelled> wanted = values;
+                const auto middle =
+                    std::stable_partition(wanted.begin(), wanted.end(), small) - wanted.begin();
+                for (const schedule& chosen : every_schedule) {
+                    std::vector<labelled> found = values;
+                    CHECK(parallel_stable_partition(some, found.begin(), found.end(), small,
+                                                    {.schedule = chosen}) == found.begin() + middle);
+                    CHECK(found == wanted);
+                    found = values;
+                    CHECK(parallel_partition(some, found, small, {.schedule = chosen}) ==
+                          found.begin() + middle);
+                    CHECK(found == wanted);
+                }
+            }
+            std::deque<std::unique_ptr<int>> owners;
+            for (const int key : keys) owners.push_back(std::make_unique<int>(key));
+            const auto middle = parallel_stable_partition(
+                some, owners, [](const std::unique_ptr<int>& one) { return *one % 2 == 0; },
+                {.schedule = dynamic{1}});
+            std::vector<int> even_first = keys;
+            std::stable_partition(even_first.begin(), even_first.end(), [](int key) { return key % 2 == 0; });
+            CHECK(middle - owners.begin() ==
+                  std::ranges::count_if(keys, [](int key) { return key % 2 == 0; }));
+            for (std::size_t i = 0; i < size; ++i) REQUIRE(*owners[i] == even_first[i]);
+        }
+    }
+}
+
+TEST_CASE("a predicate that throws, or a stop, leaves a sequence as it was" *
+          doctest::description("algorithms.md, promise 8")) {
+    for (const int members : team_sizes) {
+        team some(shared_by(members));
+        for (const schedule& chosen : every_schedule) {
+            std::vector<std::string> words;
+            for (int i = 0; i < 5000; ++i) words.push_back(std::to_string(i) + " and more than fits inside");
+            const std::vector<std::string> before = words;
+            const auto failing = [](const std::string& one) {
+                if (one[0] == '4' && one[1] == '0') throw std::runtime_error("forty");
+                return one[0] == '1';
+            };
+            CHECK_THROWS_WITH(parallel_stable_partition(some, words, failing, {.schedule = chosen}), "forty");
+            CHECK(words == before);
+            std::vector<int> values = random_integers(20'000, 50, 4);
+            const std::vector<int> unchanged = values;
+            std::stop_source source;
+            const auto stopping = [&](int one) {
+                source.request_stop();
+                return one > 10;
+            };
+            // All blocks may have begun before the stop; then it comes too late.
+            try {
+                parallel_partition(some, values, stopping, {.schedule = chosen, .stop = source.get_token()});
+                values = unchanged;
+            } catch (const stopped&) {
+            }
+            CHECK(values == unchanged);
+            CHECK_THROWS_AS(
+                parallel_partition(some, values, stopping, {.schedule = chosen, .stop = source.get_token()}),
+                stopped);
+            CHECK(values == unchanged);
+            CHECK_THROWS_WITH(
+                parallel_copy_if(some, values, std::vector<int>(values.size()).begin(),
+                                 [](int one) -> bool { throw std::runtime_error(one < 50 ? "any" : "none"); },
+                                 {.schedule = chosen}),
+                "any");
+        }
+    }
+}
+
+TEST_CASE("histograms: every element in its bin, few bins and many, all types of counts" *
+          doctest::description("algorithms.md, promise 9")) {
+    for (const int members : team_sizes) {
+        team some(shared_by(members));
+        for (const std::size_t size : sizes) {
+            for (const int bins : {1, 7, 256, 2049, 100'000}) {
+                const std::vector<int> values = random_integers(size, bins, 5);
+                std::vector<std::uint64_t> wanted(usize(bins));
+                for (const int one : values) ++at(wanted, one);
+                for (const schedule& chosen : every_schedule) {
+                    CHECK(parallel_histogram(some, values, usize(bins), {}, {.schedule = chosen}) == wanted);
+                    if (bins > 300) break;
+                }
+            }
+        }
+        const std::vector<int> values = random_integers(10'000, 1000, 6);
+        std::vector<std::uint16_t> counts(10, 77);
+        parallel_histogram(some, values.begin(), values.end(), std::span(counts),
+                           [](int one) { return one / 100; });
+        CHECK(std::accumulate(counts.begin(), counts.end(), 0) == 10'000);
+        const std::vector<int> same(50'000, 3);
+        CHECK(parallel_histogram(some, same, 5)[3] == 50'000);
+    }
+}
+
+TEST_CASE("a bin that is not there is an error" * doctest::description("algorithms.md, promise 9")) {
+    for (const int members : team_sizes) {
+        team some(shared_by(members));
+        for (const std::size_t bins : {std::size_t{4}, std::size_t{100'000}}) {
+            std::vector<int> values(1000);
+            values[700] = -3;
+            const std::string minus = "parallel_histogram: an element has the bin -3; there are " +
+                                      std::to_string(bins) + " bins, counted from 0";
+            CHECK_THROWS_WITH_AS(static_cast<void>(parallel_histogram(some, values, bins)), minus.c_str(),
+                                 error);
+            values[700] = static_cast<int>(bins);
+            CHECK_THROWS_AS(static_cast<void>(parallel_histogram(some, values, bins)), error);
+        }
+    }
+}
+
+TEST_CASE("find_if: the first element, on every team and schedule" *
+          doctest::description("algorithms.md, promise 10")) {
+    for (const int members : team_sizes) {
+        team some(shared_by(members));
+        for (const std::size_t size : sizes) {
+            std::vector<int> values(size, 0);
+            for (const std::size_t first : {std::size_t{0}, std::size_t{1}, size / 2, size - 1, size}) {
+                if (first < size) values[first] = 1;
+                if (first + 5 < size) values[first + 5] = 1;
+                for (const schedule& chosen : every_schedule) {
+                    const auto found = parallel_find_if(some, values, [](int one) { return one == 1; },
+                                                        {.schedule = chosen});
+                    CHECK(found == std::find(values.begin(), values.end(), 1));
+                    CHECK(parallel_find(some, values.begin(), values.end(), 1, {.schedule = chosen}) ==
+                          found);
+                }
+                std::ranges::fill(values, 0);
+            }
+        }
+    }
+}
+
+TEST_CASE("find_if ends early: members search at the front together" *
+          doctest::description("algorithms.md, promise 10")) {
+    for (const int members : team_sizes) {
+        team some(shared_by(members));
+        const std::vector<int> values(1'000'000);
+        for (const schedule& chosen : every_schedule) {
+            std::atomic<index> calls{0};
+            std::atomic<bool> matched{false};
+            const auto found = parallel_find_if(some, values,
+                                                [&](const int& one) {
+                                                    ++calls;
+                                                    const index place = &one - values.data();
+                                                    // Whoever is ahead of the match waits for it.
+                                                    while (place >= 40'960 && !matched.load())
+                                                        std::this_thread::yield();
+                                                    if (place == 40'000) matched = true;
+                                                    return place == 40'000;
+                                                },
+                                                {.schedule = chosen});
+            CHECK(found - values.begin() == 40'000);
+            CHECK(calls.load() > 40'000);
+            // A member may be in a block, and about to begin one.
+            CHECK(calls.load() <= 40'001 + 2 * members * 4096);
+        }
+    }
+}
+
+TEST_CASE("find_if: the exception that a serial search would meet, and no other" *
+          doctest::description("algorithms.md, promise 10")) {
+    for (const int members : team_sizes) {
+        team some(shared_by(members));
+        std::vector<int> values(20'000);
+        std::iota(values.begin(), values.end(), 0);
+        for (const schedule& chosen : every_schedule) {
+            const auto throwing_from = [](int from, int match) {
+                return [=](int one) {
+                    if (one >= from) throw std::runtime_error(std::to_string(one));
+                    return one == match;
+                };
+            };
+            CHECK_THROWS_WITH(static_cast<void>(parallel_find_if(some, values, throwing_from(11'111, 15'000),
+                                                                 {.schedule = chosen})),
+                              "11111");
+            CHECK(*parallel_find_if(some, values, throwing_from(11'111, 11'110), {.schedule = chosen}) ==
+                  11'110);
+        }
+        std::stop_source source;
+        const auto stopping = [&](int) {
+            source.request_stop();
+            return false;
+        };
+        CHECK_THROWS_AS(static_cast<void>(parallel_find_if(
+                            some, values, stopping, {.schedule = dynamic{1}, .stop = source.get_token()})),
+                        stopped);
+    }
+}
+
+TEST_CASE("min_element and max_element: the first of the least, of every order and type" *
+          doctest::description("algorithms.md, promise 11")) {
+    for (const int members : team_sizes) {
+        team some(shared_by(members));
+        for (const std::size_t size : sizes) {
+            const std::vector<int> values = random_integers(size, 500, 7);
+            const std::vector<double> doubles(values.begin(), values.end());
+            std::deque<std::string> words;
+            for (const int one : values) words.push_back(std::to_string(one));
+            const auto by_last_digit = [](int a, int b) { return a % 10 < b % 10; };
+            for (const schedule& chosen : every_schedule) {
+                const algorithm_options options{.schedule = chosen};
+                CHECK(parallel_min_element(some, values, std::less<>{}, options) ==
+                      std::ranges::min_element(values));
+                CHECK(parallel_min_element(some, values, by_last_digit, options) ==
+                      std::ranges::min_element(values, by_last_digit));
+                CHECK(parallel_max_element(some, values, by_last_digit, options) ==
+                      std::ranges::max_element(values, by_last_digit));
+                CHECK(parallel_max_element(some, doubles.begin(), doubles.end(), std::less<>{}, options) ==
+                      std::ranges::max_element(doubles));
+                CHECK(parallel_min_element(some, doubles, std::greater<>{}, options) ==
+                      std::ranges::min_element(doubles, std::greater<>{}));
+                CHECK(parallel_min_element(some, words, std::less<>{}, options) ==
+                      std::ranges::min_element(words));
+            }
+        }
+        std::vector<double> odd(10'000, 1.0);
+        odd[77] = std::numeric_limits<double>::quiet_NaN();
+        CHECK(parallel_min_element(some, odd) != odd.end());
+        const std::vector<double> zeros = {1, 0.0, -0.0};
+        CHECK(parallel_min_element(some, zeros) - zeros.begin() == 1);
+        const auto failing = [](int, int) -> bool { throw std::runtime_error("no order"); };
+        CHECK_THROWS_WITH(static_cast<void>(parallel_min_element(some, random_integers(5000, 9, 8), failing)),
+                          "no order");
+    }
+}
+
+TEST_CASE("move-only predicates, and algorithms inside bodies" *
+          doctest::description("algorithms.md, promise 3")) {
+    team some(shared_by(3));
+    std::atomic<int> right{0};
+    parallel_for(
+        some, 6,
+        [&](index) {
+            std::vector<int> values = random_integers(3000, 10, 9);
+            auto odd = [own = std::make_unique<int>(2)](int one) { return one % *own == 1; };
+            const auto is_odd = [&](int one) { return odd(one); };
+            const auto count = std::ranges::count_if(values, is_odd);
+            std::vector<int> copy(values.size());
+            right += parallel_copy_if(some, values, copy.begin(), odd) - copy.begin() == count ? 1 : 0;
+            right += parallel_find_if(some, values, odd) == std::ranges::find_if(values, is_odd) ? 1 : 0;
+            right += parallel_partition(some, values, odd) - values.begin() == count ? 1 : 0;
+        },
+        {.schedule = dynamic{1}});
+    CHECK(right.load() == 18);
+}
+
+}  // namespace tauto

@@ -1,0 +1,347 @@
+// The contract of parallel_sort and parallel_stable_sort.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <random>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <tauto/tauto.hpp>
+
+#include "reducing.hpp"
+
+namespace tauto {
+using detail::at;
+using detail::usize;
+using testing::every_schedule;
+using testing::numbers;
+using testing::shared_by;
+using testing::team_sizes;
+
+namespace {
+
+const std::vector<std::size_t> sizes = {0, 1, 2, 100, 511, 512, 1024, 1025, 5000, 32'769, 50'000};
+
+struct labelled {
+    int key = 0;
+    int place = 0;
+    friend bool operator==(const labelled&, const labelled&) = default;
+};
+bool by_key(const labelled& a, const labelled& b) {
+    return a.key < b.key;
+}
+
+std::vector<labelled> labels(std::size_t n, unsigned keys, unsigned seed) {
+    std::mt19937 random(seed);
+    std::vector<labelled> values(n);
+    for (std::size_t i = 0; i < n; ++i) values[i] = {static_cast<int>(random() % keys), static_cast<int>(i)};
+    return values;
+}
+
+// Inputs that sorts are known to trip over.
+std::vector<std::vector<int>> shapes(std::size_t n) {
+    std::mt19937 random(5);
+    std::vector<std::vector<int>> all(7, std::vector<int>(n));
+    for (std::size_t i = 0; i < n; ++i) {
+        const int place = static_cast<int>(i);
+        all[0][i] = static_cast<int>(random()) - (1 << 30);
+        all[1][i] = place;
+        all[2][i] = -place;
+        all[3][i] = 7;
+        all[4][i] = static_cast<int>(random() % 3);
+        all[5][i] = random() % 50 == 0 ? static_cast<int>(random() % 1000) : place;
+        all[6][i] = i % 2 == 0 ? place : -place;
+    }
+    return all;
+}
+
+template <class T>
+std::vector<T> random_of(std::size_t n, unsigned seed) {
+    std::mt19937_64 random(seed);
+    std::vector<T> values(n);
+    for (T& one : values) {
+        const std::uint64_t bits = random();
+        if constexpr (sizeof(T) > sizeof(bits)) {
+            one = static_cast<T>(static_cast<std::int64_t>(bits));
+        } else if constexpr (std::is_floating_point_v<T>) {
+            std::memcpy(&one, &bits, sizeof(one));
+            if (std::isnan(one)) one = T{0};
+        } else {
+            one = static_cast<T>(bits);
+        }
+    }
+    return values;
+}
+
+template <class T>
+void check_numbers(team& some, std::size_t n) {
+    std::vector<T> wanted = random_of<T>(n, 11);
+    std::vector<T> found = wanted;
+    std::stable_sort(wanted.begin(), wanted.end());
+    parallel_sort(some, found);
+    CHECK(found == wanted);
+    std::stable_sort(wanted.begin(), wanted.end(), std::greater<T>{});
+    parallel_stable_sort(some, found.begin(), found.end(), std::greater<T>{});
+    CHECK(found == wanted);
+}
+
+}  // namespace
+
+TEST_CASE("numbers of every type, up and down" * doctest::description("algorithms.md, promise 12")) {
+    for (const int members : {1, 3, 64}) {
+        team some(shared_by(members));
+        for (const std::size_t n : {std::size_t{100}, std::size_t{5000}, std::size_t{40'000}}) {
+            check_numbers<float>(some, n);
+            check_numbers<double>(some, n);
+            check_numbers<std::int64_t>(some, n);
+            check_numbers<std::uint64_t>(some, n);
+            check_numbers<int>(some, n);
+            check_numbers<unsigned short>(some, n);
+            check_numbers<signed char>(some, n);
+            check_numbers<char>(some, n);
+            check_numbers<long double>(some, n);
+        }
+    }
+}
+
+TEST_CASE("every shape of input, on every team and schedule, by digits and by comparisons" *
+          doctest::description("algorithms.md, promise 12")) {
+    for (const int members : team_sizes) {
+        team some(shared_by(members));
+        for (const std::size_t n : sizes) {
+            for (const std::vector<int>& shape : shapes(n)) {
+                std::vector<int> wanted = shape;
+                std::sort(wanted.begin(), wanted.end());
+                for (const schedule& chosen : every_schedule) {
+                    std::vector<int> found = shape;
+                    parallel_sort(some, found.begin(), found.end(), std::less<>{}, {.schedule = chosen});
+                    REQUIRE(found == wanted);
+                    found = shape;
+                    parallel_sort(some, found, [](int a, int b) { return a < b; }, {.schedule = chosen});
+                    REQUIRE(found == wanted);
+                    if (n > 5000) break;
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("the same order of equal elements for every team of 1 to 64 and schedule; stable keeps it" *
+          doctest::description("algorithms.md, promise 12")) {
+    for (const unsigned keys : {1U, 10U, 1000U}) {
+        const std::vector<labelled> values = labels(30'000, keys, 3);
+        std::vector<labelled> stable = values;
+        std::stable_sort(stable.begin(), stable.end(), by_key);
+        std::vector<labelled> first;
+        for (int members = 1; members <= 64; members += members < 9 ? 1 : 11) {
+            team some(shared_by(members));
+            for (const schedule& chosen : every_schedule) {
+                std::vector<labelled> found = values;
+                parallel_sort(some, found, by_key, {.schedule = chosen});
+                if (first.empty()) first = found;
+                REQUIRE(found == first);
+                found = values;
+                parallel_stable_sort(some, found, by_key, {.schedule = chosen});
+                REQUIRE(found == stable);
+            }
+        }
+        CHECK(std::is_sorted(first.begin(), first.end(), by_key));
+    }
+}
+
+TEST_CASE("zeros of both signs keep their order, and NaN has a place" *
+          doctest::description("algorithms.md, promise 12")) {
+    for (const std::size_t n : {std::size_t{200}, std::size_t{3000}, std::size_t{40'000}}) {
+        std::mt19937 random(9);
+        std::vector<double> values(n);
+        for (double& one : values) one = random() % 3 == 0 ? -1.0 : random() % 2 == 0 ? 0.0 : -0.0;
+        std::vector<double> wanted = values;
+        std::stable_sort(wanted.begin(), wanted.end());
+        for (const int members : {1, 2, 7}) {
+            team some(shared_by(members));
+            std::vector<double> found = values;
+            parallel_stable_sort(some, found);
+            for (std::size_t i = 0; i < n; ++i)
+                REQUIRE(std::bit_cast<std::uint64_t>(found[i]) == std::bit_cast<std::uint64_t>(wanted[i]));
+        }
+    }
+    team some(shared_by(2));
+    std::vector<double> values = numbers(50'000, 4);
+    values[100] = std::numeric_limits<double>::quiet_NaN();
+    values[200] = -std::numeric_limits<double>::quiet_NaN();
+    values[300] = std::numeric_limits<double>::infinity();
+    parallel_sort(some, values);
+    CHECK(std::isnan(values.front()));
+    CHECK(std::isnan(values.back()));
+    CHECK(std::isinf(values[values.size() - 2]));
+    CHECK(std::is_sorted(values.begin() + 1, values.end() - 1));
+}
+
+TEST_CASE("strings, move-only elements, a deque, a reversed range" *
+          doctest::description("algorithms.md, promise 12")) {
+    for (const int members : team_sizes) {
+        team some(shared_by(members));
+        std::mt19937 random(6);
+        std::deque<std::string> words;
+        for (int i = 0; i < 6000; ++i)
+            words.push_back("a word that does not fit inside " + std::to_string(random() % 900));
+        std::deque<std::string> wanted = words;
+        std::sort(wanted.begin(), wanted.end());
+        parallel_sort(some, words, std::less<>{}, {.schedule = dynamic{1}});
+        CHECK(words == wanted);
+        std::vector<std::unique_ptr<int>> owners;
+        for (int i = 0; i < 6000; ++i)
+            owners.push_back(std::make_unique<int>(static_cast<int>(random() % 100)));
+        parallel_stable_sort(some, owners, [](const auto& a, const auto& b) { return *a < *b; },
+                             {.schedule = dynamic{1}});
+        for (std::size_t i = 1; i < owners.size(); ++i) REQUIRE(*owners[i - 1] <= *owners[i]);
+        std::vector<int> values = random_of<int>(3000, 7);
+        parallel_sort(some, values.rbegin(), values.rend());
+        CHECK(std::is_sorted(values.rbegin(), values.rend()));
+    }
+}
+
+TEST_CASE("a comparison that throws: the elements are still objects, and the team is usable" *
+          doctest::description("algorithms.md, promise 13")) {
+    for (const int members : team_sizes) {
+        team some(shared_by(members));
+        for (const int after : {0, 100, 20'000, 60'000, 90'000, 100'000, 110'000}) {
+            std::vector<std::string> words;
+            for (int i = 0; i < 8192; ++i)
+                words.push_back(std::to_string(i * 7919 % 8192) + " longer than what fits inside");
+            std::atomic<int> calls{0};
+            const auto failing = [&](const std::string& a, const std::string& b) {
+                if (++calls > after) throw std::runtime_error("no order");
+                return a < b;
+            };
+            try {
+                parallel_sort(some, words, failing, {.schedule = dynamic{1}});
+            } catch (const std::runtime_error&) {
+            }
+            CHECK(words.size() == 8192);
+            for (std::string& one : words) one += "!";
+            parallel_sort(some, words);
+            CHECK(std::is_sorted(words.begin(), words.end()));
+        }
+    }
+}
+
+TEST_CASE("merging loses no element when a comparison throws" *
+          doctest::description("algorithms.md, promise 13")) {
+    for (const int members : team_sizes) {
+        team some(shared_by(members));
+        // The runs are sorted already: their comparisons are counted first.
+        for (const int level : {0, 1, 2, 3}) {
+            std::vector<std::string> words(4096);
+            for (int i = 0; i < 4096; ++i)
+                at(words, i) = std::to_string(100'000 + i % 256 * 16 + i / 256) + " and more";
+            std::vector<std::string> wanted = words;
+            std::sort(wanted.begin(), wanted.end());
+            std::atomic<int> calls{0};
+            const auto failing = [&](const std::string& a, const std::string& b) {
+                if (++calls > 4096 + 4096 * level + 2000) throw std::runtime_error("no order");
+                return a < b;
+            };
+            CHECK_THROWS_AS(parallel_sort(some, words, failing, {.schedule = dynamic{1}}),
+                            std::runtime_error);
+            std::sort(words.begin(), words.end());
+            CHECK(words == wanted);
+        }
+    }
+}
+
+TEST_CASE("a sort that is stopped leaves all elements" * doctest::description("algorithms.md, promise 13")) {
+    for (const int members : team_sizes) {
+        team some(shared_by(members));
+        for (const int after : {1, 30'000, 150'000, 200'000}) {
+            std::stop_source source;
+            std::atomic<int> calls{0};
+            std::vector<std::string> words;
+            for (int i = 0; i < 20'000; ++i) words.push_back(std::to_string(i * 7919 % 20'011));
+            std::vector<std::string> wanted = words;
+            const auto stopping = [&](const std::string& a, const std::string& b) {
+                if (++calls > after) source.request_stop();
+                return a < b;
+            };
+            CHECK_THROWS_AS(
+                parallel_sort(some, words, stopping, {.schedule = dynamic{1}, .stop = source.get_token()}),
+                stopped);
+            std::sort(words.begin(), words.end());
+            std::sort(wanted.begin(), wanted.end());
+            CHECK(words == wanted);
+        }
+        // By digits: from another thread, at any moment.
+        for (int trial = 0; trial < 5; ++trial) {
+            std::vector<double> values = numbers(200'000, 8);
+            std::vector<double> wanted = values;
+            std::sort(wanted.begin(), wanted.end());
+            std::stop_source source;
+            std::thread other([&] { source.request_stop(); });
+            try {
+                parallel_sort(some, values, std::less<>{}, {.stop = source.get_token()});
+            } catch (const stopped&) {
+            }
+            other.join();
+            std::sort(values.begin(), values.end());
+            CHECK(values == wanted);
+        }
+    }
+}
+
+TEST_CASE("a sort inside a body, with a move-only comparison" *
+          doctest::description("algorithms.md, promise 3")) {
+    team some(shared_by(3));
+    std::atomic<int> right{0};
+    parallel_for(some, 6,
+                 [&](index) {
+                     std::vector<double> values = numbers(40'000, 2);
+                     parallel_sort(some, values);
+                     std::vector<int> integers = random_of<int>(5000, 2);
+                     parallel_sort(some, integers,
+                                   [own = std::make_unique<int>(1)](int a, int b) { return a / *own < b; });
+                     right += std::is_sorted(values.begin(), values.end()) &&
+                                      std::is_sorted(integers.begin(), integers.end())
+                                  ? 1
+                                  : 0;
+                 },
+                 {.schedule = dynamic{1}});
+    CHECK(right.load() == 6);
+}
+
+TEST_CASE("splits of a merge: every length of the left run, with equal elements") {
+    std::mt19937 random(8);
+    const auto less = [](int a, int b) { return a < b; };
+    for (int trial = 0; trial < 200; ++trial) {
+        const auto left = static_cast<index>(random() % 20);
+        const auto right = static_cast<index>(random() % 20);
+        std::vector<int> both;
+        for (index i = 0; i < left + right; ++i) both.push_back(static_cast<int>(random() % 6));
+        std::sort(both.begin(), both.begin() + left);
+        std::sort(both.begin() + left, both.end());
+        index from_left = 0;
+        for (index count = 0; count <= left + right; ++count) {
+            const index split =
+                detail::merge_split(both.data(), range{0, left}, range{left, left + right}, count, less);
+            // One element more each time, and of equal ones the left one first.
+            CHECK((split == from_left || split == from_left + 1));
+            const bool took_left = split == from_left + 1;
+            const index l = from_left;
+            const index r = left + count - 1 - from_left;
+            if (count > 0 && l < left && r < left + right) CHECK(took_left == !(at(both, r) < at(both, l)));
+            from_left = split;
+        }
+    }
+}
+
+}  // namespace tauto

@@ -1,0 +1,196 @@
+// The contract of parallel_invoke and task_group.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <tauto/tauto.hpp>
+
+#include "reducing.hpp"
+
+namespace tauto {
+using detail::at;
+using detail::usize;
+using testing::shared_by;
+using testing::team_sizes;
+
+namespace {
+
+long fibonacci(team& some, int n) {
+    if (n < 2) return n;
+    long left = 0;
+    long right = 0;
+    parallel_invoke(
+        some, [&] { left = fibonacci(some, n - 1); }, [&] { right = fibonacci(some, n - 2); });
+    return left + right;
+}
+
+void quicksort(team& some, int* first, int* last) {
+    if (last - first < 2) return;
+    const int pivot = first[(last - first) / 2];
+    int* const less = std::partition(first, last, [&](int one) { return one < pivot; });
+    int* const more = std::partition(less, last, [&](int one) { return one == pivot; });
+    parallel_invoke(
+        some, [&] { quicksort(some, first, less); }, [&] { quicksort(some, more, last); });
+}
+
+// Depth-first, as long as a task adds tasks.
+void search(task_group& group, std::atomic<int>& nodes, unsigned seed, int depth) {
+    ++nodes;
+    if (depth == 0) return;
+    const unsigned children = seed % 4;
+    for (unsigned k = 0; k < children; ++k) {
+        group.run([&group, &nodes, next = seed * 1664525U + 1013904223U + k * 97, depth] {
+            search(group, nodes, next >> 3, depth - 1);
+        });
+    }
+}
+
+int count_nodes(unsigned seed, int depth) {
+    int nodes = 1;
+    if (depth == 0) return nodes;
+    for (unsigned k = 0; k < seed % 4; ++k)
+        nodes += count_nodes((seed * 1664525U + 1013904223U + k * 97) >> 3, depth - 1);
+    return nodes;
+}
+
+}  // namespace
+
+TEST_CASE("recursion: every function once, on any team" * doctest::description("algorithms.md, promise 14")) {
+    for (const int members : team_sizes) {
+        team some(shared_by(members));
+        CHECK(fibonacci(some, 18) == 2584);
+        std::mt19937 random(1);
+        std::vector<int> values(20'000);
+        for (int& one : values) one = static_cast<int>(random() % 5000);
+        quicksort(some, values.data(), values.data() + values.size());
+        CHECK(std::is_sorted(values.begin(), values.end()));
+        std::vector<int> calls(5);
+        parallel_invoke(
+            some, [&] { ++calls[0]; }, [&] { ++calls[1]; }, [&] { ++calls[2]; }, [&] { ++calls[3]; },
+            [&, own = std::make_unique<int>(1)] { calls[4] += *own; });
+        CHECK(calls == std::vector<int>(5, 1));
+        parallel_invoke(some);
+    }
+}
+
+TEST_CASE("a chain that is deeper than the deque" * doctest::description("algorithms.md, promise 14")) {
+    team some(shared_by(2));
+    std::atomic<int> count{0};
+    const auto chain = [&](const auto& self, int depth) -> void {
+        if (depth > 0)
+            parallel_invoke(
+                some, [&] { self(self, depth - 1); }, [&] { ++count; });
+    };
+    chain(chain, 3000);
+    CHECK(count.load() == 3000);
+}
+
+TEST_CASE("both run at the same time where two members are free" *
+          doctest::description("algorithms.md, promise 14")) {
+    team some(shared_by(2));
+    std::atomic<int> here{0};
+    const auto meet = [&] {
+        ++here;
+        while (here.load() < 2) std::this_thread::yield();
+    };
+    parallel_invoke(some, meet, meet);
+    CHECK(here.load() == 2);
+}
+
+TEST_CASE("the exception of the first function that throws, through a tree; the team stays usable" *
+          doctest::description("algorithms.md, promise 15")) {
+    for (const int members : team_sizes) {
+        team some(shared_by(members));
+        const auto tree = [&](const auto& self, int from, int to) -> void {
+            if (to - from == 1) {
+                if (from >= 37) throw std::runtime_error(std::to_string(from));
+                return;
+            }
+            const int middle = (from + to) / 2;
+            parallel_invoke(
+                some, [&] { self(self, from, middle); }, [&] { self(self, middle, to); });
+        };
+        for (int repeat = 0; repeat < 20; ++repeat) CHECK_THROWS_WITH(tree(tree, 0, 128), "37");
+        CHECK(fibonacci(some, 10) == 55);
+    }
+}
+
+TEST_CASE("groups: tasks that add tasks, waits in between, move-only functions" *
+          doctest::description("algorithms.md, promise 14")) {
+    for (const int members : team_sizes) {
+        team some(shared_by(members));
+        for (unsigned seed = 1; seed < 20; ++seed) {
+            std::atomic<int> nodes{0};
+            task_group::run_all(some, [&](task_group& group) { search(group, nodes, seed, 9); });
+            CHECK(nodes.load() == count_nodes(seed, 9));
+        }
+        std::atomic<int> sum{0};
+        task_group::run_all(some, [&](task_group& group) {
+            for (int i = 0; i < 1000; ++i) group.run([&sum, own = std::make_unique<int>(i)] { sum += *own; });
+            group.wait();
+            CHECK(sum.load() == 999 * 500);
+            // Groups and recursion in each other.
+            group.run([&] {
+                task_group::run_all(some, [&](task_group& inner) {
+                    for (int i = 0; i < 10; ++i)
+                        inner.run([&] { sum += static_cast<int>(fibonacci(some, 10)); });
+                });
+            });
+            parallel_invoke(
+                some, [&] { group.run([&] { ++sum; }); }, [&] { group.run([&] { ++sum; }); });
+        });
+        CHECK(sum.load() == 999 * 500 + 550 + 2);
+    }
+}
+
+TEST_CASE("groups: what a task throws comes out of run_all, and the rest is left out" *
+          doctest::description("algorithms.md, promise 15")) {
+    for (const int members : team_sizes) {
+        team some(shared_by(members));
+        std::atomic<int> run{0};
+        const auto failing = [&](task_group& group) {
+            group.run([] { throw std::runtime_error("bad task"); });
+            group.wait();
+            for (int i = 0; i < 100; ++i) group.run([&] { ++run; });
+        };
+        CHECK_THROWS_WITH(task_group::run_all(some, failing), "bad task");
+        CHECK(run.load() == 0);
+        CHECK_THROWS_WITH(
+            task_group::run_all(some, [](task_group&) { throw std::runtime_error("bad body"); }), "bad body");
+    }
+}
+
+TEST_CASE("inside a loop's body all of it stays on the member; and loops inside tasks" *
+          doctest::description("algorithms.md, promise 14")) {
+    team some(shared_by(3));
+    std::atomic<int> right{0};
+    parallel_for(some, 10,
+                 [&](index) {
+                     const auto here = std::this_thread::get_id();
+                     bool same = true;
+                     parallel_invoke(
+                         some, [&] { same &= std::this_thread::get_id() == here; },
+                         [&] { same &= std::this_thread::get_id() == here; });
+                     task_group::run_all(some, [&](task_group& group) {
+                         group.run([&] { same &= std::this_thread::get_id() == here; });
+                     });
+                     right += same ? 1 : 0;
+                 },
+                 {.schedule = dynamic{1}});
+    CHECK(right.load() == 10);
+    std::atomic<int> iterations{0};
+    const auto loop = [&] { parallel_for(some, 100, [&](index) { ++iterations; }); };
+    parallel_invoke(some, loop, loop, loop);
+    CHECK(iterations.load() == 300);
+}
+
+}  // namespace tauto
