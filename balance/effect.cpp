@@ -14,7 +14,7 @@ constexpr double enough_against = 7;  // nothing is lost by leaving a program to
 constexpr double worth_it = 0.01;     // of the time: with less it is left alone
 constexpr double to_win = 0.04;       // of what is reachable: with less it is not even tried
 constexpr double clear = 1.05;        // a way that is faster by this goes on while the evidence is collected
-constexpr double fallen = 0.9;        // of its rate: another way may be better now
+constexpr double fallen = 0.85;       // of its rate: another way may be better now
 constexpr std::size_t most_tries = 40;
 constexpr nanoseconds first_rest = 3'000 * millisecond;
 constexpr nanoseconds shortest_rest = 100 * millisecond;
@@ -155,7 +155,8 @@ void effect::keep_on(const window& seen) {
     if (phase_ != phase::keeps) return;
     open_.clear();
     until_pair_ = spacing_;
-    if (balanced.rate() < fallen * best_rate_ && alone.possible.size() > 1) begin_looking(alone);
+    if (balanced.rate() < fallen * best_rate_ && alone.possible.size() > 1) return begin_looking(alone);
+    best_rate_ += (balanced.rate() - best_rate_) / 4;
 }
 
 void effect::add_pair(const window& first, const window& second) {

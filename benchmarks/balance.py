@@ -47,7 +47,7 @@ PASSIVE = {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": "0", "KMP_BLOCKTIME":
 PINNED = {**PASSIVE, "OMP_PROC_BIND": "true", "OMP_PLACES": "cores"}
 
 # Work on one fast CPU of each side of a loop, in seconds.
-SECONDS = {"fast": 1.5, "linux": 1.5, "pinned": 1.0, "balance": 6.0, "more": 4.0}
+SECONDS = {"fast": 1.0, "linux": 1.5, "pinned": 0.7, "balance": 5.0, "more": 2.5}
 
 NUMPY = """
 import hashlib, sys, numpy

@@ -1,0 +1,36 @@
+// A static loop, region after region. Says how many iterations the threads did that did least and most, and a
+// number that depends on all of the work.
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+int omp_get_thread_num(void);
+
+enum { iterations = 960, most_threads = 64 };
+static uint64_t numbers[iterations];
+static struct { _Alignas(64) long count; } of_thread[most_threads];
+
+int main(int count, char** values) {
+    const long regions = count > 1 ? atol(values[1]) : 1;
+    const long steps = count > 2 ? atol(values[2]) : 1;
+    for (long region = 0; region < regions; ++region) {
+#pragma omp parallel for schedule(static)
+        for (int i = 0; i < iterations; ++i) {
+            uint64_t value = numbers[i] + (uint64_t)i;
+            for (long step = 0; step < steps; ++step) value = value * 6364136223846793005U + (value >> 7);
+            numbers[i] = value;
+            ++of_thread[omp_get_thread_num() % most_threads].count;
+        }
+    }
+    long least = 0;
+    long most = 0;
+    for (int k = 0; k < most_threads; ++k) {
+        const long own = of_thread[k].count;
+        if (own > 0 && (least == 0 || own < least)) least = own;
+        if (own > most) most = own;
+    }
+    uint64_t all = 0;
+    for (int i = 0; i < iterations; ++i) all ^= numbers[i];
+    printf("%016llx %ld %ld\n", (unsigned long long)all, least, most);
+    return 0;
+}
