@@ -224,6 +224,7 @@ def verdict(id: str, world: World, monkeypatch: pytest.MonkeyPatch) -> bool | No
 
     monkeypatch.setattr(engine, "simulate", answer)
     monkeypatch.setattr(claims, "_STEPS", 2)
+    monkeypatch.setattr(claims, "_FEW_STEPS", 2)
     monkeypatch.setattr(collective, "_under_smpi", lambda machine: "")
     (found,) = judge({id})
     assert found.fails_if

@@ -59,16 +59,17 @@ def test_machines_are_laid_beside_each_other(study: Path, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("content", "words"),
+    ("plain", "words"),
     [
-        (b"no gzip", "is no shared study"),
-        (gzip.compress(b"{}"), "is no shared study"),
-        (gzip.compress(b'{"schema":"other","study":"loop","machine":{},"rows":[]}'), "has schema 'other'"),
+        (None, "is no shared study"),
+        ("{}", "is no shared study"),
+        ('{"schema":"other","study":"loop","machine":{},"rows":[]}', "has schema 'other'"),
     ],
+    ids=["no gzip", "nothing", "another schema"],
 )
-def test_a_file_that_is_none_is_refused(tmp_path: Path, content: bytes, words: str) -> None:
+def test_a_file_that_is_none_is_refused(tmp_path: Path, plain: str | None, words: str) -> None:
     file = tmp_path / "wrong.tauto"
-    file.write_bytes(content)
+    file.write_bytes(b"no gzip" if plain is None else gzip.compress(plain.encode()))
     with pytest.raises(TautoError, match=words):
         sharing.read(file)
 

@@ -31,6 +31,8 @@ _DYNAMIC, _DYNAMIC_2 = "dynamic all", "dynamic,2 all"
 _ELSEWHERE = (_STATIC, _DYNAMIC, _DYNAMIC_2, "guided all", _SLOW)
 """Every way that is not on the fast cores alone."""
 _LARGEST = LOOP_SIZES[-1:]
+# Where the figures of H3 to H7 change; beyond it nothing but the memory's bandwidth counts.
+_MOVED_SIZES = tuple(size for size in LOOP_SIZES if size <= 8000)
 _SAME_MISSES = 0.005
 
 
@@ -79,7 +81,7 @@ class _Moved:
     """What is moved to find what a verdict hangs on, and the sizes that it needs."""
 
     knobs: Sequence[Knob]
-    sizes: tuple[int, ...] = LOOP_SIZES
+    sizes: tuple[int, ...] = _MOVED_SIZES
 
 
 def _found(
