@@ -92,3 +92,19 @@ def test_what_comes_after_two_sentences_is_folded_and_can_be_opened(
         assert one.get_attribute("open") is None
         one.find_element("css selector", "summary").click()
         assert all(each.is_displayed() for each in one.find_elements("css selector", "p"))
+
+
+@every_page
+@pytest.mark.parametrize(("width", "height"), [(1280, 700), (390, 844)])
+def test_the_first_screen_has_the_answer_and_the_beginning_of_what_shows_it(
+    show: Show, written: Written, page: Page, width: int, height: int
+) -> None:
+    sentence, picture = show(written(page), width=width).execute_script(
+        """
+        const shown = document.querySelector("#overview table, #overview svg, #overview .chart, .chart");
+        const answer = document.querySelector("h1");
+        return [answer.getBoundingClientRect().bottom, shown.getBoundingClientRect().top];
+        """
+    )
+    assert sentence < height / 2
+    assert picture < height - 100

@@ -227,7 +227,7 @@ def test_what_the_simulator_refuses_is_an_error_for_people() -> None:
 @pytest.mark.parametrize("study", list(STUDIES))
 def test_the_headline_compares_the_same_work_and_stands_once(study: str) -> None:
     machine = machines.load("i9-14900k")
-    _, analysis = _studied(study, machine, "tauto simulate")
+    _, analysis = _studied(study, machine, "tauto simulate", None)
     headline = analysis.verdict_sentences[0]
     assert " is best (" in headline
     assert headline not in [chart.heading for chart in analysis.charts]
