@@ -32,8 +32,11 @@ void count_call(index) {
 
 using counts = std::vector<std::atomic<int>>;
 
+// What bodies find wrong: a check of doctest's in each would take longer than all they do.
+std::atomic<int> wrong{0};
+
 bool all_once(const counts& of) {
-    return std::ranges::all_of(of, [](const auto& one) { return one.load() == 1; });
+    return wrong.load() == 0 && std::ranges::all_of(of, [](const auto& one) { return one.load() == 1; });
 }
 
 }  // namespace
@@ -51,7 +54,7 @@ TEST_CASE("first and last: every index once, on any team" *
                 counts in_ranges(usize(size));
                 CHECK(parallel_for(some, 100, 100 + size,
                                    [&](range r, int rank) {
-                                       CHECK(rank < members);
+                                       wrong += rank < members ? 0 : 1;
                                        for (index i = r.begin; i < r.end; ++i) ++at(in_ranges, i - 100);
                                    },
                                    {.schedule = chosen}));
@@ -204,8 +207,8 @@ TEST_CASE("tiles: every cell once, in two and three dimensions, on any team and 
                 const range2 cells{{-3, rows - 3}, {10, columns + 10}};
                 CHECK(parallel_for(some, cells,
                                    [&](range2 tile, int rank) {
-                                       CHECK(rank < members);
-                                       CHECK_FALSE(tile.empty());
+                                       wrong += rank < members ? 0 : 1;
+                                       wrong += tile.empty() ? 1 : 0;
                                        for (index i = tile.rows.begin; i < tile.rows.end; ++i)
                                            for (index j = tile.columns.begin; j < tile.columns.end; ++j)
                                                ++at(seen, (i + 3) * columns + j - 10);
