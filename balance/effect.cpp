@@ -55,7 +55,7 @@ double evidence::value() const {
 effect::effect(unsigned seed) : chance_(seed) {}
 
 paired_ratio effect::ratio() const {
-    return detail::judge(logs_, 0.95, 1);
+    return tauto::detail::judge(logs_, 0.95, 1);
 }
 
 void effect::add(const window& seen) {
