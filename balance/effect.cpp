@@ -13,7 +13,7 @@ constexpr double enough = 20;         // evidence: wrong once in 20 programs tha
 constexpr double enough_against = 7;  // nothing is lost by leaving a program to Linux
 constexpr double worth_it = 0.01;     // of the time: with less it is left alone
 constexpr double to_win = 0.04;       // of what is reachable: with less it is not even tried
-constexpr double clear = 1.05;        // a way that is faster by this goes on while the evidence is collected
+constexpr double clear = 1.12;        // a way that is faster by this goes on while the evidence is collected
 constexpr double fallen = 0.85;       // of its rate: another way may be better now
 constexpr std::size_t most_tries = 40;
 constexpr nanoseconds first_rest = 3'000 * millisecond;
@@ -55,7 +55,7 @@ double evidence::value() const {
 effect::effect(unsigned seed) : chance_(seed) {}
 
 paired_ratio effect::ratio() const {
-    return detail::judge(logs_, 0.95, 1);
+    return tauto::detail::judge(logs_, 0.95, 1);
 }
 
 void effect::add(const window& seen) {
@@ -169,19 +169,21 @@ void effect::add_pair(const window& first, const window& second) {
     logs_.push_back(log);
     helps_.add(helps);
     kept_ = kept_ || helps_.value() >= enough;
-    // While it is kept, evidence against it starts again with each window in which it helps.
-    if (phase_ == phase::keeps && helps)
+    // Once it was seen to help, evidence against it starts again with each window in which it does.
+    if (phase_ == phase::keeps && helps && helps_.value() >= enough)
         does_not_ = {};
     else
         does_not_.add(log > -worth_it);
     spacing_ = helps ? std::min(helps_.value() >= enough ? last_spacing : unsure_spacing, 2 * spacing_)
                      : std::max<std::size_t>(spacing_ / 2, 1);
-    if (does_not_.value() >= enough_against)
+    const bool undecided = phase_ == phase::keeps && helps_.value() < enough && tried_ >= most_tries;
+    if (does_not_.value() >= enough_against || undecided)
         rest(first_rest, "no gain was seen against windows in which Linux was left alone");
 }
 
 void effect::keep() {
     phase_ = phase::keeps;
+    tried_ = 0;
     way_ = best_;
     reason_.clear();
     does_not_ = {};

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <ranges>
 #include <set>
 
 #include "balance/placing.hpp"
@@ -17,7 +16,7 @@ constexpr double new_speed = 0.01;  // published again from here on
 constexpr double least_speed = 1e-3;
 constexpr double learns = 0.7;  // of what a window shows
 
-cpu_set_t only(int cpu) {
+cpu_set_t mask_of(int cpu) {
     cpu_set_t set;
     CPU_ZERO(&set);
     CPU_SET(static_cast<unsigned>(cpu), &set);
@@ -68,7 +67,7 @@ int holding::seat(std::span<member* const> members, const speeds& cpus) {
             seats_.push_back(cpus[index].cpu);
     }
     int put = 0;
-    for (std::size_t i = 0; i < members.size(); ++i) put += hold(*members[i], only(seats_[i]));
+    for (std::size_t i = 0; i < members.size(); ++i) put += hold(*members[i], mask_of(seats_[i]));
     if (loops_are_shared_out() && std::set<int>(seats_.begin(), seats_.end()).size() == seats_.size())
         publish(cpus);
     return put;
@@ -84,7 +83,8 @@ void holding::learn(std::span<member* const> members) {
         if (members[i]->thread == seated_[i] && busy > 0)
             learned_[seats_[i]] *= std::pow(std::clamp(usual / busy, 0.5, 2.0), learns);
     }
-    const double most = std::ranges::max(learned_ | std::views::values);
+    double most = least_speed;
+    for (const auto& [cpu, speed] : learned_) most = std::max(most, speed);
     for (auto& [cpu, speed] : learned_) speed = std::max(speed / most, least_speed);
 }
 

@@ -195,6 +195,21 @@ TEST_CASE("what_cannot_gain_is_not_even_tried") {
     CHECK(equal.now() == effect::phase::rests);
 }
 
+TEST_CASE("what_seemed_to_help_at_first_and_does_not_is_let_go") {
+    for (unsigned seed = 0; seed < 20; ++seed) {
+        effect judged(seed);
+        std::mt19937 chance(seed);
+        std::normal_distribution<double> spread(0.0, 0.05);
+        for (int i = 0; i < 2000 && judged.now() != effect::phase::rests; ++i) {
+            window seen = on_fast_and_slow();
+            seen.done = judged.next();
+            seen.work = i == 0 ? 0.05 : 0.09 * std::exp(spread(chance));
+            judged.add(seen);
+        }
+        CHECK((judged.now() == effect::phase::rests || judged.ever_kept()));
+    }
+}
+
 // What is done in the next window if those before had these rates.
 way after(effect& judged, std::initializer_list<double> rates) {
     for (const double rate : rates) {
