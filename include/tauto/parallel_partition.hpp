@@ -14,6 +14,7 @@
 
 #include <tauto/algorithm_options.hpp>
 #include <tauto/raw_buffer.hpp>
+#include <tauto/small_sort.hpp>
 #include <tauto/wavefront.hpp>
 
 namespace tauto {
@@ -120,7 +121,7 @@ inline algorithm_options without_stop(const algorithm_options& options) {
 template <class In, class T>
 void split_tile(const marks& chosen, index t, const In& in, T* front, T* back) {
     chosen.each(t, [&](index i, index bit) {
-        T* const to = bit != 0 ? front : back;
+        T* const to = back + ((front - back) & -bit);  // no branch: it would often be guessed wrong
         std::construct_at(to, std::ranges::iter_move(advanced(in, i)));
         front += bit;
         back -= 1 - bit;
@@ -150,10 +151,10 @@ index partition_here(In in, index n, Chosen& chosen) {
     T* front = buffer.data();
     T* back = buffer.data() + n - 1;
     for (index i = 0; i < n; ++i) {
-        const bool first = chosen(i);
-        std::construct_at(first ? front : back, element(in, i));
-        front += first ? 1 : 0;
-        back -= first ? 0 : 1;
+        const index first = without_branch(chosen(i));
+        std::construct_at(back + ((front - back) & -first), element(in, i));
+        front += first;
+        back -= 1 - first;
     }
     const index all = front - buffer.data();
     for (index i = 0; i < all; ++i) element(in, i) = buffer.data()[i];
