@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -9,6 +10,13 @@
 #include <tauto/error.hpp>
 
 namespace tauto::balance {
+
+namespace {
+
+constexpr int looks_of_the_guard = 10;
+constexpr useconds_t between_looks = 20'000;
+
+}  // namespace
 
 moves::moves() {
     void* const shared =
@@ -70,15 +78,27 @@ void moves::release(pid_t thread) {
     held_.erase(found);
 }
 
+void moves::widen(const entry& narrow) {
+    const pid_t thread = narrow.thread.load(std::memory_order_acquire);
+    cpu_set_t now;
+    if (thread != 0 && sched_getaffinity(thread, sizeof now, &now) == 0 &&
+        CPU_EQUAL(&now, &narrow.narrow) != 0)
+        sched_setaffinity(thread, sizeof narrow.mask, &narrow.mask);
+}
+
 void moves::put_back(std::size_t first, std::size_t end) const {
     for (std::size_t i = first; i < end; ++i) {
-        const pid_t thread = narrow_[i].thread.load(std::memory_order_acquire);
-        if (thread == 0) continue;
-        cpu_set_t now;
-        if (sched_getaffinity(thread, sizeof now, &now) == 0 && CPU_EQUAL(&now, &narrow_[i].narrow) != 0)
-            sched_setaffinity(thread, sizeof narrow_[i].mask, &narrow_[i].mask);
+        widen(narrow_[i]);
         narrow_[i].thread.store(0, std::memory_order_release);
     }
+}
+
+void moves::put_back_all() const {
+    for (int look = 0; look < looks_of_the_guard; ++look) {
+        for (std::size_t i = 0; i < capacity; ++i) widen(narrow_[i]);
+        usleep(between_looks);
+    }
+    put_back(0, capacity);
 }
 
 nanoseconds moves::average() const {

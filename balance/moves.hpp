@@ -41,8 +41,9 @@ class moves {
     outcome hold(pid_t thread, const cpu_set_t& cpus, const cpu_set_t& given);
     void release(pid_t thread);
 
-    // Puts back each mask that is narrow, and that the program has not changed since.
-    void put_back_all() const { put_back(0, capacity); }
+    // Puts back each mask that is narrow, and that the program has not changed since. For the guard: a mask
+    // that a killed process was about to set may become narrow a moment later, so it looks again.
+    void put_back_all() const;
 
     nanoseconds longest() const { return longest_; }
     nanoseconds average() const;
@@ -56,6 +57,7 @@ class moves {
     static constexpr std::size_t at_once = 1024;
     static constexpr std::size_t capacity = 2 * at_once;  // the second half: those that are held
 
+    static void widen(const entry& narrow);
     void put_back(std::size_t first, std::size_t end) const;
 
     entry* narrow_;
