@@ -21,11 +21,11 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate, combinations_with_replacement
-from typing import Literal, Self
+from typing import Literal, NamedTuple, Self
 
 import msgspec
 
@@ -46,6 +46,8 @@ MOST_COUNTED_ROUNDS = 100
 """Of the signed-rank interval: above it, its ranks are those of the normal distribution."""
 
 PLOT_CONFIDENCE = 0.95
+_ROUNDING = 1.0 + 1e-12
+"""Far below any real step; it keeps a confidence such as 1 - 2/256 from missing equality."""
 
 
 @dataclass(frozen=True)
@@ -140,9 +142,8 @@ def compare(
     1 - confidence. Fewer than `MINIMUM_ROUNDS` pairs: "not measured". ValueError for times that are not
     positive and finite. O(n log n) in the number of pairs.
     """
-    return _judge(
-        [_log_ratio(candidate, reference) for candidate, reference in pairs], confidence, comparisons
-    )
+    logs = [_log_ratio(candidate, reference) for candidate, reference in pairs]
+    return _judge(logs, len(logs), confidence, comparisons, _SIGNS)
 
 
 def compare_drawn(
@@ -158,16 +159,9 @@ def compare_drawn(
     identical programs. Where one program has a tail that the other lacks, the centre lies between the median
     and the mean. As few rounds as for `compare` carry a verdict. O(n² log n).
     """
-    if comparisons < 1:
-        raise ValueError(f"a family of {comparisons} comparisons was asked for; the smallest has 1")
     logs = [_log_ratio(candidate, reference) for candidate, reference in pairs]
-    means = sorted((one + other) / 2.0 for one, other in combinations_with_replacement(logs, 2))
-    rounds, strict = len(logs), 1.0 - (1.0 - confidence) / comparisons
-    rank, coverage = 0, 0.0
-    if rounds >= MINIMUM_ROUNDS:
-        rank = signed_rank_interval_rank(rounds, strict)
-        coverage = signed_rank_interval_coverage(rounds, rank)
-    return _verdict_of(means, rank, coverage, strict, rounds, paired=True)
+    means = [(one + other) / 2.0 for one, other in combinations_with_replacement(logs, 2)]
+    return _judge(means, len(logs), confidence, comparisons, _SIGNED_RANKS)
 
 
 def geometric_mean(
@@ -186,7 +180,7 @@ def geometric_mean(
     rounds = min((len(cell) for cell in cells), default=0)
     logs = [[_log_ratio(*pair) for pair in cell[:rounds]] for cell in cells]
     draws = [math.fsum(column) / len(cells) for column in zip(*logs, strict=True)]
-    return _judge(draws, confidence, 1)
+    return _judge(draws, rounds, confidence, 1, _SIGNS)
 
 
 def compare_unpaired(
@@ -229,10 +223,8 @@ def sign_interval_rank(count: int, confidence: float) -> int:
     "Covers" with at least `confidence`; 0 when there are too few values for that. Exact: binomial counts are
     summed as integers. ValueError above 999 values, where powers of two leave the range of a double.
     """
-    if count > 999:
-        raise ValueError(f"{count} rounds are more than the exact sign test is meant for (999)")
-    # The factor is far below any real step; it keeps a confidence such as 1 - 2/256 from missing equality.
-    allowed = (1.0 - confidence) * 2.0**count / 2.0 * (1.0 + 1e-12)
+    _check(count)
+    allowed = (1.0 - confidence) * 2.0**count / 2.0 * _ROUNDING
     rank = 0
     outside = 0
     while 2 * (rank + 1) <= count + 1:
@@ -256,9 +248,8 @@ def signed_rank_interval_rank(count: int, confidence: float) -> int:
     "Covers" with at least `confidence`; 0 where there are too few values. Of the count (count + 1) / 2 means
     of two values, each with itself too. ValueError above 999 values, as for the sign test.
     """
-    if count > 999:
-        raise ValueError(f"{count} rounds are more than the signed-rank test is meant for (999)")
-    allowed = (1.0 - confidence) / 2.0 * (1.0 + 1e-12)
+    _check(count)
+    allowed = (1.0 - confidence) / 2.0 * _ROUNDING
     low, high = 0, (count * (count + 1) // 2 + 1) // 2 + 1  # the first rank is allowed, the last is not
     while high - low > 1:
         middle = (low + high) // 2
@@ -273,6 +264,11 @@ def signed_rank_interval_coverage(count: int, rank: int) -> float:
     exact one where it is 95 % or more.
     """
     return 1.0 - 2.0 * _signed_rank_outside(count, rank)
+
+
+def _check(count: int) -> None:
+    if count > 999:
+        raise ValueError(f"{count} rounds are more than the exact tests are meant for (999)")
 
 
 def _signed_rank_outside(count: int, rank: int) -> float:
@@ -303,15 +299,26 @@ def rounds_needed(confidence: float = VERDICT_CONFIDENCE, comparisons: int = 1) 
     return needed
 
 
-def _judge(logs: Sequence[float], confidence: float, comparisons: int) -> Comparison:
+class _Test(NamedTuple):
+    """The rank of an interval of so many rounds, at a confidence, and what that interval covers."""
+
+    rank: Callable[[int, float], int]
+    coverage: Callable[[int, int], float]
+
+
+_SIGNS = _Test(sign_interval_rank, sign_interval_coverage)
+_SIGNED_RANKS = _Test(signed_rank_interval_rank, signed_rank_interval_coverage)
+
+
+def _judge(
+    values: Iterable[float], rounds: int, confidence: float, comparisons: int, test: _Test
+) -> Comparison:
     if comparisons < 1:
         raise ValueError(f"a family of {comparisons} comparisons was asked for; the smallest has 1")
-    ordered = sorted(logs)
-    rounds = len(ordered)
+    ordered = sorted(values)
     strict = 1.0 - (1.0 - confidence) / comparisons
-    rank = sign_interval_rank(rounds, strict) if rounds >= MINIMUM_ROUNDS else 0
-    coverage = sign_interval_coverage(rounds, rank)
-    return _verdict_of(ordered, rank, coverage, strict, rounds, paired=True)
+    rank = test.rank(rounds, strict) if rounds >= MINIMUM_ROUNDS else 0
+    return _verdict_of(ordered, rank, test.coverage(rounds, rank), strict, rounds, paired=True)
 
 
 def _verdict_of(

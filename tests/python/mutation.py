@@ -79,10 +79,10 @@ STATISTICS: tuple[tuple[str, ...], ...] = (
         "for seconds in (candidate,):",
         "for seconds in (reference,):",
     ),
-    ("ordered = sorted(logs)", "ordered = list(logs)"),
+    ("ordered = sorted(values)\n    strict", "ordered = list(values)\n    strict"),
     # The sign test's ranks.
     ("2.0**count / 2.0 *", "2.0**count *", "2.0**count / 4.0 *"),
-    ("(1.0 + 1e-12)", "(1.0 - 1e-12)", "(1.0 + 1e-1)"),
+    ("_ROUNDING = 1.0 + 1e-12", "_ROUNDING = 1.0 - 1e-12", "_ROUNDING = 1.0 + 1e-1"),
     (
         "outside += math.comb(count, rank)",
         "outside += math.comb(count, rank + 1)",
@@ -92,6 +92,16 @@ STATISTICS: tuple[tuple[str, ...], ...] = (
     ("if count > 999", "if count > 998", "if count > 1000"),
     ("for below in range(rank))", "for below in range(rank + 1))"),
     ("1.0 - 2.0 * outside / 2.0**count", "1.0 - outside / 2.0**count"),
+    # The signed ranks.
+    ("combinations_with_replacement(logs, 2)", "combinations_with_replacement(logs[:-1], 2)"),
+    ("(one + other) / 2.0", "one", "(one + other)"),
+    ("confidence, comparisons, _SIGNED_RANKS)", "confidence, comparisons, _SIGNS)"),
+    ("(1.0 - confidence) / 2.0 * _ROUNDING", "(1.0 - confidence) * _ROUNDING"),
+    ("<= allowed else (low, middle)", "< allowed else (low, middle)"),
+    ("_signed_rank_sums(count)[rank - 1]", "_signed_rank_sums(count)[rank]"),
+    ("1.0 - 2.0 * _signed_rank_outside", "1.0 - _signed_rank_outside"),
+    ("/ 4 - rank + 0.5", "/ 4 - rank - 20", "/ 4 - rank + 60"),
+    ("ways[total] += ways[total - step]", "ways[total] += ways[total - 1]"),
     # What is asked for before a verdict.
     ("strict) if rounds >= MINIMUM_ROUNDS", "strict) if rounds > MINIMUM_ROUNDS"),
     (
@@ -124,7 +134,7 @@ STATISTICS: tuple[tuple[str, ...], ...] = (
     ("for u in range(step, first * second + 1)", "for u in range(step + 1, first * second + 1)"),
     ("coverage, confidence, rounds, paired=False)", "coverage, confidence, rounds, paired=True)"),
     # Intervals to draw.
-    ("ordered = sorted(values)", "ordered = list(values)"),
+    ("ordered = sorted(values)\n    strict", "ordered = list(values)\n    strict"),
     ("(ordered[rank - 1], ordered[-rank]) if rank", "(ordered[rank], ordered[-rank]) if rank"),
 )
 PAIRING: tuple[tuple[str, ...], ...] = (

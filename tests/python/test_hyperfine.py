@@ -33,11 +33,15 @@ def test_what_we_say(verdict: str, word: int) -> None:
 def test_words_are_counted_by_what_was_compared() -> None:
     same: Line = {"factor": 1.0, "beside": True, "ours": 0, "sentence": 1, "welch": -1}
     step: Line = {"factor": hyperfine.STEP, "beside": False, "ours": -1, "sentence": 0, "welch": 1}
+    step["twice"] = -1
     turn: Line = {"our_rate": 3.0, "their_rate": 2.0, "our_seconds": 1e-3, "their_seconds": 1e-3}
     lines = table([same, same, step, turn]).splitlines()
     cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines]
-    assert [cell.split(" (")[0] for cell in cells[2][1:]] == ["0 of 2", "2 of 2", "2 of 2"]
-    assert cells[3][1:] == ["1 of 1, 0 the wrong way", "0 of 1, 0 the wrong way", "0 of 1, 1 the wrong way"]
+    assert [cell.split(" (")[0] for cell in cells[2][1:]] == ["0 of 2", "2 of 2", "2 of 2", ""]
+    found = [cell.partition(", ")[0] for cell in cells[3][1:]]
+    wrong = [cell.partition(", ")[2] for cell in cells[3][1:]]
+    assert found == ["1 of 1", "0 of 1", "0 of 1", "1 of 1"]
+    assert wrong == [f"{count} the wrong way" for count in (0, 0, 1, 0)]
     assert cells[4][3] == "ours / theirs: 1.500"
 
 
