@@ -97,7 +97,7 @@ STATISTICS: tuple[tuple[str, ...], ...] = (
     ("(one + other) / 2.0", "one", "(one + other)"),
     ("confidence, comparisons, _SIGNED_RANKS)", "confidence, comparisons, _SIGNS)"),
     ("(1.0 - confidence) / 2.0 * _ROUNDING", "(1.0 - confidence) * _ROUNDING"),
-    ("<= allowed else (low, middle)", "< allowed else (low, middle)"),
+    ("<= allowed else (low, middle)", "<= 2 * allowed else (low, middle)"),
     ("_signed_rank_sums(count)[rank - 1]", "_signed_rank_sums(count)[rank]"),
     ("1.0 - 2.0 * _signed_rank_outside", "1.0 - _signed_rank_outside"),
     ("/ 4 - rank + 0.5", "/ 4 - rank - 20", "/ 4 - rank + 60"),
