@@ -104,25 +104,36 @@ namespace detail {
     return median_of_sorted(values);
 }
 
-// Of the logarithms of ratios.
-[[nodiscard]] inline paired_ratio judge(std::vector<double> logs, double confidence, int comparisons) {
-    const int rounds = int_size(logs);
+// What is known without an interval: `sorted` are logarithms of ratios, or means of them.
+[[nodiscard]] inline paired_ratio without_interval(std::span<const double> sorted, int rounds,
+                                                   double confidence, int comparisons) {
     if (rounds > most_rounds)
-        throw error(std::to_string(rounds) + " rounds are more than the exact sign test is meant for (" +
+        throw error(std::to_string(rounds) + " rounds are more than the exact tests are meant for (" +
                     std::to_string(most_rounds) + "): make the blocks longer");
-    std::sort(logs.begin(), logs.end());
     paired_ratio found;
     found.rounds = rounds;
     found.confidence = stricter(confidence, comparisons);
-    found.ratio = std::exp(median_of_sorted(logs));
-    const int rank = rounds < fewest_rounds ? 0 : sign_interval_rank(rounds, found.confidence);
-    if (rank == 0) return found;
-    const double low = at(logs, rank - 1);
-    const double high = at(logs, rounds - rank);
+    found.ratio = std::exp(median_of_sorted(sorted));
+    return found;
+}
+
+// The interval from the rank-th smallest to the rank-th largest, and what it says.
+inline void set_interval(paired_ratio& found, std::span<const double> sorted, int rank, double coverage) {
+    const double low = at(sorted, rank - 1);
+    const double high = at(sorted, int_size(sorted) - rank);
     found.low = std::exp(low);
     found.high = std::exp(high);
-    found.coverage = sign_interval_coverage(rounds, rank);
+    found.coverage = coverage;
     found.verdict = high < 0 ? verdict::faster : low > 0 ? verdict::slower : verdict::no_difference;
+}
+
+// Of the logarithms of ratios.
+[[nodiscard]] inline paired_ratio judge(std::vector<double> logs, double confidence, int comparisons) {
+    const int rounds = int_size(logs);
+    std::sort(logs.begin(), logs.end());
+    paired_ratio found = without_interval(logs, rounds, confidence, comparisons);
+    const int rank = rounds < fewest_rounds ? 0 : sign_interval_rank(rounds, found.confidence);
+    if (rank > 0) set_interval(found, logs, rank, sign_interval_coverage(rounds, rank));
     return found;
 }
 

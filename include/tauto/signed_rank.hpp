@@ -8,7 +8,6 @@
 #include <cmath>
 #include <cstddef>
 #include <span>
-#include <string>
 #include <vector>
 
 #include <tauto/error.hpp>
@@ -69,28 +68,18 @@ class signed_rank_chances {
 [[nodiscard]] inline paired_ratio judge_drawn(std::span<const double> logs, double confidence,
                                               int comparisons) {
     const int rounds = int_size(logs);
-    if (rounds > most_rounds)
-        throw error(std::to_string(rounds) + " rounds are more than the signed-rank test is meant for (" +
-                    std::to_string(most_rounds) + "): make the blocks longer");
     std::vector<double> means;
-    means.reserve(logs.size() * (logs.size() + 1) / 2);
-    for (std::size_t i = 0; i < logs.size(); ++i)
-        for (std::size_t j = i; j < logs.size(); ++j) means.push_back((logs[i] + logs[j]) / 2);
-    std::sort(means.begin(), means.end());
-    paired_ratio found;
-    found.rounds = rounds;
-    found.confidence = stricter(confidence, comparisons);
-    found.ratio = std::exp(median_of_sorted(means));
+    if (rounds <= most_rounds) {
+        means.reserve(logs.size() * (logs.size() + 1) / 2);
+        for (std::size_t i = 0; i < logs.size(); ++i)
+            for (std::size_t j = i; j < logs.size(); ++j) means.push_back((logs[i] + logs[j]) / 2);
+        std::sort(means.begin(), means.end());
+    }
+    paired_ratio found = without_interval(means, rounds, confidence, comparisons);
     if (rounds < fewest_rounds) return found;
     const signed_rank_chances chances(rounds);
     const int rank = chances.interval_rank(found.confidence);
-    if (rank == 0) return found;
-    const double low = at(means, rank - 1);
-    const double high = at(means, int_size(means) - rank);
-    found.low = std::exp(low);
-    found.high = std::exp(high);
-    found.coverage = 1 - 2 * chances.outside(rank);
-    found.verdict = high < 0 ? verdict::faster : low > 0 ? verdict::slower : verdict::no_difference;
+    if (rank > 0) set_interval(found, means, rank, 1 - 2 * chances.outside(rank));
     return found;
 }
 
