@@ -589,7 +589,9 @@ TEST_CASE("placements name hardware threads, and a row says which") {
     const std::vector<std::pair<std::string, json>> expected = {
         {"fast", {0, 1, 2, 3, 4, 5, 6, 7}},    {"fast-cores", {0, 2, 4, 6}}, {"slow", {8, 9, 10, 11}},
         {"cores", {0, 2, 4, 6, 8, 9, 10, 11}}, {"1-2,9", {1, 2, 9}},         {"P:1", {0, 1}}};
-    for (const auto& [placement, cpus] : expected) {
+    for (const auto& one : expected) {
+        const std::string& placement = one.first;  // clang's lambdas take no structured bindings
+        const json& cpus = one.second;
         const json row = simulate(on, {{"study", "loop"}, {"size", 300}, {"placement", placement}});
         CAPTURE(placement);
         CHECK(row.at("cpus") == cpus);

@@ -5,8 +5,6 @@
 namespace explorer {
 namespace {
 
-constexpr unsigned any_change = exchange | compare_exchange | add;
-
 constexpr mutant of_loops[] = {
     {.what = "ticket stored relaxed", .must = "data race", .variable = "ticket", .operations = store},
     {.what = "ticket read relaxed while spinning",
