@@ -85,7 +85,7 @@ LOOP = Page(
 LOOP_HYBRID = Page(
     "loop, hybrid machine",
     _loop("hybrid", quick=False),
-    {"time": 1, "speedup": 1, "ratio": 1, "chunk": 1, "bandwidth": 1, "load": 2},
+    {"time": 1, "speedup": 1, "ratio": 1, "chunk": 1, "bandwidth": 1, "load": 2, "clocks": 2},
 )
 LOOP_FULL = Page(
     "loop, full study",
