@@ -238,7 +238,7 @@ TEST_CASE("a scan inside a body, with a move-only operation" *
 
 TEST_CASE("a sequence that ends before it begins is refused") {
     team some(shared_by(1));
-    std::vector<int> values(10);
+    std::vector<int> values(10 * usize(some.size()));  // a length that the compiler does not know
     CHECK_THROWS_WITH_AS(
         parallel_inclusive_scan(some, values.end(), values.begin(), values.begin()),
         "parallel_inclusive_scan of -10 elements; there may be 0 to 2^56: is `last` before `first`?", error);
