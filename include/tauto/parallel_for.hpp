@@ -47,6 +47,12 @@ void invoke_body(const void* body, range r, int rank) {
     throw error(asked + " has more than 2^56 iterations");
 }
 
+// The index of iteration k. What lies between may leave the range of an index where the sum does not.
+[[nodiscard]] constexpr index strided(index first, index k, index stride) noexcept {
+    return static_cast<index>(static_cast<std::uint64_t>(first) +
+                              static_cast<std::uint64_t>(k) * static_cast<std::uint64_t>(stride));
+}
+
 // The iterations of `for (i = first; i < last; i += stride)`, or of its like that counts down.
 inline index strided_count(index first, index last, index stride) {
     if (stride == 0) refuse_stride(first, last, stride);
@@ -135,10 +141,10 @@ requires std::invocable < std::remove_reference_t<Body>
     const auto strided = [&body, first, stride](range r, int rank) {
         for (index k = r.begin; k < r.end; ++k) {
             if constexpr (std::invocable<body_type&, index, int>) {
-                body(first + k * stride, rank);
+                body(detail::strided(first, k, stride), rank);
             } else {
                 static_cast<void>(rank);
-                body(first + k * stride);
+                body(detail::strided(first, k, stride));
             }
         }
     };

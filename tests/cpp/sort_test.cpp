@@ -55,7 +55,7 @@ std::vector<std::vector<int>> shapes(std::size_t n) {
     std::vector<std::vector<int>> all(7, std::vector<int>(n));
     for (std::size_t i = 0; i < n; ++i) {
         const int place = static_cast<int>(i);
-        all[0][i] = static_cast<int>(random()) - (1 << 30);
+        all[0][i] = static_cast<int>(random());  // of either sign
         all[1][i] = place;
         all[2][i] = -place;
         all[3][i] = 7;
