@@ -24,8 +24,8 @@ namespace tauto {
 using detail::at;
 using detail::usize;
 using testing::every_schedule;
+using testing::fewer_team_sizes;
 using testing::shared_by;
-using testing::team_sizes;
 
 namespace {
 
@@ -49,7 +49,7 @@ struct labelled {
 
 TEST_CASE("copy_if and pack: what std::copy_if gives, and nothing behind it" *
           doctest::description("algorithms.md, promise 7")) {
-    for (const int members : team_sizes) {
+    for (const int members : fewer_team_sizes) {
         team some(shared_by(members));
         for (const std::size_t size : sizes) {
             const std::vector<int> values = random_integers(size, 100, 1);
@@ -77,7 +77,7 @@ TEST_CASE("copy_if and pack: what std::copy_if gives, and nothing behind it" *
 
 TEST_CASE("copy_if of strings, from a deque, into another type" *
           doctest::description("algorithms.md, promise 7")) {
-    for (const int members : team_sizes) {
+    for (const int members : fewer_team_sizes) {
         team some(shared_by(members));
         std::deque<std::string> words;
         for (int i = 0; i < 3000; ++i) words.push_back(std::to_string(i));
@@ -96,7 +96,7 @@ TEST_CASE("copy_if of strings, from a deque, into another type" *
 
 TEST_CASE("partition is stable, for every team and schedule; move-only elements too" *
           doctest::description("algorithms.md, promise 7")) {
-    for (const int members : team_sizes) {
+    for (const int members : fewer_team_sizes) {
         team some(shared_by(members));
         for (const std::size_t size : sizes) {
             const std::vector<int> keys = random_integers(size, 100, 3);
@@ -134,7 +134,7 @@ TEST_CASE("partition is stable, for every team and schedule; move-only elements 
 
 TEST_CASE("a predicate that throws, or a stop, leaves a sequence as it was" *
           doctest::description("algorithms.md, promise 8")) {
-    for (const int members : team_sizes) {
+    for (const int members : fewer_team_sizes) {
         team some(shared_by(members));
         for (const schedule& chosen : every_schedule) {
             std::vector<std::string> words;
@@ -175,7 +175,7 @@ TEST_CASE("a predicate that throws, or a stop, leaves a sequence as it was" *
 
 TEST_CASE("histograms: every element in its bin, few bins and many, all types of counts" *
           doctest::description("algorithms.md, promise 9")) {
-    for (const int members : team_sizes) {
+    for (const int members : fewer_team_sizes) {
         team some(shared_by(members));
         for (const std::size_t size : sizes) {
             for (const int bins : {1, 7, 256, 2049, 100'000}) {
@@ -199,7 +199,7 @@ TEST_CASE("histograms: every element in its bin, few bins and many, all types of
 }
 
 TEST_CASE("a bin that is not there is an error" * doctest::description("algorithms.md, promise 9")) {
-    for (const int members : team_sizes) {
+    for (const int members : fewer_team_sizes) {
         team some(shared_by(members));
         for (const std::size_t bins : {std::size_t{4}, std::size_t{100'000}}) {
             std::vector<int> values(1000);
@@ -216,7 +216,7 @@ TEST_CASE("a bin that is not there is an error" * doctest::description("algorith
 
 TEST_CASE("find_if: the first element, on every team and schedule" *
           doctest::description("algorithms.md, promise 10")) {
-    for (const int members : team_sizes) {
+    for (const int members : fewer_team_sizes) {
         team some(shared_by(members));
         for (const std::size_t size : sizes) {
             std::vector<int> values(size, 0);
@@ -238,7 +238,7 @@ TEST_CASE("find_if: the first element, on every team and schedule" *
 
 TEST_CASE("find_if ends early: members search at the front together" *
           doctest::description("algorithms.md, promise 10")) {
-    for (const int members : team_sizes) {
+    for (const int members : fewer_team_sizes) {
         team some(shared_by(members));
         const std::vector<int> values(1'000'000);
         for (const schedule& chosen : every_schedule) {
@@ -265,7 +265,7 @@ TEST_CASE("find_if ends early: members search at the front together" *
 
 TEST_CASE("find_if: the exception that a serial search would meet, and no other" *
           doctest::description("algorithms.md, promise 10")) {
-    for (const int members : team_sizes) {
+    for (const int members : fewer_team_sizes) {
         team some(shared_by(members));
         std::vector<int> values(20'000);
         std::iota(values.begin(), values.end(), 0);
@@ -295,7 +295,7 @@ TEST_CASE("find_if: the exception that a serial search would meet, and no other"
 
 TEST_CASE("min_element and max_element: the first of the least, of every order and type" *
           doctest::description("algorithms.md, promise 11")) {
-    for (const int members : team_sizes) {
+    for (const int members : fewer_team_sizes) {
         team some(shared_by(members));
         for (const std::size_t size : sizes) {
             const std::vector<int> values = random_integers(size, 500, 7);

@@ -15,6 +15,12 @@ inline const std::vector<schedule> every_schedule = {adaptive{}, static_{}, stat
 
 // From one member to many more than there are CPUs.
 inline const std::vector<int> team_sizes = {1, 2, 3, 7, 16, 64};
+// The same for tests of millions of elements: a sanitizer makes large teams slow.
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+inline const std::vector<int> fewer_team_sizes = {1, 2, 7};
+#else
+inline const std::vector<int>& fewer_team_sizes = team_sizes;
+#endif
 
 // Of very different sizes, so that each order of adding them has other bits.
 inline std::vector<double> numbers(std::size_t n, unsigned seed) {
