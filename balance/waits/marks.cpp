@@ -86,6 +86,10 @@ void widen() noexcept {
     errno = error;
 }
 
+void pinned() noexcept {
+    if (this_thread.own != nullptr) this_thread.own->held.store(0, std::memory_order_relaxed);
+}
+
 void tell_of_static_loops() noexcept {
     page* here = shared.load(std::memory_order_acquire);
     if (here != nullptr) here->static_loops.store(1, std::memory_order_relaxed);

@@ -47,6 +47,9 @@ slot* take_slot() noexcept;
 /// Gives this thread the program's own mask again where the controller holds it on other CPUs.
 void widen() noexcept;
 
+/// The program gave this thread a mask: it is not the controller's, so it is not taken back.
+void pinned() noexcept;
+
 /// Tells the controller that loops of this process can be shared out by speed.
 void tell_of_static_loops() noexcept;
 

@@ -1,5 +1,6 @@
 // A thread that the controller keeps on some CPUs gives itself the program's own mask again before it starts
-// a thread or a program, which would inherit it, and before it asks for its mask.
+// a thread or a program, which would inherit it, and before it asks for its mask. A mask that the program
+// gives it meanwhile stays.
 
 #include <pthread.h>
 #include <sched.h>
@@ -11,6 +12,7 @@
 #include "balance/waits/originals.hpp"
 
 using tauto::balance::original;
+using tauto::balance::pinned;
 using tauto::balance::widen;
 
 TAUTO_SYSTEM(pthread_create, nullptr);
@@ -24,6 +26,8 @@ TAUTO_SYSTEM(execvp, nullptr);
 TAUTO_SYSTEM(execvpe, nullptr);
 TAUTO_SYSTEM(sched_getaffinity, nullptr);
 TAUTO_SYSTEM(pthread_getaffinity_np, nullptr);
+TAUTO_SYSTEM(sched_setaffinity, nullptr);
+TAUTO_SYSTEM(pthread_setaffinity_np, nullptr);
 
 TAUTO_IN_FRONT int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*code)(void*),
                                   void* data) noexcept {
@@ -82,4 +86,18 @@ TAUTO_IN_FRONT int sched_getaffinity(pid_t thread, size_t size, cpu_set_t* mask)
 TAUTO_IN_FRONT int pthread_getaffinity_np(pthread_t thread, size_t size, cpu_set_t* mask) noexcept {
     widen();
     return original<int(pthread_t, size_t, cpu_set_t*)>(real_pthread_getaffinity_np)(thread, size, mask);
+}
+
+TAUTO_IN_FRONT int sched_setaffinity(pid_t thread, size_t size, const cpu_set_t* mask) noexcept {
+    const int result =
+        original<int(pid_t, size_t, const cpu_set_t*)>(real_sched_setaffinity)(thread, size, mask);
+    if (result == 0 && (thread == 0 || thread == gettid())) pinned();
+    return result;
+}
+
+TAUTO_IN_FRONT int pthread_setaffinity_np(pthread_t thread, size_t size, const cpu_set_t* mask) noexcept {
+    const int result =
+        original<int(pthread_t, size_t, const cpu_set_t*)>(real_pthread_setaffinity_np)(thread, size, mask);
+    if (result == 0 && pthread_equal(thread, pthread_self()) != 0) pinned();
+    return result;
 }

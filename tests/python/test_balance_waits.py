@@ -259,6 +259,19 @@ def test_a_held_thread_passes_on_the_programs_own_mask(built: Callable[..., Path
         assert program.process.stdout.readline() == f"{len(allowed)}\n"
 
 
+@pytest.mark.parametrize("way", ["pin", "pin pthread"])
+def test_a_mask_that_a_held_thread_gives_itself_stays(built: Callable[..., Path], way: str) -> None:
+    allowed = sorted(os.sched_getaffinity(0))
+    if len(allowed) < 2:
+        pytest.skip("needs two CPUs")
+    page = BalancePage()
+    with conversation(page, built("masks.c", "gcc"), way, allowed[0]) as program:
+        page.hold(program.heard("held"), allowed[-1])
+        program.go_on()
+        assert program.process.stdout is not None
+        assert program.process.stdout.readline() == "1\n"
+
+
 @pytest.mark.parametrize("page", ["", "/no/such/file", "/dev/zero", "/proc/self/exe"])
 def test_without_a_page_the_program_runs_as_always(built: Callable[..., Path], page: str) -> None:
     environment = BalancePage().environment() | {"TAUTO_BALANCE_PAGE": page}

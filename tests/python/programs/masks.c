@@ -34,7 +34,15 @@ int main(int count, char** values) {
     fflush(stdout);
     if (getchar() == EOF) return 1;
     pid_t child = 0;
-    if (strcmp(way, "thread") == 0) {
+    if (strncmp(way, "pin", 3) == 0) {
+        cpu_set_t own;
+        CPU_ZERO(&own);
+        CPU_SET(atoi(values[2]), &own);
+        if (strcmp(way, "pin") == 0 ? sched_setaffinity(0, sizeof own, &own)
+                                    : pthread_setaffinity_np(pthread_self(), sizeof own, &own))
+            return 1;
+    }
+    if (strcmp(way, "thread") == 0 || strncmp(way, "pin", 3) == 0) {
         pthread_t thread;
         pthread_create(&thread, NULL, say, NULL);
         pthread_join(thread, NULL);
