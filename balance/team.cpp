@@ -53,6 +53,10 @@ void team::search() {
         if (gone && one.moved) ++moved_and_gone_;
         return gone;
     });
+    // Who ended with its process had no time to leave its slot.
+    for (slot& own : slots())
+        free_dead_slot(
+            own, [this](pid_t thread) { return members_.contains(thread) || timer::process_of(thread) > 0; });
 }
 
 void team::forget() {
@@ -124,12 +128,14 @@ void team::end_stretch(member& one) {
     if (stretch > least_stretch) one.stretch = one.stretch == 0 ? stretch : 0.7 * one.stretch + 0.3 * stretch;
 }
 
+std::span<slot> team::slots() const {
+    if (marks_ == nullptr) return {};
+    return std::span(marks_->slots).first(std::min(marks_->used.load(std::memory_order_acquire), most_slots));
+}
+
 // A mark is a hint of this moment: who takes it back works again from the next look on.
 void team::read_marks() {
-    if (marks_ == nullptr) return;
-    const std::uint32_t used = std::min(marks_->used.load(std::memory_order_acquire), most_slots);
-    for (std::uint32_t k = 0; k < used; ++k) {
-        slot& own = marks_->slots[k];
+    for (slot& own : slots()) {
         const auto found = members_.find(own.thread());
         if (found == members_.end()) continue;
         member& one = found->second;

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "balance/page.hpp"
@@ -46,7 +47,7 @@ class team {
 
     // Reads what all have done until now.
     void look();
-    // Finds threads that nobody has told of, and forgets those that have ended.
+    // Finds threads that nobody has told of, and forgets those that have ended; their slots become free.
     void search();
     // Watches nobody any more; a search begins anew.
     void forget();
@@ -85,6 +86,7 @@ class team {
     void begin_stretch(member& one, nanoseconds at);
     void note_round(nanoseconds at);
     void end_stretch(member& one);
+    std::span<slot> slots() const;  // that were ever taken
     void read_marks();
     double least_done_at_work(const member& but) const;
 

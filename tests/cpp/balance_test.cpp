@@ -12,8 +12,10 @@
 #include "balance/answer.hpp"
 #include "balance/effect.hpp"
 #include "balance/moves.hpp"
+#include "balance/page.hpp"
 #include "balance/placing.hpp"
 #include "balance/speeds.hpp"
+#include "balance/team.hpp"
 #include "balance/watch.hpp"
 
 using namespace tauto::balance;
@@ -72,19 +74,17 @@ cpu_set_t mask_of(pid_t thread) {
     return mask;
 }
 
-cpu_set_t only_first_of(const cpu_set_t& mask) {
-    unsigned cpu = 0;
-    while (!CPU_ISSET(cpu, &mask)) ++cpu;
-    cpu_set_t only;
-    CPU_ZERO(&only);
-    CPU_SET(cpu, &only);
-    return only;
-}
-
 int first_cpu_of(const cpu_set_t& mask) {
     int cpu = 0;
     while (!CPU_ISSET(static_cast<unsigned>(cpu), &mask)) ++cpu;
     return cpu;
+}
+
+cpu_set_t only_first_of(const cpu_set_t& mask) {
+    cpu_set_t only;
+    CPU_ZERO(&only);
+    CPU_SET(static_cast<unsigned>(first_cpu_of(mask)), &only);
+    return only;
 }
 
 }  // namespace
@@ -331,6 +331,29 @@ TEST_CASE("a_thread_that_has_ended_is_gone") {
     mover.make(orders, mask_of(0), false);
     CHECK(orders[0].result == moves::outcome::gone);
     CHECK_FALSE(state_of(gone, gone).has_value());
+}
+
+TEST_CASE("a_search_frees_the_slots_of_threads_that_ended_with_their_process") {
+    pid_t gone = 0;
+    {
+        const child sleeper;
+        gone = sleeper.pid();
+    }
+    const child sleeper;
+    int descriptor = -1;
+    page* const marks = make_page(descriptor);
+    REQUIRE(marks != nullptr);
+    const slot* const left = claim_slot(*marks, gone);
+    const slot* const of_another = claim_slot(*marks, sleeper.pid());
+    const slot* const own = claim_slot(*marks, gettid());
+    speeds cpus({{0, 1.0, 1.0}, {1, 1.0, 1.0}});
+    team watched(sleeper.pid(), cpus, true, marks);
+    watched.search();
+    CHECK(left->thread() == 0);
+    CHECK(of_another->thread() == sleeper.pid());
+    CHECK(own->thread() == gettid());
+    munmap(marks, sizeof(page));
+    close(descriptor);
 }
 
 TEST_CASE("files_tell_whether_a_thread_works_or_sleeps") {
