@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 namespace tauto::balance {
 
@@ -117,7 +118,6 @@ void effect::look_at_next(const window& seen) {
 }
 
 void effect::start_pair() {
-    open_.clear();
     way_ = (chance_() & 1U) != 0 ? best_ : way::alone;
 }
 
@@ -127,7 +127,7 @@ void effect::try_with(const window& seen) {
         way_ = seen.done == way::alone ? best_ : way::alone;
         return;
     }
-    add_pair(open_[0], open_[1]);
+    add_pair(take_pair());
     if (phase_ != phase::tries) return;
     if (helps_.value() >= enough) return keep();
     if (tried_ >= most_tries) return rest(first_rest, "no gain was seen against Linux alone");
@@ -149,19 +149,24 @@ void effect::keep_on(const window& seen) {
     open_.push_back(seen);
     way_ = best_;
     if (open_.size() < 2) return;
-    const window alone = open_[0].done == way::alone ? open_[0] : open_[1];
-    const window balanced = open_[0].done == way::alone ? open_[1] : open_[0];
-    add_pair(open_[0], open_[1]);
+    const pair both = take_pair();
+    add_pair(both);
     if (phase_ != phase::keeps) return;
-    open_.clear();
     until_pair_ = spacing_;
-    if (balanced.rate() < fallen * best_rate_ && alone.possible.size() > 1) return begin_looking(alone);
-    best_rate_ += (balanced.rate() - best_rate_) / 4;
+    const double rate = both.balanced.rate();
+    if (rate < fallen * best_rate_ && both.alone.possible.size() > 1) return begin_looking(both.alone);
+    best_rate_ += (rate - best_rate_) / 4;
 }
 
-void effect::add_pair(const window& first, const window& second) {
-    const window& balanced = first.done == way::alone ? second : first;
-    const window& alone = first.done == way::alone ? first : second;
+effect::pair effect::take_pair() {
+    pair taken{std::move(open_[0]), std::move(open_[1])};
+    if (taken.balanced.done == way::alone) std::swap(taken.balanced, taken.alone);
+    open_.clear();
+    return taken;
+}
+
+void effect::add_pair(const pair& both) {
+    const auto& [balanced, alone] = both;
     ++tried_;
     if (balanced.work <= 0 || alone.work <= 0) return;
     const double log = std::log(alone.rate()) - std::log(balanced.rate());
@@ -187,7 +192,6 @@ void effect::keep() {
     way_ = best_;
     reason_.clear();
     does_not_ = {};
-    open_.clear();
     spacing_ = first_spacing;
     until_pair_ = spacing_;
 }

@@ -85,7 +85,12 @@ class effect {
     void try_with(const window& seen);
     void keep_on(const window& seen);
     void start_pair();
-    void add_pair(const window& first, const window& second);
+    struct pair {
+        window balanced;
+        window alone;
+    };
+    pair take_pair();
+    void add_pair(const pair& both);
     void rest(nanoseconds first, const std::string& reason);
     void keep();
 
