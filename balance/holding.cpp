@@ -91,9 +91,7 @@ void holding::learn(std::span<member* const> members) {
 int holding::gather(std::span<member* const> members, const speeds& cpus) {
     cpu_set_t fastest;
     CPU_ZERO(&fastest);
-    const double most = std::ranges::max(cpus.per_second());
-    for (std::size_t i = 0; i < cpus.size(); ++i)
-        if (cpus.per_second()[i] * same_speed > most) CPU_SET(static_cast<unsigned>(cpus[i].cpu), &fastest);
+    for (const int cpu : cpus.fastest()) CPU_SET(static_cast<unsigned>(cpu), &fastest);
     int put = 0;
     for (member* one : members) put += hold(*one, fastest);
     return put;

@@ -97,11 +97,16 @@ double speeds::of_the_fastest(std::size_t count) const {
     return std::accumulate(sorted.begin(), sorted.end(), 0.0);
 }
 
-double speeds::of_those_like_the_fastest(std::size_t count) const {
+std::vector<int> speeds::fastest() const {
     const double most = std::ranges::max(per_second_);
-    const auto alike = static_cast<std::size_t>(
-        std::ranges::count_if(per_second_, [&](double one) { return one * same_speed > most; }));
-    return of_the_fastest(std::min(count, alike));
+    std::vector<int> found;
+    for (std::size_t i = 0; i < size(); ++i)
+        if (per_second_[i] * same_speed > most) found.push_back(now_[i].cpu);
+    return found;
+}
+
+double speeds::of_those_like_the_fastest(std::size_t count) const {
+    return of_the_fastest(std::min(count, fastest().size()));
 }
 
 bool speeds::all_equal() const {

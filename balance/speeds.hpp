@@ -33,7 +33,9 @@ class speeds {
     const std::vector<double>& per_second() const { return per_second_; }
     // Of the `count` fastest together.
     double of_the_fastest(std::size_t count) const;
-    // Of `count` at most of those that are as fast as the fastest.
+    // The CPUs that are as fast as the fastest.
+    std::vector<int> fastest() const;
+    // Of `count` of these at most.
     double of_those_like_the_fastest(std::size_t count) const;
     bool all_equal() const;
 
