@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <span>
 #include <string_view>
 
@@ -93,13 +94,6 @@ bool needs_a_sanitizer(std::string_view text, std::span<const ElfW(Phdr)> header
     return false;
 }
 
-std::string own_folder() {
-    std::string path(4096, '\0');
-    const ssize_t length = readlink("/proc/self/exe", path.data(), path.size());
-    path.resize(length > 0 ? static_cast<std::size_t>(length) : 0);
-    return path.substr(0, path.rfind('/') + 1);
-}
-
 // What runs a script: the first word behind "#!".
 std::string interpreter_of(std::string_view text) {
     std::string_view line = text.substr(2, text.substr(0, 256).find('\n') - 2);
@@ -135,7 +129,9 @@ std::string why_not_preloaded(const std::string& program) {
 
 preloaded preload_marks(const std::string& program, const cpu_set_t& given) {
     if (std::string reason = why_not_preloaded(program); !reason.empty()) return {nullptr, reason};
-    std::string library = own_folder() + library_name;
+    std::error_code none;
+    std::string library =
+        std::filesystem::read_symlink("/proc/self/exe", none).replace_filename(library_name);
     if (access(library.c_str(), R_OK) != 0) return {nullptr, library + ": " + strerror(errno)};
     if (library.find_first_of(": ") != library.npos)
         return {nullptr, library + " has a space or a colon, at which the system's linker divides names"};
