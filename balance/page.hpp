@@ -40,13 +40,11 @@ struct wait_state {
 ///
 /// Invariants:
 /// - `owner` is a generation (high half) and a thread id (low half, 0: free). It changes by compare-exchange
-/// only, and
-///   each change adds one to the generation. So a controller that read a dead thread's word cannot free the
-///   slot of a thread that took it since.
+///   only. Each change adds one to the generation, so a controller that read a dead thread's word cannot free
+///   the slot of a thread that took it since.
 /// - `state` and `yields` are written by the owner alone, so it needs no read-modify-write. Both halves of
-/// `state` are
-///   one word: who reads it twice and finds the same depth above 0 and the same count has seen one wait that
-///   went on all the while.
+///   `state` are one word: who reads it twice and finds the same depth above 0 and the same count has seen
+///   one wait that went on all the while.
 ///
 /// Memory orders: no other data hangs on `state` and `yields`, so relaxed is enough for them; a store becomes
 /// visible by itself in well under the time between two looks. Taking a slot is an acquire and leaving it is

@@ -12,7 +12,8 @@ namespace tauto::balance {
 
 namespace {
 
-// In memory of its own, since a small stack may have no room for it and malloc may be the caller.
+// In memory of its own: in each thread's static memory it would take room from small stacks, and it cannot
+// come from malloc, which may be the caller.
 team_shares* this_threads_team() noexcept {
     if (this_thread.team == nullptr) {
         void* memory =
