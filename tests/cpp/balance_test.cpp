@@ -196,6 +196,7 @@ TEST_CASE("what_cannot_gain_is_not_even_tried") {
 }
 
 TEST_CASE("what_seemed_to_help_at_first_and_does_not_is_let_go") {
+    int kept = 0;
     for (unsigned seed = 0; seed < 20; ++seed) {
         effect judged(seed);
         std::mt19937 chance(seed);
@@ -207,7 +208,9 @@ TEST_CASE("what_seemed_to_help_at_first_and_does_not_is_let_go") {
             judged.add(seen);
         }
         CHECK((judged.now() == effect::phase::rests || judged.ever_kept()));
+        kept += judged.ever_kept() ? 1 : 0;
     }
+    CHECK(kept <= 3);  // 1 in 20: more than that comes with a chance of 1.6 %
 }
 
 // What is done in the next window if those before had these rates.
