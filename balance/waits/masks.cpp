@@ -2,11 +2,15 @@
 // a thread or a program, which would inherit it, and before it asks for its mask. A mask that the program
 // gives it meanwhile stays.
 
+#include <alloca.h>
 #include <pthread.h>
 #include <sched.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <unistd.h>
+
+#include <cstdarg>
+#include <cstddef>
 
 #include "balance/waits/marks.hpp"
 #include "balance/waits/originals.hpp"
@@ -24,6 +28,7 @@ TAUTO_SYSTEM(execve, nullptr);
 TAUTO_SYSTEM(execv, nullptr);
 TAUTO_SYSTEM(execvp, nullptr);
 TAUTO_SYSTEM(execvpe, nullptr);
+TAUTO_SYSTEM(fexecve, nullptr);
 TAUTO_SYSTEM(sched_getaffinity, nullptr);
 TAUTO_SYSTEM(pthread_getaffinity_np, nullptr);
 TAUTO_SYSTEM(sched_setaffinity, nullptr);
@@ -77,6 +82,44 @@ TAUTO_IN_FRONT int execvp(const char* name, char* const* words) noexcept {
     widen();
     return original<int(const char*, char* const*)>(real_execvp)(name, words);
 }
+
+TAUTO_IN_FRONT int fexecve(int file, char* const* words, char* const* variables) noexcept {
+    widen();
+    return original<int(int, char* const*, char* const*)>(real_fexecve)(file, words, variables);
+}
+
+namespace {
+
+// Of a call's words with the null at their end, the first of which is no part of `rest`.
+std::size_t count_words(std::va_list* rest) noexcept {
+    std::size_t count = 2;
+    while (va_arg(*rest, char*) != nullptr) ++count;
+    return count;
+}
+
+void copy_words(char** to, const char* first, std::va_list* rest) noexcept {
+    *to = const_cast<char*>(first);
+    while (*to != nullptr) *++to = va_arg(*rest, char*);
+}
+
+}  // namespace
+
+// The system's library calls its own execve in these.
+#define TAUTO_EXEC_WORDS(NAME, CALL)                                                          \
+    TAUTO_IN_FRONT int NAME(const char* path, const char* word, ...) noexcept {               \
+        std::va_list rest;                                                                    \
+        va_start(rest, word);                                                                 \
+        auto** const words = static_cast<char**>(alloca(count_words(&rest) * sizeof(char*))); \
+        va_end(rest);                                                                         \
+        va_start(rest, word);                                                                 \
+        copy_words(words, word, &rest);                                                       \
+        const int result = CALL;                                                              \
+        va_end(rest);                                                                         \
+        return result;                                                                        \
+    }
+TAUTO_EXEC_WORDS(execl, execv(path, words))
+TAUTO_EXEC_WORDS(execlp, execvp(path, words))
+TAUTO_EXEC_WORDS(execle, execve(path, words, va_arg(rest, char* const*)))
 
 TAUTO_IN_FRONT int sched_getaffinity(pid_t thread, size_t size, cpu_set_t* mask) noexcept {
     widen();

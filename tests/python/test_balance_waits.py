@@ -245,7 +245,10 @@ def test_mpi_ranks_are_marked_while_they_wait(
         wait_until(lambda: program.waits(rank).depth > 0, "the mark of the last barrier")
 
 
-@pytest.mark.parametrize("way", ["thread", "system", "popen", "spawn", "fork", "exec", "ask"])
+STARTS = ("thread", "system", "popen", "spawn", "fork", "execv", "execl", "execlp", "execle", "fexecve")
+
+
+@pytest.mark.parametrize("way", [*STARTS, "ask"])
 def test_a_held_thread_passes_on_the_programs_own_mask(built: Callable[..., Path], way: str) -> None:
     allowed = sorted(os.sched_getaffinity(0))
     if len(allowed) < 2:

@@ -1,5 +1,6 @@
 // Says how many CPUs a thread or a program has that this thread starts, in a way that its argument names.
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <spawn.h>
@@ -62,9 +63,14 @@ int main(int count, char** values) {
             _exit(0);
         }
         waitpid(child, NULL, 0);
-    } else if (strcmp(way, "exec") == 0) {
+    } else if (strstr(way, "exec") != NULL) {
+        const int file = open(program, O_RDONLY | O_CLOEXEC);
         if ((child = vfork()) == 0) {
-            execv(program, words);
+            if (strcmp(way, "execv") == 0) execv(program, words);
+            if (strcmp(way, "execl") == 0) execl(program, program, "says", NULL);
+            if (strcmp(way, "execlp") == 0) execlp(program, program, "says", NULL);
+            if (strcmp(way, "execle") == 0) execle(program, program, "says", NULL, environ);
+            if (strcmp(way, "fexecve") == 0) fexecve(file, words, environ);
             _exit(1);
         }
         waitpid(child, NULL, 0);
