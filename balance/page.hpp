@@ -54,7 +54,7 @@ struct alignas(64) slot {
     std::atomic<std::uint64_t> state;
     std::atomic<std::uint64_t> yields;  ///< calls of sched_yield
     /// Set by the controller before it keeps the thread on CPUs of its choice. Taken back by the owner when
-    /// it gives itself the program's mask again, and by the controller.
+    /// it gives itself the program's mask again or the program gives it another, and by the controller.
     std::atomic<std::uint32_t> held;
 
     [[nodiscard]] pid_t thread() const noexcept {
