@@ -1,4 +1,5 @@
-// Says how many CPUs a thread or a program has that this thread starts, in a way that its argument names.
+// Says how many CPUs a thread or a program has that this thread starts, in a way that its argument names: "pin" and
+// "pin pthread" start a thread after this one has given itself the CPU that the next argument names.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>

@@ -28,7 +28,7 @@ static void show(const char* name, unsigned long long result) {
         for (TYPE k = FROM; CONDITION; CHANGE) {                          \
             COUNT;                                                        \
             last = k;                                                     \
-            sum = sum * 1 + ((unsigned long long)k % 1009) * 31;          \
+            sum += ((unsigned long long)k % 1009) * 31;                   \
         }                                                                 \
         show(NAME, sum * 100003ULL + (unsigned long long)last);           \
     } while (0)
