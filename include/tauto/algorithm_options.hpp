@@ -83,7 +83,7 @@ void loop_to_end(team& members, index n, Body&& body, const loop_options& option
 [[nodiscard]] constexpr index block_of(index n, index least, index most) noexcept {
     index size = least;
     while (size < most && size * 128 <= n) size *= 2;
-    return size;
+    return size < most ? size : most;
 }
 
 // True where a call of `where` is best run at once by the calling thread, in the shortest way: it was learned

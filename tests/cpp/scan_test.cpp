@@ -236,6 +236,16 @@ TEST_CASE("a scan inside a body, with a move-only operation" *
     CHECK(right.load() == 8);
 }
 
+TEST_CASE("a block has 1088 elements, or 8 to 1088 where the operation is unknown") {
+    for (index n = 1; n <= max_iterations; n *= 2) {
+        CHECK(detail::scan_plan::of(n, true).block == 1088);
+        const index block = detail::scan_plan::of(n, false).block;
+        CHECK(block >= 8);
+        CHECK(block <= 1088);
+        if (n >= index{1} << 17) CHECK(block == 1088);
+    }
+}
+
 TEST_CASE("a sequence that ends before it begins is refused") {
     team some(shared_by(1));
     std::vector<int> values(10 * usize(some.size()));  // a length that the compiler does not know
