@@ -260,10 +260,8 @@ TEST_CASE("a tile that does not know what is before it does not wait: a slow mem
     std::atomic<int> others{0};
     constexpr index tiles = 50;
     const auto reduce = [&](index t) -> index {
-        if (t == 0 && some.size() > 1) {
-            const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-            while (others.load() < tiles - 1 && std::chrono::steady_clock::now() < end)
-                std::this_thread::yield();
+        if (t == 0) {
+            while (others.load() < tiles - 1) std::this_thread::yield();  // for ever where they wait for it
         } else {
             ++others;
         }
