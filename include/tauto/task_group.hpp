@@ -235,8 +235,11 @@ class task_group {
         struct owned : detail::task {
             owned(task_group& of, Function&& moved) : group(&of), called(std::forward<Function>(moved)) {
                 detail::task::run = [](detail::task& self) noexcept {
-                    const std::unique_ptr<owned> one(static_cast<owned*>(&self));
-                    one->group->call(one->called);
+                    std::unique_ptr<owned> one(static_cast<owned*>(&self));
+                    task_group& all = *one->group;
+                    all.call(one->called);
+                    one.reset();  // what the function holds ends before the wait does
+                    all.left_.fetch_sub(1, std::memory_order_acq_rel);
                 };
             }
             task_group* group;
@@ -276,14 +279,12 @@ class task_group {
 
     template <class Function>
     void call(Function& function) noexcept {
-        if (!failed_.load(std::memory_order_relaxed)) {
-            try {
-                std::invoke(function);
-            } catch (...) {
-                fail();
-            }
+        if (failed_.load(std::memory_order_relaxed)) return;
+        try {
+            std::invoke(function);
+        } catch (...) {
+            fail();
         }
-        left_.fetch_sub(1, std::memory_order_acq_rel);
     }
     void fail() noexcept {
         if (!failed_.exchange(true, std::memory_order_relaxed)) failure_ = std::current_exception();

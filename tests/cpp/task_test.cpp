@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <tauto/tauto.hpp>
@@ -149,6 +150,34 @@ TEST_CASE("groups: tasks that add tasks, waits in between, move-only functions" 
                 some, [&] { group.run([&] { ++sum; }); }, [&] { group.run([&] { ++sum; }); });
         });
         CHECK(sum.load() == 999 * 500 + 550 + 2);
+    }
+}
+
+TEST_CASE("groups: what a function holds has ended when the wait has" *
+          doctest::description("algorithms.md, promise 14")) {
+    struct slow_to_end {
+        std::atomic<int>* ended;
+        explicit slow_to_end(std::atomic<int>& count) : ended(&count) {}
+        slow_to_end(slow_to_end&& other) noexcept : ended(std::exchange(other.ended, nullptr)) {}
+        ~slow_to_end() {
+            if (ended == nullptr) return;
+            testing::burn(20'000);
+            ++*ended;
+        }
+        void operator()() const {}
+    };
+    for (const int members : team_sizes) {
+        team some(shared_by(members));
+        for (int repeat = 0; repeat < 20; ++repeat) {
+            std::atomic<int> ended{0};
+            int seen = 0;
+            task_group::run_all(some, [&](task_group& group) {
+                for (int i = 0; i < 20; ++i) group.run(slow_to_end(ended));
+                group.wait();
+                seen = ended.load();
+            });
+            CHECK(seen == 20);
+        }
     }
 }
 
