@@ -116,15 +116,26 @@ inline algorithm_options without_stop(const algorithm_options& options) {
     return {options.schedule, {}, options.name};
 }
 
-// The chosen ones go to the front of the buffer, the others to its back, backwards: so nobody needs to know
-// how many are chosen.
+// Both ends of a buffer that is filled: the chosen elements go to its front, the others to its back,
+// backwards. So nobody needs to know how many are chosen.
+template <class T>
+struct two_ends {
+    T* front;
+    T* back;  // behind the last place that is free
+
+    // The place of the next element. No branch: it would often be guessed wrong.
+    [[nodiscard, gnu::always_inline]] T* place(index chosen) noexcept {
+        T* const to = front + ((back - front - 1) & (chosen - 1));
+        front += chosen;
+        back -= 1 - chosen;
+        return to;
+    }
+};
+
 template <class In, class T>
-void split_tile(const marks& chosen, index t, const In& in, T* front, T* back) {
+void split_tile(const marks& chosen, index t, const In& in, two_ends<T> to) {
     chosen.each(t, [&](index i, index bit) {
-        T* const to = back + ((front - back) & -bit);  // no branch: it would often be guessed wrong
-        std::construct_at(to, std::ranges::iter_move(advanced(in, i)));
-        front += bit;
-        back -= 1 - bit;
+        std::construct_at(to.place(bit), std::ranges::iter_move(advanced(in, i)));
     });
 }
 
@@ -148,15 +159,9 @@ template <class In, class Chosen>
 index partition_here(In in, index n, Chosen& chosen) {
     using T = std::iter_value_t<In>;
     const raw_buffer<T> buffer(n);
-    T* front = buffer.data();
-    T* back = buffer.data() + n - 1;
-    for (index i = 0; i < n; ++i) {
-        const index first = without_branch(chosen(i));
-        std::construct_at(back + ((front - back) & -first), element(in, i));
-        front += first;
-        back -= 1 - first;
-    }
-    const index all = front - buffer.data();
+    two_ends<T> to{buffer.data(), buffer.data() + n};
+    for (index i = 0; i < n; ++i) std::construct_at(to.place(without_branch(chosen(i))), element(in, i));
+    const index all = to.front - buffer.data();
     for (index i = 0; i < all; ++i) element(in, i) = buffer.data()[i];
     for (index i = all; i < n; ++i) element(in, i) = buffer.data()[n - 1 - (i - all)];
     return all;
@@ -176,8 +181,8 @@ index partition_by(team& members, In in, index n, Chosen&& chosen, const algorit
     const raw_buffer<T> buffer(n);
     const auto add = [](index before, index sum) { return before + sum; };
     const auto split = [&](index t, index before, index) {
-        split_tile(of, t, in, buffer.data() + before,
-                   buffer.data() + n - 1 - (of.elements_of(t).begin - before));
+        T* const back = buffer.data() + n - (of.elements_of(t).begin - before);
+        split_tile(of, t, in, two_ends<T>{buffer.data() + before, back});
     };
     index all = 0;
     if constexpr (std::is_trivially_copyable_v<T>) {

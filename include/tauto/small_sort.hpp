@@ -61,18 +61,18 @@ template <class T, class Compare>
 void merge_equal_runs(const T* in, index length, T* to, Compare& before) {
     const T* left = in;
     const T* right = in + length;
-    const T* last_left = right - 1;
-    const T* last_right = right + length - 1;
-    T* last = to + 2 * length - 1;
+    const T* left_end = right;
+    const T* right_end = right + length;
+    T* to_end = to + 2 * length;
     for (index i = 0; i < length; ++i) {
         const index from_right = without_branch(before(*right, *left));
-        const index from_left = without_branch(before(*last_right, *last_left));
+        const index from_left = without_branch(before(right_end[-1], left_end[-1]));
         *to++ = *chosen_of(left, right, from_right);
-        *last-- = *chosen_of(last_right, last_left, from_left);
+        *--to_end = chosen_of(right_end, left_end, from_left)[-1];
         right += from_right;
         left += 1 - from_right;
-        last_left -= from_left;
-        last_right -= 1 - from_left;
+        left_end -= from_left;
+        right_end -= 1 - from_left;
     }
 }
 
