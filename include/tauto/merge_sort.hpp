@@ -136,6 +136,10 @@ class merge_sorter {
 
   private:
     static constexpr bool copies = std::is_pointer_v<In> && cheap_to_copy<T>;
+    // Merging copies elements: they also stay where they were.
+    template <class From, class To>
+    static constexpr bool leaves_copies =
+        copied_as_bytes<T>&& std::is_pointer_v<From>&& std::is_pointer_v<To>;
 
     // Pieces of a level: some for every member, and not so short that finding them counts.
     [[nodiscard]] index piece_size() const noexcept { return std::max<index>(512, plan_.n / 256 + 1); }
@@ -206,7 +210,7 @@ class merge_sorter {
 
     template <class From, class To>
     void merge_one(const From& in, const merge_piece& piece, const To& out, index to) {
-        if constexpr (std::is_trivially_copyable_v<T> && std::is_pointer_v<From> && std::is_pointer_v<To>) {
+        if constexpr (leaves_copies<From, To>) {
             merge_copies<T>(in, piece, out + to, *before_);
         } else {
             merge_moves(in, piece, out, to, *before_);
@@ -216,7 +220,7 @@ class merge_sorter {
     // A piece's elements back to where they came from, in any order.
     template <class From, class To>
     static void undo(const From& in, const merge_piece& piece, const To& out, index to) noexcept {
-        if constexpr (std::is_trivially_copyable_v<T> && std::is_pointer_v<From> && std::is_pointer_v<To>) {
+        if constexpr (leaves_copies<From, To>) {
             return;  // they are still there
         } else {
             for (index i = piece.left.begin; i < piece.left.end; ++i, ++to)

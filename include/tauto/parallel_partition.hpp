@@ -154,16 +154,18 @@ void take_back(team& members, const raw_buffer<T>& buffer, In in, index n, index
     loop_to_end(members, n, body, loop_options_of(without_stop(options)));
 }
 
-// By the calling thread. The elements stay until the predicate has been called for all.
+// By the calling thread, for elements of which a move leaves a copy: they stay until the predicate has been
+// called for all.
 template <class In, class Chosen>
 index partition_here(In in, index n, Chosen& chosen) {
     using T = std::iter_value_t<In>;
     const raw_buffer<T> buffer(n);
     two_ends<T> to{buffer.data(), buffer.data() + n};
-    for (index i = 0; i < n; ++i) std::construct_at(to.place(without_branch(chosen(i))), element(in, i));
+    for (index i = 0; i < n; ++i)
+        std::construct_at(to.place(without_branch(chosen(i))), std::move(element(in, i)));
     const index all = to.front - buffer.data();
-    for (index i = 0; i < all; ++i) element(in, i) = buffer.data()[i];
-    for (index i = all; i < n; ++i) element(in, i) = buffer.data()[n - 1 - (i - all)];
+    for (index i = 0; i < all; ++i) element(in, i) = std::move(buffer.data()[i]);
+    for (index i = all; i < n; ++i) element(in, i) = std::move(buffer.data()[n - 1 - (i - all)]);
     return all;
 }
 

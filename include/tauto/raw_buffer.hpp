@@ -3,6 +3,7 @@
 
 #include <sys/mman.h>
 
+#include <concepts>
 #include <cstddef>
 #include <limits>
 #include <memory>
@@ -53,6 +54,10 @@ class raw_buffer {
 // Elements that are moved to a buffer and back: a move that threw would lose one.
 template <class T>
 concept movable_for_good = std::is_nothrow_move_constructible_v<T> && std::is_nothrow_move_assignable_v<T>;
+
+// Elements whose copies are copies of their bytes. Others that are trivially copyable may only be moved.
+template <class T>
+concept copied_as_bytes = std::is_trivially_copyable_v<T> && std::copyable<T>;
 
 // Moves an element to where there is none, and ends it where it was.
 template <class T>

@@ -7,15 +7,15 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <type_traits>
 #include <utility>
 
 #include <tauto/range.hpp>
+#include <tauto/raw_buffer.hpp>
 
 namespace tauto::detail {
 
 template <class T>
-inline constexpr bool cheap_to_copy = std::is_trivially_copyable_v<T> && sizeof(T) <= 32;
+inline constexpr bool cheap_to_copy = copied_as_bytes<T> && sizeof(T) <= 32;
 
 // 1 where true. The compiler knows nothing of it, and so makes no branch of what depends on it.
 [[gnu::always_inline]] inline index without_branch(bool condition) noexcept {

@@ -212,6 +212,32 @@ TEST_CASE("strings, move-only elements, a deque, a reversed range" *
     }
 }
 
+TEST_CASE("elements that may only be moved, though a copy of their bytes would do" *
+          doctest::description("algorithms.md, promise 12")) {
+    struct handle {
+        int key = 0;
+        explicit handle(int number) : key(number) {}
+        handle(const handle&) = delete;
+        handle(handle&&) = default;
+        handle& operator=(const handle&) = delete;
+        handle& operator=(handle&&) = default;
+    };
+    static_assert(std::is_trivially_copyable_v<handle>);
+    for (const int members : fewer_team_sizes) {
+        team some(shared_by(members));
+        for (const int size : {300, 5000}) {
+            std::vector<handle> handles;
+            for (int i = 0; i < size; ++i) handles.emplace_back(i * 7919 % size);
+            parallel_sort(some, handles, [](const handle& a, const handle& b) { return a.key < b.key; });
+            for (int i = 0; i < size; ++i) REQUIRE(at(handles, i).key == i);
+            const auto odd = [](const handle& one) { return one.key % 2 == 1; };
+            CHECK(parallel_partition(some, handles, odd) - handles.begin() == size / 2);
+            for (int i = 0; i < size; ++i)
+                REQUIRE(at(handles, i).key == (i < size / 2 ? 2 * i + 1 : 2 * (i - size / 2)));
+        }
+    }
+}
+
 TEST_CASE("a comparison that throws: the elements are still objects, and the team is usable" *
           doctest::description("algorithms.md, promise 13")) {
     for (const int members : fewer_team_sizes) {
