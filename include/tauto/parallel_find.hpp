@@ -25,7 +25,8 @@ class first_place {
   public:
     explicit first_place(index n) noexcept : place_(n), failed_(n) {}
 
-    // Places from here on are of no interest any more.
+    // Places from here on are of no interest any more. Relaxed: an older place costs a look in vain, and the
+    // result is read when the loop has ended.
     [[nodiscard]] index limit() const noexcept { return place_.load(std::memory_order_relaxed); }
 
     void found(index i) noexcept {

@@ -117,7 +117,8 @@ void count_apart(team& members, index n, std::span<Count> counts, Bin& bin,
     loop_to_end(members, std::ssize(counts), add, loop_options_of(options));
 }
 
-// All members count in one place.
+// All members count in one place. Relaxed: counts are read when the loop has ended. (LLVM's library has no
+// std::atomic_ref before version 19.)
 template <class Count, class Bin>
 void count_together(team& members, index n, std::span<Count> counts, Bin& bin,
                     const algorithm_options& options) {

@@ -1,8 +1,8 @@
 #pragma once
 // Verdicts on pairs of times whose order was drawn in each round: the signed-rank interval on the logarithms
-// of the ratios. It is exact for identical programs, whatever the noise, for lot gives each sign the same
-// chance; and it resolves more than the sign test with the same rounds. The lab has the same in verdicts.py
-// (compare_drawn), which says why; both give the same numbers.
+// of the ratios. It is exact for identical programs, whatever the noise, because the drawn order gives each
+// sign the same chance. It resolves more than the sign test with the same rounds. compare_drawn in the lab's
+// verdicts.py says why, and gives the same numbers.
 
 #include <algorithm>
 #include <cmath>

@@ -2,9 +2,10 @@
 // One member's tasks that wait to be run: it adds and takes at one end, others steal at the other.
 //
 // The deque of Chase and Lev, with the orders of Lê, Pop, Cohen and Zappa Nardelli ("Correct and efficient
-// work-stealing for weak memory models", PPoPP 2013), but for one: `bottom` is stored with release, where
-// they have a fence before a relaxed store. It has a fixed size; what does not fit is run at once by its
-// owner.
+// work-stealing for weak memory models", PPoPP 2013), but for two: `bottom` is stored with release, where
+// they have a fence before a relaxed store; and `top` is changed with acq_rel, where they have seq_cst,
+// because in C++20 the two fences order reads as well. It has a fixed size; what does not fit is run at once
+// by its owner.
 //
 // clang-format off
 // | variable | what it says                        | who changes it                                     |

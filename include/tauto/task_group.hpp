@@ -292,9 +292,11 @@ class task_group {
 
     bool shared_;
     std::int64_t level_ = 0;  // of the deque of the member that made it
+    // Added to with relaxed, before anybody can have the task. Each end of a task releases what it did, and
+    // wait() acquires all of it with the 0.
     std::atomic<std::int64_t> left_{0};
-    std::atomic<bool> failed_{false};
-    std::exception_ptr failure_;  // by whoever failed first; read when no task is left
+    std::atomic<bool> failed_{false};  // relaxed: a task that does not see it yet begins all the same
+    std::exception_ptr failure_;       // by whoever failed first; read when no task is left
 };
 
 }  // namespace tauto
