@@ -521,7 +521,9 @@ void run(library which, std::string_view work, int64 n, double seconds) {
 int main(int count, char** words) {
     try {
         if (count != 5) throw std::invalid_argument("tauto-bench-algorithms takes LIBRARY WORK N SECONDS");
-        run(library_called(words[1]), words[2], std::atoll(words[3]), std::atof(words[4]));
+        const int64 n = std::atoll(words[3]);
+        if (n < 2) throw std::invalid_argument("N is at least 2");
+        run(library_called(words[1]), words[2], n, std::atof(words[4]));
     } catch (const no_such_algorithm&) {
         std::puts("-");
     } catch (const std::exception& error) {
