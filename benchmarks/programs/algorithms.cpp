@@ -334,10 +334,20 @@ void least(library which, int64 n, double seconds) {
                     [&](int64 a, int64 b) { return in[as_size(b)] < in[as_size(a)] ? b : a; });
                 break;
             case library::omp: {
-                double value = in[0];
-#pragma omp parallel for reduction(min : value)
-                for (int64 i = 0; i < n; ++i) value = std::min(value, in[as_size(i)]);
-                found = std::find(in.begin(), in.end(), value);
+                int64 best = 0;
+                const auto before = [&](int64 a, int64 b) {
+                    return in[as_size(a)] < in[as_size(b)] || (in[as_size(a)] == in[as_size(b)] && a < b);
+                };
+#pragma omp parallel
+                {
+                    int64 own = 0;
+#pragma omp for nowait
+                    for (int64 i = 0; i < n; ++i)
+                        if (in[as_size(i)] < in[as_size(own)]) own = i;
+#pragma omp critical
+                    if (before(own, best)) best = own;
+                }
+                found += best;
                 break;
             }
         }
