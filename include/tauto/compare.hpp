@@ -258,7 +258,7 @@ class comparing {
     [[nodiscard]] int rivals() const noexcept { return std::max(1, int_size(sides_) - 1); }
 
     // Settled before the first round that counts. Each look costs a part of the error, so there are few. Time
-    // for more rounds than the sign test takes is used for several blocks in each.
+    // for more rounds than a verdict takes is used for several blocks in each.
     void plan_looks(double nanoseconds_left, double round_nanoseconds) {
         if (options_.rounds > 0) {
             looks_ = {options_.rounds};

@@ -1,7 +1,9 @@
 #pragma once
 // Who worked and who waited in each loop. A worker that spins waits: only calls of the body count as work.
 
+#include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "runners/shared/task_clock.hpp"
