@@ -27,9 +27,8 @@ FAMILY = Family(
             "worse at"
             " 512 words than at 1024",
             tolerance="simulated with those selectors; steps found automatically",
-            fails_if="Open MPI's model has no peak or step near 1k words or near 8k, or MVAPICH2's takes "
-            "no longer "
-            "for 512 words than for 1024",
+            fails_if="Open MPI's model has no peak or step near 1k words or near 8k, or MVAPICH2's takes no "
+            "longer for 512 words than for 1024",
             cpus=_RANKS,
         )
     },

@@ -192,9 +192,8 @@ def _h5(grid: Grid) -> Finding:
     more, chunk, where = _longer_chunks(grid)
     return _found(
         grid,
-        f"chunk 2 takes {percent(gain)} less time than 1 at n = {size}; from n = {published.CHUNKS_FROM} "
-        "on the "
-        f"best longer chunk, {chunk} at n = {where}, takes {percent(more)} less than 2",
+        f"chunk 2 takes {percent(gain)} less time than 1 at n = {size}; from n = {published.CHUNKS_FROM} on "
+        f"the best longer chunk, {chunk} at n = {where}, takes {percent(more)} less than 2",
         lambda grid: (
             _longer_chunks(grid)[0] <= published.LONGER_CHUNKS
             and _shortest_chunks(grid)[0] >= published.CHUNK_2_GAIN
@@ -354,9 +353,8 @@ def _h12(grid: Grid) -> Finding:
     cores = " + ".join(f"{count} {kind}" for kind, count in row["cores"].items())
     share = row["memory_bytes"] / row["seconds"] / grid.machine.memory.memory_bytes_per_second
     ours = (
-        f"each row says its cores ({cores or 'none'}), its CPUs ({format_cpus(row['cpus']) or 'none'}) "
-        "and its "
-        f"memory traffic ({percent(share)} of the bandwidth at n = {LOOP_SIZES[-1]})"
+        f"each row says its cores ({cores or 'none'}), its CPUs ({format_cpus(row['cpus']) or 'none'}) and "
+        f"its memory traffic ({percent(share)} of the bandwidth at n = {LOOP_SIZES[-1]})"
     )
     said = cores and row["cpus"] and share > 0
     note = "a BLAS is not simulated: it runs beside the others in tauto study loop, which decides this"

@@ -132,9 +132,8 @@ def _with_bound(grid: Grid, alone: dict[int, float], cells: Sequence[Cell]) -> D
     return Drawn(
         name="h-bound",
         of="The second chart: the bound S_Theor beside the three versions",
-        heading=f"Nearest to the bound, dynamic over all takes "
-        f"{grid.of_bound(nearest, 'dynamic all'):.2f} of its "
-        f"time, at n = {nearest}; published: it is reached at some sizes",
+        heading=f"Nearest to the bound, dynamic over all takes {grid.of_bound(nearest, 'dynamic all'):.2f} "
+        f"of its time, at n = {nearest}; published: it is reached at some sizes",
         explanation="S_Theor = T_seq (T_P + T_E) / (T_P T_E), of the P-cores and the E-cores side by side.",
         x=_N,
         y=_SPEED_UP,
@@ -163,8 +162,7 @@ def _chunks(grid: Grid, cells: Sequence[Cell]) -> Drawn:
         name="h-chunk",
         of="The text on chunks: two rows at a time instead of one",
         heading=f"At n = 3000 chunk 2 takes {percent(gain)} less time than chunk 1; published: a notable "
-        "gain, and "
-        "no notable one above 2",
+        "gain, and no notable one above 2",
         explanation="Time of dynamic over all cores, as a part of its time with chunk 1.",
         x=Axis(field="x", title="chunk, rows", logarithmic=True),
         y=Axis(field="y", title="time by that of chunk 1"),
@@ -258,12 +256,10 @@ def _load(grid: Grid) -> Drawn:
     return Drawn(
         name="h-load",
         of="The pictures of s-tui: the load of the cores under static and under dynamic",
-        heading=f"With equal shares over all, threads wait {percent(shares[0])} of the time at n = "
-        f"{size}, under "
-        f"dynamic {percent(shares[1])}",
-        explanation="The part of all threads' time in which they have no work. Spinning counts as "
-        "waiting, which "
-        "s-tui shows as load.",
+        heading=f"With equal shares over all, threads wait {percent(shares[0])} of the time at n = {size}, "
+        f"under dynamic {percent(shares[1])}",
+        explanation="The part of all threads' time in which they have no work. Spinning counts as waiting, "
+        "which s-tui shows as load.",
         x=Axis(field="name", title=""),
         y=Axis(field="y", title="waiting", percent=True),
         names=tuple(ways),

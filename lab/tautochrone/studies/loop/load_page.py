@@ -43,10 +43,9 @@ def load_charts(loads: Sequence[CpuLoad]) -> Iterator[Chart]:
         draw=lambda _: _draw_load(records),
         heading=_load_heading(runs, busy),
         explanation=(
-            "One strip a CPU and one loop after the other: full while it works on rows, faint while it "
-            "waits for "
-            "the others. Who spins waits. An even picture means that all cores finish at the same moment. Of "
-            "OpenBLAS only the load is known, and spinning looks busy there."
+            "One strip a CPU and one loop after the other: full while it works on rows, faint while it waits "
+            "for the others. Who spins waits. An even picture means that all cores finish at the same "
+            "moment. Of OpenBLAS only the load is known, and spinning looks busy there."
         ),
         shows="Load of each CPU over time",
         views=views,

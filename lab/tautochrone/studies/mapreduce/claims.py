@@ -52,30 +52,25 @@ FAMILY = Family(
         ),
         "M4": Statement(
             says="tasks of 0.4 ms: oneTBB good; Qt falls from 11 threads on",
-            tolerance="maximum of Qt between 9 and 13 threads; oneTBB still gains above 16, and pays for "
-            "its own "
-            "overhead",
+            tolerance="maximum of Qt between 9 and 13 threads; oneTBB still gains above 16, and pays for its "
+            "own overhead",
             fails_if="Qt is fastest outside 9 to 13 threads, or oneTBB on 16 or fewer, or oneTBB waits no "
-            "longer "
-            "than the law of whole tasks alone makes it",
+            "longer than the law of whole tasks alone makes it",
             cpus=COLLAPSE_THREADS,
         ),
         "M5": Statement(
-            says="the cause is Qt's mutex: 60 % of the time spent waiting against 30 % for oneTBB; "
-            "without load "
-            "the clock drops, so that even the useful part takes twice as long",
+            says="the cause is Qt's mutex: 60 % of the time spent waiting against 30 % for oneTBB; without "
+            "load the clock drops, so that even the useful part takes twice as long",
             tolerance="50 to 70 %; 20 to 40 %; clock feedback visible",
-            fails_if="Qt waits less than 50 % or more than 70 % of the time, oneTBB less than 20 % or "
-            "more than "
-            "40 %, or Qt's clock is not a tenth lower than oneTBB's",
+            fails_if="Qt waits less than 50 % or more than 70 % of the time, oneTBB less than 20 % or more "
+            "than 40 %, or Qt's clock is not a tenth lower than oneTBB's",
             cpus=COLLAPSE_THREADS,
         ),
         "M6": Statement(
             says="the same sweep on what is there, down to tasks of 1 µs, where few cores show the effect",
             tolerance="measured",
-            fails_if="with tasks of 1 µs on as many CPUs as the published effect needs, Qt is no slower "
-            "than the "
-            "serial loop",
+            fails_if="with tasks of 1 µs on as many CPUs as the published effect needs, Qt is no slower than "
+            "the serial loop",
         ),
     },
 )

@@ -37,9 +37,8 @@ def _six_curves(curves: Curves) -> Drawn:
     return Drawn(
         name="m-all",
         of="The chart: speed-up of both libraries on tasks of three lengths",
-        heading=f"On 32 threads tasks of 0.4 ms run {tbb[-1]:.1f} times as fast with oneTBB and "
-        f"{qt[-1]:.1f} times "
-        f"with Qt, whose best is at {peak} threads; published: it falls from 11 on",
+        heading=f"On 32 threads tasks of 0.4 ms run {tbb[-1]:.1f} times as fast with oneTBB and {qt[-1]:.1f} "
+        f"times with Qt, whose best is at {peak} threads; published: it falls from 11 on",
         explanation="50 tasks. Every curve steps where ceil(50 / threads) does: at 17 and at 25 threads.",
         x=_THREADS,
         y=Axis(field="y", title="speed-up over one thread"),

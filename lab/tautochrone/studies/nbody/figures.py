@@ -59,9 +59,8 @@ def _collectives(machine: Machine, name: str, of: str, library: str) -> Drawn:
         name=name,
         of=f"{of}: time of all_gather and all_reduce against their length",
         heading=f"{'Open MPI' if of_mpi else 'MVAPICH2'}'s {says}",
-        explanation="16 processes on two sockets, modelled with the libraries' rules. Words of eight "
-        "bytes; of "
-        "all_gather those of all processes together.",
+        explanation="16 processes on two sockets, modelled with the libraries' rules. Words of eight bytes; "
+        "of all_gather those of all processes together.",
         x=_WORDS,
         y=_TIME,
         curves=tuple(

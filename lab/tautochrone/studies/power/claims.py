@@ -44,14 +44,12 @@ FAMILY = Family(
         "P1": Statement(
             says="balanced threads nearly halve the time: encryption 50 s serial, 25 s with two threads",
             tolerance="24 to 27 s under the adaptive policy, for 50 s serial (±5 %)",
-            fails_if="under the adaptive policy the serial run takes more than 5 % from 50 s, or two "
-            "threads less "
-            "than 24 s or more than 27 s",
+            fails_if="under the adaptive policy the serial run takes more than 5 % from 50 s, or two threads "
+            "less than 24 s or more than 27 s",
         ),
         "P2": Statement(
             says="energy brought to the longest time: 150 mWh serial, 110 mWh with two threads; the "
-            "platform's "
-            "falls too",
+            "platform's falls too",
             tolerance="150 mWh calibrates; 110 mWh ±5 % is predicted, under the adaptive policy",
             fails_if="with 150 mWh given, two threads take less than 104.5 mWh or more than 115.5, or the "
             "platform's energy does not fall",
@@ -66,17 +64,14 @@ FAMILY = Family(
         ),
         "P4": Statement(
             says="the busy thread migrates, each core looks half busy, both clocks drop; a governor that "
-            "looks "
-            "at the whole package restores the 64 s and the energy",
+            "looks at the whole package restores the 64 s and the energy",
             tolerance="±5 % of 64 s and of the energy; without migrations the adaptive policy slows nothing",
-            fails_if="with the package governor the time or the platform's energy is more than 5 % from "
-            "that at "
-            "the highest clock, or the adaptive policy is as slow where no thread migrates",
+            fails_if="with the package governor the time or the platform's energy is more than 5 % from that "
+            "at the highest clock, or the adaptive policy is as slow where no thread migrates",
         ),
         "P5": Statement(
             says="two programs side by side: free, both pinned, one pinned: no real difference in time; "
-            "pinning "
-            "costs slightly more energy",
+            "pinning costs slightly more energy",
             tolerance="less than 3 % of the time; energy with the published sign",
             fails_if="the times differ by 3 % or more, or both pinned take no more energy than free",
         ),

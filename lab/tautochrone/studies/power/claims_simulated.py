@@ -108,8 +108,7 @@ def _p2(machine: Machine, serial: Row) -> Finding:
     holds = _saves_as_published(alone, shared)
     given = (
         f"150 mWh in 50 s, 10.8 W: they set the {calibrated.power.uncore_active_watts:.1f} W that the "
-        "package "
-        "takes beside its cores"
+        "package takes beside its cores"
     )
     return Finding(ours, holds, "", given, sensitivity(machine, _P2_KNOBS, judge, holds))
 
