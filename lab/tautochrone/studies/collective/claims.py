@@ -24,8 +24,7 @@ FAMILY = Family(
     {
         "N4": Statement(
             says="on 16 cores Open MPI 1.6.5's all_reduce has peaks at 1k and 8k words; MVAPICH2 1.9 is "
-            "worse at"
-            " 512 words than at 1024",
+            "worse at 512 words than at 1024",
             tolerance="simulated with those selectors; steps found automatically",
             fails_if="Open MPI's model has no peak or step near 1k words or near 8k, or MVAPICH2's takes no "
             "longer for 512 words than for 1024",
