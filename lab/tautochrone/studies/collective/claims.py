@@ -32,7 +32,7 @@ FAMILY = Family(
         )
     },
 )
-_NEAR_1K, _NEAR_8K = (900, 1500), (7000, 9000)  # words
+NEAR_1K, NEAR_8K = (900, 1500), (7000, 9000)  # words
 _OTHER = (512, 1024)  # words; the first takes MVAPICH2 longer
 _KNOBS = (Knob("mpi.message_bytes_per_second", 4e9, 8e9), Knob("memory.copy_bytes_per_second", 50e9, 100e9))
 
@@ -94,7 +94,7 @@ def _modelled(machine: Machine) -> tuple[list[int], list[int], float]:
 
 def _as_published(tops: Sequence[int], up: Sequence[int], ratio: float) -> bool:
     both = [*tops, *up]
-    near = (any(low <= words <= high for words in both) for low, high in (_NEAR_1K, _NEAR_8K))
+    near = (any(low <= words <= high for words in both) for low, high in (NEAR_1K, NEAR_8K))
     return all(near) and ratio > 1
 
 

@@ -33,7 +33,7 @@ _ELSEWHERE = (_STATIC, _DYNAMIC, _DYNAMIC_2, "guided all", _SLOW)
 _LARGEST = LOOP_SIZES[-1:]
 # Where the figures of H3 to H7 change; beyond it nothing but the memory's bandwidth counts.
 _MOVED_SIZES = tuple(size for size in LOOP_SIZES if size <= 8000)
-_SAME_MISSES = 0.005
+SAME_MISSES = 0.005
 
 
 class Grid:
@@ -202,14 +202,18 @@ def _h5(grid: Grid) -> Finding:
     )
 
 
+def sizes_passed(grid: Grid) -> list[int]:
+    """Those at which chunk 2 takes less than the bound's time."""
+    return [size for size in grid.sizes if grid.of_bound(size, _DYNAMIC_2) < published.PASSED_BY]
+
+
 def _passed(grid: Grid) -> bool:
-    over = [size for size in grid.sizes if grid.of_bound(size, _DYNAMIC_2) < published.PASSED_BY]
     widens = len(_at_bound(grid, _DYNAMIC_2)) > len(_at_bound(grid, _DYNAMIC))
-    return widens and published.passed_where_published(over)
+    return widens and published.passed_where_published(sizes_passed(grid))
 
 
 def _h6(grid: Grid) -> Finding:
-    over = [size for size in grid.sizes if grid.of_bound(size, _DYNAMIC_2) < published.PASSED_BY]
+    over = sizes_passed(grid)
     reached = [len(_at_bound(grid, way)) for way in (_DYNAMIC, _DYNAMIC_2)]
     return _found(
         grid,
@@ -221,7 +225,7 @@ def _h6(grid: Grid) -> Finding:
     )
 
 
-def _misses(grid: Grid, size: int) -> tuple[float, float]:
+def misses(grid: Grid, size: int) -> tuple[float, float]:
     """Of the fast cores alone, and of all with dynamic,2."""
     fast, both = (grid.row(size, way)["miss_ratio"] or 0.0 for way in (_FAST, _DYNAMIC_2))
     return fast, both
@@ -231,8 +235,8 @@ def _misses_as_published(grid: Grid) -> bool:
     """More misses of the fast cores somewhere in 3000 to 5000; everywhere else fewer, or all miss."""
     inside = grid.between(published.PASSED_SIZES)
     outside = [size for size in grid.sizes if size not in inside]
-    more = any(fast > both + _SAME_MISSES for fast, both in (_misses(grid, size) for size in inside))
-    less = [fast < both - _SAME_MISSES or fast > 0.9 for fast, both in (_misses(grid, n) for n in outside)]
+    more = any(fast > both + SAME_MISSES for fast, both in (misses(grid, size) for size in inside))
+    less = [fast < both - SAME_MISSES or fast > 0.9 for fast, both in (misses(grid, n) for n in outside)]
     return more and all(less)
 
 
@@ -240,7 +244,7 @@ def _h7(grid: Grid) -> Finding:
     shown = ", ".join(
         f"{percent(fast)} and {percent(both)} at {size}"
         for size in (2000, 4000, 6000, 16000)
-        for fast, both in [_misses(grid, size)]
+        for fast, both in [misses(grid, size)]
     )
     return _found(
         grid,
