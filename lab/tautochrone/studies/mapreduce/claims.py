@@ -37,8 +37,7 @@ FAMILY = Family(
         ),
         "M2": Statement(
             says="tasks of 3 ms: nearly linear, 12.7× on 16 threads and 23× on 32; Qt and oneTBB alike, "
-            "within 5"
-            " %",
+            "within 5 %",
             tolerance="11.5 to 13; 21 to 25; within 5 % of each other",
             fails_if="either library is outside 11.5 to 13 on 16 threads or 21 to 25 on 32, or they are more "
             "than 5 % apart",

@@ -6,7 +6,7 @@ from tautochrone.simulator import machines
 from tautochrone.simulator.findings import Axis
 from tautochrone.studies.claims import percent
 from tautochrone.studies.figures import Chapter, Curve, Drawn, Published, curve, point
-from tautochrone.studies.mapreduce.claims import LONG, MACHINE, MIDDLE, SHORT, TASKS
+from tautochrone.studies.mapreduce.claims import LONG, MACHINE, MIDDLE, QT_PEAK, SHORT, TASKS
 from tautochrone.studies.mapreduce.claims_simulated import THREADS, Curves
 from tautochrone.studies.mapreduce.findings import MapReduceAnalysis
 
@@ -65,7 +65,7 @@ def _one_length(curves: Curves, length: str, measured: MapReduceAnalysis | None)
     published = {
         "3 ms": (point("16 threads: 12.7×", 16, 12.7), point("32 threads: 23×", 32, 23)),
         "1 ms": (),
-        "0.4 ms": (Published(says="Qt's best (published: falls from 11 on)", x=(9, 13)),),
+        "0.4 ms": (Published(says="Qt's best (published: falls from 11 on)", x=QT_PEAK),),
     }[length]
     says = {
         "3 ms": "published: alike, 12.7 and 23",

@@ -39,9 +39,8 @@ FAMILY = Family(
     collective.MACHINE,
     {
         "N1": Statement(
-            says="ordinary OpenMP starts at least three parallel loops a block; fork/join dominates when "
-            "few are"
-            " active",
+            says="ordinary OpenMP starts at least three parallel loops a block; fork/join dominates when few "
+            "are active",
             tolerance="more than half of a block with few active, less with many",
             fails_if="fork and join take half of a block or less with 8 active, or half or more with 1024",
             cpus=_MANY_CPUS,
@@ -90,9 +89,8 @@ FAMILY = Family(
             cpus=_CORES,
         ),
         "N9": Statement(
-            says="threads reading each other's data directly need none of the copies: how much better "
-            "than 8× is"
-            " possible",
+            says="threads reading each other's data directly need none of the copies: how much better than "
+            "8× is possible",
             tolerance="modelled for 16 cores; OpenMP's loops pay the same coherence traffic",
             fails_if="threads reach 8× or less, or no more than MPI, or less than OpenMP's loops",
             cpus=_CORES,

@@ -57,8 +57,7 @@ FAMILY = Family(
         ),
         "P3": Statement(
             says="unbalanced threads: 64 s at the highest clock becomes about 120 s under the adaptive "
-            "policy, "
-            "energy rises",
+            "policy, energy rises",
             tolerance="±10 %",
             fails_if="either time is more than 10 % from its own, or the platform takes no more energy",
         ),
