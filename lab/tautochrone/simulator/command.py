@@ -18,6 +18,7 @@ from tautochrone.errors import TautoError, explained
 from tautochrone.files import append_lines
 from tautochrone.report.palette import name_of
 from tautochrone.report.parts import Record
+from tautochrone.results import USUAL_FOLDER
 from tautochrone.results.context import Command
 from tautochrone.results.row import ROW_SCHEMA
 from tautochrone.results.row import Row as StoredRow
@@ -86,7 +87,7 @@ def command_line(study: str, machine_name: str, settings: Sequence[str], *more: 
 
 
 def default_folder(name: str) -> Path:
-    return Path("tautochrone-results") / f"simulated-{name}"
+    return USUAL_FOLDER / f"simulated-{name}"
 
 
 def print_rows(rows: Sequence[StoredRecord]) -> int:

@@ -14,6 +14,7 @@ from rich.table import Table
 from tautochrone.errors import TautoError, say
 from tautochrone.options import Option
 from tautochrone.report.analysis import Analysis, Claim
+from tautochrone.results import USUAL_FOLDER
 from tautochrone.results.store import ROWS_FILE, Store
 from tautochrone.studies import STUDIES, claims_report, sharing, study_in, study_named
 from tautochrone.studies.claims import Verdict
@@ -46,7 +47,6 @@ IDS: tuple[str, ...] = tuple(
     )
 )
 
-RESULTS = Path("tautochrone-results")
 _HOLDS = {True: "yes", False: "NO", None: "open"}
 
 
@@ -103,7 +103,7 @@ class Judged(msgspec.Struct, frozen=True):
 def studies_here() -> list[Judged]:
     """The studies in the usual place; what cannot be read there is said and passed over."""
     found: list[Judged] = []
-    for folder in sorted(RESULTS.glob("*/")):
+    for folder in sorted(USUAL_FOLDER.glob("*/")):
         if not (folder / ROWS_FILE).exists():
             continue
         try:
