@@ -94,7 +94,8 @@ P3_TOLERANCE, P4_TOLERANCE = 0.1, 0.05
 KEPT = 0.95  # P7: of its speed-up, or of its balance, with which a split has kept its balance
 
 
-def _near(published: float, tolerance: float) -> tuple[float, float]:
+def around(published: float, tolerance: float) -> tuple[float, float]:
+    """The limits of what is as near as that."""
     return published * (1 - tolerance), published * (1 + tolerance)
 
 
@@ -150,7 +151,7 @@ def _encryption_energy(encryptions: Sequence[CellRuns], no_energy: str) -> Claim
         if energy.value is not None:
             brought = "of one thread’s energy, both brought to one length"
             parts.append(f"{cell.title}: {text.ratio(energy)} {brought}")
-            inside.append(within(energy, *_near(published, P2_TOLERANCE)))
+            inside.append(within(energy, *around(published, P2_TOLERANCE)))
     ours = "; ".join(parts) or "encryption on two threads was not metered beside idle power in enough rounds"
     return FAMILY.measured("P2", ours, all_of(inside), f"published: {published:.2f}" if parts else "")
 
@@ -178,7 +179,7 @@ _SESSIONS = "policies are measured one after the other, so drift between them is
 
 def _adaptive(policies: Sequence[AgainstHighest]) -> Claim:
     """Is any policy as slow as the published one, and does it cost energy?"""
-    slow = _near(ADAPTIVE_SECONDS / HIGHEST_SECONDS, P3_TOLERANCE)
+    slow = around(ADAPTIVE_SECONDS / HIGHEST_SECONDS, P3_TOLERANCE)
     judged = []
     for policy in policies:
         cost = [] if policy.energy.value is None else [costs(policy.energy)]
@@ -188,7 +189,7 @@ def _adaptive(policies: Sequence[AgainstHighest]) -> Claim:
 
 def _restored(policies: Sequence[AgainstHighest]) -> Claim:
     """Does any policy that follows the load keep the time of the highest clock, and its energy?"""
-    same = _near(1, P4_TOLERANCE)
+    same = around(1, P4_TOLERANCE)
     judged = []
     for policy in policies:
         ratios = [policy.seconds] if policy.energy.value is None else [policy.seconds, policy.energy]

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from tautochrone.simulator import machines, requests
 from tautochrone.simulator.engine import Row
 from tautochrone.simulator.machines import Machine
-from tautochrone.studies.claims import Finding, Knob, Verdict, percent, rows, sensitivity
+from tautochrone.studies.claims import Finding, Knob, Verdict, percent, rows, sensitivity, within
 from tautochrone.studies.power import claims
 from tautochrone.studies.power.cells import MATTERS
 from tautochrone.studies.power.configurations import DOMAIN, FUNCTIONAL
@@ -17,7 +17,7 @@ _FUNCTION_SECONDS = 40.0  # P7: of each function before one grows
 
 
 def _is_near(value: float, published: float, tolerance: float) -> bool:
-    return abs(value / published - 1) <= tolerance
+    return within(claims.around(published, tolerance), value)
 
 
 # Deeper sleep takes at most 1.2 to 2.2 W (datasheet 309221), and no less than with the clocks stopped.
