@@ -1,4 +1,4 @@
-"""The recipes of packaging/: their versions, names and files; those whose tools are here are built."""
+"""The recipes of packaging/: their versions, options and files; the library and the .deb are built."""
 
 from __future__ import annotations
 

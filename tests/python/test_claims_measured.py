@@ -12,7 +12,7 @@ from study_nbody_fakes import laboratory, request
 from tautochrone.cli import main
 from tautochrone.errors import TautoError
 from tautochrone.studies.claims import Verdict
-from tautochrone.studies.claims_command import beside, measured_claims, measured_here
+from tautochrone.studies.claims_command import beside, measured_claims, studies_here, studies_in
 from tautochrone.studies.nbody.study import Nbody
 
 
@@ -39,7 +39,7 @@ def study(tmp_path: Path) -> Path:
 
 
 def test_a_measured_study_decides_what_no_simulation_can(study: Path) -> None:
-    decided = measured_claims([study])
+    decided = measured_claims(studies_in([study]))
     assert {"N1", "N2", "N3"} <= set(decided)
     n2, n1 = beside([simulated("N2", None), simulated("N1", True)], decided)
     assert (n2.holds, n2.source, n2.command) == (True, f"measured here ({study})", "tauto study nbody")
@@ -56,22 +56,22 @@ def test_what_no_study_decides_stays_as_it_is() -> None:
 
 
 def test_the_usual_folders_are_read_and_one_that_cannot_be_is_said(
-    study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    said: list[str] = []
-    assert measured_here(said.append) == {}
+    assert studies_here() == []
     shutil.copytree(study, tmp_path / "tautochrone-results" / "nbody")
     damaged = tmp_path / "tautochrone-results" / "loop"
     damaged.mkdir()
     (damaged / "rows.jsonl").write_text("no rows\n")
-    assert set(measured_here(said.append)) >= {"N1", "N2", "N3"}
-    assert len(said) == 1
-    assert str(damaged.relative_to(tmp_path)) in said[0]
+    capsys.readouterr()
+    assert set(measured_claims(studies_here())) >= {"N1", "N2", "N3"}
+    (said,) = capsys.readouterr().err.splitlines()
+    assert said.startswith(f"tauto: warning: {damaged.relative_to(tmp_path)} is passed over: ")
 
 
 def test_a_folder_that_is_named_must_hold_a_study(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(TautoError, match="no results can be read"):
-        measured_claims([tmp_path])
+        studies_in([tmp_path])
     assert main.main(["claims", "--only", "N2", "--measured", str(tmp_path)]) == 2
     assert capsys.readouterr().err.count("\n") == 1

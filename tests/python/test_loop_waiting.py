@@ -27,25 +27,21 @@ def ran(runner: str, cpus: str, *words: str) -> dict[str, Any]:
     return found
 
 
-def test_a_fast_core_that_spins_beside_a_slow_one_is_seen_to_wait() -> None:
-    need_executables("loop-serial", "loop-openmp", "emulate")
+def test_the_work_of_each_core_is_told_beside_a_slow_one() -> None:
+    need_executables("loop-openmp", "emulate")
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("one core cannot wait for another")
     fast, slow = sorted(os.sched_getaffinity(0))[:2]
     try:
         with emulated({slow: 4.0}):
-            alone = [ran("loop-serial", str(cpu))["seconds"] for cpu in (fast, slow)]
             both = ran("loop-openmp", f"{fast},{slow}", "--schedule", "static", "--account-seconds", "1")
     except TautoError as error:
         pytest.skip(error.message)
     waiting = waiting_of(both)
     assert waiting is not None
-    expected = 1 - alone[0] / alone[1]
-    seen = {cpu: waiting.share(str(cpu)) for cpu in (fast, slow)}
-    # On a quiet machine they agree within 0.03. Other programs take their part of either core, so only what
-    # holds beside them is asked here: nobody works longer than the loops took.
-    print(f"expected {expected:.3f}, seen {seen[fast]:.3f}; the slow core {seen[slow]:.3f}")
-    assert all(0 <= share < 1 for share in seen.values())
+    # Other programs take their part of either core, so only what holds beside them is asked here: nobody
+    # works longer than the loops took.
+    assert all(0 <= waiting.share(str(cpu)) < 1 for cpu in (fast, slow))
     assert 3 < len(waiting.first) <= waiting.loops
     for loop in waiting.first:
         assert set(loop.working) == {str(fast), str(slow)}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+from pathlib import Path
 
 import pytest
 
@@ -31,13 +33,14 @@ def test_a_quiet_machine_is_not_worth_a_word() -> None:
 def test_a_program_that_works_now_is_found(capfd: pytest.CaptureFixture[str]) -> None:
     child = os.fork()
     if child == 0:
+        Path("/proc/self/comm").write_text("neighbour")
         while os.getppid() > 1:
             pass
         os._exit(0)
     try:
         for _ in range(50):  # until the kernel has given it a CPU for long enough
             neighbours.warn_of_neighbours()
-            if "warning: other programs keep" in capfd.readouterr().err:
+            if re.search(r"warning: other programs keep .*\(.*neighbour.*\)", capfd.readouterr().err):
                 return
         raise AssertionError("it was not seen")
     finally:

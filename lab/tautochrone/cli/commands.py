@@ -115,14 +115,18 @@ def help_of(command: click.Command, context: click.Context) -> str:
     return rendering.help_text(name, table.entry(command, context), width).removesuffix("\n")
 
 
-class _Begun(Command):
-    """A command with somebody else's words at its end, which may begin behind a lone ``--``."""
+class _WithWords(Command):
+    """A command with somebody else's words, which go into a field of the request."""
 
     words = True
 
     def __init__(self, field: str, *given: Any, **others: Any) -> None:
         super().__init__(*given, **others)
         self._field = field
+
+
+class _Begun(_WithWords):
+    """A command with somebody else's words at its end, which may begin behind a lone ``--``."""
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
         """Words before ``--`` that begin with ``-`` are options, and no others' programs."""
@@ -144,14 +148,8 @@ class _Begun(Command):
             raise click.NoSuchOption(flag, possibilities=get_close_matches(flag, known), ctx=context)
 
 
-class _Parted(Command):
+class _Parted(_WithWords):
     """A command with words of its own before a lone ``--``, and somebody else's behind it."""
-
-    words = True
-
-    def __init__(self, field: str, *given: Any, **others: Any) -> None:
-        super().__init__(*given, **others)
-        self._field = field
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
         at = args.index("--") if "--" in args else len(args)

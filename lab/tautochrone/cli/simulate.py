@@ -10,8 +10,6 @@ from tautochrone.errors import TautoError
 from tautochrone.options import Argument, Option
 from tautochrone.terminal import Terminal
 
-SIMULATED = ("loop", "mapreduce", "power", "nbody", "collective", "balance")
-
 
 @dataclass(frozen=True)
 class SimulateRequest:
@@ -111,9 +109,11 @@ class SimulateRequest:
         return run_collective(request, self.words, console)
 
     def _check(self) -> None:
-        if self.study not in SIMULATED:
+        from tautochrone.simulator.requests import STUDIES
+
+        if self.study not in STUDIES:
             raise TautoError(
-                f"there is no study {self.study!r} to simulate", f"Choose from {', '.join(SIMULATED)}"
+                f"there is no study {self.study!r} to simulate", f"Choose from {', '.join(STUDIES)}"
             )
         if self.smpi is None and (self.ranks, self.particles, self.words) != (None, None, None):
             raise TautoError(

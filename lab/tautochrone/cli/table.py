@@ -33,7 +33,9 @@ def entry(command: click.Command, context: click.Context) -> Entry:
         "usage": " ".join(command.collect_usage_pieces(context)),
         "help": inspect.cleandoc(command.help or ""),
         "words": bool(getattr(command, "words", False)),
-        "options": [_option(one, context) for one in command.get_params(context) if _is_option(one)],
+        "options": [
+            _option(one, context) for one in command.get_params(context) if isinstance(one, click.Option)
+        ],
     }
 
 
@@ -44,19 +46,14 @@ def _commands(
     for name in group.list_commands(context):
         command = group.get_command(context, name)
         assert command is not None
-        settings = {**command.context_settings}
-        made = click.Context(command, parent=context, info_name=name, **settings)
+        made = click.Context(command, parent=context, info_name=name, **command.context_settings)
         found.append((f"{before}{name}", command, made))
         if isinstance(command, click.Group):
             found += _commands(command, made, f"{before}{name} ")
     return found
 
 
-def _is_option(parameter: click.Parameter) -> bool:
-    return isinstance(parameter, click.Option)
-
-
-def _option(parameter: click.Parameter, context: click.Context) -> Entry:
+def _option(parameter: click.Option, context: click.Context) -> Entry:
     names, help = parameter.get_help_record(context) or ("", "")
     return {
         "names": names,
@@ -66,20 +63,17 @@ def _option(parameter: click.Parameter, context: click.Context) -> Entry:
     }
 
 
-def _value(parameter: click.Parameter) -> str | list[str]:
+def _value(parameter: click.Option) -> str | list[str]:
     """What follows the option: "" nothing, "path", "any", or one of these words."""
-    if isinstance(parameter, click.Option) and (parameter.is_flag or parameter.count):
+    if parameter.is_flag or parameter.count:
         return ""
     if isinstance(parameter.type, click.Choice):
         return [str(choice) for choice in parameter.type.choices]
-    metavar = parameter.metavar or ""
-    return (
-        "path"
-        if isinstance(parameter.type, click.Path) or {"FILE", "FOLDER"} & {*metavar.split("|")}
-        else "any"
-    )
+    names_path = {"FILE", "FOLDER"} & {*(parameter.metavar or "").split("|")}
+    return "path" if names_path or isinstance(parameter.type, click.Path) else "any"
 
 
 if __name__ == "__main__":
-    FILE.write_text(written(), encoding="utf-8")
-    print(f"{FILE.name}: {len(json.loads(written()))} commands")
+    text = written()
+    FILE.write_text(text, encoding="utf-8")
+    print(f"{FILE.name}: {len(json.loads(text))} commands")

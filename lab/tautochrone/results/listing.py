@@ -12,11 +12,11 @@ import msgspec
 
 from tautochrone.errors import TautoError, all_printable
 from tautochrone.options import Argument, Option
+from tautochrone.results import USUAL_FOLDER
 from tautochrone.results.store import ROWS_FILE, Store
 from tautochrone.text import count
 
 SCHEMA = "tautochrone.list/1"
-USUAL = "tautochrone-results"
 
 
 class Results(msgspec.Struct, frozen=True):
@@ -43,7 +43,7 @@ class ListRequest:
       tauto list tautochrone-results --json
     """  # noqa: D301
 
-    folder: Annotated[Path, Argument("FOLDER", "Where to look.")] = Path(USUAL)
+    folder: Annotated[Path, Argument("FOLDER", "Where to look.")] = USUAL_FOLDER
     json: Annotated[bool, Option("Print JSON.")] = False
 
     def run(self) -> int:

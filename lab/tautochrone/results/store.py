@@ -20,6 +20,7 @@ from typing import Any, Self
 from tautochrone import __version__
 from tautochrone.errors import TautoError, warn_once
 from tautochrone.results import journal
+from tautochrone.results.interning import Interning
 from tautochrone.results.lines import Record
 from tautochrone.results.row import (
     MACHINE_SCHEMA,
@@ -31,7 +32,6 @@ from tautochrone.results.row import (
     check,
     iso,
 )
-from tautochrone.results.sharing import Sharing
 
 ROWS_FILE = "rows.jsonl"
 _LONGEST_STAMP = 40
@@ -237,13 +237,13 @@ class _NoRow:
 
 def _maker(*, lean: bool = False) -> Callable[[Record], Row | _NoRow | Record]:
     """What makes a row of a record at once, as all records need thrice the memory; it leaves the others."""
-    sharing = Sharing(lean=lean)
+    interning = Interning(lean=lean)
 
     def made(record: Record) -> Row | _NoRow | Record:
         if record.get("schema") != ROW_SCHEMA:
             return record
         try:
-            row = sharing.row(record)
+            row = interning.row(record)
             check(row)
         except ValueError as error:  # msgspec's is one
             return _NoRow(str(error))

@@ -18,6 +18,7 @@ from tautochrone.errors import TautoError, explained
 from tautochrone.files import append_lines
 from tautochrone.report.palette import name_of
 from tautochrone.report.parts import Record
+from tautochrone.results import USUAL_FOLDER
 from tautochrone.results.context import Command
 from tautochrone.results.row import ROW_SCHEMA
 from tautochrone.results.row import Row as StoredRow
@@ -58,9 +59,7 @@ def run_simulate_command(
     console: Console,
     kernel: str | None = None,
 ) -> int:
-    """Run one study. Raises TautoError for an unknown study, machine or kernel."""
-    if study not in STUDIES:
-        raise TautoError(f"there is no study {study!r} to simulate", f"Choose from {', '.join(STUDIES)}")
+    """Run one of ``STUDIES``. Raises TautoError for an unknown machine or kernel."""
     if kernel is not None and (study != "loop" or kernel not in KERNELS):
         raise TautoError(f"study {study} has no kernel {kernel!r}", "loop has tuned and published")
     machine = machines.change(machines.load(machine_name), settings)
@@ -88,7 +87,7 @@ def command_line(study: str, machine_name: str, settings: Sequence[str], *more: 
 
 
 def default_folder(name: str) -> Path:
-    return Path("tautochrone-results") / f"simulated-{name}"
+    return USUAL_FOLDER / f"simulated-{name}"
 
 
 def print_rows(rows: Sequence[StoredRecord]) -> int:

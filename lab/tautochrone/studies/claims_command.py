@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -12,11 +11,12 @@ from typing import Annotated
 import msgspec
 from rich.table import Table
 
-from tautochrone.errors import TautoError
+from tautochrone.errors import TautoError, say
 from tautochrone.options import Option
 from tautochrone.report.analysis import Analysis, Claim
+from tautochrone.results import USUAL_FOLDER
 from tautochrone.results.store import ROWS_FILE, Store
-from tautochrone.studies import STUDIES, claims_report, sharing, study_named
+from tautochrone.studies import STUDIES, claims_report, sharing, study_in, study_named
 from tautochrone.studies.claims import Verdict
 from tautochrone.studies.claims_report import PAGE_FILE
 from tautochrone.studies.collective import claims as collective
@@ -43,11 +43,10 @@ IDS: tuple[str, ...] = tuple(
             for family in (published.FAMILY, mapreduce.FAMILY, power.FAMILY, nbody.FAMILY, collective.FAMILY)
             for id in family.statements
         ),
-        key=lambda id: ("HMPN".index(id[0]), int(id[1:])),
+        key=lambda id: ([*FAMILIES].index(id[0]), int(id[1:])),
     )
 )
 
-RESULTS = Path("tautochrone-results")
 _HOLDS = {True: "yes", False: "NO", None: "open"}
 
 
@@ -70,10 +69,16 @@ def wanted_ids(only: str) -> set[str]:
         if not matching:
             raise TautoError(
                 f"there is no claim {name}",
-                "Choose from H1 to H12, M1 to M6, P1 to P7, N1 to N9, or H, M, P, N",
+                f"Choose from {', '.join(_spans())}, or {', '.join(FAMILIES)}",
             )
         wanted |= matching
     return wanted or set(IDS)
+
+
+def _spans() -> list[str]:
+    """Of each family the first and the last claim."""
+    members = [[id for id in IDS if id[0] == family] for family in FAMILIES]
+    return [f"{ids[0]} to {ids[-1]}" for ids in members]
 
 
 # -- what the studies that were measured on this machine say --
@@ -87,40 +92,51 @@ class Measured(msgspec.Struct, frozen=True):
     folder: Path
 
 
-def measured_here(say: Callable[[str], None]) -> dict[str, Measured]:
-    """The same of the studies in the usual place; what cannot be read there is said and passed over."""
-    found: dict[str, Measured] = {}
-    for folder in sorted(RESULTS.glob("*/")):
+class Judged(msgspec.Struct, frozen=True):
+    """A folder of results and what its study says of them."""
+
+    folder: Path
+    study: str
+    analysis: Analysis
+
+
+def studies_here() -> list[Judged]:
+    """The studies in the usual place; what cannot be read there is said and passed over."""
+    found: list[Judged] = []
+    for folder in sorted(USUAL_FOLDER.glob("*/")):
         if not (folder / ROWS_FILE).exists():
             continue
         try:
-            with Store.read(folder) as store:
-                if store.study not in STUDIES:
-                    continue
-            found |= measured_claims([folder])
+            if study_in(folder) in STUDIES:
+                found.append(_judged(folder))
         except TautoError as error:
-            say(f"tauto: warning: {folder} is passed over: {error}")
+            say(f"warning: {folder} is passed over: {error}")
     return found
 
 
-def measured_claims(folders: Sequence[Path]) -> dict[str, Measured]:
-    """What the studies in these folders decide, by claim; of several the last one's word.
+def studies_in(folders: Iterable[Path]) -> list[Judged]:
+    """Those that are named. Raises TautoError for one without rows, or of a study that judges no claim."""
+    return [_judged(folder) for folder in folders]
 
-    Raises TautoError for a folder without rows, or of a study that judges no claim.
-    """
-    found: dict[str, Measured] = {}
-    for folder in folders:
-        with Store.read(folder) as store:
-            if store.study not in STUDIES:
-                raise TautoError(
-                    f"{folder} holds the study {store.study!r}, which judges no claim",
-                    f"Name folders of these studies: {', '.join(STUDIES)}",
-                )
-            decided = [
-                claim for claim in study_named(store.study).stored(store).claims if claim.holds is not None
-            ]
-            found |= {claim.id: Measured(claim, store.study, folder) for claim in decided}
-    return found
+
+def _judged(folder: Path) -> Judged:
+    with Store.read(folder) as store:
+        if store.study not in STUDIES:
+            raise TautoError(
+                f"{folder} holds the study {store.study!r}, which judges no claim",
+                f"Name folders of these studies: {', '.join(STUDIES)}",
+            )
+        return Judged(folder, store.study, study_named(store.study).stored(store))
+
+
+def measured_claims(studies: Iterable[Judged]) -> dict[str, Measured]:
+    """What these decide, by claim; of several the last one's word."""
+    return {
+        claim.id: Measured(claim, judged.study, judged.folder)
+        for judged in studies
+        for claim in judged.analysis.claims
+        if claim.holds is not None
+    }
 
 
 def beside(verdicts: Sequence[Verdict], measured: dict[str, Measured]) -> list[Verdict]:
@@ -198,12 +214,9 @@ class ClaimsRequest:
     def run(self) -> int:
         """Print the table, or the list as JSON; 0."""
         wanted = wanted_ids(self.only)
-        if self.measured:
-            decided = measured_claims([Path(folder) for folder in self.measured])
-        else:
-            decided = measured_here(lambda words: print(words, file=sys.stderr))
+        studies = studies_in(map(Path, self.measured)) if self.measured else studies_here()
         machines = [sharing.read(Path(file)) for file in self.others]
-        found = beside(judge(wanted), decided)
+        found = beside(judge(wanted), measured_claims(studies))
         if self.json:
             print(json.dumps(msgspec.to_builtins(found), ensure_ascii=False, indent=1))
             return 0
@@ -219,25 +232,10 @@ class ClaimsRequest:
         if machines:
             console.print(_machines_table(machines, wanted))
         if self.report:
-            path = claims_report.write(found, self._analyses(), summary(found), self.output, machines)
+            analyses = {judged.study: judged.analysis for judged in studies}
+            path = claims_report.write(found, analyses, summary(found), self.output, machines)
             console.print(f"The report: {path}", soft_wrap=True, highlight=False)
         return 0
-
-    def _analyses(self) -> dict[str, Analysis]:
-        """The studies whose curves are drawn beside."""
-        named = [Path(folder) for folder in self.measured]
-        usual = [folder for folder in sorted(RESULTS.glob("*/")) if (folder / ROWS_FILE).exists()]
-        return _analyses_of(named or usual)
-
-
-def _analyses_of(folders: Sequence[Path]) -> dict[str, Analysis]:
-    """By study, what was measured in these folders; of several the last one."""
-    found: dict[str, Analysis] = {}
-    for folder in folders:
-        with Store.read(folder) as store:
-            if store.study in STUDIES:
-                found[store.study] = study_named(store.study).stored(store)
-    return found
 
 
 def summary(found: Sequence[Verdict]) -> str:

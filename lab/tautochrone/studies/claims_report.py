@@ -10,6 +10,7 @@ import msgspec
 
 from tautochrone import report
 from tautochrone.report.analysis import Analysis
+from tautochrone.results import USUAL_FOLDER
 from tautochrone.results.row import ROW_SCHEMA, Row
 from tautochrone.studies.claims import Verdict
 from tautochrone.studies.figures import Chapter, records_of
@@ -21,7 +22,7 @@ from tautochrone.studies.nbody import figures as nbody
 from tautochrone.studies.power import figures as power
 from tautochrone.studies.sharing import Shared
 
-PAGE_FILE = Path("tautochrone-results") / "claims.html"
+PAGE_FILE = USUAL_FOLDER / "claims.html"
 
 
 class ClaimsAnalysis(Analysis, frozen=True, kw_only=True):

@@ -32,6 +32,7 @@ from tautochrone.measuring.plan import Order, Plan
 from tautochrone.measuring.session import CheckRows
 from tautochrone.options import State, state_text
 from tautochrone.report.analysis import Analysis
+from tautochrone.results import USUAL_FOLDER
 from tautochrone.results import context as contexts
 from tautochrone.results.compare import CompareRequest
 from tautochrone.results.context import NotMeasured, StudyContext
@@ -254,7 +255,7 @@ class Study(ABC, Generic[Asked, Known, Found]):
     @classmethod
     def empty_context(cls, folder: Path | None = None) -> Known:
         """What is known of a study that kept nothing beside its rows."""
-        usual = Path("tautochrone-results") / cls.NAME
+        usual = USUAL_FOLDER / cls.NAME
         return cls.CONTEXT(
             schema=f"tautochrone.{cls.NAME}/1", command=f"tauto study {cls.NAME}", folder=str(folder or usual)
         )

@@ -12,6 +12,7 @@ from typing import Annotated
 
 from tautochrone.errors import TautoError
 from tautochrone.options import Option, Words, parse_budget, parse_names, split_as_a_shell
+from tautochrone.results import USUAL_FOLDER
 
 _MOST_VALUES = 64
 _MOST_DIGITS = 18
@@ -175,7 +176,7 @@ class TuneRequest:
 
     @property
     def folder(self) -> Path:
-        return self.output or Path("tautochrone-results") / f"tune-{Path(self.command[0]).name}"
+        return self.output or USUAL_FOLDER / f"tune-{Path(self.command[0]).name}"
 
     @property
     def judged(self) -> tuple[str, ...]:

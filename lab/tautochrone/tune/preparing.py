@@ -29,6 +29,7 @@ from tautochrone.measuring.identity import as_before, files_of, named_files, sta
 from tautochrone.measuring.objective import Objective, parse_objective
 from tautochrone.measuring.subprocess_executor import Printed, output_file
 from tautochrone.programs.commands import behind
+from tautochrone.results import USUAL_FOLDER
 from tautochrone.results import context as contexts
 from tautochrone.results.store import ROWS_FILE, Store
 from tautochrone.tune.answer import TuneContext
@@ -285,7 +286,7 @@ def _files_here(request: TuneRequest) -> dict[str, tuple[int, int]]:
     By path: time of the last change in nanoseconds, and size.
     """
     files: dict[str, tuple[int, int]] = {}
-    ours = {os.path.abspath("tautochrone-results"), os.path.abspath(request.folder)}  # noqa: PTH100
+    ours = {os.path.abspath(USUAL_FOLDER), os.path.abspath(request.folder)}  # noqa: PTH100
     folders = ["."]
     while folders and len(files) < _MOST_FILES:
         with suppress(OSError), os.scandir(folders.pop(0)) as entries:

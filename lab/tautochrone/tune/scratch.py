@@ -18,11 +18,11 @@ from pathlib import Path
 
 from tautochrone.errors import TautoError, explained
 from tautochrone.measuring.temporary import temporary_folder
+from tautochrone.results import USUAL_FOLDER
 from tautochrone.text import binary_bytes
 
 MOST_COPIED_BYTES = 4 << 30
 _FICLONE = 0x40049409
-_RESULTS = "tautochrone-results"
 _PREFIX = "tauto-scratch-"
 _HOST = os.uname().nodename
 
@@ -48,7 +48,7 @@ class Scratch:
             parent = self.results.absolute()
         with temporary_folder(f"{_PREFIX}{_HOST}-", parent) as folder:
             here = Path.cwd()
-            left_out = {here / _RESULTS, folder.resolve()}  # temporary files may go here
+            left_out = {here / USUAL_FOLDER, folder.resolve()}  # temporary files may go here
             left_out |= {self.results.absolute()} if self.results is not None else set()
             remedy = "Make room there, or name another place for temporary files in TMPDIR"
             with explained(f"this folder cannot be copied to {folder}", remedy):

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from tautochrone.errors import TautoError
 from tautochrone.measuring.plan import Plan
 from tautochrone.options import Option
+from tautochrone.results import USUAL_FOLDER
 from tautochrone.results import context as contexts
 from tautochrone.results.row import Row
 from tautochrone.results.store import Store
@@ -49,7 +50,7 @@ _SUMS_AGREE = 0.9  # of few repetitions a quartile lies between two of them
 class CollectiveRequest(StudyRequest):
     """The options of ``tauto study collective``. None means "choose for me"."""
 
-    output: Annotated[Path, OUTPUT] = Path("tautochrone-results/collective")
+    output: Annotated[Path, OUTPUT] = USUAL_FOLDER / "collective"
     lengths: Annotated[
         tuple[int, ...] | None,
         Option(

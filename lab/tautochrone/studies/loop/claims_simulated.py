@@ -33,7 +33,7 @@ _ELSEWHERE = (_STATIC, _DYNAMIC, _DYNAMIC_2, "guided all", _SLOW)
 _LARGEST = LOOP_SIZES[-1:]
 # Where the figures of H3 to H7 change; beyond it nothing but the memory's bandwidth counts.
 _MOVED_SIZES = tuple(size for size in LOOP_SIZES if size <= 8000)
-_SAME_MISSES = 0.005
+SAME_MISSES = 0.005
 
 
 class Grid:
@@ -192,9 +192,8 @@ def _h5(grid: Grid) -> Finding:
     more, chunk, where = _longer_chunks(grid)
     return _found(
         grid,
-        f"chunk 2 takes {percent(gain)} less time than 1 at n = {size}; from n = {published.CHUNKS_FROM} "
-        "on the "
-        f"best longer chunk, {chunk} at n = {where}, takes {percent(more)} less than 2",
+        f"chunk 2 takes {percent(gain)} less time than 1 at n = {size}; from n = {published.CHUNKS_FROM} on "
+        f"the best longer chunk, {chunk} at n = {where}, takes {percent(more)} less than 2",
         lambda grid: (
             _longer_chunks(grid)[0] <= published.LONGER_CHUNKS
             and _shortest_chunks(grid)[0] >= published.CHUNK_2_GAIN
@@ -203,14 +202,18 @@ def _h5(grid: Grid) -> Finding:
     )
 
 
+def sizes_passed(grid: Grid) -> list[int]:
+    """Those at which chunk 2 takes less than the bound's time."""
+    return [size for size in grid.sizes if grid.of_bound(size, _DYNAMIC_2) < published.PASSED_BY]
+
+
 def _passed(grid: Grid) -> bool:
-    over = [size for size in grid.sizes if grid.of_bound(size, _DYNAMIC_2) < published.PASSED_BY]
     widens = len(_at_bound(grid, _DYNAMIC_2)) > len(_at_bound(grid, _DYNAMIC))
-    return widens and published.passed_where_published(over)
+    return widens and published.passed_where_published(sizes_passed(grid))
 
 
 def _h6(grid: Grid) -> Finding:
-    over = [size for size in grid.sizes if grid.of_bound(size, _DYNAMIC_2) < published.PASSED_BY]
+    over = sizes_passed(grid)
     reached = [len(_at_bound(grid, way)) for way in (_DYNAMIC, _DYNAMIC_2)]
     return _found(
         grid,
@@ -222,7 +225,7 @@ def _h6(grid: Grid) -> Finding:
     )
 
 
-def _misses(grid: Grid, size: int) -> tuple[float, float]:
+def misses(grid: Grid, size: int) -> tuple[float, float]:
     """Of the fast cores alone, and of all with dynamic,2."""
     fast, both = (grid.row(size, way)["miss_ratio"] or 0.0 for way in (_FAST, _DYNAMIC_2))
     return fast, both
@@ -232,8 +235,8 @@ def _misses_as_published(grid: Grid) -> bool:
     """More misses of the fast cores somewhere in 3000 to 5000; everywhere else fewer, or all miss."""
     inside = grid.between(published.PASSED_SIZES)
     outside = [size for size in grid.sizes if size not in inside]
-    more = any(fast > both + _SAME_MISSES for fast, both in (_misses(grid, size) for size in inside))
-    less = [fast < both - _SAME_MISSES or fast > 0.9 for fast, both in (_misses(grid, n) for n in outside)]
+    more = any(fast > both + SAME_MISSES for fast, both in (misses(grid, size) for size in inside))
+    less = [fast < both - SAME_MISSES or fast > 0.9 for fast, both in (misses(grid, n) for n in outside)]
     return more and all(less)
 
 
@@ -241,7 +244,7 @@ def _h7(grid: Grid) -> Finding:
     shown = ", ".join(
         f"{percent(fast)} and {percent(both)} at {size}"
         for size in (2000, 4000, 6000, 16000)
-        for fast, both in [_misses(grid, size)]
+        for fast, both in [misses(grid, size)]
     )
     return _found(
         grid,
@@ -354,9 +357,8 @@ def _h12(grid: Grid) -> Finding:
     cores = " + ".join(f"{count} {kind}" for kind, count in row["cores"].items())
     share = row["memory_bytes"] / row["seconds"] / grid.machine.memory.memory_bytes_per_second
     ours = (
-        f"each row says its cores ({cores or 'none'}), its CPUs ({format_cpus(row['cpus']) or 'none'}) "
-        "and its "
-        f"memory traffic ({percent(share)} of the bandwidth at n = {LOOP_SIZES[-1]})"
+        f"each row says its cores ({cores or 'none'}), its CPUs ({format_cpus(row['cpus']) or 'none'}) and "
+        f"its memory traffic ({percent(share)} of the bandwidth at n = {LOOP_SIZES[-1]})"
     )
     said = cores and row["cpus"] and share > 0
     note = "a BLAS is not simulated: it runs beside the others in tauto study loop, which decides this"

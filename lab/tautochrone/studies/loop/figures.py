@@ -10,14 +10,13 @@ from tautochrone.simulator.requests import LOOP_SIZES, PUBLISHED
 from tautochrone.studies.claims import percent, rows
 from tautochrone.studies.figures import Chapter, Curve, Drawn, Published, curve, point
 from tautochrone.studies.loop import published
-from tautochrone.studies.loop.claims_simulated import Grid
+from tautochrone.studies.loop.claims_simulated import SAME_MISSES, Grid, misses, sizes_passed
 from tautochrone.studies.loop.findings import Cell, LoopAnalysis
 
 _N = Axis(field="x", title="order of the matrix n", logarithmic=True)
 _SPEED_UP = Axis(field="y", title="speed-up over one P-core")
 _CHUNKS = (1, 2, 4, 8, 16)
 _CHUNK_SIZES = (2000, 3000, 4000, 6000)
-_LARGE = 8000
 # What the source calls the four versions.
 _VERSIONS = {
     "Static P+E": "static all",
@@ -132,9 +131,8 @@ def _with_bound(grid: Grid, alone: dict[int, float], cells: Sequence[Cell]) -> D
     return Drawn(
         name="h-bound",
         of="The second chart: the bound S_Theor beside the three versions",
-        heading=f"Nearest to the bound, dynamic over all takes "
-        f"{grid.of_bound(nearest, 'dynamic all'):.2f} of its "
-        f"time, at n = {nearest}; published: it is reached at some sizes",
+        heading=f"Nearest to the bound, dynamic over all takes {grid.of_bound(nearest, 'dynamic all'):.2f} "
+        f"of its time, at n = {nearest}; published: it is reached at some sizes",
         explanation="S_Theor = T_seq (T_P + T_E) / (T_P T_E), of the P-cores and the E-cores side by side.",
         x=_N,
         y=_SPEED_UP,
@@ -163,8 +161,7 @@ def _chunks(grid: Grid, cells: Sequence[Cell]) -> Drawn:
         name="h-chunk",
         of="The text on chunks: two rows at a time instead of one",
         heading=f"At n = 3000 chunk 2 takes {percent(gain)} less time than chunk 1; published: a notable "
-        "gain, and "
-        "no notable one above 2",
+        "gain, and no notable one above 2",
         explanation="Time of dynamic over all cores, as a part of its time with chunk 1.",
         x=Axis(field="x", title="chunk, rows", logarithmic=True),
         y=Axis(field="y", title="time by that of chunk 1"),
@@ -174,7 +171,7 @@ def _chunks(grid: Grid, cells: Sequence[Cell]) -> Drawn:
 
 
 def _final(grid: Grid, alone: dict[int, float], cells: Sequence[Cell]) -> Drawn:
-    over = [size for size in grid.sizes if grid.of_bound(size, "dynamic,2 all") < published.PASSED_BY]
+    over = sizes_passed(grid)
     passed = f"passed at n = {', '.join(map(str, over))}" if over else "passed at none of the published sizes"
     return Drawn(
         name="h-final",
@@ -184,23 +181,18 @@ def _final(grid: Grid, alone: dict[int, float], cells: Sequence[Cell]) -> Drawn:
         x=_N,
         y=_SPEED_UP,
         curves=(*_speed_ups(grid, alone, _WITH_CHUNKS), _bound(grid, alone), *_measured(cells, _WITH_CHUNKS)),
-        published=(Published(says="the bound is exceeded here (published)", x=(3000, 5000)),),
+        published=(Published(says="the bound is exceeded here (published)", x=published.PASSED_SIZES),),
         claims=("H6",),
     )
 
 
 def _misses(grid: Grid) -> Drawn:
-    ways = {"Static P": "static fast", "Dynamic P+E": "dynamic,2 all"}
+    both = {size: misses(grid, size) for size in grid.sizes}
     curves = [
-        curve(name, [(size, grid.row(size, way)["miss_ratio"] or 0.0) for size in grid.sizes])
-        for name, way in ways.items()
+        curve(name, [(size, ratios[which]) for size, ratios in both.items()])
+        for which, name in enumerate(("Static P", "Dynamic P+E"))
     ]
-    more = [
-        n
-        for n in grid.sizes
-        if (grid.row(n, "static fast")["miss_ratio"] or 0)
-        > (grid.row(n, "dynamic,2 all")["miss_ratio"] or 0) + 0.005
-    ]
+    more = [size for size, (fast, everyone) in both.items() if fast > everyone + SAME_MISSES]
     span = f"from n = {min(more)} to {max(more)}" if more else "nowhere"
     return Drawn(
         name="h-misses",
@@ -211,7 +203,7 @@ def _misses(grid: Grid) -> Drawn:
         y=Axis(field="y", title="miss ratio", percent=True),
         curves=tuple(curves),
         published=(
-            Published(says="only here Static P misses more (published)", x=(3000, 5000)),
+            Published(says="only here Static P misses more (published)", x=published.PASSED_SIZES),
             Published(says="near 100 % (published)", x=(12000, 16000), y=(0.9, 1.0)),
         ),
         claims=("H7",),
@@ -219,7 +211,7 @@ def _misses(grid: Grid) -> Drawn:
 
 
 def _large(grid: Grid, alone: dict[int, float]) -> Drawn:
-    large = tuple(size for size in grid.sizes if size >= _LARGE)
+    large = tuple(size for size in grid.sizes if size >= published.LARGE_SIZE)
     ways = {**_WITH_CHUNKS, "Dynamic P": "dynamic,2 fast"}
     ways.pop("Static E")
     size = large[-1]
@@ -230,8 +222,7 @@ def _large(grid: Grid, alone: dict[int, float]) -> Drawn:
         name="h-large",
         of="The large sizes, looked at closely",
         heading=f"At n = {size} Static P takes {percent(gain)} less time than Static P+E; published: 10 "
-        "to 15 %, "
-        "and dynamic 3 % less again",
+        "to 15 %, and dynamic 3 % less again",
         explanation="Speed-up over the serial loop, where the memory's bandwidth rules.",
         x=_N,
         y=_SPEED_UP,
@@ -258,12 +249,10 @@ def _load(grid: Grid) -> Drawn:
     return Drawn(
         name="h-load",
         of="The pictures of s-tui: the load of the cores under static and under dynamic",
-        heading=f"With equal shares over all, threads wait {percent(shares[0])} of the time at n = "
-        f"{size}, under "
-        f"dynamic {percent(shares[1])}",
-        explanation="The part of all threads' time in which they have no work. Spinning counts as "
-        "waiting, which "
-        "s-tui shows as load.",
+        heading=f"With equal shares over all, threads wait {percent(shares[0])} of the time at n = {size}, "
+        f"under dynamic {percent(shares[1])}",
+        explanation="The part of all threads' time in which they have no work. Spinning counts as waiting, "
+        "which s-tui shows as load.",
         x=Axis(field="name", title=""),
         y=Axis(field="y", title="waiting", percent=True),
         names=tuple(ways),

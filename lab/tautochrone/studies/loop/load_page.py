@@ -43,10 +43,9 @@ def load_charts(loads: Sequence[CpuLoad]) -> Iterator[Chart]:
         draw=lambda _: _draw_load(records),
         heading=_load_heading(runs, busy),
         explanation=(
-            "One strip a CPU and one loop after the other: full while it works on rows, faint while it "
-            "waits for "
-            "the others. Who spins waits. An even picture means that all cores finish at the same moment. Of "
-            "OpenBLAS only the load is known, and spinning looks busy there."
+            "One strip a CPU and one loop after the other: full while it works on rows, faint while it waits "
+            "for the others. Who spins waits. An even picture means that all cores finish at the same "
+            "moment. Of OpenBLAS only the load is known, and spinning looks busy there."
         ),
         shows="Load of each CPU over time",
         views=views,
@@ -58,7 +57,7 @@ def load_charts(loads: Sequence[CpuLoad]) -> Iterator[Chart]:
     yield Chart(
         name="clocks",
         records=clocks,
-        draw=lambda _: _draw_clocks(clocks),
+        draw=lambda _: _draw_clocks(),
         heading="The clock of each core in the same runs",
         explanation="As cpufreq reports it, ten times a second.",
         shows="Clock of each CPU over time",
@@ -125,7 +124,7 @@ def _clock_records(run: CpuLoad, intervals: int) -> Iterator[Record]:
             yield {name: record[name] for name in ("cpu", "end", "hertz", "clock")}
 
 
-def _draw_clocks(records: Sequence[Record]) -> Layers:
+def _draw_clocks() -> Layers:
     drawn = alt.Chart(alt.NamedData(name="clocks")).transform_filter("datum.run === run")
     lines = drawn.mark_line(strokeWidth=1.5, color="var(--load)").encode(
         x=alt.X("end:Q", axis=alt.Axis(title="time since the start (s)", grid=False, tickCount=5)),

@@ -38,8 +38,7 @@ def placement_settings(cells: Sequence[CellRuns], where: str) -> Iterator[Settin
         language="shell",
         text="\n\n".join(parts),
         why="One of these. OMP_PLACES is for every OpenMP library; KMP_HW_SUBSET says the same to Intel's "
-        "and "
-        "LLVM's, where the kinds of cores have names.",
+        "and LLVM's, where the kinds of cores have names.",
     )
 
 

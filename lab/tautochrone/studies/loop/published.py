@@ -42,18 +42,15 @@ FAMILY = Family(
             says="chunk 2 is clearly faster than chunk 1; larger chunks bring no notable further speed-up",
             tolerance="chunk 2 takes at least 5 % less at some n; none of 4 to 16 takes more than 3 % "
             "less than 2",
-            fails_if="chunk 2 never takes 5 % less time than 1, or one of 4, 8, 16 takes over 3 % less "
-            "than 2 "
-            "from n = 3000 on",
+            fails_if="chunk 2 never takes 5 % less time than 1, or one of 4, 8, 16 takes over 3 % less than "
+            "2 from n = 3000 on",
             cpus=_HYBRID_CPUS,
         ),
         "H6": Statement(
-            says="with chunk 2 the range of n that reaches the bound widens, and between n = 3000 and "
-            "5000 the "
-            "bound is exceeded",
+            says="with chunk 2 the range of n that reaches the bound widens, and between n = 3000 and 5000 "
+            "the bound is exceeded",
             tolerance="more published sizes within 3 % of the bound with chunk 2 than with 1; exceeded "
-            "somewhere "
-            "from 3000 to 5000, nowhere above 6000",
+            "somewhere from 3000 to 5000, nowhere above 6000",
             fails_if="chunk 2 brings no more sizes within 3 % of the bound than chunk 1, or the bound is "
             "exceeded nowhere from 3000 to 5000, or above 6000",
             cpus=_HYBRID_CPUS,
@@ -65,17 +62,15 @@ FAMILY = Family(
             cpus=_HYBRID_CPUS,
         ),
         "H8": Statement(
-            says="at large n memory rules: dynamic over all and the fast cores alone are nearly equal, "
-            "and both "
-            "10 to 15 % faster than equal shares over all",
+            says="at large n memory rules: dynamic over all and the fast cores alone are nearly equal, and "
+            "both 10 to 15 % faster than equal shares over all",
             tolerance="8 to 18 %; the two within 5 % of each other",
             fails_if="either gain is below 8 % or above 18 %, or the two are more than 5 % apart",
             cpus=_HYBRID_CPUS,
         ),
         "H9": Statement(
-            says="at large n dynamic is about 3 % faster than equal shares on the fast cores, with the "
-            "slow cores "
-            "and without",
+            says="at large n dynamic is about 3 % faster than equal shares on the fast cores, with the slow "
+            "cores and without",
             tolerance="1 to 5 %",
             fails_if="either gain is below 1 % or above 5 %",
             cpus=_HYBRID_CPUS,
@@ -87,13 +82,11 @@ FAMILY = Family(
             cpus=_HYBRID_CPUS,
         ),
         "H11": Statement(
-            says="equal shares over all lose to the fast cores alone once s_P/s_E > 1 + E/P, as a "
-            "reader's MPI "
-            "solver with equal subdomains did",
+            says="equal shares over all lose to the fast cores alone once s_P/s_E > 1 + E/P, as a reader's "
+            "MPI solver with equal subdomains did",
             tolerance="shape, the inequality in threads, on the machine of H10 as well",
             fails_if="in any cell equal shares win above 1 + E/P threads or lose below it, or they do not "
-            "lose "
-            "with as many slow cores as fast ones",
+            "lose with as many slow cores as fast ones",
         ),
         "H12": Statement(
             says="say how many cores of which kind ran, the memory's share, and compare with a BLAS",

@@ -13,6 +13,7 @@ from tautochrone.measuring.configuration import Configuration
 from tautochrone.measuring.plan import Plan
 from tautochrone.measuring.screening import best_of_each
 from tautochrone.options import Option, check_cpus, integers_of, parse_cpus, parse_names
+from tautochrone.results import USUAL_FOLDER
 from tautochrone.results.context import NotMeasured
 from tautochrone.results.row import SCREENING, Row
 from tautochrone.results.store import Store
@@ -71,7 +72,7 @@ def parse_kernel(text: str) -> str:
 class LoopRequest(SlowingRequest):
     """The options of ``tauto study loop``. None means "choose for me"."""
 
-    output: Annotated[Path, OUTPUT] = Path("tautochrone-results/loop")
+    output: Annotated[Path, OUTPUT] = USUAL_FOLDER / "loop"
     sizes: Annotated[
         tuple[int, ...] | None, Option("Rows of the matrix. Default: 500 … 16000.", "N,N,…", parse_sizes)
     ] = None

@@ -37,8 +37,7 @@ FAMILY = Family(
         ),
         "M2": Statement(
             says="tasks of 3 ms: nearly linear, 12.7× on 16 threads and 23× on 32; Qt and oneTBB alike, "
-            "within 5"
-            " %",
+            "within 5 %",
             tolerance="11.5 to 13; 21 to 25; within 5 % of each other",
             fails_if="either library is outside 11.5 to 13 on 16 threads or 21 to 25 on 32, or they are more "
             "than 5 % apart",
@@ -52,30 +51,25 @@ FAMILY = Family(
         ),
         "M4": Statement(
             says="tasks of 0.4 ms: oneTBB good; Qt falls from 11 threads on",
-            tolerance="maximum of Qt between 9 and 13 threads; oneTBB still gains above 16, and pays for "
-            "its own "
-            "overhead",
+            tolerance="maximum of Qt between 9 and 13 threads; oneTBB still gains above 16, and pays for its "
+            "own overhead",
             fails_if="Qt is fastest outside 9 to 13 threads, or oneTBB on 16 or fewer, or oneTBB waits no "
-            "longer "
-            "than the law of whole tasks alone makes it",
+            "longer than the law of whole tasks alone makes it",
             cpus=COLLAPSE_THREADS,
         ),
         "M5": Statement(
-            says="the cause is Qt's mutex: 60 % of the time spent waiting against 30 % for oneTBB; "
-            "without load "
-            "the clock drops, so that even the useful part takes twice as long",
+            says="the cause is Qt's mutex: 60 % of the time spent waiting against 30 % for oneTBB; without "
+            "load the clock drops, so that even the useful part takes twice as long",
             tolerance="50 to 70 %; 20 to 40 %; clock feedback visible",
-            fails_if="Qt waits less than 50 % or more than 70 % of the time, oneTBB less than 20 % or "
-            "more than "
-            "40 %, or Qt's clock is not a tenth lower than oneTBB's",
+            fails_if="Qt waits less than 50 % or more than 70 % of the time, oneTBB less than 20 % or more "
+            "than 40 %, or Qt's clock is not a tenth lower than oneTBB's",
             cpus=COLLAPSE_THREADS,
         ),
         "M6": Statement(
             says="the same sweep on what is there, down to tasks of 1 µs, where few cores show the effect",
             tolerance="measured",
-            fails_if="with tasks of 1 µs on as many CPUs as the published effect needs, Qt is no slower "
-            "than the "
-            "serial loop",
+            fails_if="with tasks of 1 µs on as many CPUs as the published effect needs, Qt is no slower than "
+            "the serial loop",
         ),
     },
 )

@@ -6,7 +6,7 @@ from tautochrone.simulator import machines
 from tautochrone.simulator.findings import Axis
 from tautochrone.studies.claims import percent
 from tautochrone.studies.figures import Chapter, Curve, Drawn, Published, curve, point
-from tautochrone.studies.mapreduce.claims import LONG, MACHINE, MIDDLE, SHORT, TASKS
+from tautochrone.studies.mapreduce.claims import LONG, MACHINE, MIDDLE, QT_PEAK, SHORT, TASKS
 from tautochrone.studies.mapreduce.claims_simulated import THREADS, Curves
 from tautochrone.studies.mapreduce.findings import MapReduceAnalysis
 
@@ -37,9 +37,8 @@ def _six_curves(curves: Curves) -> Drawn:
     return Drawn(
         name="m-all",
         of="The chart: speed-up of both libraries on tasks of three lengths",
-        heading=f"On 32 threads tasks of 0.4 ms run {tbb[-1]:.1f} times as fast with oneTBB and "
-        f"{qt[-1]:.1f} times "
-        f"with Qt, whose best is at {peak} threads; published: it falls from 11 on",
+        heading=f"On 32 threads tasks of 0.4 ms run {tbb[-1]:.1f} times as fast with oneTBB and {qt[-1]:.1f} "
+        f"times with Qt, whose best is at {peak} threads; published: it falls from 11 on",
         explanation="50 tasks. Every curve steps where ceil(50 / threads) does: at 17 and at 25 threads.",
         x=_THREADS,
         y=Axis(field="y", title="speed-up over one thread"),
@@ -66,7 +65,7 @@ def _one_length(curves: Curves, length: str, measured: MapReduceAnalysis | None)
     published = {
         "3 ms": (point("16 threads: 12.7×", 16, 12.7), point("32 threads: 23×", 32, 23)),
         "1 ms": (),
-        "0.4 ms": (Published(says="Qt's best (published: falls from 11 on)", x=(9, 13)),),
+        "0.4 ms": (Published(says="Qt's best (published: falls from 11 on)", x=QT_PEAK),),
     }[length]
     says = {
         "3 ms": "published: alike, 12.7 and 23",

@@ -13,6 +13,7 @@ from tautochrone.machine.runners import PeerState
 from tautochrone.measuring.configuration import Configuration
 from tautochrone.measuring.executor import Executor
 from tautochrone.options import Option, integers_of
+from tautochrone.results import USUAL_FOLDER
 from tautochrone.results.context import NotMeasured
 from tautochrone.results.row import Row
 from tautochrone.studies import models
@@ -63,7 +64,7 @@ def parse_threads(text: str) -> tuple[int, ...]:
 class MapReduceRequest(SlowingRequest):
     """The options of ``tauto study mapreduce``. None means "choose for me"."""
 
-    output: Annotated[Path, OUTPUT] = Path("tautochrone-results/mapreduce")
+    output: Annotated[Path, OUTPUT] = USUAL_FOLDER / "mapreduce"
     workloads: Annotated[
         tuple[Workload, ...] | None,
         Option(

@@ -39,9 +39,8 @@ FAMILY = Family(
     collective.MACHINE,
     {
         "N1": Statement(
-            says="ordinary OpenMP starts at least three parallel loops a block; fork/join dominates when "
-            "few are"
-            " active",
+            says="ordinary OpenMP starts at least three parallel loops a block; fork/join dominates when few "
+            "are active",
             tolerance="more than half of a block with few active, less with many",
             fails_if="fork and join take half of a block or less with 8 active, or half or more with 1024",
             cpus=_MANY_CPUS,
@@ -73,30 +72,25 @@ FAMILY = Family(
             cpus=_CORES,
         ),
         "N7": Statement(
-            says="with many active the limit is all_gather's throughput, not its latency: the bandwidth "
-            "of the "
-            "memory or the last-level cache",
+            says="with many active the limit is all_gather's throughput, not its latency: the bandwidth of "
+            "the memory or the last-level cache",
             tolerance="shown by the model's terms: which one moves the time",
             fails_if="with 2048 active the exchange is less than a fifth of a block, or half the latency "
-            "shortens "
-            "it by a tenth, or twice the copy bandwidth by less than a quarter",
+            "shortens it by a tenth, or twice the copy bandwidth by less than a quarter",
             cpus=_CORES,
         ),
         "N8": Statement(
             says="splitting over i and j at once lowers what each core communicates, but on a ring or a "
-            "shared "
-            "bus it hardly improves anything",
+            "shared bus it hardly improves anything",
             tolerance="at most 15 % less than the exchange of i-parallel; clearly less without that "
             "bottleneck",
             fails_if="each core receives no less, or the exchange takes over 15 % less than that of "
-            "i-parallel "
-            "on the shared buses, or not even that on buses of each group's own",
+            "i-parallel on the shared buses, or not even that on buses of each group's own",
             cpus=_CORES,
         ),
         "N9": Statement(
-            says="threads reading each other's data directly need none of the copies: how much better "
-            "than 8× is"
-            " possible",
+            says="threads reading each other's data directly need none of the copies: how much better than "
+            "8× is possible",
             tolerance="modelled for 16 cores; OpenMP's loops pay the same coherence traffic",
             fails_if="threads reach 8× or less, or no more than MPI, or less than OpenMP's loops",
             cpus=_CORES,

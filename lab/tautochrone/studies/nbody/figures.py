@@ -6,6 +6,7 @@ from tautochrone.simulator import machines, requests
 from tautochrone.simulator.findings import Axis
 from tautochrone.simulator.machines import Machine
 from tautochrone.studies.claims import rows
+from tautochrone.studies.collective.claims import NEAR_1K, NEAR_8K
 from tautochrone.studies.figures import Chapter, Drawn, Published, curve
 from tautochrone.studies.nbody import claims
 
@@ -53,15 +54,14 @@ def _collectives(machine: Machine, name: str, of: str, library: str) -> Drawn:
     else:
         says = f"all_reduce of 512 words takes {reduce[512] / reduce[1024]:.1f} times what 1024 take"
         says += "; published: longer"
-    peaks = ((900, 1500), (7000, 9000)) if of_mpi else ((480, 540),)
+    peaks = (NEAR_1K, NEAR_8K) if of_mpi else ((480, 540),)
     words = "a peak (published)" if of_mpi else "slower than 1024 words (published)"
     return Drawn(
         name=name,
         of=f"{of}: time of all_gather and all_reduce against their length",
         heading=f"{'Open MPI' if of_mpi else 'MVAPICH2'}'s {says}",
-        explanation="16 processes on two sockets, modelled with the libraries' rules. Words of eight "
-        "bytes; of "
-        "all_gather those of all processes together.",
+        explanation="16 processes on two sockets, modelled with the libraries' rules. Words of eight bytes; "
+        "of all_gather those of all processes together.",
         x=_WORDS,
         y=_TIME,
         curves=tuple(

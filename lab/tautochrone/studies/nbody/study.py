@@ -11,6 +11,7 @@ from tautochrone.errors import TautoError
 from tautochrone.machine.runners import find
 from tautochrone.measuring.session import CheckRows
 from tautochrone.options import Option, integers_of
+from tautochrone.results import USUAL_FOLDER
 from tautochrone.results.row import Row
 from tautochrone.studies import models
 from tautochrone.studies.nbody import animation
@@ -59,7 +60,7 @@ def parse_particles(text: str) -> tuple[int, ...]:
 class NbodyRequest(StudyRequest):
     """The options of ``tauto study nbody``. None means "choose for me"."""
 
-    output: Annotated[Path, OUTPUT] = Path("tautochrone-results/nbody")
+    output: Annotated[Path, OUTPUT] = USUAL_FOLDER / "nbody"
     particles: Annotated[
         tuple[int, ...] | None,
         Option("Numbers of particles. Default: 256 … 16384.", "N,N,…", parse_particles),

@@ -44,14 +44,12 @@ FAMILY = Family(
         "P1": Statement(
             says="balanced threads nearly halve the time: encryption 50 s serial, 25 s with two threads",
             tolerance="24 to 27 s under the adaptive policy, for 50 s serial (±5 %)",
-            fails_if="under the adaptive policy the serial run takes more than 5 % from 50 s, or two "
-            "threads less "
-            "than 24 s or more than 27 s",
+            fails_if="under the adaptive policy the serial run takes more than 5 % from 50 s, or two threads "
+            "less than 24 s or more than 27 s",
         ),
         "P2": Statement(
             says="energy brought to the longest time: 150 mWh serial, 110 mWh with two threads; the "
-            "platform's "
-            "falls too",
+            "platform's falls too",
             tolerance="150 mWh calibrates; 110 mWh ±5 % is predicted, under the adaptive policy",
             fails_if="with 150 mWh given, two threads take less than 104.5 mWh or more than 115.5, or the "
             "platform's energy does not fall",
@@ -59,24 +57,20 @@ FAMILY = Family(
         ),
         "P3": Statement(
             says="unbalanced threads: 64 s at the highest clock becomes about 120 s under the adaptive "
-            "policy, "
-            "energy rises",
+            "policy, energy rises",
             tolerance="±10 %",
             fails_if="either time is more than 10 % from its own, or the platform takes no more energy",
         ),
         "P4": Statement(
             says="the busy thread migrates, each core looks half busy, both clocks drop; a governor that "
-            "looks "
-            "at the whole package restores the 64 s and the energy",
+            "looks at the whole package restores the 64 s and the energy",
             tolerance="±5 % of 64 s and of the energy; without migrations the adaptive policy slows nothing",
-            fails_if="with the package governor the time or the platform's energy is more than 5 % from "
-            "that at "
-            "the highest clock, or the adaptive policy is as slow where no thread migrates",
+            fails_if="with the package governor the time or the platform's energy is more than 5 % from that "
+            "at the highest clock, or the adaptive policy is as slow where no thread migrates",
         ),
         "P5": Statement(
             says="two programs side by side: free, both pinned, one pinned: no real difference in time; "
-            "pinning "
-            "costs slightly more energy",
+            "pinning costs slightly more energy",
             tolerance="less than 3 % of the time; energy with the published sign",
             fails_if="the times differ by 3 % or more, or both pinned take no more energy than free",
         ),
@@ -100,7 +94,8 @@ P3_TOLERANCE, P4_TOLERANCE = 0.1, 0.05
 KEPT = 0.95  # P7: of its speed-up, or of its balance, with which a split has kept its balance
 
 
-def _near(published: float, tolerance: float) -> tuple[float, float]:
+def around(published: float, tolerance: float) -> tuple[float, float]:
+    """The limits of what is as near as that."""
     return published * (1 - tolerance), published * (1 + tolerance)
 
 
@@ -156,7 +151,7 @@ def _encryption_energy(encryptions: Sequence[CellRuns], no_energy: str) -> Claim
         if energy.value is not None:
             brought = "of one thread’s energy, both brought to one length"
             parts.append(f"{cell.title}: {text.ratio(energy)} {brought}")
-            inside.append(within(energy, *_near(published, P2_TOLERANCE)))
+            inside.append(within(energy, *around(published, P2_TOLERANCE)))
     ours = "; ".join(parts) or "encryption on two threads was not metered beside idle power in enough rounds"
     return FAMILY.measured("P2", ours, all_of(inside), f"published: {published:.2f}" if parts else "")
 
@@ -184,7 +179,7 @@ _SESSIONS = "policies are measured one after the other, so drift between them is
 
 def _adaptive(policies: Sequence[AgainstHighest]) -> Claim:
     """Is any policy as slow as the published one, and does it cost energy?"""
-    slow = _near(ADAPTIVE_SECONDS / HIGHEST_SECONDS, P3_TOLERANCE)
+    slow = around(ADAPTIVE_SECONDS / HIGHEST_SECONDS, P3_TOLERANCE)
     judged = []
     for policy in policies:
         cost = [] if policy.energy.value is None else [costs(policy.energy)]
@@ -194,7 +189,7 @@ def _adaptive(policies: Sequence[AgainstHighest]) -> Claim:
 
 def _restored(policies: Sequence[AgainstHighest]) -> Claim:
     """Does any policy that follows the load keep the time of the highest clock, and its energy?"""
-    same = _near(1, P4_TOLERANCE)
+    same = around(1, P4_TOLERANCE)
     judged = []
     for policy in policies:
         ratios = [policy.seconds] if policy.energy.value is None else [policy.seconds, policy.energy]

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from tautochrone.simulator import machines, requests
 from tautochrone.simulator.engine import Row
 from tautochrone.simulator.machines import Machine
-from tautochrone.studies.claims import Finding, Knob, Verdict, percent, rows, sensitivity
+from tautochrone.studies.claims import Finding, Knob, Verdict, percent, rows, sensitivity, within
 from tautochrone.studies.power import claims
 from tautochrone.studies.power.cells import MATTERS
 from tautochrone.studies.power.configurations import DOMAIN, FUNCTIONAL
@@ -17,7 +17,7 @@ _FUNCTION_SECONDS = 40.0  # P7: of each function before one grows
 
 
 def _is_near(value: float, published: float, tolerance: float) -> bool:
-    return abs(value / published - 1) <= tolerance
+    return within(claims.around(published, tolerance), value)
 
 
 # Deeper sleep takes at most 1.2 to 2.2 W (datasheet 309221), and no less than with the clocks stopped.
@@ -39,19 +39,18 @@ def simulated(wanted: Collection[str]) -> list[Verdict]:
     under = policies(machine)
     serial, balanced = alone_and_shared(machine)
     unbalanced = {name: run_unbalanced(changed) for name, changed in under.items()}
-    pins = ((-1, -1), (0, 1), (0, -1))
-    side_by_side = rows(machine, [requests.power(requests.placed(*each), 70) for each in pins])
+    beside = side_by_side(machine)
     found = {
         "P1": _p1(serial, balanced),
         "P2": _p2(machine, serial),
         "P3": _p3(machine, unbalanced),
         "P4": _p4(machine, unbalanced),
-        "P5": _p5(side_by_side),
+        "P5": _p5(beside),
         "P7": _p7(machine),
     }
     saves = balanced["energy"]["common_joules"] < serial["energy"]["common_joules"]
     shown = {id: each.holds for id, each in found.items()}
-    found["P6"] = _p6(shown, _apart(side_by_side), saves, _meetings_cost(under["maximum"]))
+    found["P6"] = _p6(shown, _apart(beside), saves, _meetings_cost(under["maximum"]))
     return [claims.FAMILY.simulated(id, found[id]) for id in claims.FAMILY.statements if id in wanted]
 
 
@@ -62,6 +61,12 @@ def alone_and_shared(machine: Machine) -> list[Row]:
 def run_unbalanced(machine: Machine) -> Row:
     (row,) = rows(machine, [requests.power(requests.UNBALANCED, 130)])
     return row
+
+
+def side_by_side(machine: Machine) -> list[Row]:
+    """Two programs at once: free, both pinned, one pinned."""
+    pins = ((-1, -1), (0, 1), (0, -1))
+    return rows(machine, [requests.power(requests.placed(*each), 70) for each in pins])
 
 
 def _mwh(row: Row) -> float:
@@ -108,8 +113,7 @@ def _p2(machine: Machine, serial: Row) -> Finding:
     holds = _saves_as_published(alone, shared)
     given = (
         f"150 mWh in 50 s, 10.8 W: they set the {calibrated.power.uncore_active_watts:.1f} W that the "
-        "package "
-        "takes beside its cores"
+        "package takes beside its cores"
     )
     return Finding(ours, holds, "", given, sensitivity(machine, _P2_KNOBS, judge, holds))
 
@@ -156,15 +160,15 @@ def _p4(machine: Machine, unbalanced: Mapping[str, Row]) -> Finding:
     return Finding(ours, restored and caused, given=_DISPATCHER)
 
 
-def _apart(side_by_side: Sequence[Row]) -> float:
+def _apart(beside: Sequence[Row]) -> float:
     """How much longer the slowest placement takes than the fastest."""
-    times = [float(row["seconds"]) for row in side_by_side]
+    times = [float(row["seconds"]) for row in beside]
     return max(times) / min(times) - 1
 
 
-def _p5(side_by_side: Sequence[Row]) -> Finding:
-    free, both, _ = (row["energy"]["joules"] for row in side_by_side)
-    apart = _apart(side_by_side)
+def _p5(beside: Sequence[Row]) -> Finding:
+    free, both, _ = (row["energy"]["joules"] for row in beside)
+    apart = _apart(beside)
     more = both / free - 1
     note = "" if more > 0 else "what pinning cost the study in energy has no cause in the model"
     ours = f"times differ by {percent(apart)}; both pinned takes {100 * more:+.1f} % energy"

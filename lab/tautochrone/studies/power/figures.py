@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tautochrone.simulator import machines, requests
+from tautochrone.simulator import machines
 from tautochrone.simulator.engine import Row
 from tautochrone.simulator.findings import Axis
 from tautochrone.simulator.machines import Machine
-from tautochrone.studies.claims import percent, rows
-from tautochrone.studies.figures import Chapter, Drawn, Published, curve
+from tautochrone.studies.claims import percent
+from tautochrone.studies.figures import Chapter, Drawn, curve, point
 from tautochrone.studies.power import claims_simulated as simulated
 from tautochrone.studies.power.claims import FAMILY
 
@@ -54,10 +54,6 @@ def _bars(
     )
 
 
-def _at(place: int, value: float, says: str) -> Published:
-    return Published(says=says, x=(place, place), y=(value, value))
-
-
 def _balanced(jobs: tuple[Row, ...] | list[Row]) -> tuple[Drawn, ...]:
     times = [float(row["seconds"]) for row in jobs]
     cpu, platform = ([_mwh(row, what) for row in jobs] for what in _ENERGIES)
@@ -74,7 +70,7 @@ def _balanced(jobs: tuple[Row, ...] | list[Row]) -> tuple[Drawn, ...]:
             _SECONDS,
             times,
             explanation="Under the adaptive policy. The work is given: 50 s, in two equal parts.",
-            published=(_at(0, 50, "50 s (published)"), _at(1, 25, "25 s (published)")),
+            published=(point("50 s (published)", 0, 50), point("25 s (published)", 1, 25)),
             claims=("P1",),
         ),
         _bars(
@@ -85,7 +81,7 @@ def _balanced(jobs: tuple[Row, ...] | list[Row]) -> tuple[Drawn, ...]:
             _CPU,
             cpu,
             explanation=given,
-            published=(_at(0, 150, "150 mWh (published)"), _at(1, 110, "110 mWh (published)")),
+            published=(point("150 mWh (published)", 0, 150), point("110 mWh (published)", 1, 110)),
             claims=("P2",),
         ),
         _bars(
@@ -115,9 +111,9 @@ def _unbalanced(physics: list[Row]) -> tuple[Drawn, ...]:
             times,
             explanation="One thread works all the time and moves whenever it wakes the other.",
             published=(
-                _at(0, 64, "64 s (published)"),
-                _at(1, 120, "120 s (published)"),
-                _at(2, 64, "as always on (published)"),
+                point("64 s (published)", 0, 64),
+                point("120 s (published)", 1, 120),
+                point("as always on (published)", 2, 64),
             ),
             claims=("P3", "P4"),
         ),
@@ -136,8 +132,7 @@ def _unbalanced(physics: list[Row]) -> tuple[Drawn, ...]:
 
 
 def _side_by_side(machine: Machine) -> tuple[Drawn, ...]:
-    pins = ((-1, -1), (0, 1), (0, -1))
-    found = rows(machine, [requests.power(requests.placed(*each), 70) for each in pins])
+    found = simulated.side_by_side(machine)
     times = [float(row["seconds"]) for row in found]
     cpu, platform = ([_mwh(row, what) for row in found] for what in _ENERGIES)
     return (

@@ -16,6 +16,7 @@ from tautochrone.machine.runners import PeerState
 from tautochrone.measuring.configuration import Configuration
 from tautochrone.measuring.executor import Executor, RunResult
 from tautochrone.options import Option, words_of
+from tautochrone.results import USUAL_FOLDER
 from tautochrone.results import context as contexts
 from tautochrone.results.context import NotMeasured
 from tautochrone.results.row import Row
@@ -84,7 +85,7 @@ def parse_ratios(text: str) -> tuple[float, ...]:
 class PowerRequest(StudyRequest):
     """The options of ``tauto study power``. None means "choose for me"."""
 
-    output: Annotated[Path, OUTPUT] = Path("tautochrone-results/power")
+    output: Annotated[Path, OUTPUT] = USUAL_FOLDER / "power"
     ratios: Annotated[
         tuple[float, ...] | None,
         Option(

@@ -15,7 +15,7 @@ STUDYS_OWN: Mapping[str, Any] = {"workers": None, "counters": None, "check": Non
 _OF_ONE_RUN = ("run", "started")
 
 
-class Sharing:
+class Interning:
     """Makes rows of records, with texts and configurations that are those of the rows before."""
 
     def __init__(self, *, lean: bool = False) -> None:
