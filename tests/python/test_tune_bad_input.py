@@ -18,7 +18,7 @@ from tautochrone.errors import TautoError
 from tautochrone.inspection.watching import Watched, watch
 from tautochrone.measuring.configuration import Configuration
 from tautochrone.measuring.objective import parse_objective
-from tautochrone.tune import preparing
+from tautochrone.tune import preparing, same_file
 from tautochrone.tune.judging import Judging
 from tautochrone.tune.options import TuneRequest
 from tautochrone.tune.preparing import input_is_lost, meter_for, prepare
@@ -180,11 +180,28 @@ def test_a_file_that_somebody_else_writes_meanwhile_is_not_the_commands(
         (tmp_path / "journal").write_text("written while nothing ran")
 
     monkeypatch.setattr(preparing, "watch", beside_an_editor)
-    monkeypatch.setattr(preparing.time, "sleep", idle)
+    monkeypatch.setattr(same_file.time, "sleep", idle)
     check("exec sleep 0.01")
     assert len(runs) == 2
     with pytest.raises(TautoError, match=r"writes own in this folder"):
         check("echo >> own")
+
+
+def test_a_log_that_another_process_has_open_is_not_the_commands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with (tmp_path / "log").open("a") as log:
+
+        def beside_a_service(*given: Any, **options: Any) -> Watched:
+            log.write("one more line\n")
+            log.flush()
+            return watch(*given, **options)
+
+        with monkeypatch.context() as changed:
+            changed.setattr(preparing, "watch", beside_a_service)
+            check("exec sleep 0.01")
+    with pytest.raises(TautoError, match=r"writes log in this folder"):
+        check("echo >> log")
 
 
 def test_another_search_in_this_folder_is_left_alone(tmp_path: Path) -> None:

@@ -12,8 +12,7 @@ import shlex
 import stat
 import termios
 import time
-from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -29,13 +28,13 @@ from tautochrone.measuring.identity import as_before, files_of, named_files, sta
 from tautochrone.measuring.objective import Objective, parse_objective
 from tautochrone.measuring.subprocess_executor import Printed, output_file
 from tautochrone.programs.commands import behind
-from tautochrone.results import USUAL_FOLDER
 from tautochrone.results import context as contexts
-from tautochrone.results.store import ROWS_FILE, Store
+from tautochrone.results.store import Store
 from tautochrone.tune.answer import TuneContext
 from tautochrone.tune.applying import Applied, applied
 from tautochrone.tune.judging import Judging
 from tautochrone.tune.options import TuneRequest, check_numbers
+from tautochrone.tune.same_file import files_here, refuse_same_file
 from tautochrone.tune.same_work import Words, tells_of_work
 from tautochrone.tune.search import round_seconds_at_first
 from tautochrone.tune.services import Services
@@ -46,8 +45,6 @@ from tautochrone.tune.values import place_of
 SHORTEST_SECONDS = 0.005
 _WINDOW_SECONDS = 0.1
 _LEAST_ROUNDS = 2
-_MOST_FILES = 10_000
-_LONGEST_IDLE_SECONDS = 1.0
 _TERMINAL = re.compile(
     r"not a (?:tty|terminal)|no such device or address|/dev/tty|error opening terminal|"
     r"inappropriate ioctl|TERM environment variable|stdin is not|requires a terminal|"
@@ -160,7 +157,7 @@ def _read_machine(request: TuneRequest, measure: str, services: Services) -> Mac
 def try_out(default: Applied, request: TuneRequest, judging: Judging) -> Watched:
     """Run the default once and watch it. TautoError for a program that cannot be tuned, with the remedy."""
     limit = request.time_limit_seconds or max(request.budget_seconds, 1.0)
-    before = _files_here(request)
+    before = files_here(request)
     with ExitStack() as stack:
         begun = time.monotonic()
         folder = stack.enter_context(scratch_of(request)()) if request.scratch else None
@@ -191,7 +188,7 @@ def try_out(default: Applied, request: TuneRequest, judging: Judging) -> Watched
             f"Give it more work, or let it run {times} times in one window: --repeat {times}",
         )
     if not request.scratch:
-        _refuse_same_file(request, before, run, words)
+        refuse_same_file(request, before, run, words)
     return watched
 
 
@@ -278,65 +275,3 @@ def _refuse_answer(watched: Watched, judging: Judging, whole: Path | None, folde
             "'regex:time: ([0-9.]+)'",
         )
     raise TautoError(f"the default run does not pass --check: {error.message}", "Correct the check first")
-
-
-def _files_here(request: TuneRequest) -> dict[str, tuple[int, int]]:
-    """The files in this folder and those below it, but our own; the nearest `_MOST_FILES` of them.
-
-    By path: time of the last change in nanoseconds, and size.
-    """
-    files: dict[str, tuple[int, int]] = {}
-    ours = {os.path.abspath(USUAL_FOLDER), os.path.abspath(request.folder)}  # noqa: PTH100
-    folders = ["."]
-    while folders and len(files) < _MOST_FILES:
-        with suppress(OSError), os.scandir(folders.pop(0)) as entries:
-            for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
-                    if os.path.abspath(entry.path) not in ours and not _is_store(entry.path):  # noqa: PTH100
-                        folders.append(entry.path)
-                elif entry.is_file():
-                    status = entry.stat()
-                    files[entry.path.removeprefix("./")] = (status.st_mtime_ns, status.st_size)
-    return files
-
-
-def _is_store(folder: str) -> bool:
-    """Whether another search or study may be writing there."""
-    return os.path.exists(os.path.join(folder, ROWS_FILE))  # noqa: PTH110, PTH118
-
-
-def _refuse_same_file(
-    request: TuneRequest, before: dict[str, tuple[int, int]], run: Callable[[], Watched], words: str
-) -> None:
-    """Runs that write to one file would read what the run before has left there.
-
-    Others may write in this folder meanwhile. Where something was written, the command is run once more: it
-    writes again. And nothing is run for a while: what is written then is not its.
-    """
-    first = _files_here(request)
-    written = _written(before, first)
-    if not written:
-        return
-    seconds = run().seconds
-    second = _files_here(request)
-    time.sleep(min(seconds, _LONGEST_IDLE_SECONDS))
-    by_others = _written(second, _files_here(request))
-    again = _written(first, second)
-    makes_new_ones = any(path not in first for path in again)
-    written = [
-        path
-        for path in written
-        if path not in by_others and (path in again or (makes_new_ones and path not in before))
-    ]
-    if written:
-        raise TautoError(
-            f"{words} writes {', '.join(written[:3])} in this folder, the same in each run",
-            "Add --scratch: each run then has a folder of its own; or let it write to /dev/null",
-        )
-
-
-def _written(before: dict[str, tuple[int, int]], after: dict[str, tuple[int, int]]) -> list[str]:
-    written = sorted(path for path, status in after.items() if status != before.get(path))
-    if len(before) >= _MOST_FILES:  # not all were looked at: a new one below may have been there before
-        written = [path for path in written if path in before or "/" not in path]
-    return written
