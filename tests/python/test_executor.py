@@ -250,25 +250,32 @@ def test_a_run_says_what_held_it_and_leaves_no_control_group(plain: ProgramExecu
 SHARES = """
 import mmap, os, sys, time
 held = None
-for path in sys.argv[1:]:
+for path in sys.argv[1:3]:
     with open(path, "w+b") as file:
         file.truncate(4096)
         held = held or mmap.mmap(file.fileno(), 4096)
-open(f"/dev/shm/__KMP_REGISTERED_LIB_{os.getpid()}_0", "w").close()
-print(os.getpid(), flush=True)
+registered = f"/dev/shm/__KMP_REGISTERED_LIB_{os.getpid()}_0"
+open(registered, "w").close()
+with open(sys.argv[3], "w") as said:
+    said.write(registered)
 time.sleep(1000)
 """
 
 
-def test_a_killed_run_leaves_none_of_its_libraries_files_in_shared_memory(plain: ProgramExecutor) -> None:
+def test_a_killed_run_leaves_none_of_its_libraries_files_in_shared_memory(
+    plain: ProgramExecutor, tmp_path: Path
+) -> None:
     own, other = f"/dev/shm/vader_segment.test.{os.getpid()}", f"/dev/shm/users.test.{os.getpid()}"
-    before = {path.name for path in Path("/dev/shm").glob("__KMP*")}
+    said = tmp_path / "said"
     try:
-        result = plain.run(Configuration("shares", [sys.executable, "-c", SHARES, own, other]), 3.0)
+        words = [sys.executable, "-c", SHARES, own, other, str(said)]
+        result = plain.run(Configuration("shares", words), 3.0)
         assert kind_and_message(result)[0] == "timeout"
         assert Path(other).exists(), "it was made, and is the program's own"
         assert not Path(own).exists()
-        assert {path.name for path in Path("/dev/shm").glob("__KMP*")} <= before
+        registered = Path(said.read_text())
+        assert registered.name.startswith("__KMP")
+        assert not registered.exists()
     finally:
         Path(own).unlink(missing_ok=True)
         Path(other).unlink(missing_ok=True)
