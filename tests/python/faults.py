@@ -175,10 +175,13 @@ class Place:
         """A forked child that does the work; its number. `within`: the faults are those of what it starts."""
         for name in ("said", "calls", "mark"):
             (self.path / name).unlink(missing_ok=True)
+        # An interrupt in Python's own functions for a forked child would leave its locks half made.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         pid = os.fork()
         if pid == 0:
             code = UNEXPECTED
             try:
+                signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
                 if within:
                     os.environ["TAUTO_FAULT"] = f"{which}:{error}:{self.mark}"
                 code = self._child(*((0, 0) if within else (which, error)))
@@ -186,6 +189,7 @@ class Place:
                 code = INTERRUPTED
             finally:
                 os._exit(code)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         return pid
 
     def done(self, which: int = 0, error: int = 0, *, within: bool = False) -> int | None:
