@@ -111,6 +111,14 @@ def test_bad_input_is_one_sentence(words: list[str], why: str, capsys: pytest.Ca
     assert out.splitlines()[-1].startswith("tauto: error: ")
 
 
+def test_what_was_saved_is_looked_at_before_anything_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "nothing was saved" in said(["--against", "never", "--", "touch", "made"], capsys, 2)
+    said(["--rounds", 8, "--save", "base", "--", "true"], capsys)
+    out = said(["--against", "base", "--objective", "cpu", "--", "touch", "made"], capsys, 2)
+    assert "base was saved with --objective time" in out
+    assert not Path("made").exists()
+
+
 def test_a_failing_cleanup_is_said_and_every_command_is_cleaned_up(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -363,7 +363,7 @@ class CompareCommand:
         if self.against is not None:
             from tautochrone.comparing import saved
 
-            saved.folder_of(self.against)
+            saved.check(self.against, self.objective)
         for name in ("across_machines", "across_states"):
             if getattr(self, name):
                 option = f"--{name.replace('_', '-')}"

@@ -34,10 +34,8 @@ def folder_of(name: str) -> Path:
     return _FOLDER / f"saved-{name}"
 
 
-def against(name: str, now: Path) -> Compared:
-    """The one command in the folder `now` against the one that was saved. TautoError without such a one."""
-    from tautochrone.results.compare import notes_on_drift
-
+def there(name: str) -> Path:
+    """The folder of what was saved. TautoError where nothing was."""
     folder = folder_of(name)
     if not (folder / ROWS_FILE).exists():
         known = sorted(path.name.removeprefix("saved-") for path in _FOLDER.glob("saved-*"))
@@ -45,13 +43,30 @@ def against(name: str, now: Path) -> Compared:
             f"nothing was saved as {name!r} here",
             f"Saved: {', '.join(known)}" if known else f"--save {name} does",
         )
-    with Store.read(folder) as before, Store.read(now) as after:
+    return folder
+
+
+def check(name: str, objective: str) -> None:
+    """What can be refused before anything runs. TautoError for nothing saved, or another objective."""
+    folder = there(name)
+    context = contexts.load(CompareContext(folder=str(folder)), folder)
+    if context.objective:  # empty where the first sitting was interrupted
+        _check_objective(name, context.objective, objective)
+
+
+def _check_objective(name: str, saved: str, asked: str) -> None:
+    if saved != asked:
+        raise TautoError(f"{name} was saved with --objective {saved}", "Ask for the same one now")
+
+
+def against(name: str, now: Path) -> Compared:
+    """The one command in the folder `now` against the one that was saved. TautoError without such a one."""
+    from tautochrone.results.compare import notes_on_drift
+
+    with Store.read(there(name)) as before, Store.read(now) as after:
         earlier, later = (_alone(store) for store in (before, after))
         objective = objective_of(later[1].objective)
-        if earlier[1].objective != later[1].objective:
-            raise TautoError(
-                f"{name} was saved with --objective {earlier[1].objective}", "Ask for the same one now"
-            )
+        _check_objective(name, earlier[1].objective, later[1].objective)
         if before.machine.get("machine") != after.machine.get("machine"):
             raise TautoError(
                 f"{name} was measured on another machine ({before.machine.get('machine')})",
