@@ -22,7 +22,8 @@ if __name__ == "__main__":
     sys.path[0] = str(Path(__file__).resolve().parents[1])  # the package, in place of its own folder
 
 from benchmarks.run import main_of
-from tautochrone.comparing.bisect import Bisected, bisect
+from tautochrone.comparing.bisect import bisect
+from tautochrone.comparing.bisected import Bisected
 from tautochrone.comparing.measure import measure
 from tautochrone.comparing.settings import Settings
 from tautochrone.options import Option

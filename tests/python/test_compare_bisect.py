@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tautochrone.comparing.bisect import Bisected, Search, bisect
+from tautochrone.comparing.bisect import Search, bisect
+from tautochrone.comparing.bisected import Bisected
 from tautochrone.comparing.result import Asked
 from tautochrone.comparing.settings import Entry, Settings
 from tautochrone.comparing.worktrees import NotBuilt

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from processes import run_to_end, with_lab
-from tautochrone.comparing import github
+from tautochrone.comparing import github, printing
 from tautochrone.comparing.points import of_points
 from tautochrone.comparing.result import Compared
 from tautochrone.errors import TautoError
@@ -43,8 +43,12 @@ def found(ratio: float) -> Compared:
     return of_points(["ma|in", "HEAD"], [points, [ratio * one for one in points]])
 
 
+def published(compared: Compared, code: int, places: dict[str, str]) -> str:
+    return github.handed_over(printing.as_markdown(compared), github.outputs(compared), code, places)
+
+
 def test_the_summary_begins_with_the_answer_and_has_a_table() -> None:
-    lines = github.summary(found(1.1)).splitlines()
+    lines = published(found(1.1), 0, {}).splitlines()[1:]
     assert lines[0].startswith("### HEAD takes 10.0 % more time than ma|in")
     assert lines[2].startswith("| command |")
     assert set(lines[3]) == set("| -")
@@ -56,7 +60,7 @@ def test_the_summary_begins_with_the_answer_and_has_a_table() -> None:
     ("code", "words"), [(0, "::notice title="), (3, "::error title="), (4, "::warning title=")]
 )
 def test_the_annotation_fits_the_exit_code(code: int, words: str) -> None:
-    line = github.annotation(found(1.1), code)
+    line = github.annotation(found(1.1).answer, code)
     assert line.startswith(words)
     assert "10.0 %25 more time" in line
 
@@ -64,18 +68,18 @@ def test_the_annotation_fits_the_exit_code(code: int, words: str) -> None:
 def test_files_of_the_workflow_are_appended_to(tmp_path: Path) -> None:
     places = {github.SUMMARY: str(tmp_path / "summary"), github.OUTPUT: str(tmp_path / "output")}
     (tmp_path / "summary").write_text("before\n")
-    printed = github.published(found(1.1), 3, places)
+    printed = published(found(1.1), 3, places)
     assert printed.count("\n") == 0
     assert (tmp_path / "summary").read_text().startswith("before\n### HEAD takes")
     values = dict(line.split("=", 1) for line in (tmp_path / "output").read_text().splitlines())
     assert values["verdict"] == "slower"
     assert [float(values[name]) for name in ("low", "ratio", "high")] == pytest.approx([1.1, 1.1, 1.1])
     with pytest.raises(TautoError, match="cannot be written"):
-        github.published(found(1.1), 3, {github.SUMMARY: str(tmp_path / "none" / "summary")})
+        published(found(1.1), 3, {github.SUMMARY: str(tmp_path / "none" / "summary")})
 
 
 def test_without_a_workflow_the_summary_is_printed() -> None:
-    assert "\n### HEAD takes" in github.published(found(1.1), 0, {})
+    assert "\n### HEAD takes" in published(found(1.1), 0, {})
 
 
 # -- the action --

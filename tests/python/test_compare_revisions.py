@@ -13,7 +13,7 @@ import pytest
 
 from processes import wait_until, with_lab
 from tautochrone.cli.main import main
-from tautochrone.comparing import command
+from tautochrone.comparing import command, github
 from tautochrone.comparing.result import Compared
 from tautochrone.comparing.revisions import compare_revisions
 from tautochrone.comparing.settings import Entry, Settings
@@ -318,7 +318,11 @@ def test_the_command_builds_and_compares(
 
 
 def test_the_command_bisects(
-    measured: FakeMeasure, slow_since: str, capsys: pytest.CaptureFixture[str]
+    measured: FakeMeasure,
+    slow_since: str,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     words = ["compare", "--revisions", "first", "HEAD", "--build", "cp seconds made", "--bisect"]
     assert main([*words, "--", "./prog"]) == 0
@@ -326,6 +330,21 @@ def test_the_command_bisects(
     assert main([*words, "--json", "--", "./prog"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert (answer["schema"], answer["commit"]) == ("tautochrone.bisected/1", slow_since)
+    summary, output = tmp_path / "summary", tmp_path / "output"
+    monkeypatch.setenv(github.SUMMARY, str(summary))
+    monkeypatch.setenv(github.OUTPUT, str(output))
+    assert (
+        main([*words, "--format", "github", "--export-markdown", str(tmp_path / "said.md"), "--", "./prog"])
+        == 0
+    )
+    assert capsys.readouterr().out.startswith(
+        f"::notice title=tauto compare::{slow_since[:10]} made it slower"
+    )
+    assert f"commit={slow_since}\nsubject=Slow\n" in output.read_text()
+    table = summary.read_text()
+    assert table.startswith(f"### {slow_since[:10]} made it slower (Slow)")
+    assert "| its parent " in table
+    assert table == f"### {(tmp_path / 'said.md').read_text()}"
     same = ["compare", "--revisions", "first", "first~0^0", "--build", "cp seconds made", "--bisect"]
     assert main([*same, "--", "./prog"]) == 2
     assert main(["compare", "--revisions", "HEAD~1", "HEAD", *words[4:], "--", "./prog"]) == 4
@@ -339,8 +358,8 @@ def test_the_command_bisects(
         (["--bisect", "--", "./prog"], "--bisect belongs to --revisions"),
         (["--revisions", "begin", "HEAD", "--", "./prog", ":", "./prog"], "--revisions takes one command"),
         (
-            ["--revisions", "begin", "HEAD", "--bisect", "--markdown", "--", "./prog"],
-            "--bisect prints text or",
+            ["--revisions", "begin", "HEAD", "--bisect", "--csv", "--", "./prog"],
+            "--bisect has no table for --csv",
         ),
     ],
 )

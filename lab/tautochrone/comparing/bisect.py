@@ -22,6 +22,7 @@ from typing import Protocol
 import msgspec
 
 from tautochrone import text, verdicts
+from tautochrone.comparing.bisected import Bisected
 from tautochrone.comparing.result import Side
 from tautochrone.comparing.revisions import Measure, Say, ready, resolved, to_stderr
 from tautochrone.comparing.settings import Entry, Settings
@@ -30,7 +31,6 @@ from tautochrone.errors import TautoError
 from tautochrone.measuring.clock import Clock, SystemClock
 from tautochrone.verdicts import Comparison, Ratio
 
-BISECTED_SCHEMA = "tautochrone.bisected/1"
 ERROR = 1.0 - verdicts.VERDICT_CONFIDENCE
 DEFAULT_BUDGET_SECONDS = 3600.0
 _STAGES = (16, 16, 32, 64, 128, 256)
@@ -39,32 +39,6 @@ _STAGES = (16, 16, 32, 64, 128, 256)
 _LEAST_ROUNDS = 8
 _WIDTH = 0.5  # of the interval that is reported, by the difference
 _WHOLE_SHARE = 0.75  # of the difference; below it another commit has a share that is worth a search
-
-
-class Bisected(msgspec.Struct, frozen=True, kw_only=True):
-    """What the search found. `commit` is empty where it found none, or cannot tell it.
-
-    `ratio` is that of the commit to its first parent (`parent`), `total` that of BAD to GOOD. `error` bounds
-    the probability that the search names a wrong commit. `suspects` are the commits that are left;
-    `measured` how many were measured beside the ends; `skipped` why others were not.
-    """
-
-    schema: str = BISECTED_SCHEMA
-    answer: str
-    commit: str = ""
-    subject: str = ""
-    parent: str = ""
-    ratio: Ratio | None = None
-    total: Ratio
-    error: float
-    measured: int = 0
-    suspects: tuple[str, ...] = ()
-    skipped: tuple[str, ...] = ()
-    remarks: tuple[str, ...] = ()
-
-    @property
-    def told(self) -> bool:
-        return bool(self.commit)
 
 
 class History(Protocol):

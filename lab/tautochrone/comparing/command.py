@@ -18,7 +18,7 @@ from tautochrone.comparing.entries import entries_of, of_lines, parse_parameters
 from tautochrone.comparing.measure import STUDY, Services, measure
 from tautochrone.comparing.result import Compared
 from tautochrone.comparing.settings import ANY, DEFAULT_BUDGET_SECONDS, Codes, Entry, Settings
-from tautochrone.errors import TautoError, printable
+from tautochrone.errors import TautoError
 from tautochrone.files import write_whole
 from tautochrone.measuring.configuration import digest
 from tautochrone.measuring.progress import Progress, SilentProgress
@@ -27,6 +27,8 @@ from tautochrone.results.sittings import CANNOT_TELL_CODE
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from tautochrone.comparing.bisected import Bisected
 
 SLOWER_CODE = 3
 Format = Literal["text", "json", "markdown", "csv", "github"]
@@ -255,26 +257,35 @@ class CompareCommand:
             return measure(entries, settings, _services())
 
         if self.bisect:
-            if self._format() not in ("text", "json"):
+            if self._format() == "csv":
                 raise TautoError(
-                    f"--bisect prints text or --json, not {self._format()}", "Choose one of these"
+                    "--bisect has no table for --csv", "Use --json, --markdown or --format github"
                 )
             from tautochrone.comparing.bisect import bisect
 
-            found = bisect(revisions, entry.asked.words, settings, measured, build=self.build)
-            words = [
-                found.answer,
-                *(f"Note: {text.sentence(one)}" for one in (*found.remarks, *found.skipped)),
-            ]
-            console.out(
-                text.as_json(found, indent=2) if self._format() == "json" else printable("\n".join(words)),
-                highlight=False,
+            return self._bisected(
+                bisect(revisions, entry.asked.words, settings, measured, build=self.build), console
             )
-            return 0 if found.told else CANNOT_TELL_CODE
         from tautochrone.comparing.revisions import compare_revisions
 
         compared = compare_revisions(revisions, entry.asked.words, settings, measured, build=self.build)
         return self.answer(compared, console)
+
+    def _bisected(self, found: Bisected, console: Console) -> int:
+        from tautochrone.comparing import bisected
+
+        code = 0 if found.told else CANNOT_TELL_CODE
+        if (chosen := self._format()) == "github":
+            from tautochrone.comparing import github
+
+            markdown = bisected.as_markdown(found)
+            console.out(github.handed_over(markdown, found.outputs, code), highlight=False)
+        else:
+            console.out(bisected.FORMATS[chosen](found), highlight=False)
+        for name, path in (("json", self.export_json), ("markdown", self.export_markdown)):
+            if path is not None:
+                write_whole(path, bisected.FORMATS[name](found) + "\n")
+        return code
 
     def answer(self, found: Compared, console: Console) -> int:
         """Print and write the answer; the exit code."""
@@ -284,7 +295,10 @@ class CompareCommand:
         elif chosen == "github":
             from tautochrone.comparing import github
 
-            console.out(github.published(found, self._code(found)), highlight=False)
+            markdown = printing.as_markdown(found)
+            console.out(
+                github.handed_over(markdown, github.outputs(found), self._code(found)), highlight=False
+            )
         else:
             console.out(printing.FORMATS[chosen](found), highlight=False)
         for name, path in (

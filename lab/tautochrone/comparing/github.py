@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tautochrone import verdicts
-from tautochrone.comparing import printing
 from tautochrone.comparing.result import Compared
 from tautochrone.errors import explained, printable
 from tautochrone.results.sittings import CANNOT_TELL_CODE
@@ -16,32 +15,30 @@ SUMMARY, OUTPUT = "GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT"
 _TITLE = "tauto compare"
 
 
-def published(found: Compared, code: int, environment: Mapping[str, str] = os.environ) -> str:
-    """Hand the answer to the workflow, and return what is to be printed; `code` is the exit code.
+def handed_over(
+    markdown: str, values: Mapping[str, str], code: int, environment: Mapping[str, str] = os.environ
+) -> str:
+    """Hand an answer to the workflow, and return what is to be printed; `code` is the exit code.
 
-    The summary is appended to the file that GitHub names, or printed where it names none. TautoError where
-    such a file cannot be written.
+    The first line of `markdown` is the answer. It becomes the annotation and the heading of the summary,
+    which is appended to the file that GitHub names, or printed where it names none; `values` are the outputs
+    of the step. TautoError where such a file cannot be written.
     """
-    words = [annotation(found, code)]
+    answer, _, rest = markdown.partition("\n")
+    words, summary = [annotation(answer, code)], f"### {answer}\n{rest}"
     if where := environment.get(SUMMARY):
-        _append(where, f"{summary(found)}\n")
+        _append(where, f"{summary}\n")
     else:
-        words.append(summary(found))
+        words.append(summary)
     if where := environment.get(OUTPUT):
-        _append(where, "".join(f"{name}={value}\n" for name, value in outputs(found).items()))
+        _append(where, "".join(f"{name}={value}\n" for name, value in values.items()))
     return "\n".join(words)
 
 
-def summary(found: Compared) -> str:
-    """The answer, the table and what stood in the way, as Markdown."""
-    answer, _, rest = printing.as_markdown(found).partition("\n")
-    return f"### {answer}\n{rest}"
-
-
-def annotation(found: Compared, code: int) -> str:
+def annotation(answer: str, code: int) -> str:
     """An error for exit code 3, a warning where it cannot be told, else a notice."""
     level = "error" if code not in (0, CANNOT_TELL_CODE) else "warning" if code else "notice"
-    return f"::{level} title={_TITLE}::{_escaped(printable(found.answer))}"
+    return f"::{level} title={_TITLE}::{_escaped(printable(answer))}"
 
 
 def outputs(found: Compared) -> dict[str, str]:
