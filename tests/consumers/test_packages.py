@@ -101,6 +101,17 @@ def test_pkg_config_builds_a_program_against_an_installation_that_was_moved(
     assert "roots on" in run(program, cwd=tmp_path)
 
 
+def test_pkg_config_is_told_a_folder_that_is_given_by_its_full_path(tmp_path: Path) -> None:
+    options = (
+        "-DTAUTO_BUILD_TOOLS=OFF",
+        "-DTAUTO_BUILD_RUNNERS=OFF",
+        "-DCMAKE_INSTALL_LIBDIR=/elsewhere/lib",
+    )
+    run("cmake", "-S", ROOT, "-B", tmp_path, "-G", "Ninja", *options, cwd=ROOT)
+    lines = (tmp_path / "tautochrone.pc").read_text().splitlines()
+    assert lines[:3] == ["prefix=/usr/local", "libdir=/elsewhere/lib", "includedir=${prefix}/include"]
+
+
 @pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="no dpkg-deb here")
 def test_the_deb_holds_headers_library_and_its_needs(built: Path, tmp_path: Path) -> None:
     run("cpack", "--config", built / "CPackConfig.cmake", "-B", tmp_path, cwd=tmp_path)
