@@ -112,7 +112,12 @@ threads_run::threads_run(const machine& on, const threads_request& asked)
         added.pinned = one.core;
         threads_.push_back(added);
     }
-    for (std::size_t t = 0; t < threads_.size(); ++t) threads_[t].waker = waker_of(asked.threads[t].woken_by);
+    for (std::size_t t = 0; t < threads_.size(); ++t) {
+        threads_[t].waker = waker_of(asked.threads[t].woken_by);
+        if (threads_[t].waker == static_cast<int>(t))
+            throw input_error("thread '" + asked.threads[t].name +
+                              "' is woken by itself; woken_by names another thread of the request");
+    }
     left_ = static_cast<int>(threads_.size());
 }
 

@@ -440,8 +440,10 @@ TEST_CASE(
     const threads_result stays = simulate_threads(read_machine(source), lone);
     CHECK(stays.migrations == 0);
     CHECK(stays.finished < 10'100'000'000);
-    asked.threads[1].woken_by = "nobody";
-    CHECK_THROWS_AS(simulate_threads(read_machine(source), asked), input_error);
+    for (const std::string name : {"nobody", "woken"}) {
+        asked.threads[1].woken_by = name;
+        CHECK_THROWS_AS(simulate_threads(read_machine(source), asked), input_error);
+    }
 }
 
 TEST_CASE("a thread on a core with another clock ends, however little work is left at the end") {
