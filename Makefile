@@ -4,7 +4,7 @@
 # at a time; `machine` and `docs` both slow CPUs, so a lock keeps them apart.
 FIRST := style cpp python
 STAGES := $(FIRST) machine tsan asan models docs consumers browser
-.PHONY: help study table pictures vega wheel deb release install uninstall test test-platforms test-repeat soak bench race honesty build format clean install-packages remove-packages \
+.PHONY: help docs study table pictures vega wheel deb release install uninstall test test-platforms test-repeat soak bench race honesty build format clean install-packages remove-packages \
 	$(STAGES:%=test-%) no-stage build-default build-tsan build-asan
 MAKEFLAGS += --no-print-directory
 
@@ -41,6 +41,7 @@ help: ## Show this list
 	@echo 'make table    after a change of the commands: what their help is made from'
 	@echo 'make pictures   measure and draw the recording in the README again'
 	@echo 'make vega     pack the script of the charts again'
+	@echo 'make docs     the pages and the reference of the headers as a site, which opens without a server'
 	@echo 'make clean    remove build/ (results in tautochrone-results/ stay)'
 	@echo 'make install-packages   install every system package of packages.txt that is missing'
 	@echo 'make remove-packages   remove the system packages that make has installed from here'
@@ -157,6 +158,13 @@ pictures: ## The recording in the README, measured anew; wants a quiet machine f
 	@cd build/pictures && PATH="$(CURDIR)/build/venv/bin:$$PATH" COLUMNS=84 \
 	    python ../../tools/recording.py ../../docs/pictures/tune.svg 14 tauto tune --budget 60s -- python3 small.py
 
+docs: ## The site: pages with a search, and the reference of include/tauto
+	@sh tools/packages.sh build docs
+	@sh tools/venv.sh docs
+	@NO_MKDOCS_2_WARNING=1 build/venv/bin/mkdocs build --quiet --strict
+	@doxygen tools/Doxyfile
+	@echo 'The site: build/docs/site/index.html'
+
 vega: ## The charts' script, packed into the package again (after a new vl-convert)
 	@sh tools/venv.sh test
 	@build/venv/bin/python tools/vega.py
@@ -192,7 +200,7 @@ clean: ## Remove everything that was built; which packages were installed stays 
 	@[ ! -d build ] || find build -mindepth 1 -maxdepth 1 ! -name installed-packages -exec rm -rf {} +
 
 install-packages: ## Every package of packages.txt
-	@sh tools/packages.sh build loop peer test program platform browser
+	@sh tools/packages.sh build loop peer test program platform browser docs
 
 remove-packages: ## The packages that make has installed
 	@sh tools/packages.sh --remove

@@ -26,10 +26,10 @@ fail() {
     exit 2
 }
 
-[ -n "$wanted_marks" ] || fail 'which packages? usage: tools/packages.sh [--dry-run] build|loop|peer|test|program|platform|browser …'
+[ -n "$wanted_marks" ] || fail 'which packages? usage: tools/packages.sh [--dry-run] build|loop|peer|test|program|platform|docs|browser …'
 [ -r "$list" ] || fail "there is no package list at $list"
 for mark in ${wanted_marks#--remove}; do
-    grep -q "^$mark[[:space:]]" "$list" || fail "no package has the mark '$mark'; marks are build, loop, peer, test, program, platform, browser"
+    grep -q "^$mark[[:space:]]" "$list" || fail "no package has the mark '$mark'; marks are build, loop, peer, test, program, platform, docs, browser"
 done
 
 has_word() { # has_word WORD WORDS...

@@ -304,6 +304,8 @@ def test_every_page_is_in_the_index() -> None:
     index = (ROOT / "docs" / "README.md").read_text()
     names = {page.name for page in (ROOT / "docs").glob("*.md")} - {"README.md"}
     assert [name for name in names if name not in index] == []
+    site = (ROOT / "mkdocs.yml").read_text().partition("\nnav:")[2]
+    assert set(re.findall(r"[\w-]+\.md", site)) == {*names, "README.md"}
 
 
 def test_runtime_page_names_the_environment_variables_that_the_runtime_reads() -> None:
