@@ -4,7 +4,7 @@
 # at a time; `machine` and `docs` both slow CPUs, so a lock keeps them apart.
 FIRST := style cpp python
 STAGES := $(FIRST) machine tsan asan models docs consumers browser
-.PHONY: help docs study table pictures vega wheel deb release install uninstall test test-platforms test-repeat soak bench race honesty build format clean install-packages remove-packages \
+.PHONY: help docs study table pictures vega wheel hashes deb release install uninstall test test-platforms test-repeat soak bench race honesty build format clean install-packages remove-packages \
 	$(STAGES:%=test-%) no-stage build-default build-tsan build-asan
 MAKEFLAGS += --no-print-directory
 
@@ -37,6 +37,7 @@ help: ## Show this list
 	@echo 'make uninstall   remove what make install has installed'
 	@echo 'make wheel    the package for pip, into build/dist'
 	@echo 'make deb      the package for Debian and Ubuntu, into build/dist'
+	@echo 'make hashes   new versions of what pip installs, with their checksums, into packaging/hashes.txt'
 	@echo 'make release  wheel, sources, .deb and notes of the tag of this version, into build/dist'
 	@echo 'make table    after a change of the commands: what their help is made from'
 	@echo 'make pictures   measure and draw the recording in the README again'
@@ -173,6 +174,10 @@ wheel: ## The package for pip, of any Linux with a C library as new as here
 	@sh tools/packages.sh build
 	@sh tools/venv.sh
 	@sh tools/dist.sh wheel
+
+hashes: ## The checksums of what pip installs, for packaging/hashes.txt
+	@sh tools/venv.sh
+	@sh tools/dist.sh hashes
 
 deb: ## The package for Debian and Ubuntu
 	@sh tools/packages.sh build

@@ -1,5 +1,6 @@
 #!/bin/sh
 # What is given to others:   tools/dist.sh wheel|deb|release      into build/dist
+# What pip installs:         tools/dist.sh hashes                 into packaging/hashes.txt
 # And by hand:               tools/dist.sh install PREFIX, tools/dist.sh uninstall
 set -eu
 cd "$(dirname -- "$0")/.."
@@ -34,6 +35,17 @@ wheel() {
     ls -l "$dist"/*.whl
 }
 
+# Without addresses: pip looks where it is told to.
+hashes() {
+    quietly build/hashes.log 'asking for the versions and their checksums' sh -c \
+        '[ -x build/tools-venv/bin/pip-compile ] || { "$1" -m venv build/tools-venv && build/tools-venv/bin/pip install -q pip-tools; }
+        build/tools-venv/bin/pip-compile -q --upgrade --generate-hashes --no-emit-index-url --no-emit-trusted-host \
+            --no-emit-find-links --no-header --no-annotate --strip-extras -o build/hashes.txt pyproject.toml' \
+        sh "${PYTHON:-python3}"
+    { sed -n '/^#/p' packaging/hashes.txt; sed '/^#/d' build/hashes.txt; } >build/hashes.new
+    mv build/hashes.new packaging/hashes.txt
+}
+
 deb() {
     configured -DCMAKE_INSTALL_PREFIX=/usr
     quietly build/deb.log 'packing the .deb' cpack --config "$folder/CPackConfig.cmake" -B "$dist"
@@ -46,6 +58,7 @@ notes() { sed -n "/^## \\[$version\\]/,/^## \\[/{/^## \\[/d;p}" CHANGELOG.md >"$
 
 case ${1:-} in
 wheel) wheel ;;
+hashes) hashes ;;
 deb) deb ;;
 release)
     [ -z "$(git status --porcelain)" ] || fail 'there are changes that are not committed; commit them first'

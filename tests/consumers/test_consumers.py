@@ -97,6 +97,10 @@ def test_python_consumer_of_pip_install_finds_command_and_runners(tmp_path: Path
         if name not in ("TAUTO_RUNNERS", "PYTHONPATH", "VIRTUAL_ENV")
     }
     environment["XDG_CACHE_HOME"] = str(tmp_path / "cache")
-    run(venv / "bin" / "python", "-m", "pip", "install", "-q", ROOT, cwd=tmp_path, environment=environment)
+    pip = (venv / "bin" / "python", "-m", "pip", "install", "-q")
+    hashes = ROOT / "packaging" / "hashes.txt"
+    run(*pip, "--require-hashes", "-r", hashes, cwd=tmp_path, environment=environment)
+    run(*pip, "--no-deps", ROOT, cwd=tmp_path, environment=environment)
+    run(*pip[:3], "check", cwd=tmp_path, environment=environment)
     output = run(venv / "bin" / "python", HERE / "consumer.py", cwd=tmp_path, environment=environment)
     assert "runners in the package" in output

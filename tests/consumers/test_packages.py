@@ -101,6 +101,14 @@ def test_pkg_config_builds_a_program_against_an_installation_that_was_moved(
     assert "roots on" in run(program, cwd=tmp_path)
 
 
+def test_the_checksums_name_no_place() -> None:
+    text = (ROOT / "packaging" / "hashes.txt").read_text()
+    assert "://" not in text
+    assert "--index-url" not in text
+    named = re.findall(r"^([\w.-]+)==", text, re.MULTILINE)
+    assert len(named) == len(re.findall(r"\\\n(?:    --hash=sha256:[0-9a-f]{64}(?: \\)?\n)+", text))
+
+
 def test_pkg_config_is_told_a_folder_that_is_given_by_its_full_path(tmp_path: Path) -> None:
     options = (
         "-DTAUTO_BUILD_TOOLS=OFF",
