@@ -417,6 +417,7 @@ class block_stepper {
     void fit_collectives(cost_model& model) {
         const auto members = usize(me_.size());
         const std::size_t most = whole_.size();
+        choose_rounds(members);
         for (std::size_t words = members; words <= most; words *= 4) {
             const auto length = as_double(words);
             model.gather.add(length, gather_seconds(words, me_.size()));
@@ -435,6 +436,17 @@ class block_stepper {
         std::ranges::fill(bounds_, index{0});
     }
 
+    // Members that share CPUs may take a time slice for each message. A few rounds tell as much of that, and
+    // the usual number takes seconds.
+    void choose_rounds(std::size_t words) {
+        if constexpr (!Clock::is_exact) {
+            collective_rounds_ = few_rounds;
+            double seconds = gather_seconds(words, me_.size());
+            me_.all_reduce(std::span<double>{&seconds, 1}, larger{});
+            if (seconds < slow_collective_seconds) collective_rounds_ = usual_rounds;
+        }
+    }
+
     // To gather `words`, of which each of the first `parts` members brings a share.
     double gather_seconds(std::size_t words, int parts) {
         const auto share = [&](int rank) { return share_among_first(words, parts, rank); };
@@ -447,6 +459,11 @@ class block_stepper {
     struct larger {
         double operator()(double a, double b) const { return a < b ? b : a; }
     };
+
+    static constexpr int usual_rounds = 15;
+    static constexpr int few_rounds = 3;
+    // No network takes as long for a word a member.
+    static constexpr double slow_collective_seconds = 1e-3;
 
     // How often something is timed: `usual` times where times vary.
     static constexpr int rounds_of(int usual) { return Clock::is_exact ? 1 : usual; }
@@ -467,7 +484,7 @@ class block_stepper {
     template <class Collective>
     double collective_seconds(Collective&& collective) {
         std::vector<double> seconds;
-        for (int round = 0; round < rounds_of(15); ++round) {
+        for (int round = 0; round < rounds_of(collective_rounds_); ++round) {
             std::ranges::fill(part_, as_double(round));
             std::ranges::fill(whole_, 0.0);
             me_.barrier();
@@ -498,6 +515,7 @@ class block_stepper {
     sharing_watch watch_;
     std::int64_t blocks_ = 0;
     std::int64_t collective_ticks_ = 0;
+    int collective_rounds_ = usual_rounds;
     double tick_seconds_ = 0.0;
     double sink_ = 0.0;
 };

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pages import Page
+from pages import PAGES, Page
 
 _SWITCHES = (
     "--headless=new",
@@ -24,6 +24,20 @@ _SWITCHES = (
     "--no-first-run",
     "--hide-scrollbars",
 )
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Page by page, and width by width: the tests that only look then find it open."""
+    places = [place for place, item in enumerate(items) if _page_of(item)]
+    ordered = sorted((items[place] for place in places), key=_page_of)
+    for place, item in zip(places, ordered, strict=True):
+        items[place] = item
+
+
+def _page_of(item: pytest.Item) -> tuple[int, int] | None:
+    """Which page a test is given, and minus its width."""
+    given = item.callspec.params if hasattr(item, "callspec") else {}
+    return (PAGES.index(given["page"]), -given.get("width", 1280)) if "page" in given else None
 
 
 def _program(names: tuple[str, ...], package: str) -> str:
@@ -58,11 +72,21 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     browser.quit()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def show(driver: Any) -> Callable[..., Any]:
-    """Opens a file as a reader would, at a width, in a colour scheme, and waits until all charts stand."""
+    """Opens a file as a reader would, at a width, in a colour scheme, and waits until all charts stand.
 
-    def opened(path: Path, *, width: int = 1280, scheme: str = "light") -> Any:
+    A test that changes nothing of the page says `keep`: the next such test has the page as it stands.
+    """
+    standing: list[tuple[Path, int, str]] = []
+
+    def opened(path: Path, *, width: int = 1280, scheme: str = "light", keep: bool = False) -> Any:
+        # the pointer goes to the corner, lest the last test's place opens a tooltip here
+        driver.execute_cdp_cmd("Input.dispatchMouseEvent", {"type": "mouseMoved", "x": 0, "y": 0})
+        if keep and standing == [(path, width, scheme)]:
+            driver.execute_script("scrollTo({top: 0, left: 0, behavior: 'instant'})")
+            return driver
+        standing[:] = [(path, width, scheme)] if keep else []
         driver.get_log("browser")
         driver.get_log("performance")
         driver.execute_cdp_cmd(
@@ -72,8 +96,6 @@ def show(driver: Any) -> Callable[..., Any]:
         driver.execute_cdp_cmd(
             "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
         )
-        # the pointer goes to the corner, lest the last test's place opens a tooltip here
-        driver.execute_cdp_cmd("Input.dispatchMouseEvent", {"type": "mouseMoved", "x": 0, "y": 0})
         driver.get(path.as_uri())
         deadline = time.monotonic() + 60
         while not driver.execute_script("return document.documentElement.dataset.ready === 'true'"):

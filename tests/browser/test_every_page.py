@@ -34,21 +34,57 @@ def test_opens_as_a_small_file_without_console_errors_and_without_any_request(
     show: Show, written: Written, page: Page
 ) -> None:
     path = written(page)
-    assert_stands_alone(show(path), path)
+    assert_stands_alone(show(path, keep=True), path)
 
 
 @every_page
 def test_every_chart_has_marks_in_every_view(show: Show, written: Written, page: Page) -> None:
-    marks = chart_marks(show(written(page)))
+    marks = chart_marks(show(written(page), keep=True))
     assert {chart: len(counts) for chart, counts in marks.items()} == page.views
     assert all(count >= page.marks for counts in marks.values() for count in counts), marks
+
+
+@every_page
+def test_a_number_and_its_unit_stay_on_one_line(show: Show, written: Written, page: Page) -> None:
+    parted = show(written(page), keep=True).execute_script(
+        """
+        const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), found = [];
+        while (texts.nextNode()) {
+          if (texts.currentNode.parentElement.closest("script, style, pre, code, svg")) continue;
+          if (/\\d (%|ms|KiB)(?!\\w)/.test(texts.currentNode.data)) found.push(texts.currentNode.data);
+        }
+        return found;"""
+    )
+    assert parted == []
+
+
+@every_page
+@pytest.mark.parametrize(("width", "height"), [(1280, 700), (390, 844)])
+def test_the_first_screen_has_the_answer_and_the_beginning_of_what_shows_it(
+    show: Show, written: Written, page: Page, width: int, height: int
+) -> None:
+    sentence, picture = show(written(page), width=width, keep=True).execute_script(
+        """
+        const shown = document.querySelector("#overview table, #overview svg, #overview .chart, .chart");
+        const answer = document.querySelector("h1");
+        return [answer.getBoundingClientRect().bottom, shown.getBoundingClientRect().top];
+        """
+    )
+    assert sentence < height / 2
+    assert picture < height - 100
+
+
+@every_page
+@pytest.mark.parametrize("width", [390])
+def test_page_is_readable_at_390_pixels(show: Show, written: Written, page: Page, width: int) -> None:
+    assert_readable_on_a_telephone(show(written(page), width=width, keep=True))
 
 
 @every_tooltip
 def test_tooltip_appears_beside_the_pointer_with_its_text(
     show: Show, written: Written, page: Page, chart: str
 ) -> None:
-    tooltip = hover_over_a_mark(show(written(page)), chart)
+    tooltip = hover_over_a_mark(show(written(page), keep=True), chart)
     assert len(tooltip.text.splitlines()) >= page.tooltip_lines
     box = tooltip.rect
     assert box["width"] > 60
@@ -63,25 +99,6 @@ def test_choice_above_a_chart_changes_its_marks(show: Show, written: Written, pa
 
 
 @every_page
-def test_page_is_readable_at_390_pixels(show: Show, written: Written, page: Page) -> None:
-    assert_readable_on_a_telephone(show(written(page), width=390))
-
-
-@every_page
-def test_a_number_and_its_unit_stay_on_one_line(show: Show, written: Written, page: Page) -> None:
-    parted = show(written(page)).execute_script(
-        """
-        const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), found = [];
-        while (texts.nextNode()) {
-          if (texts.currentNode.parentElement.closest("script, style, pre, code, svg")) continue;
-          if (/\\d (%|ms|KiB)(?!\\w)/.test(texts.currentNode.data)) found.push(texts.currentNode.data);
-        }
-        return found;"""
-    )
-    assert parted == []
-
-
-@every_page
 def test_what_comes_after_two_sentences_is_folded_and_can_be_opened(
     show: Show, written: Written, page: Page
 ) -> None:
@@ -92,19 +109,3 @@ def test_what_comes_after_two_sentences_is_folded_and_can_be_opened(
         assert one.get_attribute("open") is None
         one.find_element("css selector", "summary").click()
         assert all(each.is_displayed() for each in one.find_elements("css selector", "p"))
-
-
-@every_page
-@pytest.mark.parametrize(("width", "height"), [(1280, 700), (390, 844)])
-def test_the_first_screen_has_the_answer_and_the_beginning_of_what_shows_it(
-    show: Show, written: Written, page: Page, width: int, height: int
-) -> None:
-    sentence, picture = show(written(page), width=width).execute_script(
-        """
-        const shown = document.querySelector("#overview table, #overview svg, #overview .chart, .chart");
-        const answer = document.querySelector("h1");
-        return [answer.getBoundingClientRect().bottom, shown.getBoundingClientRect().top];
-        """
-    )
-    assert sentence < height / 2
-    assert picture < height - 100

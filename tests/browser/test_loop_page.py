@@ -23,7 +23,7 @@ Written = Callable[[Page], Path]
 
 
 def test_marks_lie_inside_their_chart(show: Show, written: Written) -> None:
-    outside = show(written(LOOP_HYBRID)).execute_script(
+    outside = show(written(LOOP_HYBRID), keep=True).execute_script(
         """
         return [...document.querySelectorAll(".chart")].flatMap((chart) => {
           const frame = chart.getBoundingClientRect();
@@ -37,10 +37,52 @@ def test_marks_lie_inside_their_chart(show: Show, written: Written) -> None:
     assert outside == []
 
 
+def test_every_chart_has_a_text_for_screen_readers(show: Show, written: Written) -> None:
+    labels = show(written(LOOP_HYBRID), keep=True).execute_script(
+        """return [...document.querySelectorAll(".chart")]
+          .map((one) => [one.getAttribute("role"), one.getAttribute("aria-label")])"""
+    )
+    assert all(role == "img" and len(label) > 20 for role, label in labels)
+
+
 def test_tooltip_of_a_ratio_holds_its_interval_and_verdict(show: Show, written: Written) -> None:
-    words = hover_over_a_mark(show(written(LOOP)), "ratio").text
+    words = hover_over_a_mark(show(written(LOOP), keep=True), "ratio").text
     assert " to " in words
     assert any(verdict in words for verdict in ("faster", "slower", "no difference resolved"))
+
+
+def test_dark_mode_paints_page_and_charts_differently(show: Show, written: Written) -> None:
+    colours = """
+        const mark = document.querySelector(".chart[data-chart=time] .mark-symbol path");
+        const label = document.querySelector(".chart[data-chart=time] .role-axis-label text");
+        return [getComputedStyle(document.body).backgroundColor, getComputedStyle(mark).fill,
+                getComputedStyle(label).fill];"""
+    light = show(written(LOOP), keep=True).execute_script(colours)
+    dark = show(written(LOOP), scheme="dark", keep=True).execute_script(colours)
+    assert all(one != other for one, other in zip(light, dark, strict=True)), (light, dark)
+    channels = [int(value) for value in dark[0].removeprefix("rgb(").removesuffix(")").split(",")]
+    assert max(channels) < 60
+
+
+@pytest.mark.parametrize("scheme", ["dark", "light"])
+def test_text_and_chart_colours_stand_out_from_the_page(show: Show, written: Written, scheme: str) -> None:
+    contrasts = show(written(LOOP), scheme=scheme, keep=True).execute_script(
+        """
+        const light = (colour) => colour.match(/[0-9.]+/g).slice(0, 3).map((channel) => channel / 255)
+          .map((c) => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
+          .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+        const page = light(getComputedStyle(document.body).backgroundColor);
+        const ordered = (colour) => [page, light(colour)].sort((a, b) => a - b);
+        const against = (colour) => (ordered(colour)[1] + 0.05) / (ordered(colour)[0] + 0.05);
+        const symbols = [...document.querySelectorAll("#chart-time .symbol")];
+        return {text: against(getComputedStyle(document.body).color),
+                quiet: against(getComputedStyle(document.querySelector(".place")).color),
+                runtimes: Math.min(...symbols.map((symbol) => against(getComputedStyle(symbol).color)))};"""
+    )
+    # the limits of WCAG 2: 4.5 for text, 3 for graphics
+    assert contrasts["text"] >= 7
+    assert contrasts["quiet"] >= 4.5
+    assert contrasts["runtimes"] >= 3
 
 
 def test_legend_hides_a_runtime_in_all_charts_and_in_the_table(show: Show, written: Written) -> None:
@@ -91,48 +133,6 @@ def test_copy_buttons_copy_the_whole_text(show: Show, written: Written) -> None:
     labels = "return [...document.querySelectorAll('#settings .copy')].map((button) => button.textContent)"
     assert holds_soon(driver, lambda: driver.execute_script(labels) == ["Copied"] * len(settings))
     assert driver.execute_script("return copied") == [setting.text for setting in settings]
-
-
-def test_dark_mode_paints_page_and_charts_differently(show: Show, written: Written) -> None:
-    colours = """
-        const mark = document.querySelector(".chart[data-chart=time] .mark-symbol path");
-        const label = document.querySelector(".chart[data-chart=time] .role-axis-label text");
-        return [getComputedStyle(document.body).backgroundColor, getComputedStyle(mark).fill,
-                getComputedStyle(label).fill];"""
-    light = show(written(LOOP)).execute_script(colours)
-    dark = show(written(LOOP), scheme="dark").execute_script(colours)
-    assert all(one != other for one, other in zip(light, dark, strict=True)), (light, dark)
-    channels = [int(value) for value in dark[0].removeprefix("rgb(").removesuffix(")").split(",")]
-    assert max(channels) < 60
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_and_chart_colours_stand_out_from_the_page(show: Show, written: Written, scheme: str) -> None:
-    contrasts = show(written(LOOP), scheme=scheme).execute_script(
-        """
-        const light = (colour) => colour.match(/[0-9.]+/g).slice(0, 3).map((channel) => channel / 255)
-          .map((c) => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
-          .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
-        const page = light(getComputedStyle(document.body).backgroundColor);
-        const ordered = (colour) => [page, light(colour)].sort((a, b) => a - b);
-        const against = (colour) => (ordered(colour)[1] + 0.05) / (ordered(colour)[0] + 0.05);
-        const symbols = [...document.querySelectorAll("#chart-time .symbol")];
-        return {text: against(getComputedStyle(document.body).color),
-                quiet: against(getComputedStyle(document.querySelector(".place")).color),
-                runtimes: Math.min(...symbols.map((symbol) => against(getComputedStyle(symbol).color)))};"""
-    )
-    # the limits of WCAG 2: 4.5 for text, 3 for graphics
-    assert contrasts["text"] >= 7
-    assert contrasts["quiet"] >= 4.5
-    assert contrasts["runtimes"] >= 3
-
-
-def test_every_chart_has_a_text_for_screen_readers(show: Show, written: Written) -> None:
-    labels = show(written(LOOP_HYBRID)).execute_script(
-        """return [...document.querySelectorAll(".chart")]
-          .map((one) => [one.getAttribute("role"), one.getAttribute("aria-label")])"""
-    )
-    assert all(role == "img" and len(label) > 20 for role, label in labels)
 
 
 def test_prints_on_white_paper_with_its_charts(show: Show, written: Written) -> None:

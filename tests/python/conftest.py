@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
 
-from study_fakes import write_runners
+from study_fakes import need_executables, write_runners
+from tautochrone.machine.probe import read_machine
 
 # Wall-clock deadlines fail on a loaded machine and say nothing of the code.
 hypothesis.settings.register_profile("tautochrone", deadline=None, derandomize="CI" in os.environ)
@@ -41,6 +44,13 @@ def runners(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("TAUTO_RUNNERS", str(folder))
     monkeypatch.chdir(tmp_path)
     return folder
+
+
+@pytest.fixture(scope="session")
+def measured_machine() -> Mapping[str, Any]:
+    """The record of this machine as a study measures it, which takes seconds: once for all tests."""
+    need_executables("probe")
+    return read_machine("quick").to_dict()
 
 
 @pytest.fixture

@@ -24,6 +24,7 @@ from tautochrone.simulator.findings import SimulatedAnalysis
 from tautochrone.simulator.machines import Machine
 from tautochrone.simulator.requests import STUDIES
 from tautochrone.simulator.smpi.sweeping import Request
+from tautochrone.studies import claims as sensitivities
 from tautochrone.studies import claims_command as claims
 from tautochrone.studies.claims import Knob, sensitivity
 
@@ -331,8 +332,11 @@ def test_sweep_moves_the_machine(capsys: pytest.CaptureFixture[str]) -> None:
 
 @needs_simulator
 def test_claims_have_a_row_each_and_those_that_do_not_hold_say_what_would_change_it(
-    capsys: pytest.CaptureFixture[str],
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # Where in its range a parameter changes a verdict is asked of `sensitivity` alone, below.
+    monkeypatch.setattr(sensitivities, "_STEPS", 2)
+    monkeypatch.setattr(sensitivities, "_FEW_STEPS", 2)
     assert main.main(["claims", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert [one["id"] for one in found] == list(claims.IDS)

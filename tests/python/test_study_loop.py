@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from tautochrone.studies.loop.cells import CellRuns, Contender, waiting_of
 from tautochrone.studies.loop.findings import Cell, CpuLoad, LoopAnalysis
 from tautochrone.studies.loop.load_page import load_charts
 from tautochrone.studies.loop.study import Loop, LoopRequest
+from tautochrone.studies.request import Times
 from tautochrone.studies.services import Services
 from tautochrone.verdicts import Ratio
 
@@ -380,15 +382,25 @@ def test_a_difference_hidden_by_noise_does_not_favour_the_simpler_way() -> None:
     assert sentences.winner_words(cell) == f"{ours.label} (nothing is clearly faster)"
 
 
+class ShortLoop(Loop):
+    """The same study with shorter runs."""
+
+    QUICK = Times(0.005, 0.01, 8, screening=Times(0.0025, 0.005, 1))
+
+
 @pytest.mark.timed
 @pytest.mark.machine
-@pytest.mark.slow
-def test_small_study_with_the_real_runners(tmp_path: Path) -> None:
-    need_executables("probe", "loop-serial", "loop-openmp", "loop-tautochrone")
+def test_small_study_with_the_real_runners(tmp_path: Path, measured_machine: Mapping[str, Any]) -> None:
+    need_executables("loop-serial", "loop-openmp", "loop-tautochrone")
     said = io.StringIO()
-    asked = LoopRequest(output=tmp_path, quick=True, rounds=8, sizes=(200, 300), peers=("libgomp",))
-    services = Services(progress=lambda title: SilentProgress(), output=said, messages=said)
-    analysis = Loop.measure(asked, services)
+    asked = LoopRequest(output=tmp_path, quick=True, sizes=(200, 300), peers=("libgomp",))
+    services = Services(
+        machine=lambda: measured_machine,
+        progress=lambda title: SilentProgress(),
+        output=said,
+        messages=said,
+    )
+    analysis = ShortLoop.measure(asked, services)
     with Store.read(tmp_path) as store:
         good = [row for row in store.rows() if row.error is None]
         answers = {(row.config["size"], row.check["solution_fnv1a"]) for row in good}

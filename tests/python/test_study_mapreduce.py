@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+from collections.abc import Mapping
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from tautochrone.studies.mapreduce.cells import first_that_pays
 from tautochrone.studies.mapreduce.configurations import Workload, sized
 from tautochrone.studies.mapreduce.findings import MapReduceAnalysis, Payoff, Pays, TaskCell
 from tautochrone.studies.mapreduce.study import MapReduce, MapReduceRequest, estimated_run_seconds
+from tautochrone.studies.request import Times
 from tautochrone.studies.services import Services
 
 SHORT = Workload(50, seconds=1e-6)
@@ -365,18 +367,26 @@ def test_a_quick_study_of_all_peers_is_announced_with_five_minutes_at_most(tmp_p
     assert MapReduce.QUICK.rounds >= 12  # a verdict at 99 % does not need all of them to agree
 
 
+class ShortMapReduce(MapReduce):
+    """The same study with shorter runs."""
+
+    QUICK = Times(0.005, 0.01, 8)
+
+
 @pytest.mark.timed
 @pytest.mark.machine
-@pytest.mark.slow
-def test_small_study_with_the_real_runners(tmp_path: Path) -> None:
-    need_executables("probe", *(f"mapreduce-{one}" for one in ("serial", "openmp", "async", "tautochrone")))
+def test_small_study_with_the_real_runners(tmp_path: Path, measured_machine: Mapping[str, Any]) -> None:
+    need_executables(*(f"mapreduce-{one}" for one in ("serial", "openmp", "async", "tautochrone")))
     said = io.StringIO()
     works = (Workload(50, seconds=1e-5),)
-    asked = MapReduceRequest(
-        output=tmp_path, quick=True, rounds=8, workloads=works, peers=("libgomp", "async")
+    asked = MapReduceRequest(output=tmp_path, quick=True, workloads=works, peers=("libgomp", "async"))
+    services = Services(
+        machine=lambda: measured_machine,
+        progress=lambda title: SilentProgress(),
+        output=said,
+        messages=said,
     )
-    services = Services(progress=lambda title: SilentProgress(), output=said, messages=said)
-    analysis = MapReduce.measure(asked, services)
+    analysis = ShortMapReduce.measure(asked, services)
     with Store.read(tmp_path) as store:
         rows = store.rows()
     assert [row.error for row in rows if row.error is not None] == []

@@ -38,6 +38,7 @@
     tooltip.replaceChildren(element("table", {}, element("tbody", {}, ...rows.map(([name, text]) =>
       element("tr", {}, element("th", { textContent: name }), element("td", { textContent: page.names[text] ?? String(text) }))))));
     tooltip.hidden = false;
+    tooltip.style.left = "0"; // where it was last, the edge of the window may have made it narrower
     const point = event.touches?.[0] ?? event;
     const box = tooltip.getBoundingClientRect();
     const left = Math.min(point.clientX + 16, window.innerWidth - box.width - 8);

@@ -72,8 +72,9 @@ def _busy_by_cpu(run: CpuLoad) -> dict[int, float]:
         return {int(cpu): 1 - run.waiting.share(cpu) for cpu in run.waiting.working}
     busy_times = [sample.seconds for sample in run.samples if sample.busy > 0.2]
     inside: dict[int, list[float]] = {}
+    first, last = min(busy_times, default=math.inf), max(busy_times, default=-math.inf)
     for sample in run.samples:
-        if busy_times and min(busy_times) <= sample.seconds <= max(busy_times):
+        if first <= sample.seconds <= last:
             inside.setdefault(sample.cpu, []).append(sample.busy)
     return {cpu: sum(shares) / len(shares) for cpu, shares in inside.items()}
 
