@@ -158,9 +158,11 @@ std::vector<std::string> apply(const profile& asked) {
     }
     if (asked.nice != 0)
         for (std::string& warning : set_nice(asked.nice)) warnings.push_back(std::move(warning));
-    for (std::string& warning : looked_at(asked, allowed, own_quota()))
-        warnings.push_back(std::move(warning));
     return warnings;
+}
+
+std::vector<std::string> looked_at_here(const profile& asked) {
+    return looked_at(asked, allowed_cpus(), own_quota());
 }
 
 std::string found_program(const std::string& word, int& error) {

@@ -13,6 +13,9 @@ namespace tauto::command {
 /// input_error where none of its CPUs may be used here.
 [[nodiscard]] std::vector<std::string> apply(const profile& asked);
 
+/// A warning for each thing that the variables ask for and that is not there for this process.
+[[nodiscard]] std::vector<std::string> looked_at_here(const profile& asked);
+
 /// What the command begins with, as the kernel has it for this process, and the variables.
 [[nodiscard]] std::string given(const profile& asked);
 

@@ -1,7 +1,7 @@
 // tauto: `tauto run PROFILE -- COMMAND` applies a profile, checks what the kernel gave, and becomes the
-// command. Help and version are printed at once. Everything else is the Python laboratory's, which this
-// becomes. So nothing waits for a Python that it does not need, and nothing of ours is left while a command
-// runs.
+// command; with --fit it asks the Python laboratory for the profile. Help and version are printed at once.
+// Everything else is the Python laboratory's, which this becomes. So nothing waits for a Python that it does
+// not need, and nothing of ours is left while a command runs.
 
 #include <errno.h>
 #include <limits.h>
@@ -15,11 +15,15 @@
 #include <array>
 #include <cstddef>
 #include <exception>
+#include <iterator>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "command/applying.hpp"
+#include "command/child_output.hpp"
 #include "command/profile.hpp"
 #include "command/shown.hpp"
 
@@ -108,42 +112,77 @@ void refuse_distrusted(const tauto::command::profile& asked, const std::string& 
                           ". If you made it or have read it, write tauto run --trust");
 }
 
-// The words behind `tauto run`. Returns only if the command could not be started.
-int run(words given) {
-    const auto take = [&](std::string_view word) {
-        const bool there = !given.empty() && given[0] == word;
-        if (there) given.erase(given.begin());
-        return there;
-    };
-    bool trusted = take("--trust");
-    const std::string name = given.empty() ? "" : given[0];
-    take(name);
-    trusted = take("--trust") || trusted;
-    take("--");
-    words made;
-    std::string file;
-    int number = 0;
-    try {
-        if (given.empty())
-            throw input_error("no command stands behind the profile " + name +
-                              ". Write it like tauto run profile.json -- ./solver case.in");
-        const tauto::command::profile asked = tauto::command::read_profile(name);
-        made = tauto::command::command_of(asked, given, name);
-        if (!trusted) refuse_distrusted(asked, name);
-        file = made.empty() ? "" : tauto::command::found_program(made[0], number);  // with the caller's PATH
-        if (!file.empty()) {
-            for (const std::string& warning : tauto::command::apply(asked)) say("warning: " + warning);
-            say(tauto::command::given(asked));
-            if (made != given) say("runs: " + tauto::command::joined(made));
-        }
-    } catch (const input_error& error) {
-        say(std::string("error: ") + error.what());
-        return exit_bad_input;
+// What stands behind `tauto run`.
+struct run_words {
+    bool trusted = false;
+    bool quiet = false;
+    bool fits = false;  // without a profile
+    std::string profile;
+    words command;
+};
+
+void take_options(words& given, run_words& asked) {
+    while (!given.empty()) {
+        const std::string& word = given[0];
+        if (word == "--trust")
+            asked.trusted = true;
+        else if (word == "-q" || word == "--quiet")
+            asked.quiet = true;
+        else if (word == "--fit")
+            asked.fits = true;
+        else
+            return;
+        given.erase(given.begin());
     }
-    if (!file.empty()) number = become_file(file, made);
-    say("error: " + (made.empty() ? "" : made[0]) + " cannot be started: " + strerror(number) +
+}
+
+// Nothing where the laboratory is to answer: where something is missing, or an option is none of those above.
+std::optional<run_words> run_words_of(words given) {
+    run_words asked;
+    take_options(given, asked);
+    const bool parted = !given.empty() && given[0] == "--";
+    if (given.empty() || (given[0].starts_with('-') && !(parted && asked.fits))) return std::nullopt;
+    if (!asked.fits) {
+        asked.profile = given[0];
+        given.erase(given.begin());
+        take_options(given, asked);
+        if (asked.fits)
+            throw input_error("both the profile " + asked.profile +
+                              " and --fit say what is set. Write one: tauto run --fit -- ./solver case.in");
+    }
+    if (!given.empty() && given[0] == "--") given.erase(given.begin());
+    if (asked.fits && (asked.trusted || given.empty())) return std::nullopt;
+    asked.command = std::move(given);
+    return asked;
+}
+
+// Returns the exit code.
+int not_started(const std::string& program, int number) {
+    say("error: " + program + " cannot be started: " + strerror(number) +
         ". Write the command as the shell would find it");
     return exit_not_found;
+}
+
+// Returns only if the command could not be started.
+int run_profile(const run_words& asked) {
+    if (asked.command.empty())
+        throw input_error("no command stands behind the profile " + asked.profile +
+                          ". Write it like tauto run profile.json -- ./solver case.in");
+    const tauto::command::profile settings = tauto::command::read_profile(asked.profile);
+    const words made = tauto::command::command_of(settings, asked.command, asked.profile);
+    if (!asked.trusted) refuse_distrusted(settings, asked.profile);
+    if (made.empty()) return not_started("", ENOENT);
+    int number = 0;
+    const std::string file = tauto::command::found_program(made[0], number);  // with the caller's PATH
+    if (file.empty()) return not_started(made[0], number);
+    words warnings = tauto::command::apply(settings);
+    std::ranges::move(tauto::command::looked_at_here(settings), std::back_inserter(warnings));
+    if (!asked.quiet) {
+        for (const std::string& warning : warnings) say("warning: " + warning);
+        say(tauto::command::given(settings));
+        if (made != asked.command) say("runs: " + tauto::command::joined(made));
+    }
+    return not_started(made[0], become_file(file, made));
 }
 
 // The folder of this executable: as the kernel says it; without /proc, as it was started. Empty where neither
@@ -187,19 +226,43 @@ int become_laboratory(const std::string& started_as, const words& given) {
     return exit_bad_input;
 }
 
+// Runs the command with what the laboratory finds fitting, which also says so. Returns only if the command
+// could not be started.
+int run_fitted(const std::string& started_as, const run_words& asked) {
+    int number = 0;
+    const std::string file = tauto::command::found_program(asked.command[0], number);
+    if (file.empty()) return not_started(asked.command[0], number);
+    if (access(file.c_str(), X_OK) != 0) return not_started(asked.command[0], errno);
+    words question{"run", "--fit", "--print", "profile"};
+    if (asked.quiet) question.emplace_back("-q");
+    question.emplace_back("--");
+    question.insert(question.end(), asked.command.begin(), asked.command.end());
+    const auto answer = tauto::command::output_of([&] { return become_laboratory(started_as, question); });
+    if (answer.code != exit_ok) return answer.code;
+    const auto fitting = tauto::command::parse_profile(answer.output, "what the laboratory wrote");
+    for (const std::string& warning : tauto::command::apply(fitting))
+        if (!asked.quiet) say("warning: " + warning);
+    return not_started(asked.command[0], become_file(file, asked.command));
+}
+
 }  // namespace
 
 int main(int count, char** values) {
     try {
         const words given(values + std::min(count, 1), values + count);
-        if (given.size() > 1 && given[0] == "run" && (given[1] == "--trust" || !given[1].starts_with('-')))
-            return run({given.begin() + 1, given.end()});
+        const std::string started_as = count > 0 ? values[0] : "";
+        if (!given.empty() && given[0] == "run")
+            if (const auto asked = run_words_of({given.begin() + 1, given.end()}))
+                return asked->fits ? run_fitted(started_as, *asked) : run_profile(*asked);
         if (given.empty()) {
             write_all(STDERR_FILENO, tauto::command::main_help());
             return exit_bad_input;
         }
         if (const auto text = tauto::command::shown(given)) return print(*text);
-        return become_laboratory(count > 0 ? values[0] : "", given);
+        return become_laboratory(started_as, given);
+    } catch (const input_error& error) {
+        say(std::string("error: ") + error.what());
+        return exit_bad_input;
     } catch (const std::exception& error) {
         say(std::string("error: this is a defect of tauto: ") + error.what());
         return exit_defect;

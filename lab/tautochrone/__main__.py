@@ -11,7 +11,7 @@ import sys
 def main() -> int:
     """Run ``tauto``; see :func:`tautochrone.cli.main.main` for the exit codes."""
     words = sys.argv[1:]
-    if words[:1] == ["run"] and len(words) > 1 and (words[1] == "--trust" or not words[1].startswith("-")):
+    if words[:1] == ["run"] and len(words) > 1 and not words[1].startswith("-"):
         from tautochrone.cli.native_command import run
 
         return run(words[1:])

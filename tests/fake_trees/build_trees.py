@@ -343,6 +343,27 @@ def container_v1() -> Tree:
     )
 
 
+def large_container() -> Tree:
+    """A container with 1.5 of 224 CPUs: two sockets of 56 cores, siblings 112 apart, three groups deep."""
+    cpus = [
+        Cpu(number, number % 56, number // 56 % 2, (number % 112, number % 112 + 112))
+        for number in range(224)
+    ]
+    nodes = {node: tuple(cpu.number for cpu in cpus if cpu.package == node) for node in (0, 1)}
+    files = {
+        "proc/self/cgroup": "0::/pods/one/worker",
+        "proc/self/mountinfo": CGROUP2_MOUNT,
+        "sys/fs/cgroup/pods/cpu.max": "6400000 100000",
+        "sys/fs/cgroup/pods/one/cpu.max": "150000 100000",
+        "sys/fs/cgroup/pods/one/worker/cpu.max": "400000 100000",
+        "sys/devices/system/cpu/smt/active": "1",
+        "proc/sys/kernel/arch": "x86_64",
+    }
+    return Tree(
+        cpus, x86_cpuinfo("Intel(R) Xeon(R) Platinum 8480+", 224), 512 * GIB, nodes=nodes, files=files
+    )
+
+
 def restricted() -> Tree:
     """No container: the affinity mask leaves CPUs 2-5 and 10, of which 5 is offline."""
     return desktop({}, allowed="2-5,10", online="0-4,6-15")
@@ -400,6 +421,7 @@ TREES: dict[str, Callable[[], Tree]] = {
     "two_sockets": two_sockets,
     "container_v2": container_v2,
     "container_v1": container_v1,
+    "large_container": large_container,
     "restricted": restricted,
     "virtual_machine": virtual_machine,
 }

@@ -4,11 +4,9 @@ import io
 import json
 import os
 import subprocess
-import sys
 import tomllib
 from collections.abc import Callable
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,7 @@ import msgspec
 import pytest
 from rich.console import Console
 
+from machine_trees import trees
 from processes import run_to_end
 from tautochrone.errors import TautoError
 from tautochrone.machine import probe as machines
@@ -45,10 +44,8 @@ Cpus = list[MeasuredCpu]
 @pytest.fixture(scope="session")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Trees:
     """The root of a fake machine, by name."""
-    sys.path.append(str(Path(__file__).parents[1] / "fake_trees"))
-    builder = import_module("build_trees")
     folder = tmp_path_factory.mktemp("trees")
-    return cache(lambda name: builder.build(name, folder))
+    return cache(lambda name: trees.build(name, folder))
 
 
 @pytest.fixture(scope="session", autouse=True)

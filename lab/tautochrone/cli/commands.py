@@ -81,8 +81,8 @@ def made(name: str, request: type[Asked], help: str, run: Callable[[Asked], int]
     return Command(name, CONTEXT, callback, parameters, help=help)
 
 
-_SPEAK_THEMSELVES = ("run", "exec")
-"""Commands that become an executable, which says on one line what it did."""
+_SPEAK_THEMSELVES = ("exec",)
+"""Commands that become an executable, and say nothing themselves."""
 
 
 def _quiet() -> click.Option:

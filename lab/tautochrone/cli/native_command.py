@@ -1,4 +1,4 @@
-"""``tauto run``: the executable ``tauto`` applies profiles; this finds it for users of the Python package."""
+"""``tauto run``: the executable ``tauto`` does it. This finds it, and says what fits."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, NoReturn
 
-from tautochrone.errors import TautoError, explained, printable
+from tautochrone.errors import TautoError, explained, is_quiet, printable, say
+from tautochrone.fitting import Form
 from tautochrone.machine.runners import COMMAND, find
 from tautochrone.options import Argument, Option, Words
 
@@ -31,25 +32,78 @@ def run(words: Sequence[str]) -> int:
 
 @dataclass(frozen=True)
 class RunRequest:
-    """Run a command with the settings of a profile.
+    """Run a command with a profile, or as its quota allows.
 
-    Where the kernel gives something else, a warning says so.
+    Where the kernel gives something else than a profile asks for, a warning says so.
 
     The command takes the place of tauto: nothing of it is left while it runs, and the exit status is the
     command's. A profile may set the CPUs, the priority, variables and the values of names in braces. One that
     changes other words, or sets variables that make programs load or run code, needs --trust.
 
+    With --fit there is no profile and no search. Each runtime of the command (OpenMP, BLAS, oneTBB, rayon,
+    Go, Java) gets as many threads as the quota of a container, rounded up, or the CPUs that it may use,
+    whichever is less. Variables that you have set stay as they are.
+
     \b
     Examples:
       tauto run tautochrone-results/tune-solver -- ./solver case.in
       tauto run profile.json -- ./solver case.in
+      tauto run --fit -- ./solver case.in
+      tauto run --fit --dry-run -- python3 script.py
+      tauto run --fit --print systemd -- ./solver case.in
     """  # noqa: D301
 
-    profile: Annotated[str, Argument("PROFILE", "A profile.json, or the folder of one.")]
+    profile: Annotated[str, Argument("[PROFILE]", "A profile.json, or the folder of one.")] = ""
     command: Annotated[tuple[str, ...], Words("What to run.")] = ()
     trust: Annotated[bool, Option("Apply whatever the profile says: you made it, or have read it.")] = False
+    fit: Annotated[bool, Option("No profile: as many threads as the quota and the CPUs allow.")] = False
+    dry_run: Annotated[bool, Option("With --fit: say what would be set, and run nothing.")] = False
+    form: Annotated[
+        Form | None,
+        Option("With --fit: print the settings so, and run nothing.", flag="--print"),
+    ] = None
 
     def run(self) -> int:
+        quiet = ["-q"] if is_quiet() else []
+        if self.fit:
+            return self._run_fitted(quiet)
+        if self.dry_run or self.form is not None:
+            raise TautoError(
+                f"{'--dry-run' if self.dry_run else '--print'} shows what --fit sets, and there is no --fit",
+                "Write it like tauto run --fit --dry-run -- ./solver case.in",
+            )
+        if not self.profile:
+            raise TautoError(
+                "no profile was given",
+                "Write it like tauto run profile.json -- ./solver case.in, or tauto run --fit -- ./solver "
+                "case.in; tauto run --help shows more",
+            )
         # A first word that begins like an option would be taken for one by the executable.
         name = f"./{self.profile}" if self.profile.startswith("-") else self.profile
-        become_run([*(["--trust"] if self.trust else []), name, "--", *self.command])
+        become_run([*(["--trust"] if self.trust else []), *quiet, name, "--", *self.command])
+
+    def _run_fitted(self, quiet: Sequence[str]) -> int:
+        if self.trust:
+            raise TautoError("--trust is for profiles, and --fit has none", "Leave out one of them")
+        if self.profile.startswith("-"):
+            raise TautoError(f"there is no option {self.profile}", "tauto run --help lists them")
+        command = (self.profile, *self.command) if self.profile else self.command
+        if not command and self.form is None:
+            raise TautoError(
+                "no command stands behind --fit", "Write it like tauto run --fit -- ./solver case.in"
+            )
+        if not self.dry_run and self.form is None:
+            become_run(["--fit", *quiet, "--", *command])
+        from tautochrone.fitting.fit import fit
+        from tautochrone.fitting.forms import printed
+        from tautochrone.machine.probe import read_machine
+
+        fitted = fit(command, read_machine("none"), os.environ)
+        if self.form is None:
+            print("\n".join(fitted.sentences))
+            return 0
+        text = printed(self.form, fitted, command)
+        for sentence in fitted.sentences:
+            say(sentence)
+        print(text, end="")
+        return 0

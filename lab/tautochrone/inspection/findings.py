@@ -24,7 +24,7 @@ LINKED, LOADED, INSIDE = "linked", "loaded while it ran", "linked statically"
 
 _ASKS = re.compile(r"^GOMP_(?:loop|parallel_loop)\w*runtime\w*$")
 _FIXED_DYNAMIC = re.compile(r"^GOMP_(?:loop|parallel_loop)_\w*(?:dynamic|guided|static)\w*$")
-_INTERPRETER = re.compile(r"(python|perl|ruby|node|julia|R$|lua|java$)")
+_INTERPRETER = re.compile(r"(python|perl|ruby|node|julia|R$|lua|java$|(ba|da|k|z)?sh$)")
 _OPENMP = frozenset({"libgomp", "libomp"})
 _GCC_STATIC = frozenset({"GOMP_parallel", "omp_get_num_threads", "omp_get_thread_num"})
 
@@ -48,13 +48,17 @@ class Schedules(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Findings(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that ``tauto inspect`` finds of a program (schema tautochrone.inspection/1)."""
+    """Everything that ``tauto inspect`` finds of a program (schema tautochrone.inspection/1).
+
+    `loads_later`: a script or an interpreter that was not run; its files do not show what it will load.
+    """
 
     schema: str = SCHEMA
     command: tuple[str, ...]
     programs: tuple[str, ...]
     through: tuple[str, ...]
     is_script: bool
+    loads_later: bool = False
     mpi_launcher: str | None
     linked_statically: bool
     runtimes: tuple[RuntimeFound, ...]
@@ -99,7 +103,10 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class Known:
-    """A runtime of the table in runtimes.toml."""
+    """A runtime of the table in runtimes.toml.
+
+    `counts_like`: the variables of others that set its number of threads where its own does not.
+    """
 
     name: str
     title: str
@@ -107,6 +114,7 @@ class Known:
     mark: tuple[str, ...]
     sets: str
     counts_cpus: bool
+    counts_like: tuple[str, ...]
 
     def found(self, how: str, file: Path) -> RuntimeFound:
         """It, in a program that has it so."""
@@ -124,6 +132,7 @@ def known_runtimes() -> tuple[Known, ...]:
             tuple(line["mark"]),
             line["sets"],
             line.get("pool") == "cpus",
+            tuple(line.get("else", ())),
         )
         for name, line in tomllib.loads(text).items()
     )
@@ -153,6 +162,7 @@ def inspect(command: Sequence[str], machine: Machine, watched: Watched | None = 
         programs=tuple(str(path) for path in what.programs),
         through=what.through,
         is_script=what.is_script,
+        loads_later=watched is None and _loads_later(what, programs),
         mpi_launcher=what.mpi_launcher,
         linked_statically=any(program.linked_statically for program in programs),
         runtimes=tuple(_one_mpi(runtimes)),
@@ -247,10 +257,12 @@ def _schedules(files: Sequence[Elf]) -> Schedules:
     )
 
 
+def _loads_later(what: Behind, programs: Sequence[Elf]) -> bool:
+    return what.is_script or any(_INTERPRETER.match(program.path.name) for program in programs)
+
+
 def _notes(what: Behind, programs: Sequence[Elf], watched: Watched | None) -> Iterable[str]:
-    if watched is None and (
-        what.is_script or any(_INTERPRETER.match(program.path.name) for program in programs)
-    ):
+    if watched is None and _loads_later(what, programs):
         yield "what a script or an interpreter loads is known only when it runs: add --run"
     if watched is not None and watched.stopped:
         yield f"it was stopped after {watched.seconds:.3g} s: what it would have loaded later was not seen"

@@ -200,7 +200,7 @@ def settings_to_paste(context: TuneContext, settings: Mapping[str, str]) -> tupl
             why="Applies the profile, warns where the kernel gave something else, and becomes the program.",
         ),
         Lines(label="Shell", language="shell", text=_shell(made, command)),
-        Lines(label="systemd unit", language="ini", text=_systemd(made, context.working_folder)),
+        Lines(label="systemd unit", language="ini", text=systemd_form(made, context.working_folder)),
         Lines(label="Slurm script", language="shell", text=_slurm(made, command, context.mpi_launcher)),
         Lines(label="Dockerfile", language="dockerfile", text=_docker(made)),
     )
@@ -231,7 +231,8 @@ def _shell(made: Applied, command: str) -> str:
     return "\n".join([*exports, f"{_prefix(made)}{command}"])
 
 
-def _systemd(made: Applied, working_folder: str) -> str:
+def systemd_form(made: Applied, working_folder: str) -> str:
+    """A section for a unit of systemd."""
     lines = ["[Service]"]
     if working_folder:
         lines.append(f"WorkingDirectory={working_folder.replace('%', '%%')}")
@@ -293,18 +294,24 @@ def write_profile(folder: Path, context: TuneContext, settings: Mapping[str, str
     """Write the profile that tauto run applies. TautoError where it cannot be written."""
     settings = settings or context.base  # names in braces always have a value
     made = applied(context.program, context.arguments, settings, context.has_openmp)
+    tuned = with_names(context.program, context.arguments, settings)
+    path = folder / PROFILE_FILE
+    with explained(f"the profile {path} cannot be written", "Make room there"):
+        write_whole(path, profile_text(made, tuned, settings, verdict))
+    return path
+
+
+def profile_text(made: Applied, tuned: Sequence[str], settings: Mapping[str, str], verdict: str) -> str:
+    """A profile as JSON. `tuned`: the command with its names in braces."""
     profile = {
         "schema": PROFILE_SCHEMA,
-        "program": Path(context.program[0]).name,
+        "program": Path(tuned[0]).name,
         "verdict": verdict,
         "settings": dict(settings),
         "environment": dict(made.environment),
         "cpus": list(made.cpus) or None,
         "nice": made.nice,
         "command": list(made.command),
-        "tuned_command": list(with_names(context.program, context.arguments, settings)),
+        "tuned_command": list(tuned),
     }
-    path = folder / PROFILE_FILE
-    with explained(f"the profile {path} cannot be written", "Make room there"):
-        write_whole(path, json.dumps(profile, indent=1) + "\n")
-    return path
+    return json.dumps(profile, indent=1) + "\n"
