@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <tauto/always_inline.hpp>
 #include <tauto/range.hpp>
 
 namespace tauto {
@@ -81,7 +82,7 @@ inline constexpr std::size_t vector_bytes = 16;
 // The compiler sees a value of which it knows nothing. A product that is an operand of a sum right away would
 // become one fused operation here and stay two there, with other bits, depending on what is inlined where.
 template <class T>
-[[gnu::always_inline]] inline void hide_origin(T& value) noexcept {
+TAUTO_ALWAYS_INLINE inline void hide_origin(T& value) noexcept {
     constexpr bool in_register = std::same_as<T, float> || std::same_as<T, double> || !std::is_class_v<T>;
     if constexpr (std::is_integral_v<T> || std::is_enum_v<T> || std::is_pointer_v<T>) {
         static_cast<void>(value);  // nothing is fused
@@ -104,8 +105,8 @@ template <class T>
 
 // part(k) for each of Count parts: straight code, also where the compiler is asked for little.
 template <std::size_t Count, class Part>
-[[gnu::always_inline]] inline void each_part(Part&& part) {
-    [&]<std::size_t... K>(std::index_sequence<K...>) __attribute__((always_inline)) {
+TAUTO_ALWAYS_INLINE inline void each_part(Part&& part) {
+    [&]<std::size_t... K>(std::index_sequence<K...>) TAUTO_ALWAYS_INLINE {
         (part(K), ...);
     }
     (std::make_index_sequence<Count>{});
@@ -125,9 +126,9 @@ struct lane_values {
     // Copied part by part: a compiler copies an array in pieces that are no parts, and reading a part right
     // after that waits for memory.
     lane_values() noexcept {}
-    [[gnu::always_inline]] lane_values(const lane_values& other) noexcept { *this = other; }
-    [[gnu::always_inline]] lane_values& operator=(const lane_values& other) noexcept {
-        each_part<count>([&](std::size_t k) __attribute__((always_inline)) { parts[k] = other.parts[k]; });
+    TAUTO_ALWAYS_INLINE lane_values(const lane_values& other) noexcept { *this = other; }
+    TAUTO_ALWAYS_INLINE lane_values& operator=(const lane_values& other) noexcept {
+        each_part<count>([&](std::size_t k) TAUTO_ALWAYS_INLINE { parts[k] = other.parts[k]; });
         return *this;
     }
     ~lane_values() = default;
@@ -135,10 +136,10 @@ struct lane_values {
 
 // One value a lane: value(j) for j from 0 to 15.
 template <lane_number T, class Value>
-[[gnu::always_inline]] inline void make_lanes(lane_values<T>& result, Value&& value) {
+TAUTO_ALWAYS_INLINE inline void make_lanes(lane_values<T>& result, Value&& value) {
     using type = lane_values<T>;
-    each_part<lane_values<T>::count>([&](std::size_t k) __attribute__((always_inline)) {
-        auto made = [&]<std::size_t... J>(std::index_sequence<J...>) __attribute__((always_inline)) {
+    each_part<lane_values<T>::count>([&](std::size_t k) TAUTO_ALWAYS_INLINE {
+        auto made = [&]<std::size_t... J>(std::index_sequence<J...>) TAUTO_ALWAYS_INLINE {
             return typename type::part{value(static_cast<index>(k * type::width + J))...};
         }
         (std::make_index_sequence<type::width>{});
@@ -148,19 +149,18 @@ template <lane_number T, class Value>
 }
 
 template <class Operation, lane_number T>
-[[gnu::always_inline]] inline void combine_lanes(lane_values<T>& left, const lane_values<T>& right) noexcept {
-    each_part<lane_values<T>::count>([&](std::size_t k) __attribute__((always_inline)) {
-        Operation::into(left.parts[k], right.parts[k]);
-    });
+TAUTO_ALWAYS_INLINE inline void combine_lanes(lane_values<T>& left, const lane_values<T>& right) noexcept {
+    each_part<lane_values<T>::count>(
+        [&](std::size_t k) TAUTO_ALWAYS_INLINE { Operation::into(left.parts[k], right.parts[k]); });
 }
 
 // Lane j takes in lane j + Half of a part, then half as many do, until one is left.
 template <class Operation, std::size_t Half, lane_number T>
-[[gnu::always_inline]] inline T join_part(typename lane_values<T>::part whole) noexcept {
+TAUTO_ALWAYS_INLINE inline T join_part(typename lane_values<T>::part whole) noexcept {
     if constexpr (Half == 0) {
         return whole[0];
     } else {
-        [&]<std::size_t... J>(std::index_sequence<J...>) __attribute__((always_inline)) {
+        [&]<std::size_t... J>(std::index_sequence<J...>) TAUTO_ALWAYS_INLINE {
             Operation::into(whole, __builtin_shufflevector(whole, whole, (J + Half) % sizeof...(J)...));
         }
         (std::make_index_sequence<lane_values<T>::width>{});
@@ -170,11 +170,11 @@ template <class Operation, std::size_t Half, lane_number T>
 
 // The same for all lanes, which are changed.
 template <class Operation, lane_number T>
-[[gnu::always_inline]] inline T join_lanes(lane_values<T>& values) noexcept {
+TAUTO_ALWAYS_INLINE inline T join_lanes(lane_values<T>& values) noexcept {
     using type = lane_values<T>;
-    each_part<lane_values<T>::count>([&](std::size_t step) __attribute__((always_inline)) {
+    each_part<lane_values<T>::count>([&](std::size_t step) TAUTO_ALWAYS_INLINE {
         const std::size_t half = type::count >> (step + 1);
-        each_part<lane_values<T>::count>([&](std::size_t k) __attribute__((always_inline)) {
+        each_part<lane_values<T>::count>([&](std::size_t k) TAUTO_ALWAYS_INLINE {
             if (k < half) Operation::into(values.parts[k], values.parts[k + half]);
         });
     });

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include <tauto/algorithm_options.hpp>
+#include <tauto/always_inline.hpp>
 #include <tauto/lanes.hpp>
 #include <tauto/parallel_reduce.hpp>
 
@@ -108,7 +109,7 @@ template <class In, class T, class Compare>
     each_part<chains>([&](std::size_t k) { least[k] = element(in, r.begin); });
     index i = r.begin;
     for (; r.end - i >= static_cast<index>(chains); i += chains) {
-        each_part<chains>([&](std::size_t k) __attribute__((always_inline)) {
+        each_part<chains>([&](std::size_t k) TAUTO_ALWAYS_INLINE {
             const T x = element(in, i + static_cast<index>(k));
             least[k] = before(x, least[k]) ? x : least[k];
         });

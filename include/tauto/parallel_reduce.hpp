@@ -26,6 +26,7 @@
 #include <utility>
 #include <vector>
 
+#include <tauto/always_inline.hpp>
 #include <tauto/lanes.hpp>
 #include <tauto/parallel_for.hpp>
 #include <tauto/signed.hpp>
@@ -93,7 +94,7 @@ inline constexpr int straight_level = 4;
 
 // A complete tree of 2^level blocks from `first`, a multiple of 2^level: a subtree of the one tree.
 template <int Level, class Leaf, class Merge>
-[[gnu::always_inline]] inline auto small_tree(index first, Leaf& leaf, Merge& merge) {
+TAUTO_ALWAYS_INLINE inline auto small_tree(index first, Leaf& leaf, Merge& merge) {
     if constexpr (Level == 0) {
         return leaf(first);
     } else {
@@ -333,7 +334,7 @@ void fold_into(Reduce& reduce, T& result, Value&& value) {
 
 // map(i) as a T whose bits do not depend on the code around.
 template <class T, class Map>
-[[gnu::always_inline]] inline T mapped(Map& map, index i) {
+TAUTO_ALWAYS_INLINE inline T mapped(Map& map, index i) {
     T value = static_cast<T>(map(i));
     hide_origin(value);
     return value;
@@ -349,7 +350,7 @@ T fold_indices(range r, Map& map, Combine& combine) {
 
 // The values of 16 indices.
 template <class T, class Map>
-[[gnu::always_inline]] inline void map_row(lane_values<T>& values, index first, Map& map) {
+TAUTO_ALWAYS_INLINE inline void map_row(lane_values<T>& values, index first, Map& map) {
     make_lanes(values, [&](index lane) { return static_cast<T>(map(first + lane)); });
 }
 
@@ -437,7 +438,7 @@ struct lane_blocks {
     }
     // 2^Level pairs from r.begin on; Ends: the last one may be cut by r.end.
     template <int Level, bool Ends>
-    [[gnu::always_inline]] void fold_tree(lane_values<T>& values, range r) const {
+    TAUTO_ALWAYS_INLINE void fold_tree(lane_values<T>& values, range r) const {
         lane_values<T> right;
         if constexpr (Level > 0) {
             fold_tree<Level - 1, false>(values, r);
@@ -452,7 +453,7 @@ struct lane_blocks {
         }
     }
     // right = left + right.
-    [[gnu::always_inline]] static void put_before(const lane_values<T>& left, lane_values<T>& right) {
+    TAUTO_ALWAYS_INLINE static void put_before(const lane_values<T>& left, lane_values<T>& right) {
         lane_values<T> sum = left;
         combine_lanes<Operation>(sum, right);
         right = sum;

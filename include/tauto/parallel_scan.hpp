@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include <tauto/always_inline.hpp>
 #include <tauto/parallel_reduce.hpp>
 #include <tauto/wavefront.hpp>
 
@@ -54,7 +55,7 @@ inline constexpr bool side_by_side = std::is_trivially_copyable_v<T>&& std::is_d
 inline constexpr std::size_t scan_chains = 4;
 
 template <bool Inclusive, class In, class Out, class T, class Op>
-[[gnu::always_inline]] inline void scan_step(const In& in, const Out& out, index i, T& sum, Op& op) {
+TAUTO_ALWAYS_INLINE inline void scan_step(const In& in, const Out& out, index i, T& sum, Op& op) {
     if constexpr (Inclusive) {
         sum = static_cast<T>(op(std::move(sum), element(in, i)));
         element(out, i) = sum;
@@ -115,7 +116,7 @@ struct scanner {
             values[k] = static_cast<T>(element(in, begin + static_cast<index>(k) * step));
         });
         for (index i = begin + 1; i < begin + step; ++i) {
-            each_part<scan_chains>([&](std::size_t k) __attribute__((always_inline)) {
+            each_part<scan_chains>([&](std::size_t k) TAUTO_ALWAYS_INLINE {
                 values[k] = static_cast<T>((*op)(values[k], element(in, i + static_cast<index>(k) * step)));
             });
         }
@@ -142,7 +143,7 @@ struct scanner {
         each_part<scan_chains>([&](std::size_t k) { sums[k] = *before[k]; });
         const index step = plan.block;
         for (index i = begin; i < begin + step; ++i) {
-            each_part<scan_chains>([&](std::size_t k) __attribute__((always_inline)) {
+            each_part<scan_chains>([&](std::size_t k) TAUTO_ALWAYS_INLINE {
                 scan_step<Inclusive>(in, out, i + static_cast<index>(k) * step, sums[k], *op);
             });
         }

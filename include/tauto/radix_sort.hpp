@@ -15,6 +15,7 @@
 #include <vector>
 
 #include <tauto/algorithm_options.hpp>
+#include <tauto/always_inline.hpp>
 #include <tauto/parallel_reduce.hpp>
 #include <tauto/raw_buffer.hpp>
 
@@ -33,7 +34,7 @@ inline constexpr bool has_radix_key = std::is_same_v<T, float> || std::is_same_v
 // A number's place in the order of its type, as a number without a sign; equal numbers have one key, also the
 // two zeros. NaN comes last, and first where its sign bit is set. `down`: in the opposite order.
 template <class T>
-[[nodiscard, gnu::always_inline]] inline auto radix_key(T value, bool down) noexcept {
+[[nodiscard]] TAUTO_ALWAYS_INLINE inline auto radix_key(T value, bool down) noexcept {
     using key_type = unsigned_of_bytes<sizeof(T)>;
     constexpr auto sign = static_cast<key_type>(key_type{1} << (8 * sizeof(T) - 1));
     key_type key;
@@ -78,7 +79,7 @@ class radix_sorter {
     using digit_counts = std::array<std::uint32_t, digit_values>;
     static constexpr int digits = static_cast<int>(sizeof(T));
 
-    [[nodiscard, gnu::always_inline]] std::size_t digit(T value, int place) const noexcept {
+    [[nodiscard]] TAUTO_ALWAYS_INLINE std::size_t digit(T value, int place) const noexcept {
         return static_cast<std::size_t>(radix_key(value, down_) >> (8 * place)) & (digit_values - 1);
     }
 

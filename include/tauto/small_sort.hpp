@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <utility>
 
+#include <tauto/always_inline.hpp>
 #include <tauto/range.hpp>
 #include <tauto/raw_buffer.hpp>
 
@@ -18,7 +19,7 @@ template <class T>
 inline constexpr bool cheap_to_copy = copied_as_bytes<T> && sizeof(T) <= 32;
 
 // 1 where true. The compiler knows nothing of it, and so makes no branch of what depends on it.
-[[gnu::always_inline]] inline index without_branch(bool condition) noexcept {
+TAUTO_ALWAYS_INLINE inline index without_branch(bool condition) noexcept {
     index value = condition ? 1 : 0;
     asm("" : "+r"(value));
     return value;
@@ -26,7 +27,7 @@ inline constexpr bool cheap_to_copy = copied_as_bytes<T> && sizeof(T) <= 32;
 
 // `second` where `which` is 1, else `first`.
 template <class T>
-[[gnu::always_inline]] inline const T* chosen_of(const T* first, const T* second, index which) noexcept {
+TAUTO_ALWAYS_INLINE inline const T* chosen_of(const T* first, const T* second, index which) noexcept {
     const auto mask = static_cast<std::uintptr_t>(-which);
     return reinterpret_cast<const T*>((reinterpret_cast<std::uintptr_t>(first) & ~mask) |
                                       (reinterpret_cast<std::uintptr_t>(second) & mask));
@@ -43,7 +44,7 @@ struct merging {
 
     [[nodiscard]] bool both() const noexcept { return left != left_end && right != right_end; }
     template <class Compare>
-    [[gnu::always_inline]] void step(Compare& before) {
+    TAUTO_ALWAYS_INLINE void step(Compare& before) {
         const index from_right = without_branch(before(*right, *left));
         *to++ = *chosen_of(left, right, from_right);
         right += from_right;

@@ -23,7 +23,7 @@
 namespace tauto {
 using detail::at;
 using detail::usize;
-using testing::every_schedule;
+using testing::fewer_schedules;
 using testing::fewer_team_sizes;
 using testing::shared_by;
 
@@ -60,7 +60,7 @@ TEST_CASE("copy_if and pack: what std::copy_if gives, and nothing behind it" *
                     std::copy_if(values.begin(), values.end(), wanted.begin(), small) - wanted.begin();
                 std::vector<char> flags(size);
                 for (std::size_t i = 0; i < size; ++i) flags[i] = small(values[i]) ? 1 : 0;
-                for (const schedule& chosen : every_schedule) {
+                for (const schedule& chosen : fewer_schedules) {
                     std::vector<int> found(size + 1, -1);
                     CHECK(parallel_copy_if(some, values.begin(), values.end(), found.begin(), small,
                                            {.schedule = chosen}) == found.begin() + end);
@@ -107,7 +107,7 @@ TEST_CASE("partition is stable, for every team and schedule; move-only elements 
                 std::vector<labelled> wanted = values;
                 const auto middle =
                     std::stable_partition(wanted.begin(), wanted.end(), small) - wanted.begin();
-                for (const schedule& chosen : every_schedule) {
+                for (const schedule& chosen : fewer_schedules) {
                     std::vector<labelled> found = values;
                     CHECK(parallel_stable_partition(some, found.begin(), found.end(), small,
                                                     {.schedule = chosen}) == found.begin() + middle);
@@ -136,7 +136,7 @@ TEST_CASE("a predicate that throws, or a stop, leaves a sequence as it was" *
           doctest::description("algorithms.md, promise 8")) {
     for (const int members : fewer_team_sizes) {
         team some(shared_by(members));
-        for (const schedule& chosen : every_schedule) {
+        for (const schedule& chosen : fewer_schedules) {
             std::vector<std::string> words;
             for (int i = 0; i < 5000; ++i) words.push_back(std::to_string(i) + " and more than fits inside");
             const std::vector<std::string> before = words;
@@ -182,7 +182,7 @@ TEST_CASE("histograms: every element in its bin, few bins and many, all types of
                 const std::vector<int> values = random_integers(size, bins, 5);
                 std::vector<std::uint64_t> wanted(usize(bins));
                 for (const int one : values) ++at(wanted, one);
-                for (const schedule& chosen : every_schedule) {
+                for (const schedule& chosen : fewer_schedules) {
                     CHECK(parallel_histogram(some, values, usize(bins), {}, {.schedule = chosen}) == wanted);
                     if (bins > 300) break;
                 }
@@ -223,7 +223,7 @@ TEST_CASE("find_if: the first element, on every team and schedule" *
             for (const std::size_t first : {std::size_t{0}, std::size_t{1}, size / 2, size - 1, size}) {
                 if (first < size) values[first] = 1;
                 if (first + 5 < size) values[first + 5] = 1;
-                for (const schedule& chosen : every_schedule) {
+                for (const schedule& chosen : fewer_schedules) {
                     const auto found = parallel_find_if(some, values, [](int one) { return one == 1; },
                                                         {.schedule = chosen});
                     CHECK(found == std::find(values.begin(), values.end(), 1));
@@ -241,7 +241,7 @@ TEST_CASE("find_if ends early: members search at the front together" *
     for (const int members : fewer_team_sizes) {
         team some(shared_by(members));
         const std::vector<int> values(1'000'000);
-        for (const schedule& chosen : every_schedule) {
+        for (const schedule& chosen : fewer_schedules) {
             std::atomic<index> calls{0};
             std::atomic<bool> matched{false};
             const auto found = parallel_find_if(some, values,
@@ -269,7 +269,7 @@ TEST_CASE("find_if: the exception that a serial search would meet, and no other"
         team some(shared_by(members));
         std::vector<int> values(20'000);
         std::iota(values.begin(), values.end(), 0);
-        for (const schedule& chosen : every_schedule) {
+        for (const schedule& chosen : fewer_schedules) {
             const auto throwing_from = [](int from, int match) {
                 return [=](int one) {
                     if (one >= from) throw std::runtime_error(std::to_string(one));
@@ -303,7 +303,7 @@ TEST_CASE("min_element and max_element: the first of the least, of every order a
             std::deque<std::string> words;
             for (const int one : values) words.push_back(std::to_string(one));
             const auto by_last_digit = [](int a, int b) { return a % 10 < b % 10; };
-            for (const schedule& chosen : every_schedule) {
+            for (const schedule& chosen : fewer_schedules) {
                 const algorithm_options options{.schedule = chosen};
                 CHECK(parallel_min_element(some, values, std::less<>{}, options) ==
                       std::ranges::min_element(values));

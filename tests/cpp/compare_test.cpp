@@ -160,7 +160,7 @@ TEST_SUITE("compare-cpp.md, promise 2") {
     TEST_CASE("equal callables are called different in at most 1 % of trials, beside drift and a neighbour") {
         int false_words = 0;
         int looks = 0;
-        constexpr int trials = 500 / less;
+        constexpr int trials = 500 / (less * less);
         for (unsigned trial = 0; trial < trials; ++trial) {
             virtual_meter meter;
             restless machine(meter, trial + 1, 0.05);
@@ -492,6 +492,7 @@ TEST_SUITE("compare-cpp.md, promise 9") {
                                    }
                                }),
                        "once"));
+        if (less > 1) return;  // the clock is read for long
         virtual_meter still(1, 0);
         CHECK(mentions(message_of<error>([&] { (void)detail::compare_by(still, {}, "a", [] {}); }),
                        "stands still"));

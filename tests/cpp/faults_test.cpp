@@ -36,9 +36,11 @@
 #include <tauto/tauto.hpp>
 
 #include "child.hpp"
+#include "sanitized.hpp"
 
 using namespace tauto;
 using testing::in_child;
+using testing::sanitized;
 
 namespace {
 
@@ -347,11 +349,7 @@ void fail_each(fault what) {
     const int count = calls_in_a_life(what, cpus);
     CHECK(count > 0);
     // Each life is two processes; a sanitizer makes them slow.
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-    const int stride = count / 20 + 1;
-#else
-    const int stride = count / 200 + 1;
-#endif
+    const int stride = count / (sanitized ? 20 : 100) + 1;
     for (const bool for_ever : {false, true}) {
         for (int first = 1; first <= count + 2; first += stride) {
             CAPTURE(first);

@@ -22,6 +22,7 @@
 #include "probe/noise.hpp"
 #include "probe/speeds.hpp"
 #include "probe/threads.hpp"
+#include "sanitized.hpp"
 
 using namespace tauto;
 using namespace tauto::probe;
@@ -210,7 +211,7 @@ TEST_SUITE("probes") {
                        .noise_seconds = 0.02,
                        .launch_seconds = 0.02,
                        .wakes = 20,
-                       .most_array_bytes = 32 << 20};
+                       .most_array_bytes = (tauto::testing::sanitized ? 16 : 32) << 20};
 
     TEST_CASE("all of them together measure every allowed CPU") {
         const machine_record machine = read_machine();

@@ -8,6 +8,8 @@
 
 #include <tauto/tauto.hpp>
 
+#include "sanitized.hpp"
+
 namespace tauto::testing {
 
 inline const std::vector<schedule> every_schedule = {adaptive{}, static_{}, static_chunk{3},
@@ -15,12 +17,15 @@ inline const std::vector<schedule> every_schedule = {adaptive{}, static_{}, stat
 
 // From one member to many more than there are CPUs.
 inline const std::vector<int> team_sizes = {1, 2, 3, 7, 16, 64};
-// The same for tests of millions of elements: a sanitizer makes large teams slow.
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-inline const std::vector<int> fewer_team_sizes = {1, 2, 7};
-#else
-inline const std::vector<int>& fewer_team_sizes = team_sizes;
-#endif
+
+// For tests of millions of elements, where a sanitizer makes each one slow. It sees as much with one of each
+// kind: a member alone, as many as there are CPUs, and more; chunks that are taken from others, given, and
+// asked for.
+inline const std::vector<int> fewer_team_sizes = sanitized ? std::vector{1, 2, 7} : team_sizes;
+inline const std::vector<int> one_to_64 =
+    sanitized ? fewer_team_sizes : std::vector{1, 2, 3, 4, 5, 6, 7, 8, 9, 20, 31, 42, 53, 64};
+inline const std::vector<schedule> fewer_schedules =
+    sanitized ? std::vector<schedule>{adaptive{}, static_chunk{3}, dynamic{1}} : every_schedule;
 
 // Of very different sizes, so that each order of adding them has other bits.
 inline std::vector<double> numbers(std::size_t n, unsigned seed) {

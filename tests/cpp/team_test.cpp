@@ -18,10 +18,12 @@
 
 #include "asleep.hpp"
 #include "runtime/recorder.hpp"
+#include "sanitized.hpp"
 
 namespace tauto {
 using detail::at;
 using detail::usize;
+using testing::sanitized;
 
 namespace {
 
@@ -153,7 +155,7 @@ TEST_CASE("the first exception is rethrown at the call, the rest is skipped, the
     for (int size : {1, 2, 4}) {
         team members{team_options{.size = size}};
         for (const schedule& chosen : every_schedule) {
-            for (int round = 0; round < 30; ++round) {
+            for (int round = 0; round < (sanitized ? 6 : 30); ++round) {
                 std::vector<std::atomic<int>> count(n);
                 const auto faulty = [&](range r) {
                     // The rest of dynamic's chunks would take 12 s: no other program delays the throw for so
@@ -638,9 +640,9 @@ TEST_CASE("sites keep what they learn apart") {
     until(run_short);
     CHECK_FALSE(members.take_inline_call(long_loop, 50));
     for (int call = 0; call < 80; ++call) {
-        turns = 50'000;
+        turns = sanitized ? 10'000 : 50'000;
         parallel_for(members, 50, body, {.site = &long_loop});
-        // 2,500,000 turns are never so short that they may go untimed.
+        // So many turns are never so short that they may go untimed.
         REQUIRE_FALSE(members.take_inline_call(long_loop, 50));
     }
     until(run_short);
