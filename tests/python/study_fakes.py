@@ -281,8 +281,9 @@ def laboratories(
     return laboratory
 
 
-RUNNER = r"""#!{python}
-import json, os, random, sys, time
+# Started a hundred times a study: without site-packages, which it does not need, in a third of the time.
+RUNNER = r"""#!{python} -IS
+import json, os, sys, time
 name = os.path.basename(sys.argv[0])
 study, runtime = (name.split("-") + [""])[1:3]
 if name == "tauto-probe":
@@ -311,13 +312,13 @@ cpus = [int(cpu) for cpu in option["--cpus"].split(",")]
 answer = "f" * 16 if fate == "wrong" else "a" * 16
 if study == "mapreduce":
     task = int(option["--bytes"]) * 1e-9
-    seconds = int(option["--tasks"]) * task / len(cpus) * random.uniform(1, 1.01)
+    seconds = int(option["--tasks"]) * task / len(cpus) * (1 + os.urandom(1)[0] / 25600)
     if "--trace" in option:
         open(option["--trace"], "w").write('{{"traceEvents": []}}')
     print(json.dumps({{"runtime": runtime, "library": library, "seconds": seconds, "task_seconds": task,
                       "waiting_share": 0.1, "cpu_load": 0.9, "check": {{"passed": True, "sum": answer}}}}))
     sys.exit(0)
-seconds = int(option["--size"]) ** 2 * 1e-9 / len(cpus) * random.uniform(1, 1.01)
+seconds = int(option["--size"]) ** 2 * 1e-9 / len(cpus) * (1 + os.urandom(1)[0] / 25600)
 print(json.dumps({{"runtime": runtime, "library": library, "seconds": seconds, "bytes_per_iteration": 1,
                   "workers": [{{"cpu": cpu, "rows": 10}} for cpu in cpus], "width": len(cpus),
                   "check": {{"passed": True, "solution_fnv1a": answer}}}}))

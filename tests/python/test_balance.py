@@ -218,7 +218,7 @@ print(masks, flush=True)
 def test_a_killed_controller_leaves_the_program_and_its_masks(tmp_path: Path, options: list[str]) -> None:
     allowed = os.sched_getaffinity(0)
     chance = random.Random(str(options))
-    for attempt in range(5):
+    for attempt in range(3):
         end = tmp_path / f"end{attempt}"
         words = [executable(), "--only", *options, "--", sys.executable, "-c", MASKS, end]
         with subprocess.Popen(list(map(str, words)), stdout=subprocess.PIPE, text=True) as process:

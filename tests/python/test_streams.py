@@ -34,7 +34,7 @@ pytestmark = pytest.mark.timed
 
 TAUTO = (sys.executable, "-m", "tautochrone")
 MACHINE = ("machine", "--measure", "none", "--json")
-STUDY = ("study", "loop", "--quick", "--sizes", "100", "--peers", "libgomp", "--no-report")
+STUDY = ("study", "loop", "--quick", "--rounds", "8", "--sizes", "100", "--peers", "libgomp", "--no-report")
 
 
 def run(folder: Path, *words: str, **options: Any) -> subprocess.CompletedProcess[str]:

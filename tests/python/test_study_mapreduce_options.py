@@ -147,7 +147,18 @@ def test_whole_study_with_processes_and_its_report(
 
 @pytest.mark.usefixtures("runners")
 def test_folder_of_another_study_is_not_mixed(capsys: pytest.CaptureFixture[str]) -> None:
-    loop = ("study", "loop", "--quick", "--sizes", "100", "--peers", "libgomp", "--no-report")
+    loop = (
+        "study",
+        "loop",
+        "--quick",
+        "--rounds",
+        "8",
+        "--sizes",
+        "100",
+        "--peers",
+        "libgomp",
+        "--no-report",
+    )
     assert main((*loop, "--output", "results")) == 0
     said = refused(capsys, *study("--output", "results"))
     assert "holds the study 'loop', not 'mapreduce'" in said

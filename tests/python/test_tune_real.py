@@ -115,7 +115,7 @@ def water(boxes: int = 1) -> str:
     box = Path("/usr/share/gromacs/top/spc216.gro")
     if not box.exists():
         pytest.skip("GROMACS has no water here")
-    parameters = "integrator=md\nnsteps=100\ncoulombtype=reaction-field\nrcoulomb=0.9\nrvdw=0.9\n"
+    parameters = "integrator=md\nnsteps=20\ncoulombtype=reaction-field\nrcoulomb=0.9\nrvdw=0.9\n"
     Path("md.mdp").write_text(parameters)
     molecules = f"[ system ]\nwater\n[ molecules ]\nSOL {216 * boxes}\n"
     includes = '#include "oplsaa.ff/forcefield.itp"\n#include "oplsaa.ff/spc.itp"\n'

@@ -21,7 +21,7 @@ from tautochrone.tune.space import DEFAULT
 from tune_fakes import searched
 
 SPACES = sorted((Path(__file__).parent / "recorded_spaces").glob("*.json"))
-SEEDS = 200
+SEEDS = 100
 SHARE_OF_RUNS = 0.25
 # openmp-static was recorded in 16 rounds while others used the machine; every fifth run of x264's best
 # candidate takes 10 to 50 % longer. No quarter of the runs resolves 1 % of that; the answers have to be safe.
