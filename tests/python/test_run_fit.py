@@ -76,6 +76,7 @@ def limited(folder: Path, *quotas: str, allowed: str | None = None) -> Path:
         (["400000 100000", "max 100000", "600000 100000"], None, 4, "the quota is 4 of 16 CPUs"),
         (["800000 100000"], "2-4", 3, "3 of 16 CPUs may be used"),
         (["150000 100000"], "2-4", 2, "the quota is 1.5 of 3 CPUs"),
+        (["150000 100000"], "2,3", 2, "the quota is 1.5 of 2 CPUs"),
         ([], "5", 1, "1 of 16 CPUs may be used"),
     ],
 )
@@ -102,6 +103,12 @@ def test_where_nothing_limits_the_program_nothing_is_set(tmp_path: Path, quotas:
     found = fit_for(findings("libgomp", "tbb"), read_machine(root=limited(tmp_path, *quotas)), {})
     assert (found.threads, found.environment, found.cpus) == (16, {}, ())
     assert found.sentences == ("16 threads: all CPUs may be used; nothing is set",)
+
+
+def test_a_quota_that_pays_for_as_many_threads_as_cpus_is_said_and_nothing_is_set(tmp_path: Path) -> None:
+    found = fit_for(findings("libgomp"), read_machine(root=limited(tmp_path, "1550000 100000")), {})
+    assert found.environment == {}
+    assert found.sentences == ("16 threads: the quota is 15.5 of 16 CPUs; nothing is set",)
 
 
 @pytest.mark.parametrize("name", ["OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"])

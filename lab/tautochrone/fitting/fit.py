@@ -109,7 +109,7 @@ class _Case:
 
     def _limit(self) -> str:
         quota = self.machine.quota_cpus
-        if quota is not None and self.threads < self.allowed:
+        if quota is not None and quota / self.ranks < self.allowed:
             shared = f", which {self.ranks} ranks share" if self.ranks > 1 else ""
             return f"the quota is {quota:g} of {self.allowed} CPUs{shared}"
         if self.allowed < len(self.machine.cpus):
