@@ -19,13 +19,13 @@ if(NOT TAUTO_SANITIZE)
         foreach(processes 2 3 4)
             set(name mpi_${mpi}_test_${processes})
             add_test(NAME ${name} COMMAND ${launch} -n ${processes} $<TARGET_FILE:mpi_${mpi}_test>)
-            set_tests_properties(${name} PROPERTIES TIMEOUT 300 LABELS timed ENVIRONMENT "${environment}"
-                FAIL_REGULAR_EXPRESSION "test cases: +0 ")
+            set_tests_properties(${name} PROPERTIES TIMEOUT 300 LABELS timed RUN_SERIAL TRUE
+                ENVIRONMENT "${environment}" FAIL_REGULAR_EXPRESSION "test cases: +0 ")
         endforeach()
         # The last rank throws while the others wait for it: they must not wait for ever.
         set(name mpi_${mpi}_exception_ends_all)
         add_test(NAME ${name} COMMAND ${launch} -n 3 $<TARGET_FILE:mpi_${mpi}_test> --throw)
-        set_tests_properties(${name} PROPERTIES TIMEOUT 120 LABELS timed ENVIRONMENT "${environment}"
+        set_tests_properties(${name} PROPERTIES TIMEOUT 120 LABELS timed RUN_SERIAL TRUE ENVIRONMENT "${environment}"
             PASS_REGULAR_EXPRESSION "rank 2: error: the last rank gives up")
     endforeach()
 endif()
