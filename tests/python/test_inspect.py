@@ -275,6 +275,23 @@ def test_java_is_said_to_load_its_machine_when_it_runs(path: Path) -> None:
     assert any("add --run" in one for one in inspect(["java", "Main"], here()).notes)
 
 
+def test_java_is_known_by_the_library_that_starts_its_machine(tmp_path: Path) -> None:
+    """As a JDK has it: java in one folder, libjli beside that, and a link to java elsewhere."""
+    for name in ("bin", "lib"):
+        (tmp_path / name).mkdir()
+    library = compiled("mark.c", tmp_path / "lib", '-DMARK=""', "-shared", "-fPIC")
+    library.rename(tmp_path / "lib" / "libjli.so")
+    linked = ["-Wl,--no-as-needed", f"-L{tmp_path}/lib", "-l:libjli.so", "-Wl,-rpath,$ORIGIN/../lib"]
+    program = compiled("mark.c", tmp_path / "bin", '-DMARK="java"', *linked)
+    (tmp_path / "java").symlink_to(program)
+    assert inspect([str(tmp_path / "java")], here()).has("jvm")
+
+
+def test_a_shell_alone_is_an_interpreter() -> None:
+    assert inspect(["bash"], here()).loads_later
+    assert not inspect(["cat"], here()).loads_later
+
+
 def test_a_program_without_openmp_has_none(tmp_path: Path) -> None:
     found = inspect([str(compiled("static_loop.c", tmp_path))], here())
     assert not found.has_openmp

@@ -193,13 +193,6 @@ def test_what_a_script_loads_is_unknown_so_all_variables_are_set(
     assert "left as you set it: OMP_NUM_THREADS=5, GOMAXPROCS=6" in others.sentences[0]
 
 
-def test_a_java_launcher_is_known_by_the_library_that_starts_its_machine() -> None:
-    java = next(known for known in known_runtimes() if known.name == "jvm")
-    assert java.library.search("libjli.so")
-    assert java.library.search("libjvm.so")
-    assert not java.library.search("libjpeg.so")
-
-
 def test_every_runtime_with_a_pool_is_told_in_some_way(large: Machine) -> None:
     """A runtime that is added to the table gets a variable among the knobs, or is held by its CPUs."""
     counted = {need for knob in knobs().values() if knob.values == "threads" for need in knob.needs}

@@ -57,7 +57,7 @@ def _quota(machine: Machine) -> Iterator[Advice]:
         f"({machine.quota_source}): with more than {text.count(machine.usable_members, 'thread')} "
         "the kernel stops all of them for part of every period",
         f"Raise the quota (docker run --cpus {allowed}; systemd CPUQuota={100 * allowed} %), "
-        f"or use {text.count(machine.usable_members, 'thread')}",
+        f"or use {text.count(machine.usable_members, 'thread')}: tauto run --fit -- COMMAND",
     )
 
 
