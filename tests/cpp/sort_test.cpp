@@ -244,9 +244,11 @@ TEST_CASE("elements that may only be moved, though a copy of their bytes would d
 
 TEST_CASE("a comparison that throws: the elements are still objects, and the team is usable" *
           doctest::description("algorithms.md, promise 13")) {
+    const std::vector<int> throws = sanitized ? std::vector{0, 20'000, 100'000}
+                                              : std::vector{0, 100, 20'000, 60'000, 90'000, 100'000, 110'000};
     for (const int members : fewer_team_sizes) {
         team some(shared_by(members));
-        for (const int after : {0, 100, 20'000, 60'000, 90'000, 100'000, 110'000}) {
+        for (const int after : throws) {
             std::vector<std::string> words;
             for (int i = 0; i < 8192; ++i)
                 words.push_back(std::to_string(i * 7919 % 8192) + " longer than what fits inside");
