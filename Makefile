@@ -1,7 +1,7 @@
 # The commands of this project. All paths are relative, so the tree may stand anywhere.
 .DEFAULT_GOAL := help
 # The stages of `make test`, each with its time limit. The stages of FIRST run one after the other. The others run two
-# at a time; `machine` and `docs` both slow CPUs, so a lock keeps them apart.
+# at a time; tests of `machine` and `docs` that slow CPUs take turns (tests/python/processes.py).
 FIRST := style cpp python
 STAGES := $(FIRST) machine tsan asan models docs consumers browser
 .PHONY: help docs study table pictures vega wheel hashes deb release install uninstall test test-platforms test-repeat soak bench race honesty build format clean install-packages remove-packages \
@@ -66,7 +66,6 @@ unknown = $(filter-out $(STAGES),$(only) $(skip))
 built_runners = TAUTO_RUNNERS=$(CURDIR)/build/cpp/default/bin
 stage = @sh tools/stage.sh $(@:test-%=%)
 pytest = build/venv/bin/python -m pytest -q -p no:cacheprovider --durations=5 --junitxml=build/test/$(@:test-%=%).xml
-slowing_cpus = flock build/test/slowing-cpus
 ctest = ctest --output-junit $(CURDIR)/build/test/$(@:test-%=%).xml --preset
 
 test: ## Every test
@@ -93,9 +92,9 @@ test-asan: build-asan
 test-python:
 	$(stage) 20m env $(built_runners) $(pytest) -n $$(nproc) -m 'not machine' tests/python
 test-machine:
-	$(stage) 20m $(slowing_cpus) env $(built_runners) $(pytest) -m machine tests/python
+	$(stage) 20m env $(built_runners) $(pytest) -m machine tests/python
 test-docs:
-	$(stage) 20m $(slowing_cpus) env $(built_runners) $(pytest) tests/docs
+	$(stage) 20m env $(built_runners) $(pytest) tests/docs
 test-models:
 	$(stage) 20m $(pytest) tests/checks/test_models.py
 test-consumers:

@@ -9,13 +9,14 @@ import shlex
 import sys
 import textwrap
 import tomllib
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import pytest
 
-from processes import run_to_end
+from processes import run_to_end, slowing_cpus
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
@@ -206,7 +207,8 @@ def test_sh_block_runs_or_asks_only_for_what_exists(
     for words in commands_of(block.text):
         check_command_exists(words, environment)
     if not block.parse_only:
-        run(["bash", "-euo", "pipefail", "-c", f"{block.before}\n{block.code}"], folder, environment)
+        with slowing_cpus() if re.search("--emulate|tauto (emulate|balance)", block.code) else nullcontext():
+            run(["bash", "-euo", "pipefail", "-c", f"{block.before}\n{block.code}"], folder, environment)
 
 
 @pytest.mark.parametrize("block", in_language("json", "toml"))

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import hypothesis
 import pytest
 
+from processes import slowing_cpus
 from study_fakes import need_executables, write_runners
 from tautochrone.machine.probe import read_machine
 
@@ -35,6 +37,12 @@ def settings_of_the_caller_do_not_leak_in(monkeypatch: pytest.MonkeyPatch) -> No
 def disks_are_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a killed process has written is there without; tens of thousands of rows would take a minute."""
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+
+
+@pytest.fixture(autouse=True)
+def tests_that_slow_cpus_take_turns(request: pytest.FixtureRequest) -> Iterator[None]:
+    with slowing_cpus() if request.node.get_closest_marker("machine") else nullcontext():
+        yield
 
 
 @pytest.fixture

@@ -1,15 +1,27 @@
-"""Other processes as the kernel shows them, and waiting for what they do."""
+"""Other processes as the kernel shows them, waiting for what they do, and turns of those that slow CPUs."""
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-LAB = Path(__file__).resolve().parents[2] / "lab"
+ROOT = Path(__file__).resolve().parents[2]
+LAB = ROOT / "lab"
+
+
+@contextmanager
+def slowing_cpus() -> Iterator[None]:
+    """A turn: the stages of `make test` run side by side, and CPUs that two slow have no known speed."""
+    (ROOT / "build").mkdir(exist_ok=True)
+    with (ROOT / "build" / "slowing-cpus").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def with_lab(**variables: str) -> dict[str, str]:

@@ -18,7 +18,7 @@ FAULTS = Path(__file__).with_name("faults.py")
 
 
 @pytest.mark.parametrize(
-    ("work", "calls", "kills"), [("study", 4, 8), ("tune", 2, 3), ("export", 2, 3), ("trace", 2, 3)]
+    ("work", "calls", "kills"), [("study", 4, 8), ("tune", 2, 4), ("export", 2, 4), ("trace", 2, 4)]
 )
 def test_no_call_that_fails_and_no_kill_loses_a_row(work: str, calls: int, kills: int) -> None:
     words = [sys.executable, FAULTS, "--only", work, "--most", calls, "--kills", kills]
