@@ -253,7 +253,7 @@ def test_the_package_list_is_well_formed() -> None:
         if not line.strip() or line.startswith("#"):
             continue
         mark, package, probe, purpose = line.split(maxsplit=3)
-        assert mark in {"build", "loop", "peer", "test", "program", "platform", "arm64", "browser"}
+        assert mark in {"build", "loop", "peer", "test", "program", "platform", "arm64", "docs", "browser"}
         assert re.fullmatch(r"(command|header|library|python):\S+", probe), line
         assert purpose
         assert package not in seen
