@@ -143,8 +143,7 @@ search() {
     shift 3
     local -a build=(-DSAFETY) run=()
     if [[ $search == cycles ]]; then build=(-DNP) run=(-l); fi
-    # A mutant fails within moments: there the compiler would take longer than the search.
-    if [[ $must == pass ]]; then build+=(-O2); fi
+    # Not optimised: most searches end within a second, and the compiler would take two.
     cp "$here/$model.pml" . &&
         spin "${@/#/-D}" -a "$model.pml" &&
         "$compiler" -w -DCOLLAPSE -DMEMLIM=$memory_limit_mb "${build[@]}" -o pan pan.c &&
