@@ -1,9 +1,11 @@
 # The commands of this project. All paths are relative, so the tree may stand anywhere.
 .DEFAULT_GOAL := help
-# The stages of `make test`, each with its time limit. The stages of FIRST run one after the other. The others run two
-# at a time; tests of `machine` and `docs` that slow CPUs take turns (tests/python/processes.py).
-FIRST := style cpp python
-STAGES := $(FIRST) machine tsan asan models docs consumers browser
+# The stages of `make test`, each with its time limit. Those of FIRST run two at a time, then python, whose tests do so
+# themselves. The others run three at a time, because many of their tests wait; tests of `machine` and `docs` that slow
+# CPUs take turns (tests/python/processes.py).
+FIRST := style cpp
+THEN := python
+STAGES := $(FIRST) $(THEN) machine tsan asan models docs consumers browser
 .PHONY: help docs study table pictures vega wheel hashes deb release install uninstall test test-platforms test-repeat soak bench race honesty build format clean install-packages remove-packages \
 	$(STAGES:%=test-%) no-stage build-default build-tsan build-asan
 MAKEFLAGS += --no-print-directory
@@ -73,8 +75,10 @@ test: ## Every test
 	@sh tools/packages.sh build $(peer_marks) test program browser
 	@sh tools/venv.sh test
 	@rm -rf build/test
-	@$(MAKE) --keep-going --jobs=1 $(if $(filter cpp python machine docs,$(stages)),build-default) $(patsubst %,test-%,$(filter $(FIRST),$(stages))) no-stage || echo 'Some stages failed.'
-	@$(MAKE) --keep-going --jobs=2 --output-sync=target $(patsubst %,test-%,$(filter-out $(FIRST),$(stages))) no-stage || echo 'Some stages failed.'
+	@$(if $(filter cpp python machine docs,$(stages)),$(MAKE) build-default || echo 'Some stages failed.')
+	@$(MAKE) --keep-going --jobs=2 --output-sync=target $(patsubst %,test-%,$(filter $(FIRST),$(stages))) no-stage || echo 'Some stages failed.'
+	@$(MAKE) $(patsubst %,test-%,$(filter $(THEN),$(stages))) no-stage || echo 'Some stages failed.'
+	@$(MAKE) --keep-going --jobs=3 --output-sync=target $(patsubst %,test-%,$(filter-out $(FIRST) $(THEN),$(stages))) no-stage || echo 'Some stages failed.'
 	@build/venv/bin/python tools/summary.py $(stages)
 
 no-stage: # where ONLY or SKIP leave none
