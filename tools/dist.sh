@@ -39,8 +39,8 @@ wheel() {
 hashes() {
     quietly build/hashes.log 'asking for the versions and their checksums' sh -c \
         '[ -x build/tools-venv/bin/pip-compile ] || { "$1" -m venv build/tools-venv && build/tools-venv/bin/pip install -q pip-tools; }
-        build/tools-venv/bin/pip-compile -q --upgrade --generate-hashes --no-emit-index-url --no-emit-trusted-host \
-            --no-emit-find-links --no-header --no-annotate --strip-extras -o build/hashes.txt pyproject.toml' \
+        build/tools-venv/bin/pip-compile -q --upgrade --generate-hashes --no-emit-options --no-header \
+            --no-annotate --strip-extras -o build/hashes.txt pyproject.toml' \
         sh "${PYTHON:-python3}"
     { sed -n '/^#/p' packaging/hashes.txt; sed '/^#/d' build/hashes.txt; } >build/hashes.new
     mv build/hashes.new packaging/hashes.txt
