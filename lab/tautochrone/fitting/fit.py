@@ -136,7 +136,7 @@ class _Case:
 
     def kept(self, name: str) -> str:
         """What the user has set already instead of this variable: "OMP_NUM_THREADS=3"; else empty."""
-        if name == "JAVA_TOOL_OPTIONS":
+        if _is_of_java(name):
             words = self.findings.command if self.findings is not None else ()
             places = [*(self.given.get(each, "") for each in _JAVA_OPTIONS), *words]
             return next((place for place in places if _JAVA_COUNT in place), "")
@@ -146,9 +146,9 @@ class _Case:
         return next((f"{each}={self.given[each]}" for each in own), "")
 
     def _value(self, name: str) -> str:
-        if name != "JAVA_TOOL_OPTIONS":
-            return str(self.threads)
-        return f"{self.given.get(name, '')} {processor_counts((str(self.threads),))[0]}".strip()
+        # Only Java's variable has other words of the user's too.
+        before = self.given.get(name, "") if _is_of_java(name) else ""
+        return f"{before} {value_of(name, str(self.threads))}".strip()
 
     # -- which CPUs --
 
@@ -196,7 +196,7 @@ class _Case:
             return []
         return [
             "what a script or an interpreter loads is known only when it runs, so the variables of all "
-            "runtimes are set"
+            "runtimes but Java are set"
         ]
 
     def _remarks(self) -> list[str]:
@@ -220,6 +220,15 @@ class _Case:
         if found is None:
             return False
         return found.loads_later or (found.has_openmp and found.schedules.has_static_loops is not False)
+
+
+def value_of(name: str, threads: str) -> str:
+    """The value of a variable for so many threads; `threads` may be a name that others fill in."""
+    return processor_counts((threads,))[0] if _is_of_java(name) else threads
+
+
+def _is_of_java(name: str) -> bool:
+    return knobs()[name].values == "jvm_processors"
 
 
 def _counting_knobs() -> list[Knob]:

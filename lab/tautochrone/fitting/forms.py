@@ -8,10 +8,9 @@ from pathlib import Path
 
 from tautochrone.errors import TautoError
 from tautochrone.fitting import Form
-from tautochrone.fitting.fit import Fit
+from tautochrone.fitting.fit import Fit, value_of
 from tautochrone.machine.runners import COMMAND, find
 from tautochrone.tune.applying import Applied, profile_text, systemd_form
-from tautochrone.tune.values import processor_counts
 
 _LIMIT = "CPU_LIMIT"
 
@@ -55,8 +54,7 @@ def _kubernetes(fitted: Fit, command: Sequence[str]) -> str:
     ]
     limit = f"$({_LIMIT})"
     for name in fitted.variables:
-        value = processor_counts((limit,))[0] if name == "JAVA_TOOL_OPTIONS" else limit
-        lines += [f"- name: {name}", f"  value: {value}"]
+        lines += [f"- name: {name}", f"  value: {value_of(name, limit)}"]
     return "\n".join(lines) + "\n"
 
 
