@@ -28,6 +28,7 @@
 #include <tauto/tauto.hpp>
 
 #include "asleep.hpp"
+#include "sanitized.hpp"
 
 namespace {
 
@@ -70,11 +71,8 @@ constexpr index slow = 1;
 #endif
 
 // Up to eight members meet in rows, more in a tournament; two here have a CPU each, the others share.
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr int sizes[] = {1, 2, 3, 5, 8, 13};
-#else
-constexpr int sizes[] = {1, 2, 3, 4, 5, 6, 7, 8, 13, 17};
-#endif
+const std::vector<int> sizes =
+    testing::sanitized ? std::vector{1, 2, 3, 5, 8, 13} : std::vector{1, 2, 3, 4, 5, 6, 7, 8, 13, 17};
 
 // Three bytes, so that no length but multiples of 64 fills a line, and its own order of operands counts.
 struct pixel {

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TextIO
 
 import pytest
 
@@ -254,6 +254,13 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     assert len(errors) == 1
     assert not any("Traceback" in line for line in lines)
     return errors[0]
+
+
+def quiet_services(machine: Mapping[str, Any], said: TextIO) -> Services:
+    """The real ones, for a machine that was measured before; what is said goes to `said`."""
+    return Services(
+        machine=lambda: machine, progress=lambda title: SilentProgress(), output=said, messages=said
+    )
 
 
 def need_executables(*names: str) -> None:

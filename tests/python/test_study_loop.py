@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 
-from study_fakes import machine, need_executables
+from study_fakes import machine, need_executables, quiet_services
 from study_loop_fakes import laboratory, request
 from tautochrone import text
 from tautochrone.errors import TautoError
-from tautochrone.measuring.progress import SilentProgress
 from tautochrone.measuring.sampler import LoadSample
 from tautochrone.results.row import SCREENING
 from tautochrone.results.store import Store
@@ -23,7 +22,6 @@ from tautochrone.studies.loop.findings import Cell, CpuLoad, LoopAnalysis
 from tautochrone.studies.loop.load_page import load_charts
 from tautochrone.studies.loop.study import Loop, LoopRequest
 from tautochrone.studies.request import Times
-from tautochrone.studies.services import Services
 from tautochrone.verdicts import Ratio
 
 EMULATED = ({1: 2.0}, {1: 4.0})
@@ -394,12 +392,7 @@ def test_small_study_with_the_real_runners(tmp_path: Path, measured_machine: Map
     need_executables("loop-serial", "loop-openmp", "loop-tautochrone")
     said = io.StringIO()
     asked = LoopRequest(output=tmp_path, quick=True, sizes=(200, 300), peers=("libgomp",))
-    services = Services(
-        machine=lambda: measured_machine,
-        progress=lambda title: SilentProgress(),
-        output=said,
-        messages=said,
-    )
+    services = quiet_services(measured_machine, said)
     analysis = ShortLoop.measure(asked, services)
     with Store.read(tmp_path) as store:
         good = [row for row in store.rows() if row.error is None]

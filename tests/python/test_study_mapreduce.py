@@ -13,11 +13,10 @@ from typing import Any
 import pytest
 
 from page_content import embedded, visible
-from study_fakes import machine, need_executables
+from study_fakes import machine, need_executables, quiet_services
 from study_mapreduce_fakes import HANDING_SECONDS, SCHEDULES, START_SECONDS, laboratory, request
 from tautochrone.cli.report import report_again
 from tautochrone.errors import TautoError
-from tautochrone.measuring.progress import SilentProgress
 from tautochrone.results.compare import compare_results
 from tautochrone.results.store import Store
 from tautochrone.studies.mapreduce.cells import first_that_pays
@@ -25,7 +24,6 @@ from tautochrone.studies.mapreduce.configurations import Workload, sized
 from tautochrone.studies.mapreduce.findings import MapReduceAnalysis, Payoff, Pays, TaskCell
 from tautochrone.studies.mapreduce.study import MapReduce, MapReduceRequest, estimated_run_seconds
 from tautochrone.studies.request import Times
-from tautochrone.studies.services import Services
 
 SHORT = Workload(50, seconds=1e-6)
 PUBLISHED = tuple(Workload(50, bytes=size) for size in (400_000, 1_000_000, 3_000_000))
@@ -380,12 +378,7 @@ def test_small_study_with_the_real_runners(tmp_path: Path, measured_machine: Map
     said = io.StringIO()
     works = (Workload(50, seconds=1e-5),)
     asked = MapReduceRequest(output=tmp_path, quick=True, workloads=works, peers=("libgomp", "async"))
-    services = Services(
-        machine=lambda: measured_machine,
-        progress=lambda title: SilentProgress(),
-        output=said,
-        messages=said,
-    )
+    services = quiet_services(measured_machine, said)
     analysis = ShortMapReduce.measure(asked, services)
     with Store.read(tmp_path) as store:
         rows = store.rows()
