@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from tautochrone.comparing.bisect import Search, bisect
-from tautochrone.comparing.bisected import Bisected
+from tautochrone.comparing.bisected import Bisected, as_markdown
 from tautochrone.comparing.result import Asked
 from tautochrone.comparing.settings import Entry, Settings
 from tautochrone.comparing.worktrees import NotBuilt
 from tautochrone.errors import TautoError
+from tautochrone.verdicts import as_ratio, compare
 from toy_repository import WHO, FakeMeasure, ToyRepository
 
 
@@ -242,3 +243,15 @@ def test_ends_that_do_not_lead_to_each_other_are_refused(repository: ToyReposito
         in_repository("main", "main~1")
     with pytest.raises(TautoError, match="Commit first"):
         in_repository("main~1", "WORKTREE")
+
+
+def test_an_answer_without_figures_has_no_table_and_names_what_is_left() -> None:
+    nothing = as_ratio(compare([]))
+    found = Bisected(
+        answer="Cannot be told", total=nothing, error=0.01, suspects=("c" * 40,), skipped=("why",)
+    )
+    markdown = as_markdown(found)
+    assert "|" not in markdown
+    assert markdown.splitlines()[0] == "Cannot be told"
+    assert f"- {'c' * 10}" in markdown.splitlines()
+    assert markdown.endswith("- Why.")

@@ -359,7 +359,11 @@ def test_the_command_bisects(
         (["--revisions", "begin", "HEAD", "--", "./prog", ":", "./prog"], "--revisions takes one command"),
         (
             ["--revisions", "begin", "HEAD", "--bisect", "--csv", "--", "./prog"],
-            "--bisect has no table for --csv",
+            "--bisect has no table for CSV",
+        ),
+        (
+            ["--revisions", "begin", "HEAD", "--bisect", "--export-csv", "x.csv", "--", "./prog"],
+            "--bisect has no table for CSV",
         ),
     ],
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import msgspec
 
@@ -39,6 +39,11 @@ class Bisected(msgspec.Struct, frozen=True, kw_only=True):
         return bool(self.commit)
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """What stood in the way."""
+        return (*self.remarks, *self.skipped)
+
+    @property
     def outputs(self) -> dict[str, str]:
         """What the next steps of a workflow can read; empty where it is not known."""
         return {"commit": self.commit, "subject": printable(self.subject), "answer": printable(self.answer)}
@@ -51,28 +56,25 @@ def as_json(found: Bisected) -> str:
 
 def as_text(found: Bisected) -> str:
     """The answer, and a line for each thing that stood in the way."""
-    return printable("\n".join([found.answer, *(f"Note: {text.sentence(one)}" for one in _notes(found))]))
+    return printable("\n".join([found.answer, *(f"Note: {text.sentence(one)}" for one in found.notes)]))
 
 
 def as_markdown(found: Bisected) -> str:
     """The answer, the ratios, the commits that are left, and what stood in the way."""
-    parts = [printable(found.answer), "", "| against | ratio | interval |", "|---|---|---|"]
-    for name, ratio in (
-        (f"its parent {found.parent[:10]}".strip(), found.ratio),
-        ("the good end", found.total),
-    ):
-        if ratio is not None and ratio.value is not None:
-            parts.append(f"| {name} | {' | '.join(text.ratio_parts(ratio))} |")
+    ratios = ((f"its parent {found.parent[:10]}", found.ratio), ("the good end", found.total))
+    rows = [
+        f"| {name} | {' | '.join(text.ratio_parts(ratio))} |"
+        for name, ratio in ratios
+        if ratio is not None and ratio.value is not None
+    ]
+    parts = [printable(found.answer)]
+    if rows:
+        parts += ["", "| against | ratio | interval |", "|---|---|---|", *rows]
     if not found.told and found.suspects:
-        parts += ["", "Left:", "", *(f"- {commit[:10]}" for commit in found.suspects)]
-    if notes := [*_notes(found)]:
-        parts += ["", *(f"- {text.sentence(printable(note))}" for note in notes)]
+        parts += ["", "Commits that are left:", "", *(f"- {commit[:10]}" for commit in found.suspects)]
+    if found.notes:
+        parts += ["", *(f"- {text.sentence(printable(note))}" for note in found.notes)]
     return "\n".join(parts)
-
-
-def _notes(found: Bisected) -> Iterator[str]:
-    yield from found.remarks
-    yield from found.skipped
 
 
 FORMATS: dict[str, Callable[[Bisected], str]] = {"text": as_text, "json": as_json, "markdown": as_markdown}

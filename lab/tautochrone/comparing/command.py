@@ -257,10 +257,8 @@ class CompareCommand:
             return measure(entries, settings, _services())
 
         if self.bisect:
-            if self._format() == "csv":
-                raise TautoError(
-                    "--bisect has no table for --csv", "Use --json, --markdown or --format github"
-                )
+            if self._format() == "csv" or self.export_csv is not None:
+                raise TautoError("--bisect has no table for CSV", "Use --json, --markdown or --format github")
             from tautochrone.comparing.bisect import bisect
 
             return self._bisected(
