@@ -181,7 +181,7 @@ def rate(chance: random.Random, runs: int = 1000) -> Line:
 
 
 def bias(chance: random.Random, steps: int) -> Line:
-    """What is told of a program beside what it tells itself, and when the first run began."""
+    """What is told of a program beside what it tells itself in the same runs, and when the first began."""
     line: Line = {}
     for tool in chance.sample(("ours", "theirs"), 2):
         with tempfile.TemporaryDirectory(dir=_MEMORY) as folder:
@@ -190,12 +190,16 @@ def bias(chance: random.Random, steps: int) -> Line:
             begun = time.monotonic_ns()
             if tool == "ours":
                 found = ours([command], RUNS, "--calibrate")["sides"][0]
-                told = found["figure"] - found["start_seconds"]
+                told, behind = found["own_seconds"], RUNS  # it is told of runs before the rounds
+                line["less_start"] = found["figure"] - found["start_seconds"]
             else:
                 (result,) = theirs([command], RUNS)
-                told = result["median"]
+                told, behind = result["median"], 0
             own = [list(map(int, words.split())) for words in Path(file).read_text().splitlines()]
-        line[f"{tool}_bias"] = told - statistics.median((end - start) / 1e9 for start, end in own[-RUNS:])
+        seconds = [(end - start) / 1e9 for start, end in own]
+        line[f"{tool}_bias"] = told - statistics.median(seconds[: len(seconds) - behind][-RUNS:])
+        if tool == "ours":
+            line["less_start"] -= statistics.median(seconds[-RUNS:])
         line[f"{tool}_first"] = (own[0][0] - begun) / 1e9
     return line
 
