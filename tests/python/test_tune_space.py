@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from tautochrone.errors import TautoError
+from tautochrone.machine import runners
 from tautochrone.options import parse_cpus
 from tautochrone.tune.applying import applied, configuration, ranks_of
 from tautochrone.tune.knobs import explain, in_words, knobs
@@ -24,7 +25,7 @@ from tautochrone.tune.options import (
     parse_range,
 )
 from tautochrone.tune.services import Services
-from tautochrone.tune.space import DEFAULT, Space, build_space, check_names, invalid
+from tautochrone.tune.space import DEFAULT, Candidate, Space, build_space, check_names, invalid
 from tautochrone.tune.tuning import announce
 from tautochrone.tune.values import MAKERS, multiplicities, place_of, values_of, weights_of
 from tune_fakes import findings, machine
@@ -98,6 +99,21 @@ def test_weighted_places_need_static_loops_and_unequal_cores() -> None:
     found = space("libgomp", place=HYBRID)
     assert "weighted_places" in tried(found)
     assert (found.expert or "").startswith("weighted_places=")
+
+
+def test_balancing_is_one_candidate_where_cores_are_unequal() -> None:
+    assert left_out(space("libgomp"))["balance"] == "the cores here are equally fast"
+    found = space("libgomp", place=HYBRID)
+    assert because(found)["balance"] == "CPU 0-1 at full speed, CPU 2-3 measured at 0.4 of it"
+    assert [one.name for one in found.candidates if "balance" in one.settings] == ["balance=threads"]
+
+
+def test_a_balanced_candidate_is_started_by_the_balancer() -> None:
+    command = ("./solver", "case.in")
+    candidate = Candidate("balance=threads", {"balance": "threads"})
+    made = configuration(candidate, command, (), repeat=1)
+    assert made.command == [str(runners.find("tauto-balance")), "--", *command]
+    assert applied(command, (), candidate.settings).command == command
 
 
 def weights_beside(slow: float) -> dict[int, int]:

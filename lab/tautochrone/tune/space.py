@@ -35,6 +35,7 @@ _SIZED_BY_MASK = ("tbb", "qt")  # no variable sets their number of threads: the 
 _SLOTS = "slot:PE="
 _WRITTEN = {  # knobs that are not variables: the pattern of their values, and an example
     "nice": (r"-?[0-9]+", "5"),
+    "balance": (r"threads", "threads"),
     "weighted_places": (r"[0-9]+:[1-9][0-9]*(,[0-9]+:[1-9][0-9]*)*", "0:4,1:1"),
     "mpi_ranks": (r"[1-9][0-9]*x[1-9][0-9]*", "4x2"),
 }
