@@ -17,7 +17,7 @@ program contract
     call check(stat == TAUTO_OK, "no team on CPU 0")
     call check(other%members() == 5, "the other team has not five members")
 
-    allocate (x(n), k(n))
+    allocate (x(n), again(n), k(n))
     x = 0
     call tauto_parallel_for(team, 1_c_int64_t, n, fill, stat=stat)
     call check(stat == TAUTO_OK, "the loop failed")
