@@ -112,6 +112,27 @@ def test_what_is_kept_is_not_simulated_again(folder: Path) -> None:
     assert begun(folder).count(20) == 2  # once the command has ended, nothing is kept
 
 
+def test_a_command_that_was_killed_goes_on(folder: Path) -> None:
+    path = folder / "kept.jsonl"
+    (folder / "kills").write_text("50")
+    code = (
+        "from pathlib import Path; from tautochrone.jobs import kept, spread; "
+        "from tautochrone.simulator import engine, machines; kept._WRITE_SECONDS = -1.0; "
+        f"requests = [{{'study': 'loop', 'size': size}} for size in {SIZES}]\n"
+        f"with spread.spread_over((), 1, None, Path('{path}')): "
+        "engine.simulate(machines.load('rk3588'), requests)"
+    )
+    killed = subprocess.run([sys.executable, "-c", code], env=with_lab(), check=False)
+    assert killed.returncode == -signal.SIGKILL
+    kept_then = len(path.read_text().splitlines())
+    assert 0 < kept_then < len(SIZES)
+    begun_then = len(begun(folder))
+    with spread.spread_over((), 1, None, path):
+        assert simulated(*SIZES) == doubled(SIZES)
+    assert len(begun(folder)) - begun_then == len(SIZES) - kept_then
+    assert len(path.read_text().splitlines()) == len(SIZES)
+
+
 def test_another_simulator_simulates_all_again(folder: Path) -> None:
     path = folder / "kept.jsonl"
     with spread.spread_over((), 1, None, path):
