@@ -314,3 +314,10 @@ def test_dask_does_all_once_though_a_worker_is_killed_and_says_what_is_wrong(
                 spread.spread_over((), 1, address, folder / "others.jsonl"),
             ):
                 simulated(20)
+            monkeypatch.setattr(on_dask, "PATIENCE_SECONDS", 0.0)
+            monkeypatch.setattr(on_dask, "_LOOK_SECONDS", 0.1)
+            with spread.spread_over((), 1, address, folder / "others.jsonl"):
+                one.kill()
+                two.kill()
+                with pytest.raises(TautoError, match=r"has had no workers.*the same command goes on"):
+                    simulated(20)

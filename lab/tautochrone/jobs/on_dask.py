@@ -20,6 +20,10 @@ _LOOK_SECONDS = 2.0
 _SHARES_A_PLACE = 8
 
 
+def _is_theirs(logger: str) -> bool:
+    return logger.partition(".")[0] in ("distributed", "tornado")
+
+
 class OnDask:
     """The workers at an address. TautoError where there is no scheduler or no worker, or no Dask here."""
 
@@ -31,8 +35,9 @@ class OnDask:
                 "--dask needs the Python package distributed, which is not installed",
                 "Install it: pip install 'tautochrone[cluster]'",
             ) from error
-        # What it has to say of a dead worker is said here.
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)
+        # What they have to say of dead workers is said here; each of them has a level of its own.
+        for name in ("asyncio", *(known for known in logging.root.manager.loggerDict if _is_theirs(known))):
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
         self._address = address
         self._killed = distributed.KilledWorker
         try:
