@@ -220,6 +220,16 @@ def test_numbers_of_threads_are_numbers_of_cpus_where_no_variable_sets_them(runt
     assert tried(found)["cpus"] == ("0,2", "0-2,4,6")
 
 
+def test_words_among_numbers_of_threads_are_for_the_command_alone() -> None:
+    values = {"threads": ("auto", "2", "1")}
+    request = {"values": values, "command": ("x264", "--threads", "{threads}")}
+    found = tried(space("libgomp", place=SMT, request=request))
+    assert found["threads"] == values["threads"]
+    assert found["OMP_NUM_THREADS"] == ("2", "1")
+    found = tried(space("jvm", place=SMT, request=request))
+    assert found["JAVA_TOOL_OPTIONS"] == tuple(f"-XX:ActiveProcessorCount={count}" for count in (2, 1))
+
+
 def test_a_pool_never_has_more_threads_than_the_cpus_that_it_may_use() -> None:
     for runtime in ("go", "rayon", "jvm", "openblas"):
         for one in space(runtime, place=SMT).candidates:
