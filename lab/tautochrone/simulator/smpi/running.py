@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil
 from pathlib import Path
-from typing import TypedDict, TypeVar
+from typing import Any, TypedDict, TypeVar
 
 from tautochrone.errors import TautoError, explained
 from tautochrone.machine import runners
@@ -121,7 +121,7 @@ class Row(TypedDict, total=False):
     run_seconds: float
     working_seconds: list[float]
     shared_share: float
-    check: dict[str, float]
+    check: dict[str, Any]
     energy: RunEnergy
     classes: list[BlockClass]
     points: list[OperationTime]
