@@ -346,8 +346,9 @@ def test_claims_have_a_row_each_and_those_that_do_not_hold_say_what_would_change
     assert all(one["fails_if"] for one in found)
     silent = [one["id"] for one in found if one["holds"] is False and not one["note"] + one["sensitivity"]]
     assert not silent
-    # A simulation cannot show what asks for a measurement.
-    assert {one["id"] for one in found if one["holds"] is None} == {"H12", "M6", "N2", "N3"}
+    # A simulation cannot show what asks for a measurement; N2 and N3 are run, with the engines that are here.
+    is_open = {one["id"] for one in found if one["holds"] is None}
+    assert {"H12", "M6"} <= is_open <= {"H12", "M6", "N2", "N3"}
     # What holds today must go on holding: a change of the model that loses one is seen here.
     holds = {one["id"] for one in found if one["holds"]}
     assert {"H1", "H3", "H5", "H10", "H11"} <= holds

@@ -48,6 +48,7 @@ class Finding(msgspec.Struct, frozen=True):
     note: str = ""
     given: str = ""
     sensitivity: str = ""
+    source: str = ""  # if it is not the simulation of the published machine
 
 
 def unknown(why: str) -> Shown:
@@ -96,7 +97,7 @@ class Family(msgspec.Struct, frozen=True):
             id=id,
             published=statement.says,
             ours=found.ours,
-            source=f"simulated on {self.machine}",
+            source=found.source or f"simulated on {self.machine}",
             holds=found.holds,
             tolerance=statement.tolerance,
             command=f"tauto claims --only {id}",

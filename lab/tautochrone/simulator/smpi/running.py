@@ -123,7 +123,7 @@ class Row(TypedDict, total=False):
     run_seconds: float
     working_seconds: list[float]
     shared_share: float
-    check: dict[str, float]
+    check: dict[str, Any]
     energy: RunEnergy
     classes: list[BlockClass]
     points: list[OperationTime]
