@@ -60,7 +60,7 @@ def test_verdict_comes_first_and_large(html: str) -> None:
 
 def test_parts_come_in_the_order_of_reading(html: str) -> None:
     charts = [f"chart-{name}" for name in CHARTS]
-    parts = ["overview", "charts", *charts, "settings", "configurations", "method", "machine"]
+    parts = ["sentences", "overview", "charts", *charts, "settings", "configurations", "method", "machine"]
     assert re.findall(r'<(?:section|figure) id="([a-z-]+)"', html) == parts
 
 
